@@ -1,0 +1,146 @@
+//! The `[[claim]]` blocks: what somebody published.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One published statement. Which keys a kind needs is checked by `validate`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimSpec {
+    /// What is claimed.
+    pub kind: ClaimKind,
+    /// `bleu`, `wer`, `loss`, `updates-per-second`, …
+    pub metric: String,
+    /// Metric convention, e.g. `nrefs:1|case:lc|eff:no|tok:none|smooth:none`. Unlike signatures are never compared.
+    #[serde(default)]
+    pub signature: Option<String>,
+    /// Name of an evaluation set.
+    #[serde(default)]
+    pub eval: Option<String>,
+    /// Name of a search.
+    #[serde(default)]
+    pub decode: Option<String>,
+    /// Arm that is held against the claim; `any` where the source does not say.
+    #[serde(default)]
+    pub arm: Option<String>,
+    /// The published number. Absent for `parity`, `relation` and `diverges`.
+    #[serde(default)]
+    pub value: Option<f64>,
+    /// Which way is better.
+    #[serde(default)]
+    pub direction: Option<Direction>,
+    /// What the published number is of its runs.
+    #[serde(default)]
+    pub statistic: Statistic,
+    /// Runs behind the published number.
+    #[serde(default)]
+    pub n: Option<u32>,
+    /// Published standard deviation between runs.
+    #[serde(default)]
+    pub sigma: Option<f64>,
+    /// Assumed standard deviation where none was published.
+    #[serde(default)]
+    pub assumed_sigma: Option<f64>,
+    /// Why that one.
+    #[serde(default)]
+    pub sigma_reason: Option<String>,
+    /// How much worse still counts.
+    #[serde(default)]
+    pub margin: Option<f64>,
+    /// Why that much.
+    #[serde(default)]
+    pub margin_reason: Option<String>,
+    /// `ratio`: what must be equal between the arms.
+    #[serde(default)]
+    pub protocol: Option<RatioProtocol>,
+    /// `ratio`: the arm that is 1.0. `parity`: the arm to be no worse than; absent: `fp32`.
+    #[serde(default)]
+    pub baseline: Option<String>,
+    /// `ratio`, `memory`: the hardware of the source; elsewhere the claim is not comparable.
+    #[serde(default)]
+    pub hardware: Option<String>,
+    /// `relation`: the other recipe.
+    #[serde(default)]
+    pub other: Option<String>,
+    /// `trajectory`: points (epoch or update, value, sigma).
+    #[serde(default)]
+    pub points: Vec<TrajectoryPoint>,
+    /// The source prints this for a sibling configuration, named here. Judged and shown apart.
+    #[serde(default)]
+    pub extends: Option<String>,
+    /// Document, section or line.
+    pub source: String,
+    /// Conditions and conflicts worth knowing.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// See [`ClaimSpec::kind`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimKind {
+    /// A result.
+    Value,
+    /// A threshold that the source promises.
+    Bound,
+    /// The mixed arm is no worse than the baseline arm.
+    Parity,
+    /// A speed-up.
+    Ratio,
+    /// A difference between two settings.
+    Relation,
+    /// Numbers on the way.
+    Trajectory,
+    /// The source reports divergence.
+    Diverges,
+    /// A memory or batch factor.
+    Memory,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// What the published number is of its runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// The source does not say.
+    #[default]
+    Unstated,
+    /// One run.
+    Single,
+    /// The mean of n.
+    Mean,
+    /// The best of n.
+    Best,
+}
+
+/// See [`ClaimSpec::protocol`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatioProtocol {
+    /// The same batch in both arms.
+    EqualBatch,
+    /// Each arm with its published batch.
+    AsPublished,
+}
+
+/// One point of a `trajectory` claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrajectoryPoint {
+    /// Epoch or update, as `metric` says.
+    pub at: u64,
+    /// Published number.
+    pub value: f64,
+    /// Published spread.
+    #[serde(default)]
+    pub sigma: Option<f64>,
+}

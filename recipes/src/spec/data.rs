@@ -1,0 +1,219 @@
+//! The `[data]` block.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where examples come from and how they become batches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataSpec {
+    /// Name of a public corpus definition (URLs, digests, licence, splits). Absent for generated data and own files.
+    #[serde(default)]
+    pub corpus: Option<String>,
+    /// How examples are read.
+    pub reader: ReaderSpec,
+    /// How text becomes token ids.
+    pub tokenizer: TokenizerSpec,
+    /// Which training examples are kept, and at what length.
+    #[serde(default)]
+    pub filter: FilterSpec,
+    /// How training examples are put together.
+    pub batching: BatchingSpec,
+    /// Named evaluation sets. `valid` is the one that training looks at.
+    pub eval: BTreeMap<String, EvalSetSpec>,
+}
+
+/// A generic reader.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ReaderSpec {
+    /// Two files of equal line count, line i of one being the translation of line i of the other.
+    ParallelText {
+        /// Source language code, e.g. `en`.
+        source: String,
+        /// Target language code, e.g. `de`.
+        target: String,
+        /// The user's own files by split name; empty when `data.corpus` names a corpus.
+        #[serde(default)]
+        files: BTreeMap<String, ParallelFiles>,
+    },
+    /// OpenSeq2Seq's toy: a random string of symbols, to be reversed. Splits `train`, `valid`, `test`.
+    Reversal {
+        /// Number of distinct symbols (published: 10 Greek letters).
+        symbols: u32,
+        /// Shortest string, inclusive.
+        min_length: u32,
+        /// Longest string, inclusive.
+        max_length: u32,
+        /// Training pairs.
+        train: u32,
+        /// Validation pairs.
+        valid: u32,
+        /// Test pairs.
+        test: u32,
+        /// Seed of the generator (the published one is unseeded).
+        seed: u64,
+    },
+}
+
+/// One split of a user's own parallel text; paths are relative to the recipe file. `.gz` is read as well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParallelFiles {
+    /// Path of the source side.
+    pub source: String,
+    /// Path of the target side.
+    pub target: String,
+}
+
+/// Text normalisation steps, applied in the order given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormalizeStep {
+    /// Unicode lower case.
+    Lowercase,
+    /// Moses `normalize-punctuation.perl` for the side's language.
+    MosesPunctuation,
+    /// Moses `tokenizer.perl` for the side's language, escaping on, no aggressive hyphens.
+    MosesTokenize,
+    /// Moses `tokenizer.perl -a`.
+    MosesTokenizeAggressive,
+}
+
+/// From text to ids.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TokenizerSpec {
+    /// White-space separated words, each an entry of a vocabulary counted on the training split.
+    Words {
+        /// Ids of the special tokens.
+        specials: Specials,
+        /// Round the number of rows up to a multiple of this.
+        #[serde(default = "one")]
+        pad_vocabulary_to: u32,
+        /// Steps before splitting.
+        #[serde(default)]
+        normalize: Vec<NormalizeStep>,
+    },
+    /// subword-nmt byte pair encoding, learnt on both sides of the training split together.
+    SubwordNmt {
+        /// Number of merge operations to learn.
+        merges: u32,
+        /// One dictionary for both sides, sorted by count as fairseq does.
+        joined_dictionary: bool,
+        /// Ids of the special tokens.
+        specials: Specials,
+        /// Round the number of rows up to a multiple of this.
+        #[serde(default = "one")]
+        pad_vocabulary_to: u32,
+        /// Steps before splitting.
+        #[serde(default)]
+        normalize: Vec<NormalizeStep>,
+    },
+    /// A SentencePiece BPE model on raw text.
+    SentencePiece {
+        /// Number of pieces, specials included.
+        pieces: u32,
+        /// One model for both sides.
+        joint: bool,
+        /// Ids of the special tokens.
+        specials: Specials,
+        /// A model to use rather than to train; relative to the recipe file.
+        #[serde(default)]
+        model: Option<String>,
+    },
+}
+
+/// Where the special tokens stand in the vocabulary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Specials {
+    /// OpenSeq2Seq: pad 0, end 1, begin 2, unknown 3.
+    Openseq2seq,
+    /// fairseq: begin 0, pad 1, end 2, unknown 3.
+    Fairseq,
+}
+
+/// What happens to long training examples. Lengths are in tokens, special tokens included.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilterSpec {
+    /// Longest source.
+    #[serde(default)]
+    pub max_source_tokens: Option<u32>,
+    /// Longest target.
+    #[serde(default)]
+    pub max_target_tokens: Option<u32>,
+    /// Cut or leave out what is longer.
+    #[serde(default)]
+    pub too_long: TooLong,
+}
+
+/// See [`FilterSpec`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TooLong {
+    /// Leave the pair out.
+    #[default]
+    Drop,
+    /// Cut it to the limit (OpenSeq2Seq does).
+    Truncate,
+}
+
+/// How training examples are put into batches. A batch is what one micro-step computes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum BatchingSpec {
+    /// A fixed number of sentences in shuffled order, no bucketing; the remainder of an epoch is left out.
+    Sentences {
+        /// Sentences a batch.
+        sentences: u32,
+        /// Round padded lengths up to a multiple of this.
+        #[serde(default = "one")]
+        pad_length_to: u32,
+    },
+    /// As many sentences of like length as fit: sentences x longest side <= `max_tokens` (fairseq).
+    Tokens {
+        /// Largest padded size of the larger side.
+        max_tokens: u32,
+        /// Batches of more sentences than this are cut to a multiple of it.
+        #[serde(default = "one")]
+        sentences_multiple_of: u32,
+        /// Round padded lengths up to a multiple of this.
+        #[serde(default = "one")]
+        pad_length_to: u32,
+    },
+}
+
+/// A named evaluation set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvalSetSpec {
+    /// Split of the corpus or reader.
+    pub split: String,
+    /// Lines the set must have; another count is an error.
+    pub lines: u32,
+    /// Which text the hypotheses are scored against.
+    #[serde(default)]
+    pub references: References,
+    /// White-space tokens the references must have: tells versions of a test set apart.
+    #[serde(default)]
+    pub reference_tokens: Option<u32>,
+}
+
+/// See [`EvalSetSpec::references`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum References {
+    /// After the tokenizer's `normalize` steps, sub-words undone.
+    #[default]
+    Normalized,
+    /// The file as it is.
+    Raw,
+}
+
+fn one() -> u32 {
+    1
+}

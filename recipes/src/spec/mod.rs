@@ -1,0 +1,83 @@
+//! What a recipe says, as types. Nothing here runs; each part of the product reads the block that is its own.
+//!
+//! Every struct denies unknown keys, every `kind` is a closed set, units stand in the key or the value.
+
+mod claim;
+mod data;
+mod decode;
+mod model;
+mod precision;
+mod train;
+
+pub use claim::*;
+pub use data::*;
+pub use decode::*;
+pub use model::*;
+pub use precision::*;
+pub use train::*;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One recipe after all overlays were applied. The blocks stand in the order in which a recipe file has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Who published what, where.
+    pub recipe: About,
+    /// Corpus, reader, tokenizer, filters, batching, evaluation sets.
+    pub data: DataSpec,
+    /// Embedding, encoder, decoder.
+    pub model: ModelSpec,
+    /// Training loss.
+    pub loss: LossSpec,
+    /// Length, seed, optimizer, schedule, regularizer, checkpoints.
+    pub train: TrainSpec,
+    /// Compute type and loss scaling.
+    #[serde(default)]
+    pub precision: PrecisionSpec,
+    /// Named searches.
+    #[serde(default)]
+    pub decode: BTreeMap<String, DecodeSpec>,
+    /// What was published; judged by `zoo reproduce` and `zoo judge`.
+    #[serde(default)]
+    pub claim: Vec<ClaimSpec>,
+}
+
+/// The `[recipe]` block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// Name, equal to the file's stem.
+    pub name: String,
+    /// Task, equal to the folder's name: `translation`, later `speech-recognition`, …
+    pub task: String,
+    /// One line for `zoo list`.
+    pub summary: String,
+    /// Where the configuration was read: `repository@commit path`.
+    pub origin: String,
+    /// Can anybody get the data?
+    pub status: DataStatus,
+    /// Free words to filter by.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Keys that `--set` may change without the run losing its claim to reproduce anything, e.g. `train.log_every`.
+    #[serde(default)]
+    pub free: Vec<String>,
+}
+
+/// Availability of a recipe's data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataStatus {
+    /// Fetched from public addresses.
+    Public,
+    /// Made by the program from a description.
+    Generated,
+    /// Behind a licence or a registration; the user brings the files.
+    Gated,
+    /// Never released.
+    Private,
+}

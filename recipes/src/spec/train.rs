@@ -1,0 +1,266 @@
+//! The `[train]` block.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Length, seed and update rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrainSpec {
+    /// Stop after this many updates.
+    #[serde(default)]
+    pub max_updates: Option<u64>,
+    /// Stop after this many passes over the data. At least one of the two limits is given.
+    #[serde(default)]
+    pub max_epochs: Option<u64>,
+    /// Batches whose gradients make one update (published GPUs x accumulation). World x accumulation keeps it.
+    #[serde(default = "one")]
+    pub batches_per_update: u32,
+    /// First seed. `--seed` and `--seeds` count from it.
+    pub seed: u64,
+    /// Scale gradients down to this global norm.
+    #[serde(default)]
+    pub clip_norm: Option<f64>,
+    /// Stop when validation no longer improves.
+    #[serde(default)]
+    pub patience: Option<PatienceSpec>,
+    /// Checkpoints.
+    #[serde(default)]
+    pub checkpoint: CheckpointSpec,
+    /// A line in the log every so many updates.
+    #[serde(default = "log_every")]
+    pub log_every: u64,
+    /// Update rule.
+    pub optimizer: OptimizerSpec,
+    /// Learning rate by update.
+    pub schedule: ScheduleSpec,
+    /// Penalty on the weights.
+    #[serde(default)]
+    pub regularizer: Option<RegularizerSpec>,
+}
+
+/// Early stopping on the loss of the `valid` set, looked at after every epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatienceSpec {
+    /// Epochs without a new best before training stops.
+    pub epochs: u32,
+}
+
+/// What is kept and which weights are evaluated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointSpec {
+    /// Save a state to resume from every so many updates (beside the one at each epoch's end).
+    #[serde(default = "every_updates")]
+    pub every_updates: u64,
+    /// Which weights are evaluated.
+    #[serde(default)]
+    pub evaluate: EvaluatedWeights,
+}
+
+impl Default for CheckpointSpec {
+    fn default() -> Self {
+        Self { every_updates: every_updates(), evaluate: EvaluatedWeights::default() }
+    }
+}
+
+/// See [`CheckpointSpec::evaluate`].
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum EvaluatedWeights {
+    /// The last ones.
+    #[default]
+    Last,
+    /// Those of the lowest validation loss.
+    Best,
+    /// The mean over the last epochs' ends (fairseq `average_checkpoints --num-epoch-checkpoints`).
+    MeanOfEpochs {
+        /// How many.
+        epochs: u32,
+    },
+}
+
+/// Update rules. Epsilon is always stated: defaults differ between frameworks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OptimizerSpec {
+    /// Adam, Kingma and Ba 2015, bias-corrected, epsilon outside the root.
+    Adam {
+        /// First moment.
+        beta1: f64,
+        /// Second moment.
+        beta2: f64,
+        /// Added to the root.
+        epsilon: f64,
+        /// Where the bias correction stands relative to epsilon.
+        #[serde(default)]
+        epsilon_place: EpsilonPlace,
+    },
+    /// As TensorFlow's LazyAdam: rows of an embedding that got no gradient keep moments and weights. On a matrix that is also
+    /// the output projection every row has a gradient, and it is Adam.
+    LazyAdam {
+        /// First moment.
+        beta1: f64,
+        /// Second moment.
+        beta2: f64,
+        /// Added to the root.
+        epsilon: f64,
+        /// Where the bias correction stands relative to epsilon.
+        #[serde(default)]
+        epsilon_place: EpsilonPlace,
+    },
+    /// Gradient descent with heavy-ball momentum: v = m v + g, no dampening.
+    Sgd {
+        /// m.
+        momentum: f64,
+    },
+}
+
+/// See [`OptimizerSpec::Adam`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EpsilonPlace {
+    /// m̂ / (sqrt(v̂) + eps): the paper's algorithm 1, PyTorch.
+    #[default]
+    CorrectedRoot,
+    /// sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + eps): TensorFlow, fairseq.
+    RawRoot,
+}
+
+/// Learning rate as a function of the update number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ScheduleSpec {
+    /// Constant.
+    Fixed {
+        /// Learning rate.
+        lr: f64,
+    },
+    /// coefficient * lr * width^-0.5 * min((s+1) w^-1.5, (s+1)^-0.5), capped (OpenSeq2Seq `transformer_policy`).
+    TransformerPolicy {
+        /// Multiplier.
+        lr: f64,
+        /// w.
+        warmup_updates: u64,
+        /// Width of the model.
+        width: u32,
+        /// Cap.
+        #[serde(default)]
+        max_lr: Option<f64>,
+        /// A second multiplier.
+        #[serde(default = "unit")]
+        coefficient: f64,
+    },
+    /// fairseq `inverse_sqrt`: linear from `warmup_init_lr` to `lr`, then lr * sqrt(w / s).
+    InverseSqrt {
+        /// Peak.
+        lr: f64,
+        /// w.
+        warmup_updates: u64,
+        /// First value.
+        warmup_init_lr: f64,
+    },
+    /// OpenSeq2Seq `exp_decay`.
+    ExpDecay {
+        /// First value.
+        lr: f64,
+        /// Updates between two factors; absent: up to the last update.
+        #[serde(default)]
+        decay_updates: Option<u64>,
+        /// Factor.
+        decay_rate: f64,
+        /// Floor the exponent.
+        #[serde(default)]
+        staircase: bool,
+        /// Constant until then.
+        #[serde(default)]
+        begin_decay_at: u64,
+        /// Least value.
+        #[serde(default)]
+        min_lr: f64,
+    },
+    /// OpenSeq2Seq `poly_decay`.
+    PolyDecay {
+        /// First value.
+        lr: f64,
+        /// Length of the decay; absent: up to the last update.
+        #[serde(default)]
+        decay_updates: Option<u64>,
+        /// Exponent.
+        #[serde(default = "unit")]
+        power: f64,
+        /// Constant until then.
+        #[serde(default)]
+        begin_decay_at: u64,
+        /// Least value.
+        #[serde(default)]
+        min_lr: f64,
+        /// Linear warm-up.
+        #[serde(default)]
+        warmup_updates: u64,
+    },
+    /// OpenSeq2Seq `cosine_decay`; the floor is a share of `lr`.
+    CosineDecay {
+        /// First value.
+        lr: f64,
+        /// Length of the decay; absent: up to the last update.
+        #[serde(default)]
+        decay_updates: Option<u64>,
+        /// Constant until then.
+        #[serde(default)]
+        begin_decay_at: u64,
+        /// Least value as a share of `lr`.
+        #[serde(default)]
+        min_lr_ratio: f64,
+        /// Linear warm-up.
+        #[serde(default)]
+        warmup_updates: u64,
+    },
+    /// OpenSeq2Seq `inv_poly_decay`.
+    InvPolyDecay {
+        /// First value.
+        lr: f64,
+        /// Length of the decay; absent: up to the last update.
+        #[serde(default)]
+        decay_updates: Option<u64>,
+        /// Value at the end.
+        min_lr: f64,
+        /// Exponent.
+        #[serde(default = "unit")]
+        power: f64,
+    },
+    /// lr times a factor that changes at each boundary.
+    PiecewiseConstant {
+        /// First value.
+        lr: f64,
+        /// Updates at which the factor changes.
+        boundaries: Vec<u64>,
+        /// Factors after each boundary, of the first value.
+        factors: Vec<f64>,
+    },
+}
+
+/// Penalty on the weights.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RegularizerSpec {
+    /// scale * sum(w^2) / 2 on matrices (not biases, norms), added to the gradient in FP32.
+    L2 {
+        /// Gradient is scale * w.
+        scale: f64,
+    },
+}
+
+fn one() -> u32 {
+    1
+}
+fn unit() -> f64 {
+    1.0
+}
+fn log_every() -> u64 {
+    50
+}
+fn every_updates() -> u64 {
+    100
+}
