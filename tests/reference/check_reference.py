@@ -1,0 +1,107 @@
+"""The reference against PyTorch's own modules, where PyTorch has them: layers, label smoothing, Adam, SGD, LazyAdam."""
+
+import torch
+from torch import nn
+
+import fixture
+import update_rules
+from transformer import Layer, cross_entropy
+
+
+def copied(layer, other):
+    """Copies a `Layer`'s weights into `nn.TransformerEncoderLayer` or `nn.TransformerDecoderLayer`."""
+    pairs = [("self_attn", layer.self_attention)]
+    norms = [layer.self_attention_norm, layer.feed_forward_norm]
+    if layer.cross:
+        pairs.append(("multihead_attn", layer.cross_attention))
+        norms.insert(1, layer.cross_attention_norm)
+    with torch.no_grad():
+        for name, ours in pairs:
+            theirs = getattr(other, name)
+            theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]))
+            theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.key.bias, ours.value.bias]))
+            theirs.out_proj.load_state_dict(ours.output.state_dict())
+        other.linear1.load_state_dict(layer.feed_forward.input.state_dict())
+        other.linear2.load_state_dict(layer.feed_forward.output.state_dict())
+        for number, norm in enumerate(norms, start=1):
+            getattr(other, f"norm{number}").load_state_dict(norm.state_dict())
+    return other
+
+
+def check_layers():
+    for norm in ("pre", "post"):
+        spec = {"heads": 4, "ffn": 32, "norm": norm, "norm_epsilon": 1e-5, "attention_bias": True, "dropout": 0.0}
+        sizes = {"d_model": 16, "nhead": 4, "dim_feedforward": 32, "dropout": 0.0, "batch_first": True}
+        memory, x = torch.randn(3, 6, 16), torch.randn(3, 5, 16)
+        padding = torch.tensor([[0] * 6, [0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1]]).bool()
+        hidden, future = padding[:, None, None, :], torch.ones(5, 5, dtype=torch.bool).triu(1)
+
+        ours = Layer(16, spec, cross=False)
+        fixture.randomize(ours, seed=1)
+        theirs = copied(ours, nn.TransformerEncoderLayer(**sizes, norm_first=norm == "pre"))
+        expected = theirs(memory, src_key_padding_mask=padding)
+        torch.testing.assert_close(ours(memory, hidden)[~padding], expected[~padding])
+
+        ours = Layer(16, spec, cross=True)
+        fixture.randomize(ours, seed=2)
+        theirs = copied(ours, nn.TransformerDecoderLayer(**sizes, norm_first=norm == "pre"))
+        expected = theirs(x, memory, tgt_mask=future, memory_key_padding_mask=padding)
+        torch.testing.assert_close(ours(x, future[None, None], memory, hidden), expected)
+
+
+def check_loss():
+    logits, target = torch.randn(3, 4, 7), torch.randint(1, 7, (3, 4))
+    target[1, 2:] = 0
+    spec = {"label_smoothing": 0.1, "smoothing": "all-classes", "denominator": "positions"}
+    smoothed, nll, count = cross_entropy(logits, target, 0, spec)
+    for ours, share in ((smoothed, 0.1), (nll, 0.0)):
+        theirs = nn.functional.cross_entropy(
+            logits.transpose(1, 2), target, ignore_index=0, label_smoothing=share, reduction="sum"
+        )
+        torch.testing.assert_close(ours, theirs)
+    assert count == 12
+    # The other definition: 0 for the smoothed target itself, more for anything else.
+    truth = torch.full((1, 2, 7), 0.1 / 6)
+    truth[0, 0, 3] = truth[0, 1, 5] = 0.9
+    spec["smoothing"] = "other-classes"
+    perfect = cross_entropy(truth.log(), torch.tensor([[3, 5]]), 0, spec)[0]
+    torch.testing.assert_close(perfect, torch.zeros(()))
+
+
+def check_optimizers():
+    cases = [
+        ({"kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-3}, torch.optim.Adam, {"betas": (0.9, 0.98), "eps": 1e-3}),
+        ({"kind": "sgd", "momentum": 0.9}, torch.optim.SGD, {"momentum": 0.9}),
+    ]  # fmt: skip
+    for spec, theirs, options in cases:
+        weight, state = torch.randn(5, 3), {}
+        other = nn.Parameter(weight.clone())
+        optimizer = theirs([other], lr=0.1, **options)
+        for lr in (0.1, 0.03, 0.2):
+            gradient = torch.randn(5, 3)
+            other.grad = gradient
+            optimizer.param_groups[0]["lr"] = lr
+            optimizer.step()
+            weight = getattr(update_rules, spec["kind"])(weight, gradient, state, lr, spec)
+            torch.testing.assert_close(weight, other.detach())
+    # torch.optim.SparseAdam is lazy in the same way, with epsilon at the corrected root's place times its correction.
+    spec = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-12}
+    weight, state = torch.randn(5, 3), {}
+    other = nn.Parameter(weight.clone())
+    optimizer = torch.optim.SparseAdam([other], lr=0.1, betas=(0.9, 0.98), eps=1e-12)
+    for rows in ([0, 3], [3], [1, 4, 0]):
+        values = torch.randn(len(rows), 3)
+        gradient = torch.zeros(5, 3).index_copy(0, torch.tensor(rows), values)
+        other.grad = torch.sparse_coo_tensor([rows], values, (5, 3), check_invariants=True)
+        optimizer.step()
+        weight = update_rules.lazy_adam(weight, gradient, state, 0.1, spec, rows)
+        torch.testing.assert_close(weight, other.detach())
+
+
+if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    check_layers()
+    check_loss()
+    check_optimizers()
+    print("the reference agrees with PyTorch's own modules")

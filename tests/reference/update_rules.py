@@ -1,0 +1,51 @@
+"""Update rules written from their formulas, in FP64, for one tensor at a time.
+
+A rule is described by the same JSON as a recipe's `[train.optimizer]`. `state` starts as an empty dict.
+"""
+
+import torch
+
+
+def adam(weight, gradient, state, lr, spec):
+    """One step of Adam. The two places of epsilon differ by the factor sqrt(1 - beta2^t) on it:
+
+    corrected-root: lr m' / (sqrt(v') + eps), with m' and v' bias-corrected (Kingma and Ba 2015, algorithm 1; PyTorch);
+    raw-root: lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps) (the same paper, end of section 2; TensorFlow, fairseq).
+    """
+    beta1, beta2, epsilon = spec["beta1"], spec["beta2"], spec["epsilon"]
+    step = state["step"] = state.get("step", 0) + 1
+    first = state.get("first", torch.zeros_like(weight))
+    second = state.get("second", torch.zeros_like(weight))
+    state["first"] = first = beta1 * first + (1 - beta1) * gradient
+    state["second"] = second = beta2 * second + (1 - beta2) * gradient**2
+    one, two = 1 - beta1**step, 1 - beta2**step
+    if spec.get("epsilon_place", "corrected-root") == "raw-root":
+        return weight - lr * two**0.5 / one * first / (second.sqrt() + epsilon)
+    return weight - lr * (first / one) / ((second / two).sqrt() + epsilon)
+
+
+def lazy_adam(weight, gradient, state, lr, spec, rows):
+    """Adam on the given rows alone: the others keep their weights and moments. The step count is one for the whole tensor."""
+    moved_state = dict(state)
+    moved = adam(weight, gradient, moved_state, lr, spec)
+    touched = torch.zeros(weight.shape[0], dtype=torch.bool)
+    touched[rows] = True
+    touched = touched[:, None]
+    for name in ("first", "second"):
+        before = state.get(name, torch.zeros_like(weight))
+        state[name] = torch.where(touched, moved_state[name], before)
+    state["step"] = moved_state["step"]
+    return torch.where(touched, moved, weight)
+
+
+def sgd(weight, gradient, state, lr, spec):
+    """Heavy ball: v = momentum v + g, no dampening, then w - lr v."""
+    state["velocity"] = spec["momentum"] * state.get("velocity", torch.zeros_like(weight)) + gradient
+    return weight - lr * state["velocity"]
+
+
+def clip(gradients, limit):
+    """Gradients scaled down to a global norm, and the norm before. The 1e-6 is PyTorch's and fairseq's; it is below rounding."""
+    norm = torch.sqrt(sum((g**2).sum() for g in gradients.values()))
+    factor = 1.0 if limit is None else min(1.0, limit / (float(norm) + 1e-6))
+    return {name: g * factor for name, g in gradients.items()}, norm
