@@ -92,7 +92,7 @@ def check_optimizers():
     for rows in ([0, 3], [3], [1, 4, 0]):
         values = torch.randn(len(rows), 3)
         gradient = torch.zeros(5, 3).index_copy(0, torch.tensor(rows), values)
-        other.grad = torch.sparse_coo_tensor([rows], values, (5, 3), check_invariants=True)
+        other.grad = torch.sparse_coo_tensor([rows], values, (5, 3))
         optimizer.step()
         weight = update_rules.lazy_adam(weight, gradient, state, 0.1, spec, rows)
         torch.testing.assert_close(weight, other.detach())
@@ -101,6 +101,7 @@ def check_optimizers():
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(0)
+    torch.sparse.check_sparse_tensor_invariants.enable()
     check_layers()
     check_loss()
     check_optimizers()
