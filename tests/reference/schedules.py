@@ -1,0 +1,151 @@
+"""Learning rates by update, from the published formulas -> tests/fixtures/schedules.json.
+
+`s` is the number of updates done before: the first update has s = 0. `total` is the number of updates of the run, which a decay
+without a length of its own ends at. Python floats are FP64.
+"""
+
+import math
+
+import fixture
+
+
+def decay_span(spec, total):
+    """Begin and length of a decay. One that is told no length begins after the warm-up and ends with the run."""
+    begin = spec.get("begin_decay_at", 0)
+    if spec.get("decay_updates") is not None:
+        return begin, spec["decay_updates"]
+    begin = max(begin, spec.get("warmup_updates", 0))
+    return begin, total - begin
+
+
+def warmed(spec, s):
+    """The first value, climbing from 0 in a straight line over the warm-up."""
+    warmup = spec.get("warmup_updates", 0)
+    return spec["lr"] * s / warmup if s < warmup else spec["lr"]
+
+
+def fixed(spec, s, total):
+    return spec["lr"]
+
+
+def transformer_policy(spec, s, total):
+    w = spec["warmup_updates"]
+    rate = spec.get("coefficient", 1.0) * spec["lr"] * spec["width"] ** -0.5
+    rate *= min((s + 1) * w**-1.5, (s + 1) ** -0.5)
+    return min(rate, spec["max_lr"]) if spec.get("max_lr") is not None else rate
+
+
+def inverse_sqrt(spec, s, total):
+    w, first = spec["warmup_updates"], spec["warmup_init_lr"]
+    if s < w:
+        return first + s * (spec["lr"] - first) / w
+    return spec["lr"] * math.sqrt(w) / math.sqrt(s)
+
+
+def exp_decay(spec, s, total):
+    begin = spec.get("begin_decay_at", 0)
+    length = spec["decay_updates"] if spec.get("decay_updates") is not None else total
+    if s < begin:
+        return max(spec.get("min_lr", 0.0), spec["lr"])
+    exponent = (s - begin) / length
+    if spec.get("staircase", False):
+        exponent = math.floor(exponent)
+    return max(spec.get("min_lr", 0.0), spec["lr"] * spec["decay_rate"] ** exponent)
+
+
+def poly_decay(spec, s, total):
+    begin, length = decay_span(spec, total)
+    lr, least = warmed(spec, s), spec.get("min_lr", 0.0)
+    if s < begin:
+        return lr
+    left = 1 - min(s - begin, length) / length
+    return (lr - least) * left ** spec.get("power", 1.0) + least
+
+
+def cosine_decay(spec, s, total):
+    begin, length = decay_span(spec, total)
+    lr, share = warmed(spec, s), spec.get("min_lr_ratio", 0.0)
+    if s < begin:
+        return lr
+    wave = 0.5 * (1 + math.cos(math.pi * min(s - begin, length) / length))
+    return lr * ((1 - share) * wave + share)
+
+
+def inv_poly_decay(spec, s, total):
+    length = spec["decay_updates"] if spec.get("decay_updates") is not None else total
+    least, power = max(spec["min_lr"], 1e-8), spec.get("power", 1.0)
+    scale = ((spec["lr"] / least) ** (1 / power) - 1) / length
+    return spec["lr"] / (1 + scale * s) ** power
+
+
+def piecewise_constant(spec, s, total):
+    """TensorFlow's intervals are closed on the right: at s = boundary the old factor still holds."""
+    factor = 1.0
+    for boundary, after in zip(spec["boundaries"], spec["factors"]):
+        if s > boundary:
+            factor = after
+    return spec["lr"] * factor
+
+
+# Published settings, and one with every option. Settings on which the published descriptions differ are left out: a decay with a
+# length of its own and a warm-up that is longer than `begin_decay_at`.
+CASES = {
+    "fixed": ({"kind": "fixed", "lr": 1e-3}, 800),
+    "reversal-transformer": ({"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 200, "width": 128}, 800),
+    "transformer-base": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 512}, 300000),
+    "transformer-big": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 1024}, 300000),
+    "convs2s": ({"kind": "transformer-policy", "lr": 9.0, "warmup_updates": 4000, "width": 512, "max_lr": 1e-3}, 310000),
+    "transformer-policy-coefficient": (
+        {"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 10, "width": 64, "coefficient": 0.002}, 100),
+    "multi30k-transformer-tiny": (
+        {"kind": "inverse-sqrt", "lr": 0.005, "warmup_updates": 2000, "warmup_init_lr": 1e-7}, 8000),
+    "inverse-sqrt-nvidia": ({"kind": "inverse-sqrt", "lr": 6e-4, "warmup_updates": 4000, "warmup_init_lr": 0.0}, 50000),
+    "gnmt-like": (
+        {"kind": "exp-decay", "lr": 8e-4, "begin_decay_at": 170000, "decay_updates": 17000, "decay_rate": 0.5,
+         "staircase": True, "min_lr": 5e-7}, 340000),
+    "tacotron-like": (
+        {"kind": "exp-decay", "lr": 1e-3, "begin_decay_at": 45000, "decay_updates": 20000, "decay_rate": 0.1,
+         "min_lr": 1e-5}, 100000),
+    "exp-decay-whole-run": ({"kind": "exp-decay", "lr": 0.1, "decay_rate": 0.01}, 1000),
+    "transformer-novograd": ({"kind": "poly-decay", "lr": 0.04, "power": 2.0}, 600000),
+    "poly-decay-warm-up": (
+        {"kind": "poly-decay", "lr": 0.02, "power": 2.0, "warmup_updates": 50, "min_lr": 1e-5}, 1000),
+    "poly-decay-begin": (
+        {"kind": "poly-decay", "lr": 0.02, "power": 0.5, "begin_decay_at": 80, "warmup_updates": 50}, 1000),
+    "poly-decay-own-length": (
+        {"kind": "poly-decay", "lr": 0.02, "decay_updates": 300, "begin_decay_at": 100, "warmup_updates": 50,
+         "min_lr": 1e-4}, 1000),
+    "cosine-decay": ({"kind": "cosine-decay", "lr": 0.1}, 1000),
+    "cosine-decay-warm-up": (
+        {"kind": "cosine-decay", "lr": 0.1, "warmup_updates": 100, "min_lr_ratio": 0.05}, 1000),
+    "cosine-decay-own-length": (
+        {"kind": "cosine-decay", "lr": 0.1, "decay_updates": 250, "begin_decay_at": 30, "min_lr_ratio": 0.01}, 1000),
+    "inv-poly-decay": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 1e-5, "power": 2.0}, 1000),
+    "inv-poly-decay-clamped": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 0.0, "decay_updates": 400}, 1000),
+    "piecewise-constant": (
+        {"kind": "piecewise-constant", "lr": 0.4, "boundaries": [30, 60, 80], "factors": [0.1, 0.01, 0.001]}, 100),
+}  # fmt: skip
+
+
+def updates(spec, total):
+    """Where the rate is looked at: both sides of every corner, and the way between."""
+    corners = [0, total, *spec.get("boundaries", [])]
+    corners += [spec.get(key) or 0 for key in ("warmup_updates", "begin_decay_at", "decay_updates")]
+    begin, length = spec.get("begin_decay_at", 0), spec.get("decay_updates") or 0
+    corners += [begin + length, begin + 2 * length]
+    near = {corner + shift for corner in corners for shift in (-1, 0, 1, 2)}
+    return sorted(s for s in near | {total * k // 16 for k in range(17)} | {10, 100} if 0 <= s <= total + 1)
+
+
+def main():
+    cases = []
+    for name, (spec, total) in CASES.items():
+        rule = globals()[spec["kind"].replace("-", "_")]
+        rates = [[s, rule(spec, s, total)] for s in updates(spec, total)]
+        cases.append({"name": name, "schedule": spec, "total_updates": total, "rates": rates})
+    note = "rates: [updates done before, learning rate of the next one]"
+    fixture.save_json("schedules", {"note": note, "cases": cases})
+
+
+if __name__ == "__main__":
+    main()
