@@ -30,7 +30,8 @@ def copied(layer, other):
 
 def check_layers():
     for norm in ("pre", "post"):
-        spec = {"heads": 4, "ffn": 32, "norm": norm, "norm_epsilon": 1e-5, "attention_bias": True, "dropout": 0.0}
+        spec = {"heads": 4, "ffn": 32, "norm": norm, "norm_epsilon": 1e-5, "attention_bias": True, "dropout": 0.0,
+                "attention_dropout": 0.0, "activation_dropout": 0.0}  # fmt: skip
         sizes = {"d_model": 16, "nhead": 4, "dim_feedforward": 32, "dropout": 0.0, "batch_first": True}
         memory, x = torch.randn(3, 6, 16), torch.randn(3, 5, 16)
         padding = torch.tensor([[0] * 6, [0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1]]).bool()

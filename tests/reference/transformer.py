@@ -31,9 +31,9 @@ def sinusoid(kind, positions, width):
 class Attention(nn.Module):
     """Scaled dot-product attention over several heads."""
 
-    def __init__(self, width, heads, bias):
+    def __init__(self, width, heads, bias, dropout=0.0):
         super().__init__()
-        self.heads = heads
+        self.heads, self.rate = heads, dropout
         for name in ("query", "key", "value", "output"):
             setattr(self, name, nn.Linear(width, width, bias=bias))
 
@@ -47,19 +47,22 @@ class Attention(nn.Module):
         q, k, v = split(self.query(query)), split(self.key(memory)), split(self.value(memory))
         scores = q @ k.transpose(-1, -2) * (width // self.heads) ** -0.5
         weights = scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
+        weights = nn.functional.dropout(weights, self.rate, self.training)
         return self.output((weights @ v).transpose(1, 2).reshape(batch, length, width))
 
 
 class FeedForward(nn.Module):
     """Two linear layers with a ReLU between them."""
 
-    def __init__(self, width, inner):
+    def __init__(self, width, inner, dropout=0.0):
         super().__init__()
+        self.rate = dropout
         self.input = nn.Linear(width, inner)
         self.output = nn.Linear(inner, width)
 
     def forward(self, x):
-        return self.output(torch.relu(self.input(x)))
+        hidden = torch.relu(self.input(x))
+        return self.output(nn.functional.dropout(hidden, self.rate, self.training))
 
 
 class Layer(nn.Module):
@@ -70,12 +73,13 @@ class Layer(nn.Module):
         self.pre = spec["norm"] == "pre"
         self.cross = cross
         self.rate = spec["dropout"]
-        self.self_attention = Attention(width, spec["heads"], spec["attention_bias"])
+        attention = (width, spec["heads"], spec["attention_bias"], spec["attention_dropout"])
+        self.self_attention = Attention(*attention)
         self.self_attention_norm = nn.LayerNorm(width, eps=spec["norm_epsilon"])
         if cross:
-            self.cross_attention = Attention(width, spec["heads"], spec["attention_bias"])
+            self.cross_attention = Attention(*attention)
             self.cross_attention_norm = nn.LayerNorm(width, eps=spec["norm_epsilon"])
-        self.feed_forward = FeedForward(width, spec["ffn"])
+        self.feed_forward = FeedForward(width, spec["ffn"], spec["activation_dropout"])
         self.feed_forward_norm = nn.LayerNorm(width, eps=spec["norm_epsilon"])
 
     def residual(self, x, norm, part):
