@@ -1,0 +1,263 @@
+//! Bootstrap intervals and paired bootstrap, drawn and computed as sacreBLEU 2.6.0 does.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::arithmetic::Arithmetic;
+use super::convention::Metric;
+use super::error::ScoreError;
+use super::numpy_random::NumpyRandom;
+use super::segments::SegmentStatistics;
+use zoo_recipes::spec::Direction;
+
+/// Why there is no interval.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ResamplingError {
+    /// Too few to cut a tail off.
+    #[error("{samples} resamples are too few\nhint: an interval at this confidence needs at least {least}")]
+    TooFewSamples {
+        /// Asked for.
+        samples: usize,
+        /// Needed.
+        least: usize,
+    },
+    /// Too many to index or to keep.
+    #[error(
+        "{samples} resamples of {segments} segments are too many\nhint: 1,000 is usual, 100,000 the most"
+    )]
+    TooMany {
+        /// Asked for.
+        samples: usize,
+        /// Segments.
+        segments: usize,
+    },
+    /// One segment resamples to itself.
+    #[error("{segments} segment(s) cannot be resampled\nhint: an interval needs at least 2; ask for none")]
+    TooFewSegments {
+        /// Given.
+        segments: usize,
+    },
+    /// Statistics that are not of the same segments.
+    #[error(
+        "the two systems are not on the same segments ({left} and {right} of them, or other references)\nhint: a paired test needs the same references in the same order"
+    )]
+    NotPaired {
+        /// Segments of one.
+        left: usize,
+        /// Segments of the other.
+        right: usize,
+    },
+    /// A confidence that is no confidence.
+    #[error("confidence {0} is not between 0.5 and 1\nhint: 0.95 is usual")]
+    Confidence(f64),
+    /// Nothing to compare.
+    #[error("there is no pair of systems to compare\nhint: give at least one (baseline, system) pair")]
+    NoPairs,
+}
+
+/// How to resample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resampling {
+    /// Number of resamples.
+    pub samples: usize,
+    /// Seed of NumPy's `default_rng`.
+    pub seed: u64,
+}
+
+impl Default for Resampling {
+    /// sacreBLEU's: 1,000 from seed 12345.
+    fn default() -> Self {
+        Resampling { samples: 1000, seed: 12345 }
+    }
+}
+
+/// A two-sided percentile interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// 0.95.
+    pub confidence: f64,
+    /// Lower end.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+    /// Mean over the resamples.
+    pub mean: f64,
+    /// Half the width: what sacreBLEU prints after `±`.
+    pub half_width: f64,
+    /// How it was drawn.
+    pub resampling: Resampling,
+}
+
+impl std::fmt::Display for Interval {
+    /// `μ = 57.32 ± 0.79`, as sacreBLEU prints it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "μ = {:.2} ± {:.2}", self.mean, self.half_width)
+    }
+}
+
+impl Interval {
+    /// 1/40 of the sorted scores is cut off at either end.
+    fn of(scores: &mut [f64], resampling: Resampling) -> Self {
+        scores.sort_by(f64::total_cmp);
+        let tail = scores.len() / 40;
+        let (lower, upper) = (scores[tail], scores[scores.len() - tail - 1]);
+        let (mean, half_width) = (mean(scores), 0.5 * (upper - lower));
+        Interval { confidence: 0.95, lower, upper, mean, half_width, resampling }
+    }
+}
+
+/// A system against a baseline on the same segments.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PairedBootstrap {
+    /// Score of the baseline.
+    pub baseline: f64,
+    /// Score of the system.
+    pub system: f64,
+    /// Two-sided p-value of "no difference".
+    pub p_value: f64,
+    /// Interval of the baseline.
+    pub baseline_interval: Interval,
+    /// Interval of the system.
+    pub system_interval: Interval,
+}
+
+/// How much better a system is than its baseline, over resampled test sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedGain {
+    /// The metric; gains are in its unit, positive where the system is better whichever way the metric runs.
+    pub metric: Metric,
+    /// On the test set as it is; the mean over pairs.
+    pub observed: f64,
+    /// Mean over the resamples.
+    pub mean: f64,
+    /// Standard deviation over the resamples: the test set's share of the uncertainty.
+    pub standard_deviation: f64,
+    /// How it was drawn.
+    pub resampling: Resampling,
+    sorted: Vec<f64>,
+}
+
+impl PairedGain {
+    /// One-sided lower bound: with that confidence the gain is at least this. Percentile, rounded outwards.
+    pub fn lower_bound(&self, confidence: f64) -> Result<f64, ScoreError> {
+        Ok(self.sorted[self.tail(confidence)?])
+    }
+
+    /// One-sided upper bound: with that confidence the gain is at most this.
+    pub fn upper_bound(&self, confidence: f64) -> Result<f64, ScoreError> {
+        Ok(self.sorted[self.sorted.len() - 1 - self.tail(confidence)?])
+    }
+
+    /// Resamples beyond the bound. With B resamples the k-th smallest has k / (B + 1) below it.
+    fn tail(&self, confidence: f64) -> Result<usize, ResamplingError> {
+        if !(0.5..1.0).contains(&confidence) {
+            return Err(ResamplingError::Confidence(confidence));
+        }
+        // The slack keeps 0.05 x 1000 from being 49.999.
+        let rank = ((1.0 - confidence) * (self.sorted.len() + 1) as f64 + 1e-9).floor() as usize;
+        let least = (1.0 / (1.0 - confidence)).ceil() as usize;
+        rank.checked_sub(1).ok_or(ResamplingError::TooFewSamples { samples: self.sorted.len(), least })
+    }
+}
+
+/// A 95 % interval of the score, equal to sacreBLEU's to its printed digits.
+pub fn interval(statistics: &SegmentStatistics, resampling: Resampling) -> Result<Interval, ScoreError> {
+    let mut scores = resampled(&[statistics], resampling, Arithmetic::Single, |values| values[0])?;
+    Ok(Interval::of(&mut scores, resampling))
+}
+
+/// sacreBLEU's paired bootstrap test: the share of resamples whose absolute difference exceeds its own mean by more
+/// than the real difference, plus one on both sides of the fraction.
+pub fn paired_bootstrap(
+    baseline: &SegmentStatistics,
+    system: &SegmentStatistics,
+    resampling: Resampling,
+) -> Result<PairedBootstrap, ScoreError> {
+    baseline.pairs_with(system)?;
+    let both =
+        resampled(&[baseline, system], resampling, Arithmetic::Single, |values| (values[0], values[1]))?;
+    let (mut theirs, mut ours): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+    let differences: Vec<f64> = theirs.iter().zip(&ours).map(|(b, s)| (s - b).abs()).collect();
+    let (real, centre) = ((baseline.value() - system.value()).abs(), mean(&differences));
+    let beyond = differences.iter().filter(|d| **d - centre > real).count();
+    Ok(PairedBootstrap {
+        baseline: baseline.value(),
+        system: system.value(),
+        p_value: (beyond + 1) as f64 / (differences.len() + 1) as f64,
+        baseline_interval: Interval::of(&mut theirs, resampling),
+        system_interval: Interval::of(&mut ours, resampling),
+    })
+}
+
+/// The gain of systems over their baselines (e.g. mixed precision over FP32, one pair a seed): every resample draws
+/// the same segments for all of them and takes the mean gain over the pairs. It carries the uncertainty of the test
+/// set; that of the seeds is the caller's.
+pub fn paired_gain(
+    pairs: &[(&SegmentStatistics, &SegmentStatistics)],
+    resampling: Resampling,
+) -> Result<PairedGain, ScoreError> {
+    let (first, _) = pairs.first().ok_or(ResamplingError::NoPairs)?;
+    for (baseline, system) in pairs {
+        first.pairs_with(baseline)?;
+        first.pairs_with(system)?;
+    }
+    let metric = first.signature().convention.metric();
+    let sign = if metric.direction() == Direction::Higher { 1.0 } else { -1.0 };
+    let all: Vec<&SegmentStatistics> = pairs.iter().flat_map(|(b, s)| [*b, *s]).collect();
+    let gain =
+        |values: &[f64]| sign * values.chunks_exact(2).map(|v| v[1] - v[0]).sum::<f64>() / pairs.len() as f64;
+    let values: Vec<f64> = all.iter().map(|s| s.value()).collect();
+    let mut sorted = resampled(&all, resampling, Arithmetic::Double, gain)?;
+    sorted.sort_by(f64::total_cmp);
+    let mean = mean(&sorted);
+    let squares: f64 = sorted.iter().map(|g| (g - mean).powi(2)).sum();
+    let standard_deviation = (squares / (sorted.len() - 1) as f64).sqrt();
+    Ok(PairedGain { metric, observed: gain(&values), mean, standard_deviation, resampling, sorted })
+}
+
+/// What `combine` makes of the scores of all systems on each resample, in the order in which they were drawn. The
+/// draw is serial, the scoring parallel over resamples: the result does not depend on the number of threads.
+fn resampled<T: Send>(
+    systems: &[&SegmentStatistics],
+    resampling: Resampling,
+    arithmetic: Arithmetic,
+    combine: impl Fn(&[f64]) -> T + Sync,
+) -> Result<Vec<T>, ResamplingError> {
+    let (samples, segments) = (resampling.samples, systems[0].len());
+    if samples < 40 {
+        return Err(ResamplingError::TooFewSamples { samples, least: 40 });
+    }
+    if segments < 2 {
+        return Err(ResamplingError::TooFewSegments { segments });
+    }
+    let Some(n) = u32::try_from(segments).ok().filter(|_| samples <= 100_000) else {
+        return Err(ResamplingError::TooMany { samples, segments });
+    };
+    let mut random = NumpyRandom::new(resampling.seed);
+    let mut results = Vec::with_capacity(samples);
+    let chunk = (1 << 20) / segments + 1;
+    let mut indices: Vec<u32> = Vec::new();
+    while results.len() < samples {
+        let rows = chunk.min(samples - results.len());
+        indices.clear();
+        indices.extend((0..rows * segments).map(|_| random.below(n)));
+        results.par_extend(indices.par_chunks_exact(segments).map_init(Vec::new, |sums, drawn| {
+            let values: Vec<f64> =
+                systems.iter().map(|s| s.resampled_value(drawn, sums, arithmetic)).collect();
+            combine(&values)
+        }));
+    }
+    Ok(results)
+}
+
+/// Mean by compensated summation.
+fn mean(values: &[f64]) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0f64);
+    for &x in values {
+        let next = sum + x;
+        lost += if sum.abs() >= x.abs() { (sum - next) + x } else { (x - next) + sum };
+        sum = next;
+    }
+    (sum + lost) / values.len() as f64
+}

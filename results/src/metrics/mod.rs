@@ -1,0 +1,29 @@
+//! Metrics: what was measured, as what, and how sure it is.
+//!
+//! [`score`] is the way in for text; [`MetricValue`] what comes out; [`Signature`] what must be equal before two
+//! values are compared; [`interval`], [`paired_bootstrap`] and [`paired_gain`] the uncertainty.
+
+mod arithmetic;
+mod bootstrap;
+mod convention;
+mod error;
+mod numpy_random;
+mod scorer;
+mod segments;
+mod signature;
+mod text;
+mod value;
+
+pub use bootstrap::{
+    Interval, PairedBootstrap, PairedGain, Resampling, ResamplingError, interval, paired_bootstrap,
+    paired_gain,
+};
+pub use convention::{
+    BleuOptions, Case, ChrfOptions, Convention, Metric, Smoothing, TerOptions, TokenisedBleu, Tokenizer, Unit,
+};
+pub use error::ScoreError;
+pub use scorer::{ScoreOptions, Scorer, score};
+pub use segments::SegmentStatistics;
+pub use signature::{Signature, SignatureError};
+pub use text::bleu::BleuDetail;
+pub use value::MetricValue;

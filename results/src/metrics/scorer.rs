@@ -1,0 +1,144 @@
+//! From hypotheses and references to a value: the one way in.
+
+use super::bootstrap::{Resampling, interval};
+use super::convention::{Case, Convention};
+use super::error::ScoreError;
+use super::segments::{SegmentStatistics, fingerprint};
+use super::signature::Signature;
+use super::text::bleu::BleuDetail;
+use super::text::{bleu, check_streams, chrf, is_space, ter, tokenised_bleu};
+use super::value::MetricValue;
+
+/// Scores text by one convention.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scorer {
+    convention: Convention,
+    references: Option<usize>,
+    test_set: Option<String>,
+}
+
+/// What [`score`] is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoreOptions {
+    /// Metric, options, test set.
+    pub scorer: Scorer,
+    /// Draw an interval?
+    pub resampling: Option<Resampling>,
+}
+
+/// Scores hypotheses, one a segment, against reference streams, each with one reference a segment.
+pub fn score(
+    hypotheses: &[String],
+    references: &[Vec<String>],
+    options: &ScoreOptions,
+) -> Result<MetricValue, ScoreError> {
+    let (statistics, detail) = options.scorer.measure(hypotheses, references)?;
+    let mut value = MetricValue::from_statistics(&statistics);
+    if let (Some(detail), Some(parts)) = (detail, value.detail.as_object_mut())
+        && let Ok(serde_json::Value::Object(bleu)) = serde_json::to_value(&detail)
+    {
+        parts.extend(bleu.into_iter().filter(|(key, _)| key != "score"));
+        parts.insert("line".into(), detail.multi_bleu_line().into());
+    }
+    if let Some(resampling) = options.resampling {
+        value.interval = Some(interval(&statistics, resampling)?);
+        value.signature.resampling = Some(resampling);
+    }
+    Ok(value)
+}
+
+impl Scorer {
+    /// By that convention, against any number of references. Refuses metrics that are not made from text.
+    pub fn new(convention: Convention) -> Result<Self, ScoreError> {
+        convention.check()?;
+        if !convention.is_from_text() {
+            return Err(ScoreError::NotFromText { metric: convention.metric().name() });
+        }
+        Ok(Scorer { convention, references: None, test_set: None })
+    }
+
+    /// By what a claim states. The number of references then must be the stated one.
+    pub fn from_signature(text: &str) -> Result<Self, ScoreError> {
+        let signature = Signature::parse(text)?;
+        let mut scorer = Scorer::new(signature.convention)?;
+        scorer.references = signature.references;
+        scorer.test_set = signature.test_set;
+        Ok(scorer)
+    }
+
+    /// On a named test set.
+    pub fn on(mut self, test_set: &str) -> Result<Self, ScoreError> {
+        // Signature knows which names it can print.
+        self.test_set = Signature::own(self.convention, Some(1)).on(test_set)?.test_set;
+        Ok(self)
+    }
+
+    /// Metric and options.
+    pub fn convention(&self) -> &Convention {
+        &self.convention
+    }
+
+    /// Statistics of every segment, for intervals and paired comparisons.
+    pub fn statistics(
+        &self,
+        hypotheses: &[String],
+        references: &[Vec<String>],
+    ) -> Result<SegmentStatistics, ScoreError> {
+        self.measure(hypotheses, references).map(|(statistics, _)| statistics)
+    }
+
+    /// The parts of a BLEU score; `None` of other metrics.
+    pub fn bleu_detail(
+        &self,
+        hypotheses: &[String],
+        references: &[Vec<String>],
+    ) -> Result<Option<BleuDetail>, ScoreError> {
+        self.measure(hypotheses, references).map(|(_, detail)| detail)
+    }
+
+    fn measure(
+        &self,
+        hypotheses: &[String],
+        references: &[Vec<String>],
+    ) -> Result<(SegmentStatistics, Option<BleuDetail>), ScoreError> {
+        check_streams(hypotheses, references)?;
+        if let Some(expected) = self.references.filter(|n| *n != references.len()) {
+            return Err(ScoreError::ReferenceCount { expected, found: references.len() });
+        }
+        let mut detail = None;
+        let (width, rows) = match &self.convention {
+            Convention::Bleu(options) => {
+                let (rows, parts) = bleu::corpus(hypotheses, references, options)?;
+                detail = Some(parts);
+                (bleu::WIDTH, rows)
+            }
+            Convention::TokenisedBleu(whose, case) => {
+                let (rows, parts) = tokenised_bleu::corpus(hypotheses, references, *whose, *case)?;
+                detail = Some(parts);
+                (bleu::WIDTH, rows)
+            }
+            Convention::Chrf(options) => {
+                (chrf::width(options), chrf::corpus(hypotheses, references, options)?.0)
+            }
+            Convention::Ter(options) => (ter::WIDTH, ter::corpus(hypotheses, references, options)?),
+            Convention::ExactMatch(case) => (2, exact_matches(hypotheses, references, *case)),
+            other => return Err(ScoreError::NotFromText { metric: other.metric().name() }),
+        };
+        let mut signature = Signature::own(self.convention, Some(references.len()));
+        signature.test_set = self.test_set.clone();
+        Ok((SegmentStatistics::new(signature, width, rows, Some(fingerprint(references))), detail))
+    }
+}
+
+/// (1 or 0, 1) by segment: equal to a reference once runs of white space are one space.
+fn exact_matches(hypotheses: &[String], references: &[Vec<String>], case: Case) -> Vec<f64> {
+    let words = |line: &str| -> Vec<String> {
+        let line = if case == Case::Lower { line.to_lowercase() } else { line.to_string() };
+        line.split(is_space).filter(|w| !w.is_empty()).map(str::to_string).collect()
+    };
+    let equal = |(i, h): (usize, &String)| {
+        let h = words(h);
+        [f64::from(u8::from(references.iter().any(|stream| words(&stream[i]) == h))), 1.0]
+    };
+    hypotheses.iter().enumerate().flat_map(equal).collect()
+}

@@ -1,0 +1,165 @@
+use super::*;
+use proptest::prelude::*;
+
+const CLAIM: &str = "nrefs:1|case:lc|eff:no|tok:none|smooth:none";
+
+#[test]
+fn a_claims_signature_is_read_and_printed() {
+    let s = Signature::parse(CLAIM).unwrap();
+    assert_eq!(s.references, Some(1));
+    let options = BleuOptions {
+        case: Case::Lower,
+        effective_order: false,
+        tokenizer: Tokenizer::None,
+        smoothing: Smoothing::None,
+    };
+    assert_eq!(s.convention, Convention::Bleu(options));
+    assert_eq!(s.to_string(), CLAIM);
+    let named = s.on("test").unwrap();
+    assert_eq!(named.to_string(), "nrefs:1|eval:test|case:lc|eff:no|tok:none|smooth:none");
+}
+
+#[test]
+fn forms_of_sacrebleu_are_read() {
+    for text in [
+        "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0",
+        "nrefs:2|bs:1000|seed:12345|case:lc|eff:yes|tok:intl|smooth:floor[0.10]|version:2.6.0",
+        "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:2.6.0",
+        "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:2.6.0",
+        "metric:exact-match|nrefs:1|case:mixed",
+        "metric:loss|eval:valid|unit:token|label-smoothing:0.1",
+        "metric:perplexity|unit:word",
+        "nrefs:1|case:mixed|eff:no|tok:none|smooth:none|impl:fairseq",
+    ] {
+        assert_eq!(Signature::parse(text).unwrap().to_string(), text);
+    }
+    let old = "BLEU+case.mixed+lang.en-de+numrefs.1+smooth.exp+test.wmt14/full+tok.13a+version.1.2.12";
+    let s = Signature::parse(old).unwrap();
+    assert_eq!(
+        s.to_string(),
+        "nrefs:1|eval:wmt14/full+en-de|case:mixed|eff:no|tok:13a|smooth:exp|version:1.2.12"
+    );
+}
+
+#[test]
+fn what_is_not_stated_or_not_known_is_an_error() {
+    for (text, part) in [
+        ("", "is not `key:value`"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a", "`smooth:` is missing"),
+        ("case:mixed|eff:no|tok:13a|smooth:exp", "`nrefs:` is missing"),
+        ("nrefs:0|case:mixed|eff:no|tok:13a|smooth:exp", "nrefs:0"),
+        ("nrefs:var|case:mixed|eff:no|tok:13a|smooth:exp", "nrefs:var"),
+        ("nrefs:1|case:mixed|eff:no|tok:13b|smooth:exp", "did you mean `13a`?"),
+        ("nrefs:1|case:mixed|eff:no|tok:ja-mecab-0.996-IPA|smooth:exp", "not built in"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp2", "unknown smoothing"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:add-k", "has no value"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:add-k[0.001]", "out of range"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp[1.00]", "only floor and add-k"),
+        ("nrefs:1|case:mixed|eff:maybe|tok:13a|smooth:exp", "neither yes nor no"),
+        ("nrefs:1|case:Mixed|eff:no|tok:13a|smooth:exp", "case is"),
+        ("nrefs:1|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp", "stands twice"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|x:1", "`x:1` is no part"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:fairseq", "is eff:no, tok:none"),
+        ("nrefs:1|eval:a|test:b|case:mixed|eff:no|tok:13a|smooth:exp", "both"),
+        ("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:yes", "Asian"),
+        ("metric:loss|unit:token|label-smoothing:NaN", "out of range"),
+        ("version:2.6.0", "which metric"),
+    ] {
+        let e = Signature::parse(text).unwrap_err().to_string();
+        assert!(e.contains(part) && e.contains("hint: "), "{text}: {e}");
+    }
+}
+
+#[test]
+fn unlike_signatures_are_not_compared() {
+    let a = Signature::parse("nrefs:1|eval:t|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0").unwrap();
+    let newer =
+        Signature::parse("nrefs:1|eval:t|bs:1000|seed:1|case:mixed|eff:no|tok:13a|smooth:exp").unwrap();
+    assert_ne!(a, newer);
+    a.comparable(&newer).unwrap();
+    for (other, difference) in [
+        ("nrefs:2|eval:t|case:mixed|eff:no|tok:13a|smooth:exp", "nrefs:1 against nrefs:2"),
+        ("nrefs:1|eval:u|case:mixed|eff:no|tok:13a|smooth:exp", "eval:t against eval:u"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp", "eval:t against no eval"),
+        ("nrefs:1|eval:t|case:lc|eff:no|tok:13a|smooth:exp", "case:mixed against case:lc"),
+        ("nrefs:1|eval:t|case:mixed|eff:no|tok:intl|smooth:exp", "tok:13a against tok:intl"),
+        ("nrefs:1|eval:t|case:mixed|eff:yes|nc:6|nw:0|space:no", "no nc against nc:6"),
+    ] {
+        let e = a.comparable(&Signature::parse(other).unwrap()).unwrap_err().to_string();
+        assert!(e.contains(difference), "{other}: {e}");
+    }
+}
+
+#[test]
+fn the_smoothing_value_is_part_of_the_measure() {
+    let a = Signature::parse("nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.10]").unwrap();
+    let b = Signature::parse("nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.20]").unwrap();
+    assert!(a.comparable(&b).is_err());
+}
+
+#[test]
+fn json_is_the_text() {
+    let s = Signature::parse(CLAIM).unwrap().on("newstest2014-full").unwrap();
+    let json = serde_json::to_string(&s).unwrap();
+    assert_eq!(json, format!("\"{s}\""));
+    assert_eq!(serde_json::from_str::<Signature>(&json).unwrap(), s);
+    assert!(serde_json::from_str::<Signature>("\"tok:13a\"").is_err());
+}
+
+fn any_convention() -> impl Strategy<Value = Convention> {
+    let case = prop_oneof![Just(Case::Mixed), Just(Case::Lower)];
+    let smoothing = prop_oneof![
+        Just(Smoothing::None),
+        Just(Smoothing::Exp),
+        (1u32..10_000).prop_map(|v| Smoothing::Floor(f64::from(v) / 100.0)),
+        (1u32..10_000).prop_map(|v| Smoothing::AddK(f64::from(v) / 100.0)),
+    ];
+    let unit = prop_oneof![Just(Unit::Token), Just(Unit::Word), Just(Unit::Sentence)];
+    prop_oneof![
+        (case.clone(), any::<bool>(), prop::sample::select(Tokenizer::ALL.to_vec()), smoothing).prop_map(
+            |(case, effective_order, tokenizer, smoothing)| {
+                Convention::Bleu(BleuOptions { case, effective_order, tokenizer, smoothing })
+            }
+        ),
+        (case.clone(), any::<bool>()).prop_map(|(case, moses)| {
+            Convention::TokenisedBleu(
+                if moses { TokenisedBleu::MultiBleu } else { TokenisedBleu::Fairseq },
+                case,
+            )
+        }),
+        (case.clone(), 1usize..20, 0usize..4, any::<bool>(), any::<bool>()).prop_map(
+            |(case, char_order, word_order, whitespace, eps_smoothing)| {
+                Convention::Chrf(ChrfOptions { case, char_order, word_order, whitespace, eps_smoothing })
+            }
+        ),
+        (case.clone(), any::<bool>(), any::<bool>()).prop_map(|(case, normalized, no_punct)| {
+            Convention::Ter(TerOptions { case, normalized, no_punct })
+        }),
+        case.prop_map(Convention::ExactMatch),
+        unit.clone().prop_map(Convention::Accuracy),
+        unit.clone().prop_map(Convention::Perplexity),
+        (unit, 0.0f64..1.0).prop_map(|(u, s)| Convention::Loss(u, s)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn printed_and_read_again_is_the_same(
+        convention in any_convention(),
+        references in 1usize..5,
+        test_set in prop::option::of("[a-z0-9_/+.-]{1,20}"),
+        resampling in prop::option::of((2usize..5000, 0u64..1_000_000)),
+    ) {
+        let mut s = Signature::own(convention, convention.is_from_text().then_some(references));
+        if let Some(name) = test_set {
+            s = s.on(&name).unwrap();
+        }
+        s.resampling = resampling.map(|(samples, seed)| Resampling { samples, seed });
+        prop_assert_eq!(Signature::parse(&s.to_string()).unwrap(), s);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "(nrefs|case|tok|eff|smooth|bs|[a-z]{0,4}|:|\\||1|lc|no|13a|exp|.){0,24}") {
+        let _ = Signature::parse(&text);
+    }
+}

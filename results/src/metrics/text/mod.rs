@@ -1,0 +1,100 @@
+//! Metrics on lines of text.
+//!
+//! BLEU, chrF and TER go through the `sacrebleu-rs` crate, which follows Python sacreBLEU 2.6.0 to the last bit but
+//! is silent about unknown options and panics on uneven streams. Here everything is checked before it is called,
+//! and what it lacks is added: the `zh` tokenizer, fractional add-k, Python's four separators that Rust does not
+//! count as white space.
+
+pub mod bleu;
+pub mod chrf;
+mod ngrams;
+pub mod ter;
+pub mod tokenised_bleu;
+mod zh;
+
+use std::borrow::Cow;
+
+use super::convention::{Case, Tokenizer};
+use super::error::ScoreError;
+
+/// One hypothesis a line, one reference a line and stream: the same number of lines everywhere.
+pub(crate) fn check_streams(hypotheses: &[String], references: &[Vec<String>]) -> Result<(), ScoreError> {
+    if hypotheses.is_empty() {
+        return Err(ScoreError::NoHypotheses);
+    }
+    if references.is_empty() {
+        return Err(ScoreError::NoReferences);
+    }
+    for (i, stream) in references.iter().enumerate() {
+        if stream.len() != hypotheses.len() {
+            return Err(ScoreError::LengthMismatch {
+                stream: i + 1,
+                hypotheses: hypotheses.len(),
+                references: stream.len(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// White space as Python's `str.split` sees it: Unicode's, and the separators U+001C to U+001F.
+pub(crate) fn is_space(c: char) -> bool {
+    c.is_whitespace() || is_separator(c)
+}
+
+fn is_separator(c: char) -> bool {
+    ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+/// The text with U+001C to U+001F as spaces.
+pub(crate) fn separators_to_spaces(text: &str) -> Cow<'_, str> {
+    if text.contains(is_separator) {
+        Cow::Owned(text.replace(is_separator, " "))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// A line as BLEU counts it: lower-cased where asked, trailing white space off, tokens between white space.
+pub(crate) fn tokenise(line: &str, case: Case, tokenizer: Tokenizer) -> String {
+    let line = separators_to_spaces(line);
+    let line = match case {
+        Case::Lower => Cow::Owned(line.to_lowercase()),
+        Case::Mixed => line,
+    };
+    let line = line.trim_end();
+    match tokenizer {
+        Tokenizer::V13a => sacrebleu_rs::tokenize_13a(line),
+        Tokenizer::Intl => sacrebleu_rs::tokenize_intl(line),
+        Tokenizer::Char => sacrebleu_rs::tokenize_char(line),
+        Tokenizer::None => line.to_string(),
+        Tokenizer::Zh => zh::tokenise(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_end_words_as_they_do_in_python() {
+        for c in ['\u{1c}', '\u{1d}', '\u{1e}', '\u{1f}'] {
+            assert!(!c.is_whitespace() && is_space(c));
+            assert_eq!(tokenise(&format!("a{c}b{c}"), Case::Mixed, Tokenizer::None), "a b");
+            assert_eq!(tokenise(&format!("a{c}b{c}"), Case::Mixed, Tokenizer::V13a), "a b");
+        }
+        assert!(!is_space('\u{1b}') && !is_space('\u{200b}') && is_space('\u{a0}') && is_space('\u{85}'));
+    }
+
+    #[test]
+    fn uneven_streams_are_refused() {
+        let two = vec!["a".to_string(), "b".to_string()];
+        let one = vec!["a".to_string()];
+        assert_eq!(check_streams(&[], &[vec![]]), Err(ScoreError::NoHypotheses));
+        assert_eq!(check_streams(&two, &[]), Err(ScoreError::NoReferences));
+        let e = check_streams(&two, &[two.clone(), one.clone()]).unwrap_err().to_string();
+        assert!(e.starts_with("reference stream 2 has 1 lines, the hypotheses have 2"), "{e}");
+        assert!(check_streams(&one, &[two.clone()]).is_err());
+        check_streams(&two, std::slice::from_ref(&two)).unwrap();
+    }
+}

@@ -1,0 +1,148 @@
+//! BLEU-4 on text that is tokenised already: Moses' `multi-bleu.perl` and fairseq's libbleu.
+//!
+//! On clean text both equal sacreBLEU with `tok:none|smooth:none`. They differ at the edges:
+//!
+//! | | multi-bleu | fairseq | sacreBLEU |
+//! |---|---|---|---|
+//! | white space | ASCII | Unicode | Unicode |
+//! | `case:lc` | ASCII letters | Unicode | Unicode |
+//! | empty line | no token | one end-of-sentence token | no token |
+//! | `<unk>` in a reference | a word | matches nothing | a word |
+//! | `</s>` at the end, `<pad>` at either end | words | cut off | words |
+//! | references | any number | one | any number |
+//! | an order without a match | score 0 | score 0 | score 0 |
+//! | no reference token at all | prints zeros and fails | cannot happen | score 0 |
+//! | no hypothesis token at all | division by zero | cannot happen | score 0 |
+//!
+//! What fails there is an error here. Not copied: multi-bleu takes 9,999 for the length of a reference that differs
+//! from its hypothesis by more than that.
+
+use rayon::prelude::*;
+
+use super::bleu::{BleuDetail, ORDER, WIDTH, brevity, logarithm, row};
+use super::{check_streams, is_space};
+use crate::metrics::convention::{Case, TokenisedBleu};
+use crate::metrics::error::ScoreError;
+
+/// Score, precisions in percent and brevity penalty from summed statistics. 0 where the tools divide by zero.
+pub(crate) fn from_sums(sums: &[f64]) -> (f64, [f64; ORDER], f64) {
+    let share = |n: usize| if sums[2 + ORDER + n] > 0.0 { sums[2 + n] / sums[2 + ORDER + n] } else { 0.0 };
+    let shares: [f64; ORDER] = std::array::from_fn(share);
+    let brevity_penalty = brevity(sums[0], sums[1]);
+    let logarithms: f64 = shares.iter().map(|p| logarithm(*p)).sum();
+    let score = 100.0 * brevity_penalty * (logarithms / ORDER as f64).exp();
+    (score, shares.map(|p| 100.0 * p), brevity_penalty)
+}
+
+/// Row of statistics of each segment, and the corpus score.
+pub(crate) fn corpus(
+    hypotheses: &[String],
+    references: &[Vec<String>],
+    whose: TokenisedBleu,
+    case: Case,
+) -> Result<(Vec<f64>, BleuDetail), ScoreError> {
+    check_streams(hypotheses, references)?;
+    if whose == TokenisedBleu::Fairseq && references.len() > 1 {
+        return Err(ScoreError::ReferenceCount { expected: 1, found: references.len() });
+    }
+    let prepared = |lines: &[String]| -> Vec<String> {
+        lines
+            .iter()
+            .map(|line| match (case, whose) {
+                (Case::Mixed, _) => line.clone(),
+                (Case::Lower, TokenisedBleu::MultiBleu) => line.to_ascii_lowercase(),
+                (Case::Lower, TokenisedBleu::Fairseq) => line.to_lowercase(),
+            })
+            .collect()
+    };
+    let hypotheses = prepared(hypotheses);
+    let references: Vec<Vec<String>> = references.iter().map(|stream| prepared(stream)).collect();
+    let rows: Vec<f64> = (0..hypotheses.len())
+        .into_par_iter()
+        .flat_map_iter(|i| {
+            let segment: Vec<_> = references.iter().map(|stream| tokens(&stream[i], whose, true)).collect();
+            row(&tokens(&hypotheses[i], whose, false), &segment)
+        })
+        .collect();
+    let sums = crate::metrics::segments::column_sums(&rows, WIDTH);
+    let undefined = |reason, hint| Err(ScoreError::Undefined { tool: whose.name(), reason, hint });
+    if sums[1] == 0.0 {
+        return undefined("the references have no token", "is this the right reference file?");
+    }
+    if sums[0] == 0.0 {
+        return undefined(
+            "the hypotheses have no token",
+            "look at the decoder's output: every line is empty",
+        );
+    }
+    let (score, precisions, brevity_penalty) = from_sums(&sums);
+    Ok((rows, BleuDetail::new(&sums, score, precisions, brevity_penalty)))
+}
+
+/// The tokens that the tool counts; `None` matches nothing.
+fn tokens(line: &str, whose: TokenisedBleu, reference: bool) -> Vec<Option<&str>> {
+    match whose {
+        TokenisedBleu::MultiBleu => line
+            .split([' ', '\t', '\n', '\r', '\u{b}', '\u{c}'])
+            .filter(|w| !w.is_empty())
+            .map(Some)
+            .collect(),
+        TokenisedBleu::Fairseq => {
+            let mut words: Vec<&str> = line.split(is_space).filter(|w| !w.is_empty()).collect();
+            // The dictionary ends every line with this; trimming spares the first token whatever it is.
+            words.push("</s>");
+            let start = words.iter().position(|w| *w != "<pad>").unwrap_or(0);
+            let mut words = &words[start..];
+            while let [_, .., "</s>" | "<pad>"] = words {
+                words = &words[..words.len() - 1];
+            }
+            words.iter().map(|w| if reference && *w == "<unk>" { None } else { Some(*w) }).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &[&str]) -> Vec<String> {
+        text.iter().map(|s| s.to_string()).collect()
+    }
+
+    fn score(h: &[&str], r: &[&[&str]], whose: TokenisedBleu, case: Case) -> Result<BleuDetail, ScoreError> {
+        let references: Vec<Vec<String>> = r.iter().map(|s| lines(s)).collect();
+        corpus(&lines(h), &references, whose, case).map(|(_, detail)| detail)
+    }
+
+    #[test]
+    fn white_space_and_case_are_the_tools_own() {
+        // U+00A0 parts words for fairseq only, and only ASCII letters are lowered by multi-bleu.
+        let (h, r) = (["A\u{a0}b c d Ä f"], ["a\u{a0}b c d ä f"]);
+        let m = score(&h, &[&r], TokenisedBleu::MultiBleu, Case::Lower).unwrap();
+        assert_eq!((m.hypothesis_length, m.correct), (5, [4, 2, 1, 0]));
+        assert_eq!(m.score, 0.0);
+        let f = score(&h, &[&r], TokenisedBleu::Fairseq, Case::Lower).unwrap();
+        assert_eq!((f.hypothesis_length, f.correct), (6, [6, 5, 4, 3]));
+        assert!((f.score - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn fairseq_counts_an_empty_line_and_never_matches_unknown_words() {
+        let f =
+            score(&["", "a b c d e"], &[&["", "a b c d e"]], TokenisedBleu::Fairseq, Case::Mixed).unwrap();
+        assert_eq!((f.hypothesis_length, f.reference_length, f.correct[0]), (6, 6, 6));
+        let f = score(&["a <unk> b"], &[&["a <unk> b </s>"]], TokenisedBleu::Fairseq, Case::Mixed).unwrap();
+        assert_eq!((f.hypothesis_length, f.reference_length, f.correct), (3, 3, [2, 0, 0, 0]));
+        let m = score(&["", "a <unk>"], &[&["", "a <unk>"]], TokenisedBleu::MultiBleu, Case::Mixed).unwrap();
+        assert_eq!((m.hypothesis_length, m.correct), (2, [2, 1, 0, 0]));
+    }
+
+    #[test]
+    fn what_the_tools_cannot_score_is_an_error() {
+        let moses = |h: &[&str], r: &[&str]| score(h, &[r], TokenisedBleu::MultiBleu, Case::Mixed);
+        assert!(moses(&["a"], &[""]).unwrap_err().to_string().contains("references have no token"));
+        assert!(moses(&[""], &["a"]).unwrap_err().to_string().contains("hypotheses have no token"));
+        let two = score(&["a"], &[&["a"], &["b"]], TokenisedBleu::Fairseq, Case::Mixed).unwrap_err();
+        assert_eq!(two, ScoreError::ReferenceCount { expected: 1, found: 2 });
+    }
+}
