@@ -1,0 +1,293 @@
+//! What a corpus is, as its TOML says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::error::CorpusError;
+use crate::fetch::{DataHome, Source};
+
+/// The definitions in `corpora/`, by file stem.
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpora.rs"));
+
+/// A corpus: files, splits, licence.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CorpusDefinition {
+    /// Name; that of its file, and of its folder in the home.
+    pub name: String,
+    /// One line.
+    pub summary: String,
+    /// Where its makers describe it.
+    pub homepage: String,
+    /// The terms, to be shown before the fetch.
+    pub licence: Licence,
+    /// Files by name.
+    #[serde(rename = "file")]
+    pub files: BTreeMap<String, FileDefinition>,
+    /// Splits by name.
+    #[serde(rename = "split")]
+    pub splits: BTreeMap<String, SplitDefinition>,
+}
+
+/// What may be done with the data, and who says so.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Licence {
+    /// The terms in a sentence or two.
+    pub terms: String,
+    /// Where the terms are stated.
+    pub source: String,
+}
+
+/// A file to be downloaded.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileDefinition {
+    /// URLs, size, digest.
+    pub source: Source,
+    /// How its members are packed; absent for a file that is read as it is (gz included).
+    #[serde(default)]
+    pub unpack: Option<Packing>,
+    /// Bytes of the members that the splits use, unpacked, where known.
+    #[serde(default)]
+    pub unpacked_size: Option<u64>,
+}
+
+/// Archive formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Packing {
+    /// tar in gzip.
+    #[serde(rename = "tar.gz")]
+    TarGz,
+}
+
+/// A split: for each language, the texts that make it up, one after another.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitDefinition {
+    /// Lines it must have, where known.
+    #[serde(default)]
+    pub lines: Option<u64>,
+    /// How its files are read.
+    #[serde(default)]
+    pub format: TextFormat,
+    /// Files by language code.
+    pub text: BTreeMap<String, Vec<TextPart>>,
+}
+
+/// How a file holds its lines. A gzipped file is recognised and gunzipped while it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TextFormat {
+    /// One example a line, separated by line feeds.
+    #[default]
+    Lines,
+    /// The SGML of the WMT test sets, read as sacreBLEU reads it: one `<seg …>` a line, white space collapsed, entities
+    /// kept.
+    Sgm,
+}
+
+/// A part of a split's text.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextPart {
+    /// Name of the file.
+    pub file: String,
+    /// Path inside it, if it is an archive.
+    #[serde(default)]
+    pub member: Option<String>,
+}
+
+/// A sum of sizes, some of which may be unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ByteCount {
+    /// The sum of those that are known, in bytes.
+    pub known: u64,
+    /// How many are not.
+    pub unknown: usize,
+}
+
+impl ByteCount {
+    fn add(&mut self, bytes: Option<u64>) {
+        match bytes {
+            Some(bytes) => self.known = self.known.saturating_add(bytes),
+            None => self.unknown += 1,
+        }
+    }
+}
+
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = self.known as f64;
+        let mut unit = "B";
+        for larger in ["kB", "MB", "GB", "TB"] {
+            if value < 999.5 {
+                break;
+            }
+            value /= 1000.0;
+            unit = larger;
+        }
+        let digits = usize::from(unit != "B" && value < 99.5);
+        match self.unknown {
+            0 => write!(f, "{value:.digits$} {unit}"),
+            1 => write!(f, "at least {value:.digits$} {unit} (the size of 1 file is not known)"),
+            n => write!(f, "at least {value:.digits$} {unit} (the sizes of {n} files are not known)"),
+        }
+    }
+}
+
+impl CorpusDefinition {
+    /// Names of the corpora that are built in, sorted.
+    pub fn names() -> Vec<&'static str> {
+        EMBEDDED.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The corpus called `name`.
+    ///
+    /// # Errors
+    /// [`CorpusError::Unknown`], with the names there are.
+    pub fn find(name: &str) -> Result<Self, CorpusError> {
+        match EMBEDDED.iter().find(|(known, _)| *known == name) {
+            Some((name, text)) => Self::parse(text, &format!("corpora/{name}.toml")),
+            None => Err(CorpusError::Unknown {
+                name: name.into(),
+                known: Self::names().into_iter().map(Into::into).collect(),
+            }),
+        }
+    }
+
+    /// A definition from a file of the user's.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no definition.
+    pub fn load(path: &Path) -> Result<Self, CorpusError> {
+        let origin = path.display().to_string();
+        match fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, &origin),
+            Err(e) => Err(CorpusError::Definition { origin, reason: format!("it cannot be read: {e}") }),
+        }
+    }
+
+    /// A definition from text; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// [`CorpusError::Definition`].
+    pub fn parse(text: &str, origin: &str) -> Result<Self, CorpusError> {
+        let error = |reason: String| CorpusError::Definition { origin: origin.into(), reason };
+        let definition: Self = toml::from_str(text).map_err(|e| error(e.to_string().trim_end().into()))?;
+        definition.check().map_err(error)?;
+        Ok(definition)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for name in [&self.name].into_iter().chain(self.files.keys()) {
+            let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+            if name.is_empty() || name.starts_with('.') || !plain {
+                return Err(format!("{name:?} cannot be a folder's name: letters, digits, `.`, `_`, `-`"));
+            }
+        }
+        for (what, text) in [
+            ("licence.terms", &self.licence.terms),
+            ("licence.source", &self.licence.source),
+            ("summary", &self.summary),
+        ] {
+            if text.trim().is_empty() {
+                return Err(format!("`{what}` is empty; if nobody states it, say so"));
+            }
+        }
+        if self.splits.is_empty() {
+            return Err("it has no split".into());
+        }
+        let mut used = BTreeSet::new();
+        for (name, split) in &self.splits {
+            if split.text.is_empty() {
+                return Err(format!("split {name:?} has no text"));
+            }
+            for (language, parts) in &split.text {
+                if parts.is_empty() {
+                    return Err(format!("split {name:?} has an empty list of files for {language:?}"));
+                }
+                for part in parts {
+                    let of = format!("split {name:?}, {language:?}");
+                    let Some(file) = self.files.get(&part.file) else {
+                        return Err(format!("{of}: there is no [file.{:?}]", part.file));
+                    };
+                    match (&part.member, file.unpack) {
+                        (Some(member), Some(_)) => crate::fetch::check_member(member)
+                            .map_err(|why| format!("{of}: member {member:?} {why}"))?,
+                        (None, None) => {}
+                        (Some(_), None) => {
+                            return Err(format!(
+                                "{of}: {:?} is no archive (no `unpack`), it has no members",
+                                part.file
+                            ));
+                        }
+                        (None, Some(_)) => {
+                            return Err(format!("{of}: {:?} is an archive: name the `member`", part.file));
+                        }
+                    }
+                    used.insert(&part.file);
+                }
+            }
+        }
+        if let Some(unused) = self.files.keys().find(|f| !used.contains(f)) {
+            return Err(format!("no split uses [file.{unused:?}]"));
+        }
+        Ok(())
+    }
+
+    /// Names of the files that `splits` use.
+    ///
+    /// # Errors
+    /// [`CorpusError::UnknownSplit`].
+    pub fn files_of(&self, splits: &[&str]) -> Result<BTreeSet<&str>, CorpusError> {
+        let mut files = BTreeSet::new();
+        for split in splits {
+            let definition = self.splits.get(*split).ok_or_else(|| CorpusError::UnknownSplit {
+                corpus: self.name.clone(),
+                split: (*split).into(),
+                known: self.splits.keys().cloned().collect(),
+            })?;
+            files.extend(definition.text.values().flatten().map(|part| part.file.as_str()));
+        }
+        Ok(files)
+    }
+
+    /// Members of the archive `file` that any split uses.
+    pub(super) fn members_of(&self, file: &str) -> BTreeSet<String> {
+        let parts = self.splits.values().flat_map(|s| s.text.values().flatten());
+        parts.filter(|p| p.file == file).filter_map(|p| p.member.clone()).collect()
+    }
+
+    /// Bytes of all files, as they are downloaded.
+    pub fn download_bytes(&self) -> ByteCount {
+        let mut count = ByteCount::default();
+        self.files.values().for_each(|f| count.add(f.source.size));
+        count
+    }
+
+    /// Bytes of the files that are not yet in `home`; looks, but verifies nothing.
+    pub fn bytes_to_download(&self, home: &DataHome) -> ByteCount {
+        let mut count = ByteCount::default();
+        for file in self.files.values() {
+            let there = file.source.place().is_ok_and(|p| home.root().join("downloads").join(p).is_file());
+            if !there {
+                count.add(file.source.size);
+            }
+        }
+        count
+    }
+
+    /// Bytes on disk: what is downloaded, and what is unpacked from it.
+    pub fn disk_bytes(&self) -> ByteCount {
+        let mut count = self.download_bytes();
+        for file in self.files.values().filter(|f| f.unpack.is_some()) {
+            count.add(file.unpacked_size);
+        }
+        count
+    }
+}

@@ -1,0 +1,193 @@
+//! A corpus in a home: fetched, unpacked, verified, read.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::definition::{CorpusDefinition, TextPart};
+use super::error::CorpusError;
+use super::text::{Lines, TextFile, read_lines};
+use super::unpacked::UnpackedArchive;
+use crate::fetch::{self, DataHome, FetchError, FetchOptions, Progress};
+
+/// Files and splits of a corpus, verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedCorpus {
+    /// The corpus.
+    pub name: String,
+    /// What was fetched, by name of the file: what a ledger records.
+    pub fingerprints: BTreeMap<String, Fingerprint>,
+    /// The splits that were asked for.
+    pub splits: BTreeMap<String, FetchedSplit>,
+}
+
+/// The identity of one fetched file.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Fingerprint {
+    /// SHA-256 of the file as it was downloaded.
+    pub sha256: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The digest it was checked against, e.g. `md5:…`, or `unknown` if it was pinned.
+    pub checked: String,
+}
+
+/// A split in a home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedSplit {
+    /// Its name.
+    pub name: String,
+    /// Lines it must have, where known.
+    pub lines: Option<u64>,
+    /// For each language, the files that hold its lines, one after another.
+    pub text: BTreeMap<String, Vec<TextFile>>,
+}
+
+/// What came of verifying one file.
+#[derive(Debug)]
+pub struct FileCheck {
+    /// Its name in the definition; for a member of an archive, that of the archive.
+    pub file: String,
+    /// Where it lies or should lie.
+    pub path: PathBuf,
+    /// Its SHA-256, or what is wrong with it.
+    pub result: Result<String, FetchError>,
+}
+
+impl CorpusDefinition {
+    /// Fetches, verifies and unpacks all files.
+    ///
+    /// # Errors
+    /// [`CorpusError::Fetch`] for the first file that cannot be had.
+    pub fn fetch_all(
+        &self,
+        home: &DataHome,
+        options: &FetchOptions<'_>,
+    ) -> Result<FetchedCorpus, CorpusError> {
+        let all: Vec<&str> = self.splits.keys().map(String::as_str).collect();
+        self.fetch_splits(&all, home, options)
+    }
+
+    /// Fetches, verifies and unpacks the files of `splits` alone.
+    ///
+    /// # Errors
+    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Fetch`] for the first file that cannot be had.
+    pub fn fetch_splits(
+        &self,
+        splits: &[&str],
+        home: &DataHome,
+        options: &FetchOptions<'_>,
+    ) -> Result<FetchedCorpus, CorpusError> {
+        let mut fingerprints = BTreeMap::new();
+        let mut paths = BTreeMap::new();
+        for file in self.files_of(splits)? {
+            let error = |source| self.fetch_error(file, source);
+            let definition = &self.files[file];
+            let fetched = fetch::fetch(&definition.source, home, options).map_err(error)?;
+            let path = if definition.unpack.is_some() {
+                let archive = UnpackedArchive::new(home, &self.name, file);
+                let members = self.members_of(file);
+                archive
+                    .ensure(&fetched, &members, definition.unpacked_size, options.progress)
+                    .map_err(error)?;
+                archive.folder()
+            } else {
+                fetched.path
+            };
+            paths.insert(file, path);
+            let checked = definition.source.digest.to_string();
+            fingerprints
+                .insert(file.into(), Fingerprint { sha256: fetched.sha256, bytes: fetched.bytes, checked });
+        }
+        let place = |part: &TextPart| {
+            let path = &paths[part.file.as_str()];
+            part.member.as_ref().map_or_else(|| path.clone(), |member| path.join(member))
+        };
+        let fetched_split = |name: &str| {
+            let split = &self.splits[name];
+            let files = |parts: &Vec<TextPart>| {
+                parts.iter().map(|part| TextFile { path: place(part), format: split.format }).collect()
+            };
+            FetchedSplit {
+                name: name.into(),
+                lines: split.lines,
+                text: split.text.iter().map(|(language, parts)| (language.clone(), files(parts))).collect(),
+            }
+        };
+        let splits = splits.iter().map(|name| ((*name).to_owned(), fetched_split(name))).collect();
+        Ok(FetchedCorpus { name: self.name.clone(), fingerprints, splits })
+    }
+
+    /// Reads every file of the corpus in `home` from end to end, unpacked members too, and tells of each whether it is
+    /// what it should be. Opens no connection.
+    pub fn verify(&self, home: &DataHome, progress: &dyn Progress) -> Vec<FileCheck> {
+        let mut checks = Vec::new();
+        for (file, definition) in &self.files {
+            let check = |path, result| FileCheck { file: file.clone(), path, result };
+            let path = definition.source.place().map(|p| home.root().join("downloads").join(p));
+            let result = fetch::verify(&definition.source, home, progress).map(|f| f.sha256);
+            checks.push(check(path.unwrap_or_default(), result));
+            if definition.unpack.is_some() {
+                let archive = UnpackedArchive::new(home, &self.name, file);
+                match archive.verify(progress) {
+                    Ok(members) => {
+                        checks.extend(members.into_iter().map(|(p, r)| check(p, r.map(|m| m.sha256))));
+                    }
+                    Err(e) => checks.push(check(archive.folder(), Err(e))),
+                }
+            }
+        }
+        checks
+    }
+
+    fn fetch_error(&self, file: &str, source: FetchError) -> CorpusError {
+        CorpusError::Fetch { corpus: self.name.clone(), file: file.into(), source: Box::new(source) }
+    }
+}
+
+impl FetchedCorpus {
+    /// The split called `name`.
+    ///
+    /// # Errors
+    /// [`CorpusError::UnknownSplit`] if it was not fetched.
+    pub fn split(&self, name: &str) -> Result<&FetchedSplit, CorpusError> {
+        self.splits.get(name).ok_or_else(|| CorpusError::UnknownSplit {
+            corpus: self.name.clone(),
+            split: name.into(),
+            known: self.splits.keys().cloned().collect(),
+        })
+    }
+}
+
+impl FetchedSplit {
+    /// The lines in `language`, as they come.
+    ///
+    /// # Errors
+    /// [`CorpusError::UnknownLanguage`]; each line may be one of its own.
+    pub fn lines(&self, language: &str) -> Result<Lines, CorpusError> {
+        match self.text.get(language) {
+            Some(files) => Ok(read_lines(files)),
+            None => Err(CorpusError::UnknownLanguage {
+                split: self.name.clone(),
+                language: language.into(),
+                known: self.text.keys().cloned().collect(),
+            }),
+        }
+    }
+
+    /// All lines in `language`, counted where their number is known.
+    ///
+    /// # Errors
+    /// A line cannot be read, or there are more or fewer than there must be.
+    pub fn read(&self, language: &str) -> Result<Vec<String>, CorpusError> {
+        let lines: Vec<String> = self.lines(language)?.collect::<Result<_, _>>()?;
+        match self.lines {
+            Some(expected) if expected != lines.len() as u64 => Err(CorpusError::LineCount {
+                split: self.name.clone(),
+                language: language.into(),
+                expected,
+                actual: lines.len() as u64,
+            }),
+            _ => Ok(lines),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Public corpora: where their files come from, under which terms, and how their splits are read.
+//!
+//! A corpus is a TOML file in `corpora/` of this crate; docs/data.md shows how to add one.
+
+mod definition;
+mod error;
+mod fetched;
+mod text;
+mod unpacked;
+
+pub use definition::{
+    ByteCount, CorpusDefinition, FileDefinition, Licence, Packing, SplitDefinition, TextFormat, TextPart,
+};
+pub use error::CorpusError;
+pub use fetched::{FetchedCorpus, FetchedSplit, FileCheck, Fingerprint};
+pub use text::{Lines, TextFile, read_lines};

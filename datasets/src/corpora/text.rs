@@ -1,0 +1,183 @@
+//! Lines of text files: plain, gzipped, or in the SGML of the WMT test sets.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::definition::TextFormat;
+use super::error::CorpusError;
+
+/// A file with lines in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// How its lines are held.
+    pub format: TextFormat,
+}
+
+/// The lines of several files, one after another, without their line feeds. Nothing else is changed: a carriage
+/// return, or a Unicode line separator, is a character of its line.
+pub struct Lines {
+    files: VecDeque<TextFile>,
+    open: Option<Open>,
+}
+
+struct Open {
+    file: TextFile,
+    reader: Box<dyn BufRead + Send>,
+    line: u64,
+}
+
+/// Reads `files` one after another; each is opened when its turn comes.
+pub fn read_lines(files: &[TextFile]) -> Lines {
+    Lines { files: files.iter().cloned().collect(), open: None }
+}
+
+impl Lines {
+    fn advance(&mut self) -> Result<Option<String>, CorpusError> {
+        loop {
+            let Some(open) = &mut self.open else {
+                let Some(file) = self.files.pop_front() else { return Ok(None) };
+                let reader = open_text(&file.path).map_err(|e| text_error(&file.path, 0, &e))?;
+                self.open = Some(Open { file, reader, line: 0 });
+                continue;
+            };
+            let mut bytes = Vec::new();
+            open.line += 1;
+            let read = open.reader.read_until(b'\n', &mut bytes);
+            let n = read.map_err(|e| text_error(&open.file.path, open.line, &e))?;
+            if n == 0 {
+                self.open = None;
+                continue;
+            }
+            if bytes.last() == Some(&b'\n') {
+                bytes.pop();
+            }
+            let line = String::from_utf8(bytes).map_err(|e| CorpusError::Text {
+                path: open.file.path.clone(),
+                line: open.line,
+                reason: format!("it is not UTF-8 from byte {} on", e.utf8_error().valid_up_to() + 1),
+            })?;
+            match open.file.format {
+                TextFormat::Lines => return Ok(Some(line)),
+                TextFormat::Sgm => {
+                    if let Some(segment) = segment_of(&line) {
+                        return Ok(Some(segment));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<String, CorpusError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance().transpose();
+        if let Some(Err(_)) = next {
+            // What comes after an error is not to be trusted.
+            self.files.clear();
+            self.open = None;
+        }
+        next
+    }
+}
+
+fn text_error(path: &Path, line: u64, error: &io::Error) -> CorpusError {
+    CorpusError::Text { path: path.into(), line, reason: error.to_string() }
+}
+
+/// Opens a text, gunzipping it if its first two bytes are gzip's.
+fn open_text(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
+    let mut head = [0; 2];
+    let mut file = File::open(path)?;
+    let mut filled = 0;
+    while filled < 2 {
+        match file.read(&mut head[filled..])? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    let input = BufReader::with_capacity(1 << 16, File::open(path)?);
+    Ok(if head == [0x1f, 0x8b] {
+        Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input)))
+    } else {
+        Box::new(input)
+    })
+}
+
+/// The text of a line `<seg …>text</seg>`; `None` for any other line.
+fn segment_of(line: &str) -> Option<String> {
+    if !line.starts_with("<seg ") {
+        return None;
+    }
+    // From the first `>` to the last `</seg>`; what follows that stays, and a line without both is taken whole.
+    let inner = line.find('>').and_then(|start| {
+        let end = line.rfind("</seg>").filter(|end| *end > start)?;
+        Some(format!("{}{}", &line[start + 1..end], &line[end + 6..]))
+    });
+    let text = inner.as_deref().unwrap_or(line);
+    let words: Vec<&str> = text.split(is_space).filter(|w| !w.is_empty()).collect();
+    Some(words.join(" "))
+}
+
+/// White space as Python's `\s` and `str.strip` have it: Unicode's, and the four separators of ASCII.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    fn lines_of(bytes: &[u8], format: TextFormat) -> Result<Vec<String>, CorpusError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("text");
+        std::fs::write(&path, bytes).unwrap();
+        read_lines(&[TextFile { path, format }]).collect()
+    }
+
+    #[test]
+    fn lines_end_at_line_feeds_only() {
+        let text = "a\u{2028}b\r\n\n c \nlast";
+        assert_eq!(
+            lines_of(text.as_bytes(), TextFormat::Lines).unwrap(),
+            ["a\u{2028}b\r", "", " c ", "last"]
+        );
+        assert!(lines_of(b"", TextFormat::Lines).unwrap().is_empty());
+        assert_eq!(lines_of(b"a", TextFormat::Lines).unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn gzip_is_recognised_and_files_follow_one_another() {
+        let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
+        gz.write_all("eins\nzwei\n".as_bytes()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| TextFile { path: dir.path().join(name), format: TextFormat::Lines };
+        std::fs::write(file("a").path, gz.finish().unwrap()).unwrap();
+        std::fs::write(file("b").path, "drei").unwrap();
+        let lines: Vec<_> = read_lines(&[file("a"), file("b")]).map(Result::unwrap).collect();
+        assert_eq!(lines, ["eins", "zwei", "drei"]);
+    }
+
+    #[test]
+    fn bad_bytes_are_named_with_their_line() {
+        let error = lines_of(b"good\nb\xffd\nmore", TextFormat::Lines).unwrap_err().to_string();
+        assert!(error.contains("line 2: it is not UTF-8 from byte 2 on"), "{error}");
+    }
+
+    #[test]
+    fn segments_are_read_as_sacrebleu_reads_them() {
+        let sgm = "<srcset setid=\"x\" srclang=\"any\">\n<doc docid=\"1\">\n<p>\n<seg id=\"1\"> A  &amp; B\u{a0}c </seg>\n\
+                   <seg id=\"2\">x > y</seg>\r\n <seg id=\"3\">indented: not taken</seg>\n<seg id=\"4\"></seg>\n</doc>\n";
+        let lines = lines_of(sgm.as_bytes(), TextFormat::Sgm).unwrap();
+        assert_eq!(lines, ["A &amp; B c", "x > y", ""]);
+    }
+}

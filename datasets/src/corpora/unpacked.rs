@@ -1,0 +1,181 @@
+//! The unpacked members of an archive in the home, and the record by which they are checked.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::fetch::{
+    DataHome, Event, FetchError, Fetched, Lock, Member, Mismatch, Progress, Stamp, UnpackLimits, beside,
+    read_json, sha256_file, unpack_tar_gz, write_json,
+};
+
+/// Members below this size are digested at every use; see the like bound of downloads.
+const ALWAYS_READ_BELOW: u64 = 64 << 20;
+
+/// `<file>.unpacked.json`, beside the folder.
+#[derive(Debug, Serialize, Deserialize)]
+struct UnpackedRecord {
+    /// SHA-256 of the archive that the members come from.
+    archive: String,
+    members: Vec<KeptMember>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KeptMember {
+    #[serde(flatten)]
+    member: Member,
+    modified_ns: u64,
+}
+
+/// The folder of one archive of one corpus.
+pub(super) struct UnpackedArchive<'a> {
+    home: &'a DataHome,
+    corpus: &'a str,
+    file: &'a str,
+}
+
+impl<'a> UnpackedArchive<'a> {
+    pub(super) fn new(home: &'a DataHome, corpus: &'a str, file: &'a str) -> Self {
+        Self { home, corpus, file }
+    }
+
+    /// The folder of the members.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.home.corpus_dir(self.corpus).join(self.file)
+    }
+
+    fn record_path(&self) -> PathBuf {
+        beside(&self.folder(), ".unpacked.json")
+    }
+
+    /// Makes sure that `members` of `archive` are there and whole.
+    pub(super) fn ensure(
+        &self,
+        archive: &Fetched,
+        members: &BTreeSet<String>,
+        unpacked_size: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<(), FetchError> {
+        if self.usable(archive, members, progress)? {
+            return Ok(());
+        }
+        let lock = self.home.lock_path(&format!("corpora/{}/{}", self.corpus, self.file));
+        let _lock = Lock::take(&lock, || progress.event(Event::Waiting { name: self.file }))?;
+        if self.usable(archive, members, progress)? {
+            return Ok(());
+        }
+        self.unpack(archive, members, unpacked_size, progress)
+    }
+
+    /// Are all `members`, of this very archive, there? A damaged one is an error that names it.
+    fn usable(
+        &self,
+        archive: &Fetched,
+        members: &BTreeSet<String>,
+        progress: &dyn Progress,
+    ) -> Result<bool, FetchError> {
+        let Some(record) = self.record()? else { return Ok(false) };
+        let kept: BTreeSet<&str> = record.members.iter().map(|k| k.member.path.as_str()).collect();
+        if record.archive != archive.sha256 || !members.iter().all(|m| kept.contains(m.as_str())) {
+            return Ok(false);
+        }
+        for kept in &record.members {
+            let path = self.folder().join(&kept.member.path);
+            let Ok(metadata) = fs::metadata(&path) else { return Ok(false) };
+            let stamp = Stamp { bytes: kept.member.bytes, modified_ns: kept.modified_ns };
+            if Stamp::of(&metadata) != stamp || stamp.bytes < ALWAYS_READ_BELOW {
+                check_member_file(&path, &kept.member, progress)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn record(&self) -> Result<Option<UnpackedRecord>, FetchError> {
+        if !self.folder().is_dir() {
+            return Ok(None);
+        }
+        read_json(&self.record_path())
+    }
+
+    fn unpack(
+        &self,
+        archive: &Fetched,
+        members: &BTreeSet<String>,
+        unpacked_size: Option<u64>,
+        progress: &dyn Progress,
+    ) -> Result<(), FetchError> {
+        let folder = self.folder();
+        // Ours alone, under the lock: left there by a process that was killed.
+        let fresh = self.home.corpus_dir(self.corpus).join(format!(".new-{}", self.file));
+        remove_folder(&fresh)?;
+        if folder.exists() && !self.record_path().exists() {
+            return Err(FetchError::Record {
+                path: self.record_path(),
+                reason: format!(
+                    "it is missing, so nobody knows what {} holds; remove that folder",
+                    folder.display()
+                ),
+            });
+        }
+        let mut limits = UnpackLimits::default();
+        if let Some(bytes) = unpacked_size {
+            // The other members of the archive count as well; they are read, though not kept.
+            limits.bytes = limits.bytes.min(bytes.saturating_mul(20).max(1 << 30));
+        }
+        let unpacked = unpack_tar_gz(&archive.path, &fresh, Some(members), limits, progress)?;
+        let mut kept = Vec::new();
+        for member in unpacked.members {
+            let path = fresh.join(&member.path);
+            let metadata = fs::metadata(&path).map_err(FetchError::io("read", &path))?;
+            kept.push(KeptMember { modified_ns: Stamp::of(&metadata).modified_ns, member });
+        }
+        // Members of an older archive, or an incomplete folder: ours, and derived from the archive.
+        remove_folder(&folder)?;
+        write_json(&self.record_path(), &UnpackedRecord { archive: archive.sha256.clone(), members: kept })?;
+        fs::rename(&fresh, &folder).map_err(FetchError::io("rename to", &folder))
+    }
+
+    /// Reads every member and compares it with the record; the results, member by member. Empty if nothing has been
+    /// unpacked yet.
+    pub(super) fn verify(
+        &self,
+        progress: &dyn Progress,
+    ) -> Result<Vec<(PathBuf, Result<Member, FetchError>)>, FetchError> {
+        let Some(record) = self.record()? else { return Ok(Vec::new()) };
+        let check = |kept: KeptMember| {
+            let path = self.folder().join(&kept.member.path);
+            let result = check_member_file(&path, &kept.member, progress).map(|()| kept.member);
+            (path, result)
+        };
+        Ok(record.members.into_iter().map(check).collect())
+    }
+}
+
+fn check_member_file(path: &Path, member: &Member, progress: &dyn Progress) -> Result<(), FetchError> {
+    let io_error = |e| FetchError::io("read", path)(e);
+    let bytes = fs::metadata(path).map_err(io_error)?.len();
+    progress.event(Event::Verifying { name: &member.path, bytes });
+    let mismatch = if bytes != member.bytes {
+        Some(Mismatch::Size { expected: member.bytes, actual: bytes })
+    } else {
+        let actual = sha256_file(path).map_err(io_error)?;
+        (actual != member.sha256).then(|| Mismatch::Digest {
+            kind: "sha256",
+            expected: member.sha256.clone(),
+            actual,
+        })
+    };
+    match mismatch {
+        None => Ok(()),
+        Some(mismatch) => Err(FetchError::Corrupt { path: path.into(), mismatch }),
+    }
+}
+
+fn remove_folder(folder: &Path) -> Result<(), FetchError> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(FetchError::io("remove", folder)(e)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,85 @@
+//! A digest of what is in an archive, whatever the archive's own bytes are.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use super::digest::{hex, sha256_file};
+use super::unpack::{Bounded, Member, UnpackError, UnpackLimits, walk};
+
+/// SHA-256 over one line `<sha256>  <path>\n` a regular file, sorted by path in byte order: what
+/// `find -type f -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum` prints inside the folder.
+///
+/// `path` is a folder, a tar.gz, or a gz of one file (then the digest is of that file's bytes alone). Packing anew,
+/// other times, owners, orders and empty folders leave it as it is.
+///
+/// # Errors
+/// The archive is refused (see [`super::unpack_tar_gz`]), or something in the folder is no plain file.
+pub fn content_digest(path: &Path) -> Result<String, UnpackError> {
+    let limits = UnpackLimits::default();
+    let error = |e: io::Error| UnpackError::unreadable(path, &e);
+    if path.is_dir() {
+        let mut members = Vec::new();
+        folder_members(path, "", &mut members).map_err(error)?;
+        return Ok(combine(members));
+    }
+    if !holds_tar(path).map_err(error)? {
+        let mut sha256 = Sha256::new();
+        copy(&mut Bounded::open(path, limits).map_err(error)?, &mut sha256).map_err(error)?;
+        return Ok(hex(&sha256.finalize()));
+    }
+    let members = walk(path, limits, &mut |_, entry| {
+        let mut sha256 = Sha256::new();
+        copy(entry, &mut sha256)?;
+        Ok(Some(hex(&sha256.finalize())))
+    })?;
+    Ok(combine(members))
+}
+
+fn combine(mut members: Vec<Member>) -> String {
+    members.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+    let mut sha256 = Sha256::new();
+    for member in members {
+        sha256.update(format!("{}  {}\n", member.sha256, member.path));
+    }
+    hex(&sha256.finalize())
+}
+
+fn copy(from: &mut dyn Read, into: &mut Sha256) -> io::Result<()> {
+    let mut block = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut block)? {
+            0 => return Ok(()),
+            n => into.update(&block[..n]),
+        }
+    }
+}
+
+/// Do the unpacked bytes begin with a tar header?
+fn holds_tar(path: &Path) -> io::Result<bool> {
+    let mut head = Vec::with_capacity(512);
+    Bounded::open(path, UnpackLimits::default())?.take(512).read_to_end(&mut head)?;
+    Ok(head.len() == 512 && &head[257..262] == b"ustar")
+}
+
+fn folder_members(folder: &Path, prefix: &str, members: &mut Vec<Member>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().map_err(|name| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{} is not UTF-8", name.display()))
+        })?;
+        let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            folder_members(&entry.path(), &path, members)?;
+        } else if kind.is_file() {
+            let bytes = File::open(entry.path())?.metadata()?.len();
+            members.push(Member { bytes, sha256: sha256_file(&entry.path())?, path });
+        } else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{path} is not a plain file")));
+        }
+    }
+    Ok(())
+}

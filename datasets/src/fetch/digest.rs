@@ -1,0 +1,160 @@
+//! Digests: what a file must be, and what it is.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use md5::Md5;
+use sha2::{Digest as _, Sha256};
+
+/// What is known about the bytes of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Digest {
+    /// SHA-256 of the file, 64 lower-case hexadecimal digits.
+    Sha256(String),
+    /// MD5 of the file, 32 lower-case hexadecimal digits: guards against damage, not against malice.
+    Md5(String),
+    /// [`super::content_digest`] of the archive, for archives whose own bytes are not stable.
+    Content(String),
+    /// Nobody published one. The first fetch pins the SHA-256 that it saw; later ones must agree with it.
+    Unknown,
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sha256(hex) => write!(f, "sha256:{hex}"),
+            Self::Md5(hex) => write!(f, "md5:{hex}"),
+            Self::Content(hex) => write!(f, "content-sha256:{hex}"),
+            Self::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// How a file differs from what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// Another number of bytes.
+    #[error("expected {expected} bytes, it has {actual}")]
+    Size {
+        /// Bytes stated.
+        expected: u64,
+        /// Bytes found.
+        actual: u64,
+    },
+    /// Another digest.
+    #[error("expected {kind} {expected}, it has {actual}")]
+    Digest {
+        /// `sha256`, `md5` or `content-sha256`.
+        kind: &'static str,
+        /// Digest stated.
+        expected: String,
+        /// Digest found.
+        actual: String,
+    },
+    /// Another digest than the one pinned when the file was first fetched.
+    #[error("expected sha256 {expected} (pinned when it was first fetched from {from}), it has {actual}")]
+    Pin {
+        /// Digest pinned.
+        expected: String,
+        /// Digest found.
+        actual: String,
+        /// Where the pinned file came from.
+        from: String,
+    },
+    /// A web page under the name of an archive or a text.
+    #[error("it is an HTML page, not the file that was due")]
+    Html,
+    /// The first bytes are not those of the format that the name promises.
+    #[error("its name promises {expected}, its first bytes are {actual}")]
+    Format {
+        /// The format.
+        expected: &'static str,
+        /// The bytes found, in hexadecimal.
+        actual: String,
+    },
+    /// The content digest could not be computed: the archive is broken.
+    #[error("it is not a whole archive: {0}")]
+    Archive(String),
+}
+
+/// SHA-256 and MD5 of one file, and its length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileDigest {
+    pub sha256: String,
+    pub md5: Option<String>,
+    pub bytes: u64,
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// SHA-256 of `bytes`, 64 lower-case hexadecimal digits.
+pub fn sha256_of(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Reads `path` once; MD5 only when asked for.
+pub(crate) fn digest_file(path: &Path, with_md5: bool) -> io::Result<FileDigest> {
+    let mut file = File::open(path)?;
+    let mut sha256 = Sha256::new();
+    let mut md5 = with_md5.then(Md5::new);
+    let mut buffer = vec![0; 1 << 18];
+    let mut bytes = 0;
+    loop {
+        let n = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        sha256.update(&buffer[..n]);
+        if let Some(md5) = &mut md5 {
+            md5.update(&buffer[..n]);
+        }
+        bytes += n as u64;
+    }
+    Ok(FileDigest { sha256: hex(&sha256.finalize()), md5: md5.map(|m| hex(&m.finalize())), bytes })
+}
+
+/// SHA-256 of a file, 64 lower-case hexadecimal digits.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn sha256_file(path: &Path) -> io::Result<String> {
+    Ok(digest_file(path, false)?.sha256)
+}
+
+/// Is `text` `digits` lower-case hexadecimal digits?
+pub(crate) fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_the_standards_test_vectors() {
+        // FIPS 180-2 appendix B.1 and RFC 1321 appendix A.5.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("abc");
+        std::fs::write(&path, "abc").unwrap();
+        let digest = digest_file(&path, true).unwrap();
+        assert_eq!(digest.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(digest.md5.as_deref(), Some("900150983cd24fb0d6963f7d28e17f72"));
+        assert_eq!(digest.bytes, 3);
+        assert_eq!(sha256_of(b"abc"), digest.sha256);
+    }
+
+    #[test]
+    fn hexadecimal_is_lower_case_and_of_the_right_length() {
+        assert!(is_hex("00ff", 4));
+        for bad in ["00FF", "00f", "00fff", "00fg"] {
+            assert!(!is_hex(bad, 4), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! One GET of one URL into a part file, from where the last one stopped.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use ureq::http::{HeaderMap, Response, StatusCode, header};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+use super::digest::Digest;
+use super::error::FetchError;
+use super::part::{Part, PartState};
+use super::progress::{Event, Progress};
+use super::sniff;
+use super::source::Source;
+
+/// Bytes read and written at a time.
+const BLOCK: usize = 1 << 16;
+/// First bytes that tell a page from a file.
+const HEAD: u64 = 512;
+
+/// One agent, so that files of one host share a connection.
+static AGENT: LazyLock<Agent> = LazyLock::new(|| {
+    Agent::config_builder()
+        // A status is an answer to be judged here, not an error.
+        .http_status_as_error(false)
+        // The bytes that are stored, not a compressed form of them: digests and ranges are about those.
+        .accept_encoding("identity")
+        .user_agent(concat!("zoo-datasets/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(Duration::from_secs(30)))
+        .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
+        .build()
+        .new_agent()
+});
+
+/// Why an attempt did not end in a whole file.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Worth another try at the same URL.
+    Transient { reason: String, retry_after: Option<Duration> },
+    /// This URL will not give the file.
+    Permanent(String),
+    /// Nothing that another URL could mend.
+    Fatal(FetchError),
+}
+
+impl Failure {
+    fn transient(reason: impl Into<String>) -> Self {
+        Self::Transient { reason: reason.into(), retry_after: None }
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        Self::Fatal(error)
+    }
+}
+
+/// What one GET needs to know.
+pub(crate) struct Transfer<'a> {
+    pub url: &'a str,
+    pub source: &'a Source,
+    pub part: &'a Part,
+    pub name: &'a str,
+    pub stall: Duration,
+    pub progress: &'a dyn Progress,
+}
+
+impl Transfer<'_> {
+    /// Brings the part file to its full length. `Ok(true)` if some of its bytes were there before.
+    pub(crate) fn attempt(&self) -> Result<bool, Failure> {
+        let (have, state) = self.usable_part();
+        if let Some(state) = &state
+            && state.length == Some(have)
+        {
+            return Ok(true);
+        }
+        let mut request = AGENT
+            .get(self.url)
+            .config()
+            .timeout_recv_response(Some(self.stall))
+            .timeout_per_read(Some(self.stall))
+            .build();
+        if have > 0 {
+            request = request.header(header::RANGE, format!("bytes={have}-"));
+            if let Some(validator) = state.as_ref().and_then(PartState::validator) {
+                request = request.header(header::IF_RANGE, validator);
+            }
+        }
+        let response = request.call().map_err(|e| refusal(&e))?;
+        match response.status() {
+            StatusCode::OK => self.receive(response, 0, None).map(|()| false),
+            StatusCode::PARTIAL_CONTENT if have > 0 => {
+                let length = self.check_range(response.headers(), have, state.as_ref())?;
+                self.receive(response, have, length).map(|()| true)
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE if have > 0 => {
+                let said = header_text(response.headers(), header::CONTENT_RANGE);
+                let length = said
+                    .and_then(|r| r.trim().strip_prefix("bytes */")?.trim().parse().ok())
+                    .or(self.source.size);
+                if length == Some(have) {
+                    return Ok(true);
+                }
+                self.part.discard();
+                Err(Failure::transient("the server has no more bytes than are here; starting over"))
+            }
+            status => Err(refused_status(status, response.headers())),
+        }
+    }
+
+    /// Bytes of the part file that this URL can go on from.
+    fn usable_part(&self) -> (u64, Option<PartState>) {
+        let (have, Some(state)) = self.part.state() else { return (0, None) };
+        // Bytes of another version can only be told by a validator or, afterwards, by a digest.
+        let provable = state.validator().is_some() || self.source.digest != Digest::Unknown;
+        let limit = self.source.size.or(state.length).unwrap_or(u64::MAX);
+        if state.url == self.url && provable && have <= limit { (have, Some(state)) } else { (0, None) }
+    }
+
+    /// Checks that a 206 goes on where the part file ends; the length of the whole file, if told.
+    fn check_range(
+        &self,
+        headers: &HeaderMap,
+        have: u64,
+        state: Option<&PartState>,
+    ) -> Result<Option<u64>, Failure> {
+        let range = header_text(headers, header::CONTENT_RANGE).and_then(parse_content_range);
+        let before = state.and_then(|s| s.length);
+        match range {
+            Some((start, length))
+                if start == have && (length.is_none() || before.is_none() || length == before) =>
+            {
+                Ok(length.or(before))
+            }
+            _ => {
+                self.part.discard();
+                Err(Failure::transient("the server sent another range than asked for; starting over"))
+            }
+        }
+    }
+
+    /// Appends the body to the first `have` bytes. `length` is that of the whole file where a range told it.
+    fn receive(&self, response: Response<Body>, have: u64, length: Option<u64>) -> Result<(), Failure> {
+        let headers = response.headers();
+        let body_length = header_text(headers, header::CONTENT_LENGTH).and_then(|v| v.trim().parse().ok());
+        let length = length.or(body_length.map(|n: u64| n.saturating_add(have)));
+        let chunked = headers.contains_key(header::TRANSFER_ENCODING);
+        let etag = header_text(headers, header::ETAG).filter(|e| !e.starts_with("W/"));
+        let state = PartState {
+            url: self.url.into(),
+            etag: etag.map(Into::into),
+            last_modified: header_text(headers, header::LAST_MODIFIED).map(Into::into),
+            length,
+        };
+        let mut body = response.into_body().into_reader();
+        let mut done = have;
+        let mut head = Vec::new();
+        if have == 0 {
+            let read = (&mut body).take(HEAD).read_to_end(&mut head);
+            let file_name = self.name.rsplit('/').next().unwrap_or(self.name);
+            if read.is_ok() || sniff::looks_like_html(&head) {
+                sniff::check_head(file_name, &head).map_err(|m| Failure::Permanent(m.to_string()))?;
+            }
+            read.map_err(|e| Failure::transient(format!("the transfer broke: {e}")))?;
+        }
+        if let (Some(due), Some(offered)) = (self.source.size, length)
+            && due != offered
+        {
+            return Err(Failure::Permanent(format!("it offers {offered} bytes where {due} were due")));
+        }
+        if length.is_none() && !chunked && self.source.size.is_none() && self.source.digest == Digest::Unknown
+        {
+            return Err(Failure::Permanent(
+                "it does not say how long the file is, and no digest can tell whether all of it came".into(),
+            ));
+        }
+        let mut file = self.open(have, &state)?;
+        self.progress.event(Event::Started {
+            name: self.name,
+            from: self.url,
+            total: length,
+            resumed_at: have,
+        });
+        let limit = length.or(self.source.size).unwrap_or(u64::MAX);
+        let mut write = |block: &[u8]| -> Result<(), Failure> {
+            done += block.len() as u64;
+            if done > limit {
+                return Err(Failure::Permanent(format!(
+                    "it sends more than the {limit} bytes that were due"
+                )));
+            }
+            file.write_all(block).map_err(FetchError::io("write", &self.part.path))?;
+            self.progress.event(Event::Advanced { name: self.name, done, total: length });
+            Ok(())
+        };
+        write(&head)?;
+        let mut block = vec![0; BLOCK];
+        let end = loop {
+            if self.progress.cancelled() {
+                break Err(Failure::Fatal(FetchError::Cancelled { name: self.name.into() }));
+            }
+            match body.read(&mut block) {
+                Ok(0) => break Ok(()),
+                Ok(n) => {
+                    if let Err(failure) = write(&block[..n]) {
+                        if matches!(failure, Failure::Permanent(_)) {
+                            self.part.discard();
+                        }
+                        return Err(failure);
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => break Err(Failure::transient(format!("the transfer broke: {e}"))),
+            }
+        };
+        // Also when it broke: what is here is what the next attempt goes on from.
+        file.sync_all().map_err(FetchError::io("write", &self.part.path))?;
+        end?;
+        let due = length.or(self.source.size);
+        match due {
+            Some(due) if done < due => {
+                Err(Failure::transient(format!("the connection closed after {done} of {due} bytes")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the part file at `have` bytes; the sidecar is written before the first of new ones.
+    fn open(&self, have: u64, state: &PartState) -> Result<File, FetchError> {
+        let path = &self.part.path;
+        if have > 0 {
+            return OpenOptions::new().append(true).open(path).map_err(FetchError::io("go on with", path));
+        }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(FetchError::io("create", folder))?;
+        }
+        let file = File::create(path).map_err(FetchError::io("create", path))?;
+        self.part.note(state)?;
+        Ok(file)
+    }
+}
+
+fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// `bytes 5-9/10` or `bytes 5-9/*`: first byte and length of the whole.
+fn parse_content_range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (range, length) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let start = range.trim().split_once('-')?.0.parse().ok()?;
+    match length.trim() {
+        "*" => Some((start, None)),
+        n => Some((start, Some(n.parse().ok()?))),
+    }
+}
+
+fn refused_status(status: StatusCode, headers: &HeaderMap) -> Failure {
+    let reason = format!("the server says {status}");
+    if status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429) {
+        let seconds = header_text(headers, header::RETRY_AFTER).and_then(|v| v.trim().parse().ok());
+        return Failure::Transient { reason, retry_after: seconds.map(Duration::from_secs) };
+    }
+    Failure::Permanent(reason)
+}
+
+fn refusal(error: &ureq::Error) -> Failure {
+    use ureq::Error;
+    let reason = error.to_string();
+    match error {
+        Error::Io(_) | Error::Timeout(_) | Error::ConnectionFailed | Error::Protocol(_) => {
+            Failure::transient(reason)
+        }
+        // A wrong name, a certificate that does not hold, a loop of redirects: the same again next time.
+        _ => Failure::Permanent(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_ranges() {
+        assert_eq!(parse_content_range("bytes 5-9/10"), Some((5, Some(10))));
+        assert_eq!(parse_content_range(" bytes 0-0/*"), Some((0, None)));
+        for bad in ["bytes */10", "5-9/10", "bytes 5-9", "bytes x-9/10", "bytes 5-9/y", ""] {
+            assert_eq!(parse_content_range(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Where things lie: the data home, and the `<host>/<path>` layout that it shares with mirrors.
+
+use std::path::{Path, PathBuf};
+
+use super::digest::sha256_of;
+use super::error::FetchError;
+
+/// The folder that holds everything fetched and unpacked:
+/// `downloads/<host>/<path>`, `corpora/<name>/…`, `pins.json`, `locks/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataHome {
+    root: PathBuf,
+}
+
+impl DataHome {
+    /// A home at `root`; nothing is created yet.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the file of `url` lies or will lie.
+    ///
+    /// # Errors
+    /// The URL has no place in the layout.
+    pub fn download_path(&self, url: &str) -> Result<PathBuf, FetchError> {
+        Ok(self.root.join("downloads").join(place_of(url)?))
+    }
+
+    /// The folder of the unpacked files of a corpus.
+    pub fn corpus_dir(&self, name: &str) -> PathBuf {
+        self.root.join("corpora").join(name)
+    }
+
+    /// Digests that were unknown and were pinned at the first fetch.
+    pub fn pins_path(&self) -> PathBuf {
+        self.root.join("pins.json")
+    }
+
+    /// The lock that guards `what`. Locks have a folder of their own, so that they can stay for ever: removing a lock
+    /// file while somebody waits for it would let two in.
+    pub(crate) fn lock_path(&self, what: &str) -> PathBuf {
+        self.root.join("locks").join(format!("{}.lock", &sha256_of(what.as_bytes())[..16]))
+    }
+}
+
+/// `<host>/<path>` of an http or https URL, with `/` between the parts. A port becomes `_port`, a query `@query`, and
+/// what file systems dislike becomes `_`. Percent signs stay as they are: nothing is decoded, so nothing can escape.
+///
+/// # Errors
+/// Not http or https, no host, no file name, or a `.` or `..` in it.
+pub fn place_of(url: &str) -> Result<String, FetchError> {
+    let bad = |reason: &str| FetchError::Url { url: url.into(), reason: reason.into() };
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"))
+        .ok_or_else(|| bad("it is neither http nor https"))?;
+    let rest = rest.split('#').next().unwrap_or(rest);
+    let (path, query) = match rest.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (rest, None),
+    };
+    let mut parts: Vec<String> = path.split('/').map(clean).collect();
+    if parts[0].is_empty() || parts[0].contains('@') {
+        return Err(bad("it has no plain host"));
+    }
+    parts[0].make_ascii_lowercase();
+    if parts.len() < 2 || parts.iter().any(String::is_empty) {
+        return Err(bad("it has no path, or an empty part in it"));
+    }
+    if let (Some(query), Some(last)) = (query, parts.last_mut()) {
+        last.push('@');
+        last.push_str(&clean(query));
+    }
+    if parts.iter().any(|p| p.bytes().all(|b| b == b'.')) {
+        return Err(bad("a part of its path is made of dots"));
+    }
+    if parts.iter().any(|p| p.len() > 240) {
+        return Err(bad("a part of its path is longer than a file name may be"));
+    }
+    Ok(parts.join("/"))
+}
+
+fn clean(part: &str) -> String {
+    part.chars().map(|c| if c.is_ascii_alphanumeric() || "._~%+=,@-".contains(c) { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn host_and_path_are_the_place() {
+        let place = |url: &str| place_of(url).unwrap();
+        assert_eq!(place("https://Example.org/a/b.tgz"), "example.org/a/b.tgz");
+        assert_eq!(place("http://127.0.0.1:8080/x"), "127.0.0.1_8080/x");
+        assert_eq!(place("https://example.org/uc?id=1&e=/../2"), "example.org/uc@id=1_e=_.._2");
+        assert_eq!(place("https://example.org/a%2e%2e/b"), "example.org/a%2e%2e/b");
+        for bad in [
+            "ftp://example.org/a",
+            "https:///a",
+            "https://example.org",
+            "https://example.org/",
+            "a/b",
+            "https://example.org/../a",
+            "https://example.org/a/..",
+            "https://u:p@example.org/a",
+            "https://example.org/a//b",
+        ] {
+            assert!(matches!(place_of(bad), Err(FetchError::Url { .. })), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_url_leaves_the_home(url in "https?://[ -~]{0,40}(/[.\\\\/%a-z]{0,12}){0,4}") {
+            if let Ok(place) = place_of(&url) {
+                let parts: Vec<_> = Path::new(&place).components().collect();
+                prop_assert!(parts.iter().all(|c| matches!(c, std::path::Component::Normal(_))));
+                prop_assert_eq!(parts.len(), place.split('/').count());
+                prop_assert!(!place.contains('\\') && !place.contains(':'));
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The built-in corpus definitions, and one of them fetched through a mirror.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use zoo_datasets::corpora::{CorpusDefinition, CorpusError};
+use zoo_datasets::fetch::{DataHome, Digest, FetchError, FetchOptions, Silent};
+
+#[test]
+fn every_file_in_corpora_is_built_in_and_sound() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpora");
+    let stems: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+        .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let names: BTreeSet<String> = CorpusDefinition::names().into_iter().map(Into::into).collect();
+    assert_eq!(stems, names);
+    for name in names {
+        let corpus = CorpusDefinition::find(&name).unwrap();
+        assert_eq!(corpus.name, name);
+        for (file, definition) in &corpus.files {
+            assert!(definition.source.place().is_ok(), "{name}: {file}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_name_lists_the_known_ones() {
+    let error = CorpusDefinition::find("multi30k").unwrap_err().to_string();
+    assert!(error.contains("multi30k-en-de") && error.contains("hint:"), "{error}");
+}
+
+#[test]
+fn sizes_are_sums_of_what_is_known() {
+    let multi30k = CorpusDefinition::find("multi30k-en-de").unwrap();
+    assert_eq!(multi30k.download_bytes().known, 1_355_954);
+    assert_eq!(multi30k.download_bytes().to_string(), "1.4 MB");
+    assert_eq!(multi30k.disk_bytes(), multi30k.download_bytes());
+    let wmt = CorpusDefinition::find("wmt16-en-de-openseq2seq").unwrap();
+    assert_eq!(wmt.download_bytes().unknown, 3);
+    assert_eq!(wmt.download_bytes().to_string(), "at least 994 MB (the sizes of 3 files are not known)");
+    // The text of newstest2014 that the published scores mean, and the longer one, are two splits.
+    assert_eq!(wmt.splits["newstest2014"].lines, Some(2737));
+    assert_eq!(wmt.splits["newstest2014-full"].lines, Some(3003));
+    assert_eq!(wmt.files["europarl-v7"].source.digest, Digest::Unknown);
+}
+
+#[test]
+fn multi30k_comes_through_the_mirror() {
+    let Some(mirror) = std::env::var_os("ZOO_MIRROR") else {
+        println!("skipped: ZOO_MIRROR is not set");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let home = DataHome::new(dir.path());
+    let corpus = CorpusDefinition::find("multi30k-en-de").unwrap();
+    let mirror = Some(mirror.to_string_lossy().into_owned());
+    let options = FetchOptions { mirror, offline: true, ..FetchOptions::default() };
+    assert_eq!(corpus.bytes_to_download(&home).known, 1_355_954);
+    let fetched = corpus.fetch_all(&home, &options).unwrap();
+    assert_eq!(corpus.bytes_to_download(&home).known, 0);
+    for (file, print) in &fetched.fingerprints {
+        assert_eq!(print.checked, format!("sha256:{}", print.sha256), "{file}");
+    }
+    for (name, split) in &fetched.splits {
+        for language in ["en", "de"] {
+            assert_eq!(split.read(language).unwrap().len() as u64, split.lines.unwrap(), "{name} {language}");
+        }
+    }
+    let train = fetched.split("train").unwrap();
+    assert!(matches!(train.read("fr"), Err(CorpusError::UnknownLanguage { .. })));
+    assert!(corpus.verify(&home, &Silent).iter().all(|c| c.result.is_ok()));
+
+    // Without the mirror, everything is there.
+    let alone = FetchOptions { offline: true, ..FetchOptions::default() };
+    assert_eq!(corpus.fetch_all(&home, &alone).unwrap(), fetched);
+
+    // One flipped bit, and the file is named.
+    let damaged = train.text["de"][0].path.clone();
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    bytes[1000] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    let checks = corpus.verify(&home, &Silent);
+    let bad: Vec<_> = checks.iter().filter(|c| c.result.is_err()).collect();
+    assert_eq!(bad.len(), 1);
+    assert_eq!((bad[0].file.as_str(), &bad[0].path), ("train.de", &damaged));
+    let error = corpus.fetch_all(&home, &options).unwrap_err();
+    let CorpusError::Fetch { file, source, .. } = &error else { panic!("{error}") };
+    assert_eq!(file, "train.de");
+    assert!(matches!(**source, FetchError::Corrupt { .. }));
+    assert!(error.to_string().contains("726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"));
+}
