@@ -1,0 +1,17 @@
+//! The statistics behind a verdict: distribution functions, order statistics, exact binomial limits, and looks.
+//!
+//! Formulae are in `docs/verdicts.md`.
+
+mod binomial;
+mod distributions;
+mod looks;
+mod order;
+mod sample;
+mod speed;
+
+pub use binomial::clopper_pearson;
+pub use distributions::{chi_squared_cdf, normal_cdf, normal_quantile, t_cdf, t_quantile};
+pub use looks::{ALPHA, Look, LookError, LookPlan};
+pub use order::{MaximumOfNormals, maximum_of_normals};
+pub use sample::{mean, standard_deviation};
+pub use speed::{AbbaBlock, SpeedUp, speed_up};

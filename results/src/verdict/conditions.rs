@@ -1,0 +1,133 @@
+//! The claim's own conditions: where they are not met there is nothing to compare.
+
+use zoo_recipes::{ClaimSpec, Direction};
+
+use super::evidence::{Evidence, Precision};
+
+/// Which way is better: as the claim says, else as the metric's name tells; `None` where neither does.
+#[must_use]
+pub fn direction_of(claim: &ClaimSpec) -> Option<Direction> {
+    claim.direction.or(match claim.metric.to_ascii_lowercase().as_str() {
+        "bleu" | "chrf" | "chrf2" | "accuracy" | "top1" | "top5" | "mos" | "updates-per-second"
+        | "tokens-per-second" => Some(Direction::Higher),
+        "wer" | "cer" | "ter" | "loss" | "perplexity" | "ppl" | "bits-per-character" | "error" => {
+            Some(Direction::Lower)
+        }
+        _ => None,
+    })
+}
+
+/// Why two signatures are unlike, or `None`. Every key that the claim's names must have the same value in the other; the version of
+/// the tool and the parts that describe resampling do not change a score and are left aside.
+#[must_use]
+pub fn signature_difference(claimed: &str, measured: &str) -> Option<String> {
+    fn parts(signature: &str) -> impl Iterator<Item = (&str, &str)> {
+        signature
+            .split('|')
+            .map(|part| part.trim().split_once(':').unwrap_or((part.trim(), "")))
+            .filter(|(key, _)| !matches!(*key, "" | "#" | "version" | "bs" | "rs" | "ar" | "seed"))
+    }
+    parts(claimed).find_map(|(key, value)| match parts(measured).find(|(other, _)| *other == key) {
+        None => Some(format!("the claim's signature has {key}:{value}, ours has no {key}")),
+        Some((_, ours)) if ours != value => {
+            Some(format!("the claim's signature has {key}:{value}, ours has {key}:{ours}"))
+        }
+        Some(_) => None,
+    })
+}
+
+/// Why the evidence cannot be held against the claim, or `Ok` with notes on what had to be taken on trust.
+pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    if !evidence.overrides.is_empty() {
+        return Err(format!(
+            "the run was changed with --set {} and reproduces nothing",
+            evidence.overrides.join(", ")
+        ));
+    }
+    if let Some(tier) = evidence.tier.as_deref().filter(|tier| *tier != "full") {
+        return Err(format!("tier {tier} is not the published run"));
+    }
+    for (what, claimed, measured) in [
+        ("evaluation set", &claim.eval, &evidence.eval),
+        ("search", &claim.decode, &evidence.decode),
+        ("signature", &claim.signature, &evidence.signature),
+    ] {
+        let (Some(claimed), Some(measured)) = (claimed, measured) else {
+            match claimed {
+                Some(claimed) if evidence.external => {
+                    notes.push(format!("{what} not given, taken to be the claim's ({claimed})"));
+                }
+                Some(claimed) => return Err(format!("the claim is on {what} {claimed}; ours is not known")),
+                None => {}
+            }
+            continue;
+        };
+        if what == "signature" {
+            if let Some(difference) = signature_difference(claimed, measured) {
+                return Err(difference);
+            }
+        } else if claimed != measured {
+            return Err(format!("the claim is on {what} {claimed}, ours is {measured}"));
+        }
+    }
+    let claimed_arm = claim.arm.as_deref().filter(|arm| *arm != "any");
+    if let (Some(claimed), Some(ours)) = (claimed_arm, evidence.arm.as_deref())
+        && claimed != ours
+    {
+        return Err(format!("the claim is on arm {claimed}, ours is {ours}"));
+    }
+    precision(evidence.arm.as_deref(), evidence.precision)?;
+    precision(evidence.baseline.as_deref(), evidence.baseline_precision)?;
+    if claimed_arm.is_some() && evidence.precision.is_none() && evidence.external {
+        notes.push("the precision of the products was not probed".to_owned());
+    }
+    Ok(notes)
+}
+
+/// An arm named after a precision must have computed in it; an arm named `mixed` must have used half-precision products.
+fn precision(arm: Option<&str>, proved: Option<Precision>) -> Result<(), String> {
+    let (Some(arm), Some(proved)) = (arm, proved) else { return Ok(()) };
+    let holds = match arm {
+        "fp32" => proved == Precision::Fp32,
+        "tf32" => proved == Precision::Tf32,
+        "fp16" => proved == Precision::Fp16,
+        "bf16" => matches!(proved, Precision::Bf16 | Precision::Bf16Emulated),
+        "mixed" => matches!(proved, Precision::Fp16 | Precision::Bf16 | Precision::Bf16Emulated),
+        _ => true,
+    };
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("arm {arm} was proved to compute its products in {}", proved.name()))
+    }
+}
+
+/// Hardware names are the same up to case, spaces and punctuation.
+pub(super) fn same_hardware(a: &str, b: &str) -> bool {
+    let plain =
+        |s: &str| s.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    plain(a) == plain(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_are_compared_by_key() {
+        let claim = "nrefs:1|case:lc|eff:no|tok:none|smooth:none";
+        let ours = "nrefs:1|bs:1000|seed:12345|case:lc|eff:no|tok:none|smooth:none|version:2.6.0";
+        assert_eq!(signature_difference(claim, ours), None);
+        let unlike = ours.replace("tok:none", "tok:13a");
+        assert!(signature_difference(claim, &unlike).unwrap().contains("tok:13a"));
+        assert!(signature_difference(claim, "nrefs:1").unwrap().contains("no case"));
+        assert_eq!(signature_difference("", ours), None);
+    }
+
+    #[test]
+    fn hardware_names() {
+        assert!(same_hardware("4 GPUs, V100 generation", "4 gpus V100-generation"));
+        assert!(!same_hardware("8 GPUs, V100 generation", "4 GPUs, V100 generation"));
+    }
+}

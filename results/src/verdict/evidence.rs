@@ -1,0 +1,209 @@
+//! What was measured, in the form that a verdict needs.
+
+use serde::{Deserialize, Serialize};
+use zoo_recipes::RatioProtocol;
+
+use crate::statistics::LookPlan;
+
+/// Everything measured that bears on one claim. Fields that do not matter for the claim's kind may be left at their defaults.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Evidence {
+    /// Arm that was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// `parity`, `ratio`: the arm it was held against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+    /// Evaluation set that was decoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eval: Option<String>,
+    /// Search that was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decode: Option<String>,
+    /// Convention of the scores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// Runs in the order of their planned seeds.
+    pub runs: Vec<RunScore>,
+    /// `parity`: the baseline arm's runs; paired by seed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub baseline_runs: Vec<RunScore>,
+    /// The numbers of seeds at which a verdict is sought.
+    pub plan: LookPlan,
+    /// `ratio`: the timing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<SpeedEvidence>,
+    /// Product type that a probe found in the arm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
+    /// Product type that a probe found in the baseline arm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_precision: Option<Precision>,
+    /// The machine, in the words in which claims name hardware.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    /// Tier; anything but `full` or nothing is not comparable with a published number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// Keys changed with `--set` that the recipe does not list as free.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<String>,
+    /// The scores come from outside: conditions that are not given are taken to be the claim's, and a note says so.
+    pub external: bool,
+}
+
+/// One run (one seed) of an arm.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunScore {
+    /// Seed; `None` for a score from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// How the run ended.
+    pub status: RunStatus,
+    /// The score, in the claim's unit. Needed where `status` is `scored`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// `bound`: the score's interval from resampling the test set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+    /// `bound`: errors and words, where the score is an error rate; used in place of `interval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<ErrorCount>,
+    /// `parity`: interval of score minus the same seed's baseline score, from resampling the test set in pairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Interval>,
+    /// `diverges`: training loss at the start; may be NaN or infinite.
+    #[serde(skip_serializing_if = "Option::is_none", with = "any_float")]
+    pub first_loss: Option<f64>,
+    /// `diverges`: training loss at the end; may be NaN or infinite.
+    #[serde(skip_serializing_if = "Option::is_none", with = "any_float")]
+    pub last_loss: Option<f64>,
+    /// SHA-256 of the hypotheses that the score was computed from, hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypotheses: Option<String>,
+}
+
+impl RunScore {
+    /// A run that ended with a score.
+    #[must_use]
+    pub fn scored(seed: u64, score: f64) -> Self {
+        Self { seed: Some(seed), score: Some(score), ..Self::default() }
+    }
+
+    /// A score from outside.
+    #[must_use]
+    pub fn external(score: f64) -> Self {
+        Self { score: Some(score), ..Self::default() }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// To its end, with a score.
+    #[default]
+    Scored,
+    /// The loss became non-finite for good: worse than any score.
+    Diverged,
+    /// Not to its end, for a reason outside of the recipe. The look waits for it.
+    Missing,
+}
+
+/// An interval around a measured number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// Lower limit.
+    pub low: f64,
+    /// Upper limit.
+    pub high: f64,
+    /// Two-sided level, e.g. 0.95. Limits at another level are scaled as a normal distribution's, each side by itself.
+    pub level: f64,
+}
+
+/// Errors of a test set, for exact limits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorCount {
+    /// Wrong words (or characters, sentences).
+    pub errors: u64,
+    /// All of the references'.
+    pub total: u64,
+    /// Score of a rate of 1: 100 where the score is in percent.
+    pub scale: f64,
+}
+
+/// The type in which a probe saw products computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// IEEE single.
+    Fp32,
+    /// 10 bits of fraction in an f32 product.
+    Tf32,
+    /// IEEE half.
+    Fp16,
+    /// Brain float.
+    Bf16,
+    /// Rounded to brain float and multiplied as f32: the numbers are real, the speed says nothing.
+    Bf16Emulated,
+}
+
+impl Precision {
+    /// The name that records and explanations use.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fp32 => "fp32",
+            Self::Tf32 => "tf32",
+            Self::Fp16 => "fp16",
+            Self::Bf16 => "bf16",
+            Self::Bf16Emulated => "emulated bf16",
+        }
+    }
+}
+
+/// A timing of two arms in alternating blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpeedEvidence {
+    /// Speed of the arm over the baseline's.
+    pub ratio: f64,
+    /// Its interval.
+    pub interval: Interval,
+    /// What was held equal.
+    pub protocol: RatioProtocol,
+    /// Global batch of the arm, in the recipe's unit.
+    pub batch: u64,
+    /// Global batch of the baseline.
+    pub baseline_batch: u64,
+}
+
+/// JSON has no NaN and no infinity: those are written as text, so that a diverged loss survives the ledger.
+mod any_float {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(f64),
+        Text(String),
+    }
+
+    pub fn serialize<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+        let written =
+            value.map(|v| if v.is_finite() { Written::Number(v) } else { Written::Text(v.to_string()) });
+        written.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+        match Option::<Written>::deserialize(deserializer)? {
+            None => Ok(None),
+            Some(Written::Number(value)) => Ok(Some(value)),
+            Some(Written::Text(text)) => text.parse().map(Some).map_err(serde::de::Error::custom),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! From a claim and what was measured to a verdict.
+//!
+//! [`judge`] is pure: the same claim and evidence always give the same verdict, which is what `zoo ledger recheck` relies on.
+//! The formulae and the error rates are in `docs/verdicts.md`.
+
+mod bound;
+mod conditions;
+mod diverges;
+mod evidence;
+mod outcome;
+mod parity;
+mod ratio;
+mod rule;
+mod value;
+mod wording;
+
+pub use conditions::{direction_of, signature_difference};
+pub use evidence::{ErrorCount, Evidence, Interval, Precision, RunScore, RunStatus, SpeedEvidence};
+pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
+pub use rule::SEED_LIMIT;
+
+use zoo_recipes::{ClaimKind, ClaimSpec};
+
+/// The verdict on one claim.
+#[must_use]
+pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
+    let mut verdict = Verdict::new(claim, evidence);
+    let judged = match claim.kind {
+        ClaimKind::Value => value::judge,
+        ClaimKind::Bound => bound::judge,
+        ClaimKind::Parity => parity::judge,
+        ClaimKind::Ratio => ratio::judge,
+        ClaimKind::Diverges => diverges::judge,
+        ClaimKind::Relation | ClaimKind::Trajectory | ClaimKind::Memory => {
+            verdict.not_run("kind not judged yet");
+            return verdict;
+        }
+    };
+    if let Some(numbers) = verdict.bad_number(claim, evidence) {
+        verdict.not_run(&numbers);
+        return verdict;
+    }
+    judged(claim, evidence, &mut verdict);
+    verdict
+}
+
+/// The verdict `NOT RUN` on a claim for which nothing was measured.
+#[must_use]
+pub fn not_run(claim: &ClaimSpec, reason: &str) -> Verdict {
+    let mut verdict = Verdict::new(claim, &Evidence::default());
+    verdict.not_run(reason);
+    verdict
+}

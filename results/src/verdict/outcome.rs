@@ -1,0 +1,246 @@
+//! The verdict itself: words for people, numbers for machines.
+
+use serde::{Deserialize, Serialize};
+use zoo_recipes::{ClaimKind, ClaimSpec};
+
+use super::evidence::Evidence;
+
+/// What a verdict says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+pub enum Outcome {
+    /// Our shortfall's one-sided 95 % bound lies inside the margin.
+    Reproduced,
+    /// It lies wholly outside.
+    NotReproduced,
+    /// Neither.
+    Inconclusive,
+    /// The claim's own conditions were not met.
+    NotComparable,
+    /// Nothing to judge.
+    NotRun,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Reproduced => "REPRODUCED",
+            Self::NotReproduced => "NOT REPRODUCED",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::NotComparable => "NOT COMPARABLE",
+            Self::NotRun => "NOT RUN",
+        })
+    }
+}
+
+/// Where the spread between seeds was taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SigmaSource {
+    /// Printed by the source.
+    Published,
+    /// The recipe's assumption.
+    Assumed,
+    /// The scores' own, with n - 1.
+    Sample,
+}
+
+impl SigmaSource {
+    /// The phrase of explanations.
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::Published => "sigma published",
+            Self::Assumed => "sigma assumed",
+            Self::Sample => "sigma of the sample",
+        }
+    }
+}
+
+/// What a system that is exactly as good as the claimed one would show, given that the published number is itself noisy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EqualSystem {
+    /// Lower end of the range that holds its mean 95 times in 100.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Chance that it is called REPRODUCED at this look, taken by itself.
+    pub reproduced: f64,
+}
+
+/// How many seeds would settle an INCONCLUSIVE verdict with a chance of 80 %, should our mean stay where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SeedsNeeded {
+    /// This many in all, a later look of the same plan.
+    InPlan(u32),
+    /// This many, in a new plan of that one look.
+    NewPlan(u32),
+    /// No number up to [`super::SEED_LIMIT`].
+    None,
+}
+
+/// The verdict on one claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// What it says.
+    pub outcome: Outcome,
+    /// One or two sentences with the numbers.
+    pub explanation: String,
+    /// Kind of the claim.
+    pub kind: ClaimKind,
+    /// Metric of the claim.
+    pub metric: String,
+    /// Evaluation set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval: Option<String>,
+    /// Arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// Where the claim was printed.
+    pub source: String,
+    /// The sibling configuration that the source printed it for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
+    /// The published number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<f64>,
+    /// The mean that it stands for: differs from `published` where that is the best of n.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// How much worse still counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// Mean score, mean difference, or ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
+    /// Seeds behind `measured`.
+    pub seeds: u32,
+    /// How much worse we are than the target: below 0 we are better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<f64>,
+    /// Lower one-sided bound of the shortfall, at this look's level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall_low: Option<f64>,
+    /// Upper one-sided bound of the shortfall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall_high: Option<f64>,
+    /// Spread between seeds that was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<f64>,
+    /// Where it was taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigma_source: Option<SigmaSource>,
+    /// Planned looks, in seeds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<u32>,
+    /// One-sided level of this look's bound; all looks together use 5 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// What an equal system would show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal_system: Option<EqualSystem>,
+    /// What would settle it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seeds_needed: Option<SeedsNeeded>,
+    /// The scores came from outside.
+    #[serde(default)]
+    pub external: bool,
+    /// What else to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Verdict {
+    /// A verdict without an outcome yet; everything that the claim itself says is filled in.
+    pub(super) fn new(claim: &ClaimSpec, evidence: &Evidence) -> Self {
+        let mut notes = Vec::new();
+        if let Some(sibling) = &claim.extends {
+            notes.push(format!("printed by its source for {sibling}, carried over to this configuration"));
+        }
+        Self {
+            outcome: Outcome::NotRun,
+            explanation: String::new(),
+            kind: claim.kind,
+            metric: claim.metric.clone(),
+            eval: claim.eval.clone(),
+            arm: claim.arm.clone().or_else(|| evidence.arm.clone()),
+            source: claim.source.clone(),
+            extends: claim.extends.clone(),
+            published: claim.value,
+            target: None,
+            margin: claim.margin,
+            measured: None,
+            seeds: 0,
+            shortfall: None,
+            shortfall_low: None,
+            shortfall_high: None,
+            sigma: None,
+            sigma_source: None,
+            looks: Vec::new(),
+            alpha: None,
+            equal_system: None,
+            seeds_needed: None,
+            external: evidence.external,
+            notes,
+        }
+    }
+
+    pub(super) fn not_run(&mut self, reason: &str) {
+        self.outcome = Outcome::NotRun;
+        self.explanation = reason.to_owned();
+    }
+
+    pub(super) fn not_comparable(&mut self, reason: &str) {
+        self.outcome = Outcome::NotComparable;
+        self.explanation = match self.measured {
+            Some(value) => format!("measured {}; {reason}", super::wording::number(value)),
+            None => reason.to_owned(),
+        };
+    }
+
+    /// The first number of claim or evidence with which no verdict can be reached.
+    pub(super) fn bad_number(&self, claim: &ClaimSpec, evidence: &Evidence) -> Option<String> {
+        let claimed = [
+            ("value", claim.value, false),
+            ("sigma", claim.sigma, true),
+            ("assumed_sigma", claim.assumed_sigma, true),
+            ("margin", claim.margin, true),
+        ];
+        for (key, value, no_less_than_zero) in claimed {
+            if value.is_some_and(|v| !v.is_finite() || (no_less_than_zero && v < 0.0)) {
+                return Some(format!("the claim's {key} is {}", value.unwrap_or(f64::NAN)));
+            }
+        }
+        for run in evidence.runs.iter().chain(&evidence.baseline_runs) {
+            if run.score.is_some_and(|s| !s.is_finite()) {
+                return Some("a score is not finite: give the run as diverged".to_owned());
+            }
+            for interval in [run.interval, run.difference].into_iter().flatten() {
+                if !interval.is_usable() {
+                    return Some(
+                        "an interval is upside down, not finite, or its level is not between 0 and 1"
+                            .to_owned(),
+                    );
+                }
+            }
+            if run.counts.is_some_and(|c| c.total == 0 || !c.scale.is_finite() || c.scale <= 0.0) {
+                return Some("error counts without words, or without a scale".to_owned());
+            }
+        }
+        let speed = evidence.speed?;
+        let usable = speed.ratio.is_finite() && speed.ratio > 0.0 && speed.interval.is_usable();
+        (!usable).then(|| "the speed-up is not a positive number with an interval".to_owned())
+    }
+}
+
+impl super::evidence::Interval {
+    fn is_usable(&self) -> bool {
+        self.low.is_finite()
+            && self.high.is_finite()
+            && self.low <= self.high
+            && self.level > 0.0
+            && self.level < 1.0
+    }
+}

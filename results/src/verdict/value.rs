@@ -1,0 +1,161 @@
+//! `value`: a published result.
+
+use zoo_recipes::{ClaimSpec, Direction, Statistic};
+
+use super::conditions::{direction_of, met};
+use super::evidence::{Evidence, RunScore, RunStatus};
+use super::outcome::{EqualSystem, Outcome, SeedsNeeded, Verdict};
+use super::rule::{Spread, conclude, leading, needed, replay, seeds_needed, spread_note};
+use super::wording::{number, percent, seeds};
+use crate::statistics::{maximum_of_normals, mean, normal_cdf};
+
+/// From this many seeds on the sample's own spread is used.
+pub(super) const OWN_SIGMA_FROM: u32 = 5;
+
+pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
+    let Some(published) = claim.value else { return verdict.not_run("the claim has no value") };
+    let Some(margin) = claim.margin else { return verdict.not_run("the claim states no margin") };
+    let Some(direction) = direction_of(claim) else {
+        return verdict.not_run("the claim does not say which way is better");
+    };
+    let Some(runs) = prepare(claim, evidence, verdict) else { return };
+    // +1 where more is better: shortfall = sign * (target - mean).
+    let sign = if direction == Direction::Higher { 1.0 } else { -1.0 };
+    replay(&evidence.plan, runs.len(), verdict, |look, verdict| {
+        let seen = &runs[..look.seeds as usize];
+        if diverged(seen, verdict) {
+            return;
+        }
+        let scores: Vec<f64> = seen.iter().filter_map(|run| run.score).collect();
+        let average = mean(&scores);
+        let spread = Spread::choose(claim, &scores, 1.0, OWN_SIGMA_FROM);
+        let one_run = claim.sigma.or(claim.assumed_sigma).or(spread.map(|s| s.sigma));
+        let target = target(claim, published, sign, one_run, verdict);
+        verdict.measured = Some(average);
+        verdict.target = Some(target);
+        let shortfall = sign * (target - average);
+        verdict.shortfall = Some(shortfall);
+        let what = measured_words(&scores, average);
+        let Some(spread) = spread else {
+            verdict.outcome = Outcome::Inconclusive;
+            verdict.seeds_needed = Some(SeedsNeeded::NewPlan(OWN_SIGMA_FROM));
+            verdict.explanation = format!(
+                "{what} is {} the target {}, but no spread between seeds was published or assumed; {OWN_SIGMA_FROM} seeds \
+                 would show their own.",
+                super::wording::standing(shortfall),
+                number(target)
+            );
+            return;
+        };
+        (verdict.sigma, verdict.sigma_source) = (Some(spread.sigma), Some(spread.source));
+        verdict.notes.extend(spread_note(&spread, &scores));
+        let half = spread.half_width(look.seeds, look.alpha);
+        let goal = format!("the target {}", number(target));
+        conclude(verdict, &what, &goal, shortfall, shortfall - half, shortfall + half, margin);
+        if verdict.outcome == Outcome::Inconclusive {
+            let gap = margin - shortfall;
+            let more = seeds_needed(gap, spread.sigma, 0.0, &evidence.plan, look.seeds, OWN_SIGMA_FROM);
+            verdict.seeds_needed = Some(more);
+            verdict.explanation = format!("{} {}", verdict.explanation, needed(more));
+        }
+        let noise = published_noise(claim, one_run.unwrap_or(spread.sigma))
+            .hypot(spread.sigma / f64::from(look.seeds).sqrt());
+        if noise > 0.0 {
+            let equal = EqualSystem {
+                low: target - 1.959_963_984_540_054 * noise,
+                high: target + 1.959_963_984_540_054 * noise,
+                reproduced: normal_cdf((margin - half) / noise),
+            };
+            verdict.notes.push(format!(
+                "an equal system's mean of {} would lie between {} and {} 95 times in 100, given the claim's own noise, and be \
+                 called REPRODUCED with a chance of {}",
+                seeds(look.seeds),
+                number(equal.low),
+                number(equal.high),
+                percent(equal.reproduced)
+            ));
+            verdict.equal_system = Some(equal);
+        }
+    });
+}
+
+/// The part that `value` and `bound` share: something was run, and under the claim's conditions. Returns the usable runs.
+pub(super) fn prepare<'a>(
+    claim: &ClaimSpec,
+    evidence: &'a Evidence,
+    verdict: &mut Verdict,
+) -> Option<&'a [RunScore]> {
+    let runs = leading(&evidence.runs);
+    if runs.is_empty() {
+        verdict.not_run(if evidence.runs.is_empty() { "no run" } else { "no run ended with a score" });
+        return None;
+    }
+    let scores: Vec<f64> = runs.iter().filter_map(|run| run.score).collect();
+    if !scores.is_empty() {
+        verdict.measured = Some(mean(&scores));
+        verdict.seeds = scores.len() as u32;
+    }
+    match met(claim, evidence) {
+        Ok(notes) => verdict.notes.extend(notes),
+        Err(reason) => {
+            verdict.not_comparable(&reason);
+            return None;
+        }
+    }
+    Some(runs)
+}
+
+/// A run that diverged is worse than any margin.
+pub(super) fn diverged(seen: &[RunScore], verdict: &mut Verdict) -> bool {
+    let lost: Vec<String> = seen
+        .iter()
+        .filter(|run| run.status == RunStatus::Diverged)
+        .map(|run| run.seed.map_or("unknown".to_owned(), |seed| seed.to_string()))
+        .collect();
+    if lost.is_empty() {
+        return false;
+    }
+    verdict.outcome = Outcome::NotReproduced;
+    verdict.explanation =
+        format!("{} of {} diverged (seed {}).", lost.len(), seeds(seen.len() as u32), lost.join(", "));
+    true
+}
+
+/// "mean of 3 seeds 26.35" or "score 26.35".
+pub(super) fn measured_words(scores: &[f64], average: f64) -> String {
+    match scores.len() {
+        1 => format!("score {} of one seed", number(average)),
+        n => format!("mean {} of {n} seeds", number(average)),
+    }
+}
+
+/// The mean that the published number stands for: itself, unless it is the best of n.
+fn target(claim: &ClaimSpec, published: f64, sign: f64, sigma: Option<f64>, verdict: &mut Verdict) -> f64 {
+    if claim.statistic != Statistic::Best {
+        return published;
+    }
+    let (Some(n), Some(sigma)) = (claim.n.filter(|n| *n > 1), sigma) else {
+        verdict
+            .notes
+            .push("the best of several runs, of unknown number or spread: taken as it stands".to_owned());
+        return published;
+    };
+    let target = published - sign * maximum_of_normals(n).mean * sigma;
+    verdict.notes.push(format!(
+        "the published {} is the best of {n} runs; with sigma {} their mean was about {}",
+        number(published),
+        number(sigma),
+        number(target)
+    ));
+    target
+}
+
+/// Standard deviation of the published number as an estimate of its system's mean.
+fn published_noise(claim: &ClaimSpec, sigma: f64) -> f64 {
+    let n = claim.n.unwrap_or(1).max(1);
+    match claim.statistic {
+        Statistic::Unstated | Statistic::Single => sigma,
+        Statistic::Mean => sigma / f64::from(n).sqrt(),
+        Statistic::Best => sigma * maximum_of_normals(n).deviation,
+    }
+}
