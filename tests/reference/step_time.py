@@ -2,7 +2,9 @@
 
     python step_time.py [--threads 2] [--updates 10]
 
-An update is forward, backward and Adam on random sentences of full length, dropout on, after three updates to warm up. Once with the
+Wall time means something on a calm machine alone; with `--threads 1` the processor time beside it stands up to some load.
+
+An update is forward, backward and Adam on random sentences of full length, dropout on, after two updates to warm up. Once with the
 attention of transformer.py and once with PyTorch's fused `scaled_dot_product_attention`.
 """
 
@@ -45,6 +47,8 @@ def sized(spec, width, layers, heads, ffn, dropout, inner_dropout):
     return spec
 
 
+WARM_UP = 2
+
 # name: model, vocabulary, loss, batch of sentences, tokens of a sentence
 RECIPES = {
     "reversal-transformer": (
@@ -66,16 +70,16 @@ def measure(recipe, attention, updates):
         model.embedding.weight.mul_(spec["width"] ** -0.5)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     times = []
-    for update in range(3 + updates):
+    for update in range(WARM_UP + updates):
         source, target = torch.randint(4, vocabulary["size"], (2, batch, length))
         source[:, -1] = target[:, -1] = vocabulary["end"]
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), time.process_time()
         total, _, count = cross_entropy(model(source, target), target, vocabulary["pad"], loss)
         optimizer.zero_grad()
         (total / count).backward()
         optimizer.step()
-        if update >= 3:
-            times.append(time.perf_counter() - begin)
+        if update >= WARM_UP:
+            times.append((time.perf_counter() - begin, time.process_time() - used))
     return times
 
 
@@ -87,13 +91,15 @@ def main():
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     print(f"PyTorch {torch.__version__}, {options.threads} threads, load {os.getloadavg()[0]:.2f} before")
-    print("recipe                     | attention | sentences x tokens | median s | least s | target tokens/s")
+    print("recipe                     | attention | sentences x tokens | median s | least s | processor s | target tokens/s")
     for name, recipe in RECIPES.items():
         for label, attention in (("plain", Attention), ("fused", FusedAttention)):
             times = measure(recipe, attention, options.updates)
-            middle, batch, length = statistics.median(times), recipe[3], recipe[4]
+            wall, used = zip(*times)
+            middle, batch, length = statistics.median(wall), recipe[3], recipe[4]
             print(
-                f"{name:26} | {label:9} | {f'{batch} x {length}':18} | {middle:8.3f} | {min(times):7.3f} | "
+                f"{name:26} | {label:9} | {f'{batch} x {length}':18} | {middle:8.3f} | {min(wall):7.3f} | "
+                f"{statistics.median(used):11.3f} | "
                 f"{batch * length / middle:15.0f}"
             )
     print(f"load {os.getloadavg()[0]:.2f} after")
