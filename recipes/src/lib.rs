@@ -1,5 +1,32 @@
 //! What a recipe says: schema, parsing, validation, and the recipes themselves. Nothing in this crate runs a model.
+//!
+//! ```
+//! use zoo_recipes::{Document, Selection};
+//! let document = Document::load("reversal-transformer")?;
+//! let resolved = document.resolve(&Selection::arm("fp32"))?;
+//! assert!(resolved.reproduces());
+//! assert_eq!(resolved.recipe.train.max_updates, Some(800));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod spec;
 
+mod check;
+mod diagnostic;
+mod document;
+mod nearest;
+mod overlay;
+mod registry;
+mod resolve;
+mod schema;
+mod tree;
+mod validate;
+
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use document::{Document, LoadError, is_path};
+pub use nearest::nearest;
+pub use registry::{Embedded, embedded, find, names};
+pub use resolve::{Difference, Resolved, Selection};
+pub use schema::{schema, schema_text};
 pub use spec::*;
+pub use tree::Origin;

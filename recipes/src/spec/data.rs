@@ -16,6 +16,10 @@ pub struct DataSpec {
     pub reader: ReaderSpec,
     /// How text becomes token ids.
     pub tokenizer: TokenizerSpec,
+    /// Source sequences begin with the begin token (OpenSeq2Seq's `use_start_token`; the target's is
+    /// `model.decoder.begin_token_in_target`).
+    #[serde(default)]
+    pub begin_token_in_source: bool,
     /// Which training examples are kept, and at what length.
     #[serde(default)]
     pub filter: FilterSpec,

@@ -25,7 +25,7 @@ pub enum DecodeSpec {
     },
 }
 
-/// Tokens at most, the end token included: `factor` x source tokens (end token included) + `extra`.
+/// Tokens at most, the end token included: `factor` x source tokens (special tokens included), rounded down, + `extra`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaxLength {

@@ -1,0 +1,356 @@
+//! From a document to one recipe: base < recipe < tier < arm < `--set`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+
+use crate::check::check_recipe;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Document, pick};
+use crate::overlay::{apply, merge};
+use crate::spec::Recipe;
+use crate::tree::{Entry, Node, Origin, Table, Value, parse_override};
+use crate::validate::validate;
+
+/// What is laid over a recipe's body.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Name of an arm; `None` for the body alone.
+    pub arm: Option<String>,
+    /// Name of a tier; `None` for the published size.
+    pub tier: Option<String>,
+    /// `key=value`, dotted key, TOML value or bare word. A later one wins.
+    pub overrides: Vec<String>,
+}
+
+impl Selection {
+    /// One arm at the published size.
+    pub fn arm(name: &str) -> Self {
+        Self { arm: Some(name.to_owned()), ..Self::default() }
+    }
+}
+
+/// One recipe with everything applied and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// Which arm it is.
+    pub arm: Option<String>,
+    /// Which tier it is.
+    pub tier: Option<String>,
+    /// All overrides as given.
+    pub overrides: Vec<String>,
+    /// The overrides whose keys `recipe.free` does not list: with one of them a run reproduces nothing.
+    pub binding_overrides: Vec<String>,
+    /// SHA-256 (hexadecimal) over the canonical JSON of `recipe`.
+    pub hash: String,
+    /// Where relative paths start. Empty: the working directory.
+    pub folder: PathBuf,
+    /// `recipe` as TOML; [`Recipe::from_toml`] reads it back.
+    pub toml: String,
+}
+
+impl Resolved {
+    /// Is this what was published: no tier, and no override but of keys listed in `recipe.free`?
+    pub fn reproduces(&self) -> bool {
+        self.tier.is_none() && self.binding_overrides.is_empty()
+    }
+
+    /// SHA-256 over the canonical JSON of some top-level blocks, e.g. `["data"]` for what preparing data depends on.
+    pub fn hash_of(&self, blocks: &[&str]) -> String {
+        let mut json = json_of(&self.recipe);
+        if let Json::Object(members) = &mut json {
+            members.retain(|name, _| blocks.contains(&name.as_str()));
+        }
+        digest(&json)
+    }
+}
+
+/// One key in which an arm differs from the recipe's body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Dotted key.
+    pub key: String,
+    /// The body's value as TOML; `None` where it has none.
+    pub base: Option<String>,
+    /// The arm's value as TOML; `None` where it has none.
+    pub arm: Option<String>,
+}
+
+impl Document {
+    /// Applies tier, arm and overrides, and checks the result.
+    ///
+    /// # Errors
+    /// All that is wrong with it, each at the place where it was written.
+    pub fn resolve(&self, selection: &Selection) -> Result<Resolved, Diagnostics> {
+        let mut found = Diagnostics::default();
+        let mut root = self
+            .bodies
+            .first()
+            .cloned()
+            .unwrap_or(Node { value: Value::Table(Table::default()), origin: self.start() });
+        for body in self.bodies.iter().skip(1) {
+            apply(&mut root, body, &mut found);
+        }
+        for (overlays, what, name) in
+            [(&self.tiers, "tier", &selection.tier), (&self.arms, "arm", &selection.arm)]
+        {
+            let Some(name) = name else { continue };
+            match pick(overlays, what, name, self.start()) {
+                Ok(overlay) => overlay.layers.iter().for_each(|layer| apply(&mut root, layer, &mut found)),
+                Err(one) => found.push(one),
+            }
+        }
+        let mut binding_overrides = Vec::new();
+        for (text, keys) in self.lay_overrides(&mut root, &selection.overrides, &mut found) {
+            if !keys.iter().all(|key| self.is_free(key)) {
+                binding_overrides.push(text);
+            }
+        }
+
+        check_recipe(&root, &mut found);
+        // A tree that has the schema's shape is what serde reads; what has not is not worth a second opinion.
+        if !found.is_empty() {
+            found.sort();
+            return Err(found);
+        }
+        let recipe: Recipe = serde_json::from_value(root.to_json())
+            .map_err(|error| Diagnostic::new(self.start(), format!("the recipe cannot be read: {error}")))?;
+        validate(&recipe, &root, &self.arms(), &mut found);
+        let toml = recipe.to_toml().map_err(|error| Diagnostic::new(self.start(), error.to_string()))?;
+        let resolved = Resolved {
+            hash: recipe.hash(),
+            recipe,
+            arm: selection.arm.clone(),
+            tier: selection.tier.clone(),
+            overrides: selection.overrides.clone(),
+            binding_overrides,
+            folder: self.folder().to_owned(),
+            toml,
+        };
+        found.into_result(resolved)
+    }
+
+    /// Checks the body and every arm in every tier.
+    ///
+    /// # Errors
+    /// All that is wrong with any of them, sorted by place.
+    pub fn check(&self) -> Result<(), Diagnostics> {
+        let mut found = Diagnostics::default();
+        for tier in std::iter::once(None).chain(self.tiers().into_iter().map(Some)) {
+            for arm in std::iter::once(None).chain(self.arms().into_iter().map(Some)) {
+                let selection = Selection {
+                    arm: arm.map(str::to_owned),
+                    tier: tier.map(str::to_owned),
+                    overrides: Vec::new(),
+                };
+                if let Err(more) = self.resolve(&selection) {
+                    found.extend(more);
+                }
+            }
+        }
+        found.into_result(())
+    }
+
+    /// SHA-256 over the body and all arms, as tier and overrides leave them: what a ledger's entry is about.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn hash(&self, tier: Option<&str>, overrides: &[String]) -> Result<String, Diagnostics> {
+        let mut all = serde_json::Map::new();
+        for arm in std::iter::once(None).chain(self.arms().into_iter().map(Some)) {
+            let selection = Selection {
+                arm: arm.map(str::to_owned),
+                tier: tier.map(str::to_owned),
+                overrides: overrides.to_vec(),
+            };
+            let resolved = self.resolve(&selection)?;
+            all.insert(arm.unwrap_or_default().to_owned(), json_of(&resolved.recipe));
+        }
+        Ok(digest(&Json::Object(all)))
+    }
+
+    /// What an arm changes at the published size, by key. Defaults are compared as well.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn differences(&self, arm: &str) -> Result<Vec<Difference>, Diagnostics> {
+        let body = flat(&self.resolve(&Selection::default())?.recipe);
+        let arm = flat(&self.resolve(&Selection::arm(arm))?.recipe);
+        let value = |leaves: &[(String, String)], key: &str| {
+            leaves.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+        };
+        let mut keys: Vec<&String> = body.iter().map(|(key, _)| key).collect();
+        keys.extend(arm.iter().map(|(key, _)| key).filter(|key| value(&body, key).is_none()));
+        let mut differences: Vec<Difference> = keys
+            .into_iter()
+            .map(|key| Difference { key: key.clone(), base: value(&body, key), arm: value(&arm, key) })
+            .filter(|difference| difference.base != difference.arm)
+            .collect();
+        differences.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(differences)
+    }
+
+    fn start(&self) -> Origin {
+        Origin::File { file: self.file().into(), line: 1, column: 1 }
+    }
+
+    fn is_free(&self, key: &str) -> bool {
+        self.about.free.iter().any(|free| {
+            key == free || key.strip_prefix(free.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        })
+    }
+
+    /// Lays the overrides on as one layer, so that a new `kind` and its keys come together. Gives back the leaf keys that
+    /// each sets.
+    fn lay_overrides(
+        &self,
+        root: &mut Node,
+        overrides: &[String],
+        found: &mut Diagnostics,
+    ) -> Vec<(String, Vec<String>)> {
+        let mut keys = Vec::new();
+        let mut layer: Option<Node> = None;
+        for text in overrides {
+            let origin = Origin::Override { text: Arc::from(text.as_str()) };
+            match one_override(text, &origin) {
+                Ok((leaves, node)) => {
+                    keys.push((text.clone(), leaves));
+                    match &mut layer {
+                        Some(layer) => merge(layer, &node),
+                        None => layer = Some(node),
+                    }
+                }
+                Err(one) => found.push(one),
+            }
+        }
+        if let Some(layer) = layer {
+            merge(root, &layer);
+        }
+        keys
+    }
+}
+
+/// `a.b=1` as the table `{ a = { b = 1 } }`, and the dotted keys of the values in it.
+fn one_override(text: &str, origin: &Origin) -> Result<(Vec<String>, Node), Diagnostic> {
+    let wrong = |message: String| Diagnostic::new(origin.clone(), message);
+    let Some((key, value)) = text.split_once('=') else {
+        return Err(wrong("there is no `=`".to_owned()).hint("--set train.log_every=10"));
+    };
+    let (key, value) = (key.trim(), value.trim());
+    let segments: Vec<&str> = key.split('.').map(str::trim).collect();
+    if segments.iter().any(|segment| segment.is_empty()) {
+        return Err(wrong(format!("`{key}` is no dotted key")).hint("--set train.log_every=10"));
+    }
+    if matches!(segments[0], "recipe" | "claim" | "arm" | "tier") {
+        let hint = "copy the recipe to a file of your own and give its path";
+        return Err(wrong(format!("`{}` says what was published and cannot be set", segments[0])).hint(hint));
+    }
+    let value =
+        parse_override(value, origin).map_err(|message| wrong(message).hint("strings may be quoted"))?;
+    let mut leaves = Vec::new();
+    leaf_keys(&value, key, &mut leaves);
+    let node = segments.iter().rev().fold(value, |node, segment| Node {
+        value: Value::Table(Table {
+            entries: vec![Entry { key: (*segment).to_owned(), key_origin: origin.clone(), node }],
+        }),
+        origin: origin.clone(),
+    });
+    Ok((leaves, node))
+}
+
+fn leaf_keys(node: &Node, key: &str, leaves: &mut Vec<String>) {
+    match node.table() {
+        Some(table) if !table.entries.is_empty() => {
+            for entry in &table.entries {
+                leaf_keys(&entry.node, &format!("{key}.{}", entry.key), leaves);
+            }
+        }
+        _ => leaves.push(key.to_owned()),
+    }
+}
+
+impl Recipe {
+    /// As TOML, blocks in their fixed order.
+    ///
+    /// # Errors
+    /// If a value has no TOML form, such as a seed beyond 63 bits.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+
+    /// Reads what [`Self::to_toml`] wrote: a recipe without base, arms and tiers.
+    ///
+    /// # Errors
+    /// What the parser says, with line and column.
+    pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// SHA-256 (hexadecimal) over the canonical JSON: sorted keys, absent options left out.
+    pub fn hash(&self) -> String {
+        digest(&json_of(self))
+    }
+}
+
+fn json_of(recipe: &Recipe) -> Json {
+    serde_json::to_value(recipe).expect("a recipe has string keys only")
+}
+
+fn digest(json: &Json) -> String {
+    let mut text = String::new();
+    canonical(json, &mut text);
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn canonical(json: &Json, out: &mut String) {
+    match json {
+        Json::Object(members) => {
+            let mut members: Vec<_> = members.iter().filter(|(_, value)| !value.is_null()).collect();
+            members.sort_by_key(|(key, _)| *key);
+            out.push('{');
+            for (at, (key, value)) in members.into_iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Json::from(key.as_str()).to_string());
+                out.push(':');
+                canonical(value, out);
+            }
+            out.push('}');
+        }
+        Json::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                canonical(item, out);
+            }
+            out.push(']');
+        }
+        other => out.push_str(&other.to_string()),
+    }
+}
+
+/// Every value that is no table, by dotted key, as TOML.
+fn flat(recipe: &Recipe) -> Vec<(String, String)> {
+    fn walk(json: &Json, key: &str, leaves: &mut Vec<(String, String)>) {
+        match json {
+            Json::Object(members) => {
+                for (name, value) in members {
+                    let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                    walk(value, &inner, leaves);
+                }
+            }
+            Json::Null => {}
+            other => leaves.push((key.to_owned(), other.to_string())),
+        }
+    }
+    let mut leaves = Vec::new();
+    walk(&json_of(recipe), "", &mut leaves);
+    leaves
+}

@@ -1,0 +1,280 @@
+//! The JSON Schema of recipes, derived from the types in [`crate::spec`]: of a resolved recipe, against which every
+//! resolved tree is checked, and of a recipe file, for editors.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+
+use crate::spec::Recipe;
+
+/// Name of the copy of a definition in which nothing is required.
+const PARTIAL: &str = "Partial";
+
+/// The schema of a resolved recipe. TOML has no null, so neither has this.
+pub(crate) fn recipe_schema() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut schema = schemars::schema_for!(Recipe).to_value();
+        drop_nulls(&mut schema);
+        schema
+    })
+}
+
+/// The JSON Schema (draft 2020-12) of a recipe file: of a whole recipe, or, where `recipe.base` names one to build upon,
+/// of what differs from it; with `[arm.NAME]` and `[tier.NAME]` overlays of any part.
+pub fn schema() -> Value {
+    let mut root = recipe_schema().clone();
+    let mut defs = root["$defs"].take().as_object().cloned().unwrap_or_default();
+    let blocks = root["properties"].take().as_object().cloned().unwrap_or_default();
+    let required = root["required"].take();
+
+    let partials: Vec<(String, Value)> = defs
+        .iter()
+        .filter(|(_, definition)| is_table(definition))
+        .map(|(name, definition)| (format!("{PARTIAL}{name}"), partial(definition, &defs)))
+        .collect();
+    let whole: Map<String, Value> = blocks.clone();
+    let changed: Map<String, Value> = blocks
+        .iter()
+        .map(|(name, block)| {
+            let kept = name == "recipe" || name == "claim";
+            (name.clone(), if kept { block.clone() } else { partial(block, &defs) })
+        })
+        .collect();
+    let overlay_blocks: Map<String, Value> = changed
+        .iter()
+        .filter(|(name, _)| !matches!(name.as_str(), "recipe" | "claim"))
+        .map(|(name, block)| (name.clone(), block.clone()))
+        .chain([("without".to_owned(), without())])
+        .collect();
+    defs.extend(partials);
+    defs.insert(
+        "Overlay".to_owned(),
+        json!({
+            "description": "Any part of a recipe, laid over it.",
+            "type": "object",
+            "properties": overlay_blocks,
+            "additionalProperties": false,
+        }),
+    );
+    about_of_a_file(&mut defs);
+
+    let mut names: Map<String, Value> = whole.keys().map(|name| (name.clone(), json!(true))).collect();
+    for (name, description) in
+        [("arm", "Named overlays that the claims tell apart."), ("tier", "Named overlays of another size.")]
+    {
+        let overlays = json!({
+            "description": description,
+            "type": "object",
+            "additionalProperties": { "$ref": "#/$defs/Overlay" },
+        });
+        names.insert(name.to_owned(), overlays);
+    }
+    let has_base = json!({ "properties": { "recipe": { "required": ["base"] } }, "required": ["recipe"] });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "zoo recipe file",
+        "description": "One TOML file: model, data, hyperparameters, and what was published for them.",
+        "type": "object",
+        "properties": names,
+        "additionalProperties": false,
+        "if": has_base,
+        "then": { "properties": changed, "required": ["recipe"] },
+        "else": { "properties": whole, "required": required },
+        "$defs": defs,
+    })
+}
+
+/// [`schema`] as it is committed: indented, with a line end.
+pub fn schema_text() -> String {
+    format!("{:#}\n", schema())
+}
+
+/// `recipe.base` and `recipe.without` stand in files alone; a resolved recipe has neither.
+fn about_of_a_file(defs: &mut Map<String, Value>) {
+    if let Some(properties) = defs.get_mut("About").and_then(|about| about["properties"].as_object_mut()) {
+        let base = json!({
+            "description": "Recipe to build upon, by name or path. All but its claims is inherited. It has no base itself.",
+            "type": "string",
+        });
+        properties.insert("base".to_owned(), base);
+        properties.insert("without".to_owned(), without());
+    }
+    // With a base, `[recipe]` inherits too; what a file must say itself is its name.
+    if let Some(about) = defs.get_mut("About").and_then(Value::as_object_mut) {
+        let required = about.insert("required".to_owned(), json!(["name"]));
+        about.insert("if".to_owned(), json!({ "not": { "required": ["base"] } }));
+        about.insert("then".to_owned(), json!({ "required": required }));
+    }
+}
+
+fn without() -> Value {
+    json!({
+        "description": "Dotted keys to take out of what is below, before this is laid over it.",
+        "type": "array",
+        "items": { "type": "string" },
+    })
+}
+
+/// Is this a table, or a choice of tables by `kind`?
+fn is_table(definition: &Value) -> bool {
+    definition["type"] == "object"
+        || definition["oneOf"]
+            .as_array()
+            .is_some_and(|kinds| kinds.iter().any(|kind| kind["type"] == "object"))
+}
+
+/// A copy in which no key is required, and in which a table without its `kind` may be of any kind.
+fn partial(schema: &Value, defs: &Map<String, Value>) -> Value {
+    let Value::Object(members) = schema else { return schema.clone() };
+    let mut copy = Map::new();
+    for (key, value) in members {
+        match key.as_str() {
+            "required" | "default" => {}
+            "oneOf" if is_table(schema) => {
+                let kinds =
+                    value.as_array().map(|kinds| kinds.iter().map(|kind| partial(kind, defs)).collect());
+                copy.insert("anyOf".to_owned(), Value::Array(kinds.unwrap_or_default()));
+            }
+            "$ref" => {
+                let name = value.as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+                let prefix = if defs.get(name).is_some_and(is_table) { PARTIAL } else { "" };
+                copy.insert(key.clone(), json!(format!("#/$defs/{prefix}{name}")));
+            }
+            "properties" => {
+                let inner = value.as_object().cloned().unwrap_or_default();
+                let inner: Map<String, Value> =
+                    inner.into_iter().map(|(name, value)| (name, partial(&value, defs))).collect();
+                copy.insert(key.clone(), Value::Object(inner));
+            }
+            "additionalProperties" => {
+                copy.insert(key.clone(), partial(value, defs));
+            }
+            // An array replaces as a whole, so its items are complete.
+            _ => {
+                copy.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Value::Object(copy)
+}
+
+/// Rewrites optional things so that absence is the only way to leave them out.
+fn drop_nulls(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(default) = members.get_mut("default") {
+                strip(default);
+                if default.is_null() {
+                    members.remove("default");
+                }
+            }
+            if let Some(Value::Array(types)) = members.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    members.insert("type".to_owned(), only);
+                }
+            }
+            let alone = members.get_mut("anyOf").and_then(Value::as_array_mut).and_then(|choices| {
+                choices.retain(|choice| choice["type"] != "null");
+                if let [Value::Object(only)] = choices.as_slice() { Some(only.clone()) } else { None }
+            });
+            if let Some(only) = alone {
+                members.remove("anyOf");
+                members.extend(only);
+            }
+            members.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+fn strip(value: &mut Value) {
+    if let Value::Object(members) = value {
+        members.retain(|_, value| !value.is_null());
+        members.values_mut().for_each(strip);
+    }
+}
+
+/// Does a recipe have a key of this dotted path, in any of its kinds?
+///
+/// # Errors
+/// The segment that is unknown, and the keys that would be known in its place.
+pub(crate) fn find_path(path: &str) -> Result<(), (String, Vec<String>)> {
+    let root = recipe_schema();
+    let mut places = vec![root];
+    for segment in path.split('.') {
+        let tables: Vec<&Value> = places.iter().flat_map(|place| kinds(follow(root, place))).collect();
+        let mut next = Vec::new();
+        let mut known = Vec::new();
+        for table in tables {
+            let properties = table["properties"].as_object();
+            known.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+            match properties.and_then(|properties| properties.get(segment)) {
+                Some(inner) => next.push(inner),
+                None if table["additionalProperties"].is_object() => {
+                    next.push(&table["additionalProperties"])
+                }
+                None => {}
+            }
+        }
+        if next.is_empty() {
+            known.dedup();
+            return Err((segment.to_owned(), known));
+        }
+        places = next;
+    }
+    Ok(())
+}
+
+fn kinds(schema: &Value) -> Vec<&Value> {
+    match schema["oneOf"].as_array() {
+        Some(kinds) => kinds.iter().collect(),
+        None => vec![schema],
+    }
+}
+
+/// What a `$ref` stands for.
+pub(crate) fn follow<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    match schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
+        Some(name) => &root["$defs"][name],
+        None => schema,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_in_every_kind() {
+        for path in
+            ["train.log_every", "train.schedule.warmup_updates", "decode.any-name.beam", "data.eval.x.lines"]
+        {
+            assert_eq!(find_path(path), Ok(()), "{path}");
+        }
+        let (segment, known) = find_path("train.log_evry").unwrap_err();
+        assert_eq!(segment, "log_evry");
+        assert!(known.contains(&"log_every".to_owned()));
+        assert!(find_path("train.log_every.x").is_err());
+    }
+
+    #[test]
+    fn nothing_in_the_schemas_is_null() {
+        fn walk(value: &Value, path: &str) {
+            match value {
+                Value::Object(members) => {
+                    members.iter().for_each(|(key, value)| walk(value, &format!("{path}/{key}")));
+                }
+                Value::Array(items) => items.iter().for_each(|item| walk(item, path)),
+                Value::String(text) => assert!(text != "null", "{path}"),
+                Value::Null => panic!("{path} is null"),
+                _ => {}
+            }
+        }
+        walk(recipe_schema(), "");
+        walk(&schema(), "");
+    }
+}

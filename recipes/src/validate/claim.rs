@@ -1,0 +1,173 @@
+//! The `[[claim]]` blocks.
+
+use super::Findings;
+use crate::spec::{ClaimKind, ClaimSpec, Recipe, Statistic};
+
+/// Metrics of written hypotheses: a claim on one says which search wrote them, and by which convention it was counted.
+const TEXT_METRICS: [&str; 5] = ["bleu", "chrf", "ter", "wer", "cer"];
+
+pub(super) fn validate(recipe: &Recipe, arms: &[&str], findings: &mut Findings<'_, '_>) {
+    for (at, claim) in recipe.claim.iter().enumerate() {
+        let path = format!("claim.{at}");
+        keys(claim, &path, findings);
+        names(claim, recipe, arms, &path, findings);
+        numbers(claim, &path, findings);
+        findings.said(&claim.metric, &format!("{path}.metric"));
+        findings.said(&claim.source, &format!("{path}.source"));
+    }
+}
+
+fn kind_name(kind: ClaimKind) -> &'static str {
+    match kind {
+        ClaimKind::Value => "value",
+        ClaimKind::Bound => "bound",
+        ClaimKind::Parity => "parity",
+        ClaimKind::Ratio => "ratio",
+        ClaimKind::Relation => "relation",
+        ClaimKind::Trajectory => "trajectory",
+        ClaimKind::Diverges => "diverges",
+        ClaimKind::Memory => "memory",
+    }
+}
+
+/// The keys that a kind needs, and those that it has no use for.
+fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
+    use ClaimKind::{Bound, Diverges, Memory, Parity, Ratio, Relation, Trajectory, Value};
+    let kind = claim.kind;
+    let text = TEXT_METRICS.contains(&claim.metric.as_str());
+    let scored = matches!(kind, Value | Bound | Parity);
+    // Name, is it there, is it needed, is it of use.
+    let rules = [
+        (
+            "value",
+            claim.value.is_some(),
+            matches!(kind, Value | Bound | Ratio | Memory),
+            !matches!(kind, Parity | Diverges),
+        ),
+        (
+            "direction",
+            claim.direction.is_some(),
+            matches!(kind, Value | Bound | Parity | Relation | Trajectory),
+            kind != Diverges,
+        ),
+        ("eval", claim.eval.is_some(), scored, true),
+        ("signature", claim.signature.is_some(), matches!(kind, Value | Bound) || scored && text, true),
+        ("decode", claim.decode.is_some(), scored && text, true),
+        ("arm", claim.arm.is_some(), !matches!(kind, Relation), true),
+        ("margin", claim.margin.is_some(), matches!(kind, Value | Parity), !matches!(kind, Diverges)),
+        (
+            "baseline",
+            claim.baseline.is_some(),
+            matches!(kind, Ratio | Memory),
+            matches!(kind, Ratio | Memory | Parity),
+        ),
+        ("hardware", claim.hardware.is_some(), matches!(kind, Ratio | Memory), true),
+        ("protocol", claim.protocol.is_some(), kind == Ratio, kind == Ratio),
+        ("other", claim.other.is_some(), kind == Relation, kind == Relation),
+        ("points", !claim.points.is_empty(), kind == Trajectory, kind == Trajectory),
+        // A reason belongs to its number, whatever the kind.
+        ("margin_reason", claim.margin_reason.is_some(), claim.margin.is_some(), claim.margin.is_some()),
+        (
+            "sigma_reason",
+            claim.sigma_reason.is_some(),
+            claim.assumed_sigma.is_some(),
+            claim.assumed_sigma.is_some(),
+        ),
+        ("n", claim.n.is_some(), matches!(claim.statistic, Statistic::Best | Statistic::Mean), true),
+    ];
+    for (key, there, needed, of_use) in rules {
+        if needed && !there {
+            let hint = match key {
+                "margin_reason" => "a margin says why it is as wide as it is",
+                "sigma_reason" => "an assumed sigma says where it is taken from",
+                "arm" => "arm = \"any\" where the source does not say",
+                _ => "see the keys of each kind in docs/recipes.md",
+            };
+            let message = format!("the {} claim on {} lacks `{key}`", kind_name(kind), claim.metric);
+            findings.report_with(path, message, hint);
+        } else if there && !of_use {
+            let message = match key {
+                "margin_reason" => "`margin_reason` stands without a `margin`".to_owned(),
+                "sigma_reason" => "`sigma_reason` stands without an `assumed_sigma`".to_owned(),
+                _ => format!("a {} claim has no use for `{key}`", kind_name(kind)),
+            };
+            findings.report(&format!("{path}.{key}"), message);
+        }
+    }
+    if claim.statistic == Statistic::Best && claim.sigma.is_none() && claim.assumed_sigma.is_none() {
+        let message =
+            "the best of several runs is no mean: turning it into one takes `sigma` or `assumed_sigma`";
+        findings.report(path, message);
+    }
+    findings.require(
+        claim.sigma.is_none() || claim.assumed_sigma.is_none(),
+        &format!("{path}.assumed_sigma"),
+        || "a published `sigma` leaves nothing to assume".to_owned(),
+    );
+}
+
+/// Names of things that must be in the recipe.
+fn names(claim: &ClaimSpec, recipe: &Recipe, arms: &[&str], path: &str, findings: &mut Findings<'_, '_>) {
+    if let Some(eval) = &claim.eval {
+        let sets = recipe.data.eval.keys().map(String::as_str);
+        findings.exists(eval, sets, &format!("{path}.eval"), "evaluation set");
+    }
+    if let Some(decode) = &claim.decode {
+        findings.exists(
+            decode,
+            recipe.decode.keys().map(String::as_str),
+            &format!("{path}.decode"),
+            "search",
+        );
+    }
+    if let Some(arm) = claim.arm.as_deref().filter(|arm| *arm != "any") {
+        findings.exists(arm, arms.iter().copied(), &format!("{path}.arm"), "arm");
+    }
+    // TF32 is no arm of a recipe but what some devices make of FP32.
+    if let Some(baseline) = claim.baseline.as_deref().filter(|baseline| *baseline != "tf32") {
+        findings.exists(baseline, arms.iter().copied(), &format!("{path}.baseline"), "arm");
+    } else if claim.kind == ClaimKind::Parity && claim.baseline.is_none() && !arms.contains(&"fp32") {
+        let message = "the parity claim compares with the arm `fp32`, which the recipe does not have";
+        findings.report_with(path, message, "baseline = the arm to be no worse than");
+    }
+    if claim.kind == ClaimKind::Parity {
+        let arm = claim.arm.as_deref();
+        findings.require(arm != Some("any"), &format!("{path}.arm"), || {
+            "a parity claim is about one arm, not `any`".to_owned()
+        });
+        let baseline = claim.baseline.as_deref().unwrap_or("fp32");
+        findings.require(arm != Some(baseline), &format!("{path}.arm"), || {
+            format!("the parity claim compares `{baseline}` with itself")
+        });
+    }
+}
+
+fn numbers(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
+    for (value, key) in [(claim.sigma, "sigma"), (claim.assumed_sigma, "assumed_sigma")] {
+        if let Some(value) = value {
+            findings.above_zero(value, &format!("{path}.{key}"));
+        }
+    }
+    if let Some(margin) = claim.margin {
+        findings.not_negative(margin, &format!("{path}.margin"));
+    }
+    if let Some(n) = claim.n {
+        findings.positive(u64::from(n), &format!("{path}.n"));
+        findings.require(claim.statistic != Statistic::Single || n == 1, &format!("{path}.n"), || {
+            format!("a single run is not {n} of them")
+        });
+    }
+    if let (ClaimKind::Ratio | ClaimKind::Memory, Some(value)) = (claim.kind, claim.value) {
+        findings.above_zero(value, &format!("{path}.value"));
+    }
+    for (at, point) in claim.points.iter().enumerate() {
+        if let Some(sigma) = point.sigma {
+            findings.above_zero(sigma, &format!("{path}.points.{at}.sigma"));
+        }
+    }
+    findings.require(
+        claim.points.is_sorted_by(|one, next| one.at < next.at),
+        &format!("{path}.points"),
+        || "the points do not rise".to_owned(),
+    );
+}

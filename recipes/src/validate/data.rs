@@ -1,0 +1,167 @@
+//! The `[data]` block.
+
+use super::Findings;
+use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, TokenizerSpec, TooLong};
+
+pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
+    reader(data, findings);
+    tokenizer(&data.tokenizer, findings);
+    lengths(data, findings);
+    findings.require(!data.eval.is_empty(), "data.eval", || "the recipe has no evaluation set".to_owned());
+    for (name, set) in &data.eval {
+        let path = format!("data.eval.{name}");
+        findings.named(name, &path);
+        findings.positive(u64::from(set.lines), &format!("{path}.lines"));
+        if let Some(tokens) = set.reference_tokens {
+            findings.positive(u64::from(tokens), &format!("{path}.reference_tokens"));
+        }
+    }
+}
+
+fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
+    if let Some(corpus) = &data.corpus {
+        findings.said(corpus, "data.corpus");
+    }
+    match &data.reader {
+        ReaderSpec::ParallelText { source, target, files } => {
+            findings.said(source, "data.reader.source");
+            findings.said(target, "data.reader.target");
+            match (&data.corpus, files.is_empty()) {
+                (Some(_), false) => findings.report_with(
+                    "data.reader.files",
+                    "both `data.corpus` and `data.reader.files` say where the text is",
+                    "keep one of them",
+                ),
+                (None, true) => findings.report_with(
+                    "data.reader",
+                    "neither `data.corpus` nor `data.reader.files` says where the text is",
+                    "[data.reader.files.train] with source and target, or the name of a public corpus",
+                ),
+                (None, false) => {
+                    findings.require(files.contains_key("train"), "data.reader.files", || {
+                        "`data.reader.files` has no split `train`".to_owned()
+                    });
+                    for (name, set) in &data.eval {
+                        let splits = files.keys().map(String::as_str);
+                        findings.exists(&set.split, splits, &format!("data.eval.{name}.split"), "split");
+                    }
+                    for (split, pair) in files {
+                        findings.said(&pair.source, &format!("data.reader.files.{split}.source"));
+                        findings.said(&pair.target, &format!("data.reader.files.{split}.target"));
+                    }
+                }
+                (Some(_), true) => {}
+            }
+        }
+        ReaderSpec::Reversal { symbols, min_length, max_length, train, valid, test, seed: _ } => {
+            if data.corpus.is_some() {
+                let hint = "in an overlay: without = [\"data.corpus\"]";
+                findings.report_with("data.corpus", "the reader makes its data; no corpus is read", hint);
+            }
+            for (value, key) in [(symbols, "symbols"), (min_length, "min_length"), (train, "train")] {
+                findings.positive(u64::from(*value), &format!("data.reader.{key}"));
+            }
+            findings.require(min_length <= max_length, "data.reader.max_length", || {
+                format!("the longest string, {max_length}, is shorter than the shortest, {min_length}")
+            });
+            let splits = [("train", *train), ("valid", *valid), ("test", *test)];
+            for (name, set) in &data.eval {
+                let path = format!("data.eval.{name}");
+                findings.exists(
+                    &set.split,
+                    splits.iter().map(|(split, _)| *split),
+                    &format!("{path}.split"),
+                    "split",
+                );
+                if let Some((split, lines)) = splits.iter().find(|(split, _)| *split == set.split) {
+                    findings.require(*lines == set.lines, &format!("{path}.lines"), || {
+                        format!(
+                            "the evaluation set `{name}` has {} lines, but {lines} are made for `{split}`",
+                            set.lines
+                        )
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
+    match tokenizer {
+        TokenizerSpec::Words { pad_vocabulary_to, normalize, specials: _ } => {
+            findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
+            steps(normalize, findings);
+        }
+        TokenizerSpec::SubwordNmt {
+            merges,
+            pad_vocabulary_to,
+            normalize,
+            joined_dictionary: _,
+            specials: _,
+        } => {
+            findings.positive(u64::from(*merges), "data.tokenizer.merges");
+            findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
+            steps(normalize, findings);
+        }
+        TokenizerSpec::SentencePiece { pieces, model, joint: _, specials: _ } => {
+            findings.require(*pieces > 4, "data.tokenizer.pieces", || {
+                format!("`data.tokenizer.pieces` is {pieces}; four of them are the special tokens")
+            });
+            if let Some(model) = model {
+                findings.said(model, "data.tokenizer.model");
+            }
+        }
+    }
+}
+
+fn steps(steps: &[NormalizeStep], findings: &mut Findings<'_, '_>) {
+    use NormalizeStep::{MosesTokenize, MosesTokenizeAggressive};
+    for (at, step) in steps.iter().enumerate() {
+        let path = format!("data.tokenizer.normalize.{at}");
+        let before = &steps[..at];
+        if before.contains(step) {
+            findings.report(&path, "this step is there twice");
+        } else if matches!(step, MosesTokenize | MosesTokenizeAggressive)
+            && before.iter().any(|one| matches!(one, MosesTokenize | MosesTokenizeAggressive))
+        {
+            findings.report(&path, "the text is tokenized twice, plainly and aggressively");
+        }
+    }
+}
+
+fn lengths(data: &DataSpec, findings: &mut Findings<'_, '_>) {
+    let filter = &data.filter;
+    let limits =
+        [("max_source_tokens", filter.max_source_tokens), ("max_target_tokens", filter.max_target_tokens)];
+    for (key, limit) in limits {
+        // The end token and one more.
+        if let Some(limit) = limit {
+            let path = format!("data.filter.{key}");
+            findings.require(limit >= 2, &path, || {
+                format!("`{path}` is {limit}; nothing fits beside the end token")
+            });
+        }
+    }
+    findings.require(
+        filter.too_long == TooLong::Drop || limits.iter().any(|(_, limit)| limit.is_some()),
+        "data.filter.too_long",
+        || "there is nothing to truncate to: no largest length is given".to_owned(),
+    );
+    match &data.batching {
+        BatchingSpec::Sentences { sentences, pad_length_to } => {
+            findings.positive(u64::from(*sentences), "data.batching.sentences");
+            findings.positive(u64::from(*pad_length_to), "data.batching.pad_length_to");
+        }
+        BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to } => {
+            findings.positive(u64::from(*max_tokens), "data.batching.max_tokens");
+            findings.positive(u64::from(*sentences_multiple_of), "data.batching.sentences_multiple_of");
+            findings.positive(u64::from(*pad_length_to), "data.batching.pad_length_to");
+            for (key, limit) in limits {
+                let Some(limit) = limit else { continue };
+                findings.require(limit <= *max_tokens, "data.batching.max_tokens", || {
+                    format!("a batch holds {max_tokens} tokens, but `data.filter.{key}` keeps sentences of {limit}")
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a schema cannot say: ranges, combinations, names that must exist.
+
+mod claim;
+mod data;
+mod model;
+mod train;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::is_name;
+use crate::nearest::did_you_mean;
+use crate::schema::find_path;
+use crate::spec::{DataStatus, DecodeSpec, LengthPenalty, MaxLength, ReaderSpec, Recipe};
+use crate::tree::Node;
+
+/// Checks a recipe of the right shape; `root` is the tree it was read from, `arms` the arms that claims may name.
+pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut Diagnostics) {
+    let mut findings = Findings { root, found };
+    about(recipe, &mut findings);
+    data::validate(&recipe.data, &mut findings);
+    model::validate(recipe, &mut findings);
+    train::validate(recipe, &mut findings);
+    for (name, search) in &recipe.decode {
+        decode(name, search, &mut findings);
+    }
+    claim::validate(recipe, arms, &mut findings);
+}
+
+/// Collects findings at dotted paths.
+pub(crate) struct Findings<'r, 'f> {
+    root: &'r Node,
+    found: &'f mut Diagnostics,
+}
+
+impl Findings<'_, '_> {
+    /// A finding at `path`.
+    pub(crate) fn report(&mut self, path: &str, message: impl Into<String>) {
+        self.found.push(Diagnostic::new(self.root.locate(path), message));
+    }
+
+    /// A finding at `path` with advice.
+    pub(crate) fn report_with(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
+        self.found.push(Diagnostic::new(self.root.locate(path), message).hint(hint));
+    }
+
+    /// A finding unless `holds`.
+    pub(crate) fn require(&mut self, holds: bool, path: &str, message: impl FnOnce() -> String) {
+        if !holds {
+            self.report(path, message());
+        }
+    }
+
+    /// At least 1.
+    pub(crate) fn positive(&mut self, value: u64, path: &str) {
+        self.require(value >= 1, path, || format!("`{path}` is 0; it must be at least 1"));
+    }
+
+    /// Greater than 0.
+    pub(crate) fn above_zero(&mut self, value: f64, path: &str) {
+        self.require(value > 0.0, path, || format!("`{path}` is {value}; it must be greater than 0"));
+    }
+
+    /// 0 or more.
+    pub(crate) fn not_negative(&mut self, value: f64, path: &str) {
+        self.require(value >= 0.0, path, || format!("`{path}` is {value}; it must not be negative"));
+    }
+
+    /// In [0, 1): drop rates, decays, smoothing.
+    pub(crate) fn share(&mut self, value: f64, path: &str) {
+        self.require((0.0..1.0).contains(&value), path, || {
+            format!("`{path}` is {value}; it must be at least 0 and less than 1")
+        });
+    }
+
+    /// One of `names`.
+    pub(crate) fn exists<'n>(
+        &mut self,
+        name: &str,
+        names: impl Iterator<Item = &'n str> + Clone,
+        path: &str,
+        what: &str,
+    ) {
+        if !names.clone().any(|known| known == name) {
+            let hint = did_you_mean(name, names, &format!("{what}s"));
+            self.report_with(
+                path,
+                format!("`{path}` names the {what} `{name}`, which the recipe does not have"),
+                hint,
+            );
+        }
+    }
+
+    /// Text that says something.
+    pub(crate) fn said(&mut self, text: &str, path: &str) {
+        self.require(!text.trim().is_empty(), path, || format!("`{path}` is empty"));
+    }
+
+    /// Fit for file names.
+    pub(crate) fn named(&mut self, name: &str, path: &str) {
+        if !is_name(name) {
+            let hint = "lower-case letters, digits, `-` and `_`, and a letter or digit first";
+            self.report_with(path, format!("`{name}` is no name"), hint);
+        }
+    }
+}
+
+fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+    let about = &recipe.recipe;
+    findings.named(&about.name, "recipe.name");
+    findings.named(&about.task, "recipe.task");
+    for (text, path) in [(&about.summary, "recipe.summary"), (&about.origin, "recipe.origin")] {
+        findings.said(text, path);
+        findings.require(!text.contains('\n'), path, || format!("`{path}` has more than one line"));
+    }
+    for (at, free) in about.free.iter().enumerate() {
+        if let Err((segment, known)) = find_path(free) {
+            let hint = did_you_mean(&segment, known.iter().map(String::as_str), "keys");
+            findings.report_with(&format!("recipe.free.{at}"), format!("no recipe has a key `{free}`"), hint);
+        }
+    }
+    let generated = matches!(recipe.data.reader, ReaderSpec::Reversal { .. });
+    findings.require(generated || about.status != DataStatus::Generated, "recipe.status", || {
+        "the status is `generated`, but `data.reader` reads files".to_owned()
+    });
+}
+
+fn decode(name: &str, search: &DecodeSpec, findings: &mut Findings<'_, '_>) {
+    let path = format!("decode.{name}");
+    findings.named(name, &path);
+    match search {
+        DecodeSpec::Greedy { max_length } => longest(max_length, &path, findings),
+        DecodeSpec::Beam { beam, length_penalty, stop: _, max_length } => {
+            findings.positive(u64::from(*beam), &format!("{path}.beam"));
+            if let LengthPenalty::Gnmt { alpha } | LengthPenalty::LengthPower { alpha } = length_penalty {
+                findings.not_negative(*alpha, &format!("{path}.length_penalty.alpha"));
+            }
+            longest(max_length, &path, findings);
+        }
+    }
+}
+
+fn longest(max_length: &MaxLength, path: &str, findings: &mut Findings<'_, '_>) {
+    let path = format!("{path}.max_length");
+    findings.not_negative(max_length.factor, &format!("{path}.factor"));
+    findings.require(max_length.factor > 0.0 || max_length.extra > 0, &path, || {
+        format!("`{path}` lets nothing be written: `factor` and `extra` are both 0")
+    });
+}

@@ -1,0 +1,151 @@
+//! The `[train]` block.
+
+use super::Findings;
+use crate::spec::{EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec};
+
+pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+    let train = &recipe.train;
+    if train.max_updates.is_none() && train.max_epochs.is_none() {
+        findings.report_with("train", "training has no end", "max_updates or max_epochs, or both");
+    }
+    for (limit, path) in [(train.max_updates, "train.max_updates"), (train.max_epochs, "train.max_epochs")] {
+        if let Some(limit) = limit {
+            findings.positive(limit, path);
+        }
+    }
+    findings.positive(u64::from(train.batches_per_update), "train.batches_per_update");
+    findings.positive(train.log_every, "train.log_every");
+    findings.positive(train.checkpoint.every_updates, "train.checkpoint.every_updates");
+    if let Some(norm) = train.clip_norm {
+        findings.above_zero(norm, "train.clip_norm");
+    }
+
+    let has_valid = recipe.data.eval.contains_key("valid");
+    let needs_valid = |path: &str, what: &str, findings: &mut Findings<'_, '_>| {
+        if !has_valid {
+            let message =
+                format!("{what} looks at the evaluation set `valid`, which the recipe does not have");
+            findings.report_with(path, message, "[data.eval.valid]");
+        }
+    };
+    if let Some(patience) = &train.patience {
+        findings.positive(u64::from(patience.epochs), "train.patience.epochs");
+        needs_valid("train.patience", "patience", findings);
+    }
+    match &train.checkpoint.evaluate {
+        EvaluatedWeights::Last => {}
+        EvaluatedWeights::Best => needs_valid("train.checkpoint.evaluate", "the best checkpoint", findings),
+        EvaluatedWeights::MeanOfEpochs { epochs } => {
+            findings.positive(u64::from(*epochs), "train.checkpoint.evaluate.epochs");
+        }
+    }
+
+    match &train.optimizer {
+        OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place: _ }
+        | OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place: _ } => {
+            findings.share(*beta1, "train.optimizer.beta1");
+            findings.share(*beta2, "train.optimizer.beta2");
+            findings.above_zero(*epsilon, "train.optimizer.epsilon");
+        }
+        OptimizerSpec::Sgd { momentum } => findings.share(*momentum, "train.optimizer.momentum"),
+    }
+    if let Some(RegularizerSpec::L2 { scale }) = &train.regularizer {
+        findings.not_negative(*scale, "train.regularizer.scale");
+    }
+    schedule(recipe, findings);
+}
+
+fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+    // A learning rate of 0 is allowed: it is how one sees that a verdict can be lost.
+    let lr = |lr: f64, findings: &mut Findings<'_, '_>| findings.not_negative(lr, "train.schedule.lr");
+    let floor = |min_lr: f64, lr: f64, findings: &mut Findings<'_, '_>| {
+        findings.not_negative(min_lr, "train.schedule.min_lr");
+        findings.require(min_lr <= lr, "train.schedule.min_lr", || {
+            format!("the least learning rate, {min_lr}, is above the first, {lr}")
+        });
+    };
+    let length = |updates: Option<u64>, findings: &mut Findings<'_, '_>| {
+        if let Some(updates) = updates {
+            findings.positive(updates, "train.schedule.decay_updates");
+        }
+    };
+    match &recipe.train.schedule {
+        ScheduleSpec::Fixed { lr: first } => lr(*first, findings),
+        ScheduleSpec::TransformerPolicy { lr: first, warmup_updates, width, max_lr, coefficient } => {
+            lr(*first, findings);
+            findings.positive(*warmup_updates, "train.schedule.warmup_updates");
+            findings.require(*width == recipe.model.width, "train.schedule.width", || {
+                format!("the schedule's width {width} is not the model's, {}", recipe.model.width)
+            });
+            if let Some(cap) = max_lr {
+                findings.above_zero(*cap, "train.schedule.max_lr");
+            }
+            findings.not_negative(*coefficient, "train.schedule.coefficient");
+        }
+        ScheduleSpec::InverseSqrt { lr: peak, warmup_updates, warmup_init_lr } => {
+            lr(*peak, findings);
+            findings.positive(*warmup_updates, "train.schedule.warmup_updates");
+            findings.not_negative(*warmup_init_lr, "train.schedule.warmup_init_lr");
+        }
+        ScheduleSpec::ExpDecay {
+            lr: first,
+            decay_updates,
+            decay_rate,
+            min_lr,
+            staircase: _,
+            begin_decay_at: _,
+        } => {
+            lr(*first, findings);
+            length(*decay_updates, findings);
+            findings.above_zero(*decay_rate, "train.schedule.decay_rate");
+            floor(*min_lr, *first, findings);
+        }
+        ScheduleSpec::PolyDecay {
+            lr: first,
+            decay_updates,
+            power,
+            min_lr,
+            begin_decay_at: _,
+            warmup_updates: _,
+        } => {
+            lr(*first, findings);
+            length(*decay_updates, findings);
+            findings.above_zero(*power, "train.schedule.power");
+            floor(*min_lr, *first, findings);
+        }
+        ScheduleSpec::CosineDecay {
+            lr: first,
+            decay_updates,
+            min_lr_ratio,
+            begin_decay_at: _,
+            warmup_updates: _,
+        } => {
+            lr(*first, findings);
+            length(*decay_updates, findings);
+            findings.require((0.0..=1.0).contains(min_lr_ratio), "train.schedule.min_lr_ratio", || {
+                format!("`min_lr_ratio` is {min_lr_ratio}; it is a share of `lr`, 0 to 1")
+            });
+        }
+        ScheduleSpec::InvPolyDecay { lr: first, decay_updates, min_lr, power } => {
+            lr(*first, findings);
+            length(*decay_updates, findings);
+            findings.above_zero(*min_lr, "train.schedule.min_lr");
+            floor(*min_lr, *first, findings);
+            findings.above_zero(*power, "train.schedule.power");
+        }
+        ScheduleSpec::PiecewiseConstant { lr: first, boundaries, factors } => {
+            lr(*first, findings);
+            findings.require(boundaries.len() == factors.len(), "train.schedule.factors", || {
+                format!("{} boundaries, but {} factors", boundaries.len(), factors.len())
+            });
+            findings.require(
+                boundaries.is_sorted_by(|one, next| one < next),
+                "train.schedule.boundaries",
+                || "the boundaries do not rise".to_owned(),
+            );
+            for (at, factor) in factors.iter().enumerate() {
+                findings.not_negative(*factor, &format!("train.schedule.factors.{at}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,677 @@
+//! What is wrong is said, where it was written, with the nearest right thing.
+
+use std::fs;
+use std::path::Path;
+
+use zoo_recipes::{Diagnostics, Document, LoadError, Selection, embedded};
+
+const NAME: &str = "multi30k-transformer-tiny";
+
+fn text(name: &str) -> &'static str {
+    embedded().iter().find(|recipe| recipe.name == name).unwrap().text
+}
+
+/// Everything that is wrong with a changed copy of a recipe.
+fn findings(name: &str, from: &str, to: &str) -> Diagnostics {
+    let text = text(name);
+    assert!(text.contains(from), "{name} has no {from:?}");
+    let changed = text.replacen(from, to, 1);
+    match Document::parse(&changed, &format!("{name}.toml"), Path::new("")) {
+        Ok(document) => match document.check() {
+            Ok(()) => panic!("{from:?} -> {to:?} was accepted"),
+            Err(found) => found,
+        },
+        Err(found) => found,
+    }
+}
+
+/// `name.toml:line:column` of `needle` in the changed copy.
+fn place(name: &str, from: &str, to: &str, needle: &str) -> String {
+    let changed = text(name).replacen(from, to, 1);
+    let at = changed.find(needle).unwrap_or_else(|| panic!("{needle:?} is not there"));
+    let before = &changed[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    format!("{name}.toml:{line}:{column}")
+}
+
+/// Change, place, message and hint of one finding.
+#[track_caller]
+fn one(from: &str, to: &str, needle: &str, message: &str, hint: &str) {
+    one_of(NAME, from, to, needle, message, hint);
+}
+
+#[track_caller]
+fn one_of(name: &str, from: &str, to: &str, needle: &str, message: &str, hint: &str) {
+    let found = findings(name, from, to);
+    let at = place(name, from, to, needle);
+    let fits = found.iter().any(|one| {
+        one.origin.to_string() == at
+            && one.message.contains(message)
+            && one.hint.as_deref().unwrap_or_default().contains(hint)
+    });
+    assert!(fits, "{from:?} -> {to:?}: expected {at}: {message} (hint: {hint})\nfound:\n{found}");
+}
+
+#[test]
+fn unknown_keys_are_named_with_the_nearest_valid_one() {
+    one(
+        "zero_padding",
+        "zero_pading",
+        "zero_pading",
+        "`model.embedding` has no key `zero_pading`",
+        "`zero_padding`?",
+    );
+    one("[loss]", "[losss]", "losss]", "a recipe has no key `losss`", "did you mean `loss`?");
+    one(
+        "epsilon_place",
+        "momentum = 0.9\nepsilon_place",
+        "momentum",
+        "`train.optimizer` has no key",
+        "of kind `sgd`",
+    );
+    one("[arm.mixed.precision]", "[arm.mixed.precison]", "precison", "a recipe has no key", "`precision`?");
+    one(
+        "merges = 10000",
+        "merges = 10000\nzzz = 1",
+        "zzz",
+        "has no key `zzz`",
+        "the keys here: `kind`, `merges`",
+    );
+}
+
+#[test]
+fn wrong_types_are_named() {
+    one("merges = 10000", "merges = \"many\"", "\"many\"", "is a string; an integer is due here", "");
+    one("merges = 10000", "merges = 1e4", "1e4", "is a float; an integer is due here", "");
+    one(
+        "scale = true",
+        "scale = 1",
+        "1\nzero",
+        "`model.embedding.scale` is an integer; a boolean is due",
+        "",
+    );
+    one("lr = 0.005", "lr = \"0.005\"", "\"0.005\"", "is a string; a number is due here", "");
+    one("lr = 0.005", "lr = inf", "inf", "a finite number is due here", "");
+    one("lr = 0.005", "lr = nan", "nan", "a finite number is due here", "");
+    one(
+        "normalize = [\"lowercase\"",
+        "normalize = [7",
+        "7,",
+        "`data.tokenizer.normalize.0` is an integer",
+        "",
+    );
+    one(
+        "patience = { epochs = 10 }",
+        "patience = 10",
+        "10\nlog_every",
+        "is an integer; a table is due here",
+        "",
+    );
+    one("lines = 1014", "lines = -1", "-1\n", "is -1; it must be 0 to 4294967295", "");
+    one("tags = [", "tags = 1 #", "1 #", "`recipe.tags` is an integer; an array is due here", "");
+    one("name = \"multi", "name = 1 # \"multi", "1 # ", "`recipe.name` is an integer", "");
+    assert!(
+        Document::parse(
+            &text(NAME).replace("lr = 0.005", "lr = 1"),
+            "multi30k-transformer-tiny.toml",
+            Path::new("")
+        )
+        .unwrap()
+        .check()
+        .is_ok()
+    );
+}
+
+#[test]
+fn missing_keys_are_named_at_their_table_with_their_meaning() {
+    one(
+        "merges = 10000\n",
+        "",
+        "tokenizer]",
+        "`data.tokenizer` lacks `merges`",
+        "Number of merge operations",
+    );
+    one(
+        "label_smoothing = 0.1\n",
+        "",
+        "loss]",
+        "`loss` lacks `label_smoothing`",
+        "Mass taken from the true class",
+    );
+    one(
+        "[data.batching]\nkind = \"tokens\"\n",
+        "[data.batching]\n",
+        "batching]",
+        "lacks its `kind`",
+        "`sentences`, `tokens`",
+    );
+    one("status = \"public\"\n", "", "recipe]", "`recipe` lacks `status`", "Can anybody get the data?");
+}
+
+#[test]
+fn unknown_words_are_named_with_the_nearest_choice() {
+    one(
+        "norm = \"post\"",
+        "norm = \"pst\"",
+        "\"pst\"",
+        "`model.encoder.norm` knows no `pst`",
+        "did you mean `post`?",
+    );
+    one(
+        "kind = \"subword-nmt\"",
+        "kind = \"subwordnmt\"",
+        "\"subwordnmt\"",
+        "knows no kind",
+        "`subword-nmt`?",
+    );
+    one("\"moses-tokenize\"", "\"moses-tokenise\"", "\"moses-tokenise\"", "knows no", "`moses-tokenize`?");
+}
+
+#[test]
+fn ranges_are_checked() {
+    one("heads = 4", "heads = 3", "3\nffn", "3 heads do not divide the model width 128", "");
+    one("heads = 4", "heads = 0", "0\nffn", "`model.encoder.heads` is 0", "");
+    one("width = 128", "width = 127", "127", "need an even width", "");
+    one(
+        "attention_dropout = 0.0",
+        "attention_dropout = 1",
+        "1\nactivation",
+        "at least 0 and less than 1",
+        "",
+    );
+    one("dropout = 0.3", "dropout = -0.1", "-0.1", "`model.embedding.dropout` is -0.1", "");
+    one("label_smoothing = 0.1", "label_smoothing = 1.0", "1.0\nsmoothing", "less than 1", "");
+    one("norm_epsilon = 1e-5", "norm_epsilon = 0", "0\nattention_bias", "must be greater than 0", "");
+    one("clip_norm = 25.0", "clip_norm = 0.0", "0.0\npatience", "must be greater than 0", "");
+    one("lr = 0.005", "lr = -0.005", "-0.005", "must not be negative", "");
+    one("warmup_updates = 2000", "warmup_updates = 0", "0\nwarmup_init", "must be at least 1", "");
+    one("beta2 = 0.98", "beta2 = 1.0", "1.0\nepsilon", "less than 1", "");
+    one("epsilon = 1e-8", "epsilon = 0.0", "0.0\nepsilon_place", "greater than 0", "");
+    one("beam = 5", "beam = 0", "0\nlength_penalty", "`decode.beam5.beam` is 0", "");
+    one(
+        "max_length = { factor = 0.0, extra = 201 }",
+        "max_length = { factor = 0, extra = 0 }",
+        "max_length = {",
+        "lets nothing be written",
+        "",
+    );
+    one("max_tokens = 4096", "max_tokens = 512", "512", "a batch holds 512 tokens", "");
+    one(
+        "max_source_tokens = 1024",
+        "max_source_tokens = 1",
+        "1\nmax_target",
+        "nothing fits beside the end token",
+        "",
+    );
+    one("scale_init = 128.0", "scale_init = 65537.0", "65537.0", "not between", "");
+    one("scale_max = 65536.0", "scale_max = 1e-5", "1e-5\nstep_factor", "is less than the least", "");
+    one("step_factor = 2.0", "step_factor = 1.0", "1.0\nstep_window", "the scale would not change", "");
+    one("\"moses-tokenize\"]", "\"moses-tokenize\", \"lowercase\"]", "\"lowercase\"]", "there twice", "");
+    one(
+        "\"moses-tokenize\"]",
+        "\"moses-tokenize\", \"moses-tokenize-aggressive\"]",
+        "\"moses-tokenize-agg",
+        "tokenized twice",
+        "",
+    );
+}
+
+#[test]
+fn impossible_combinations_are_refused() {
+    one("max_updates = 8000\n", "", "train]", "training has no end", "max_updates or max_epochs");
+    one(
+        "[data.eval.valid]",
+        "[data.eval.validation]",
+        "patience = {",
+        "looks at the evaluation set `valid`",
+        "",
+    );
+    one(
+        "joined_dictionary = true",
+        "joined_dictionary = false",
+        "\"all\"",
+        "needs one vocabulary",
+        "joined_dictionary = true",
+    );
+    one(
+        "specials = \"fairseq\"",
+        "specials = \"openseq2seq\"",
+        "\"sinusoid-fairseq\"",
+        "padding index 1",
+        "",
+    );
+    one(
+        "corpus = \"multi30k-en-de\"\n",
+        "",
+        "reader]",
+        "says where the text is",
+        "[data.reader.files.train]",
+    );
+    one(
+        "without = [\"data.corpus\", \"data.eval\"]",
+        "without = [\"data.eval\"]",
+        "\"multi30k-en-de\"",
+        "no corpus is read",
+        "without",
+    );
+    one(
+        "[arm.fp32.precision]\ncompute = \"fp32\"",
+        "[arm.fp32.precision]\ncompute_on_cpu = \"bf16\"",
+        "\"bf16\"",
+        "which every CPU has",
+        "",
+    );
+    one(
+        "status = \"public\"",
+        "status = \"generated\"",
+        "\"generated\"",
+        "but `data.reader` reads files",
+        "",
+    );
+    one(
+        "start = \"end\"",
+        "start = \"begin\"\nbegin_token_in_target = true",
+        "true\n\n[loss]",
+        "stand there twice",
+        "",
+    );
+    one_of(
+        "reversal-transformer",
+        "width = 128\n\n[precision]",
+        "width = 256\n\n[precision]",
+        "256\n",
+        "is not the model's, 128",
+        "",
+    );
+    one_of("reversal-transformer", "lines = 2000", "lines = 1999", "1999", "2000 are made for `test`", "");
+    one_of(
+        "reversal-transformer",
+        "split = \"test\"",
+        "split = \"tset\"",
+        "\"tset\"",
+        "names the split `tset`",
+        "`test`?",
+    );
+    one_of(
+        "reversal-transformer",
+        "min_length = 5",
+        "min_length = 51",
+        "50\ntrain",
+        "is shorter than the shortest, 51",
+        "",
+    );
+    one_of(
+        "transformer-base",
+        "max_source_tokens = 56\nmax_target_tokens = 56\n",
+        "",
+        "\"truncate\"",
+        "nothing to truncate to",
+        "",
+    );
+}
+
+#[test]
+fn files_of_ones_own_must_name_every_split() {
+    let files = "[data.reader.files]\ntrain = { source = \"a\", target = \"b\" }\nval = { source = \"a\", target = \"b\" }\n";
+    let from = "target = \"de\"\n";
+    let to = format!("target = \"de\"\n{files}");
+    let found = findings(NAME, from, &to).to_string();
+    assert!(found.contains("both `data.corpus` and `data.reader.files` say where the text is"), "{found}");
+    let changed = text(NAME).replacen(from, &to, 1).replacen("corpus = \"multi30k-en-de\"\n", "", 1);
+    let changed = changed.replace("without = [\"data.corpus\", ", "without = [");
+    let found = Document::parse(&changed, "multi30k-transformer-tiny.toml", Path::new(""))
+        .unwrap()
+        .check()
+        .unwrap_err();
+    let text = found.to_string();
+    assert!(text.contains("names the split `test_2016_flickr`, which the recipe does not have"), "{text}");
+    assert_eq!(found.len(), 3, "{text}");
+}
+
+#[test]
+fn claims_have_the_keys_of_their_kind() {
+    for (key, hint) in [
+        ("value = 41.02\n", ""),
+        ("direction = \"higher\"\n", ""),
+        ("eval = \"test\"\n", ""),
+        ("decode = \"beam5\"\n", ""),
+        ("signature = \"nrefs:1|case:lc|eff:no|tok:none|smooth:none\"\n", ""),
+        ("arm = \"fp32\"\n", "arm = \"any\""),
+        ("margin = 0.5\nmargin_reason", "margin_reason"),
+    ] {
+        let name = key.split(' ').next().unwrap();
+        let message = format!("the value claim on bleu lacks `{name}`");
+        let to = if key.contains("margin") { "margin_reason" } else { "" };
+        let from = key.replace("margin = 0.5\nmargin_reason", "margin = 0.5\nmargin_reason");
+        let hint = if to.is_empty() { hint } else { "docs/recipes.md" };
+        one(&from, to, "[[claim]]", &message, hint);
+    }
+    let claim = "[[claim]]";
+    one("kind = \"value\"\n", "", claim, "`claim.0` lacks `kind`", "What is claimed");
+    one("margin_reason = \"half", "extends = \"half", claim, "lacks `margin_reason`", "as wide as it is");
+    one("sigma_reason = \"none", "extends = \"none", claim, "lacks `sigma_reason`", "where it is taken from");
+    one("statistic = \"single\"", "statistic = \"mean\"", claim, "lacks `n`", "");
+    one(
+        "statistic = \"single\"",
+        "n = 3\nstatistic = \"single\"",
+        "3\nstatistic",
+        "a single run is not 3",
+        "",
+    );
+    one(
+        "statistic = \"single\"\nassumed_sigma = 0.5\nsigma_reason",
+        "statistic = \"best\"\nn = 5\nnote",
+        claim,
+        "takes `sigma` or `assumed_sigma`",
+        "",
+    );
+    one(
+        "assumed_sigma = 0.5",
+        "sigma = 0.5\nassumed_sigma = 0.5",
+        "0.5\nsigma_reason",
+        "leaves nothing to assume",
+        "",
+    );
+    one("assumed_sigma = 0.5", "assumed_sigma = 0.0", "0.0\nsigma_reason", "must be greater than 0", "");
+    one("margin = 0.5", "margin = -0.5", "-0.5", "must not be negative", "");
+    one(
+        "margin = 0.5",
+        "protocol = \"equal-batch\"\nmargin = 0.5",
+        "\"equal-batch\"",
+        "has no use for `protocol`",
+        "",
+    );
+    one(
+        "source = \"LividWo/Revisit-MMT@dc368d0 README-baseline.md\"",
+        "source = \"\"",
+        "\"\"",
+        "is empty",
+        "",
+    );
+    for key in [
+        "baseline = \"fp32\"\n",
+        "hardware = \"4 GPUs, model unstated\"\n",
+        "protocol = \"equal-batch\"\n",
+        "value = 1.53\n",
+    ] {
+        let name = key.split(' ').next().unwrap();
+        let found = if name == "baseline" {
+            findings("transformer-base", "baseline = \"fp32\"\nvalue", "value")
+        } else {
+            findings("transformer-base", key, "")
+        };
+        let message = format!("the ratio claim on updates-per-second lacks `{name}`");
+        assert!(found.to_string().contains(&message), "{found}");
+    }
+}
+
+#[test]
+fn claims_name_what_is_there() {
+    one(
+        "decode = \"beam5\"",
+        "decode = \"beam4\"",
+        "\"beam4\"",
+        "names the search `beam4`",
+        "did you mean `beam5`?",
+    );
+    one(
+        "eval = \"test\"",
+        "eval = \"tests\"",
+        "\"tests\"",
+        "names the evaluation set `tests`",
+        "did you mean `test`?",
+    );
+    one("arm = \"fp32\"", "arm = \"fp23\"", "\"fp23\"", "names the arm `fp23`", "did you mean `fp32`?");
+    one(
+        "baseline = \"fp32\"",
+        "baseline = \"mixed\"",
+        "\"mixed\"\nbaseline",
+        "compares `mixed` with itself",
+        "",
+    );
+    let found = findings(NAME, "arm = \"mixed\"", "arm = \"any\"");
+    assert!(found.to_string().contains("a parity claim is about one arm"), "{found}");
+}
+
+#[test]
+fn everything_wrong_is_said_at_once_in_the_order_of_the_file() {
+    let changed = text(NAME)
+        .replacen("status = \"public\"", "status = \"pubic\"", 1)
+        .replacen("merges = 10000", "mergs = 10000", 1)
+        .replacen("lr = 0.005", "lr = true", 1)
+        .replacen("step_window = 8192", "step_window = 0.5", 1);
+    let found = Document::parse(&changed, "multi30k-transformer-tiny.toml", Path::new("")).unwrap_err();
+    let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(shown.len(), 5, "{found}");
+    assert!(shown[0].contains("knows no `pubic`\n  hint: did you mean `public`?"), "{found}");
+    assert!(shown[1].contains("lacks `merges`") && shown[2].contains("no key `mergs`"), "{found}");
+    assert!(shown[3].contains("`train.schedule.lr` is a boolean"), "{found}");
+    assert!(shown[4].contains("`precision.loss_scaling.step_window` is a float"), "{found}");
+    assert!(
+        shown
+            .iter()
+            .all(|one| one.starts_with("multi30k-transformer-tiny.toml:") && one.contains(": error: "))
+    );
+}
+
+#[test]
+fn overlays_change_what_is_computed_alone() {
+    one(
+        "[tier.smoke.model]",
+        "[tier.smoke.recipe]\nstatus = \"gated\"\n[tier.smoke.model]",
+        "recipe]\nstatus",
+        "`recipe` cannot stand in `tier.smoke`",
+        "",
+    );
+    one(
+        "[tier.smoke.model]",
+        "[tier.smoke.arm.x]\n[tier.smoke.model]",
+        "arm.x]\n[tier",
+        "`arm` cannot stand in `tier.smoke`",
+        "side by side",
+    );
+    one("[arm.fp32.precision]", "[arm.any.precision]", "any.precision]", "`any` is no name", "any arm");
+    one(
+        "[arm.fp32.precision]",
+        "[arm.\"FP 32\".precision]",
+        "\"FP 32\"",
+        "is no name for a part of `arm`",
+        "",
+    );
+    one(
+        "without = [\"data.corpus\", ",
+        "without = [\"data.corpse\", ",
+        "\"data.corpse\"",
+        "names `data.corpse`",
+        "`corpus`?",
+    );
+}
+
+#[test]
+fn names_and_files_agree() {
+    let found = Document::parse(text(NAME), "mine.toml", Path::new("")).unwrap_err().to_string();
+    assert!(
+        found.contains("calls itself `multi30k-transformer-tiny`, but its file is `mine.toml`"),
+        "{found}"
+    );
+    assert!(found.contains("hint: name = \"mine\""), "{found}");
+}
+
+fn set(overrides: &[&str]) -> Result<zoo_recipes::Resolved, Diagnostics> {
+    let overrides = overrides.iter().map(|text| (*text).to_owned()).collect();
+    Document::load(NAME).unwrap().resolve(&Selection { arm: Some("fp32".into()), tier: None, overrides })
+}
+
+#[test]
+fn overrides_are_checked_and_shown_as_given() {
+    for (text, message) in [
+        ("train.sed=3", "--set train.sed=3: error: `train` has no key `sed`\n  hint: did you mean `seed`?"),
+        (
+            "trian.seed=3",
+            "--set trian.seed=3: error: a recipe has no key `trian`\n  hint: did you mean `train`?",
+        ),
+        ("train.seed=x", "--set train.seed=x: error: `train.seed` is a string; an integer is due here"),
+        ("train.seed", "--set train.seed: error: there is no `=`"),
+        ("train..seed=1", "is no dotted key"),
+        ("train.seed=[", "is no TOML value"),
+        (
+            "model.encoder.heads=5",
+            "--set model.encoder.heads=5: error: 5 heads do not divide the model width 128",
+        ),
+        ("recipe.name=mine", "`recipe` says what was published and cannot be set"),
+        ("claim=[]", "`claim` says what was published and cannot be set"),
+        ("train.optimizer.kind=sgd", "`train.optimizer` lacks `momentum`"),
+        ("train=1", "--set train=1: error: `train` is an integer; a table is due here"),
+    ] {
+        let found = set(&[text]).unwrap_err().to_string();
+        assert!(found.contains(message), "{text}:\n{found}");
+    }
+}
+
+#[test]
+fn overrides_win_over_everything_and_only_free_ones_reproduce() {
+    let resolved = set(&["train.log_every=7"]).unwrap();
+    assert_eq!(resolved.recipe.train.log_every, 7);
+    assert!(resolved.reproduces());
+    assert!(resolved.binding_overrides.is_empty());
+
+    let resolved = set(&["train.log_every=7", "train.schedule.lr = 0", "train.schedule.lr=0.5"]).unwrap();
+    assert!(!resolved.reproduces());
+    assert_eq!(resolved.binding_overrides, ["train.schedule.lr = 0", "train.schedule.lr=0.5"]);
+    assert!(resolved.toml.contains("lr = 0.5"), "{}", resolved.toml);
+
+    let resolved = set(&["precision.compute=bf16"]).unwrap();
+    assert!(resolved.toml.contains("compute = \"bf16\""), "an override lies over the arm");
+
+    // A changed kind comes with its keys, in whatever order they are given.
+    let resolved = set(&["train.optimizer.momentum=0.9", "train.optimizer.kind=sgd"]).unwrap();
+    assert!(resolved.toml.contains("kind = \"sgd\"\nmomentum = 0.9"), "{}", resolved.toml);
+    assert!(set(&["train.checkpoint={ every_updates = 5 }"]).unwrap().reproduces());
+    assert!(!set(&["train.checkpoint={ evaluate = { kind = \"last\" } }"]).unwrap().reproduces());
+}
+
+#[test]
+fn unknown_arms_and_tiers_are_named() {
+    let document = Document::load(NAME).unwrap();
+    let resolve = |arm: &str, tier: Option<&str>| {
+        let selection =
+            Selection { arm: Some(arm.into()), tier: tier.map(str::to_owned), overrides: Vec::new() };
+        document.resolve(&selection).unwrap_err().to_string()
+    };
+    assert!(resolve("mixd", None).contains("has no arm `mixd`\n  hint: did you mean `mixed`?"));
+    assert!(resolve("mixed", Some("smok")).contains("has no tier `smok`\n  hint: did you mean `smoke`?"));
+}
+
+#[test]
+fn unknown_names_and_unreadable_files_are_named() {
+    let shown = |name: &str| Document::load(name).unwrap_err().to_string();
+    let text = shown("transformer-bse");
+    assert!(text.contains("there is no recipe `transformer-bse`"), "{text}");
+    assert!(text.contains("did you mean `transformer-base`?"), "{text}");
+    assert!(shown("zzz").contains("the recipes are multi30k-transformer-tiny"), "{}", shown("zzz"));
+    assert!(matches!(Document::load("no/such/file"), Err(LoadError::Read { .. })));
+    assert!(matches!(Document::load("nosuch.toml"), Err(LoadError::Read { .. })));
+    assert!(matches!(Document::load("."), Err(LoadError::Unknown { .. })));
+}
+
+#[test]
+fn a_path_works_and_may_build_on_a_name_or_a_file_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let load = |path: &str| Document::load(path);
+    let head = |name: &str, base: &str| format!("[recipe]\nname = \"{name}\"\nbase = \"{base}\"\n");
+
+    let named = write("named.toml", &(head("named", NAME) + "[train.schedule]\nlr = 0.0\n"));
+    let document = load(&named).unwrap();
+    document.check().unwrap();
+    assert_eq!(document.arms(), ["fp32", "mixed"]);
+    assert_eq!(document.folder(), folder.path());
+    let resolved = document.resolve(&Selection::arm("mixed")).unwrap();
+    assert!(resolved.toml.contains("lr = 0.0") && resolved.recipe.claim.is_empty());
+
+    // Its own arm lies over the inherited one of that name, and takes from it what it says to take.
+    let own = "[arm.mixed]\nwithout = [\"precision.compute_on_cpu\"]\n[arm.mixed.precision.loss_scaling]\nkind = \"static\"\nscale = 8\n[arm.third]\n";
+    let local = write("local.toml", &text(NAME).replace(&format!("name = \"{NAME}\""), "name = \"local\""));
+    let beside = write("beside.toml", &(head("beside", "local.toml") + own));
+    let document = load(&beside).unwrap();
+    assert_eq!(document.arms(), ["fp32", "mixed", "third"]);
+    let resolved = document.resolve(&Selection::arm("mixed")).unwrap();
+    assert!(
+        resolved.toml.contains("scale = 8.0") && !resolved.toml.contains("compute_on_cpu"),
+        "{}",
+        resolved.toml
+    );
+    load(&local).unwrap().check().unwrap();
+
+    let error = |path: &str| load(path).unwrap_err().to_string();
+    let twice = error(&write("twice.toml", &head("twice", "beside.toml")));
+    assert!(
+        twice.contains("twice.toml:3:8: error: `beside.toml` is itself built upon `local.toml`"),
+        "{twice}"
+    );
+    assert!(twice.contains("hint: base = \"local.toml\""), "{twice}");
+    let slip = error(&write("slip.toml", &head("slip", "transformer-bas")));
+    assert!(slip.contains("slip.toml:3:8") && slip.contains("did you mean `transformer-base`?"), "{slip}");
+    assert_eq!(slip.matches("error:").count(), 1, "{slip}");
+    let none = error(&write("none.toml", &head("none", "nothing.toml")));
+    assert!(none.contains("cannot read the recipe"), "{none}");
+    let number = error(&write("number.toml", "[recipe]\nname = \"number\"\nbase = 3\n"));
+    assert!(number.contains("`recipe.base` is an integer"), "{number}");
+    let alone = error(&write(
+        "alone.toml",
+        &format!("{}\n", text(NAME).replace("status =", "without = []\nstatus =")),
+    ));
+    assert!(alone.contains("`recipe.without` takes keys out of a base"), "{alone}");
+    let empty = error(&write("empty.toml", ""));
+    assert!(empty.contains("empty.toml:1:1: error: the recipe lacks `recipe`"), "{empty}");
+
+    // What is wrong in an inherited part is shown where it stands.
+    let broken = write("broken.toml", &text(NAME).replace("beam = 5", "beam = 0"));
+    let upon = write("upon.toml", &head("upon", "broken.toml"));
+    let found = load(&upon).unwrap().check().unwrap_err().to_string();
+    assert!(found.contains(&format!("{broken}:")), "{found}");
+}
+
+#[test]
+fn a_base_may_lose_keys() {
+    let text = format!(
+        "[recipe]\nname = \"mine\"\nbase = \"{NAME}\"\nwithout = [\"train.clip_norm\", \"train.max_updates\"]\n[train]\nmax_epochs = 3\n"
+    );
+    let document = Document::parse(&text, "mine.toml", Path::new("")).unwrap();
+    let recipe = document.resolve(&Selection::default()).unwrap().recipe;
+    assert_eq!(
+        (recipe.train.clip_norm, recipe.train.max_updates, recipe.train.max_epochs),
+        (None, None, Some(3))
+    );
+    let text = text.replace("train.clip_norm", "train.clip");
+    let document = Document::parse(&text, "mine.toml", Path::new("")).unwrap();
+    let found = document.check().unwrap_err().to_string();
+    assert!(found.contains("mine.toml:4:12: error: `without` names `train.clip`"), "{found}");
+}
+
+#[test]
+fn no_text_makes_it_panic() {
+    let text = text(NAME);
+    let lines: Vec<&str> = text.lines().collect();
+    // Every line left out, every line alone, and every line cut short.
+    for at in 0..lines.len() {
+        let without: Vec<&str> =
+            lines.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, line)| *line).collect();
+        let line = lines[at];
+        let half =
+            line.char_indices().nth(line.chars().count() / 2).map_or("", |(middle, _)| &line[..middle]);
+        let mut cut = lines.clone();
+        cut[at] = half;
+        for changed in [without.join("\n"), line.to_owned(), cut.join("\n")] {
+            match Document::parse(&changed, "multi30k-transformer-tiny.toml", Path::new("")) {
+                Ok(document) => drop(document.check()),
+                Err(found) => assert!(!found.is_empty()),
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Every embedded recipe, in every arm and tier.
+
+use zoo_recipes::*;
+
+/// All selections of a document: body and arms, at the published size and in every tier.
+fn selections(document: &Document) -> Vec<Selection> {
+    let tiers: Vec<Option<&str>> =
+        std::iter::once(None).chain(document.tiers().into_iter().map(Some)).collect();
+    let arms: Vec<Option<&str>> =
+        std::iter::once(None).chain(document.arms().into_iter().map(Some)).collect();
+    tiers
+        .iter()
+        .flat_map(|tier| {
+            arms.iter().map(|arm| Selection {
+                arm: arm.map(str::to_owned),
+                tier: tier.map(str::to_owned),
+                overrides: Vec::new(),
+            })
+        })
+        .collect()
+}
+
+fn load(name: &str) -> Document {
+    Document::load(name).unwrap_or_else(|error| panic!("{name}:\n{error}"))
+}
+
+#[test]
+fn every_recipe_resolves_in_every_arm_and_tier() {
+    assert!(names().len() >= 4, "{:?}", names());
+    for recipe in embedded() {
+        let document = load(recipe.name);
+        document.check().unwrap_or_else(|found| panic!("{}:\n{found}", recipe.name));
+        assert_eq!(document.task(), recipe.task, "{}: the folder is the task", recipe.name);
+        assert!(document.arms().contains(&"fp32"), "{}", recipe.name);
+        assert!(document.tiers().contains(&"smoke"), "{}: CI runs the smoke tier", recipe.name);
+        for selection in selections(&document) {
+            let resolved =
+                document.resolve(&selection).unwrap_or_else(|found| panic!("{}:\n{found}", recipe.name));
+            assert_eq!(resolved.reproduces(), selection.tier.is_none(), "{} {selection:?}", recipe.name);
+            assert_eq!(resolved.hash.len(), 64);
+        }
+    }
+}
+
+#[test]
+fn printing_and_parsing_a_resolved_recipe_changes_nothing() {
+    for name in names() {
+        let document = load(name);
+        for selection in selections(&document) {
+            let resolved = document.resolve(&selection).unwrap();
+            let again = Recipe::from_toml(&resolved.toml).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(again, resolved.recipe, "{name} {selection:?}");
+            assert_eq!(again.hash(), resolved.hash, "{name} {selection:?}");
+            assert_eq!(again.to_toml().unwrap(), resolved.toml, "{name} {selection:?}");
+        }
+    }
+}
+
+#[test]
+fn every_recipe_begins_with_its_command() {
+    for recipe in embedded() {
+        let first = recipe.text.lines().next().unwrap_or_default();
+        assert_eq!(first, format!("# zoo reproduce {}", recipe.name));
+    }
+}
+
+#[test]
+fn blocks_stand_in_their_fixed_order() {
+    const ORDER: [&str; 10] =
+        ["recipe", "data", "model", "loss", "train", "precision", "arm", "decode", "tier", "claim"];
+    for recipe in embedded() {
+        let blocks: Vec<usize> = recipe
+            .text
+            .lines()
+            .filter_map(|line| line.strip_prefix('[').map(|rest| rest.trim_start_matches('[')))
+            .map(|rest| rest.split(['.', ']']).next().unwrap_or_default())
+            .map(|block| ORDER.iter().position(|known| *known == block).unwrap_or_else(|| panic!("{block}")))
+            .collect();
+        assert!(blocks.is_sorted(), "{}: {ORDER:?}", recipe.name);
+    }
+}
+
+#[test]
+fn smoke_tiers_need_no_download_and_are_small() {
+    for name in names() {
+        let document = load(name);
+        for arm in document.arms() {
+            let selection =
+                Selection { arm: Some(arm.into()), tier: Some("smoke".into()), overrides: vec![] };
+            let recipe = document.resolve(&selection).unwrap().recipe;
+            assert_eq!(recipe.data.corpus, None, "{name}");
+            let ReaderSpec::Reversal { train, .. } = recipe.data.reader else { panic!("{name} reads files") };
+            assert!(train <= 1000 && recipe.train.max_updates <= Some(50), "{name}");
+            let EncoderSpec::Transformer(encoder) = recipe.model.encoder;
+            assert!(recipe.model.width <= 64 && encoder.layers <= 2 && encoder.ffn <= 256, "{name}");
+        }
+    }
+}
+
+#[test]
+fn claims_reach_every_search_and_set_they_name() {
+    for name in names() {
+        let recipe = load(name).resolve(&Selection::default()).unwrap().recipe;
+        assert!(!recipe.claim.is_empty(), "{name}");
+        assert!(recipe.claim.iter().any(|claim| claim.kind == ClaimKind::Parity), "{name}");
+        for claim in &recipe.claim {
+            assert!(claim.sigma.is_none(), "{name}: no source of these recipes prints a sigma");
+            assert!(claim.value != Some(28.0), "{name}: 28.0 is the NovoGrad configuration's");
+        }
+    }
+}
+
+fn values(name: &str) -> Vec<(ClaimKind, f64, String)> {
+    let recipe = load(name).resolve(&Selection::default()).unwrap().recipe;
+    recipe
+        .claim
+        .iter()
+        .filter_map(|claim| Some((claim.kind, claim.value?, claim.arm.clone().unwrap_or_default())))
+        .collect()
+}
+
+#[test]
+fn published_numbers_are_those_of_the_sources() {
+    use ClaimKind::{Bound, Ratio, Value};
+    let expected = |list: &[(ClaimKind, f64, &str)]| -> Vec<(ClaimKind, f64, String)> {
+        list.iter().map(|(kind, value, arm)| (*kind, *value, (*arm).to_owned())).collect()
+    };
+    assert_eq!(values("reversal-transformer"), expected(&[(Bound, 90.0, "any")]));
+    assert_eq!(values("multi30k-transformer-tiny"), expected(&[(Value, 41.02, "fp32")]));
+    assert_eq!(
+        values("transformer-base"),
+        expected(&[(Value, 26.4, "any"), (Value, 26.6, "mixed"), (Ratio, 1.53, "mixed")])
+    );
+    assert_eq!(values("transformer-big"), expected(&[(Value, 27.5, "any"), (Value, 27.5, "mixed")]));
+    let toy = load("reversal-transformer").resolve(&Selection::default()).unwrap().recipe;
+    assert_eq!(toy.claim[0].extends.as_deref(), Some("reversal-rnn-rnn"));
+}
+
+#[test]
+fn test_sets_are_the_published_ones() {
+    let lines = |name: &str, set: &str| {
+        let recipe = load(name).resolve(&Selection::default()).unwrap().recipe;
+        let set = &recipe.data.eval[set];
+        (set.lines, set.reference_tokens)
+    };
+    assert_eq!(lines("transformer-base", "test"), (2737, None));
+    assert_eq!(lines("transformer-big", "test"), (2737, None));
+    assert_eq!(lines("transformer-base", "valid"), (3000, None));
+    assert_eq!(lines("multi30k-transformer-tiny", "valid").0, 1014);
+    assert_eq!(lines("multi30k-transformer-tiny", "test"), (1000, Some(12103)));
+    assert_eq!(lines("multi30k-transformer-tiny", "test_2017_mscoco").0, 461);
+    assert_eq!(lines("reversal-transformer", "test"), (2000, None));
+}
+
+#[test]
+fn big_is_base_with_other_sizes_and_its_own_claims() {
+    let base = load("transformer-base");
+    let big = load("transformer-big");
+    assert_eq!(big.base(), Some("transformer-base"));
+    assert_eq!(big.arms(), base.arms());
+    assert_eq!(big.tiers(), base.tiers());
+    let (base, big) = (
+        base.resolve(&Selection::default()).unwrap().recipe,
+        big.resolve(&Selection::default()).unwrap().recipe,
+    );
+    assert_eq!(big.data, base.data);
+    assert_eq!(big.decode, base.decode);
+    assert_eq!(big.loss, base.loss);
+    assert_eq!(big.train.optimizer, base.train.optimizer);
+    assert_eq!(big.train.max_updates, Some(300_000));
+    assert_eq!(big.model.width, 1024);
+    let EncoderSpec::Transformer(encoder) = &big.model.encoder;
+    assert_eq!((encoder.layers, encoder.heads, encoder.ffn), (6, 16, 4096));
+    assert_eq!((encoder.dropout, encoder.attention_dropout, encoder.activation_dropout), (0.3, 0.1, 0.3));
+    assert!(big.claim.iter().all(|claim| claim.kind != ClaimKind::Ratio), "claims are not inherited");
+}
+
+#[test]
+fn arms_differ_in_precision_alone() {
+    for name in names() {
+        let document = load(name);
+        assert_eq!(document.differences("fp32").unwrap(), [], "{name}");
+        let differences = document.differences("mixed").unwrap();
+        let keys: Vec<&str> = differences.iter().map(|difference| difference.key.as_str()).collect();
+        assert!(keys.contains(&"precision.compute"), "{name}: {keys:?}");
+        assert!(keys.iter().all(|key| key.starts_with("precision.")), "{name}: {keys:?}");
+        let compute = differences.iter().find(|difference| difference.key == "precision.compute").unwrap();
+        assert_eq!(compute.base.as_deref(), Some("\"fp32\""));
+        assert_eq!(compute.arm.as_deref(), Some("\"fp16\""));
+    }
+}
+
+#[test]
+fn hashes_tell_arms_tiers_and_recipes_apart() {
+    let mut seen = std::collections::BTreeMap::new();
+    for name in names() {
+        let document = load(name);
+        for arm in ["fp32", "mixed"] {
+            for tier in [None, Some("smoke".to_owned())] {
+                let selection = Selection { arm: Some(arm.into()), tier, overrides: vec![] };
+                let resolved = document.resolve(&selection).unwrap();
+                let other = seen.insert(resolved.hash.clone(), format!("{name} {selection:?}"));
+                assert_eq!(other, None, "{name} {selection:?}");
+                assert_eq!(document.resolve(&selection).unwrap().hash, resolved.hash);
+            }
+        }
+        let whole = document.hash(None, &[]).unwrap();
+        assert_eq!(seen.insert(whole.clone(), name.to_owned()), None);
+        assert_ne!(whole, document.hash(Some("smoke"), &[]).unwrap());
+        assert_ne!(whole, document.hash(None, &["train.seed=9".into()]).unwrap());
+    }
+}
+
+#[test]
+fn a_claim_changes_the_recipe_but_not_what_training_depends_on() {
+    let selection = Selection::arm("fp32");
+    let text = embedded().iter().find(|recipe| recipe.name == "multi30k-transformer-tiny").unwrap().text;
+    let changed = text.replace("value = 41.02", "value = 42.02");
+    let resolve = |text: &str| {
+        let document =
+            Document::parse(text, "multi30k-transformer-tiny.toml", std::path::Path::new("")).unwrap();
+        document.resolve(&selection).unwrap()
+    };
+    let (one, other) = (resolve(text), resolve(&changed));
+    assert_ne!(one.hash, other.hash);
+    let training = ["data", "model", "loss", "train", "precision"];
+    assert_eq!(one.hash_of(&training), other.hash_of(&training));
+    assert_ne!(one.hash_of(&["data"]), one.hash_of(&["model"]));
+}
