@@ -1,1 +1,8 @@
+//! Data: files fetched and verified, corpora, text, samplers, batches. Nothing here knows a tensor library.
 
+pub mod batches;
+pub mod corpora;
+pub mod fetch;
+pub mod random;
+pub mod readers;
+pub mod text;

@@ -1,0 +1,288 @@
+//! Which examples make a batch, and the order of batches in an epoch: a function of (seed, epoch) alone.
+
+use zoo_recipes::BatchingSpec;
+
+use crate::random::{Purpose, RandomStream};
+
+/// A batching that cannot be made.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PlanError {
+    /// An example is longer than a whole batch may be.
+    #[error(
+        "example {example} has {length} tokens (padded), more than max_tokens = {max_tokens}\nhint: raise data.batching.max_tokens or set data.filter.max_source_tokens and max_target_tokens"
+    )]
+    TooLong {
+        /// Index of the example.
+        example: u32,
+        /// Its longer side, padded.
+        length: u32,
+        /// The limit.
+        max_tokens: u32,
+    },
+    /// There are not enough examples for one batch.
+    #[error(
+        "{examples} examples do not fill one batch of {sentences}\nhint: lower data.batching.sentences or give more data"
+    )]
+    TooFew {
+        /// Examples there are.
+        examples: usize,
+        /// Sentences a batch.
+        sentences: u32,
+    },
+    /// A number of the recipe makes no sense.
+    #[error("data.batching: {0} must be at least 1\nhint: leave the key out for its default")]
+    Zero(&'static str),
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// Examples in a new order each epoch, cut into batches of this many.
+    Sentences { examples: u32, sentences: usize },
+    /// Batches made once; their order is new each epoch.
+    Frozen(Vec<Vec<u32>>),
+}
+
+/// The batches of all epochs.
+#[derive(Debug, Clone)]
+pub struct BatchPlan {
+    kind: Kind,
+    seed: u64,
+    pad_length_to: u32,
+}
+
+impl BatchPlan {
+    /// Plans batches of examples with these (source, target) lengths, special tokens included.
+    ///
+    /// `sentences`: every epoch a new order of all examples is cut into batches; the remainder is left out.
+    /// `tokens` (fairseq): examples are shuffled once, sorted by target length and then, stably, by source length,
+    /// and taken in turn while sentences x longest side, padding included, stays within `max_tokens`. A batch of more
+    /// sentences than `sentences_multiple_of` is cut to a multiple of it; what is cut off begins the next batch. The
+    /// batches are kept; an epoch changes their order only.
+    pub fn new(lengths: &[(u32, u32)], batching: &BatchingSpec, seed: u64) -> Result<Self, PlanError> {
+        match *batching {
+            BatchingSpec::Sentences { sentences, pad_length_to } => {
+                at_least_one(&[(sentences, "sentences"), (pad_length_to, "pad_length_to")])?;
+                if lengths.len() < sentences as usize {
+                    return Err(PlanError::TooFew { examples: lengths.len(), sentences });
+                }
+                let examples = u32::try_from(lengths.len()).expect("indices of examples are 32 bit");
+                let kind = Kind::Sentences { examples, sentences: sentences as usize };
+                Ok(Self { kind, seed, pad_length_to })
+            }
+            BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to } => {
+                at_least_one(&[
+                    (max_tokens, "max_tokens"),
+                    (sentences_multiple_of, "sentences_multiple_of"),
+                    (pad_length_to, "pad_length_to"),
+                ])?;
+                if lengths.is_empty() {
+                    return Err(PlanError::TooFew { examples: 0, sentences: 1 });
+                }
+                let mut order: Vec<u32> = (0..lengths.len() as u32).collect();
+                RandomStream::new(seed, Purpose::Bucketing, 0).shuffle(&mut order);
+                order.sort_by_key(|&example| lengths[example as usize].1);
+                order.sort_by_key(|&example| lengths[example as usize].0);
+                let batches =
+                    batches_by_tokens(&order, lengths, max_tokens, sentences_multiple_of, pad_length_to)?;
+                Ok(Self { kind: Kind::Frozen(batches), seed, pad_length_to })
+            }
+        }
+    }
+
+    /// Batches an epoch; the same for every epoch.
+    pub fn batches_per_epoch(&self) -> usize {
+        match &self.kind {
+            Kind::Sentences { examples, sentences } => *examples as usize / sentences,
+            Kind::Frozen(batches) => batches.len(),
+        }
+    }
+
+    /// Examples an epoch.
+    pub fn examples_per_epoch(&self) -> usize {
+        match &self.kind {
+            Kind::Sentences { sentences, .. } => self.batches_per_epoch() * sentences,
+            Kind::Frozen(batches) => batches.iter().map(Vec::len).sum(),
+        }
+    }
+
+    /// The multiple to which lengths are padded.
+    pub fn pad_length_to(&self) -> u32 {
+        self.pad_length_to
+    }
+
+    /// The batches of an epoch (from 0), as indices of examples.
+    pub fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        let mut stream = RandomStream::new(self.seed, Purpose::EpochOrder, epoch);
+        match &self.kind {
+            Kind::Sentences { examples, sentences } => {
+                let mut order: Vec<u32> = (0..*examples).collect();
+                stream.shuffle(&mut order);
+                order.chunks_exact(*sentences).map(<[u32]>::to_vec).collect()
+            }
+            Kind::Frozen(batches) => {
+                let mut order: Vec<u32> = (0..batches.len() as u32).collect();
+                stream.shuffle(&mut order);
+                order.into_iter().map(|batch| batches[batch as usize].clone()).collect()
+            }
+        }
+    }
+
+    /// The batches of an epoch that rank `rank` of `world` computes: batch b goes to rank b mod `world`. All ranks get
+    /// equally many; where batches run out the last ones are empty and count for nothing.
+    pub fn shard(&self, epoch: u64, rank: usize, world: usize) -> Vec<Vec<u32>> {
+        let world = world.max(1);
+        let each = self.batches_per_epoch().div_ceil(world);
+        let mut mine: Vec<Vec<u32>> = self.epoch(epoch).into_iter().skip(rank).step_by(world).collect();
+        mine.resize(each, Vec::new());
+        mine
+    }
+}
+
+fn at_least_one(numbers: &[(u32, &'static str)]) -> Result<(), PlanError> {
+    match numbers.iter().find(|(number, _)| *number == 0) {
+        Some((_, key)) => Err(PlanError::Zero(key)),
+        None => Ok(()),
+    }
+}
+
+/// Cuts `order` into batches; see [`BatchPlan::new`].
+pub(super) fn batches_by_tokens(
+    order: &[u32],
+    lengths: &[(u32, u32)],
+    max_tokens: u32,
+    multiple: u32,
+    pad_length_to: u32,
+) -> Result<Vec<Vec<u32>>, PlanError> {
+    let size = |example: u32| {
+        let (source, target) = lengths[example as usize];
+        u64::from(source.max(target)).next_multiple_of(u64::from(pad_length_to))
+    };
+    let mut batches = Vec::new();
+    let mut batch: Vec<u32> = Vec::new();
+    let mut longest = 0;
+    for &example in order {
+        let length = size(example);
+        if length > u64::from(max_tokens) {
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
+            return Err(PlanError::TooLong { example, length, max_tokens });
+        }
+        // What a cut leaves over may, with this example, be too much again.
+        while !batch.is_empty() && (batch.len() as u64 + 1) * longest.max(length) > u64::from(max_tokens) {
+            let multiple = multiple as usize;
+            let whole = batch.len() / multiple * multiple;
+            let rest = batch.split_off(if whole == 0 { batch.len() } else { whole });
+            batches.push(std::mem::replace(&mut batch, rest));
+            longest = batch.iter().map(|&e| size(e)).max().unwrap_or(0);
+        }
+        batch.push(example);
+        longest = longest.max(length);
+    }
+    if !batch.is_empty() {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(max_tokens: u32, sentences_multiple_of: u32, pad_length_to: u32) -> BatchingSpec {
+        BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to }
+    }
+
+    #[test]
+    fn batches_of_sentences_are_a_new_order_each_epoch_and_leave_out_the_remainder() {
+        let plan =
+            BatchPlan::new(&[(3, 3); 10], &BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 5)
+                .unwrap();
+        assert_eq!((plan.batches_per_epoch(), plan.examples_per_epoch()), (2, 8));
+        assert_eq!(plan.epoch(0), plan.epoch(0));
+        assert_ne!(plan.epoch(0), plan.epoch(1));
+        let mut all: Vec<u32> = (0..40).flat_map(|e| plan.epoch(e)).flatten().collect();
+        assert_eq!(all.len(), 320);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 10, "in the long run every example is used");
+    }
+
+    #[test]
+    fn the_order_of_an_epoch_is_fixed_for_ever() {
+        let plan =
+            BatchPlan::new(&[(3, 3); 8], &BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 1)
+                .unwrap();
+        assert_eq!(plan.epoch(0), [[0, 6, 1, 5], [7, 2, 3, 4]]);
+    }
+
+    #[test]
+    fn a_batch_of_tokens_is_cut_to_the_multiple_and_the_rest_begins_the_next() {
+        let order: Vec<u32> = (0..13).collect();
+        let batches = batches_by_tokens(&order, &[(5, 4); 13], 52, 8, 1).unwrap();
+        // Ten sentences of five fit; eight are kept together; the five left are the end.
+        assert_eq!(batches, [(0..8).collect::<Vec<_>>(), (8..13).collect()]);
+        let few = batches_by_tokens(&order[..5], &[(5, 4); 5], 15, 8, 1).unwrap();
+        assert_eq!(few.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2]);
+    }
+
+    #[test]
+    fn batches_of_tokens_are_frozen_and_only_their_order_changes() {
+        let lengths: Vec<(u32, u32)> = (0..200).map(|i| (3 + i % 3, 3 + i % 2)).collect();
+        let plan = BatchPlan::new(&lengths, &tokens(100, 4, 1), 1).unwrap();
+        let (mut first, mut second) = (plan.epoch(0), plan.epoch(1));
+        assert_ne!(first, second);
+        first.sort();
+        second.sort();
+        assert_eq!(first, second);
+        let other = BatchPlan::new(&lengths, &tokens(100, 4, 1), 2).unwrap();
+        let mut third = other.epoch(0);
+        third.sort();
+        assert_ne!(first, third, "another seed puts other examples of a length together");
+    }
+
+    #[test]
+    fn impossible_batchings_are_errors() {
+        assert_eq!(
+            BatchPlan::new(&[(3, 9)], &tokens(8, 1, 1), 1).unwrap_err(),
+            PlanError::TooLong { example: 0, length: 9, max_tokens: 8 }
+        );
+        assert!(BatchPlan::new(&[], &tokens(8, 1, 1), 1).is_err());
+        assert_eq!(
+            BatchPlan::new(&[(1, 1)], &tokens(8, 0, 1), 1).unwrap_err(),
+            PlanError::Zero("sentences_multiple_of")
+        );
+        let sentences = BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 };
+        assert!(BatchPlan::new(&[(1, 1); 3], &sentences, 1).unwrap_err().to_string().contains("hint:"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_example_is_in_exactly_one_batch_and_no_batch_is_too_large(
+            lengths in prop::collection::vec((1_u32..40, 1_u32..40), 1..300),
+            max_tokens in 40_u32..400,
+            multiple in 1_u32..10,
+            pad in 1_u32..9,
+            seed in any::<u64>(),
+            epoch in 0_u64..5,
+            world in 1_usize..5,
+        ) {
+            let plan = BatchPlan::new(&lengths, &tokens(max_tokens, multiple, pad), seed);
+            prop_assume!(plan.is_ok());
+            let plan = plan.unwrap();
+            let batches = plan.epoch(epoch);
+            for batch in &batches {
+                let longest = batch.iter().map(|&e| lengths[e as usize].0.max(lengths[e as usize].1)).max().unwrap();
+                prop_assert!(longest.next_multiple_of(pad) * batch.len() as u32 <= max_tokens);
+            }
+            let mut all: Vec<u32> = batches.iter().flatten().copied().collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..lengths.len() as u32).collect::<Vec<_>>());
+            let each = batches.len().div_ceil(world);
+            for b in 0..each * world {
+                let shard = plan.shard(epoch, b % world, world);
+                prop_assert_eq!(shard.len(), each);
+                prop_assert_eq!(&shard[b / world][..], batches.get(b).map_or(&[][..], Vec::as_slice));
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Generic readers: where pairs of lines come from.
+
+pub mod parallel_text;
+pub mod reversal;
+
+/// The pairs of one split, as text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SplitText {
+    /// Source lines, without line feeds.
+    pub source: Vec<String>,
+    /// Target lines, as many.
+    pub target: Vec<String>,
+    /// Pairs left out because one side was empty.
+    pub skipped_empty: u64,
+}
+
+impl SplitText {
+    /// Number of pairs.
+    pub fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.source.is_empty()
+    }
+}

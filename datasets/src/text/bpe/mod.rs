@@ -1,0 +1,119 @@
+//! Byte pair encoding as subword-nmt defines it (Sennrich, Haddow and Birch, 2016; codes version 0.2).
+//!
+//! A word is its characters, the last with `</w>` added. Learning merges, again and again, the most frequent pair of
+//! neighbours; among equals the pair that is greatest as (left, right) strings. Applying makes, again and again, the
+//! earliest learnt merge that the word has. In encoded text every part but a word's last carries `@@`.
+
+mod apply;
+mod learn;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+pub use apply::{Encoder, undo};
+pub use learn::{Learner, learn};
+
+use super::{TextError, write_atomically};
+
+/// Marks the end of a word inside the codes.
+pub const END_OF_WORD: &str = "</w>";
+/// Added to every part of a word but the last.
+pub const SEPARATOR: &str = "@@";
+
+const HEADER: &str = "#version: 0.2";
+
+/// Merge operations in the order in which they were learnt.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Codes {
+    /// (left, right), the first the most frequent.
+    pub merges: Vec<(String, String)>,
+}
+
+impl Codes {
+    /// Reads codes of version 0.2; `file` is only for messages.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, TextError> {
+        let mut lines = text.lines().enumerate();
+        match lines.next() {
+            Some((_, first)) if first.trim_end() == HEADER => {}
+            first => {
+                return Err(TextError::malformed(
+                    file,
+                    1,
+                    format!("expected `{HEADER}`, found `{}`", first.map_or("", |(_, l)| l)),
+                    "give codes learnt by subword-nmt 0.2 or later; version 0.1 marks ends of words differently",
+                ));
+            }
+        }
+        let mut merges = Vec::new();
+        for (index, line) in lines {
+            let mut parts = line.trim_end_matches(['\r', ' ']).split(' ');
+            match (parts.next(), parts.next(), parts.next()) {
+                (Some(left), Some(right), None) if !left.is_empty() && !right.is_empty() => {
+                    merges.push((left.to_string(), right.to_string()));
+                }
+                _ => {
+                    return Err(TextError::malformed(
+                        file,
+                        index + 1,
+                        format!("a merge is two symbols with one space between them, found `{line}`"),
+                        "the file is damaged; learn the codes again",
+                    ));
+                }
+            }
+        }
+        Ok(Self { merges })
+    }
+
+    /// Reads a codes file.
+    pub fn load(file: &Path) -> Result<Self, TextError> {
+        let bytes = std::fs::read(file).map_err(|e| TextError::io(file, e))?;
+        Self::parse(&crate::readers::parallel_text::decode_utf8(bytes, file)?, file)
+    }
+
+    /// The codes as subword-nmt writes them, byte for byte.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{HEADER}\n");
+        for (left, right) in &self.merges {
+            writeln!(text, "{left} {right}").expect("writing to a string cannot fail");
+        }
+        text
+    }
+
+    /// Writes a codes file, replacing one that is there.
+    pub fn save(&self, file: &Path) -> Result<(), TextError> {
+        write_atomically(file, self.to_text().as_bytes()).map_err(|e| TextError::io(file, e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_survive_the_way_through_text() {
+        let text = "#version: 0.2\ni n\ne n</w>\n";
+        let codes = Codes::parse(text, Path::new("codes")).unwrap();
+        assert_eq!(codes.merges, [("i".into(), "n".into()), ("e".into(), "n</w>".into())]);
+        assert_eq!(codes.to_text(), text);
+    }
+
+    #[test]
+    fn damaged_codes_are_named_with_file_and_line() {
+        let message = |text| Codes::parse(text, Path::new("c.codes")).unwrap_err().to_string();
+        assert!(message("#version: 0.2\ni n\nbroken\n").starts_with("c.codes:3: "), "{}", message(""));
+        assert!(message("#version: 0.2\na b c\n").starts_with("c.codes:2: "));
+        assert!(message("#version: 0.2\n\n").starts_with("c.codes:2: "));
+        assert!(message("i n\n").starts_with("c.codes:1: "));
+        assert!(message("").starts_with("c.codes:1: "));
+    }
+
+    #[test]
+    fn codes_survive_the_way_through_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("codes");
+        let codes = Codes { merges: vec![("ä".into(), "ß</w>".into())] };
+        codes.save(&file).unwrap();
+        assert_eq!(Codes::load(&file).unwrap(), codes);
+        assert!(Codes::load(&folder.path().join("none")).unwrap_err().to_string().contains("none"));
+    }
+}

@@ -1,0 +1,73 @@
+//! From lines of text to token ids: normalisation, sub-words, vocabulary.
+
+pub mod bpe;
+pub mod moses;
+pub mod vocabulary;
+
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with text and the files that describe how to treat it.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    /// A file could not be read or written.
+    #[error("{}: {source}\nhint: check that the file exists and that you may use it", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line of a file is not what it should be.
+    #[error("{}:{line}: {problem}\nhint: {hint}", file.display())]
+    Malformed {
+        /// The file.
+        file: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+        /// What to do next.
+        hint: String,
+    },
+    /// A normalisation step has no rules for a language.
+    #[error(
+        "{step} has no rules for the language `{language}`\nhint: it knows {known}; leave the step out or prepare the text beforehand"
+    )]
+    Language {
+        /// The step.
+        step: &'static str,
+        /// The language code that was asked for.
+        language: String,
+        /// The codes there are.
+        known: &'static str,
+    },
+}
+
+impl TextError {
+    pub(crate) fn io(file: &Path, source: std::io::Error) -> Self {
+        Self::Io { file: file.to_path_buf(), source }
+    }
+
+    pub(crate) fn malformed(
+        file: &Path,
+        line: usize,
+        problem: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Malformed { file: file.to_path_buf(), line, problem: problem.into(), hint: hint.into() }
+    }
+}
+
+/// Writes a file under a temporary name beside it and renames it, so that no half-written file ever has the name.
+pub(crate) fn write_atomically(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write;
+    let folder = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(bytes)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(file).map_err(|e| e.error)?;
+    Ok(())
+}
