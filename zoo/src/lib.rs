@@ -4,8 +4,12 @@
 //! an optimizer, or a file on disk.
 
 pub mod contract;
+pub mod models;
+pub mod nn;
+pub mod ops;
 pub mod parameters;
 pub mod precision;
 pub mod random;
+pub mod search;
 
 pub use contract::{Objective, Pass, Term};

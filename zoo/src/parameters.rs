@@ -23,10 +23,14 @@ pub struct ParameterValues {
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum ParameterError {
     /// A parameter that the module has and the values have not.
-    #[error("parameter `{0}` is missing from the weights\nhint: the weights are of another recipe or another version of it")]
+    #[error(
+        "parameter `{0}` is missing from the weights\nhint: the weights are of another recipe or another version of it"
+    )]
     Missing(String),
     /// Values that the module has no place for.
-    #[error("the weights have `{0}`, which the model has not\nhint: the weights are of another recipe or another version of it")]
+    #[error(
+        "the weights have `{0}`, which the model has not\nhint: the weights are of another recipe or another version of it"
+    )]
     Unknown(String),
     /// A different shape.
     #[error("parameter `{path}` is {found:?} in the weights and {expected:?} in the model")]
@@ -64,14 +68,16 @@ pub fn export<M: Module>(module: &M) -> Vec<ParameterValues> {
 
 /// Replaces every parameter. All paths must be there with their shapes, and no others.
 pub fn import<M: Module>(module: M, values: Vec<ParameterValues>) -> Result<M, ParameterError> {
-    let mut by_path: BTreeMap<String, ParameterValues> = values.into_iter().map(|v| (v.path.clone(), v)).collect();
+    let mut by_path: BTreeMap<String, ParameterValues> =
+        values.into_iter().map(|v| (v.path.clone(), v)).collect();
     for (path, shape) in shapes(&module) {
         let found = by_path.get(&path).ok_or_else(|| ParameterError::Missing(path.clone()))?;
         if found.shape != shape {
             return Err(ParameterError::Shape { path, expected: shape, found: found.shape.clone() });
         }
     }
-    let known: std::collections::BTreeSet<String> = shapes(&module).into_iter().map(|(path, _)| path).collect();
+    let known: std::collections::BTreeSet<String> =
+        shapes(&module).into_iter().map(|(path, _)| path).collect();
     if let Some(extra) = by_path.keys().find(|path| !known.contains(*path)) {
         return Err(ParameterError::Unknown(extra.clone()));
     }
@@ -101,6 +107,19 @@ pub fn host_values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     crate::precision::to_f32(tensor).into_data().try_to_vec::<f32>().expect("an f32 tensor has f32 data")
 }
 
+/// Which of several kinds a part is does not belong to a path: `encoder.layers`, not `encoder.Transformer.layers`.
+fn enter(path: &mut Vec<String>, name: &str, container: &str) {
+    if !container.starts_with("Enum:") {
+        path.push(name.to_string());
+    }
+}
+
+fn exit(path: &mut Vec<String>, container: &str) {
+    if !container.starts_with("Enum:") {
+        path.pop();
+    }
+}
+
 /// A parameter without its rank.
 struct AnyTensor(Tensor<1>);
 
@@ -124,12 +143,12 @@ impl<R, F: FnMut(&str, Vec<usize>, AnyTensor) -> R> ModuleVisitor for Visitor<R,
         self.found.push((self.read)(&self.path.join("."), shape, AnyTensor(flat)));
     }
 
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_string());
+    fn enter_module(&mut self, name: &str, container: &str) {
+        enter(&mut self.path, name, container);
     }
 
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
+    fn exit_module(&mut self, _: &str, container: &str) {
+        exit(&mut self.path, container);
     }
 }
 
@@ -164,11 +183,11 @@ impl<F: FnMut(&str, Tensor<1>) -> Tensor<1>> ModuleMapper for Mapper<F> {
         Param::from_mapped_value(id, new, mapper)
     }
 
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_string());
+    fn enter_module(&mut self, name: &str, container: &str) {
+        enter(&mut self.path, name, container);
     }
 
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
+    fn exit_module(&mut self, _: &str, container: &str) {
+        exit(&mut self.path, container);
     }
 }

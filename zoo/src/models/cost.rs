@@ -1,0 +1,52 @@
+//! Parameters and operations of a model by arithmetic, without building it.
+
+use zoo_recipes::{DecoderSpec, EncoderSpec, ModelSpec, NormPlace, Tying};
+
+use super::Vocabularies;
+
+/// What a model costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Scalar parameters.
+    pub parameters: u64,
+    /// Multiply-adds of a forward pass for one source token, the attention between tokens left out.
+    pub source_token: u64,
+    /// The same for one target token, the output projection included.
+    pub target_token: u64,
+}
+
+impl Cost {
+    /// Floating-point operations of a training step: two for a multiply-add, three passes (forward, and two in backward).
+    pub fn training_operations(&self, source_tokens: u64, target_tokens: u64) -> f64 {
+        6.0 * (self.source_token as f64 * source_tokens as f64
+            + self.target_token as f64 * target_tokens as f64)
+    }
+}
+
+/// Counts a spec.
+pub fn cost(spec: &ModelSpec, vocabularies: &Vocabularies) -> Cost {
+    let width = u64::from(spec.width);
+    let norm = 2 * width;
+    let attention = |bias: bool| 4 * (width * width + if bias { width } else { 0 });
+    let feed_forward = |inner: u64| 2 * width * inner + inner + width;
+    let final_norm = |place| if place == NormPlace::Pre { norm } else { 0 };
+    let EncoderSpec::Transformer(e) = &spec.encoder;
+    let DecoderSpec::Transformer(d) = &spec.decoder;
+    let (encoder_layers, decoder_layers) = (u64::from(e.layers), u64::from(d.layers));
+    let (encoder_inner, decoder_inner) = (u64::from(e.ffn), u64::from(d.ffn));
+    let (source, target) = (vocabularies.source as u64, vocabularies.target as u64);
+    let tables = match spec.embedding.tied {
+        Tying::All => source,
+        Tying::Decoder => source + target,
+        Tying::None => source + 2 * target,
+    };
+    let encoder = encoder_layers * (attention(e.attention_bias) + feed_forward(encoder_inner) + 2 * norm);
+    let decoder = decoder_layers * (2 * attention(d.attention_bias) + feed_forward(decoder_inner) + 3 * norm);
+    Cost {
+        parameters: tables * width + encoder + decoder + final_norm(e.norm) + final_norm(d.norm),
+        // Keys and values of the cross-attention are computed once for each source token.
+        source_token: encoder_layers * (4 * width * width + 2 * width * encoder_inner)
+            + decoder_layers * 2 * width * width,
+        target_token: decoder_layers * (6 * width * width + 2 * width * decoder_inner) + target * width,
+    }
+}

@@ -1,0 +1,248 @@
+//! Transformer stacks (Vaswani et al. 2017) with the norm before or behind each sub-layer.
+//!
+//! The residual stream is FP32; sub-layers compute in the pass's type. All sequences of a batch are packed, so nothing is
+//! computed for padding anywhere; `remove_padding`, which OpenSeq2Seq has for the encoder's feed-forward part, is implied.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use zoo_recipes::{NormPlace, TransformerDecoderSpec, TransformerSpec};
+
+use crate::contract::Pass;
+use crate::nn::{Attention, FeedForward, Init, LayerNorm};
+use crate::ops::{self, Segments};
+use crate::precision::to_f32;
+
+/// Self-attention and feed-forward layers.
+#[derive(Module, Debug)]
+pub struct TransformerEncoder {
+    /// First to last.
+    pub layers: Vec<EncoderLayer>,
+    /// Behind the last layer, where norms stand before sub-layers.
+    pub norm: Option<LayerNorm>,
+}
+
+/// One layer of [`TransformerEncoder`].
+#[derive(Module, Debug)]
+pub struct EncoderLayer {
+    /// Over the layer's own input.
+    pub self_attention: Attention,
+    /// Of the sub-layer above.
+    pub self_attention_norm: LayerNorm,
+    /// Position-wise.
+    pub feed_forward: FeedForward,
+    /// Of the sub-layer above.
+    pub feed_forward_norm: LayerNorm,
+    #[module(skip)]
+    residual: Residual,
+}
+
+/// Causal self-attention, cross-attention and feed-forward layers.
+#[derive(Module, Debug)]
+pub struct TransformerDecoder {
+    /// First to last.
+    pub layers: Vec<DecoderLayer>,
+    /// Behind the last layer, where norms stand before sub-layers.
+    pub norm: Option<LayerNorm>,
+}
+
+/// One layer of [`TransformerDecoder`].
+#[derive(Module, Debug)]
+pub struct DecoderLayer {
+    /// Over what was written so far.
+    pub self_attention: Attention,
+    /// Of the sub-layer above.
+    pub self_attention_norm: LayerNorm,
+    /// Over the encoder's output.
+    pub cross_attention: Attention,
+    /// Of the sub-layer above.
+    pub cross_attention_norm: LayerNorm,
+    /// Position-wise.
+    pub feed_forward: FeedForward,
+    /// Of the sub-layer above.
+    pub feed_forward_norm: LayerNorm,
+    #[module(skip)]
+    residual: Residual,
+}
+
+/// How a sub-layer is joined to the residual stream.
+#[derive(Debug, Clone, Copy)]
+struct Residual {
+    place: NormPlace,
+    dropout: f64,
+}
+
+impl Residual {
+    fn around(
+        self,
+        x: Tensor<2>,
+        norm: &LayerNorm,
+        pass: &mut Pass,
+        sublayer: impl FnOnce(Tensor<2>, &mut Pass) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let input = match self.place {
+            NormPlace::Pre => norm.forward(x.clone()),
+            NormPlace::Post => x.clone(),
+        };
+        let output = sublayer(input, pass);
+        let sum = x + to_f32(ops::dropout(output, self.dropout, pass));
+        match self.place {
+            NormPlace::Pre => sum,
+            NormPlace::Post => norm.forward(sum),
+        }
+    }
+}
+
+impl TransformerEncoder {
+    /// From its spec.
+    pub fn new(init: &Init, spec: &TransformerSpec, width: usize) -> Self {
+        let layers = (0..spec.layers).map(|i| {
+            let at = init.at("layers").at(i);
+            EncoderLayer {
+                self_attention: Attention::new(
+                    &at.at("self_attention"),
+                    width,
+                    spec.heads as usize,
+                    spec.attention_bias,
+                    spec.init,
+                    spec.attention_dropout,
+                ),
+                self_attention_norm: LayerNorm::new(&at.at("self_attention_norm"), width, spec.norm_epsilon),
+                feed_forward: FeedForward::new(
+                    &at.at("feed_forward"),
+                    width,
+                    spec.ffn as usize,
+                    spec.activation_dropout,
+                ),
+                feed_forward_norm: LayerNorm::new(&at.at("feed_forward_norm"), width, spec.norm_epsilon),
+                residual: Residual { place: spec.norm, dropout: spec.dropout },
+            }
+        });
+        Self { layers: layers.collect(), norm: final_norm(init, spec.norm, width, spec.norm_epsilon) }
+    }
+
+    /// x [rows, width] FP32 -> [rows, width] FP32.
+    pub fn forward(&self, mut x: Tensor<2>, lengths: &[u32], pass: &mut Pass) -> Tensor<2> {
+        let segments = Segments::own(lengths, false);
+        for layer in &self.layers {
+            x = layer.residual.around(x, &layer.self_attention_norm, pass, |x, pass| {
+                layer.self_attention.to_itself(x, &segments, pass)
+            });
+            x = layer
+                .residual
+                .around(x, &layer.feed_forward_norm, pass, |x, pass| layer.feed_forward.forward(x, pass));
+        }
+        match &self.norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        }
+    }
+}
+
+impl TransformerDecoder {
+    /// From its spec.
+    pub fn new(init: &Init, spec: &TransformerDecoderSpec, width: usize) -> Self {
+        let layers = (0..spec.layers).map(|i| {
+            let at = init.at("layers").at(i);
+            let attention = |name: &str| {
+                let (heads, rate) = (spec.heads as usize, spec.attention_dropout);
+                Attention::new(&at.at(name), width, heads, spec.attention_bias, spec.init, rate)
+            };
+            DecoderLayer {
+                self_attention: attention("self_attention"),
+                self_attention_norm: LayerNorm::new(&at.at("self_attention_norm"), width, spec.norm_epsilon),
+                cross_attention: attention("cross_attention"),
+                cross_attention_norm: LayerNorm::new(
+                    &at.at("cross_attention_norm"),
+                    width,
+                    spec.norm_epsilon,
+                ),
+                feed_forward: FeedForward::new(
+                    &at.at("feed_forward"),
+                    width,
+                    spec.ffn as usize,
+                    spec.activation_dropout,
+                ),
+                feed_forward_norm: LayerNorm::new(&at.at("feed_forward_norm"), width, spec.norm_epsilon),
+                residual: Residual { place: spec.norm, dropout: spec.dropout },
+            }
+        });
+        Self { layers: layers.collect(), norm: final_norm(init, spec.norm, width, spec.norm_epsilon) }
+    }
+
+    /// Whole targets at once, each row seeing the rows before it: x [target rows, width] -> the same, FP32.
+    pub fn forward(
+        &self,
+        mut x: Tensor<2>,
+        lengths: &[u32],
+        memory: Tensor<2>,
+        memory_lengths: &[u32],
+        pass: &mut Pass,
+    ) -> Tensor<2> {
+        let (own, across) = (Segments::own(lengths, true), Segments::across(lengths, memory_lengths));
+        for layer in &self.layers {
+            x = layer.residual.around(x, &layer.self_attention_norm, pass, |x, pass| {
+                layer.self_attention.to_itself(x, &own, pass)
+            });
+            x = layer.residual.around(x, &layer.cross_attention_norm, pass, |x, pass| {
+                let (k, v) = layer.cross_attention.keys_and_values(memory.clone(), pass);
+                layer.cross_attention.forward(x, k, v, &across, pass)
+            });
+            x = layer
+                .residual
+                .around(x, &layer.feed_forward_norm, pass, |x, pass| layer.feed_forward.forward(x, pass));
+        }
+        self.finish(x)
+    }
+
+    /// Keys and values of the encoder's output for every layer: computed once for a search.
+    pub fn memory(&self, memory: Tensor<2>, pass: &Pass) -> Vec<(Tensor<2>, Tensor<2>)> {
+        self.layers.iter().map(|layer| layer.cross_attention.keys_and_values(memory.clone(), pass)).collect()
+    }
+
+    /// One more token of every hypothesis: x [hypotheses, width] -> the same. `past` has, for each layer, keys and values
+    /// [hypotheses, steps, width] and is extended by this step.
+    pub fn step(
+        &self,
+        mut x: Tensor<2>,
+        past: &mut [Option<(Tensor<3>, Tensor<3>)>],
+        memory: &[(Tensor<2>, Tensor<2>)],
+        across: &Segments,
+        pass: &mut Pass,
+    ) -> Tensor<2> {
+        for ((layer, past), (memory_k, memory_v)) in self.layers.iter().zip(past).zip(memory) {
+            x = layer.residual.around(x, &layer.self_attention_norm, pass, |x, pass| {
+                let (k, v) = layer.self_attention.keys_and_values(x.clone(), pass);
+                let (k, v) = (k.unsqueeze_dim::<3>(1), v.unsqueeze_dim::<3>(1));
+                let (k, v) = match past.take() {
+                    Some((old_k, old_v)) => (Tensor::cat(vec![old_k, k], 1), Tensor::cat(vec![old_v, v], 1)),
+                    None => (k, v),
+                };
+                *past = Some((k.clone(), v.clone()));
+                let [rows, steps, width] = k.dims();
+                let own =
+                    (0..rows).map(|i| ops::Segment { query: i, queries: 1, key: i * steps, keys: steps });
+                let own = Segments::new(own.collect(), false);
+                let shape = [rows * steps, width];
+                layer.self_attention.forward(x, k.reshape(shape), v.reshape(shape), &own, pass)
+            });
+            x = layer.residual.around(x, &layer.cross_attention_norm, pass, |x, pass| {
+                layer.cross_attention.forward(x, memory_k.clone(), memory_v.clone(), across, pass)
+            });
+            x = layer
+                .residual
+                .around(x, &layer.feed_forward_norm, pass, |x, pass| layer.feed_forward.forward(x, pass));
+        }
+        self.finish(x)
+    }
+
+    fn finish(&self, x: Tensor<2>) -> Tensor<2> {
+        match &self.norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        }
+    }
+}
+
+fn final_norm(init: &Init, place: NormPlace, width: usize, epsilon: f64) -> Option<LayerNorm> {
+    (place == NormPlace::Pre).then(|| LayerNorm::new(&init.at("norm"), width, epsilon))
+}

@@ -1,0 +1,42 @@
+//! Cross-entropy of a sequence-to-sequence model, as a recipe's `[loss]` states it.
+
+use zoo_recipes::{Denominator, LossSpec};
+
+use super::{PairBatch, Seq2Seq};
+use crate::contract::{Objective, Pass, Term};
+use crate::ops::{SmoothedTargets, cross_entropy};
+
+/// The objective of translation recipes: `loss` is minimised, `nll` is reported.
+#[derive(Debug, Clone)]
+pub struct TranslationLoss {
+    spec: LossSpec,
+}
+
+impl TranslationLoss {
+    /// From a recipe's block.
+    pub fn new(spec: &LossSpec) -> Self {
+        Self { spec: spec.clone() }
+    }
+}
+
+impl Objective<Seq2Seq, PairBatch> for TranslationLoss {
+    fn counts(&self, batch: &PairBatch) -> Vec<(&'static str, f64)> {
+        let LossSpec::CrossEntropy { denominator, .. } = &self.spec;
+        let tokens = batch.target.tokens.len() as f64;
+        let loss = match denominator {
+            Denominator::Tokens => tokens,
+            Denominator::Sentences => batch.target.lengths.len() as f64,
+            Denominator::Positions => batch.target_positions as f64,
+        };
+        vec![("loss", loss), ("nll", tokens)]
+    }
+
+    fn terms(&self, model: &Seq2Seq, batch: &PairBatch, pass: &mut Pass) -> Vec<Term> {
+        let LossSpec::CrossEntropy { label_smoothing, smoothing, .. } = &self.spec;
+        let logits = model.logits(batch, pass);
+        let [_, vocabulary] = logits.dims();
+        let targets = SmoothedTargets::new(&batch.target.tokens, vocabulary, *label_smoothing, *smoothing);
+        let (loss, nll) = cross_entropy(logits, &targets);
+        vec![Term { name: "loss", sum: loss, weight: 1.0 }, Term { name: "nll", sum: nll, weight: 0.0 }]
+    }
+}

@@ -1,0 +1,58 @@
+//! Token embeddings with positions, and the same matrix as output projection.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Tensor, TensorData};
+use zoo_recipes::EmbeddingSpec;
+
+use super::{Init, PositionTable};
+use crate::contract::Pass;
+use crate::ops;
+
+/// A table of token vectors.
+#[derive(Module, Debug)]
+pub struct Embedding {
+    /// [vocabulary, width]
+    pub weight: Param<Tensor<2>>,
+    #[module(skip)]
+    scale: f64,
+    #[module(skip)]
+    zero_id: Option<u32>,
+    #[module(skip)]
+    dropout: f64,
+    #[module(skip)]
+    positions: PositionTable,
+}
+
+impl Embedding {
+    /// Normal initial values; `pad` embeds as zeros if the spec says so.
+    pub fn new(init: &Init, spec: &EmbeddingSpec, vocabulary: usize, width: usize, pad: u32) -> Self {
+        let std = spec.init_std.unwrap_or((width as f64).powf(-0.5));
+        Self {
+            weight: init.at("weight").normal([vocabulary, width], std),
+            scale: if spec.scale { (width as f64).sqrt() } else { 1.0 },
+            zero_id: spec.zero_padding.then_some(pad),
+            dropout: spec.dropout,
+            positions: PositionTable::new(spec.positions, width),
+        }
+    }
+
+    /// Tokens at their positions -> FP32 [tokens, width], dropout applied. `None` is a vector of zeros before the position
+    /// is added.
+    pub fn forward(&self, tokens: &[(Option<u32>, usize)], pass: &mut Pass) -> Tensor<2> {
+        let [_, width] = self.weight.dims();
+        let zero_id = self.zero_id;
+        let ids: Vec<Option<u32>> =
+            tokens.iter().map(|&(id, _)| id.filter(|&id| Some(id) != zero_id)).collect();
+        let mut codes = Vec::with_capacity(tokens.len() * width);
+        tokens.iter().for_each(|&(_, position)| self.positions.append(&mut codes, position));
+        let weight = self.weight.val();
+        let codes = Tensor::<2>::from_data(TensorData::new(codes, [tokens.len(), width]), &weight.device());
+        let x = ops::embedding(weight, &ids) * self.scale + codes;
+        ops::dropout(x, self.dropout, pass)
+    }
+
+    /// Scores of all tokens: x [rows, width] -> [rows, vocabulary], in the compute type.
+    pub fn project(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        ops::linear(x, self.weight.val(), None, pass)
+    }
+}

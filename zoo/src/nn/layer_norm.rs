@@ -1,0 +1,34 @@
+//! Layer normalisation with scale and shift.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+
+use super::Init;
+use crate::ops;
+
+/// Normalises rows to mean 0 and variance 1 in FP32, then scales and shifts.
+#[derive(Module, Debug)]
+pub struct LayerNorm {
+    /// [width], starts at 1
+    pub weight: Param<Tensor<1>>,
+    /// [width], starts at 0
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    epsilon: f64,
+}
+
+impl LayerNorm {
+    /// For rows of `width`.
+    pub fn new(init: &Init, width: usize, epsilon: f64) -> Self {
+        Self {
+            weight: init.at("weight").constant([width], 1.0),
+            bias: init.at("bias").constant([width], 0.0),
+            epsilon,
+        }
+    }
+
+    /// x [rows, width] of any float type -> FP32.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        ops::layer_norm(x, self.weight.val(), self.bias.val(), self.epsilon)
+    }
+}

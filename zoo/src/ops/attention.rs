@@ -1,0 +1,612 @@
+//! Scaled dot-product attention over packed sequences of unlike length (Vaswani et al. 2017, section 3.2).
+//!
+//! Tokens of all sequences stand below each other, without padding: q [query rows, width], k and v [key rows, width]. A
+//! [`Segment`] says which query rows look at which key rows. Softmax is FP32; the scores never leave the cache.
+//! Several segments may look at the same keys when there is no gradient (the hypotheses of a beam share their source).
+
+use std::sync::Arc;
+
+use burn::backend::{
+    Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
+};
+use burn::tensor::{Bool, Int, Tensor, TensorData, activation};
+use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use rayon::prelude::*;
+
+use super::dropout::Mask;
+use super::simd::{exp, fma, max, sum_by, vectorized};
+use super::{dropout, has_own_kernels, host};
+use crate::contract::Pass;
+use crate::precision::{matmul, to_f32};
+
+/// Which query rows look at which key rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// First query row.
+    pub query: usize,
+    /// Query rows.
+    pub queries: usize,
+    /// First key row.
+    pub key: usize,
+    /// Key rows.
+    pub keys: usize,
+}
+
+/// The sequences of a batch. Query rows are covered once, in order.
+#[derive(Debug, Clone)]
+pub struct Segments {
+    list: Arc<[Segment]>,
+    causal: bool,
+    longest_key: usize,
+}
+
+impl Segments {
+    /// Every sequence looks at itself; `causal`: not ahead.
+    pub fn own(lengths: &[u32], causal: bool) -> Self {
+        Self::between(lengths, lengths, causal)
+    }
+
+    /// Sequence i of the queries looks at sequence i of the keys.
+    pub fn across(query_lengths: &[u32], key_lengths: &[u32]) -> Self {
+        Self::between(query_lengths, key_lengths, false)
+    }
+
+    fn between(query_lengths: &[u32], key_lengths: &[u32], causal: bool) -> Self {
+        assert_eq!(query_lengths.len(), key_lengths.len(), "a key sequence for every query sequence");
+        let (mut query, mut key) = (0, 0);
+        let list = query_lengths.iter().zip(key_lengths).map(|(&queries, &keys)| {
+            let segment = Segment { query, queries: queries as usize, key, keys: keys as usize };
+            query += segment.queries;
+            key += segment.keys;
+            segment
+        });
+        Self::new(list.collect(), causal)
+    }
+
+    /// Any segments.
+    ///
+    /// # Panics
+    /// If query rows are not covered once and in order.
+    pub fn new(list: Vec<Segment>, causal: bool) -> Self {
+        let mut next = 0;
+        for segment in &list {
+            assert_eq!(segment.query, next, "query rows are covered once, in order");
+            next += segment.queries;
+        }
+        let longest_key = list.iter().map(|segment| segment.keys).max().unwrap_or(0);
+        Self { list: list.into(), causal, longest_key }
+    }
+
+    /// Keys that query row i of a segment may look at.
+    fn visible(&self, segment: &Segment, i: usize) -> usize {
+        if self.causal { segment.keys + 1 + i - segment.queries } else { segment.keys }
+    }
+
+    /// Do key rows, too, appear once and in order? Needed for a gradient.
+    fn keys_are_disjoint(&self) -> bool {
+        self.list.iter().try_fold(0, |next, s| (s.key == next).then_some(next + s.keys)).is_some()
+    }
+}
+
+/// What the kernels need besides tensors.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    segments: Segments,
+    heads: usize,
+    mask: Option<Mask>,
+}
+
+/// The operation on backends with own kernels.
+#[backend_extension(Flex, Autodiff)]
+pub trait AttentionOp: Backend {
+    /// [query rows, width].
+    fn attended(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        plan: Plan,
+    ) -> FloatTensor<Self>;
+
+    /// Gradients of q, k, v.
+    fn attended_backward(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        plan: Plan,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+impl AttentionOp for Flex {
+    fn attended(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        plan: Plan,
+    ) -> FloatTensor<Self> {
+        let (shape, dtype) = (q.shape(), q.dtype());
+        let width = shape[1];
+        let (q, k, v) = (host::values(&q), host::values(&k), host::values(&v));
+        let mut out = host::room(q.len());
+        let list = &plan.segments.list;
+        let pieces = split_rows(&mut out, list.iter().map(|s| s.queries * width));
+        pieces.into_par_iter().zip(list.par_iter()).for_each(|(out, segment)| {
+            let mut scratch = Scratch::new(segment, width / plan.heads);
+            for head in 0..plan.heads {
+                scratch.load_keys(&k, &v, segment, width, head);
+                forward_head(out, &q, &mut scratch, segment, &plan, width, head);
+            }
+        });
+        host::tensor(out, shape, dtype)
+    }
+
+    fn attended_backward(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        plan: Plan,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let (q_shape, k_shape, dtype) = (q.shape(), k.shape(), q.dtype());
+        let width = q_shape[1];
+        let (q, k, v, gradient) =
+            (host::values(&q), host::values(&k), host::values(&v), host::values(&gradient));
+        let (mut dq, mut dk, mut dv) = (host::room(q.len()), host::room(k.len()), host::room(v.len()));
+        let list = &plan.segments.list;
+        let queries = split_rows(&mut dq, list.iter().map(|s| s.queries * width));
+        let keys = split_rows(&mut dk, list.iter().map(|s| s.keys * width));
+        let values = split_rows(&mut dv, list.iter().map(|s| s.keys * width));
+        let pieces: Vec<_> = queries.into_iter().zip(keys).zip(values).collect();
+        pieces.into_par_iter().zip(list.par_iter()).for_each(|(((dq, dk), dv), segment)| {
+            let mut scratch = Scratch::new(segment, width / plan.heads);
+            for head in 0..plan.heads {
+                scratch.load_keys(&k, &v, segment, width, head);
+                backward_head(dq, dk, dv, &q, &gradient, &mut scratch, segment, &plan, width, head);
+            }
+        });
+        (
+            host::tensor(dq, q_shape, dtype),
+            host::tensor(dk, k_shape.clone(), dtype),
+            host::tensor(dv, k_shape, dtype),
+        )
+    }
+}
+
+/// Cuts a buffer into consecutive pieces.
+fn split_rows(mut rest: &mut [f32], lengths: impl Iterator<Item = usize>) -> Vec<&mut [f32]> {
+    lengths
+        .map(|length| {
+            let (piece, tail) = std::mem::take(&mut rest).split_at_mut(length);
+            rest = tail;
+            piece
+        })
+        .collect()
+}
+
+/// Keys and values of one head of one sequence, laid out for vector loops: rows padded to whole vectors of sixteen.
+struct Scratch {
+    size: usize,
+    padded: usize,
+    keys: usize,
+    /// [size, keys]
+    k_columns: Vec<f32>,
+    /// [size, keys]
+    v_columns: Vec<f32>,
+    /// [keys, padded]
+    k_rows: Vec<f32>,
+    /// [keys, padded]
+    v_rows: Vec<f32>,
+    /// [keys, padded], gradients
+    dk: Vec<f32>,
+    dv: Vec<f32>,
+    weights: Vec<f32>,
+    dropped: Vec<f32>,
+    slope: Vec<f32>,
+    query: Vec<f32>,
+    upstream: Vec<f32>,
+}
+
+impl Scratch {
+    fn new(segment: &Segment, size: usize) -> Self {
+        let (padded, keys) = (size.next_multiple_of(16), segment.keys);
+        let rows = vec![0f32; keys * padded];
+        let columns = vec![0f32; keys * size];
+        Self {
+            size,
+            padded,
+            keys,
+            k_columns: columns.clone(),
+            v_columns: columns,
+            k_rows: rows.clone(),
+            v_rows: rows.clone(),
+            dk: rows.clone(),
+            dv: rows,
+            weights: vec![0.0; keys],
+            dropped: vec![0.0; keys],
+            slope: vec![0.0; keys],
+            query: vec![0.0; padded],
+            upstream: vec![0.0; padded],
+        }
+    }
+
+    fn load_keys(&mut self, k: &[f32], v: &[f32], segment: &Segment, width: usize, head: usize) {
+        for t in 0..self.keys {
+            let from = (segment.key + t) * width + head * self.size;
+            let (k, v) = (&k[from..][..self.size], &v[from..][..self.size]);
+            self.k_rows[t * self.padded..][..self.size].copy_from_slice(k);
+            self.v_rows[t * self.padded..][..self.size].copy_from_slice(v);
+            for d in 0..self.size {
+                self.k_columns[d * self.keys + t] = k[d];
+                self.v_columns[d * self.keys + t] = v[d];
+            }
+        }
+    }
+}
+
+/// out[t] = sum over d of x[d] * columns[d][t], for the first `n` t; four d at a time.
+#[inline(always)]
+fn project<const FMA: bool>(out: &mut [f32], x: &[f32], columns: &[f32], stride: usize, n: usize) {
+    let out = &mut out[..n];
+    out.fill(0.0);
+    let mut d = 0;
+    while d + 4 <= x.len() {
+        let (a, b, c, e) = (x[d], x[d + 1], x[d + 2], x[d + 3]);
+        let (ca, cb) = (&columns[d * stride..][..n], &columns[(d + 1) * stride..][..n]);
+        let (cc, ce) = (&columns[(d + 2) * stride..][..n], &columns[(d + 3) * stride..][..n]);
+        for t in 0..n {
+            out[t] = fma::<FMA>(
+                e,
+                ce[t],
+                fma::<FMA>(c, cc[t], fma::<FMA>(b, cb[t], fma::<FMA>(a, ca[t], out[t]))),
+            );
+        }
+        d += 4;
+    }
+    while d < x.len() {
+        let column = &columns[d * stride..][..n];
+        for t in 0..n {
+            out[t] = fma::<FMA>(x[d], column[t], out[t]);
+        }
+        d += 1;
+    }
+}
+
+/// out = sum over t of weights[t] * rows[t], rows padded to a multiple of sixteen.
+#[inline(always)]
+fn mix<const FMA: bool>(out: &mut [f32], weights: &[f32], rows: &[f32], padded: usize) {
+    for (block, out) in out.chunks_exact_mut(16).enumerate() {
+        let mut lanes = [0f32; 16];
+        for (t, &w) in weights.iter().enumerate() {
+            let row = &rows[t * padded + block * 16..][..16];
+            for i in 0..16 {
+                lanes[i] = fma::<FMA>(w, row[i], lanes[i]);
+            }
+        }
+        out.copy_from_slice(&lanes);
+    }
+}
+
+/// rows[t] += weights[t] * x.
+#[inline(always)]
+fn spread<const FMA: bool>(rows: &mut [f32], weights: &[f32], x: &[f32], padded: usize) {
+    for (t, &w) in weights.iter().enumerate() {
+        let row = &mut rows[t * padded..][..padded];
+        for (sum, &x) in row.iter_mut().zip(x) {
+            *sum = fma::<FMA>(w, x, *sum);
+        }
+    }
+}
+
+/// scores -> probabilities in place.
+#[inline(always)]
+fn softmax<const FMA: bool>(scores: &mut [f32]) {
+    let largest = max(scores);
+    for x in scores.iter_mut() {
+        *x = exp::<FMA>(*x - largest);
+    }
+    let inverse = 1.0 / sum_by(scores, |x| x);
+    for x in scores.iter_mut() {
+        *x *= inverse;
+    }
+}
+
+/// Number of the first weight of a query row, for the dropout mask.
+#[inline(always)]
+fn first_element(plan: &Plan, row: usize, head: usize) -> u32 {
+    ((row * plan.heads + head) * plan.segments.longest_key) as u32
+}
+
+vectorized! {
+    fn forward_head(out: &mut [f32], q: &[f32], s: &mut Scratch, segment: &Segment, plan: &Plan, width: usize, head: usize) {
+        let scale = 1.0 / (s.size as f32).sqrt();
+        for i in 0..segment.queries {
+            let row = segment.query + i;
+            let n = plan.segments.visible(segment, i);
+            for (to, from) in s.query.iter_mut().zip(&q[row * width + head * s.size..][..s.size]) {
+                *to = from * scale;
+            }
+            project::<FMA>(&mut s.weights, &s.query[..s.size], &s.k_columns, s.keys, n);
+            let weights = &mut s.weights[..n];
+            softmax::<FMA>(weights);
+            if let Some(mask) = plan.mask {
+                let first = first_element(plan, row, head);
+                for (t, w) in weights.iter_mut().enumerate() {
+                    *w *= mask.factor(first.wrapping_add(t as u32));
+                }
+            }
+            mix::<FMA>(&mut s.upstream, weights, &s.v_rows, s.padded);
+            out[i * width + head * s.size..][..s.size].copy_from_slice(&s.upstream[..s.size]);
+        }
+    }
+
+    fn backward_head(
+        dq: &mut [f32], dk: &mut [f32], dv: &mut [f32], q: &[f32], gradient: &[f32],
+        s: &mut Scratch, segment: &Segment, plan: &Plan, width: usize, head: usize,
+    ) {
+        let scale = 1.0 / (s.size as f32).sqrt();
+        s.dk.fill(0.0);
+        s.dv.fill(0.0);
+        for i in 0..segment.queries {
+            let row = segment.query + i;
+            let at = row * width + head * s.size;
+            let n = plan.segments.visible(segment, i);
+            for (to, from) in s.query.iter_mut().zip(&q[at..][..s.size]) {
+                *to = from * scale;
+            }
+            s.upstream[..s.size].copy_from_slice(&gradient[at..][..s.size]);
+            project::<FMA>(&mut s.weights, &s.query[..s.size], &s.k_columns, s.keys, n);
+            softmax::<FMA>(&mut s.weights[..n]);
+            project::<FMA>(&mut s.slope, &s.upstream[..s.size], &s.v_columns, s.keys, n);
+            let (weights, dropped, slope) = (&s.weights[..n], &mut s.dropped[..n], &mut s.slope[..n]);
+            match plan.mask {
+                Some(mask) => {
+                    let first = first_element(plan, row, head);
+                    for t in 0..n {
+                        let factor = mask.factor(first.wrapping_add(t as u32));
+                        dropped[t] = weights[t] * factor;
+                        slope[t] *= factor;
+                    }
+                }
+                None => dropped.copy_from_slice(weights),
+            }
+            spread::<FMA>(&mut s.dv, dropped, &s.upstream, s.padded);
+            // dropped is free again: the products whose sum every slope is shifted by.
+            for t in 0..n {
+                dropped[t] = weights[t] * slope[t];
+            }
+            let shift = sum_by(dropped, |x| x);
+            for t in 0..n {
+                slope[t] = weights[t] * (slope[t] - shift);
+            }
+            spread::<FMA>(&mut s.dk, slope, &s.query, s.padded);
+            mix::<FMA>(&mut s.upstream, slope, &s.k_rows, s.padded);
+            for (to, from) in dq[i * width + head * s.size..][..s.size].iter_mut().zip(&s.upstream) {
+                *to = from * scale;
+            }
+        }
+        for t in 0..s.keys {
+            let at = t * width + head * s.size;
+            dk[at..][..s.size].copy_from_slice(&s.dk[t * s.padded..][..s.size]);
+            dv[at..][..s.size].copy_from_slice(&s.dv[t * s.padded..][..s.size]);
+        }
+    }
+}
+
+impl<B: AttentionOp, C: CheckpointStrategy> AttentionOp for Autodiff<B, C> {
+    fn attended(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        plan: Plan,
+    ) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Attended;
+        impl<B: AttentionOp> Backward<B, 3> for Attended {
+            type State = ([FloatTensor<B>; 3], Plan);
+            fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let gradient = grads.consume::<B>(&ops.node);
+                let ([q, k, v], plan) = ops.state;
+                let (dq, dk, dv) = B::attended_backward(q, k, v, gradient, plan);
+                for (parent, gradient) in ops.parents.into_iter().zip([dq, dk, dv]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, gradient);
+                    }
+                }
+            }
+        }
+        let ((q, q_node), (k, k_node), (v, v_node)) = (q.into_parts(), k.into_parts(), v.into_parts());
+        match Attended.prepare::<C>([q_node, k_node, v_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                assert!(plan.segments.keys_are_disjoint(), "a gradient needs every key row in one segment");
+                let state = ([q.clone(), k.clone(), v.clone()], plan.clone());
+                prep.finish(state, B::attended(q, k, v, plan))
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::attended(q, k, v, plan)),
+        }
+    }
+
+    fn attended_backward(
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: Plan,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        unreachable!("first-order autodiff: a backward operation runs on the inner backend")
+    }
+}
+
+/// Attention of `heads` heads, in the type of q, k and v (which is one). `rate` is the drop rate of the weights.
+///
+/// # Panics
+/// If `heads` does not divide the width, or if types differ.
+pub fn attention(
+    q: Tensor<2>,
+    k: Tensor<2>,
+    v: Tensor<2>,
+    segments: &Segments,
+    heads: usize,
+    rate: f64,
+    pass: &mut Pass,
+) -> Tensor<2> {
+    assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
+    assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
+    let key = if rate > 0.0 { pass.dropout_key() } else { None };
+    let plan = Plan { segments: segments.clone(), heads, mask: key.map(|key| Mask::new(key, rate)) };
+    if has_own_kernels(&q.device()) {
+        let out = Dispatch::attended(q.into_dispatch(), k.into_dispatch(), v.into_dispatch(), plan);
+        return Tensor::from_dispatch(out);
+    }
+    composed(q, k, v, &plan)
+}
+
+/// Padded to [sequences, heads, length, size], with the same mask elements as the kernel.
+fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) -> Tensor<2> {
+    let list = &plan.segments.list;
+    let device = q.device();
+    let [rows, width] = q.dims();
+    let (n, heads, size) = (list.len(), plan.heads, width / plan.heads);
+    let queries = list.iter().map(|s| s.queries).max().unwrap_or(0);
+    let keys = plan.segments.longest_key;
+
+    let mut query_rows = Vec::with_capacity(n * queries);
+    let mut key_rows = Vec::with_capacity(n * keys);
+    let mut hidden = Vec::with_capacity(n * queries * keys);
+    let mut first = Vec::with_capacity(n * queries);
+    let mut back = vec![0i32; rows];
+    for (s, segment) in list.iter().enumerate() {
+        for i in 0..queries {
+            let row = segment.query + i.min(segment.queries.saturating_sub(1));
+            query_rows.push(row as i32);
+            first.push((row * heads * keys) as i32);
+            if i < segment.queries {
+                back[row] = (s * queries + i) as i32;
+            }
+            let visible = if i < segment.queries { plan.segments.visible(segment, i) } else { segment.keys };
+            hidden.extend((0..keys).map(|t| t >= visible));
+        }
+        key_rows.extend((0..keys).map(|t| (segment.key + t.min(segment.keys.saturating_sub(1))) as i32));
+    }
+    let ints = |values: Vec<i32>| {
+        let len = values.len();
+        Tensor::<1, Int>::from_data(TensorData::new(values, [len]), &device)
+    };
+    let split = |x: Tensor<2>, rows: &[i32], length: usize| {
+        x.select(0, ints(rows.to_vec())).reshape([n, length, heads, size]).swap_dims(1, 2)
+    };
+    let q = split(q * (1.0 / (size as f64).sqrt()), &query_rows, queries);
+    let (k, v) = (split(k, &key_rows, keys), split(v, &key_rows, keys));
+    let hidden = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [n, 1, queries, keys]), &device);
+    let scores =
+        to_f32(matmul(q, k.swap_dims(2, 3))).mask_fill(hidden.expand([n, heads, queries, keys]), -1e9);
+    let mut weights = activation::softmax(scores, 3);
+    if let Some(mask) = plan.mask {
+        let inner = device.clone().inner();
+        let row = Tensor::<1, Int>::from_data(TensorData::new(first, [n * queries]), &inner)
+            .reshape([n, 1, queries, 1]);
+        let head =
+            (Tensor::<1, Int>::arange(0..heads as i64, &inner) * keys as i32).reshape([1, heads, 1, 1]);
+        let t = Tensor::<1, Int>::arange(0..keys as i64, &inner).reshape([1, 1, 1, keys]);
+        let shape = [n, heads, queries, keys];
+        let elements = row.expand(shape) + head.expand(shape) + t.expand(shape);
+        weights = dropout::composed(weights, elements, mask);
+    }
+    let mixed = matmul(weights.cast(v.dtype()), v).swap_dims(1, 2).reshape([n * queries, width]);
+    mixed.select(0, ints(back))
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::parameters::host_values;
+    use crate::precision::Compute;
+    use crate::random::Key;
+
+    fn draw(stream: u64, rows: usize, device: &Device) -> Tensor<2> {
+        let key = Key::new(8, stream, 0);
+        let values: Vec<f32> = (0..rows * 24).map(|i| key.normal(i as u32)).collect();
+        Tensor::from_data(TensorData::new(values, [rows, 24]), device).require_grad()
+    }
+
+    /// Kernel and composition: values and gradients of q, k, v.
+    fn both(segments: &Segments, rows: usize, key_rows: usize, rate: f64) -> [Vec<Vec<f32>>; 2] {
+        let device = Device::flex().autodiff();
+        [true, false].map(|own| {
+            let (q, k, v) = (draw(1, rows, &device), draw(2, key_rows, &device), draw(3, key_rows, &device));
+            let weights = draw(4, rows, &device).inner();
+            let mut pass = Pass::training(Compute::FP32, 1, 5);
+            let out = if own {
+                attention(q.clone(), k.clone(), v.clone(), segments, 3, rate, &mut pass)
+            } else {
+                let mask = (rate > 0.0).then(|| Mask::new(pass.dropout_key().unwrap(), rate));
+                composed(
+                    q.clone(),
+                    k.clone(),
+                    v.clone(),
+                    &Plan { segments: segments.clone(), heads: 3, mask },
+                )
+            };
+            let grads = (out.clone() * Tensor::from_inner(weights)).sum().backward();
+            vec![
+                host_values(out.inner()),
+                host_values(q.grad(&grads).unwrap()),
+                host_values(k.grad(&grads).unwrap()),
+                host_values(v.grad(&grads).unwrap()),
+            ]
+        })
+    }
+
+    /// FP32 sums of up to 41 products of order 1 in unlike order.
+    fn assert_close([own, composed]: [Vec<Vec<f32>>; 2]) {
+        for (own, composed) in own.iter().zip(&composed) {
+            for (a, b) in own.iter().zip(composed) {
+                assert!((a - b).abs() < 2e-5 * (1.0 + b.abs()), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn self_attention_agrees_with_its_composition() {
+        let lengths = [5u32, 1, 41, 17];
+        for causal in [false, true] {
+            assert_close(both(&Segments::own(&lengths, causal), 64, 64, 0.0));
+        }
+    }
+
+    #[test]
+    fn cross_attention_with_dropout_agrees_with_its_composition() {
+        assert_close(both(&Segments::across(&[5, 1, 20], &[7, 33, 2]), 26, 42, 0.4));
+    }
+
+    #[test]
+    fn causal_rows_do_not_see_later_keys() {
+        let device = Device::flex().autodiff();
+        let segments = Segments::own(&[6], true);
+        let mut pass = Pass::evaluation(Compute::FP32);
+        let (q, k, v) =
+            (draw(1, 6, &device).inner(), draw(2, 6, &device).inner(), draw(3, 6, &device).inner());
+        let full = host_values(attention(q.clone(), k.clone(), v.clone(), &segments, 3, 0.0, &mut pass));
+        let changed = v.slice_assign([5..6, 0..24], Tensor::ones([1, 24], &Device::flex()) * 100.0);
+        let other = host_values(attention(q, k, changed, &segments, 3, 0.0, &mut pass));
+        assert_eq!(full[..5 * 24], other[..5 * 24]);
+        assert_ne!(full[5 * 24..], other[5 * 24..]);
+    }
+
+    #[test]
+    fn hypotheses_may_share_their_source() {
+        let device = Device::flex().autodiff();
+        let shared =
+            Segments::new((0..3).map(|i| Segment { query: i, queries: 1, key: 2, keys: 4 }).collect(), false);
+        let mut pass = Pass::evaluation(Compute::FP32);
+        let (q, k, v) =
+            (draw(1, 3, &device).inner(), draw(2, 9, &device).inner(), draw(3, 9, &device).inner());
+        let out = host_values(attention(q.clone(), k.clone(), v.clone(), &shared, 3, 0.0, &mut pass));
+        let alone = Segments::new(vec![Segment { query: 0, queries: 1, key: 2, keys: 4 }], false);
+        let first = host_values(attention(q.narrow(0, 2, 1), k, v, &alone, 3, 0.0, &mut pass));
+        assert_eq!(out[2 * 24..], first[..]);
+    }
+}

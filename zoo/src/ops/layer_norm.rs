@@ -1,0 +1,239 @@
+//! Layer normalisation over the last dimension, in FP32 (Ba et al. 2016; biased variance, epsilon inside the root).
+
+use std::sync::Arc;
+
+use burn::backend::{
+    Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
+};
+use burn::tensor::{DType, Tensor};
+use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use rayon::prelude::*;
+
+use super::simd::{fma, sum_by, vectorized};
+use super::{has_own_kernels, host};
+use crate::precision::to_f32;
+
+/// Rows whose parameter gradients are summed by one task. Fixed, so that the order of a sum does not depend on the threads.
+const ROWS: usize = 64;
+
+/// The operation on backends with own kernels.
+#[backend_extension(Flex, Autodiff)]
+pub trait LayerNormOp: Backend {
+    /// x [rows, width], gamma and beta [width] -> [rows, width].
+    fn normalized(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self>;
+
+    /// Gradients of x, gamma and beta.
+    fn normalized_backward(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+impl LayerNormOp for Flex {
+    fn normalized(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self> {
+        let shape = x.shape();
+        let (x, gamma, beta) = (host::values(&x), host::values(&gamma), host::values(&beta));
+        let width = gamma.len();
+        let mut out = host::room(x.len());
+        out.par_chunks_mut(ROWS * width)
+            .zip(x.par_chunks(ROWS * width))
+            .for_each(|(out, x)| forward_rows(out, x, &gamma, &beta, epsilon));
+        host::tensor(out, shape, DType::F32)
+    }
+
+    fn normalized_backward(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let shape = x.shape();
+        let (x, gamma, gradient) = (host::values(&x), host::values(&gamma), host::values(&gradient));
+        let width = gamma.len();
+        let mut out = host::room(x.len());
+        let partial: Vec<Vec<f32>> = out
+            .par_chunks_mut(ROWS * width)
+            .zip(x.par_chunks(ROWS * width).zip(gradient.par_chunks(ROWS * width)))
+            .map(|(out, (x, gradient))| {
+                let mut sums = vec![0f32; 2 * width];
+                backward_rows(out, x, gradient, &gamma, &mut sums, epsilon);
+                sums
+            })
+            .collect();
+        let mut sums = vec![0f32; 2 * width];
+        for part in &partial {
+            sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+        }
+        let beta = sums.split_off(width);
+        (
+            host::tensor(out, shape, DType::F32),
+            host::tensor(sums, [width], DType::F32),
+            host::tensor(beta, [width], DType::F32),
+        )
+    }
+}
+
+/// Mean and inverse standard deviation of a row.
+#[inline(always)]
+fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
+    let n = row.len() as f32;
+    let mean = sum_by(row, |x| x) / n;
+    let variance = sum_by(row, |x| (x - mean) * (x - mean)) / n;
+    (mean, 1.0 / (variance + epsilon).sqrt())
+}
+
+vectorized! {
+    fn forward_rows(out: &mut [f32], x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
+        let width = gamma.len();
+        for (out, row) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
+            let (mean, inverse) = moments(row, epsilon);
+            for i in 0..width {
+                out[i] = fma::<FMA>((row[i] - mean) * inverse, gamma[i], beta[i]);
+            }
+        }
+    }
+
+    fn backward_rows(out: &mut [f32], x: &[f32], gradient: &[f32], gamma: &[f32], sums: &mut [f32], epsilon: f32) {
+        let width = gamma.len();
+        let (for_gamma, for_beta) = sums.split_at_mut(width);
+        let mut normal = vec![0f32; width];
+        let mut scaled = vec![0f32; width];
+        for ((out, row), gradient) in
+            out.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(gradient.chunks_exact(width))
+        {
+            let (mean, inverse) = moments(row, epsilon);
+            for i in 0..width {
+                normal[i] = (row[i] - mean) * inverse;
+                scaled[i] = gradient[i] * gamma[i];
+                for_gamma[i] = fma::<FMA>(gradient[i], normal[i], for_gamma[i]);
+                for_beta[i] += gradient[i];
+            }
+            let mean_gradient = sum_by(&scaled, |g| g) / width as f32;
+            let mut lanes = [0f32; super::simd::LANES];
+            for i in 0..width {
+                let lane = i % super::simd::LANES;
+                lanes[lane] = fma::<FMA>(scaled[i], normal[i], lanes[lane]);
+            }
+            let projection = lanes.iter().sum::<f32>() / width as f32;
+            for i in 0..width {
+                out[i] = (scaled[i] - mean_gradient - normal[i] * projection) * inverse;
+            }
+        }
+    }
+}
+
+impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
+    fn normalized(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Normalized;
+        impl<B: LayerNormOp> Backward<B, 3> for Normalized {
+            type State = Arc<(FloatTensor<B>, FloatTensor<B>, f32)>;
+            fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let gradient = grads.consume::<B>(&ops.node);
+                let (x, gamma, epsilon) = &*ops.state;
+                let (dx, dgamma, dbeta) =
+                    B::normalized_backward(x.clone(), gamma.clone(), gradient, *epsilon);
+                for (parent, gradient) in ops.parents.into_iter().zip([dx, dgamma, dbeta]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, gradient);
+                    }
+                }
+            }
+        }
+        let ((x, x_node), (gamma, gamma_node), (beta, beta_node)) =
+            (x.into_parts(), gamma.into_parts(), beta.into_parts());
+        match Normalized.prepare::<C>([x_node, gamma_node, beta_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(
+                Arc::new((x.clone(), gamma.clone(), epsilon)),
+                B::normalized(x, gamma, beta, epsilon),
+            ),
+            OpsKind::UnTracked(prep) => prep.finish(B::normalized(x, gamma, beta, epsilon)),
+        }
+    }
+
+    fn normalized_backward(
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        unreachable!("first-order autodiff: a backward operation runs on the inner backend")
+    }
+}
+
+/// Normalises rows of `x` [rows, width] of any float type; the result is FP32.
+pub fn layer_norm(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
+    let x = to_f32(x);
+    if has_own_kernels(&x.device()) {
+        let out = Dispatch::normalized(
+            x.into_dispatch(),
+            gamma.into_dispatch(),
+            beta.into_dispatch(),
+            epsilon as f32,
+        );
+        return Tensor::from_dispatch(out);
+    }
+    composed(x, gamma, beta, epsilon)
+}
+
+fn composed(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
+    let centred = x.clone() - x.mean_dim(1);
+    let variance = (centred.clone() * centred.clone()).mean_dim(1);
+    centred / (variance + epsilon).sqrt() * gamma.unsqueeze() + beta.unsqueeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+    use crate::parameters::host_values;
+    use crate::random::Key;
+
+    fn draw(stream: u64, shape: [usize; 2], device: &Device) -> Tensor<2> {
+        let key = Key::new(5, stream, 0);
+        let values: Vec<f32> = (0..shape[0] * shape[1]).map(|i| key.normal(i as u32)).collect();
+        Tensor::from_data(TensorData::new(values, shape), device).require_grad()
+    }
+
+    /// Both paths are FP32 sums over 37 numbers in unlike order: 1e-5 is some forty roundings.
+    #[test]
+    fn kernel_and_composition_agree_in_value_and_in_every_gradient() {
+        let device = Device::flex().autodiff();
+        let run = |own: bool| {
+            let x = draw(1, [131, 37], &device);
+            let gamma = draw(2, [1, 37], &device);
+            let beta = draw(3, [1, 37], &device);
+            let weights = draw(4, [131, 37], &device).inner();
+            let (g, b) = (gamma.clone().reshape([37]), beta.clone().reshape([37]));
+            let y = if own { layer_norm(x.clone(), g, b, 1e-5) } else { composed(x.clone(), g, b, 1e-5) };
+            let grads = (y.clone() * Tensor::from_inner(weights)).sum().backward();
+            [y.inner(), x.grad(&grads).unwrap(), gamma.grad(&grads).unwrap(), beta.grad(&grads).unwrap()]
+                .map(host_values)
+        };
+        for (own, composed) in run(true).iter().zip(&run(false)) {
+            for (a, b) in own.iter().zip(composed) {
+                assert!((a - b).abs() <= 1e-5 * (1.0 + b.abs()) * 4.0, "{a} {b}");
+            }
+        }
+    }
+}

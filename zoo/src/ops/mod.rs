@@ -1,0 +1,29 @@
+//! Own operations, one file each: the CPU kernel, the analytic gradient, the same thing in tensor operations for every other
+//! backend, and the tests that hold the two together.
+//!
+//! On the CPU backend (Flex) an operation is a node of its own in the autodiff graph. Elsewhere it is composed of Burn's
+//! tensor operations and differentiated by Burn.
+
+mod attention;
+mod cross_entropy;
+mod dropout;
+mod embedding;
+mod host;
+mod layer_norm;
+mod linear;
+mod simd;
+
+pub use attention::{Segment, Segments, attention};
+pub use cross_entropy::{SmoothedTargets, cross_entropy};
+pub use dropout::dropout;
+pub use embedding::embedding;
+pub use layer_norm::layer_norm;
+pub use linear::{linear, relu_dropout};
+
+use burn::backend::DispatchDevice;
+use burn::tensor::Device;
+
+/// Do the own kernels run here?
+pub fn has_own_kernels(device: &Device) -> bool {
+    matches!(device.clone().inner().as_dispatch(), DispatchDevice::Flex(_))
+}

@@ -1,0 +1,163 @@
+//! Vector code chosen at run time, and the few elementary loops that the kernels share.
+//!
+//! A function inside [`vectorized!`] is compiled three times (AVX-512, AVX2 + FMA, and what the target has anyway) and the
+//! best that the CPU knows is called: a binary built on one machine runs on an older one. Loops are plain Rust that LLVM
+//! vectorizes. A machine type always takes the same path, so results do not depend on anything but the machine type.
+
+/// Compiles each function for several instruction sets. Inside, `FMA` says whether a fused multiply-add is one instruction.
+macro_rules! vectorized {
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)*) => {$(
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments)]
+        $vis fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            fn body<const FMA: bool>($($arg: $ty),*) $(-> $ret)? $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+                #[allow(clippy::too_many_arguments)]
+                fn v4($($arg: $ty),*) $(-> $ret)? {
+                    body::<true>($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma")]
+                #[allow(clippy::too_many_arguments)]
+                fn v3($($arg: $ty),*) $(-> $ret)? {
+                    body::<true>($($arg),*)
+                }
+                match $crate::ops::simd::level() {
+                    // SAFETY: `level` has asked the CPU.
+                    $crate::ops::simd::Level::V4 => return unsafe { v4($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::ops::simd::Level::V3 => return unsafe { v3($($arg),*) },
+                    $crate::ops::simd::Level::Base => {}
+                }
+            }
+            body::<false>($($arg),*)
+        }
+    )*};
+}
+pub(crate) use vectorized;
+
+/// Instruction sets told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// AVX-512 F/BW/DQ/VL.
+    V4,
+    /// AVX2 and FMA.
+    V3,
+    /// The target's own.
+    Base,
+}
+
+/// The best level of this CPU.
+#[cfg(target_arch = "x86_64")]
+pub fn level() -> Level {
+    use std::sync::OnceLock;
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| {
+        let v3 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let v4 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        match (v3, v4) {
+            (true, true) => Level::V4,
+            (true, false) => Level::V3,
+            _ => Level::Base,
+        }
+    })
+}
+
+/// a * b + c, fused where that is one instruction.
+#[inline(always)]
+pub fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FMA { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// e^x for x <= 88, within 2 units in the last place; below -87.3 it is 0. Cody-Waite reduction, degree-6 polynomial.
+#[inline(always)]
+pub fn exp<const FMA: bool>(x: f32) -> f32 {
+    let clamped = x.max(-87.3);
+    let n = (clamped * std::f32::consts::LOG2_E).round_ties_even();
+    let r = fma::<FMA>(n, -0.693_359_4, clamped);
+    let r = fma::<FMA>(n, 2.121_944_4e-4, r);
+    let mut p = 1.987_569_1e-4f32;
+    p = fma::<FMA>(p, r, 1.398_199_9e-3);
+    p = fma::<FMA>(p, r, 8.333_452e-3);
+    p = fma::<FMA>(p, r, 4.166_579_6e-2);
+    p = fma::<FMA>(p, r, 1.666_666_5e-1);
+    p = fma::<FMA>(p, r, 0.5);
+    let y = fma::<FMA>(p * r, r, r) + 1.0;
+    let scale = f32::from_bits(((n as i32 + 127) as u32) << 23);
+    let value = if x < -87.3 { 0.0 } else { y * scale };
+    // A NaN must come through: overflow is detected by it.
+    if x.is_nan() { x } else { value }
+}
+
+/// Lanes of partial sums: fixed, so that a sum does not depend on the instruction set's width.
+pub const LANES: usize = 16;
+
+/// Sum of f(x) in sixteen interleaved partial sums, added up in order.
+#[inline(always)]
+pub fn sum_by(values: &[f32], mut f: impl FnMut(f32) -> f32) -> f32 {
+    let mut lanes = [0f32; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (lane, &x) in lanes.iter_mut().zip(chunk) {
+            *lane += f(x);
+        }
+    }
+    for (lane, &x) in lanes.iter_mut().zip(rest) {
+        *lane += f(x);
+    }
+    lanes.iter().sum()
+}
+
+/// Largest value; negative infinity for an empty slice.
+#[inline(always)]
+pub fn max(values: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (lane, &x) in lanes.iter_mut().zip(chunk) {
+            *lane = if x > *lane { x } else { *lane };
+        }
+    }
+    for (lane, &x) in lanes.iter_mut().zip(rest) {
+        *lane = if x > *lane { x } else { *lane };
+    }
+    lanes.iter().fold(f32::NEG_INFINITY, |a, &b| if b > a { b } else { a })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exp_is_within_two_units_in_the_last_place() {
+        for i in -8700..8800 {
+            let x = i as f32 * 0.01;
+            let exact = f64::from(x).exp();
+            let got = f64::from(exp::<false>(x));
+            assert!(((got - exact) / exact).abs() < 2.4e-7, "exp({x}) = {got}, not {exact}");
+            let fused = f64::from(exp::<true>(x));
+            assert!(((fused - exact) / exact).abs() < 2.4e-7);
+        }
+        assert_eq!(exp::<true>(-200.0), 0.0);
+        assert_eq!(exp::<true>(f32::NEG_INFINITY), 0.0);
+        assert_eq!(exp::<true>(0.0), 1.0);
+        assert!(exp::<true>(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn sums_and_maxima_of_any_length() {
+        for n in 0..70usize {
+            let values: Vec<f32> = (0..n).map(|i| ((i * 37) % 11) as f32 - 3.0).collect();
+            assert_eq!(sum_by(&values, |x| x), values.iter().sum::<f32>());
+            assert_eq!(max(&values), values.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Searches over a step-wise decoder: written once, for every model that can write one token more.
+
+mod beam;
+mod greedy;
+
+pub use beam::{Beam, beam};
+pub use greedy::greedy;
+
+use zoo_recipes::{DecodeSpec, MaxLength};
+
+use crate::models::Packed;
+
+/// Scores of all tokens for every hypothesis, on the host.
+#[derive(Debug, Clone)]
+pub struct Logits {
+    /// Tokens.
+    pub vocabulary: usize,
+    /// [hypotheses, vocabulary], FP32.
+    pub values: Vec<f32>,
+}
+
+impl Logits {
+    /// Turns each row into log-probabilities (FP32, sums in f64).
+    pub fn log_softmax(&mut self) {
+        use rayon::prelude::*;
+        self.values.par_chunks_mut(self.vocabulary).for_each(|row| {
+            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let mass: f64 = row.iter().map(|&x| f64::from((x - largest).exp())).sum();
+            let normalizer = largest + mass.ln() as f32;
+            row.iter_mut().for_each(|x| *x -= normalizer);
+        });
+    }
+}
+
+/// A decoder that writes one token at a time.
+pub trait StepDecoder {
+    /// What is kept between steps.
+    type State;
+
+    /// One hypothesis for each source, nothing written yet.
+    fn begin(&self, sources: &Packed) -> Self::State;
+
+    /// Writes `last` behind each hypothesis (`None` before the first token) and scores what may follow.
+    fn step(&self, state: &mut Self::State, last: Option<&[u32]>) -> Logits;
+
+    /// Keeps the given hypotheses in the given order; one may be kept several times.
+    fn select(&self, state: &mut Self::State, rows: &[usize]);
+}
+
+/// A finished output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hypothesis {
+    /// Tokens, the end token left out.
+    pub tokens: Vec<u32>,
+    /// Score under the search's length penalty; log-probability for greedy.
+    pub score: f64,
+}
+
+/// Ids that mean something to a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchIds {
+    /// Never written.
+    pub pad: u32,
+    /// Ends a hypothesis.
+    pub end: u32,
+}
+
+/// Runs a recipe's search on a batch of sources: for each, hypotheses from best to worst.
+pub fn search<D: StepDecoder>(
+    decoder: &D,
+    sources: &Packed,
+    spec: &DecodeSpec,
+    ids: SearchIds,
+) -> Vec<Vec<Hypothesis>> {
+    match spec {
+        DecodeSpec::Greedy { max_length } => {
+            greedy(decoder, sources, max_length, ids).into_iter().map(|best| vec![best]).collect()
+        }
+        DecodeSpec::Beam { beam: size, length_penalty, stop, max_length } => beam(
+            decoder,
+            sources,
+            &Beam { size: *size as usize, length_penalty, stop: *stop, max_length },
+            ids,
+        ),
+    }
+}
+
+/// Longest output of a source, in tokens, the end token included.
+fn limit(max_length: &MaxLength, source_tokens: u32) -> usize {
+    ((max_length.factor * f64::from(source_tokens)).floor() as usize + max_length.extra as usize).max(1)
+}
