@@ -1,1 +1,25 @@
+//! Training: schedules, loss scaling, optimizers, updates, checkpoints, and the loop that drives them.
+//!
+//! This crate knows neither corpora nor models: a model is any Burn module, a batch is any type that an
+//! [`Objective`](zoo_models::Objective) accepts.
 
+pub mod checkpoint;
+pub mod error;
+pub mod flat;
+pub mod folder;
+pub mod optimizer;
+pub mod progress;
+pub mod reduce;
+pub mod scaling;
+pub mod schedule;
+pub mod state;
+pub mod trainer;
+pub mod update;
+
+pub use error::{OtherError, TrainError};
+pub use folder::{CheckpointFolder, Evaluated};
+pub use progress::{EpochReport, LogFile, Progress, Silent, UpdateReport};
+pub use reduce::{Local, Reducer};
+pub use state::{Counters, Ending, RunState};
+pub use trainer::{BatchSource, Batches, Fetched, Outcome, Share, TrainSettings, Trainer, Validation};
+pub use update::{Phase, TermSum, loss_of};

@@ -1,0 +1,90 @@
+//! Tells the program what it was built from (commit, dirt, profile), and collects what the evidence of a recipe is derived
+//! from: descriptions of the parity fixtures, traces, and the project's ledger.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use serde_json::{Map, Value, json};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..");
+    sources(&root)?;
+    evidence(&root)
+}
+
+/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/ aside: recording a run is no change of the sources), `ZOO_PROFILE`.
+fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    // A path that is not there would make cargo run this every time.
+    for path in
+        ["Cargo.toml", "Cargo.lock", "harness", "zoo", "datasets", "recipes", "results", ".git/HEAD", ".git/index"]
+    {
+        let path = root.join(path);
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+    let changes = git(&["status", "--porcelain", "--", ":/", ":(exclude,top)results/ledger.jsonl", ":(exclude,top)results/hypotheses"]);
+    println!("cargo::rustc-env=ZOO_COMMIT={commit}");
+    println!("cargo::rustc-env=ZOO_DIRTY={}", changes.is_none_or(|changes| !changes.is_empty()));
+    println!("cargo::rustc-env=ZOO_PROFILE={}", env::var("PROFILE")?);
+    Ok(())
+}
+
+/// `fixtures.json` and `ledger.jsonl` in the build's folder.
+fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let fixtures = root.join("tests/fixtures");
+    let ledger = root.join("results/ledger.jsonl");
+    println!("cargo::rerun-if-changed={}", fixtures.display());
+    let mut models = Vec::new();
+    let mut optimizers = Vec::new();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&fixtures)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    files.sort();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|e| e == "safetensors")) {
+        let Some(mut description) = description(file)? else { continue };
+        if let Some(Value::Object(rules)) = description.remove("rules") {
+            optimizers.extend(rules.into_iter().map(|(_, rule)| rule));
+        }
+        if description.contains_key("model") {
+            let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+            description.insert("file".into(), json!(name));
+            models.push(Value::Object(description));
+        }
+    }
+    let traces = |file: &str, key: &str| -> Result<Vec<Value>, Box<dyn std::error::Error>> {
+        let text = fs::read_to_string(fixtures.join(file))?;
+        let all: Value = serde_json::from_str(&text)?;
+        let cases = all["cases"].as_array().cloned().unwrap_or_default();
+        Ok(cases.into_iter().map(|mut case| case[key].take()).filter(|value| !value.is_null()).collect())
+    };
+    let index = json!({
+        "models": models,
+        "optimizers": optimizers,
+        "schedules": traces("schedules.json", "schedule")?,
+        "scalers": traces("scalers.json", "scaler")?,
+    });
+
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("fixtures.json"), index.to_string())?;
+    fs::write(out.join("ledger.jsonl"), if ledger.exists() { fs::read(&ledger)? } else { Vec::new() })?;
+    Ok(())
+}
+
+/// The `zoo` entry of a safetensors file's metadata.
+fn description(file: &Path) -> Result<Option<Map<String, Value>>, Box<dyn std::error::Error>> {
+    let mut reader = fs::File::open(file)?;
+    let mut length = [0; 8];
+    reader.read_exact(&mut length)?;
+    let mut header = Vec::new();
+    reader.take(u64::from_le_bytes(length).min(1 << 26)).read_to_end(&mut header)?;
+    let header: Value = serde_json::from_slice(&header)?;
+    let Some(text) = header["__metadata__"]["zoo"].as_str() else { return Ok(None) };
+    Ok(serde_json::from_str::<Value>(text)?.as_object().cloned())
+}

@@ -1,0 +1,74 @@
+//! What a run was made with: sources, machine, device. Goes into the run folder and the ledger.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Everything about this binary and this machine that a result may depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of zoo.
+    pub version: String,
+    /// Commit of the sources.
+    pub commit: String,
+    /// Whether the sources differed from the commit.
+    pub dirty: bool,
+    /// SHA-256 of the dependency lock.
+    pub lock: String,
+    /// Build profile.
+    pub profile: String,
+    /// Operating system and architecture.
+    pub platform: String,
+    /// Processor's own name.
+    pub processor: String,
+    /// Instruction sets that change results or speed.
+    pub instructions: Vec<String>,
+    /// Threads of the pool.
+    pub threads: usize,
+    /// Device that tensors live on.
+    pub device: String,
+}
+
+impl Environment {
+    /// Of this process.
+    pub fn current(device: &str, threads: usize) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            commit: env!("ZOO_COMMIT").into(),
+            dirty: env!("ZOO_DIRTY") == "true",
+            lock: hex(&Sha256::digest(include_bytes!("../../Cargo.lock"))),
+            profile: env!("ZOO_PROFILE").into(),
+            platform: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
+            processor: processor(),
+            instructions: instructions(),
+            threads,
+            device: device.into(),
+        }
+    }
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| "unknown".into(), |(_, name)| name.trim().to_string())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn instructions() -> Vec<String> {
+    let known = [
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("fma", is_x86_feature_detected!("fma")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512bf16", is_x86_feature_detected!("avx512bf16")),
+    ];
+    known.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_string()).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn instructions() -> Vec<String> {
+    Vec::new()
+}

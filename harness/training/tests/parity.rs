@@ -1,0 +1,66 @@
+//! Every committed reference of a Transformer: outputs, losses, gradients, one update and searches agree with PyTorch.
+
+use std::path::{Path, PathBuf};
+
+use zoo_training::align::Reference;
+
+fn references() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let mut found: Vec<_> = std::fs::read_dir(folder)
+        .expect("the fixtures are in the repository")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            name.ends_with(".safetensors")
+                && (name.starts_with("transformer_") || name.starts_with("search_"))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn every_reference_agrees_on_every_rung() {
+    let references = references();
+    assert!(references.len() >= 6, "fixtures are missing");
+    for path in references {
+        let alignment = Reference::read(&path).unwrap().align().unwrap();
+        for rung in &alignment.rungs {
+            println!(
+                "{}: {} {:.1e} of {:.0e} at {}",
+                path.display(),
+                rung.name,
+                rung.error,
+                rung.limit,
+                rung.at
+            );
+        }
+        assert!(alignment.holds(), "{}: {:#?}", path.display(), alignment.rungs.last());
+    }
+}
+
+/// A comparison that cannot fail shows nothing: each planted mistake must break the rung that is about it.
+#[test]
+fn planted_mistakes_break_their_rung() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let path = folder.join("transformer_postnorm_fairseq.safetensors");
+    let broken = |change: &dyn Fn(&mut zoo_training::align::Description)| {
+        let mut reference = Reference::read(&path).unwrap();
+        change(&mut reference.description);
+        reference.align().unwrap().rungs.pop().unwrap()
+    };
+    let rung = broken(&|d| d.model.embedding.positions = zoo_recipes::Positions::SinusoidTensor2tensor);
+    assert!(!rung.holds() && rung.name == "embeddings", "{rung:?}");
+    let rung = broken(&|d| {
+        let zoo_recipes::EncoderSpec::Transformer(encoder) = &mut d.model.encoder;
+        encoder.norm_epsilon = 1e-3;
+    });
+    assert!(!rung.holds() && rung.name == "encoder", "{rung:?}");
+    let rung = broken(&|d| {
+        let zoo_recipes::LossSpec::CrossEntropy { smoothing, .. } = &mut d.loss;
+        *smoothing = zoo_recipes::Smoothing::OtherClasses;
+    });
+    assert!(!rung.holds() && rung.name == "losses", "{rung:?}");
+    let rung = broken(&|d| d.clip_norm = None);
+    assert!(!rung.holds() && rung.name == "update", "{rung:?}");
+}
