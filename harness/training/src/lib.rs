@@ -3,8 +3,10 @@
 //! This crate knows neither corpora nor models: a model is any Burn module, a batch is any type that an
 //! [`Objective`](zoo_models::Objective) accepts.
 
+pub mod align;
 pub mod checkpoint;
 pub mod error;
+pub mod evaluate;
 pub mod flat;
 pub mod folder;
 pub mod optimizer;
@@ -17,6 +19,7 @@ pub mod trainer;
 pub mod update;
 
 pub use error::{OtherError, TrainError};
+pub use evaluate::evaluate;
 pub use folder::{CheckpointFolder, Evaluated};
 pub use progress::{EpochReport, LogFile, Progress, Silent, UpdateReport};
 pub use reduce::{Local, Reducer};

@@ -1,0 +1,297 @@
+//! Checkpoints on disk.
+//!
+//! A checkpoint is one safetensors file: arrays `weights/<path>` and `optimizer/<phase>/<moment>/<path>`, all FP32, and in the metadata a
+//! JSON text with the run's state and a SHA-256 of every array (over name, shape and bytes), itself preceded by its SHA-256. So a
+//! flipped byte is found and its place named. A file is written under a temporary name, flushed to the disk and renamed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zoo_models::parameters::ParameterValues;
+
+use crate::optimizer::Moment;
+use crate::state::RunState;
+
+const KEY: &str = "zoo";
+const FORMAT: &str = "zoo-checkpoint-1";
+
+/// What is wrong with a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The file could not be read or written.
+    #[error("{path}: {source}\nhint: is the folder there, may it be written, and is there space left?")]
+    Io {
+        /// File.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is not what was written.
+    #[error(
+        "checkpoint {path} is damaged: {what}\nhint: the run goes on from the one before, if that is whole"
+    )]
+    Damaged {
+        /// File.
+        path: PathBuf,
+        /// What was found, with the array's name.
+        what: String,
+    },
+    /// The file is sound and not a checkpoint, or one of another version.
+    #[error("{path} is not a checkpoint of this version: {what}\nhint: start the run anew in another folder")]
+    Foreign {
+        /// File.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// There are checkpoints, and none is whole.
+    #[error("no checkpoint in {folder} is whole:\n{reports}\nhint: delete them to start anew")]
+    NoneWhole {
+        /// Folder.
+        folder: PathBuf,
+        /// What is wrong with each.
+        reports: String,
+    },
+    /// There is nothing to evaluate.
+    #[error(
+        "{folder} has no {what}\nhint: train first (a run keeps them as `train.checkpoint.evaluate` says)"
+    )]
+    Absent {
+        /// Folder.
+        folder: PathBuf,
+        /// What was looked for.
+        what: String,
+    },
+    /// Weights that cannot be averaged.
+    #[error(
+        "{path}: parameter `{parameter}` is not in the first checkpoint with this shape\nhint: average checkpoints of one run"
+    )]
+    Unlike {
+        /// File.
+        path: PathBuf,
+        /// Path of the parameter.
+        parameter: String,
+    },
+}
+
+/// Arrays of an optimizer and the phase that it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseMoments {
+    /// Name of the phase.
+    pub phase: String,
+    /// Arrays.
+    pub moments: Vec<Moment>,
+}
+
+/// A checkpoint to resume from (with `state`) or weights alone (without).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// State of the run.
+    pub state: Option<RunState>,
+    /// Weights.
+    pub weights: Vec<ParameterValues>,
+    /// Moments, by phase.
+    pub moments: Vec<PhaseMoments>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: String,
+    state: Option<RunState>,
+    digests: BTreeMap<String, String>,
+}
+
+impl Checkpoint {
+    /// Writes the file and returns its SHA-256. Nothing but a file of the same name is replaced, and that at once.
+    pub fn write(&self, path: &Path) -> Result<String, CheckpointError> {
+        let mut arrays: BTreeMap<String, (Vec<usize>, &[f32])> = BTreeMap::new();
+        for p in &self.weights {
+            arrays.insert(format!("weights/{}", p.path), (p.shape.clone(), &p.values));
+        }
+        for phase in &self.moments {
+            for m in &phase.moments {
+                let name = format!("optimizer/{}/{}/{}", phase.phase, m.name, m.path);
+                arrays.insert(name, (vec![m.values.len()], &m.values));
+            }
+        }
+        let arrays: Vec<(String, Vec<usize>, Vec<u8>)> =
+            arrays.into_iter().map(|(name, (shape, values))| (name, shape, bytes_of(values))).collect();
+        let digests = arrays
+            .iter()
+            .map(|(name, shape, bytes)| (name.clone(), array_digest(name, shape, bytes)))
+            .collect();
+        let header = Header { format: FORMAT.to_string(), state: self.state.clone(), digests };
+        let json =
+            serde_json::to_string(&header).expect("a state of strings and finite numbers becomes JSON");
+        let text = format!("{} {json}", hex(&Sha256::digest(json.as_bytes())));
+        let foreign = |e: safetensors::SafeTensorError| CheckpointError::Foreign {
+            path: path.into(),
+            what: e.to_string(),
+        };
+        let mut views = Vec::with_capacity(arrays.len());
+        for (name, shape, bytes) in &arrays {
+            views.push((name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(foreign)?));
+        }
+        let metadata = HashMap::from([(KEY.to_string(), text)]);
+        let bytes = safetensors::serialize(views, Some(metadata)).map_err(foreign)?;
+        write_whole(path, &bytes).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
+        Ok(hex(&Sha256::digest(&bytes)))
+    }
+
+    /// Reads a file and checks every byte of it.
+    pub fn read(path: &Path) -> Result<Self, CheckpointError> {
+        let bytes = fs::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
+        Self::parse(path, &bytes)
+    }
+
+    /// As [`Checkpoint::read`], and the file as a whole must have this SHA-256.
+    pub fn read_checked(path: &Path, sha256: &str) -> Result<Self, CheckpointError> {
+        let bytes = fs::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
+        let parsed = Self::parse(path, &bytes)?;
+        let found = hex(&Sha256::digest(&bytes));
+        if found != sha256 {
+            let what = format!("its SHA-256 is {found}, the run noted {sha256}");
+            return Err(CheckpointError::Damaged { path: path.into(), what });
+        }
+        Ok(parsed)
+    }
+
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, CheckpointError> {
+        let damaged = |what: String| CheckpointError::Damaged { path: path.into(), what };
+        let (_, metadata) = SafeTensors::read_metadata(bytes)
+            .map_err(|e| damaged(format!("its header cannot be read ({e})")))?;
+        let header = header_of(path, metadata.metadata())?;
+        let file =
+            SafeTensors::deserialize(bytes).map_err(|e| damaged(format!("it cannot be read ({e})")))?;
+        let mut checkpoint = Self { state: header.state, weights: Vec::new(), moments: Vec::new() };
+        let mut missing = header.digests.clone();
+        let mut names: Vec<&str> = file.names();
+        names.sort_unstable();
+        for name in names {
+            let view = file.tensor(name).map_err(|e| damaged(format!("array `{name}`: {e}")))?;
+            let expected =
+                missing.remove(name).ok_or_else(|| damaged(format!("array `{name}` has no digest")))?;
+            if view.dtype() != Dtype::F32 || array_digest(name, view.shape(), view.data()) != expected {
+                return Err(damaged(format!("array `{name}` does not have its SHA-256")));
+            }
+            let values = values_of(view.data());
+            match name.split_once('/') {
+                Some(("weights", path)) => {
+                    checkpoint.weights.push(ParameterValues {
+                        path: path.to_string(),
+                        shape: view.shape().to_vec(),
+                        values,
+                    });
+                }
+                Some(("optimizer", rest)) => {
+                    let mut parts = rest.splitn(3, '/');
+                    let (Some(phase), Some(moment), Some(path)) = (parts.next(), parts.next(), parts.next())
+                    else {
+                        return Err(damaged(format!("array `{name}` has no place")));
+                    };
+                    let moment = Moment { name: moment.to_string(), path: path.to_string(), values };
+                    match checkpoint.moments.iter_mut().find(|known| known.phase == phase) {
+                        Some(known) => known.moments.push(moment),
+                        None => checkpoint
+                            .moments
+                            .push(PhaseMoments { phase: phase.to_string(), moments: vec![moment] }),
+                    }
+                }
+                _ => return Err(damaged(format!("array `{name}` has no place"))),
+            }
+        }
+        match missing.keys().next() {
+            Some(name) => Err(damaged(format!("array `{name}` is missing"))),
+            None => Ok(checkpoint),
+        }
+    }
+}
+
+/// The state in a checkpoint, without reading its arrays (whose digests are not checked).
+pub fn read_state(path: &Path) -> Result<Option<RunState>, CheckpointError> {
+    let io = |source| CheckpointError::Io { path: path.into(), source };
+    let mut file = fs::File::open(path).map_err(io)?;
+    let mut length = [0u8; 8];
+    file.read_exact(&mut length).map_err(io)?;
+    let n = u64::from_le_bytes(length);
+    let size = file.metadata().map_err(io)?.len();
+    if n > size {
+        let what = format!("its header says it is {n} bytes long, the file has {size}");
+        return Err(CheckpointError::Damaged { path: path.into(), what });
+    }
+    let mut text = vec![0u8; n as usize];
+    file.read_exact(&mut text).map_err(io)?;
+    #[derive(Deserialize)]
+    struct OnlyMetadata {
+        #[serde(rename = "__metadata__")]
+        metadata: Option<HashMap<String, String>>,
+    }
+    let only: OnlyMetadata = serde_json::from_slice(&text).map_err(|e| CheckpointError::Damaged {
+        path: path.into(),
+        what: format!("its header cannot be read ({e})"),
+    })?;
+    Ok(header_of(path, &only.metadata)?.state)
+}
+
+fn header_of(path: &Path, metadata: &Option<HashMap<String, String>>) -> Result<Header, CheckpointError> {
+    let damaged = |what: &str| CheckpointError::Damaged { path: path.into(), what: what.to_string() };
+    let foreign = |what: String| CheckpointError::Foreign { path: path.into(), what };
+    let text = metadata
+        .as_ref()
+        .and_then(|metadata| metadata.get(KEY))
+        .ok_or_else(|| foreign(format!("its metadata has no `{KEY}`")))?;
+    let (digest, json) = text.split_once(' ').ok_or_else(|| damaged("its state has no SHA-256"))?;
+    if digest != hex(&Sha256::digest(json.as_bytes())) {
+        return Err(damaged("the run's state does not have its SHA-256"));
+    }
+    let header: Header = serde_json::from_str(json).map_err(|e| foreign(e.to_string()))?;
+    if header.format != FORMAT {
+        return Err(foreign(format!("its format is `{}`", header.format)));
+    }
+    Ok(header)
+}
+
+/// Writes a file under a temporary name, makes sure that it is on the disk, and renames it.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    let temporary = path.with_file_name(name);
+    let mut file = fs::File::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    // The new name itself is on the disk only when its folder is. Not every system can do this; the rename holds anyway.
+    if let Ok(folder) = fs::File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+fn array_digest(name: &str, shape: &[usize], bytes: &[u8]) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(format!("{name} {shape:?} "));
+    hasher.update(bytes);
+    hex(&hasher.finalize())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes_of(values: &[f32]) -> Vec<u8> {
+    let mut bytes = vec![0u8; 4 * values.len()];
+    bytes.chunks_exact_mut(4).zip(values).for_each(|(to, x)| to.copy_from_slice(&x.to_le_bytes()));
+    bytes
+}
+
+fn values_of(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}

@@ -1,0 +1,229 @@
+//! A flat FP32 buffer that lives where its device can work on it best.
+//!
+//! On the CPU backend that is a vector: its tensors give up and take back their storage without a copy, and one loop over four
+//! arrays is several times faster than a chain of tensor operations, each of which allocates. Everywhere else it is a tensor,
+//! whose chains the backend fuses. Both do the same operations on each element in the same order, and agree bit for bit.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use rayon::prelude::*;
+
+/// Elements that one thread works on at a time. Fixed, so that sums do not depend on the number of threads.
+pub(crate) const CHUNK: usize = 1 << 14;
+
+/// See the module's documentation.
+#[derive(Debug, Clone)]
+pub enum Flat {
+    /// Values in the host's memory.
+    Host(Vec<f32>),
+    /// Values on a device, shape [n], outside autodiff.
+    Device(Tensor<1>),
+}
+
+/// Sum of squares and largest magnitude of some values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Magnitude {
+    /// Sum of squares; not finite if any value is not (on devices other than the CPU also if one is above 1.8e19).
+    pub square_sum: f64,
+    /// Largest magnitude.
+    pub largest: f64,
+}
+
+impl Flat {
+    /// From a flat FP32 tensor outside autodiff.
+    pub fn from_tensor(tensor: Tensor<1>) -> Self {
+        if is_host(&tensor.device()) { Self::Host(host_vector(tensor)) } else { Self::Device(tensor) }
+    }
+
+    /// As a tensor, shape [n].
+    pub fn into_tensor(self, device: &Device) -> Tensor<1> {
+        match self {
+            Self::Host(values) => {
+                let n = values.len();
+                Tensor::from_data(TensorData::new(values, [n]), device)
+            }
+            Self::Device(tensor) => tensor,
+        }
+    }
+
+    /// `n` zeros, stored like `self`.
+    pub fn zeros_like(&self) -> Self {
+        match self {
+            Self::Host(values) => Self::Host(vec![0.0; values.len()]),
+            Self::Device(tensor) => Self::Device(Tensor::zeros([tensor.dims()[0]], &tensor.device())),
+        }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Host(values) => values.len(),
+            Self::Device(tensor) => tensor.dims()[0],
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A copy of the values on the host.
+    pub fn to_vec(&self) -> Vec<f32> {
+        match self {
+            Self::Host(values) => values.clone(),
+            Self::Device(tensor) => host_vector(tensor.clone()),
+        }
+    }
+
+    /// The values times a factor.
+    pub fn scaled(self, factor: f32) -> Self {
+        match self {
+            Self::Host(mut values) => {
+                values.par_chunks_mut(CHUNK).for_each(|chunk| chunk.iter_mut().for_each(|x| *x *= factor));
+                Self::Host(values)
+            }
+            Self::Device(tensor) => Self::Device(tensor.mul_scalar(factor)),
+        }
+    }
+
+    /// The sum with another buffer of the same length and place.
+    pub fn plus(self, other: Self) -> Self {
+        self.plus_scaled(&other, 1.0)
+    }
+
+    /// The sum with another buffer times a factor.
+    pub fn plus_scaled(self, other: &Self, factor: f32) -> Self {
+        match (self, other) {
+            (Self::Host(mut values), Self::Host(other)) => {
+                let pairs = values.par_chunks_mut(CHUNK).zip(other.par_chunks(CHUNK));
+                pairs.for_each(|(to, from)| to.iter_mut().zip(from).for_each(|(x, y)| *x += y * factor));
+                Self::Host(values)
+            }
+            (Self::Device(tensor), Self::Device(other)) => {
+                Self::Device(tensor.add(other.clone().mul_scalar(factor)))
+            }
+            (this, other) => {
+                // Mixed places happen only where a reducer brought host values back to a device.
+                let device =
+                    device_of(&this).or_else(|| device_of(other)).expect("one of the two is on a device");
+                let other = Self::Device(other.clone().into_tensor(&device));
+                Self::Device(this.into_tensor(&device)).plus_scaled(&other, factor)
+            }
+        }
+    }
+}
+
+fn device_of(flat: &Flat) -> Option<Device> {
+    match flat {
+        Flat::Host(_) => None,
+        Flat::Device(tensor) => Some(tensor.device()),
+    }
+}
+
+/// Whether tensors of this device are plain host memory.
+pub(crate) fn is_host(device: &Device) -> bool {
+    device.clone().inner() == Device::flex()
+}
+
+/// The values of a flat FP32 tensor, without a copy if nobody else holds it and its device is the host.
+pub(crate) fn host_vector(tensor: Tensor<1>) -> Vec<f32> {
+    tensor.into_data().try_into_vec::<f32>().expect("the tensors of this crate are FP32")
+}
+
+/// Magnitudes of several buffers and the values of some one-element tensors, in one read from the device.
+pub fn measure(buffers: &[&Flat], scalars: Vec<Tensor<1>>) -> (Vec<Magnitude>, Vec<f64>) {
+    let mut pending: Vec<Tensor<1>> = Vec::new();
+    for buffer in buffers {
+        if let Flat::Device(tensor) = buffer {
+            pending.push(tensor.clone().mul(tensor.clone()).sum());
+            pending.push(tensor.clone().abs().max());
+        }
+    }
+    pending.extend(scalars);
+    let read = if pending.is_empty() { Vec::new() } else { host_vector(Tensor::cat(pending, 0)) };
+    let mut read = read.into_iter().map(f64::from);
+    let mut next = || read.next().expect("as many values as were asked for");
+    let magnitudes = buffers
+        .iter()
+        .map(|buffer| match buffer {
+            Flat::Host(values) => magnitude(values),
+            Flat::Device(_) => Magnitude { square_sum: next(), largest: next() },
+        })
+        .collect();
+    (magnitudes, read.collect())
+}
+
+/// Chunks are summed in FP64 side by side, the chunks' sums in their order: the same bits for any number of threads.
+fn magnitude(values: &[f32]) -> Magnitude {
+    const LANES: usize = 8;
+    let chunk = |values: &[f32]| {
+        let (mut sums, mut largest) = ([0f64; LANES], [0f32; LANES]);
+        let mut add = |group: &[f32]| {
+            for (lane, x) in group.iter().enumerate() {
+                sums[lane] += f64::from(*x) * f64::from(*x);
+                largest[lane] = largest[lane].max(x.abs());
+            }
+        };
+        let groups = values.chunks_exact(LANES);
+        let rest = groups.remainder();
+        groups.for_each(&mut add);
+        add(rest);
+        Magnitude {
+            square_sum: sums.iter().sum(),
+            largest: f64::from(largest.iter().fold(0f32, |a, b| a.max(*b))),
+        }
+    };
+    let parts: Vec<Magnitude> = values.par_chunks(CHUNK).map(chunk).collect();
+    parts.iter().fold(Magnitude { square_sum: 0.0, largest: 0.0 }, |total, part| Magnitude {
+        square_sum: total.square_sum + part.square_sum,
+        largest: total.largest.max(part.largest),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device_flat(values: &[f32]) -> Flat {
+        Flat::Device(Tensor::from_data(TensorData::new(values.to_vec(), [values.len()]), &Device::flex()))
+    }
+
+    #[test]
+    fn the_cpu_keeps_vectors_and_gives_them_back_unchanged() {
+        let values: Vec<f32> = (0..1000).map(|i| i as f32 * 0.1).collect();
+        let tensor = Tensor::<1>::from_data(TensorData::new(values.clone(), [1000]), &Device::flex());
+        let flat = Flat::from_tensor(tensor);
+        assert!(matches!(flat, Flat::Host(_)));
+        assert_eq!(host_vector(flat.into_tensor(&Device::flex())), values);
+    }
+
+    #[test]
+    fn both_places_agree_bit_for_bit() {
+        let a: Vec<f32> = (0..40_000).map(|i| ((i * 7919) % 1013) as f32 * 0.37 - 180.0).collect();
+        let b: Vec<f32> = (0..40_000).map(|i| ((i * 104_729) % 997) as f32 * 1e-3).collect();
+        let host = Flat::Host(a.clone()).plus_scaled(&Flat::Host(b.clone()), 0.3).scaled(0.7);
+        let device = device_flat(&a).plus_scaled(&device_flat(&b), 0.3).scaled(0.7);
+        assert_eq!(host.to_vec(), device.to_vec());
+        let (found, _) = measure(&[&host, &device], vec![]);
+        assert_eq!(found[0].largest, found[1].largest);
+        assert!((found[0].square_sum / found[1].square_sum - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn one_bad_value_shows_in_the_sum() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut values = vec![1.0f32; 50_000];
+            values[33_333] = bad;
+            let (found, _) = measure(&[&Flat::Host(values.clone()), &device_flat(&values)], vec![]);
+            assert!(!found[0].square_sum.is_finite() && !found[1].square_sum.is_finite());
+        }
+    }
+
+    #[test]
+    fn scalars_are_read_with_the_magnitudes() {
+        let one = Tensor::<1>::from_data([2.5f32], &Device::flex());
+        let (magnitudes, scalars) = measure(&[&device_flat(&[3.0, -4.0]), &Flat::Host(vec![2.0])], vec![one]);
+        assert_eq!(magnitudes[0], Magnitude { square_sum: 25.0, largest: 4.0 });
+        assert_eq!(magnitudes[1], Magnitude { square_sum: 4.0, largest: 2.0 });
+        assert_eq!(scalars, [2.5]);
+    }
+}

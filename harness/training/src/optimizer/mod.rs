@@ -1,0 +1,129 @@
+//! Update rules on flat FP32 buffers, with a state that is named by parameter path.
+//!
+//! Weights and moments are FP32 whatever the compute type is. Coefficients are computed in FP64 and rounded once.
+
+mod adam;
+mod sgd;
+
+use std::collections::BTreeMap;
+
+use zoo_recipes::OptimizerSpec;
+
+use crate::flat::Flat;
+
+pub use adam::Adam;
+pub use sgd::Sgd;
+
+/// What an update rule is told about the parameter that it moves.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Path of the parameter.
+    pub path: &'a str,
+    /// Its shape.
+    pub shape: &'a [usize],
+    /// Whether its rows are looked up by index, so that a row without gradient was not used (LazyAdam asks).
+    pub embedding: bool,
+}
+
+/// One named array of an optimizer's state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    /// `first`, `second` or `velocity`.
+    pub name: String,
+    /// Path of the parameter that it belongs to.
+    pub path: String,
+    /// Row-major values.
+    pub values: Vec<f32>,
+}
+
+/// Everything that an optimizer remembers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OptimizerState {
+    /// Updates made.
+    pub steps: u64,
+    /// Arrays, sorted by name and path.
+    pub moments: Vec<Moment>,
+}
+
+/// Why a saved state does not fit.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OptimizerError {
+    /// An array that this rule has not.
+    #[error(
+        "the saved optimizer state has `{0}`, which this optimizer does not use\nhint: resume with the recipe that the run was started with"
+    )]
+    UnknownMoment(String),
+    /// A moment is there for a parameter and another is missing.
+    #[error(
+        "the saved optimizer state has no `{moment}` for parameter `{path}`\nhint: the checkpoint is incomplete; resume from another"
+    )]
+    MissingMoment {
+        /// The missing array.
+        moment: &'static str,
+        /// Path.
+        path: String,
+    },
+}
+
+/// An update rule.
+pub trait Optimizer: Send {
+    /// Starts an update: raises the step count that all parameters share.
+    fn begin(&mut self);
+
+    /// The new weights of one parameter. `factor` (of clipping) multiplies the gradient first.
+    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Flat, factor: f32) -> Flat;
+
+    /// Updates made.
+    fn steps(&self) -> u64;
+
+    /// A copy of the state.
+    fn export(&self) -> OptimizerState;
+
+    /// Replaces the state.
+    fn import(&mut self, state: OptimizerState) -> Result<(), OptimizerError>;
+}
+
+/// The rule of a recipe.
+pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
+    match *spec {
+        OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place } => {
+            Box::new(Adam::new(beta1, beta2, epsilon, epsilon_place, false))
+        }
+        OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place } => {
+            Box::new(Adam::new(beta1, beta2, epsilon, epsilon_place, true))
+        }
+        OptimizerSpec::Sgd { momentum } => Box::new(Sgd::new(momentum)),
+    }
+}
+
+/// Arrays of one name, sorted by path.
+fn export_moments<'a>(
+    name: &'static str,
+    by_path: impl Iterator<Item = (&'a String, &'a Flat)>,
+) -> Vec<Moment> {
+    by_path
+        .map(|(path, flat)| Moment { name: name.to_string(), path: path.clone(), values: flat.to_vec() })
+        .collect()
+}
+
+/// Sorts saved arrays into those of the given names.
+fn import_moments<const N: usize>(
+    names: [&'static str; N],
+    moments: Vec<Moment>,
+) -> Result<[BTreeMap<String, Vec<f32>>; N], OptimizerError> {
+    let mut found: [BTreeMap<String, Vec<f32>>; N] = std::array::from_fn(|_| BTreeMap::new());
+    for moment in moments {
+        let Some(place) = names.iter().position(|name| *name == moment.name) else {
+            return Err(OptimizerError::UnknownMoment(moment.name));
+        };
+        found[place].insert(moment.path, moment.values);
+    }
+    for i in 1..N {
+        for (a, b) in [(0, i), (i, 0)] {
+            if let Some(path) = found[a].keys().find(|path| !found[b].contains_key(*path)) {
+                return Err(OptimizerError::MissingMoment { moment: names[b], path: path.clone() });
+            }
+        }
+    }
+    Ok(found)
+}

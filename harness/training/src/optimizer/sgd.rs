@@ -1,0 +1,125 @@
+//! Gradient descent with heavy-ball momentum.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::adam::placed;
+use super::{Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
+use crate::flat::{CHUNK, Flat};
+
+/// v = momentum v + g (no dampening), w = w - lr v.
+#[derive(Debug)]
+pub struct Sgd {
+    momentum: f64,
+    steps: u64,
+    velocity: BTreeMap<String, Flat>,
+    loaded: BTreeMap<String, Vec<f32>>,
+}
+
+impl Sgd {
+    /// A rule without state.
+    pub fn new(momentum: f64) -> Self {
+        Self { momentum, steps: 0, velocity: BTreeMap::new(), loaded: BTreeMap::new() }
+    }
+}
+
+impl Optimizer for Sgd {
+    fn begin(&mut self) {
+        self.steps += 1;
+    }
+
+    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Flat, factor: f32) -> Flat {
+        let gradient = gradient.scaled(factor);
+        let rate = lr as f32;
+        if self.momentum == 0.0 {
+            return weight.plus_scaled(&gradient, -rate);
+        }
+        let velocity = match (self.velocity.remove(place.path), self.loaded.remove(place.path)) {
+            (Some(velocity), _) => velocity,
+            (None, Some(values)) => placed(values, &weight),
+            (None, None) => weight.zeros_like(),
+        };
+        let momentum = self.momentum as f32;
+        let (weight, velocity) = match (weight, gradient, velocity) {
+            (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut v)) => {
+                let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(v.par_chunks_mut(CHUNK));
+                chunks.for_each(|((w, g), v)| {
+                    for ((w, g), v) in w.iter_mut().zip(g).zip(v) {
+                        *v = *v * momentum + g;
+                        *w += *v * -rate;
+                    }
+                });
+                (Flat::Host(w), Flat::Host(v))
+            }
+            (w, g, v) => {
+                let velocity = v.scaled(momentum).plus(g);
+                (w.plus_scaled(&velocity, -rate), velocity)
+            }
+        };
+        self.velocity.insert(place.path.to_string(), velocity);
+        weight
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn export(&self) -> OptimizerState {
+        let mut moments = export_moments("velocity", self.velocity.iter());
+        let loaded = self.loaded.iter();
+        moments.extend(loaded.map(|(path, v)| Moment {
+            name: "velocity".to_string(),
+            path: path.clone(),
+            values: v.clone(),
+        }));
+        moments.sort_by(|a, b| a.path.cmp(&b.path));
+        OptimizerState { steps: self.steps, moments }
+    }
+
+    fn import(&mut self, state: OptimizerState) -> Result<(), OptimizerError> {
+        let [velocity] = import_moments(["velocity"], state.moments)?;
+        self.steps = state.steps;
+        self.velocity.clear();
+        self.loaded = velocity;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Device, Tensor, TensorData};
+
+    fn place() -> Place<'static> {
+        Place { path: "w", shape: &[2], embedding: false }
+    }
+
+    #[test]
+    fn momentum_has_no_dampening() {
+        let mut sgd = Sgd::new(0.5);
+        let mut w = Flat::Host(vec![1.0, 1.0]);
+        // v = 1, 1.5, 1.75; w = 1 - 0.25 (1 + 1.5 + 1.75), all exact in binary.
+        for _ in 0..3 {
+            sgd.begin();
+            w = sgd.step(place(), 0.25, w, Flat::Host(vec![1.0, -1.0]), 1.0);
+        }
+        assert_eq!(w.to_vec(), [-0.0625, 2.0625]);
+    }
+
+    #[test]
+    fn the_tensor_path_agrees_with_the_host_path_bit_for_bit() {
+        let tensor = |v: Vec<f32>| Flat::Device(Tensor::from_data(TensorData::new(v, [2]), &Device::flex()));
+        for momentum in [0.0, 0.9] {
+            let (mut host, mut device) = (Sgd::new(momentum), Sgd::new(momentum));
+            let (mut a, mut b) = (Flat::Host(vec![0.3, -7.1]), tensor(vec![0.3, -7.1]));
+            for step in 1..5u8 {
+                let g = vec![0.37 / f32::from(step), -1.9];
+                a = host.step(place(), 0.013, a, Flat::Host(g.clone()), 0.77);
+                b = device.step(place(), 0.013, b, tensor(g), 0.77);
+                assert_eq!(a.to_vec(), b.to_vec());
+            }
+            assert_eq!(host.export(), device.export());
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a run tells while it goes.
+
+use std::fs;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::checkpoint::write_whole;
+use crate::state::{Counters, Ending, RunState, Sums};
+use crate::update::{PhaseReport, TermSum, loss_of};
+
+/// One update (or a skipped one).
+#[derive(Debug, Clone)]
+pub struct UpdateReport {
+    /// Counts after it.
+    pub counters: Counters,
+    /// Loss of the first phase; not finite where that is why it was skipped.
+    pub loss: f64,
+    /// Learning rate of the first phase.
+    pub lr: f64,
+    /// Loss scale of the first phase.
+    pub scale: f64,
+    /// Global norm of the first phase's gradients before clipping.
+    pub grad_norm: f64,
+    /// Tokens (or what else the speed is counted in) of all workers.
+    pub tokens: u64,
+    /// Time, s, with that of getting the batches.
+    pub seconds: f64,
+    /// Whether no phase moved its parameters.
+    pub skipped: bool,
+    /// All phases.
+    pub phases: Vec<PhaseReport>,
+}
+
+/// A validation, at the end of an epoch or of the run.
+#[derive(Debug, Clone)]
+pub struct EpochReport {
+    /// Counts at that time. `counters.epoch` epochs are done.
+    pub counters: Counters,
+    /// Training loss over the epoch; absent in the middle of one.
+    pub train_loss: Option<f64>,
+    /// Validation loss; absent if the run has no validation.
+    pub valid_loss: Option<f64>,
+    /// Terms of the validation loss.
+    pub terms: Vec<TermSum>,
+    /// Whether it is the best so far.
+    pub best: bool,
+    /// Validations since the best one.
+    pub since_best: u32,
+}
+
+/// Looks on.
+pub trait Progress {
+    /// After each update, skipped ones too.
+    fn on_update(&mut self, _: &UpdateReport) {}
+    /// After each validation, and at the end of each epoch.
+    fn on_epoch(&mut self, _: &EpochReport) {}
+    /// After a state to resume from was written.
+    fn on_checkpoint(&mut self, _: &Path, _: Counters) {}
+    /// Something that the user should know and that does not stop the run.
+    fn on_warning(&mut self, _: &str) {}
+}
+
+/// Nobody looks on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// The JSON line of the updates since the last one. Losses are per what they count, over all those updates.
+pub(crate) fn train_line(report: &UpdateReport, since: &Sums) -> Value {
+    let mut line = Map::new();
+    let c = &report.counters;
+    line.insert("event".into(), json!("train"));
+    for (name, value) in [
+        ("update", c.update),
+        ("epoch", c.epoch),
+        ("batch", c.batch),
+        ("micro_step", c.micro_step),
+        ("updates", since.updates),
+        ("skipped", since.skipped),
+        ("tokens", since.tokens),
+    ] {
+        line.insert(name.into(), json!(value));
+    }
+    line.insert("loss".into(), json!(since.loss()));
+    line.insert("terms".into(), terms_value(&since.term_sums()));
+    for (name, value) in [
+        ("lr", report.lr),
+        ("scale", report.scale),
+        ("grad_norm", report.grad_norm),
+        ("seconds", since.seconds),
+    ] {
+        line.insert(name.into(), json!(value));
+    }
+    Value::Object(line)
+}
+
+/// The JSON line of a validation.
+pub(crate) fn epoch_line(report: &EpochReport) -> Value {
+    json!({
+        "event": "epoch",
+        "update": report.counters.update,
+        "epoch": report.counters.epoch,
+        "batch": report.counters.batch,
+        "train_loss": report.train_loss,
+        "valid_loss": report.valid_loss,
+        "terms": terms_value(&report.terms),
+        "best": report.best,
+        "since_best": report.since_best,
+    })
+}
+
+/// The JSON line of the end.
+pub(crate) fn end_line(state: &RunState, ending: &Ending) -> Value {
+    json!({
+        "event": "end",
+        "update": state.counters.update,
+        "epoch": state.counters.epoch,
+        "batch": state.counters.batch,
+        "ending": ending,
+        "seconds": state.seconds,
+    })
+}
+
+fn terms_value(terms: &[TermSum]) -> Value {
+    let value =
+        |t: &TermSum| json!({ "sum": t.sum, "count": t.count, "mean": t.sum / t.count, "weight": t.weight });
+    Value::Object(terms.iter().map(|t| (t.name.clone(), value(t))).collect())
+}
+
+/// The mean of terms, as the loss that they make.
+pub fn mean_loss(terms: &[TermSum]) -> f64 {
+    loss_of(terms)
+}
+
+/// A log file: one JSON object a line, each with `event`, `update`, `epoch` and `batch`.
+#[derive(Debug)]
+pub struct LogFile {
+    path: PathBuf,
+    file: fs::File,
+}
+
+impl LogFile {
+    /// Opens the log of a run that goes on after `batch` batches: lines of later batches, and a last line that was cut off, are of
+    /// a session that got further than its last checkpoint, and are removed. They will be written again.
+    pub fn open(path: &Path, batch: u64) -> std::io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        match fs::File::open(path) {
+            Ok(file) => {
+                let mut kept = Vec::new();
+                for line in std::io::BufReader::new(file).split(b'\n') {
+                    let line = line?;
+                    let value: Option<Value> = serde_json::from_slice(&line).ok();
+                    let of = value.as_ref().and_then(|value| value.get("batch")).and_then(Value::as_u64);
+                    if of.is_some_and(|of| of <= batch) {
+                        kept.extend_from_slice(&line);
+                        kept.push(b'\n');
+                    }
+                }
+                write_whole(path, &kept)?;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+        let file = fs::File::options().create(true).append(true).open(path)?;
+        Ok(Self { path: path.to_path_buf(), file })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes one line.
+    pub fn write(&mut self, value: &impl Serialize) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(value).map_err(std::io::Error::other)?;
+        line.push(b'\n');
+        // One call, so that a killed run leaves whole lines.
+        self.file.write_all(&line)
+    }
+}

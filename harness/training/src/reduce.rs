@@ -1,0 +1,55 @@
+//! Sums over the workers of a data-parallel run.
+
+use crate::flat::Flat;
+
+/// Why a sum over the workers failed.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "worker {rank} of {world}: {reason}\nhint: resume from the last checkpoint once all workers can be reached"
+)]
+pub struct ReduceError {
+    /// This worker.
+    pub rank: u32,
+    /// All workers.
+    pub world: u32,
+    /// What happened.
+    pub reason: String,
+}
+
+/// Sums values over (rank, world). Every worker calls the same methods in the same order with buffers of the same lengths, and all
+/// get the same bits back: the sum has a fixed order.
+pub trait Reducer: Send {
+    /// This worker, from 0.
+    fn rank(&self) -> u32;
+
+    /// Number of workers.
+    fn world(&self) -> u32;
+
+    /// Replaces each buffer by its FP32 sum over all workers.
+    fn sum(&mut self, buckets: &mut [Flat]) -> Result<(), ReduceError>;
+
+    /// Replaces each value by its sum over all workers: counts, losses.
+    fn sum_values(&mut self, values: &mut [f64]) -> Result<(), ReduceError>;
+}
+
+/// A run of one worker.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Local;
+
+impl Reducer for Local {
+    fn rank(&self) -> u32 {
+        0
+    }
+
+    fn world(&self) -> u32 {
+        1
+    }
+
+    fn sum(&mut self, _: &mut [Flat]) -> Result<(), ReduceError> {
+        Ok(())
+    }
+
+    fn sum_values(&mut self, _: &mut [f64]) -> Result<(), ReduceError> {
+        Ok(())
+    }
+}

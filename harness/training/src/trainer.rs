@@ -1,0 +1,592 @@
+//! The loop: epochs of batches, updates, validation, checkpoints, and going on from one exactly.
+//!
+//! `batches_per_update` batches make an update. What is left at the end of an epoch makes a smaller one, as in fairseq; groups never
+//! reach over an epoch's end. A validation after each epoch, and one at the end of the run if that is within an epoch, decide
+//! about patience and the best weights, as in fairseq.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use burn::module::Module;
+use zoo_models::parameters;
+use zoo_models::precision::Compute;
+use zoo_recipes::{EvaluatedWeights, TrainSpec};
+
+use crate::checkpoint::{Checkpoint, PhaseMoments};
+use crate::error::{OtherError, TrainError};
+use crate::folder::CheckpointFolder;
+use crate::optimizer::OptimizerState;
+use crate::progress::{EpochReport, LogFile, Progress, UpdateReport, end_line, epoch_line, train_line};
+use crate::reduce::{Local, Reducer};
+use crate::state::{Counters, Ending, Identity, PhaseState, RunState, Sums, Validated};
+use crate::update::{MicroBatch, Phase, Surroundings, TermSum, loss_of, run_phase};
+
+/// Which batches of an epoch a worker takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// This worker.
+    pub rank: u64,
+    /// Workers.
+    pub world: u64,
+    /// Batches of an update.
+    pub group: u64,
+}
+
+impl Share {
+    /// Whether the batch at `index` of an epoch is this worker's: the batches of each update are dealt out in turn.
+    pub fn has(&self, index: u64) -> bool {
+        index % self.group % self.world == self.rank
+    }
+}
+
+/// A batch and what its speed is counted in.
+#[derive(Debug, Clone)]
+pub struct Fetched<B> {
+    /// The batch.
+    pub batch: B,
+    /// Tokens, frames, images.
+    pub tokens: u64,
+}
+
+/// Batches in the order of one epoch.
+pub type Batches<'a, B> = Box<dyn Iterator<Item = Result<Fetched<B>, OtherError>> + 'a>;
+
+/// Where batches come from. They depend on the seed, the epoch and their index alone.
+pub trait BatchSource<B> {
+    /// Batches of an epoch (counted from 0), over all workers.
+    fn epoch_len(&mut self, epoch: u64) -> Result<u64, OtherError>;
+
+    /// The batches of an epoch from index `from` on, in order: those alone that `share` has. May read ahead.
+    fn batches(&mut self, epoch: u64, from: u64, share: Share) -> Result<Batches<'_, B>, OtherError>;
+}
+
+/// Evaluates the loss on the validation set: terms with sums and counts. The model is outside autodiff.
+pub type Validation<'a, M> = dyn FnMut(&M) -> Result<Vec<TermSum>, OtherError> + 'a;
+
+/// How long, how often, and where.
+#[derive(Debug, Clone)]
+pub struct TrainSettings {
+    /// Digest of the resolved recipe, its arm and its data. A checkpoint with another one is refused.
+    pub fingerprint: String,
+    /// Seed of this run.
+    pub seed: u64,
+    /// Type of products.
+    pub compute: Compute,
+    /// Batches of an update, over all workers.
+    pub batches_per_update: u32,
+    /// End after so many updates.
+    pub max_updates: Option<u64>,
+    /// End after so many epochs.
+    pub max_epochs: Option<u64>,
+    /// End after so many validations without a new best.
+    pub patience: Option<u32>,
+    /// A state to resume from every so many updates, beside the one at each epoch's end.
+    pub checkpoint_every: u64,
+    /// Which weights will be evaluated, and so must be kept.
+    pub evaluate: EvaluatedWeights,
+    /// A line in the log every so many updates.
+    pub log_every: u64,
+    /// Folder of the checkpoints.
+    pub folder: PathBuf,
+    /// Updates in a row that are not finite, and that a smaller loss scale could not mend, after which a run has diverged.
+    pub diverged_after: u32,
+}
+
+impl TrainSettings {
+    /// What a recipe says, and what only the caller knows.
+    pub fn new(spec: &TrainSpec, compute: Compute, seed: u64, fingerprint: String, folder: PathBuf) -> Self {
+        Self {
+            fingerprint,
+            seed,
+            compute,
+            batches_per_update: spec.batches_per_update,
+            max_updates: spec.max_updates,
+            max_epochs: spec.max_epochs,
+            patience: spec.patience.as_ref().map(|patience| patience.epochs),
+            checkpoint_every: spec.checkpoint.every_updates,
+            evaluate: spec.checkpoint.evaluate.clone(),
+            log_every: spec.log_every,
+            folder,
+            diverged_after: 20,
+        }
+    }
+
+    fn check(&self, world: u32) -> Result<(), TrainError> {
+        let invalid = |what: &str| Err(TrainError::Settings(what.to_string()));
+        if self.max_updates.is_none() && self.max_epochs.is_none() {
+            return invalid("neither `max_updates` nor `max_epochs` is given: the run would not end");
+        }
+        if self.batches_per_update == 0
+            || self.checkpoint_every == 0
+            || self.log_every == 0
+            || self.diverged_after == 0
+        {
+            return invalid(
+                "`batches_per_update`, `checkpoint.every_updates` and `log_every` must be above 0",
+            );
+        }
+        if world > self.batches_per_update {
+            return invalid("there are more workers than `batches_per_update`");
+        }
+        Ok(())
+    }
+}
+
+/// How a call of [`Trainer::run`] ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The run has ended.
+    Finished(Ending),
+    /// The caller asked to stop; a state to resume from was saved.
+    Interrupted {
+        /// Its file.
+        checkpoint: PathBuf,
+    },
+    /// Loss or gradients stayed not finite. The state was saved; a second call returns the same.
+    Diverged {
+        /// The phase that did.
+        phase: String,
+        /// Updates done before.
+        update: u64,
+    },
+}
+
+/// A run.
+pub struct Trainer<M, B> {
+    settings: TrainSettings,
+    phases: Vec<Phase<M, B>>,
+    reducer: Box<dyn Reducer>,
+    folder: CheckpointFolder,
+    state: RunState,
+    model: Option<M>,
+    /// Batches gone through when the newest state was saved.
+    saved_at: Option<u64>,
+}
+
+const MODEL: &str = "the model is away only during an update";
+
+impl<M: Module, B> Trainer<M, B> {
+    /// A run at its start, of one worker. The model is on a device with autodiff.
+    pub fn new(settings: TrainSettings, model: M, phases: Vec<Phase<M, B>>) -> Result<Self, TrainError> {
+        Self::distributed(settings, model, phases, Box::new(Local))
+    }
+
+    /// A run at its start, as one of several workers.
+    pub fn distributed(
+        settings: TrainSettings,
+        model: M,
+        phases: Vec<Phase<M, B>>,
+        reducer: Box<dyn Reducer>,
+    ) -> Result<Self, TrainError> {
+        settings.check(reducer.world())?;
+        if phases.is_empty() || phases.iter().any(|phase| phase.name.is_empty() || phase.name.contains('/')) {
+            return Err(TrainError::Settings("an update needs phases, with names without `/`".to_string()));
+        }
+        let identity = Identity {
+            fingerprint: settings.fingerprint.clone(),
+            seed: settings.seed,
+            batches_per_update: settings.batches_per_update,
+            compute: settings.compute.name().to_string(),
+            world: reducer.world(),
+        };
+        let state = RunState::new(identity, phases.iter().map(phase_state).collect());
+        let folder = CheckpointFolder::new(&settings.folder);
+        Ok(Self { settings, phases, reducer, folder, state, model: Some(model), saved_at: None })
+    }
+
+    /// Takes up the newest whole checkpoint of the folder, if there is one. Returns what the user should know: checkpoints that were
+    /// passed over as damaged, another number of workers.
+    pub fn resume(&mut self) -> Result<Vec<String>, TrainError> {
+        let Some(latest) = self.folder.latest()? else { return Ok(Vec::new()) };
+        let (mut warnings, state) = (latest.warnings, latest.state);
+        let (found, mine) = (&state.identity, &self.state.identity);
+        for (what, found, expected) in [
+            ("recipe, arm or data", &found.fingerprint, &mine.fingerprint),
+            ("seed", &found.seed.to_string(), &mine.seed.to_string()),
+            (
+                "batches per update",
+                &found.batches_per_update.to_string(),
+                &mine.batches_per_update.to_string(),
+            ),
+            ("compute type", &found.compute, &mine.compute),
+        ] {
+            if found != expected {
+                let (found, expected) = (found.clone(), expected.clone());
+                return Err(TrainError::OtherRun { path: latest.path, what, found, expected });
+            }
+        }
+        if found.world != mine.world {
+            warnings.push(format!(
+                "the run goes on with {} worker(s) after {}: equal within rounding, not bit for bit",
+                mine.world, found.world
+            ));
+        }
+        let names =
+            |phases: &[PhaseState]| phases.iter().map(|p| p.name.clone()).collect::<Vec<_>>().join(", ");
+        if names(&state.phases) != names(&self.state.phases) {
+            let (found, expected) = (names(&state.phases), names(&self.state.phases));
+            return Err(TrainError::OtherRun { path: latest.path, what: "phases", found, expected });
+        }
+        let model = self.model.take().expect(MODEL);
+        let model =
+            parameters::import(model, latest.checkpoint.weights).map_err(|error| TrainError::OtherRun {
+                path: latest.path.clone(),
+                what: "weights:",
+                found: error.to_string(),
+                expected: "the model's".to_string(),
+            })?;
+        self.model = Some(model);
+        let mut moments = latest.checkpoint.moments;
+        for (phase, saved) in self.phases.iter_mut().zip(&state.phases) {
+            let of =
+                moments.iter().position(|of| of.phase == phase.name).map(|i| moments.swap_remove(i).moments);
+            let state = OptimizerState { steps: saved.optimizer_steps, moments: of.unwrap_or_default() };
+            phase.optimizer.import(state)?;
+            phase.scaler.restore(saved.scaler.clone())?;
+            phase.updates = saved.updates;
+            phase.hopeless = saved.hopeless;
+        }
+        self.folder.set_aside(&latest.damaged)?;
+        self.saved_at = Some(state.counters.batch);
+        let identity = std::mem::replace(&mut self.state, state).identity;
+        self.state.identity = identity;
+        Ok(warnings)
+    }
+
+    /// Counts, best validation and all else that a checkpoint has beside its arrays.
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// The model as it is.
+    pub fn model(&self) -> &M {
+        self.model.as_ref().expect(MODEL)
+    }
+
+    /// The model as it is.
+    pub fn into_model(self) -> M {
+        self.model.expect(MODEL)
+    }
+
+    /// Checkpoints of this run.
+    pub fn folder(&self) -> &CheckpointFolder {
+        &self.folder
+    }
+
+    /// Trains until the run ends or `stop` is set. May be called again to go on.
+    pub fn run<S: BatchSource<B>>(
+        &mut self,
+        source: &mut S,
+        mut validation: Option<&mut Validation<'_, M>>,
+        progress: &mut dyn Progress,
+        mut log: Option<&mut LogFile>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, TrainError> {
+        let mut clock = Clock::start();
+        loop {
+            if let Some(ending) = self.ending() {
+                return self.end(ending, &mut validation, progress, log, &mut clock);
+            }
+            let (epoch, from) = (self.state.counters.epoch, self.state.counters.batch_in_epoch);
+            let missing = |batch: u64| move |source: OtherError| TrainError::Batch { epoch, batch, source };
+            let len = source.epoch_len(epoch).map_err(missing(from))?;
+            if len == 0 {
+                return Err(TrainError::Settings(format!("epoch {epoch} (counted from 0) has no batches")));
+            }
+            if from < len {
+                let share = Share {
+                    rank: u64::from(self.reducer.rank()),
+                    world: u64::from(self.reducer.world()),
+                    group: u64::from(self.settings.batches_per_update),
+                };
+                let mut batches = source.batches(epoch, from, share).map_err(missing(from))?;
+                while self.state.counters.batch_in_epoch < len && self.ending().is_none() {
+                    let first = self.state.counters.batch_in_epoch;
+                    let group = share.group.min(len - first);
+                    let mut micro = Vec::new();
+                    let mut tokens = 0;
+                    for index in (first..first + group).filter(|index| share.has(*index)) {
+                        let next = batches
+                            .next()
+                            .unwrap_or_else(|| Err("there are fewer batches than announced".into()));
+                        let fetched = next.map_err(missing(index))?;
+                        tokens += fetched.tokens;
+                        micro.push(MicroBatch { position: index - first, batch: fetched.batch });
+                    }
+                    let report = self.update(micro, group, tokens, &mut clock)?;
+                    progress.on_update(&report);
+                    self.log_update(&report, log.as_deref_mut())?;
+                    let counters = self.state.counters;
+                    let at_end = counters.batch_in_epoch == len;
+                    if stop.load(Ordering::Relaxed) && !at_end && self.ending().is_none() {
+                        return self.interrupt(progress, &mut clock);
+                    }
+                    let due = !report.skipped && counters.update % self.settings.checkpoint_every == 0;
+                    // The ends of epochs and of the run have a checkpoint of their own, after validation.
+                    if due && !at_end && self.ending().is_none() {
+                        self.save(progress, &mut clock)?;
+                    }
+                }
+            }
+            if self.state.counters.batch_in_epoch >= len {
+                self.end_epoch(&mut validation, progress, log.as_deref_mut(), &mut clock)?;
+                if stop.load(Ordering::Relaxed) && self.ending().is_none() {
+                    return self.interrupt(progress, &mut clock);
+                }
+            }
+        }
+    }
+
+    /// Why the run is at its end, if it is: a function of the state alone, so that a resumed run ends where it would have.
+    fn ending(&self) -> Option<Ending> {
+        let (state, settings) = (&self.state, &self.settings);
+        let reached = |limit: Option<u64>, at: u64| limit.is_some_and(|limit| at >= limit);
+        let diverged = |phase: &&Phase<M, B>| phase.hopeless >= settings.diverged_after;
+        if let Some(phase) = self.phases.iter().find(diverged) {
+            Some(Ending::Diverged { phase: phase.name.clone() })
+        } else if reached(settings.max_updates, state.counters.update) {
+            Some(Ending::MaxUpdates)
+        } else if reached(settings.max_epochs, state.counters.epoch) {
+            Some(Ending::MaxEpochs)
+        } else if settings.patience.is_some_and(|patience| state.since_best >= patience) {
+            Some(Ending::Patience)
+        } else {
+            None
+        }
+    }
+
+    fn update(
+        &mut self,
+        micro: Vec<MicroBatch<B>>,
+        group: u64,
+        tokens: u64,
+        clock: &mut Clock,
+    ) -> Result<UpdateReport, TrainError> {
+        let around = Surroundings {
+            compute: self.settings.compute,
+            seed: self.settings.seed,
+            micro_step: self.state.counters.micro_step,
+            group,
+        };
+        let mut tokens = [tokens as f64];
+        if self.reducer.world() > 1 {
+            self.reducer.sum_values(&mut tokens)?;
+        }
+        let tokens = tokens[0] as u64;
+        let count = self.phases.len() as u64;
+        let mut model = self.model.take().expect(MODEL);
+        let mut reports = Vec::with_capacity(self.phases.len());
+        for (index, phase) in (0..).zip(&mut self.phases) {
+            let (moved, report) =
+                run_phase(phase, (index, count), model, &micro, around, self.reducer.as_mut())?;
+            model = moved;
+            reports.push(report);
+        }
+        self.model = Some(model);
+        let skipped = reports.iter().all(|report| report.skipped);
+        let counters = &mut self.state.counters;
+        counters.batch += group;
+        counters.batch_in_epoch += group;
+        counters.micro_step += group * count;
+        counters.update += u64::from(!skipped);
+        counters.skipped += u64::from(skipped);
+        let seconds = clock.lap();
+        self.state.seconds += seconds;
+        let one_phase = reports.len() == 1;
+        for sums in [&mut self.state.since_log, &mut self.state.this_epoch] {
+            sums.updates += u64::from(!skipped);
+            sums.skipped += u64::from(skipped);
+            sums.tokens += tokens;
+            sums.seconds += seconds;
+            for report in reports.iter().filter(|report| !report.skipped) {
+                let mut terms = report.terms.clone();
+                if !one_phase {
+                    terms.iter_mut().for_each(|term| term.name = format!("{}/{}", report.phase, term.name));
+                }
+                sums.add(&terms);
+            }
+        }
+        let first = &reports[0];
+        Ok(UpdateReport {
+            counters: self.state.counters,
+            loss: first.loss(),
+            lr: first.lr,
+            scale: first.scale,
+            grad_norm: first.grad_norm,
+            tokens,
+            seconds,
+            skipped,
+            phases: reports,
+        })
+    }
+
+    fn log_update(&mut self, report: &UpdateReport, log: Option<&mut LogFile>) -> Result<(), TrainError> {
+        if report.skipped || report.counters.update % self.settings.log_every != 0 {
+            return Ok(());
+        }
+        let since = std::mem::take(&mut self.state.since_log);
+        match log {
+            Some(log) => log.write(&train_line(report, &since)).map_err(TrainError::Log),
+            None => Ok(()),
+        }
+    }
+
+    fn end_epoch(
+        &mut self,
+        validation: &mut Option<&mut Validation<'_, M>>,
+        progress: &mut dyn Progress,
+        log: Option<&mut LogFile>,
+        clock: &mut Clock,
+    ) -> Result<(), TrainError> {
+        self.state.counters.epoch += 1;
+        self.state.counters.batch_in_epoch = 0;
+        let epoch = std::mem::take(&mut self.state.this_epoch);
+        self.validate(validation, Some(epoch), progress, log)?;
+        if let EvaluatedWeights::MeanOfEpochs { epochs } = self.settings.evaluate {
+            let Counters { epoch, update, .. } = self.state.counters;
+            let kept = self.folder.save_weights(parameters::export(self.model()), epoch, update)?;
+            // An epoch in which every update was skipped has the weights, and the name, of the one before.
+            self.state.epoch_weights.retain(|old| old.file != kept.file);
+            self.state.epoch_weights.push(kept);
+            let excess = self.state.epoch_weights.len().saturating_sub(epochs as usize);
+            self.state.epoch_weights.drain(..excess);
+        }
+        self.save(progress, clock)?;
+        Ok(())
+    }
+
+    fn validate(
+        &mut self,
+        validation: &mut Option<&mut Validation<'_, M>>,
+        epoch: Option<Sums>,
+        progress: &mut dyn Progress,
+        log: Option<&mut LogFile>,
+    ) -> Result<(), TrainError> {
+        let counters = self.state.counters;
+        let (mut terms, mut loss, mut best) = (Vec::new(), None, false);
+        if let Some(validation) = validation {
+            let failed = |source| TrainError::Validation { update: counters.update, source };
+            terms = validation(&self.model().valid()).map_err(failed)?;
+            loss = Some(loss_of(&terms));
+            let validated = Validated {
+                update: counters.update,
+                epoch: counters.epoch,
+                loss: loss.filter(|loss| loss.is_finite()),
+            };
+            let before = self.state.best.as_ref().and_then(|best| best.loss);
+            best = validated.loss.is_some_and(|loss| before.is_none_or(|before| loss < before));
+            self.state.last_validation = Some(validated.clone());
+            if best {
+                self.state.best = Some(validated);
+                self.state.since_best = 0;
+                if self.settings.evaluate == EvaluatedWeights::Best {
+                    let weights = parameters::export(self.model());
+                    let kept = self.folder.save_weights(weights, counters.epoch, counters.update)?;
+                    self.state.best_weights = Some(kept);
+                }
+            } else {
+                self.state.since_best += 1;
+            }
+        }
+        let report = EpochReport {
+            counters,
+            train_loss: epoch.as_ref().map(Sums::loss),
+            valid_loss: loss,
+            terms,
+            best,
+            since_best: self.state.since_best,
+        };
+        progress.on_epoch(&report);
+        match log {
+            Some(log) => log.write(&epoch_line(&report)).map_err(TrainError::Log),
+            None => Ok(()),
+        }
+    }
+
+    fn end(
+        &mut self,
+        ending: Ending,
+        validation: &mut Option<&mut Validation<'_, M>>,
+        progress: &mut dyn Progress,
+        mut log: Option<&mut LogFile>,
+        clock: &mut Clock,
+    ) -> Result<Outcome, TrainError> {
+        if self.state.ending.is_none() {
+            let validated = self.state.last_validation.as_ref().map(|validated| validated.update);
+            let diverged = matches!(ending, Ending::Diverged { .. });
+            if !diverged && validated != Some(self.state.counters.update) {
+                self.validate(validation, None, progress, log.as_deref_mut())?;
+            }
+            // Validation can only have changed the patience's count, which no longer matters.
+            self.state.ending = Some(ending.clone());
+            self.saved_at = None;
+            self.save(progress, clock)?;
+            if let Some(log) = log {
+                log.write(&end_line(&self.state, &ending)).map_err(TrainError::Log)?;
+            }
+        }
+        let update = self.state.counters.update;
+        Ok(match self.state.ending.clone().unwrap_or(ending) {
+            Ending::Diverged { phase } => Outcome::Diverged { phase, update },
+            ending => Outcome::Finished(ending),
+        })
+    }
+
+    fn interrupt(&mut self, progress: &mut dyn Progress, clock: &mut Clock) -> Result<Outcome, TrainError> {
+        let checkpoint = self.save(progress, clock)?;
+        Ok(Outcome::Interrupted { checkpoint })
+    }
+
+    /// Saves the state unless it was saved at this very batch.
+    fn save(&mut self, progress: &mut dyn Progress, clock: &mut Clock) -> Result<PathBuf, TrainError> {
+        let batch = self.state.counters.batch;
+        if self.saved_at == Some(batch)
+            && let Some(newest) = self.folder.states()?.into_iter().next()
+        {
+            return Ok(newest);
+        }
+        self.state.phases = self.phases.iter().map(phase_state).collect();
+        self.state.seconds += clock.lap();
+        let export = |phase: &Phase<M, B>| PhaseMoments {
+            phase: phase.name.clone(),
+            moments: phase.optimizer.export().moments,
+        };
+        let checkpoint = Checkpoint {
+            state: Some(self.state.clone()),
+            weights: parameters::export(self.model()),
+            moments: self.phases.iter().map(export).collect(),
+        };
+        let path = self.folder.save(&checkpoint)?;
+        self.saved_at = Some(batch);
+        progress.on_checkpoint(&path, self.state.counters);
+        self.state.seconds += clock.lap();
+        Ok(path)
+    }
+}
+
+fn phase_state<M, B>(phase: &Phase<M, B>) -> PhaseState {
+    PhaseState {
+        name: phase.name.clone(),
+        updates: phase.updates,
+        hopeless: phase.hopeless,
+        optimizer_steps: phase.optimizer.steps(),
+        scaler: phase.scaler.state().clone(),
+    }
+}
+
+/// Time between two moments, so that validation and checkpoints do not count as time of an update.
+struct Clock(Instant);
+
+impl Clock {
+    fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Seconds since the last call.
+    fn lap(&mut self) -> f64 {
+        let seconds = self.0.elapsed().as_secs_f64();
+        self.0 = Instant::now();
+        seconds
+    }
+}

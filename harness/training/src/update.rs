@@ -1,0 +1,421 @@
+//! One update of the weights.
+//!
+//! An update is a list of phases (one for most models, two for a GAN), each with its parameters, objective, optimizer, schedule
+//! and loss scaler. A phase goes through all micro-batches of the update:
+//!
+//! 1. count: the denominators of every term, summed over micro-batches and workers, are known before the first product;
+//! 2. for each micro-batch: loss = scale x sum over the terms of weight x sum / total; backward; FP32 gradients are added up;
+//! 3. unscale; 4. reduce over the workers; 5. add the L2 penalty's gradient in FP32; 6. check that all is finite and take the global
+//!    norm, in one read from the device; 7. clip by the global norm; 8. update.
+//!
+//! If 6 finds a gradient or the loss not finite, the update is skipped: the scaler learns of it, and the caller counts batches and
+//! micro-steps; weights, moments, running statistics, the schedule and the counts of updates stay as they were. This holds
+//! without loss scaling too. (The published loops look at gradients alone. A loss that is not finite with gradients that are
+//! would be applied there and is skipped here.)
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use zoo_models::parameters;
+use zoo_models::precision::{Compute, to_f32};
+use zoo_models::{Objective, Pass, Term};
+use zoo_recipes::{OptimizerSpec, RegularizerSpec, ScheduleSpec};
+
+use crate::error::TrainError;
+use crate::flat::{self, Flat};
+use crate::optimizer::{Optimizer, Place, optimizer};
+use crate::reduce::Reducer;
+use crate::scaling::LossScaler;
+use crate::schedule::Schedule;
+
+/// Chooses parameters by path.
+pub type Filter = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Running statistics (batch norm's) that forward passes propose. They enter the model on a good update alone.
+///
+/// An objective keeps what its passes computed beside the model; the update then commits it or throws it away.
+pub trait Running<M>: Send {
+    /// Folds what the passes of this update proposed into the model, in the order of the micro-batches.
+    fn commit(&self, model: M) -> M;
+
+    /// Forgets what the passes of this update proposed.
+    fn discard(&self);
+}
+
+/// Part of an update: some parameters, what they minimise, and how they move.
+pub struct Phase<M, B> {
+    /// Name in logs and checkpoints, e.g. `main`, `generator`.
+    pub name: String,
+    /// The parameters that this phase moves.
+    pub parameters: Filter,
+    /// Those among them whose rows are looked up by index (for LazyAdam).
+    pub embeddings: Filter,
+    /// What is minimised.
+    pub objective: Box<dyn Objective<M, B> + Send>,
+    /// Update rule and its state.
+    pub optimizer: Box<dyn Optimizer>,
+    /// Learning rate by this phase's updates.
+    pub schedule: Schedule,
+    /// Loss scaler and its state.
+    pub scaler: LossScaler,
+    /// Largest global norm of the gradients.
+    pub clip_norm: Option<f64>,
+    /// Scale of the L2 penalty on matrices.
+    pub l2: Option<f64>,
+    /// Statistics to commit after a good update.
+    pub running: Option<Box<dyn Running<M>>>,
+    /// Good updates of this phase so far.
+    pub updates: u64,
+    /// Updates in a row that were not finite and that a smaller scale could not have mended.
+    pub hopeless: u32,
+}
+
+impl<M, B> Phase<M, B> {
+    /// The only phase of most runs: all parameters, rows of parameters with `embedding` in their path looked up by index.
+    pub fn single(
+        objective: Box<dyn Objective<M, B> + Send>,
+        rule: &OptimizerSpec,
+        schedule: &ScheduleSpec,
+        scaler: LossScaler,
+        last_update: Option<u64>,
+    ) -> Result<Self, TrainError> {
+        Ok(Self {
+            name: "main".to_string(),
+            parameters: Box::new(|_| true),
+            embeddings: Box::new(|path| path.contains("embedding")),
+            objective,
+            optimizer: optimizer(rule),
+            schedule: Schedule::new(schedule, last_update)?,
+            scaler,
+            clip_norm: None,
+            l2: None,
+            running: None,
+            updates: 0,
+            hopeless: 0,
+        })
+    }
+
+    /// With the global norm of the gradients limited.
+    pub fn clipped(mut self, norm: Option<f64>) -> Self {
+        self.clip_norm = norm;
+        self
+    }
+
+    /// With a penalty on the weights.
+    pub fn regularized(mut self, spec: Option<&RegularizerSpec>) -> Self {
+        self.l2 = spec.map(|RegularizerSpec::L2 { scale }| *scale);
+        self
+    }
+}
+
+/// A batch and its place in the update, which with the worker's rank decides its random numbers.
+#[derive(Debug, Clone)]
+pub struct MicroBatch<B> {
+    /// Place among the batches of the update over all workers, from 0.
+    pub position: u64,
+    /// The batch.
+    pub batch: B,
+}
+
+/// What belongs to one update beside its batches.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings {
+    /// Type of products.
+    pub compute: Compute,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Micro-steps done before this update, by all workers together and with those of skipped updates.
+    pub micro_step: u64,
+    /// Batches of this update over all workers.
+    pub group: u64,
+}
+
+/// One term of a loss after an update.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TermSum {
+    /// Name.
+    pub name: String,
+    /// Sum over all micro-batches and workers.
+    pub sum: f64,
+    /// What it is a sum over.
+    pub count: f64,
+    /// Weight in the loss.
+    pub weight: f64,
+}
+
+/// The loss that some terms make: the sum of weight x sum / count. Terms without anything to count add nothing.
+pub fn loss_of(terms: &[TermSum]) -> f64 {
+    terms.iter().filter(|t| t.count != 0.0 && t.weight != 0.0).map(|t| t.weight * t.sum / t.count).sum()
+}
+
+/// How one phase of an update went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseReport {
+    /// Phase.
+    pub phase: String,
+    /// Whether it was skipped as not finite.
+    pub skipped: bool,
+    /// Learning rate used (or that would have been).
+    pub lr: f64,
+    /// Loss scale used.
+    pub scale: f64,
+    /// Global norm of the gradients before clipping; not finite where skipped.
+    pub grad_norm: f64,
+    /// Terms of the loss.
+    pub terms: Vec<TermSum>,
+}
+
+impl PhaseReport {
+    /// See [`loss_of`].
+    pub fn loss(&self) -> f64 {
+        loss_of(&self.terms)
+    }
+}
+
+/// Runs one phase over the micro-batches of an update. `phase_index` and `phases` place its micro-steps among those of the update.
+pub fn run_phase<M: Module, B>(
+    phase: &mut Phase<M, B>,
+    (phase_index, phases): (u64, u64),
+    model: M,
+    batches: &[MicroBatch<B>],
+    around: Surroundings,
+    reducer: &mut dyn Reducer,
+) -> Result<(M, PhaseReport), TrainError> {
+    debug_assert!(phase_index < phases);
+    let mut counts = total_counts(phase, batches);
+    if reducer.world() > 1 {
+        // A worker without a batch in the last group of an epoch does not know the terms: their number is agreed on first.
+        sum_ragged(&mut counts, reducer)?;
+    }
+    let scale = phase.scaler.scale();
+    let mut sums = TermSums::new(&counts);
+    let paths = parameters::shapes(&model);
+    let mine: Vec<bool> = paths.iter().map(|(path, _)| (phase.parameters)(path)).collect();
+    let mut gradients: Vec<Option<Flat>> = vec![None; paths.len()];
+    for micro in batches {
+        let step = around.micro_step + phase_index * around.group + micro.position;
+        let mut pass = Pass::training(around.compute, around.seed, step);
+        let terms = phase.objective.terms(&model, &micro.batch, &mut pass);
+        let loss = sums.add(&phase.name, &terms, scale)?;
+        drop(terms);
+        let mut found = loss.backward();
+        let taken = parameters::take_gradients(&model, &mut found);
+        for ((total, taken), mine) in gradients.iter_mut().zip(taken).zip(&mine) {
+            if let Some(gradient) = taken.filter(|_| *mine) {
+                let gradient = Flat::from_tensor(gradient);
+                *total = Some(match total.take() {
+                    Some(sum) => sum.plus(gradient),
+                    None => gradient,
+                });
+            }
+        }
+    }
+    if scale != 1.0 {
+        let unscale = (1.0 / scale) as f32;
+        gradients.iter_mut().for_each(|g| *g = g.take().map(|g| g.scaled(unscale)));
+    }
+    let device = model.devices().into_iter().next().map(Device::inner);
+    if reducer.world() > 1 {
+        reduce(&mut gradients, &paths, device.as_ref(), reducer)?;
+    }
+    let model = match phase.l2 {
+        Some(l2) => add_penalty(model, &mut gradients, &paths, &mine, l2 as f32),
+        None => model,
+    };
+    let present: Vec<&Flat> = gradients.iter().flatten().collect();
+    let (magnitudes, read) = flat::measure(&present, sums.pending());
+    let norm = magnitudes.iter().map(|m| m.square_sum).sum::<f64>().sqrt();
+    let largest = magnitudes.iter().map(|m| m.largest).fold(0.0, f64::max);
+    let terms = sums.finish(read, reducer)?;
+    let finite = norm.is_finite() && loss_of(&terms).is_finite();
+    let lr = phase.schedule.lr(phase.updates);
+    let report =
+        PhaseReport { phase: phase.name.clone(), skipped: !finite, lr, scale, grad_norm: norm, terms };
+    phase.hopeless = if finite { 0 } else { phase.hopeless + u32::from(phase.scaler.is_exhausted()) };
+    phase.scaler.observe(finite, largest);
+    if !finite {
+        if let Some(running) = &phase.running {
+            running.discard();
+        }
+        return Ok((model, report));
+    }
+    let factor = phase.clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 }) as f32;
+    phase.optimizer.begin();
+    let mut index = 0;
+    let model = parameters::update(model, |path, weight| {
+        debug_assert_eq!(path, paths[index].0, "a module is mapped in the order in which it is visited");
+        let (shape, gradient) = (&paths[index].1, gradients[index].take());
+        index += 1;
+        let Some(gradient) = gradient else { return weight };
+        let device = weight.device();
+        let place = Place { path, shape, embedding: (phase.embeddings)(path) };
+        let weight = Flat::from_tensor(weight);
+        phase.optimizer.step(place, lr, weight, gradient, factor).into_tensor(&device)
+    });
+    phase.updates += 1;
+    let model = match &phase.running {
+        Some(running) => running.commit(model),
+        None => model,
+    };
+    Ok((model, report))
+}
+
+/// Denominators over the micro-batches of this worker, in the objective's order.
+fn total_counts<M, B>(phase: &Phase<M, B>, batches: &[MicroBatch<B>]) -> Vec<(String, f64)> {
+    let mut totals: Vec<(String, f64)> = Vec::new();
+    for micro in batches {
+        for (place, (name, count)) in phase.objective.counts(&micro.batch).into_iter().enumerate() {
+            match totals.get_mut(place) {
+                Some(total) => total.1 += count,
+                None => totals.push((name.to_string(), count)),
+            }
+        }
+    }
+    totals
+}
+
+/// Sums counts over workers of which some may have none.
+fn sum_ragged(counts: &mut Vec<(String, f64)>, reducer: &mut dyn Reducer) -> Result<(), TrainError> {
+    const MOST: usize = 32;
+    if counts.len() > MOST {
+        return Err(TrainError::Settings(format!(
+            "an objective of more than {MOST} terms cannot be reduced"
+        )));
+    }
+    // Values and, beside each, how many workers know the term.
+    let mut values = [0.0; 2 * MOST];
+    for (place, (_, count)) in counts.iter().enumerate() {
+        values[place] = *count;
+        values[MOST + place] = 1.0;
+    }
+    reducer.sum_values(&mut values)?;
+    let known = values[MOST..].iter().take_while(|workers| **workers > 0.0).count();
+    for place in 0..known {
+        match counts.get_mut(place) {
+            Some(count) => count.1 = values[place],
+            None => counts.push((String::new(), values[place])),
+        }
+    }
+    Ok(())
+}
+
+/// Sums of the terms over micro-batches, on the device until they are read.
+struct TermSums {
+    counts: Vec<(String, f64)>,
+    sums: Vec<Option<Tensor<1>>>,
+    weights: Vec<f64>,
+}
+
+impl TermSums {
+    fn new(counts: &[(String, f64)]) -> Self {
+        Self { counts: counts.to_vec(), sums: vec![None; counts.len()], weights: vec![0.0; counts.len()] }
+    }
+
+    /// Adds a micro-batch and returns the scaled loss to go back from.
+    fn add(&mut self, phase: &str, terms: &[Term], scale: f64) -> Result<Tensor<1>, TrainError> {
+        let same = terms.len() == self.counts.len()
+            && terms.iter().zip(&self.counts).all(|(term, (name, _))| term.name == name);
+        if !same {
+            return Err(TrainError::Terms {
+                phase: phase.to_string(),
+                announced: self.counts.iter().map(|(name, _)| name.clone()).collect(),
+                computed: terms.iter().map(|term| term.name.to_string()).collect(),
+            });
+        }
+        let mut loss: Option<Tensor<1>> = None;
+        for (place, term) in terms.iter().enumerate() {
+            let value = to_f32(term.sum.clone());
+            let detached = value.clone().inner();
+            self.sums[place] = Some(match self.sums[place].take() {
+                Some(sum) => sum.add(detached),
+                None => detached,
+            });
+            self.weights[place] = term.weight;
+            if term.weight != 0.0 {
+                let count = self.counts[place].1;
+                let factor = if count == 0.0 { 0.0 } else { scale * term.weight / count };
+                let part = value.mul_scalar(factor);
+                loss = Some(match loss {
+                    Some(loss) => loss.add(part),
+                    None => part,
+                });
+            }
+        }
+        loss.filter(|loss| loss.is_tracked()).ok_or_else(|| TrainError::Untracked(phase.to_string()))
+    }
+
+    /// One tensor of shape [1] per term that has a sum; for a worker without batches none.
+    fn pending(&self) -> Vec<Tensor<1>> {
+        self.sums.iter().flatten().cloned().collect()
+    }
+
+    fn finish(self, read: Vec<f64>, reducer: &mut dyn Reducer) -> Result<Vec<TermSum>, TrainError> {
+        let n = self.counts.len();
+        let (mut sums, mut weights) = (read, self.weights);
+        if reducer.world() > 1 {
+            // A worker without batches knows neither sums nor weights.
+            let has_batches = f64::from(u8::from(sums.len() == n && n > 0));
+            sums.resize(n, 0.0);
+            let mut values = [sums, weights, vec![has_batches]].concat();
+            reducer.sum_values(&mut values)?;
+            let workers = values[2 * n].max(1.0);
+            weights = values[n..2 * n].iter().map(|weight| weight / workers).collect();
+            sums = values[..n].to_vec();
+        }
+        let named = self.counts.into_iter().zip(weights).zip(sums);
+        Ok(named.map(|(((name, count), weight), sum)| TermSum { name, sum, count, weight }).collect())
+    }
+}
+
+/// Sums the gradients over the workers. A parameter has a gradient if it has one on any worker.
+fn reduce(
+    gradients: &mut [Option<Flat>],
+    paths: &[(String, Vec<usize>)],
+    device: Option<&Device>,
+    reducer: &mut dyn Reducer,
+) -> Result<(), TrainError> {
+    let mut present: Vec<f64> = gradients.iter().map(|g| f64::from(u8::from(g.is_some()))).collect();
+    reducer.sum_values(&mut present)?;
+    let mut buckets: Vec<Flat> = Vec::new();
+    for ((gradient, (_, shape)), workers) in gradients.iter_mut().zip(paths).zip(&present) {
+        if *workers == 0.0 {
+            continue;
+        }
+        buckets.push(gradient.take().unwrap_or_else(|| {
+            let n = shape.iter().product::<usize>();
+            match device {
+                Some(device) if !flat::is_host(device) => Flat::Device(Tensor::zeros([n], device)),
+                _ => Flat::Host(vec![0.0; n]),
+            }
+        }));
+    }
+    reducer.sum(&mut buckets)?;
+    let mut buckets = buckets.into_iter();
+    for (gradient, workers) in gradients.iter_mut().zip(&present) {
+        *gradient = if *workers == 0.0 { None } else { buckets.next() };
+    }
+    Ok(())
+}
+
+/// Adds l2 x w to the gradients of this phase's matrices. Weights are read as they pass, without a copy where nobody shares them.
+fn add_penalty<M: Module>(
+    model: M,
+    gradients: &mut [Option<Flat>],
+    paths: &[(String, Vec<usize>)],
+    mine: &[bool],
+    l2: f32,
+) -> M {
+    let mut index = 0;
+    parameters::update(model, |_, weight| {
+        let (i, device) = (index, weight.device());
+        index += 1;
+        if !mine[i] || paths[i].1.len() < 2 {
+            return weight;
+        }
+        let weight = Flat::from_tensor(weight);
+        gradients[i] = Some(match gradients[i].take() {
+            Some(gradient) => gradient.plus_scaled(&weight, l2),
+            None => weight.clone().scaled(l2),
+        });
+        weight.into_tensor(&device)
+    })
+}

@@ -1,0 +1,233 @@
+//! Checkpoints on disk: damage is found and named, two are kept, the mean is the mean; and how runs end.
+
+mod toy;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use toy::*;
+use zoo_models::parameters;
+use zoo_recipes::{EvaluatedWeights, LossScalingSpec, ScheduleSpec};
+use zoo_training::checkpoint::{Checkpoint, CheckpointError, read_state};
+use zoo_training::{CheckpointFolder, Ending, Outcome, TrainSettings, Trainer};
+
+fn new(settings: TrainSettings) -> Trainer<Toy, Batch> {
+    trainer(settings, phase(&ADAM, &warm_up(), &backoff(1024.0)))
+}
+
+fn names(folder: &std::path::Path, prefix: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(prefix))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_checkpoint_comes_back_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut weights = parameters::export(&Toy::new(1));
+    // Values that a careless path would change.
+    weights[0].values[0] = f32::MIN_POSITIVE / 8.0;
+    weights[0].values[1] = -0.0;
+    weights[0].values[2] = 1.0 + f32::EPSILON;
+    let mut trainer = new(settings(folder.path()));
+    run(&mut trainer, &mut ToySource::default());
+    let state = trainer.state().clone();
+    let checkpoint = Checkpoint { state: Some(state.clone()), weights, moments: Vec::new() };
+    let path = folder.path().join("a.safetensors");
+    let first = checkpoint.write(&path).unwrap();
+    let read = Checkpoint::read_checked(&path, &first).unwrap();
+    assert_eq!(read_state(&path).unwrap(), Some(state));
+    let bits = |c: &Checkpoint| -> BTreeMap<String, Vec<u32>> {
+        c.weights.iter().map(|p| (p.path.clone(), p.values.iter().map(|x| x.to_bits()).collect())).collect()
+    };
+    assert_eq!(bits(&read), bits(&checkpoint));
+    assert_eq!(checkpoint.write(&path).unwrap(), first, "the same checkpoint is the same file");
+    assert!(!folder.path().join("a.safetensors.part").exists());
+}
+
+#[test]
+fn any_flipped_byte_and_any_missing_end_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trainer = new(settings(folder.path()));
+    run(&mut trainer, &mut ToySource::default());
+    let path = trainer.folder().states().unwrap().remove(0);
+    let whole = fs::read(&path).unwrap();
+    assert!(Checkpoint::read(&path).is_ok());
+    let copy = folder.path().join("copy.safetensors");
+    // Every byte of the file, one at a time.
+    for place in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1 << (place % 8);
+        fs::write(&copy, &bytes).unwrap();
+        let error =
+            Checkpoint::read(&copy).expect_err(&format!("byte {place} of {} was flipped", whole.len()));
+        assert!(error.to_string().contains("copy.safetensors"), "{error}");
+    }
+    // The last array in the file is named.
+    let mut bytes = whole.clone();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&copy, &bytes).unwrap();
+    let error = Checkpoint::read(&copy).unwrap_err().to_string();
+    assert!(error.contains("array `weights/mean` does not have its SHA-256"), "{error}");
+    for len in [0, 4, 100, whole.len() / 2, whole.len() - 1] {
+        fs::write(&copy, &whole[..len]).unwrap();
+        assert!(Checkpoint::read(&copy).is_err(), "cut to {len} bytes");
+    }
+    fs::write(&copy, [&whole[..], &[0]].concat()).unwrap();
+    assert!(Checkpoint::read(&copy).is_err(), "a byte too many");
+}
+
+#[test]
+fn two_states_are_kept_and_a_damaged_newest_one_is_passed_over_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let undisturbed = tempfile::tempdir().unwrap();
+    let mut expected = new(settings(undisturbed.path()));
+    run(&mut expected, &mut ToySource::default());
+
+    let stop = AtomicBool::new(false);
+    let mut trainer = new(settings(folder.path()));
+    let mut watch = Watch { stop_after: Some((10, &stop)), ..Watch::default() };
+    run_logged(&mut trainer, &mut ToySource::default(), &mut watch, &stop);
+    let states = names(folder.path(), "state-");
+    // Batch 14 at the end of the second epoch (8 updates) and 16 + 1... the stop after 10 updates: 18 batches.
+    assert_eq!(states, ["state-0000000016.safetensors", "state-0000000018.safetensors"]);
+    let newest = folder.path().join(&states[1]);
+    let mut bytes = fs::read(&newest).unwrap();
+    let middle = bytes.len() - 10;
+    bytes[middle] ^= 4;
+    fs::write(&newest, bytes).unwrap();
+
+    let mut trainer = new(settings(folder.path()));
+    let warnings = trainer.resume().unwrap();
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0].contains("state-0000000018.safetensors") && warnings[0].contains("weights/mean"),
+        "{warnings:?}"
+    );
+    assert_eq!(trainer.state().counters.batch, 16);
+    assert_eq!(names(folder.path(), "state-0000000018"), ["state-0000000018.safetensors.damaged"]);
+    run(&mut trainer, &mut ToySource::default());
+    assert_eq!(weights(trainer.model()), weights(expected.model()));
+
+    for path in trainer.folder().states().unwrap() {
+        fs::write(path, b"nothing").unwrap();
+    }
+    let error = new(settings(folder.path())).resume().unwrap_err();
+    assert!(error.to_string().contains("is whole"), "{error}");
+}
+
+#[test]
+fn the_mean_of_the_last_epochs_is_evaluated_and_older_weights_are_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trainer = new(settings(folder.path()));
+    run(&mut trainer, &mut ToySource::default());
+    // 18 updates end within the fifth epoch: four epochs are whole, after 4, 8, 12, 16 updates.
+    let kept = names(folder.path(), "weights-");
+    let of = |update: u64| format!("weights-{update:08}.safetensors");
+    assert_eq!(kept, [of(8), of(12), of(16)]);
+    let found = trainer.folder().evaluated(&EvaluatedWeights::MeanOfEpochs { epochs: 3 }).unwrap();
+    assert_eq!(found.updates, [8, 12, 16]);
+    let read: Vec<_> =
+        kept.iter().map(|name| Checkpoint::read(&folder.path().join(name)).unwrap().weights).collect();
+    for (i, p) in found.weights.iter().enumerate() {
+        for (j, x) in p.values.iter().enumerate() {
+            let mean = read.iter().map(|weights| f64::from(weights[i].values[j])).sum::<f64>() / 3.0;
+            assert_eq!(*x, mean as f32);
+        }
+    }
+    assert_ne!(found.weights, parameters::export(trainer.model()));
+    let two = trainer.folder().evaluated(&EvaluatedWeights::MeanOfEpochs { epochs: 2 }).unwrap();
+    assert_eq!(two.updates, [12, 16]);
+    let last = trainer.folder().evaluated(&EvaluatedWeights::Last).unwrap();
+    assert_eq!(last.weights, parameters::export(trainer.model()));
+    assert!(trainer.folder().evaluated(&EvaluatedWeights::Best).is_err());
+    // Weights of another run put in place of these, whole in themselves, are noticed.
+    fs::copy(folder.path().join(of(8)), folder.path().join(of(12))).unwrap();
+    let error = trainer.folder().evaluated(&EvaluatedWeights::MeanOfEpochs { epochs: 3 }).unwrap_err();
+    assert!(matches!(error, CheckpointError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn patience_ends_a_run_that_no_longer_improves_and_the_best_weights_are_evaluated() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = settings(folder.path());
+    (settings.max_updates, settings.patience, settings.evaluate) =
+        (Some(1000), Some(2), EvaluatedWeights::Best);
+    let mut trainer = new(settings);
+    // Validation losses by epoch: better, better, worse, equal.
+    let losses = [3.0, 2.0, 2.5, 2.0, 1.0];
+    let mut calls = 0;
+    let mut seen = Vec::new();
+    let mut validation = |model: &Toy| {
+        calls += 1;
+        seen.push(weights(model));
+        let sum = losses[calls - 1];
+        Ok(vec![zoo_training::TermSum { name: "loss".into(), sum, count: 1.0, weight: 1.0 }])
+    };
+    let stop = AtomicBool::new(false);
+    let outcome =
+        trainer.run(&mut ToySource::default(), Some(&mut validation), &mut Watch::default(), None, &stop);
+    assert_eq!(outcome.unwrap(), Outcome::Finished(Ending::Patience));
+    assert_eq!((calls, trainer.state().counters.epoch), (4, 4));
+    assert_eq!(trainer.state().best.as_ref().map(|best| (best.epoch, best.loss)), Some((2, Some(2.0))));
+    let best = trainer.folder().evaluated(&EvaluatedWeights::Best).unwrap();
+    assert_eq!(best.updates, [8]);
+    let best: BTreeMap<_, _> = best.weights.into_iter().map(|p| (p.path, p.values)).collect();
+    assert_eq!(best, seen[1]);
+    assert_eq!(names(folder.path(), "weights-"), ["weights-00000008.safetensors"]);
+}
+
+#[test]
+fn a_run_ends_after_its_epochs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trainer =
+        new(TrainSettings { max_updates: None, max_epochs: Some(3), ..settings(folder.path()) });
+    assert_eq!(run(&mut trainer, &mut ToySource::default()), Outcome::Finished(Ending::MaxEpochs));
+    let counters = trainer.state().counters;
+    assert_eq!((counters.epoch, counters.batch, counters.update, counters.micro_step), (3, 21, 12, 21));
+}
+
+#[test]
+fn a_run_that_stays_not_finite_has_diverged_and_says_so_again() {
+    let folder = tempfile::tempdir().unwrap();
+    // The weights leave the range of FP32 after some updates, with scale 1 and no scaler to blame.
+    let huge = ScheduleSpec::Fixed { lr: 1e25 };
+    let build = || {
+        let settings =
+            TrainSettings { diverged_after: 5, max_updates: Some(1000), ..settings(folder.path()) };
+        trainer(settings, phase(&sgd(), &huge, &LossScalingSpec::None))
+    };
+    let mut trainer = build();
+    let outcome = run(&mut trainer, &mut ToySource::default());
+    let Outcome::Diverged { phase, update } = outcome.clone() else { panic!("{outcome:?}") };
+    assert_eq!(phase, "main");
+    assert_eq!(trainer.state().counters.skipped, 5);
+    assert_eq!(trainer.state().counters.update, update);
+    let mut again = build();
+    again.resume().unwrap();
+    assert_eq!(run(&mut again, &mut ToySource::default()), outcome);
+    assert_eq!(again.state().counters.skipped, 5);
+}
+
+#[test]
+fn a_scale_that_can_still_fall_is_no_divergence() {
+    let folder = tempfile::tempdir().unwrap();
+    // Twelve overflows in a row from 2^12 on, while the limit is five.
+    let factors = (0..3).flat_map(|epoch| (0..7).map(move |i| ((epoch, i), f32::NAN))).collect();
+    let build = |scale: f64| {
+        let settings = TrainSettings { diverged_after: 5, ..settings(folder.path()) };
+        trainer(settings, phase(&sgd(), &ScheduleSpec::Fixed { lr: 0.1 }, &backoff(scale)))
+    };
+    let mut source = ToySource { factors, dropout_off: false };
+    let mut trainer = build(4096.0);
+    assert_eq!(run(&mut trainer, &mut source), Outcome::Finished(Ending::MaxUpdates));
+    assert_eq!(trainer.state().counters.skipped, 12);
+    fs::remove_dir_all(folder.path()).unwrap();
+    // From 2^4 on the scale is at its least after four, and stays there for eight.
+    assert!(matches!(run(&mut build(16.0), &mut source), Outcome::Diverged { .. }));
+}
