@@ -17,20 +17,42 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// `ZOO_COMMIT`, `ZOO_DIRTY` (results/ aside: recording a run is no change of the sources), `ZOO_PROFILE`.
 fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     // A path that is not there would make cargo run this every time.
-    for path in
-        ["Cargo.toml", "Cargo.lock", "harness", "zoo", "datasets", "recipes", "results", ".git/HEAD", ".git/index"]
-    {
+    for path in [
+        "Cargo.toml",
+        "Cargo.lock",
+        "harness",
+        "zoo",
+        "datasets",
+        "recipes",
+        "results",
+        ".git/HEAD",
+        ".git/index",
+    ] {
         let path = root.join(path);
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
+    // Without the option, looking would write to the index, and the next build would run this again.
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+        let output = Command::new("git")
+            .arg("--no-optional-locks")
+            .arg("-C")
+            .arg(root)
+            .args(arguments)
+            .output()
+            .ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
-    let changes = git(&["status", "--porcelain", "--", ":/", ":(exclude,top)results/ledger.jsonl", ":(exclude,top)results/hypotheses"]);
+    let changes = git(&[
+        "status",
+        "--porcelain",
+        "--",
+        ":/",
+        ":(exclude,top)results/ledger.jsonl",
+        ":(exclude,top)results/hypotheses",
+    ]);
     println!("cargo::rustc-env=ZOO_COMMIT={commit}");
     println!("cargo::rustc-env=ZOO_DIRTY={}", changes.is_none_or(|changes| !changes.is_empty()));
     println!("cargo::rustc-env=ZOO_PROFILE={}", env::var("PROFILE")?);

@@ -1,1 +1,40 @@
-fn main() {}
+//! `zoo`: from a recipe to a verdict.
+
+mod cli;
+mod commands;
+mod context;
+mod device;
+mod environment;
+mod error;
+mod evidence;
+mod gate;
+mod help;
+mod home;
+mod kinds;
+mod lines;
+mod output;
+mod process;
+mod progress;
+mod records;
+mod references;
+mod rescore;
+mod size;
+mod stages;
+mod wording;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Keeps its pages, see [`process::keep_pages`].
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    process::keep_pages();
+    process::guarded(|| {
+        let cli = cli::Cli::parse();
+        let context = process::context(&cli)?;
+        commands::run(&context, &cli.command)
+    })
+}

@@ -1,0 +1,480 @@
+//! The command line, as types.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::device::DeviceChoice;
+use crate::output::Format;
+
+/// A model zoo that reproduces published results: from a recipe to a verdict.
+#[derive(Debug, Parser)]
+#[command(name = "zoo", version, arg_required_else_help = true, subcommand_required = true, max_term_width = 120,
+          after_help = EXAMPLES, after_long_help = crate::help::LONG.as_str())]
+pub struct Cli {
+    /// What every command understands.
+    #[command(flatten)]
+    pub global: GlobalOptions,
+    /// What is to be done.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Shown by `zoo --help` and `zoo -h`.
+pub const EXAMPLES: &str = "\
+Examples:
+  zoo list                               what there is, and what has been shown of it
+  zoo reproduce reversal-transformer     train, decode, score, judge: minutes on a CPU
+  zoo judge transformer-big --scores 27.1,27.4
+                                         a verdict on results of any framework";
+
+/// Options of all commands.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of all commands")]
+pub struct GlobalOptions {
+    /// Folder of everything that is kept: downloads, prepared data, runs, ledger [default: the platform's data folder]
+    #[arg(long, global = true, value_name = "FOLDER", env = "ZOO_HOME", hide_env_values = true)]
+    pub home: Option<PathBuf>,
+    /// Folder or URL, laid out as <host>/<path>, tried before the published addresses
+    #[arg(long, global = true, value_name = "FOLDER|URL", env = "ZOO_MIRROR", hide_env_values = true)]
+    pub mirror: Option<String>,
+    /// Open no connection
+    #[arg(long, global = true)]
+    pub offline: bool,
+    /// Do not ask before a plan of more than an hour or a gigabyte
+    #[arg(long, short, global = true)]
+    pub yes: bool,
+    /// Form of what is written to stdout
+    #[arg(long, global = true, default_value = "human", value_name = "FORMAT", value_parser = formats())]
+    pub format: Format,
+    /// auto, cpu, cuda[:N] or wgpu
+    #[arg(long, global = true, default_value_t, value_name = "DEVICE")]
+    pub device: DeviceChoice,
+    /// Threads of the CPU [default: as many as it has]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Say nothing on stderr but errors
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more on stderr
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["human", "json", "csv", "md"]).try_map(|word| word.parse::<Format>())
+}
+
+/// All commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the recipes, with what has been shown of each
+    #[command(after_help = "\
+Examples:
+  zoo list --task translation
+  zoo list --tag openseq2seq --evidence smoke --format json
+
+Evidence is the highest rung that holds together with all below it: schema, parameters, parity, traces, smoke, small-run,
+full-run. `zoo show NAME` tells of each rung what it was derived from.")]
+    List(ListArgs),
+    /// Show one recipe: resolved values, arms, claims with sources, size, licence, records
+    #[command(after_help = "\
+Examples:
+  zoo show transformer-big
+  zoo show ./my-recipe.toml --arm mixed --toml")]
+    Show(ShowArgs),
+    /// Check recipes: all that is wrong, with file, line, column and the nearest key
+    #[command(after_help = "\
+Examples:
+  zoo check                 every recipe that is built in
+  zoo check my-recipe.toml")]
+    Check(CheckArgs),
+    /// Fetch, verify and unpack a recipe's data
+    #[command(after_help = "\
+Examples:
+  zoo fetch multi30k-transformer-tiny
+  zoo fetch multi30k-transformer-tiny --verify --offline")]
+    Fetch(FetchArgs),
+    /// Fetch, prepare, train, decode, score and judge; goes on where it was stopped
+    #[command(after_help = "\
+Examples:
+  zoo reproduce reversal-transformer
+  zoo reproduce multi30k-transformer-tiny --arms fp32 --seeds 3 --yes
+  zoo reproduce transformer-big --plan
+  zoo reproduce reversal-transformer --tier smoke --set train.log_every=1")]
+    Reproduce(ReproduceArgs),
+    /// Decode and score the weights of a run or checkpoint
+    #[command(after_help = "\
+Examples:
+  zoo evaluate ~/.local/share/zoo/runs/RUN --eval test_2017_flickr
+  zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam5 --format json")]
+    Evaluate(EvaluateArgs),
+    /// Score hypotheses against references; needs no recipe
+    #[command(after_help = "\
+Examples:
+  zoo score --hypotheses out.de --references ref.de
+  zoo score --references ref.de --metric chrf --interval < out.de
+  zoo score --hypotheses out.de --references a.de --references b.de --tokenizer none --case lower --smoothing none")]
+    Score(ScoreArgs),
+    /// Judge results of any framework by a recipe's claims
+    #[command(after_help = "\
+Examples:
+  zoo judge transformer-big --scores 27.1,27.4
+  zoo judge multi30k-transformer-tiny --hypotheses out.de --arm fp32
+  zoo judge transformer-big --hypotheses seed1.de --hypotheses seed2.de --references newstest2014.de
+
+The verdict is recorded as external in the ledger of --home.")]
+    Judge(JudgeArgs),
+    /// Compare a model with weights, outputs, gradients and one update made by any framework
+    #[command(after_help = "\
+Examples:
+  zoo align transformer-base dump.safetensors
+
+docs/align.md describes the file.")]
+    Align(AlignArgs),
+    /// Translate lines with a trained run
+    #[command(after_help = "\
+Examples:
+  echo 'α β γ' | zoo infer ~/.local/share/zoo/runs/RUN
+  zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --decode beam5")]
+    Infer(InferArgs),
+    /// Check, judge again, list or show what was recorded
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  zoo ledger verify --ledger results/ledger.jsonl
+  zoo ledger recheck --ledger results/ledger.jsonl
+  zoo ledger list --recipe reversal-transformer
+  zoo ledger show 3"
+    )]
+    Ledger(LedgerCommand),
+    /// Write the results of a ledger as a table, or refresh the tables of a file
+    #[command(after_help = "\
+Examples:
+  zoo report --ledger results/ledger.jsonl --format md
+  zoo report --ledger results/ledger.jsonl --into README.md
+  zoo report --ledger results/ledger.jsonl --into README.md --check")]
+    Report(ReportArgs),
+    /// Write the JSON Schema of recipe files
+    #[command(after_help = "\
+Examples:
+  zoo schema > recipes/schema.json
+  zoo schema --check recipes/schema.json")]
+    Schema(SchemaArgs),
+    /// Write the completions of a shell
+    #[command(after_help = "\
+Examples:
+  zoo completions bash > /etc/bash_completion.d/zoo")]
+    Completions(CompletionsArgs),
+}
+
+/// `zoo list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only recipes of this task
+    #[arg(long)]
+    pub task: Option<String>,
+    /// Only recipes with this tag; repeatable, all must be there
+    #[arg(long)]
+    pub tag: Vec<String>,
+    /// Only recipes of at least this rung
+    #[arg(long, value_enum, value_name = "RUNG")]
+    pub evidence: Option<crate::evidence::Rung>,
+}
+
+/// `zoo show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Name of a recipe, or path of a recipe file
+    pub recipe: String,
+    /// The recipe as this arm resolves it
+    #[arg(long)]
+    pub arm: Option<String>,
+    /// The resolved recipe alone, as TOML
+    #[arg(long)]
+    pub toml: bool,
+    /// What is laid over it
+    #[command(flatten)]
+    pub overlay: OverlayArgs,
+}
+
+/// Tier and overrides.
+#[derive(Debug, Args)]
+pub struct OverlayArgs {
+    /// A size other than the published one, e.g. smoke
+    #[arg(long)]
+    pub tier: Option<String>,
+    /// Change a value; repeatable. The run then reproduces nothing, unless the recipe lists the key as free
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+/// `zoo check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Names or paths; none: every recipe that is built in
+    pub recipes: Vec<String>,
+}
+
+/// `zoo fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// Name or path of a recipe
+    pub recipe: String,
+    /// Fetch nothing; read what is there from end to end and check it
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// `zoo reproduce`.
+#[derive(Debug, Args)]
+pub struct ReproduceArgs {
+    /// Name or path of a recipe
+    pub recipe: String,
+    /// What is laid over it
+    #[command(flatten)]
+    pub overlay: OverlayArgs,
+    /// Arms to run [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
+    pub arms: Vec<String>,
+    /// Evaluation sets to decode [default: those of the claims]
+    #[arg(long = "eval", value_delimiter = ',', value_name = "SET,…")]
+    pub evals: Vec<String>,
+    /// First seed [default: the recipe's]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Number of seeds, counted from the first; also the one planned look of the verdicts
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub seeds: u32,
+    /// Print the plan and stop
+    #[arg(long)]
+    pub plan: bool,
+}
+
+/// `zoo evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// Folder of a run, or a checkpoint in it
+    pub run: PathBuf,
+    /// Name of an evaluation set [default: those of the claims]
+    #[arg(long, value_name = "SET")]
+    pub eval: Option<String>,
+    /// Name of a search [default: that of the claims]
+    #[arg(long, value_name = "SEARCH")]
+    pub decode: Option<String>,
+}
+
+/// `zoo score`.
+#[derive(Debug, Args)]
+pub struct ScoreArgs {
+    /// One hypothesis a line; `-` or none: stdin
+    #[arg(long, value_name = "FILE")]
+    pub hypotheses: Option<PathBuf>,
+    /// One reference a line; repeatable for several references a segment
+    #[arg(long, value_name = "FILE", required = true)]
+    pub references: Vec<PathBuf>,
+    /// What is computed
+    #[arg(long, value_enum, default_value_t)]
+    pub metric: TextMetric,
+    /// A whole convention, as scores are published with; instead of the options below
+    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value"])]
+    pub signature: Option<String>,
+    /// BLEU: 13a, intl, char, zh or none
+    #[arg(long)]
+    pub tokenizer: Option<String>,
+    /// mixed or lower [default: the metric's usual one]
+    #[arg(long, value_enum)]
+    pub case: Option<CaseChoice>,
+    /// BLEU: exp, none, floor or add-k
+    #[arg(long)]
+    pub smoothing: Option<String>,
+    /// BLEU: value of floor or add-k
+    #[arg(long, value_name = "X")]
+    pub smoothing_value: Option<f64>,
+    /// chrF: order of word n-grams; 2 is chrF++
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub word_order: usize,
+    /// Draw a 95 % interval by resampling
+    #[arg(long)]
+    pub interval: bool,
+    /// Resamples of the interval
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "interval")]
+    pub samples: usize,
+    /// Seed of the resampling
+    #[arg(long, value_name = "N", default_value_t = 12345, requires = "interval")]
+    pub resampling_seed: u64,
+    /// Name of the test set, for the signature
+    #[arg(long, value_name = "SET")]
+    pub eval: Option<String>,
+}
+
+/// Metrics that are made from text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum TextMetric {
+    /// sacreBLEU's BLEU
+    #[default]
+    Bleu,
+    /// BLEU as Moses' multi-bleu counts it, on tokenised text
+    MultiBleu,
+    /// BLEU as fairseq counts it, on tokenised text
+    FairseqBleu,
+    /// chrF and chrF++
+    Chrf,
+    /// Translation edit rate
+    Ter,
+    /// Lines that equal a reference
+    ExactMatch,
+}
+
+/// Is case looked at?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CaseChoice {
+    /// As it stands
+    Mixed,
+    /// Both sides lower-cased
+    Lower,
+}
+
+/// `zoo judge`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores"]))]
+pub struct JudgeArgs {
+    /// Name or path of a recipe
+    pub recipe: String,
+    /// Scores of runs that differ in their seed alone
+    #[arg(long, value_delimiter = ',', value_name = "SCORE,…", allow_negative_numbers = true)]
+    pub scores: Vec<f64>,
+    /// Hypotheses of one run, one a line; repeatable, one file a run
+    #[arg(long, value_name = "FILE")]
+    pub hypotheses: Vec<PathBuf>,
+    /// References, instead of those of the recipe's data; repeatable for several references a segment
+    #[arg(long, value_name = "FILE", requires = "hypotheses")]
+    pub references: Vec<PathBuf>,
+    /// Arm that the results are of [default: as each claim says]
+    #[arg(long)]
+    pub arm: Option<String>,
+    /// Scores of the baseline arm, in the order of --scores: judges parity claims
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "SCORE,…",
+        allow_negative_numbers = true,
+        requires = "scores"
+    )]
+    pub baseline_scores: Vec<f64>,
+    /// Judge this claim only: its number in `zoo show`, from 1; repeatable
+    #[arg(long, value_name = "N")]
+    pub claim: Vec<usize>,
+    /// Signature that the scores were computed with [default: taken to be the claim's]
+    #[arg(long, value_name = "SIGNATURE", requires = "scores")]
+    pub signature: Option<String>,
+    /// Do not write to the ledger
+    #[arg(long)]
+    pub no_record: bool,
+}
+
+/// `zoo align`.
+#[derive(Debug, Args)]
+pub struct AlignArgs {
+    /// Name or path of a recipe
+    pub recipe: String,
+    /// What another framework computed, laid out as docs/align.md says
+    pub file: PathBuf,
+}
+
+/// `zoo infer`.
+#[derive(Debug, Args)]
+pub struct InferArgs {
+    /// Folder of a run
+    pub run: PathBuf,
+    /// Lines to translate; `-` or none: stdin
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Name of a search [default: that of the claims]
+    #[arg(long, value_name = "SEARCH")]
+    pub decode: Option<String>,
+}
+
+/// `zoo ledger`.
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Check the chain: no entry was changed, taken out or put in
+    Verify(LedgerVerifyArgs),
+    /// Derive every score and verdict again from what was kept
+    Recheck(LedgerFile),
+    /// List the entries
+    List(LedgerListArgs),
+    /// Show one entry
+    Show(LedgerShowArgs),
+}
+
+/// Which ledger.
+#[derive(Debug, Args)]
+pub struct LedgerFile {
+    /// The ledger [default: ledger.jsonl in --home]
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+}
+
+/// `zoo ledger verify`.
+#[derive(Debug, Args)]
+pub struct LedgerVerifyArgs {
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+    /// Hash that the last record must have: only so can the loss of the last records be seen
+    #[arg(long, value_name = "HASH")]
+    pub head: Option<String>,
+}
+
+/// `zoo ledger list`.
+#[derive(Debug, Args)]
+pub struct LedgerListArgs {
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+    /// Only entries of this recipe
+    #[arg(long)]
+    pub recipe: Option<String>,
+}
+
+/// `zoo ledger show`.
+#[derive(Debug, Args)]
+pub struct LedgerShowArgs {
+    /// Number of the entry in `zoo ledger list`, or the beginning of its hash
+    pub entry: String,
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+}
+
+/// `zoo report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+    /// A Markdown file whose table, between `<!-- results:begin -->` and `<!-- results:end -->`, is to be refreshed
+    #[arg(long, value_name = "FILE")]
+    pub into: Option<PathBuf>,
+    /// Change nothing; fail if the table is not fresh
+    #[arg(long, requires = "into")]
+    pub check: bool,
+}
+
+/// `zoo schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Write nothing; fail if this file is not the schema
+    #[arg(long, value_name = "FILE")]
+    pub check: Option<PathBuf>,
+}
+
+/// `zoo completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,60 @@
+//! `zoo align`.
+
+use zoo_recipes::{Document, Selection};
+use zoo_results::exit::Exit;
+use zoo_training::align::{AlignError, Reference};
+
+use crate::cli::AlignArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::kinds;
+use crate::output::{self, Format};
+
+pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
+    let document = Document::load(&args.recipe)?;
+    let recipe = document.resolve(&Selection::default())?.recipe;
+    let reference = Reference::read(&args.file)?;
+    let described = &reference.description;
+    let mut unlike = kinds::model_differences(&recipe.model, &described.model);
+    if !kinds::same_loss(&recipe.loss, &described.loss) {
+        unlike.push("loss".to_owned());
+    }
+    if !unlike.is_empty() {
+        let file = args.file.display();
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("{file} is not of this recipe's model: {}", unlike.join(", ")),
+        )
+        .hint("sizes may differ, kinds may not; its description is in the metadata key `zoo`"));
+    }
+    let alignment = reference.align()?;
+    let mut table = output::columns(["rung", "tensors", "error", "limit", "holds", "worst at"]);
+    for rung in &alignment.rungs {
+        table.push(output::words([
+            rung.name.clone(),
+            rung.tensors.to_string(),
+            format!("{:.2e}", rung.error),
+            format!("{:.0e}", rung.limit),
+            if rung.holds() { "yes" } else { "NO" }.to_owned(),
+            rung.at.clone(),
+        ]));
+    }
+    match context.format {
+        Format::Json => output::write_json(&alignment)?,
+        format => output::write(&table.render(format))?,
+    }
+    match alignment.rungs.iter().find(|rung| !rung.holds()) {
+        None => Ok(Exit::Ok),
+        Some(rung) => Err(Failure::new(
+            Exit::Mismatch,
+            format!("{} differs from {} at {}", document.name(), args.file.display(), rung.name),
+        )
+        .hint(format!("{} is the tensor to look at; what comes after it was not compared", rung.at))),
+    }
+}
+
+impl From<AlignError> for Failure {
+    fn from(error: AlignError) -> Self {
+        Self::new(Exit::Data, error.to_string())
+    }
+}

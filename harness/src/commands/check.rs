@@ -1,0 +1,57 @@
+//! `zoo check`.
+
+use zoo_recipes::{Document, LoadError};
+use zoo_results::exit::Exit;
+
+use crate::cli::CheckArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::output;
+
+/// All recipes are looked at before the first finding ends the command.
+pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
+    let all: Vec<String> = match args.recipes.as_slice() {
+        [] => zoo_recipes::names().into_iter().map(str::to_owned).collect(),
+        some => some.to_vec(),
+    };
+    let mut table = output::columns(["recipe", "file", "arms", "tiers", "claims", "result"]);
+    let mut findings = Vec::new();
+    for name in &all {
+        match check(name) {
+            Ok(document) => {
+                let claims = document.resolve(&zoo_recipes::Selection::default())?.recipe.claim.len();
+                table.push(output::words([
+                    document.name().to_owned(),
+                    document.file().to_owned(),
+                    document.arms().join(" "),
+                    document.tiers().join(" "),
+                    claims.to_string(),
+                    "sound".to_owned(),
+                ]));
+            }
+            Err(LoadError::Invalid(found)) => {
+                let result = format!("{} findings", found.len());
+                table.push(output::words([
+                    name.clone(),
+                    name.clone(),
+                    String::new(),
+                    String::new(),
+                    String::new(),
+                    result,
+                ]));
+                findings.push(found);
+            }
+            Err(other) => return Err(other.into()),
+        }
+    }
+    output::write(&table.render(context.format))?;
+    let mut all = zoo_recipes::Diagnostics::default();
+    findings.into_iter().for_each(|found| all.extend(found));
+    if all.is_empty() { Ok(Exit::Ok) } else { Err(Failure::from(all)) }
+}
+
+fn check(name: &str) -> std::result::Result<Document, LoadError> {
+    let document = Document::load(name)?;
+    document.check()?;
+    Ok(document)
+}

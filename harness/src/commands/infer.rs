@@ -1,0 +1,27 @@
+//! `zoo infer`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use zoo_results::exit::Exit;
+
+use crate::cli::InferArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::stages::{InferRequest, infer};
+
+pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
+    let input: Box<dyn BufRead> = match args.input.as_deref() {
+        Some(path) if path != Path::new("-") => {
+            let file = File::open(path).map_err(|error| Failure::io("open", path, &error))?;
+            Box::new(BufReader::new(file))
+        }
+        _ => Box::new(std::io::stdin().lock()),
+    };
+    let request = InferRequest { run: args.run.clone(), decode: args.decode.clone() };
+    let mut out = std::io::stdout().lock();
+    let write = |line: &str| writeln!(out, "{line}").and_then(|()| out.flush());
+    infer(context, &request, input.lines(), write)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,183 @@
+//! `zoo ledger`.
+
+use std::path::Path;
+
+use serde_json::json;
+use zoo_results::exit::Exit;
+use zoo_results::ledger::{Entry, Ledger, recheck};
+use zoo_results::report::ledger_table;
+
+use crate::cli::{LedgerCommand, LedgerFile, LedgerListArgs, LedgerShowArgs, LedgerVerifyArgs};
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::output::{self, Format};
+use crate::records;
+use crate::rescore::FromRecipes;
+use crate::wording::{claim_line, verdict_text};
+
+pub fn run(context: &Context, command: &LedgerCommand) -> Result<Exit> {
+    match command {
+        LedgerCommand::Verify(args) => verify(context, args),
+        LedgerCommand::Recheck(args) => check_again(context, args),
+        LedgerCommand::List(args) => list(context, args),
+        LedgerCommand::Show(args) => show(context, args),
+    }
+}
+
+/// The ledger; one that was named must be there.
+fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
+    let ledger = records::ledger(context, file.ledger.as_deref());
+    if file.ledger.is_some() && !ledger.path().is_file() {
+        return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
+            .hint("the project's is results/ledger.jsonl; without --ledger it is that of --home"));
+    }
+    Ok(ledger)
+}
+
+fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
+    let ledger = open(context, &args.file)?;
+    let (count, head) = ledger.verify(args.head.as_deref())?;
+    match context.format {
+        Format::Human => {
+            let path = context.shown(ledger.path());
+            output::write(&format!("{path}: {count} records, whole; last hash {head}\n"))?;
+        }
+        Format::Json => output::write_json(&json!({ "records": count, "head": head }))?,
+        format => {
+            let mut table = output::columns(["#records", "head"]);
+            table.push(vec![output::Cell::count(count as u64), output::Cell::words(head)]);
+            output::write(&table.render(format))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
+    let ledger = open(context, args)?;
+    let entries = ledger.entries()?;
+    let folder = ledger.path().parent().unwrap_or(Path::new("")).join(records::HYPOTHESES);
+    let found = recheck(&entries, &folder, &mut FromRecipes::new(context, &folder));
+    let mut table = output::columns(["#record", "recipe", "what", "how"]);
+    for one in &found.disagreements {
+        table.push(vec![
+            output::Cell::count(one.sequence),
+            output::Cell::words(one.recipe.clone()),
+            output::Cell::words(one.what.clone()),
+            output::Cell::words(one.how.clone()),
+        ]);
+    }
+    match context.format {
+        Format::Human => {
+            let mut text = format!(
+                "{}: {} scores and {} verdicts derived again",
+                context.shown(ledger.path()),
+                found.scores,
+                found.verdicts
+            );
+            if found.scores_without_hypotheses > 0 {
+                text.push_str(&format!("; {} scores came from outside", found.scores_without_hypotheses));
+            }
+            if found.taken_from_record > 0 {
+                text.push_str(&format!("; {} numbers taken as recorded", found.taken_from_record));
+            }
+            text.push('\n');
+            if !found.disagreements.is_empty() {
+                text.push_str(&table.render(Format::Human));
+            }
+            output::write(&text)?;
+        }
+        Format::Json => output::write_json(&json!({
+            "scores": found.scores,
+            "scores_without_hypotheses": found.scores_without_hypotheses,
+            "verdicts": found.verdicts,
+            "taken_from_record": found.taken_from_record,
+            "disagreements": output::rows_as_json(&table),
+        }))?,
+        format => output::write(&table.render(format))?,
+    }
+    match found.disagreements.as_slice() {
+        [] => Ok(Exit::Ok),
+        [first, rest @ ..] => {
+            let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+            let message = format!("record {}: {}: {}{more}", first.sequence, first.what, first.how);
+            Err(Failure::new(Exit::Damaged, message)
+                .hint("hypotheses, references or the program are not those of the record"))
+        }
+    }
+}
+
+fn list(context: &Context, args: &LedgerListArgs) -> Result<Exit> {
+    let entries = open(context, &args.file)?.entries()?;
+    let wanted = |entry: &&Entry| args.recipe.as_ref().is_none_or(|recipe| *recipe == entry.record.recipe);
+    output::write(&ledger_table(entries.iter().filter(wanted)).render(context.format))?;
+    Ok(Exit::Ok)
+}
+
+fn show(context: &Context, args: &LedgerShowArgs) -> Result<Exit> {
+    let ledger = open(context, &args.file)?;
+    let Some(entry) = ledger.find(&args.entry)? else {
+        return Err(Failure::usage(format!(
+            "there is no entry {} in {}",
+            args.entry,
+            context.shown(ledger.path())
+        ))
+        .hint("`zoo ledger list` shows their numbers and hashes"));
+    };
+    match context.format {
+        Format::Json => output::write_json(&json!({
+            "sequence": entry.sequence,
+            "previous": entry.previous,
+            "hash": entry.hash,
+            "record": entry.record,
+        }))?,
+        Format::Human => output::write(&text(&entry))?,
+        format => output::write(&ledger_table([&entry]).render(format))?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn text(entry: &Entry) -> String {
+    let record = &entry.record;
+    let mut text = format!("record {} of {}\n", entry.sequence, record.time);
+    let map = |pairs: Vec<String>| pairs.join(", ");
+    let facts = [
+        ("hash", entry.hash.clone()),
+        ("recipe", format!("{} ({})", record.recipe, record.recipe_hash)),
+        ("arm", record.arm.clone().unwrap_or_default()),
+        ("tier", record.tier.clone().unwrap_or_default()),
+        ("seeds", records::seeds(record)),
+        ("end", record.end.to_string()),
+        ("reason", record.reason.clone().unwrap_or_default()),
+        (
+            "commit",
+            record.commit.as_ref().map_or_else(String::new, |commit| {
+                format!("{commit}{}", if record.dirty { ", with changes" } else { "" })
+            }),
+        ),
+        ("crossed", record.commits_crossed.join(", ")),
+        ("device", record.device.clone().unwrap_or_default()),
+        ("hardware", record.hardware.clone().unwrap_or_default()),
+        ("driver", record.driver.clone().unwrap_or_default()),
+        ("precision", map(record.precision.iter().map(|(arm, found)| format!("{arm} {found}")).collect())),
+        ("set", map(record.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect())),
+        ("seconds", map(record.durations.iter().map(|(stage, s)| format!("{stage} {s:.1}")).collect())),
+        ("notes", record.notes.join("; ")),
+    ];
+    for (key, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        text.push_str(&format!("  {key:<9} {value}\n"));
+    }
+    for score in &record.scores {
+        let place =
+            [score.arm.as_str(), &format!("seed {}", score.seed), &score.eval, &score.decode].join(" ");
+        let file = score.hypotheses.as_ref().map_or_else(String::new, |file| format!(" ({})", file.path));
+        text.push_str(&format!(
+            "  score     {place}: {} {:.2} {}{file}\n",
+            score.metric, score.value, score.signature
+        ));
+    }
+    for (at, judgement) in record.judgements.iter().enumerate() {
+        text.push('\n');
+        text.push_str(&verdict_text(at + 1, &claim_line(&judgement.claim), &judgement.verdict));
+    }
+    text
+}

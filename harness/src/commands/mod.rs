@@ -1,0 +1,45 @@
+//! One file a command. Each turns options into calls and results into text; what is computed is computed elsewhere.
+
+mod align;
+mod check;
+mod completions;
+mod evaluate;
+mod fetch;
+mod infer;
+mod judge;
+mod ledger;
+mod list;
+mod report;
+mod reproduce;
+mod schema;
+mod score;
+mod show;
+
+use zoo_results::exit::Exit;
+
+use crate::cli::Command;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Runs a command to its exit code.
+///
+/// # Errors
+/// What the command failed with.
+pub fn run(context: &Context, command: &Command) -> Result<Exit> {
+    match command {
+        Command::List(args) => list::run(context, args),
+        Command::Show(args) => show::run(context, args),
+        Command::Check(args) => check::run(context, args),
+        Command::Fetch(args) => fetch::run(context, args),
+        Command::Reproduce(args) => reproduce::run(context, args),
+        Command::Evaluate(args) => evaluate::run(context, args),
+        Command::Score(args) => score::run(context, args),
+        Command::Judge(args) => judge::run(context, args),
+        Command::Align(args) => align::run(context, args),
+        Command::Infer(args) => infer::run(context, args),
+        Command::Ledger(command) => ledger::run(context, command),
+        Command::Report(args) => report::run(context, args),
+        Command::Schema(args) => schema::run(context, args),
+        Command::Completions(args) => completions::run(args),
+    }
+}

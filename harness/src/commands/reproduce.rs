@@ -1,0 +1,119 @@
+//! `zoo reproduce`.
+
+use serde_json::json;
+use zoo_recipes::{ClaimSpec, Document, Selection};
+use zoo_results::exit::Exit;
+
+use crate::cli::ReproduceArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::output::{self, Format};
+use crate::stages::{Outcome, Request, plan, reproduce};
+use crate::wording::{claim_line, verdict_text};
+
+pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
+    let request = request(args)?;
+    if args.plan {
+        let plan = plan(context, &request)?;
+        match context.format {
+            Format::Json => output::write_json(&plan)?,
+            _ => output::write(&format!("{plan}\n"))?,
+        }
+        return Ok(Exit::Ok);
+    }
+    let claims = claims(&request)?;
+    let outcome = reproduce(context, &request)?;
+    print(context, &claims, &outcome)?;
+    Ok(outcome.exit)
+}
+
+/// What the options ask for, checked before anything is done.
+fn request(args: &ReproduceArgs) -> Result<Request> {
+    let document = Document::load(&args.recipe)?;
+    let known: Vec<String> = document.arms().into_iter().map(str::to_owned).collect();
+    if let Some(arm) = args.arms.iter().find(|arm| !known.contains(arm)) {
+        return Err(Failure::usage(format!("{} has no arm {arm}", document.name()))
+            .hint(format!("its arms are {}", known.join(", "))));
+    }
+    let mut arms = Vec::new();
+    for arm in if args.arms.is_empty() { &known } else { &args.arms } {
+        if !arms.contains(arm) {
+            arms.push(arm.clone());
+        }
+    }
+    if arms.is_empty() {
+        return Err(Failure::new(Exit::Recipe, format!("{} has no arm to run", document.name()))
+            .hint("a recipe needs at least one, e.g. [arm.fp32.precision] compute = \"fp32\""));
+    }
+    let body = document.resolve(&Selection {
+        arm: None,
+        tier: args.overlay.tier.clone(),
+        overrides: args.overlay.overrides.clone(),
+    })?;
+    let first = args.seed.unwrap_or(body.recipe.train.seed);
+    let last = first.checked_add(u64::from(args.seeds - 1)).ok_or_else(|| {
+        Failure::usage(format!("{} seeds from {first} on are too large", args.seeds)).hint("--seed 1")
+    })?;
+    Ok(Request {
+        document,
+        arms,
+        tier: args.overlay.tier.clone(),
+        overrides: args.overlay.overrides.clone(),
+        seeds: (first..=last).collect(),
+        evals: args.evals.clone(),
+    })
+}
+
+fn claims(request: &Request) -> Result<Vec<ClaimSpec>> {
+    Ok(request.document.resolve(&Selection::default())?.recipe.claim)
+}
+
+fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<()> {
+    let statement = |number: usize, arm: &str| {
+        let line = number.checked_sub(1).and_then(|at| claims.get(at)).map(claim_line).unwrap_or_default();
+        if line.contains("arm any") { line.replacen("arm any", &format!("arm {arm} (any)"), 1) } else { line }
+    };
+    match context.format {
+        Format::Human => {
+            let mut texts: Vec<String> = (outcome.judged.iter())
+                .map(|one| verdict_text(one.number, &statement(one.number, &one.arm), &one.verdict))
+                .collect();
+            if texts.is_empty() {
+                texts.push("nothing was published for this recipe: no claim to judge\n".to_owned());
+            }
+            let runs: Vec<String> =
+                outcome.runs.iter().map(|run| format!("run {}\n", context.shown(run))).collect();
+            output::write(&format!("{}\n{}", texts.join("\n"), runs.concat()))
+        }
+        Format::Json => {
+            let judged: Vec<_> = (outcome.judged.iter())
+                .map(|one| {
+                    json!({
+                        "claim": one.number,
+                        "arm": one.arm,
+                        "statement": statement(one.number, &one.arm),
+                        "evidence": one.evidence,
+                        "verdict": one.verdict,
+                    })
+                })
+                .collect();
+            output::write_json(&json!({ "runs": outcome.runs, "judged": judged }))
+        }
+        Format::Csv | Format::Md => {
+            let mut table =
+                output::columns(["claim", "arm", "statement", "measured", "seeds", "verdict", "explanation"]);
+            for one in &outcome.judged {
+                table.push(output::words([
+                    one.number.to_string(),
+                    one.arm.clone(),
+                    claims.get(one.number.wrapping_sub(1)).map(claim_line).unwrap_or_default(),
+                    one.verdict.measured.map_or_else(String::new, |value| value.to_string()),
+                    one.verdict.seeds.to_string(),
+                    one.verdict.outcome.to_string(),
+                    one.verdict.explanation.clone(),
+                ]));
+            }
+            output::write(&table.render(context.format))
+        }
+    }
+}

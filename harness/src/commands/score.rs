@@ -1,0 +1,116 @@
+//! `zoo score`.
+
+use std::path::Path;
+
+use zoo_results::exit::Exit;
+use zoo_results::metrics::{
+    BleuOptions, Case, ChrfOptions, Convention, Resampling, ScoreOptions, Scorer, Smoothing, TerOptions,
+    TokenisedBleu, Tokenizer, score,
+};
+
+use crate::cli::{CaseChoice, ScoreArgs, TextMetric};
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::lines;
+use crate::output::{self, Format};
+
+pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
+    let mut scorer = match &args.signature {
+        Some(signature) => Scorer::from_signature(signature)?,
+        None => Scorer::new(convention(args)?)?,
+    };
+    if let Some(eval) = &args.eval {
+        scorer = scorer.on(eval)?;
+    }
+    let resampling =
+        args.interval.then_some(Resampling { samples: args.samples, seed: args.resampling_seed });
+    let hypotheses = args.hypotheses.as_deref().unwrap_or(Path::new("-"));
+    let from_stdin = std::iter::once(hypotheses).chain(args.references.iter().map(|path| path.as_path()));
+    if from_stdin.filter(|path| *path == Path::new("-")).count() > 1 {
+        return Err(Failure::usage("stdin can be read once only").hint("give files for the other texts"));
+    }
+    let references =
+        args.references.iter().map(|path| lines::read(path)).collect::<Result<Vec<Vec<String>>>>()?;
+    let hypotheses = lines::read(hypotheses)?;
+    let value = score(&hypotheses, &references, &ScoreOptions { scorer, resampling })?;
+
+    match context.format {
+        Format::Json => output::write_json(&value)?,
+        Format::Human => {
+            let mut text = format!("{} {:.2}\n", value.metric, value.value);
+            if let Some(interval) = &value.interval {
+                text.push_str(&format!(
+                    "95 % interval {:.2} to {:.2} ({interval})\n",
+                    interval.lower, interval.upper
+                ));
+            }
+            if let Some(line) = value.detail["line"].as_str() {
+                text.push_str(&format!("{line}\n"));
+            }
+            text.push_str(&format!("signature {}\n", value.signature));
+            output::write(&text)?;
+        }
+        Format::Csv | Format::Md => {
+            let mut table = output::columns(["metric", "value", "low", "high", "signature"]);
+            let end = |pick: fn(&zoo_results::metrics::Interval) -> f64| {
+                value.interval.as_ref().map_or_else(String::new, |interval| pick(interval).to_string())
+            };
+            table.push(output::words([
+                value.metric.to_string(),
+                value.value.to_string(),
+                end(|interval| interval.lower),
+                end(|interval| interval.upper),
+                value.signature.to_string(),
+            ]));
+            output::write(&table.render(context.format))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The convention that the options describe; an option that the metric does not have is an error, not ignored.
+fn convention(args: &ScoreArgs) -> Result<Convention> {
+    let case = |usual: Case| match args.case {
+        None => usual,
+        Some(CaseChoice::Mixed) => Case::Mixed,
+        Some(CaseChoice::Lower) => Case::Lower,
+    };
+    let is_bleu = args.metric == TextMetric::Bleu;
+    for (option, given, has) in [
+        ("--tokenizer", args.tokenizer.is_some(), is_bleu),
+        ("--smoothing", args.smoothing.is_some(), is_bleu),
+        ("--smoothing-value", args.smoothing_value.is_some(), is_bleu),
+        ("--word-order", args.word_order != 0, args.metric == TextMetric::Chrf),
+    ] {
+        if given && !has {
+            let name =
+                clap::ValueEnum::to_possible_value(&args.metric).map(|value| value.get_name().to_owned());
+            return Err(Failure::usage(format!("{} has no {option}", name.unwrap_or_default()))
+                .hint("leave it out; `zoo score --help` says which metric has which option"));
+        }
+    }
+    Ok(match args.metric {
+        TextMetric::Bleu => Convention::Bleu(BleuOptions {
+            case: case(Case::Mixed),
+            effective_order: false,
+            tokenizer: args.tokenizer.as_deref().map_or(Ok(Tokenizer::default()), Tokenizer::parse)?,
+            smoothing: match (args.smoothing.as_deref(), args.smoothing_value) {
+                (Some(name), value) => Smoothing::new(name, value)?,
+                (None, Some(_)) => {
+                    return Err(Failure::usage("--smoothing-value without --smoothing")
+                        .hint("--smoothing floor or --smoothing add-k"));
+                }
+                (None, None) => Smoothing::default(),
+            },
+        }),
+        TextMetric::MultiBleu => Convention::TokenisedBleu(TokenisedBleu::MultiBleu, case(Case::Mixed)),
+        TextMetric::FairseqBleu => Convention::TokenisedBleu(TokenisedBleu::Fairseq, case(Case::Mixed)),
+        TextMetric::Chrf => Convention::Chrf(ChrfOptions {
+            case: case(Case::Mixed),
+            word_order: args.word_order,
+            ..ChrfOptions::default()
+        }),
+        TextMetric::Ter => Convention::Ter(TerOptions { case: case(Case::Lower), ..TerOptions::default() }),
+        TextMetric::ExactMatch => Convention::ExactMatch(case(Case::Mixed)),
+    })
+}

@@ -1,0 +1,216 @@
+//! `zoo show`.
+
+use serde_json::{Value, json};
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_recipes::{ClaimSpec, Document, ReaderSpec, Resolved, Selection};
+use zoo_results::exit::Exit;
+
+use crate::cli::ShowArgs;
+use crate::context::Context;
+use crate::error::Result;
+use crate::evidence::{self, ladder, reached};
+use crate::output::{self, Format, Table};
+use crate::wording::claim_line;
+use crate::{records, size};
+
+pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
+    let document = Document::load(&args.recipe)?;
+    let resolved = document.resolve(&Selection {
+        arm: args.arm.clone(),
+        tier: args.overlay.tier.clone(),
+        overrides: args.overlay.overrides.clone(),
+    })?;
+    if args.toml {
+        output::write(&resolved.toml)?;
+        return Ok(Exit::Ok);
+    }
+    let shown = Shown::gather(context, &document, resolved)?;
+    match context.format {
+        Format::Json => output::write_json(&shown.json()?)?,
+        Format::Csv => output::write(&shown.claims().render(Format::Csv))?,
+        Format::Human | Format::Md => output::write(&shown.text(context.format)?)?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// Everything that is known of a recipe.
+struct Shown<'d> {
+    document: &'d Document,
+    resolved: Resolved,
+    ladder: Vec<evidence::Step>,
+    corpus: Option<CorpusDefinition>,
+    records: Table,
+}
+
+impl<'d> Shown<'d> {
+    fn gather(context: &Context, document: &'d Document, resolved: Resolved) -> Result<Self> {
+        let ladder = ladder(document, &records::known_runs(context)?);
+        let corpus = resolved.recipe.data.corpus.as_deref().map(CorpusDefinition::find).transpose()?;
+        let records = records::table(context, document.name());
+        Ok(Self { document, resolved, ladder, corpus, records })
+    }
+
+    fn differences(&self) -> Result<Table> {
+        let mut table = output::columns(["arm", "key", "body", "arm's"]);
+        for arm in self.document.arms() {
+            for difference in self.document.differences(arm)? {
+                let value = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+                table.push(output::words([
+                    arm.to_owned(),
+                    difference.key,
+                    value(difference.base),
+                    value(difference.arm),
+                ]));
+            }
+        }
+        Ok(table)
+    }
+
+    fn claims(&self) -> Table {
+        let mut table = output::columns(["claim", "statement", "margin", "source", "note"]);
+        for (at, claim) in self.resolved.recipe.claim.iter().enumerate() {
+            table.push(output::words([
+                (at + 1).to_string(),
+                claim_line(claim),
+                claim.margin.map_or_else(String::new, |margin| margin.to_string()),
+                claim.source.clone(),
+                note(claim),
+            ]));
+        }
+        table
+    }
+
+    fn data_lines(&self) -> Vec<(&'static str, String)> {
+        let about = self.document.about();
+        let mut lines = vec![("data", super::list::status(about.status).to_owned())];
+        if let Some(corpus) = &self.corpus {
+            lines.push(("corpus", format!("{}: {}", corpus.name, corpus.summary)));
+            lines.push(("download", corpus.download_bytes().to_string()));
+            lines.push(("on disk", corpus.disk_bytes().to_string()));
+            lines.push(("licence", format!("{} ({})", corpus.licence.terms, corpus.licence.source)));
+        } else if let ReaderSpec::Reversal { train, valid, test, .. } = &self.resolved.recipe.data.reader {
+            lines.push(("generated", format!("{train} training, {valid} validation, {test} test pairs")));
+        }
+        let sets: Vec<String> = (self.resolved.recipe.data.eval.iter())
+            .map(|(name, eval)| format!("{name} ({}, {} lines)", eval.split, eval.lines))
+            .collect();
+        lines.push(("evaluation", sets.join(", ")));
+        lines
+    }
+
+    fn parameters(&self) -> String {
+        match size::of(&self.resolved.recipe) {
+            Some(size) => size.parameters(),
+            None => "known once the data is prepared".to_owned(),
+        }
+    }
+
+    fn text(&self, format: Format) -> Result<String> {
+        let about = self.document.about();
+        let mut facts = vec![
+            ("task", about.task.clone()),
+            ("origin", about.origin.clone()),
+            ("file", self.document.file().to_owned()),
+        ];
+        facts.extend(self.document.base().map(|base| ("base", base.to_owned())));
+        facts.push(("arms", self.document.arms().join(", ")));
+        facts.push(("tiers", self.document.tiers().join(", ")));
+        facts.push(("tags", about.tags.join(", ")));
+        facts.push(("parameters", self.parameters()));
+        facts.extend(self.data_lines());
+        facts.push(("hash", self.document.hash(self.resolved.tier.as_deref(), &self.resolved.overrides)?));
+        let markdown = format == Format::Md;
+        let heading = |level: &str, text: &str| match markdown {
+            true => format!("{level} {text}\n\n"),
+            false => format!("{}\n", text.to_uppercase()),
+        };
+        let mut text = match markdown {
+            true => format!("# {}\n\n{}\n\n", about.name, about.summary),
+            false => format!("{}: {}\n", about.name, about.summary),
+        };
+        for (key, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+            text.push_str(&match markdown {
+                true => format!("- {key}: {value}\n"),
+                false => format!("  {key:<11} {value}\n"),
+            });
+        }
+        text.push('\n');
+
+        let mut rungs = output::columns(["rung", "holds", "because"]);
+        for step in &self.ladder {
+            let holds = if step.holds { "yes" } else { "no" };
+            rungs.push(output::words([step.rung.name().to_owned(), holds.to_owned(), step.because.clone()]));
+        }
+        let evidence = reached(&self.ladder).map_or("none", |rung| rung.name());
+        let tables = [
+            (format!("evidence: {evidence}"), rungs),
+            ("claims".to_owned(), self.claims()),
+            ("what the arms change".to_owned(), self.differences()?),
+            ("records".to_owned(), self.records.clone()),
+        ];
+        for (title, table) in tables {
+            text.push_str(&heading("##", &title));
+            if table.rows.is_empty() {
+                text.push_str("none\n");
+            } else {
+                text.push_str(&table.render(format));
+            }
+            text.push('\n');
+        }
+        let which = match (&self.resolved.arm, &self.resolved.tier) {
+            (None, None) => "resolved recipe".to_owned(),
+            (arm, tier) => {
+                let named = |what, name: &Option<String>| name.as_ref().map(|name| format!("{what} {name}"));
+                let parts: Vec<String> =
+                    [named("arm", arm), named("tier", tier)].into_iter().flatten().collect();
+                format!("resolved recipe, {}", parts.join(", "))
+            }
+        };
+        text.push_str(&heading("##", &which));
+        let toml = without_claims(&self.resolved);
+        text.push_str(&if markdown { format!("```toml\n{toml}```\n") } else { toml });
+        Ok(text)
+    }
+
+    fn json(&self) -> Result<Value> {
+        let mut arms = serde_json::Map::new();
+        for arm in self.document.arms() {
+            let changes: Vec<Value> = (self.document.differences(arm)?.into_iter())
+                .map(|d| json!({ "key": d.key, "body": d.base, "arm": d.arm }))
+                .collect();
+            arms.insert(arm.to_owned(), changes.into());
+        }
+        let data: serde_json::Map<String, Value> =
+            self.data_lines().into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
+        let size = size::of(&self.resolved.recipe);
+        Ok(json!({
+            "name": self.document.name(),
+            "file": self.document.file(),
+            "base": self.document.base(),
+            "hash": self.document.hash(self.resolved.tier.as_deref(), &self.resolved.overrides)?,
+            "arm": self.resolved.arm,
+            "tier": self.resolved.tier,
+            "overrides": self.resolved.overrides,
+            "recipe": self.resolved.recipe,
+            "arms": arms,
+            "parameters": size.map(|size| json!({ "count": size.cost.parameters, "exact": size.exact })),
+            "data": data,
+            "evidence": reached(&self.ladder).map(|rung| rung.name()),
+            "ladder": self.ladder,
+            "records": output::rows_as_json(&self.records),
+        }))
+    }
+}
+
+fn note(claim: &ClaimSpec) -> String {
+    let extends = claim.extends.as_ref().map(|sibling| format!("printed for {sibling}"));
+    extends.into_iter().chain(claim.note.clone()).collect::<Vec<_>>().join("; ")
+}
+
+/// The claims have a table of their own.
+fn without_claims(resolved: &Resolved) -> String {
+    match resolved.toml.find("[[claim]]") {
+        Some(at) => resolved.toml[..at].trim_end().to_owned() + "\n",
+        None => resolved.toml.clone(),
+    }
+}

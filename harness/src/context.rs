@@ -1,0 +1,94 @@
+//! What every command and stage is told about this call of the program.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use burn::tensor::Device;
+use zoo_datasets::fetch::{DataHome, FetchOptions};
+use zoo_results::exit::Exit;
+
+use crate::device::DeviceChoice;
+use crate::error::{Failure, Result};
+use crate::output::Format;
+use crate::progress::Console;
+
+/// Where things lie, what may be done, where it is computed, and who is told.
+#[derive(Debug)]
+pub struct Context {
+    /// Everything the program keeps: `downloads/`, `corpora/`, `prepared/`, `runs/`, `ledger.jsonl`, …
+    pub home: PathBuf,
+    /// Folder or URL laid out as `<host>/<path>`, tried before the published addresses.
+    pub mirror: Option<String>,
+    /// Open no connection.
+    pub offline: bool,
+    /// Do not ask before an expensive plan.
+    pub yes: bool,
+    /// Form of what is written to stdout.
+    pub format: Format,
+    /// Where tensors live.
+    pub device: DeviceChoice,
+    /// Threads of the CPU's pool; goes into the record, since results are bit for bit only at an equal number.
+    pub threads: usize,
+    /// Set by Ctrl-C: save and stop at the next step.
+    pub stop: Arc<AtomicBool>,
+    /// stderr.
+    pub progress: Console,
+}
+
+impl Context {
+    /// Has somebody pressed Ctrl-C?
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// # Errors
+    /// [`Exit::Interrupted`] once somebody has pressed Ctrl-C.
+    pub fn check_stop(&self) -> Result<()> {
+        if self.stopped() {
+            return Err(Failure::new(Exit::Interrupted, "interrupted").hint("the same command goes on"));
+        }
+        Ok(())
+    }
+
+    /// The home as the corpora know it.
+    pub fn data_home(&self) -> DataHome {
+        DataHome::new(&self.home)
+    }
+
+    /// How files are fetched in this call.
+    pub fn fetch_options(&self) -> FetchOptions<'_> {
+        FetchOptions {
+            mirror: self.mirror.clone(),
+            offline: self.offline,
+            progress: &self.progress,
+            ..FetchOptions::default()
+        }
+    }
+
+    /// The ledger of this home; the project's own is `results/ledger.jsonl`.
+    pub fn ledger_path(&self) -> PathBuf {
+        self.home.join("ledger.jsonl")
+    }
+
+    /// The folders of training runs.
+    pub fn runs_dir(&self) -> PathBuf {
+        self.home.join("runs")
+    }
+
+    /// Opens the chosen device.
+    ///
+    /// # Errors
+    /// [`Exit::Device`], naming the feature, driver or header that is missing.
+    pub fn open_device(&self) -> Result<Device> {
+        self.device.open()
+    }
+
+    /// A path as messages should show it: below the home as `<home>/…` is no help, so as it is, but relative to the working
+    /// directory where it lies below that.
+    pub fn shown(&self, path: &Path) -> String {
+        let here = std::env::current_dir().ok();
+        here.and_then(|here| path.strip_prefix(here).ok().map(|p| p.display().to_string()))
+            .unwrap_or_else(|| path.display().to_string())
+    }
+}

@@ -1,0 +1,192 @@
+//! `--device`: from a word to a device that was found to be there.
+
+use std::fmt;
+use std::str::FromStr;
+
+use burn::tensor::Device;
+use zoo_results::exit::Exit;
+
+use crate::error::{Failure, Result};
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// CUDA if it is built in and a device is there, else the CPU.
+    #[default]
+    Auto,
+    /// Burn's Flex backend.
+    Cpu,
+    /// The CUDA device of that number.
+    Cuda(usize),
+    /// The graphics card that wgpu takes for the best.
+    Wgpu,
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "auto" => Ok(Self::Auto),
+            None if text == "cpu" => Ok(Self::Cpu),
+            None if text == "cuda" => Ok(Self::Cuda(0)),
+            None if text == "wgpu" => Ok(Self::Wgpu),
+            Some(("cuda", number)) => match number.parse::<u16>() {
+                Ok(number) => Ok(Self::Cuda(number.into())),
+                Err(_) => Err(format!("`{number}` is no device number; the first is cuda:0")),
+            },
+            _ => Err("the devices are auto, cpu, cuda, cuda:N and wgpu".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(number) => write!(f, "cuda:{number}"),
+            Self::Wgpu => f.write_str("wgpu"),
+        }
+    }
+}
+
+impl DeviceChoice {
+    /// `auto` decided; the others as they are. Opens nothing.
+    pub fn settled(self) -> Self {
+        match self {
+            Self::Auto if cuda::count() > 0 => Self::Cuda(0),
+            Self::Auto => Self::Cpu,
+            other => other,
+        }
+    }
+
+    /// Will it be the CPU?
+    pub fn is_cpu(self) -> bool {
+        self.settled() == Self::Cpu
+    }
+
+    /// The device, without gradients. Nothing falls back: what was asked for is opened, or the error names what is missing.
+    ///
+    /// # Errors
+    /// [`Exit::Device`].
+    pub fn open(self) -> Result<Device> {
+        match self.settled() {
+            Self::Auto | Self::Cpu => Ok(Device::flex()),
+            Self::Cuda(number) => cuda::open(number),
+            Self::Wgpu => wgpu::open(),
+        }
+    }
+}
+
+#[cfg(any(not(feature = "cuda"), not(feature = "wgpu")))]
+fn not_built_in(device: &str, feature: &str) -> Failure {
+    Failure::new(Exit::Device, format!("the device {device} is not built into this program"))
+        .hint(format!("build it with `cargo build --release --features {feature}`, or use --device cpu"))
+}
+
+#[cfg(not(feature = "cuda"))]
+mod cuda {
+    use super::{Device, Result, not_built_in};
+
+    pub fn count() -> usize {
+        0
+    }
+
+    pub fn open(number: usize) -> Result<Device> {
+        Err(not_built_in(&format!("cuda:{number}"), "cuda"))
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod cuda {
+    use std::path::Path;
+
+    use burn::tensor::DeviceType;
+
+    use super::{Device, Exit, Failure, Result};
+
+    /// Listing needs the driver's library; without it there are none, and no panic.
+    pub fn count() -> usize {
+        Device::enumerate(DeviceType::Cuda).into_iter().count()
+    }
+
+    pub fn open(number: usize) -> Result<Device> {
+        let failure = |message: String| Failure::new(Exit::Device, message);
+        let count = count();
+        if count == 0 {
+            return Err(failure("there is no CUDA device, or its driver is not there".to_owned()).hint(
+                "`nvidia-smi` must list a device and libcuda.so.1 must be found (LD_LIBRARY_PATH); \
+                 else use --device cpu",
+            ));
+        }
+        if number >= count {
+            let last = count - 1;
+            return Err(failure(format!("there is no CUDA device {number}"))
+                .hint(format!("there are {count}, cuda:0 to cuda:{last}")));
+        }
+        // Kernels are compiled while the program runs, and the compiler wants the toolkit's headers.
+        let places = ["/usr/local/cuda", "/opt/cuda"].map(str::to_owned);
+        let places = std::env::var("CUDA_PATH").into_iter().chain(places);
+        if !places.into_iter().any(|place| Path::new(&place).join("include/cuda_runtime.h").is_file()) {
+            return Err(failure("the headers of the CUDA toolkit are not there".to_owned())
+                .hint("set CUDA_PATH to a folder that has include/cuda_runtime.h"));
+        }
+        Ok(Device::cuda(number))
+    }
+}
+
+#[cfg(not(feature = "wgpu"))]
+mod wgpu {
+    use super::{Device, Result, not_built_in};
+
+    pub fn open() -> Result<Device> {
+        Err(not_built_in("wgpu", "wgpu"))
+    }
+}
+
+#[cfg(feature = "wgpu")]
+mod wgpu {
+    use burn::tensor::{DeviceKind, DeviceType};
+
+    use super::{Device, Exit, Failure, Result};
+
+    pub fn open() -> Result<Device> {
+        if Device::enumerate(DeviceType::Wgpu).into_iter().count() == 0 {
+            return Err(Failure::new(Exit::Device, "wgpu finds no graphics card")
+                .hint("a Vulkan driver must be there (`vulkaninfo` lists it); else use --device cpu"));
+        }
+        Ok(Device::wgpu(DeviceKind::DefaultDevice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_devices_and_back() {
+        for (word, device) in [
+            ("auto", DeviceChoice::Auto),
+            ("cpu", DeviceChoice::Cpu),
+            ("cuda:0", DeviceChoice::Cuda(0)),
+            ("cuda:3", DeviceChoice::Cuda(3)),
+            ("wgpu", DeviceChoice::Wgpu),
+        ] {
+            assert_eq!(word.parse(), Ok(device));
+            assert_eq!(device.to_string(), word);
+        }
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
+        assert!("cuda:x".parse::<DeviceChoice>().unwrap_err().contains("cuda:0"));
+        assert!("gpu".parse::<DeviceChoice>().unwrap_err().contains("cuda:N"));
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    fn a_missing_feature_is_named() {
+        let failure = DeviceChoice::Cuda(0).open().unwrap_err();
+        assert_eq!(failure.exit, Exit::Device);
+        assert!(failure.to_string().contains("--features cuda"));
+        assert_eq!(DeviceChoice::Auto.settled(), DeviceChoice::Cpu);
+    }
+}

@@ -1,0 +1,222 @@
+//! How a command ends when it does not end well: an exit code, what happened, and what to do next.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+use std::path::Path;
+
+use zoo_datasets::batches::PlanError;
+use zoo_datasets::corpora::CorpusError;
+use zoo_datasets::fetch::FetchError;
+use zoo_datasets::prepare::PrepareError;
+use zoo_datasets::readers::parallel_text::ReadError;
+use zoo_recipes::{Diagnostics, LoadError};
+use zoo_results::exit::Exit;
+use zoo_results::metrics::{ScoreError, SignatureError};
+use zoo_training::checkpoint::CheckpointError;
+use zoo_training::error::TrainError;
+use zoo_training::optimizer::OptimizerError;
+use zoo_training::scaling::ScalingError;
+use zoo_training::schedule::ScheduleError;
+
+/// What every command gives back.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// A failure on its way to stderr. The text may carry further lines; those that begin with `hint:` are shown as hints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The code with which the program ends.
+    pub exit: Exit,
+    message: String,
+    /// Findings that stand before the message, each with its own place: not prefixed.
+    findings: Option<String>,
+}
+
+impl Failure {
+    /// From what happened.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), findings: None }
+    }
+
+    /// The command line asks for something that is not there or not possible.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Display) -> Self {
+        self.message.push_str(&format!("\nhint: {hint}"));
+        self
+    }
+
+    /// Something of the file system.
+    pub fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
+        let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Data } else { Exit::Internal };
+        Self::new(exit, format!("cannot {doing} {}: {error}", path.display()))
+    }
+
+    /// Writes it: findings, `error: …`, `hint: …`.
+    pub fn print(&self, out: &mut dyn Write, colour: bool) {
+        let paint = |code: &str, word: &str| match colour {
+            true => format!("\u{1b}[{code}m{word}\u{1b}[0m"),
+            false => word.to_owned(),
+        };
+        let mut text = String::new();
+        if let Some(findings) = &self.findings {
+            text.push_str(findings);
+            text.push('\n');
+        }
+        for (at, line) in self.message.lines().enumerate() {
+            if at == 0 {
+                text.push_str(&format!("{} {line}\n", paint("1;31", "error:")));
+            } else if let Some(hint) = line.trim_start().strip_prefix("hint:") {
+                text.push_str(&format!("{}{hint}\n", paint("1;36", "hint:")));
+            } else {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        // Nobody is left to be told if stderr is gone.
+        let _ = out.write_all(text.as_bytes());
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(findings) = &self.findings {
+            writeln!(f, "{findings}")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Diagnostics> for Failure {
+    fn from(found: Diagnostics) -> Self {
+        let count = match found.len() {
+            1 => "the recipe has an error".to_owned(),
+            n => format!("the recipe has {n} errors"),
+        };
+        Self { exit: Exit::Recipe, message: count, findings: Some(found.to_string()) }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Invalid(found) => found.into(),
+            LoadError::Unknown { .. } | LoadError::Read { .. } => Self::usage(error.to_string()),
+        }
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        let exit = match error {
+            FetchError::Cancelled { .. } => Exit::Interrupted,
+            _ => Exit::Data,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<CorpusError> for Failure {
+    fn from(error: CorpusError) -> Self {
+        let exit = match &error {
+            CorpusError::Fetch { source, .. } if matches!(**source, FetchError::Cancelled { .. }) => {
+                Exit::Interrupted
+            }
+            _ => Exit::Data,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<ScoreError> for Failure {
+    fn from(error: ScoreError) -> Self {
+        let exit = match error {
+            ScoreError::NoHypotheses | ScoreError::LengthMismatch { .. } | ScoreError::Undefined { .. } => {
+                Exit::Data
+            }
+            ScoreError::Disagreement { .. } => Exit::Internal,
+            _ => Exit::Usage,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+/// Errors whose texts say all, by the code that they end with.
+macro_rules! failures {
+    ($($error:ty => $exit:expr),+ $(,)?) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                let pick: fn(&$error) -> Exit = $exit;
+                Self::new(pick(&error), error.to_string())
+            }
+        }
+    )+};
+}
+
+failures! {
+    PrepareError => |error| match error {
+        PrepareError::Unavailable { .. } => Exit::Recipe,
+        _ => Exit::Data,
+    },
+    ReadError => |_| Exit::Data,
+    PlanError => |_| Exit::Data,
+    CheckpointError => checkpoint_exit,
+    ScheduleError => |_| Exit::Recipe,
+    ScalingError => |_| Exit::Recipe,
+    OptimizerError => |_| Exit::Internal,
+    TrainError => |error| match error {
+        TrainError::Checkpoint(error) => checkpoint_exit(error),
+        TrainError::Schedule(_) | TrainError::Scaling(_) | TrainError::Settings(_) => Exit::Recipe,
+        TrainError::OtherRun { .. } | TrainError::Batch { .. } => Exit::Data,
+        _ => Exit::Internal,
+    },
+}
+
+fn checkpoint_exit(error: &CheckpointError) -> Exit {
+    match error {
+        CheckpointError::Damaged { .. } | CheckpointError::NoneWhole { .. } => Exit::Damaged,
+        CheckpointError::Io { .. } => Exit::Internal,
+        _ => Exit::Data,
+    }
+}
+
+impl From<SignatureError> for Failure {
+    fn from(error: SignatureError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(failure: &Failure, colour: bool) -> String {
+        let mut out = Vec::new();
+        failure.print(&mut out, colour);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn hints_stand_on_lines_of_their_own() {
+        let failure = Failure::new(Exit::Data, "a file is missing\n  hint: look there").hint("or fetch it");
+        assert_eq!(
+            printed(&failure, false),
+            "error: a file is missing\nhint: look there\nhint: or fetch it\n"
+        );
+        assert!(printed(&failure, true).starts_with("\u{1b}[1;31merror:\u{1b}[0m a file"));
+    }
+
+    #[test]
+    fn findings_keep_their_place() {
+        let error =
+            zoo_recipes::Document::parse("[recipe\n", "x.toml", Path::new("")).map(|_| ()).unwrap_err();
+        let text = printed(&error.into(), false);
+        assert!(text.starts_with("x.toml:1:"), "{text}");
+        assert!(text.ends_with("error: the recipe has an error\n"), "{text}");
+    }
+}

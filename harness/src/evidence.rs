@@ -1,0 +1,302 @@
+//! How much has been shown of a recipe: a ladder of rungs, each derived from what is there.
+//!
+//! | rung | holds if |
+//! |---|---|
+//! | schema | body, arms and tiers resolve without a finding |
+//! | parameters | the parameters of every arm can be counted from the recipe alone (tests hold the count against built models) |
+//! | parity | a committed fixture of another framework has the same kinds of parts in model, loss and searches; tests compare every tensor |
+//! | traces | schedule and loss scaling of every arm are among the committed traces, value for value, its optimizer among those of its kind; every file of the corpus has a digest |
+//! | smoke | a recorded run of the tier `smoke` of this very recipe |
+//! | small-run | a recorded run on the recipe's own data, of another tier or with keys changed |
+//! | full-run | a recorded run of this very recipe at its published size |
+//!
+//! A run of a higher rung shows the lower ones among the runs; the rungs below them are each derived for themselves.
+
+use std::sync::LazyLock;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_recipes::{
+    DecodeSpec, Document, LossScalingSpec, LossSpec, ModelSpec, OptimizerSpec, Recipe, ScheduleSpec,
+    Selection,
+};
+
+use crate::{kinds, size};
+
+/// How much has been shown. Ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// The recipe is sound.
+    Schema,
+    /// Its parameters are counted.
+    Parameters,
+    /// Its parts equal another framework's.
+    Parity,
+    /// Its schedule, loss scaling and data are held against traces and digests.
+    Traces,
+    /// It was run end to end at the size of a toy.
+    Smoke,
+    /// It was run on its own data, smaller or changed.
+    SmallRun,
+    /// It was run as published.
+    FullRun,
+}
+
+impl Rung {
+    /// The word of tables and of `--evidence`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Schema => "schema",
+            Self::Parameters => "parameters",
+            Self::Parity => "parity",
+            Self::Traces => "traces",
+            Self::Smoke => "smoke",
+            Self::SmallRun => "small-run",
+            Self::FullRun => "full-run",
+        }
+    }
+}
+
+/// One rung of a recipe's ladder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Which.
+    pub rung: Rung,
+    /// Does it hold?
+    pub holds: bool,
+    /// From what that was derived.
+    pub because: String,
+}
+
+/// A recorded run, as far as evidence goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedRun {
+    /// Name of the recipe.
+    pub recipe: String,
+    /// [`Document::hash`] of what was run.
+    pub hash: String,
+    /// Tier, if any.
+    pub tier: Option<String>,
+    /// Overrides of keys that are not free.
+    pub overrides: Vec<String>,
+}
+
+/// What the build collected from `tests/fixtures`.
+#[derive(Debug, Deserialize)]
+struct Fixtures {
+    models: Vec<ModelFixture>,
+    optimizers: Vec<OptimizerSpec>,
+    schedules: Vec<ScheduleSpec>,
+    scalers: Vec<LossScalingSpec>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ModelFixture {
+    file: String,
+    model: ModelSpec,
+    loss: LossSpec,
+    #[serde(default)]
+    searches: std::collections::BTreeMap<String, DecodeSpec>,
+}
+
+static FIXTURES: LazyLock<Fixtures> = LazyLock::new(|| {
+    serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/fixtures.json")))
+        .expect("the fixtures are written in the recipe's own words; a test reads them")
+});
+
+/// The ladder of a recipe, lowest rung first.
+pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
+    let step = |rung, outcome: Result<String, String>| {
+        let holds = outcome.is_ok();
+        Step { rung, holds, because: outcome.unwrap_or_else(|why| why) }
+    };
+    let mut steps = vec![step(
+        Rung::Schema,
+        match document.check() {
+            Ok(()) => Ok("body, arms and tiers resolve".to_owned()),
+            Err(found) => Err(format!("{} findings: `zoo check` shows them", found.len())),
+        },
+    )];
+    let arms: Vec<Recipe> = if steps[0].holds { resolved_arms(document) } else { Vec::new() };
+    let every = |check: &dyn Fn(&Recipe) -> Result<String, String>| match arms.as_slice() {
+        [] => Err("the recipe does not resolve".to_owned()),
+        arms => arms.iter().map(check).collect::<Result<Vec<_>, _>>().map(|mut said| {
+            said.dedup();
+            said.join("; ")
+        }),
+    };
+    steps.push(step(Rung::Parameters, every(&parameters)));
+    steps.push(step(Rung::Parity, every(&parity)));
+    steps.push(step(Rung::Traces, every(&traces)));
+    steps.extend(run_rungs(document, runs));
+    steps
+}
+
+/// The highest rung that holds together with all below it.
+pub fn reached(ladder: &[Step]) -> Option<Rung> {
+    ladder.iter().take_while(|step| step.holds).last().map(|step| step.rung)
+}
+
+fn resolved_arms(document: &Document) -> Vec<Recipe> {
+    let selections: Vec<Selection> = match document.arms().as_slice() {
+        [] => vec![Selection::default()],
+        arms => arms.iter().map(|arm| Selection::arm(arm)).collect(),
+    };
+    selections.iter().filter_map(|selection| document.resolve(selection).ok()).map(|r| r.recipe).collect()
+}
+
+fn parameters(recipe: &Recipe) -> Result<String, String> {
+    let size = size::of(recipe).ok_or("only the data tells how many words there are")?;
+    Ok(format!("{} parameters", size.parameters()))
+}
+
+fn parity(recipe: &Recipe) -> Result<String, String> {
+    let alike = |fixture: &&ModelFixture| {
+        kinds::model_differences(&recipe.model, &fixture.model).is_empty()
+            && kinds::same_loss(&recipe.loss, &fixture.loss)
+    };
+    let Some(model) = FIXTURES.models.iter().find(alike) else {
+        return Err("no fixture has these kinds of parts".to_owned());
+    };
+    for (name, search) in &recipe.decode {
+        let mut searches = FIXTURES.models.iter().flat_map(|fixture| fixture.searches.values());
+        if !searches.any(|other| kinds::same_search(search, other)) {
+            return Err(format!("no fixture has a search like decode.{name}"));
+        }
+    }
+    Ok(format!("tests/fixtures/{}", model.file))
+}
+
+fn traces(recipe: &Recipe) -> Result<String, String> {
+    if !FIXTURES.schedules.contains(&recipe.train.schedule) {
+        return Err("its schedule is not among tests/fixtures/schedules.json".to_owned());
+    }
+    let scaling = &recipe.precision.loss_scaling;
+    if *scaling != LossScalingSpec::None && !FIXTURES.scalers.contains(scaling) {
+        return Err("its loss scaling is not among tests/fixtures/scalers.json".to_owned());
+    }
+    let place = |rule: &OptimizerSpec| match rule {
+        OptimizerSpec::Adam { epsilon_place, .. } | OptimizerSpec::LazyAdam { epsilon_place, .. } => {
+            Some(*epsilon_place)
+        }
+        OptimizerSpec::Sgd { .. } => None,
+    };
+    let rule = &recipe.train.optimizer;
+    let traced = |other: &OptimizerSpec| {
+        std::mem::discriminant(rule) == std::mem::discriminant(other) && place(rule) == place(other)
+    };
+    if !FIXTURES.optimizers.iter().any(traced) {
+        return Err("its optimizer is not among tests/fixtures/optimizers.safetensors".to_owned());
+    }
+    let Some(corpus) = &recipe.data.corpus else {
+        return Ok("schedule, loss scaling and optimizer are traced; the data is generated".to_owned());
+    };
+    let definition = CorpusDefinition::find(corpus).map_err(|_| format!("there is no corpus {corpus}"))?;
+    let unknown: Vec<&str> = definition
+        .files
+        .iter()
+        .filter(|(_, file)| file.source.digest == zoo_datasets::fetch::Digest::Unknown)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    match unknown.as_slice() {
+        [] => Ok("schedule, loss scaling and optimizer are traced; every file has a digest".to_owned()),
+        files => Err(format!("no digest is known of {}", files.join(", "))),
+    }
+}
+
+fn run_rungs(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
+    let hash = |tier: Option<&str>| document.hash(tier, &[]).ok();
+    let own: Vec<&RecordedRun> = runs.iter().filter(|run| run.recipe == document.name()).collect();
+    let same = |tier: Option<&str>| {
+        let hash = hash(tier);
+        own.iter().filter(|run| run.tier.as_deref() == tier && Some(&run.hash) == hash.as_ref()).count()
+    };
+    let counted = |n: usize| format!("{n} in the ledgers");
+    let full = match same(None) {
+        0 if own.iter().any(|run| run.tier.is_none() && run.overrides.is_empty()) => {
+            Err("recorded, but of another version of the recipe".to_owned())
+        }
+        0 => Err("none recorded".to_owned()),
+        n => Ok(counted(n)),
+    };
+    let small = own
+        .iter()
+        .filter(|run| match run.tier.as_deref() {
+            Some("smoke") => false,
+            Some(_) => true,
+            None => !run.overrides.is_empty(),
+        })
+        .count();
+    let small = if small > 0 { Ok(counted(small)) } else { Err("none recorded".to_owned()) };
+    let smoke = match same(Some("smoke")) {
+        0 => Err("none recorded of this version".to_owned()),
+        n => Ok(counted(n)),
+    };
+    let mut steps = Vec::new();
+    let mut above: Option<&'static str> = None;
+    for (rung, outcome) in [(Rung::FullRun, full), (Rung::SmallRun, small), (Rung::Smoke, smoke)] {
+        let (holds, because) = match (outcome, above) {
+            (Ok(because), _) => (true, because),
+            (Err(_), Some(above)) => (true, format!("shown by the {above}")),
+            (Err(because), None) => (false, because),
+        };
+        if holds && above.is_none() {
+            above = Some(rung.name());
+        }
+        steps.push(Step { rung, holds, because });
+    }
+    steps.reverse();
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(name: &str) -> Document {
+        Document::load(name).unwrap()
+    }
+
+    fn run(document: &Document, tier: Option<&str>) -> RecordedRun {
+        RecordedRun {
+            recipe: document.name().to_owned(),
+            hash: document.hash(tier, &[]).unwrap(),
+            tier: tier.map(str::to_owned),
+            overrides: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn fixtures_are_read_and_carry_the_toy_to_its_traces() {
+        assert!(FIXTURES.models.len() >= 4 && FIXTURES.schedules.len() >= 8 && FIXTURES.scalers.len() >= 3);
+        let toy = document("reversal-transformer");
+        let steps = ladder(&toy, &[]);
+        assert_eq!(reached(&steps), Some(Rung::Traces), "{steps:#?}");
+    }
+
+    #[test]
+    fn runs_climb_and_an_old_version_does_not_count() {
+        let toy = document("reversal-transformer");
+        let smoke = run(&toy, Some("smoke"));
+        let full = run(&toy, None);
+        assert_eq!(reached(&ladder(&toy, std::slice::from_ref(&smoke))), Some(Rung::Smoke));
+        assert_eq!(reached(&ladder(&toy, &[smoke.clone(), full.clone()])), Some(Rung::FullRun));
+        // A full run shows what a smoke run would.
+        assert_eq!(reached(&ladder(&toy, std::slice::from_ref(&full))), Some(Rung::FullRun));
+        let old = RecordedRun { hash: "0".repeat(64), ..full.clone() };
+        assert_eq!(reached(&ladder(&toy, &[old])), Some(Rung::Traces));
+        let other = RecordedRun { recipe: "transformer-base".into(), ..full };
+        assert_eq!(reached(&ladder(&toy, &[other])), Some(Rung::Traces));
+    }
+
+    #[test]
+    fn a_part_without_a_fixture_stops_the_climb() {
+        let toy = document("reversal-transformer");
+        let text =
+            toy.text().replace("positions = \"sinusoid-tensor2tensor\"", "positions = \"sinusoid-paper\"");
+        let other = Document::parse(&text, "reversal-transformer.toml", std::path::Path::new("")).unwrap();
+        assert_eq!(reached(&ladder(&other, &[])), Some(Rung::Parameters));
+    }
+}

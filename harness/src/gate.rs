@@ -1,0 +1,90 @@
+//! What costs more than an hour or a gigabyte is not begun unasked.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use zoo_datasets::corpora::ByteCount;
+use zoo_results::exit::Exit;
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::progress::duration;
+
+/// Longest time that needs no consent, in seconds.
+pub const FREE_SECONDS: f64 = 3600.0;
+/// Most bytes that need no consent.
+pub const FREE_BYTES: u64 = 1_000_000_000;
+
+/// What is about to be spent.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// Time, where it can be told.
+    pub seconds: Option<f64>,
+    /// Bytes to be downloaded, as far as known.
+    pub bytes: u64,
+    /// Files of unknown size to be downloaded: each may be the one that is too large.
+    pub unknown_sizes: usize,
+}
+
+impl Cost {
+    /// Why somebody must be asked; `None` where nobody must.
+    pub fn reason(&self) -> Option<String> {
+        let time = self.seconds.filter(|s| !(*s <= FREE_SECONDS)).map(|s| match s.is_finite() {
+            true => format!("about {} of computing", duration(s)),
+            false => "an unknown time of computing".to_owned(),
+        });
+        let bytes = (self.bytes > FREE_BYTES || self.unknown_sizes > 0).then(|| {
+            let bytes = ByteCount { known: self.bytes, unknown: self.unknown_sizes };
+            format!("a download of {bytes}")
+        });
+        let reasons: Vec<String> = [time, bytes].into_iter().flatten().collect();
+        (!reasons.is_empty()).then(|| reasons.join(" and "))
+    }
+}
+
+/// Lets pass what is cheap, what `--yes` allows, and what somebody at the terminal agrees to.
+///
+/// # Errors
+/// [`Exit::PlanRefused`].
+pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
+    let Some(reason) = cost.reason() else { return Ok(()) };
+    if context.yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(Failure::new(
+            Exit::PlanRefused,
+            format!("this costs {reason} and nobody is there to ask"),
+        )
+        .hint("give --yes to go on"));
+    }
+    if asked(&format!("this costs {reason}. Go on? [y/N] ")) {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::PlanRefused, "not begun").hint("give --yes to go on without a question"))
+}
+
+fn asked(question: &str) -> bool {
+    let mut stderr = std::io::stderr();
+    if write!(stderr, "{question}").and_then(|()| stderr.flush()).is_err() {
+        return false;
+    }
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_and_a_gigabyte_are_free_and_no_more() {
+        let cost = |seconds, bytes, unknown_sizes| Cost { seconds: Some(seconds), bytes, unknown_sizes };
+        assert_eq!(cost(3600.0, 1_000_000_000, 0).reason(), None);
+        assert!(cost(3601.0, 0, 0).reason().unwrap().contains("1 h 00 min"));
+        assert!(cost(0.0, 1_000_000_001, 0).reason().unwrap().contains("1.0 GB"));
+        assert!(cost(0.0, 0, 1).reason().unwrap().contains("not known"));
+        assert!(cost(f64::NAN, 0, 0).reason().unwrap().contains("unknown time"));
+        assert_eq!(Cost::default().reason(), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! stdout: data in the form that was asked for.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+use zoo_results::exit::Exit;
+pub use zoo_results::report::{Cell, Column, Format, Table};
+
+use crate::error::{Failure, Result};
+
+/// A table with these titles; one that begins with `#` is a column of numbers.
+pub fn columns<const N: usize>(titles: [&str; N]) -> Table {
+    let column = |title: &str| match title.strip_prefix('#') {
+        Some(title) => Column::numbers(title),
+        None => Column::words(title),
+    };
+    Table::new(titles.into_iter().map(column).collect())
+}
+
+/// A row of words.
+pub fn words<const N: usize>(cells: [String; N]) -> Vec<Cell> {
+    cells.into_iter().map(Cell::words).collect()
+}
+
+/// The rows of a table as JSON.
+pub fn rows_as_json(table: &Table) -> serde_json::Value {
+    serde_json::from_str(&table.render(Format::Json)).unwrap_or_default()
+}
+
+/// Writes text to stdout. A reader that went away (`zoo list | head -1`) is no failure.
+///
+/// # Errors
+/// The text cannot be written.
+pub fn write(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Internal, format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a value as indented JSON.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_json(value: &impl Serialize) -> Result<()> {
+    write(&json_text(value)?)
+}
+
+fn json_text(value: &impl Serialize) -> Result<String> {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => Ok(format!("{text}\n")),
+        Err(error) => Err(Failure::new(Exit::Internal, format!("cannot write JSON: {error}"))),
+    }
+}
+
+/// Is colour wanted on stderr? `NO_COLOR` (not empty) and anything but a terminal say no.
+pub fn colour_on_stderr() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_marks_numbers() {
+        let mut table = columns(["name", "#size in bytes"]);
+        table.push(vec![Cell::words("a"), Cell::count(12_000)]);
+        assert_eq!(table.render(Format::Csv), "name,size_in_bytes\r\na,12000\r\n");
+        assert_eq!(rows_as_json(&table), serde_json::json!([{"name": "a", "size_in_bytes": 12000}]));
+    }
+}

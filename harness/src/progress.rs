@@ -1,0 +1,275 @@
+//! stderr: a bar on a terminal, plain lines at a bearable rate elsewhere, nothing with `-q`.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use zoo_datasets::corpora::ByteCount;
+use zoo_datasets::fetch::Event;
+
+/// Least time between two plain lines of one stage.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// The same with `-v`.
+const PLAIN_EVERY_VERBOSE: Duration = Duration::from_secs(1);
+
+/// Where a stage stands.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Step {
+    /// Updates, sentences, … done, those of an earlier call included.
+    pub done: u64,
+    /// Of how many, where known.
+    pub total: Option<u64>,
+    /// Training loss.
+    pub loss: Option<f64>,
+    /// Speed.
+    pub tokens_per_second: Option<f64>,
+}
+
+/// Tells the user what is going on. All its methods may be called from any thread.
+#[derive(Debug)]
+pub struct Console {
+    mode: Mode,
+    verbosity: i8,
+    stop: Arc<AtomicBool>,
+    stage: Mutex<Option<Stage>>,
+}
+
+#[derive(Debug)]
+enum Mode {
+    Quiet,
+    Plain,
+    Bar(ProgressBar),
+}
+
+#[derive(Debug)]
+struct Stage {
+    name: String,
+    unit: Unit,
+    started: Instant,
+    /// Where the first step stood: what was done before does not count for the speed.
+    first: Option<u64>,
+    printed: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Steps,
+    Bytes,
+}
+
+impl Console {
+    /// For stderr as it is. `verbosity` below 0 is quiet. `stop` is what fetches ask whether to go on.
+    pub fn new(verbosity: i8, stop: Arc<AtomicBool>) -> Self {
+        let mode = if verbosity < 0 {
+            Mode::Quiet
+        } else if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::no_length();
+            bar.set_style(ProgressStyle::with_template("{prefix} {msg}").unwrap_or_else(|_| plain_style()));
+            Mode::Bar(bar)
+        } else {
+            Mode::Plain
+        };
+        Self { mode, verbosity, stop, stage: Mutex::new(None) }
+    }
+
+    /// Begins a stage, e.g. `train fp32, seed 1`.
+    pub fn stage(&self, name: &str) {
+        self.begin(name, Unit::Steps);
+    }
+
+    /// Where the stage stands.
+    pub fn step(&self, step: &Step) {
+        let mut stage = self.lock();
+        let Some(stage) = stage.as_mut() else { return };
+        let now = Instant::now();
+        let first = *stage.first.get_or_insert(step.done);
+        let line = stage.line(step, first, now);
+        match &self.mode {
+            Mode::Quiet => {}
+            Mode::Bar(bar) => {
+                bar.set_prefix(stage.name.clone());
+                bar.set_message(line);
+                bar.tick();
+            }
+            Mode::Plain => {
+                let every = if self.verbosity > 0 { PLAIN_EVERY_VERBOSE } else { PLAIN_EVERY };
+                let due = stage.printed.is_none_or(|printed| now.duration_since(printed) >= every);
+                if due || step.total == Some(step.done) {
+                    stage.printed = Some(now);
+                    write_line(&format!("{}: {line}", stage.name));
+                }
+            }
+        }
+    }
+
+    /// Ends the stage and takes its bar away.
+    pub fn end_stage(&self) {
+        if self.lock().take().is_some()
+            && let Mode::Bar(bar) = &self.mode
+        {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// A line that stays, unless `-q`.
+    pub fn note(&self, text: &str) {
+        match &self.mode {
+            Mode::Quiet => {}
+            Mode::Plain => write_line(text),
+            Mode::Bar(bar) => bar.suspend(|| write_line(text)),
+        }
+    }
+
+    /// A line that only `-v` shows.
+    pub fn detail(&self, text: &str) {
+        if self.verbosity > 0 {
+            self.note(text);
+        }
+    }
+
+    fn begin(&self, name: &str, unit: Unit) {
+        let stage =
+            Stage { name: name.to_owned(), unit, started: Instant::now(), first: None, printed: None };
+        let previous = self.lock().replace(stage);
+        match &self.mode {
+            Mode::Quiet => {}
+            Mode::Plain => write_line(name),
+            Mode::Bar(bar) => {
+                if previous.is_none() {
+                    bar.reset();
+                }
+                bar.set_prefix(name.to_owned());
+                bar.set_message("");
+                bar.tick();
+            }
+        }
+    }
+
+    /// A panic elsewhere must not silence what is left to say.
+    fn lock(&self) -> MutexGuard<'_, Option<Stage>> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_stage(&self, name: &str) -> bool {
+        self.lock().as_ref().is_some_and(|stage| stage.name == name)
+    }
+}
+
+impl Stage {
+    fn line(&self, step: &Step, first: u64, now: Instant) -> String {
+        let count = |n: u64| match self.unit {
+            Unit::Steps => n.to_string(),
+            Unit::Bytes => ByteCount { known: n, unknown: 0 }.to_string(),
+        };
+        let mut parts = vec![match step.total {
+            Some(total) => format!("{} of {}", count(step.done), count(total)),
+            None => count(step.done),
+        }];
+        parts.extend(step.loss.map(|loss| format!("loss {loss:.4}")));
+        parts.extend(step.tokens_per_second.map(|speed| format!("{speed:.0} tokens/s")));
+        let done = step.done.saturating_sub(first);
+        let spent = now.duration_since(self.started).as_secs_f64();
+        if let Some(total) = step.total
+            && done > 0
+            && total > step.done
+        {
+            let left = spent * (total - step.done) as f64 / done as f64;
+            parts.push(format!("{} left", duration(left)));
+        }
+        parts.join(", ")
+    }
+}
+
+impl zoo_datasets::fetch::Progress for Console {
+    fn event(&self, event: Event<'_>) {
+        match event {
+            Event::Started { name, from, .. } => {
+                self.detail(&format!("{name} from {from}"));
+                self.begin(&format!("fetch {name}"), Unit::Bytes);
+            }
+            Event::Advanced { done, total, .. } => {
+                self.step(&Step { done, total, ..Step::default() });
+            }
+            Event::Unpacking { name, done } => {
+                let stage = format!("unpack {name}");
+                if !self.is_stage(&stage) {
+                    self.begin(&stage, Unit::Bytes);
+                }
+                self.step(&Step { done, ..Step::default() });
+            }
+            Event::Retrying { name, reason, wait } => {
+                self.note(&format!("{name}: {reason}; again in {} s", wait.as_secs_f64().ceil()));
+            }
+            Event::Refused { name, from, reason } => self.note(&format!("{name}: {from}: {reason}")),
+            Event::Verifying { name, bytes } => {
+                let size = ByteCount { known: bytes, unknown: 0 };
+                self.detail(&format!("verify {name} ({size})"));
+            }
+            Event::Finished { name, bytes } => {
+                self.end_stage();
+                let size = ByteCount { known: bytes, unknown: 0 };
+                self.note(&format!("fetched {name} ({size})"));
+            }
+            Event::Pinned { name, sha256 } => {
+                self.note(&format!("{name} had no published digest and is pinned to sha256 {sha256}"));
+            }
+            Event::Waiting { name } => {
+                self.note(&format!("{name} is being fetched by another process; waiting for it"));
+            }
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// `3 s`, `4 min 10 s`, `2 h 05 min`, `3 d 4 h`.
+pub fn duration(seconds: f64) -> String {
+    let s = seconds.max(0.0).round() as u64;
+    match s {
+        0..60 => format!("{s} s"),
+        60..3600 => format!("{} min {:02} s", s / 60, s % 60),
+        3600..172_800 => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
+        _ => format!("{} d {} h", s / 86_400, s % 86_400 / 3600),
+    }
+}
+
+fn plain_style() -> ProgressStyle {
+    ProgressStyle::default_bar()
+}
+
+/// A closed stderr is no reason to stop.
+fn write_line(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_to_what_matters() {
+        for (seconds, text) in [
+            (0.4, "0 s"),
+            (59.6, "1 min 00 s"),
+            (250.0, "4 min 10 s"),
+            (7500.0, "2 h 05 min"),
+            (273_600.0, "3 d 4 h"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn what_was_done_before_does_not_count_for_the_speed() {
+        let started = Instant::now();
+        let stage =
+            Stage { name: "train".into(), unit: Unit::Steps, started, first: Some(500), printed: None };
+        let step = Step { done: 510, total: Some(610), loss: Some(1.25), tokens_per_second: Some(900.4) };
+        let line = stage.line(&step, 500, started + Duration::from_secs(20));
+        assert_eq!(line, "510 of 610, loss 1.2500, 900 tokens/s, 3 min 20 s left");
+    }
+}

@@ -1,0 +1,189 @@
+//! What was recorded: the project's own ledger, which the program carries, and the one of the home.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use zoo_recipes::Document;
+use zoo_results::exit::Exit;
+use zoo_results::ledger::{
+    HypothesesFile, Judgement, Ledger, LedgerError, Record, RunEnd, ScoreRecord, utc_now,
+};
+
+use crate::context::Context;
+use crate::environment::{Environment, hex};
+use crate::error::{Failure, Result};
+use crate::evidence::RecordedRun;
+use crate::output::{self, Table};
+
+/// The project's ledger as it was when the program was built.
+const PROJECT: &str = include_str!(concat!(env!("OUT_DIR"), "/ledger.jsonl"));
+
+/// Folder of kept hypotheses, beside a ledger.
+pub const HYPOTHESES: &str = "hypotheses";
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        let exit = match error {
+            LedgerError::Damaged { .. } | LedgerError::Torn { .. } | LedgerError::OtherHead { .. } => {
+                Exit::Damaged
+            }
+            LedgerError::Io { .. } | LedgerError::Encode(_) => Exit::Internal,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+/// The ledger that `--ledger` names, else the home's.
+pub fn ledger(context: &Context, chosen: Option<&Path>) -> Ledger {
+    Ledger::at(chosen.map_or_else(|| context.ledger_path(), Path::to_owned))
+}
+
+/// All records of both ledgers. A damaged one is named on stderr and left aside: what it says is not to be trusted.
+fn all(context: &Context) -> Vec<(&'static str, Record)> {
+    let own = ledger(context, None).entries().unwrap_or_else(|error| {
+        context.progress.note(&format!("the ledger of this home is left aside: {error}"));
+        Vec::new()
+    });
+    // A line that this version cannot read is of no use as evidence; `zoo ledger verify` in CI reads the file itself.
+    let project = PROJECT.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let project = project.map(|record| ("project", record));
+    project.chain(own.into_iter().map(|entry| ("here", entry.record))).collect()
+}
+
+/// Runs that count as evidence: ended, and run by this program.
+pub fn known_runs(context: &Context) -> Result<Vec<RecordedRun>> {
+    let finished = all(context).into_iter().filter(|(_, record)| record.end == RunEnd::Finished);
+    Ok(finished
+        .map(|(_, record)| RecordedRun {
+            recipe: record.recipe,
+            hash: record.recipe_hash,
+            tier: record.tier,
+            overrides: record.overrides.into_keys().collect(),
+        })
+        .collect())
+}
+
+/// The records of a recipe, as a table.
+pub fn table(context: &Context, recipe: &str) -> Table {
+    let mut table = output::columns(["ledger", "time", "tier", "seeds", "end", "scores", "verdicts"]);
+    for (whose, record) in all(context).into_iter().filter(|(_, record)| record.recipe == recipe) {
+        table.push(output::words([
+            whose.to_owned(),
+            record.time.clone(),
+            record.tier.clone().unwrap_or_else(|| "full".to_owned()),
+            seeds(&record),
+            record.end.to_string(),
+            scores(&record),
+            verdicts(&record),
+        ]));
+    }
+    table
+}
+
+/// `1 2 3`.
+pub fn seeds(record: &Record) -> String {
+    record.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// `fp32 seed 1 test beam5: bleu 41.02; …`
+pub fn scores(record: &Record) -> String {
+    let one = |score: &ScoreRecord| {
+        let place: Vec<&str> = [&score.arm, &score.eval, &score.decode]
+            .into_iter()
+            .map(String::as_str)
+            .filter(|s| !s.is_empty())
+            .collect();
+        let seed = score.seed;
+        format!("{}, seed {seed}: {} {:.2}", place.join(" "), score.metric, score.value)
+    };
+    record.scores.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// `REPRODUCED bound fp32; …`
+pub fn verdicts(record: &Record) -> String {
+    let one = |judgement: &Judgement| {
+        let kind = serde_json::to_value(judgement.claim.kind).ok();
+        let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default().to_owned();
+        let arm = judgement.evidence.arm.clone().or_else(|| judgement.claim.arm.clone()).unwrap_or_default();
+        format!("{} ({kind} {arm})", judgement.verdict.outcome).replace(" )", ")")
+    };
+    record.judgements.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// SHA-256 of a file of these lines, each with its line feed.
+pub fn digest_of(lines: &[String]) -> String {
+    hex(&Sha256::digest(text_of(lines).as_bytes()))
+}
+
+fn text_of(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Where [`keep`] puts a file, below the folder of kept files.
+pub fn kept_path(sha256: &str) -> String {
+    format!("external/{sha256}.txt")
+}
+
+/// A file of the given lines, kept beside the home's ledger under its own digest.
+///
+/// # Errors
+/// It cannot be written.
+pub fn keep(context: &Context, lines: &[String]) -> Result<HypothesesFile> {
+    let sha256 = digest_of(lines);
+    let path = kept_path(&sha256);
+    let file: PathBuf = context.home.join(HYPOTHESES).join(&path);
+    if !file.exists() {
+        write_whole(&file, text_of(lines).as_bytes())?;
+    }
+    Ok(HypothesesFile { path, sha256 })
+}
+
+/// Writes under a temporary name, then renames.
+///
+/// # Errors
+/// What the file system says.
+pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+        std::io::Write::write_all(&mut temporary, bytes)?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(file)?;
+        Ok(())
+    };
+    write().map_err(|error| Failure::io("write", file, &error))
+}
+
+/// Records verdicts on results from outside in the home's ledger; says which entry it became.
+///
+/// # Errors
+/// The ledger is damaged or cannot be written.
+pub fn record_external(
+    context: &Context,
+    document: &Document,
+    arm: Option<&str>,
+    data: BTreeMap<String, String>,
+    scores: Vec<ScoreRecord>,
+    judgements: Vec<Judgement>,
+) -> Result<String> {
+    let environment = Environment::current("none", context.threads);
+    let ledger = ledger(context, None);
+    let entry = ledger.append(&Record {
+        time: utc_now(),
+        recipe: document.name().to_owned(),
+        recipe_hash: document.hash(None, &[])?,
+        arm: arm.map(str::to_owned),
+        end: RunEnd::External,
+        commit: Some(environment.commit),
+        dirty: environment.dirty,
+        lock_hash: Some(environment.lock),
+        data,
+        scores,
+        judgements,
+        notes: vec!["results from outside; only their judgement is this program's".to_owned()],
+        ..Record::default()
+    })?;
+    Ok(format!("recorded as entry {} of {}", entry.sequence, context.shown(ledger.path())))
+}

@@ -1,0 +1,87 @@
+//! The references of an evaluation set, as hypotheses are scored against them.
+
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::readers::parallel_text::{EmptyLines, read};
+use zoo_datasets::readers::reversal;
+use zoo_datasets::text::moses::Normalizer;
+use zoo_recipes::{EvalSetSpec, ReaderSpec, References, Resolved, TokenizerSpec};
+use zoo_results::exit::Exit;
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+
+/// Reads, or fetches, the references of the evaluation set `name`, checks how many there are, and normalises them if the
+/// recipe says so.
+///
+/// # Errors
+/// There is no such set, its data cannot be had, or it is another version of it.
+pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
+    let data = &resolved.recipe.data;
+    let Some(eval) = data.eval.get(name) else {
+        let known: Vec<&str> = data.eval.keys().map(String::as_str).collect();
+        return Err(Failure::usage(format!("the recipe has no evaluation set {name}"))
+            .hint(format!("its sets are {}", known.join(", "))));
+    };
+    let raw = target_lines(context, resolved, eval)?;
+    if raw.len() as u64 != u64::from(eval.lines) {
+        return Err(another(name, "lines", raw.len(), eval.lines));
+    }
+    let lines = match (eval.references, &data.reader) {
+        (References::Normalized, ReaderSpec::ParallelText { target, .. }) => {
+            let normalizer = Normalizer::new(steps(&data.tokenizer), target)
+                .map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
+            normalizer.lines(&raw)
+        }
+        _ => raw,
+    };
+    if let Some(expected) = eval.reference_tokens {
+        let tokens = lines.iter().map(|line| line.split_whitespace().count()).sum();
+        if tokens as u64 != u64::from(expected) {
+            return Err(another(name, "tokens", tokens, expected));
+        }
+    }
+    Ok(lines)
+}
+
+fn steps(tokenizer: &TokenizerSpec) -> &[zoo_recipes::NormalizeStep] {
+    match tokenizer {
+        TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => normalize,
+        TokenizerSpec::SentencePiece { .. } => &[],
+    }
+}
+
+fn another(name: &str, what: &str, found: usize, expected: u32) -> Failure {
+    Failure::new(Exit::Data, format!("the references of {name} have {found} {what} where {expected} are due"))
+        .hint("another version of the set; scores on it are not comparable")
+}
+
+fn target_lines(context: &Context, resolved: &Resolved, eval: &EvalSetSpec) -> Result<Vec<String>> {
+    let data = &resolved.recipe.data;
+    let data_failure = |error: &dyn std::fmt::Display| Failure::new(Exit::Data, error.to_string());
+    match (&data.reader, &data.corpus) {
+        (reader @ ReaderSpec::Reversal { .. }, _) => match reversal::generate(reader, &eval.split) {
+            Some(Ok(pairs)) => Ok(pairs.target),
+            Some(Err(error)) => Err(Failure::new(Exit::Recipe, error.to_string())),
+            None => Ok(Vec::new()),
+        },
+        (ReaderSpec::ParallelText { target, .. }, Some(corpus)) => {
+            let corpus = CorpusDefinition::find(corpus)?;
+            let split = eval.split.as_str();
+            let fetched = corpus.fetch_splits(&[split], &context.data_home(), &context.fetch_options());
+            context.progress.end_stage();
+            Ok(fetched?.split(split)?.read(target)?)
+        }
+        (ReaderSpec::ParallelText { files, .. }, None) => {
+            let Some(pair) = files.get(&eval.split) else {
+                return Err(Failure::new(
+                    Exit::Recipe,
+                    format!("the reader names no files of the split {}", eval.split),
+                ));
+            };
+            let path = |name: &str| resolved.folder.join(name);
+            let pairs = read(&path(&pair.source), &path(&pair.target), EmptyLines::Keep)
+                .map_err(|error| data_failure(&error))?;
+            Ok(pairs.target)
+        }
+    }
+}

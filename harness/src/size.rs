@@ -1,0 +1,75 @@
+//! Sizes of a recipe's model before any data is there.
+
+use zoo_models::models::{Cost, Vocabularies, cost};
+use zoo_recipes::{DataSpec, ReaderSpec, Recipe, TokenizerSpec};
+
+/// Special tokens in front of every vocabulary.
+const SPECIALS: u32 = 4;
+
+/// What can be said of a model without its data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelSize {
+    /// Rows of the vocabulary.
+    pub rows: usize,
+    /// Is `rows` known, or a fair guess?
+    pub exact: bool,
+    /// Parameters and operations.
+    pub cost: Cost,
+}
+
+impl ModelSize {
+    /// `210,808,832`, or `about …` where the vocabulary is counted when the data is prepared.
+    pub fn parameters(&self) -> String {
+        let about = if self.exact { "" } else { "about " };
+        format!("{about}{}", grouped(self.cost.parameters))
+    }
+}
+
+/// The size of a recipe's model; `None` where only the data tells how many words there are.
+pub fn of(recipe: &Recipe) -> Option<ModelSize> {
+    let (rows, exact) = vocabulary_rows(&recipe.data)?;
+    let vocabularies = Vocabularies { source: rows, target: rows, pad: 0, begin: 2, end: 1 };
+    Some(ModelSize { rows, exact, cost: cost(&recipe.model, &vocabularies) })
+}
+
+/// Rows of the vocabulary as far as the recipe tells, and whether that is exact.
+fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
+    let up = |n: u32, multiple: u32| n.saturating_add(SPECIALS).next_multiple_of(multiple.max(1)) as usize;
+    match (&data.tokenizer, &data.reader) {
+        (TokenizerSpec::Words { pad_vocabulary_to, .. }, ReaderSpec::Reversal { symbols, .. }) => {
+            Some((up(*symbols, *pad_vocabulary_to), true))
+        }
+        (TokenizerSpec::Words { .. }, ReaderSpec::ParallelText { .. }) => None,
+        // Every merge makes a sub-word and some use others up; the characters come on top.
+        (TokenizerSpec::SubwordNmt { merges, pad_vocabulary_to, .. }, _) => {
+            Some((up(*merges, *pad_vocabulary_to), false))
+        }
+        (TokenizerSpec::SentencePiece { pieces, .. }, _) => Some((*pieces as usize, true)),
+    }
+}
+
+/// `210808832` as `210,808,832`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(
+            [0, 999, 1000, 210_808_832].map(grouped),
+            ["0", "999", "1,000", "210,808,832"].map(str::to_owned)
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! Claims and verdicts in a line of text.
+
+use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Statistic};
+use zoo_results::verdict::{Verdict, direction_of};
+
+/// What a claim says, e.g. `bleu 27.5 on test with beam4, arm any, single run`.
+pub fn claim_line(claim: &ClaimSpec) -> String {
+    let value = claim.value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+    let arm = claim.arm.as_deref().unwrap_or("any");
+    let baseline = claim.baseline.as_deref().unwrap_or("fp32");
+    let metric = &claim.metric;
+    let mut text = match claim.kind {
+        ClaimKind::Value => format!("{metric} {value}"),
+        ClaimKind::Bound => match direction_of(claim) {
+            Some(Direction::Lower) => format!("{metric} below {value}"),
+            _ => format!("{metric} above {value}"),
+        },
+        ClaimKind::Parity => format!("{metric} of {arm} no worse than of {baseline}"),
+        ClaimKind::Ratio => format!("{metric} of {arm} {value} times that of {baseline}"),
+        ClaimKind::Relation => {
+            format!("{metric} against {}", claim.other.as_deref().unwrap_or("another recipe"))
+        }
+        ClaimKind::Trajectory => format!("{metric} at {} points on the way", claim.points.len()),
+        ClaimKind::Diverges => format!("training of {arm} diverges"),
+        ClaimKind::Memory => format!("{metric} {value} times that of {baseline}"),
+    };
+    if let Some(eval) = &claim.eval {
+        text.push_str(&format!(" on {eval}"));
+    }
+    if let Some(decode) = &claim.decode {
+        text.push_str(&format!(" with {decode}"));
+    }
+    if matches!(claim.kind, ClaimKind::Value | ClaimKind::Bound) {
+        text.push_str(&format!(", arm {arm}"));
+    }
+    match (claim.statistic, claim.n) {
+        (Statistic::Unstated, _) => {}
+        (Statistic::Single, _) => text.push_str(", single run"),
+        (Statistic::Mean, n) => text.push_str(&format!(", mean of {}", n.unwrap_or(0))),
+        (Statistic::Best, n) => text.push_str(&format!(", best of {}", n.unwrap_or(0))),
+    }
+    if let Some(hardware) = &claim.hardware {
+        text.push_str(&format!(", {hardware}"));
+    }
+    if let Some(signature) = &claim.signature {
+        text.push_str(&format!(" ({signature})"));
+    }
+    text
+}
+
+/// A verdict as several lines for people: outcome and claim, explanation, notes.
+pub fn verdict_text(number: usize, claim: &str, verdict: &Verdict) -> String {
+    let mut text = format!("{}  claim {number}: {claim}\n  {}\n", verdict.outcome, verdict.explanation);
+    if let Some(equal) = &verdict.equal_system {
+        text.push_str(&format!(
+            "  an equal system would show {:.2} to {:.2}, and be called REPRODUCED here {:.0} times in 100\n",
+            equal.low,
+            equal.high,
+            100.0 * equal.reproduced
+        ));
+    }
+    for note in &verdict.notes {
+        text.push_str(&format!("  note: {note}\n"));
+    }
+    text.push_str(&format!("  source: {}\n", verdict.source));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::{Document, Selection};
+
+    use super::*;
+
+    #[test]
+    fn every_claim_of_every_recipe_has_a_line() {
+        let mut lines = Vec::new();
+        for name in zoo_recipes::names() {
+            let recipe = Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe;
+            lines.extend(recipe.claim.iter().map(claim_line));
+        }
+        let first = "bleu 27.5 on test with beam4, arm any (nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp)";
+        assert!(lines.iter().any(|line| line == first), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.starts_with("bleu above 90 on test")), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("1.53 times that of fp32")), "{lines:#?}");
+        assert!(lines.iter().all(|line| !line.contains('?')), "{lines:#?}");
+    }
+}
