@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn both_places_agree_bit_for_bit() {
-        let a: Vec<f32> = (0..40_000).map(|i| ((i * 7919) % 1013) as f32 * 0.37 - 180.0).collect();
-        let b: Vec<f32> = (0..40_000).map(|i| ((i * 104_729) % 997) as f32 * 1e-3).collect();
+        let a: Vec<f32> = (0..40_000usize).map(|i| ((i * 7919) % 1013) as f32 * 0.37 - 180.0).collect();
+        let b: Vec<f32> = (0..40_000usize).map(|i| ((i * 104_729) % 997) as f32 * 1e-3).collect();
         let host = Flat::Host(a.clone()).plus_scaled(&Flat::Host(b.clone()), 0.3).scaled(0.7);
         let device = device_flat(&a).plus_scaled(&device_flat(&b), 0.3).scaled(0.7);
         assert_eq!(host.to_vec(), device.to_vec());

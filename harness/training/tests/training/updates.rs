@@ -1,13 +1,11 @@
 //! What one update does: accumulation, scaling, overflow, clipping, the penalty, workers. Each mechanism has a control that shows
 //! what happens without it.
 
-mod toy;
-
 use std::sync::{Arc, Barrier, Mutex};
 
+use crate::toy::*;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor};
-use toy::*;
 use zoo_models::parameters;
 use zoo_models::precision::{Compute, matmul, to_f32};
 use zoo_models::{Objective, Pass, Term};
@@ -197,7 +195,7 @@ fn an_overflow_changes_the_scale_and_nothing_else() {
     assert_eq!(phase.scaler.scale(), 512.0);
     // The next good update is what it would have been, had the bad one never come.
     let (next, _) = step(&mut phase, after, &[good(3)], Compute::FP32);
-    let mut undisturbed = toy::phase(&ADAM, &warm_up(), &backoff(1024.0));
+    let mut undisturbed = crate::toy::phase(&ADAM, &warm_up(), &backoff(1024.0));
     let mut other = Toy::new(1);
     for index in 0..2 {
         other = step(&mut undisturbed, other, &[good(index)], F16).0;

@@ -1,0 +1,7 @@
+//! Tests of whole updates and whole runs on a model of three parameters.
+
+mod checkpoints;
+mod fixtures;
+mod resume;
+mod toy;
+mod updates;
