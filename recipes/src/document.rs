@@ -28,7 +28,15 @@ pub struct Document {
 #[derive(Debug, Clone)]
 pub(crate) struct Overlay {
     pub(crate) name: String,
-    pub(crate) layers: Vec<Node>,
+    pub(crate) layers: Vec<Layer>,
+}
+
+/// What one file says of an arm or tier.
+#[derive(Debug, Clone)]
+pub(crate) struct Layer {
+    pub(crate) node: Node,
+    /// Said by the base. What its `without` names may be gone already: the file upon it has the last word on the body.
+    pub(crate) inherited: bool,
 }
 
 /// Why a recipe could not be loaded.
@@ -96,8 +104,8 @@ impl Document {
                     table.remove("claim");
                 }
                 bodies.push(parts.body);
-                arms = parts.arms;
-                tiers = parts.tiers;
+                arms = inherit(parts.arms);
+                tiers = inherit(parts.tiers);
             }
             base = Some(name);
         }
@@ -323,7 +331,8 @@ fn named_overlays(what: &str, node: Node, found: &mut Diagnostics) -> Vec<Overla
             continue;
         };
         forbid(layer, &place, found);
-        overlays.push(Overlay { name: entry.key, layers: vec![entry.node] });
+        overlays
+            .push(Overlay { name: entry.key, layers: vec![Layer { node: entry.node, inherited: false }] });
     }
     overlays
 }
@@ -379,6 +388,11 @@ fn base_parts(name: &str, origin: &Origin, folder: &Path, found: &mut Diagnostic
         return None;
     }
     Some(parts)
+}
+
+fn inherit(mut overlays: Vec<Overlay>) -> Vec<Overlay> {
+    overlays.iter_mut().flat_map(|overlay| &mut overlay.layers).for_each(|layer| layer.inherited = true);
+    overlays
 }
 
 fn add(inherited: &mut Vec<Overlay>, own: Vec<Overlay>) {

@@ -100,7 +100,15 @@ impl Document {
         {
             let Some(name) = name else { continue };
             match pick(overlays, what, name, self.start()) {
-                Ok(overlay) => overlay.layers.iter().for_each(|layer| apply(&mut root, layer, &mut found)),
+                Ok(overlay) => {
+                    for layer in &overlay.layers {
+                        let mut missing = Diagnostics::default();
+                        apply(&mut root, &layer.node, &mut missing);
+                        if !layer.inherited {
+                            found.extend(missing);
+                        }
+                    }
+                }
                 Err(one) => found.push(one),
             }
         }
