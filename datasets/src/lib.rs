@@ -3,6 +3,7 @@
 pub mod batches;
 pub mod corpora;
 pub mod fetch;
+pub mod prepare;
 pub mod random;
 pub mod readers;
 pub mod text;

@@ -4,10 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use zoo_datasets::batches::{BatchPlan, Collator, PaddingWaste, PairSource};
+use zoo_datasets::prepare::{PrepareError, PrepareOptions, load, prepare_cached};
 use zoo_datasets::readers::parallel_text::read_lines;
+use zoo_datasets::readers::read_splits;
 use zoo_datasets::text::bpe::{Codes, Encoder, learn, undo};
 use zoo_datasets::text::moses::Normalizer;
-use zoo_recipes::NormalizeStep;
+use zoo_recipes::{DataSpec, NormalizeStep};
 
 const TASK1: &str =
     "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1";
@@ -110,4 +113,66 @@ fn the_published_bpe_text_is_made_from_the_tok_files() {
             assert_same(&undone, &single, &format!("{published}.{language} undone"));
         }
     }
+}
+
+#[test]
+fn multi30k_is_prepared_from_raw_text_with_the_published_token_counts() {
+    let Some(folder) = mirror(TASK1) else { return };
+    let files = ["train", "val", "test_2016_flickr"].map(|split| {
+        let side = |language: &str| folder.join(format!("raw/{split}.{language}.gz"));
+        format!(r#""{split}": {{"source": {:?}, "target": {:?}}}"#, side("en"), side("de"))
+    });
+    let data: DataSpec = serde_json::from_str(&format!(
+        r#"{{
+            "reader": {{"kind": "parallel-text", "source": "en", "target": "de", "files": {{{}}}}},
+            "tokenizer": {{"kind": "subword-nmt", "merges": 10000, "joined_dictionary": true, "specials": "fairseq",
+                "pad_vocabulary_to": 8, "normalize": ["lowercase", "moses-punctuation", "moses-tokenize"]}},
+            "filter": {{"max_source_tokens": 1024, "max_target_tokens": 1024}},
+            "batching": {{"kind": "tokens", "max_tokens": 4096, "sentences_multiple_of": 8}},
+            "eval": {{
+                "valid": {{"split": "val", "lines": 1014, "reference_tokens": 12828}},
+                "test": {{"split": "test_2016_flickr", "lines": 1000, "reference_tokens": 12103}}
+            }}
+        }}"#,
+        files.join(", ")
+    ))
+    .unwrap();
+    let texts = read_splits(&data, Path::new("."), None).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let start = Instant::now();
+    let prepared = prepare_cached(&home.path().join("p"), &data, PrepareOptions::default(), || {
+        Ok::<_, PrepareError>(texts)
+    })
+    .unwrap();
+    let preparing = start.elapsed();
+    let start = Instant::now();
+    let loaded = load(&home.path().join("p"), &data, PrepareOptions::default()).unwrap();
+    eprintln!("prepared and kept in {preparing:.2?}, loaded in {:.2?}", start.elapsed());
+    assert_eq!(loaded.splits, prepared.splits);
+    for split in prepared.splits.values() {
+        eprintln!("{}: {:?}", split.name, split.statistics);
+        assert_eq!((split.statistics.dropped_too_long, split.statistics.skipped_empty), (0, 0));
+    }
+    let train = prepared.train().unwrap();
+    assert_eq!(train.statistics.pairs, 29_000);
+    assert_eq!((train.statistics.source_unknown, train.statistics.target_unknown), (0, 0));
+    eprintln!("{} rows, {}", prepared.pipeline.target.len(), prepared.pipeline.target.fingerprint());
+    assert_eq!(prepared.pipeline.target.len() % 8, 0);
+    let test = prepared.eval_set("test", &data.eval["test"]).unwrap();
+    for (index, reference) in test.references.iter().enumerate() {
+        assert!(
+            test.split.pair(index as u32).1.contains(&3)
+                || prepared.undo(test.split.pair(index as u32).1) == *reference
+        );
+    }
+
+    let plan = BatchPlan::new(&train.lengths(), &data.batching, 1).unwrap();
+    let collator = Collator { source_pad: 1, target_pad: 1, pad_length_to: 1 };
+    let mut waste = PaddingWaste::default();
+    for ids in plan.epoch(0) {
+        waste.add(&collator.batch(train.as_ref(), &ids));
+    }
+    eprintln!("{} batches an epoch, {:.2} % padding", plan.batches_per_epoch(), 100.0 * waste.share());
+    assert_eq!(plan.examples_per_epoch(), 29_000);
+    assert!((110..140).contains(&plan.batches_per_epoch()), "about 60 updates of 2 batches an epoch");
 }

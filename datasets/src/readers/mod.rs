@@ -2,6 +2,9 @@
 
 pub mod parallel_text;
 pub mod reversal;
+mod splits;
+
+pub use splits::{TRAIN, read_splits, split_names};
 
 /// The pairs of one split, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 
 use super::SplitText;
+use super::reversal::ReversalError;
+use crate::corpora::CorpusError;
 use crate::text::TextError;
 
 /// What to do with a pair of which one side is empty or blank.
@@ -41,6 +43,22 @@ pub enum ReadError {
         other: PathBuf,
         /// Lines of the longer file.
         other_lines: usize,
+    },
+    /// A corpus cannot be read.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A split cannot be generated.
+    #[error(transparent)]
+    Reversal(#[from] ReversalError),
+    /// Nothing says where a split is.
+    #[error("no text for the split `{split}`: {problem}\nhint: {hint}")]
+    NoText {
+        /// The split.
+        split: String,
+        /// What is missing.
+        problem: String,
+        /// What to do next.
+        hint: &'static str,
     },
 }
 
@@ -84,11 +102,19 @@ pub fn read_lines(file: &Path) -> Result<Vec<String>, ReadError> {
 
 /// Reads both sides of a split.
 pub fn read(source: &Path, target: &Path, empty: EmptyLines) -> Result<SplitText, ReadError> {
-    let (source_lines, target_lines) = (read_lines(source)?, read_lines(target)?);
-    let (short, long) = if source_lines.len() < target_lines.len() {
-        ((source, source_lines.len()), (target, target_lines.len()))
+    pair_lines((read_lines(source)?, source), (read_lines(target)?, target), empty)
+}
+
+/// Pairs the lines of two sides; the paths are for messages.
+pub fn pair_lines(
+    (source, source_file): (Vec<String>, &Path),
+    (target, target_file): (Vec<String>, &Path),
+    empty: EmptyLines,
+) -> Result<SplitText, ReadError> {
+    let (short, long) = if source.len() < target.len() {
+        ((source_file, source.len()), (target_file, target.len()))
     } else {
-        ((target, target_lines.len()), (source, source_lines.len()))
+        ((target_file, target.len()), (source_file, source.len()))
     };
     if short.1 != long.1 {
         return Err(ReadError::LineCounts {
@@ -98,10 +124,10 @@ pub fn read(source: &Path, target: &Path, empty: EmptyLines) -> Result<SplitText
             other_lines: long.1,
         });
     }
-    let all = source_lines.len();
-    let (source, target): (Vec<_>, Vec<_>) = source_lines
+    let all = source.len();
+    let (source, target): (Vec<_>, Vec<_>) = source
         .into_iter()
-        .zip(target_lines)
+        .zip(target)
         .filter(|(s, t)| empty == EmptyLines::Keep || !(s.trim().is_empty() || t.trim().is_empty()))
         .unzip();
     let skipped_empty = (all - source.len()) as u64;

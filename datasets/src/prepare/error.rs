@@ -1,0 +1,103 @@
+//! What can go wrong while data is prepared.
+
+use std::path::{Path, PathBuf};
+
+use crate::text::TextError;
+
+/// An error of preparing or loading prepared data.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// Text or one of its files.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// A file or folder could not be read or written.
+    #[error("{}: {source}\nhint: check that there is space and that you may write there", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A split that the recipe uses has no text.
+    #[error("there is no split `{split}`, which {user} uses\nhint: the splits are {known}")]
+    MissingSplit {
+        /// The split.
+        split: String,
+        /// What needs it.
+        user: String,
+        /// The splits there are.
+        known: String,
+    },
+    /// Nothing is left to train on.
+    #[error("no training example is left of {read}\nhint: check the files and data.filter")]
+    NothingToTrainOn {
+        /// Pairs that were read.
+        read: u64,
+    },
+    /// The two sides of a split differ in length.
+    #[error(
+        "split `{split}`: {source_lines} source and {target_lines} target lines\nhint: line i of one must be the translation of line i of the other"
+    )]
+    LineCounts {
+        /// The split.
+        split: String,
+        /// Lines of the source.
+        source_lines: usize,
+        /// Lines of the target.
+        target_lines: usize,
+    },
+    /// An evaluation set is not the one that the recipe means.
+    #[error(
+        "data.eval.{set}: its split `{split}` has {found} {what}, the recipe says {expected}\nhint: another version of the set is not comparable; check the corpus and its version"
+    )]
+    EvalSet {
+        /// The set.
+        set: String,
+        /// Its split.
+        split: String,
+        /// Lines or reference tokens.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        expected: u32,
+    },
+    /// A tokenizer that cannot be made.
+    #[error("{what} is not available yet\nhint: {hint}")]
+    Unavailable {
+        /// What was asked for.
+        what: &'static str,
+        /// What to do next.
+        hint: &'static str,
+    },
+    /// A split's name cannot be a file's name.
+    #[error(
+        "split `{0}`: a name is letters, digits, `_`, `-` and `.`, and does not begin with `.`\nhint: rename the split"
+    )]
+    SplitName(String),
+    /// A prepared file is not what was written.
+    #[error("{}: {problem}\nhint: remove the folder {}; it is made again from the text", file.display(), folder.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+        /// The prepared folder.
+        folder: PathBuf,
+    },
+    /// A prepared folder belongs to other settings.
+    #[error("{}: prepared with other settings ({what})\nhint: remove the folder or give another one", folder.display())]
+    OtherSettings {
+        /// The prepared folder.
+        folder: PathBuf,
+        /// What differs.
+        what: String,
+    },
+}
+
+impl PrepareError {
+    pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { path, source }
+    }
+}

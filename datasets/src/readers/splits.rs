@@ -1,0 +1,148 @@
+//! The splits that a recipe's `[data]` block names, as text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use zoo_recipes::{DataSpec, ReaderSpec};
+
+use super::SplitText;
+use super::parallel_text::{EmptyLines, ReadError, pair_lines, read};
+use super::reversal::generate;
+use crate::corpora::{FetchedCorpus, FetchedSplit, read_lines};
+
+/// Name of the training split.
+pub const TRAIN: &str = "train";
+
+/// The splits that `data` uses: `train` and those of its evaluation sets.
+pub fn split_names(data: &DataSpec) -> BTreeSet<String> {
+    data.eval.values().map(|set| set.split.clone()).chain([TRAIN.to_string()]).collect()
+}
+
+/// Reads or generates every split that `data` uses. Empty lines are left out of `train` and counted; they are kept
+/// elsewhere. Paths of a user's own files are relative to `base`; `corpus` is what was fetched where `data.corpus`
+/// names one.
+pub fn read_splits(
+    data: &DataSpec,
+    base: &Path,
+    corpus: Option<&FetchedCorpus>,
+) -> Result<BTreeMap<String, SplitText>, ReadError> {
+    split_names(data)
+        .into_iter()
+        .map(|name| Ok((name.clone(), read_split(data, base, corpus, &name)?)))
+        .collect()
+}
+
+fn read_split(
+    data: &DataSpec,
+    base: &Path,
+    corpus: Option<&FetchedCorpus>,
+    name: &str,
+) -> Result<SplitText, ReadError> {
+    if let Some(generated) = generate(&data.reader, name) {
+        return Ok(generated?);
+    }
+    let no_text = |problem: String, hint| ReadError::NoText { split: name.to_string(), problem, hint };
+    let ReaderSpec::ParallelText { source, target, files } = &data.reader else {
+        return Err(no_text(
+            "the reader gives no pairs of lines".into(),
+            "use reader.kind = \"parallel-text\"",
+        ));
+    };
+    let empty = if name == TRAIN { EmptyLines::Skip } else { EmptyLines::Keep };
+    match (files.get(name), corpus) {
+        (Some(files), _) => read(&base.join(&files.source), &base.join(&files.target), empty),
+        (None, Some(corpus)) => {
+            let split = corpus.splits.get(name).ok_or_else(|| {
+                no_text(
+                    format!("it was not fetched with the corpus `{}`", corpus.name),
+                    "see the corpus's splits with `zoo show`",
+                )
+            })?;
+            let (source, target) = (side(split, source)?, side(split, target)?);
+            pair_lines((source.0, &source.1), (target.0, &target.1), empty)
+        }
+        (None, None) => Err(no_text(
+            "the reader's `files` do not have it, and no corpus is given".into(),
+            "name a corpus in data.corpus or the split's files in data.reader.files",
+        )),
+    }
+}
+
+/// One side's lines, and the last of its files.
+fn side(split: &FetchedSplit, language: &str) -> Result<(Vec<String>, PathBuf), ReadError> {
+    let files =
+        split.text.get(language).filter(|files| !files.is_empty()).ok_or_else(|| ReadError::NoText {
+            split: split.name.clone(),
+            problem: format!("the corpus does not have it in `{language}`"),
+            hint: "see the corpus's languages with `zoo show`",
+        })?;
+    let file = files.last().map(|file| file.path.clone()).unwrap_or_default();
+    let lines: Vec<String> = read_lines(files).collect::<Result<_, _>>()?;
+    if lines.is_empty() {
+        return Err(ReadError::Empty { file });
+    }
+    Ok((lines, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpora::{TextFile, TextFormat};
+    use zoo_recipes::ParallelFiles;
+
+    fn data(files: BTreeMap<String, ParallelFiles>) -> DataSpec {
+        let text = r#"{
+            "reader": {"kind": "parallel-text", "source": "en", "target": "de"},
+            "tokenizer": {"kind": "words", "specials": "fairseq"},
+            "batching": {"kind": "sentences", "sentences": 2},
+            "eval": {"valid": {"split": "dev", "lines": 2}}
+        }"#;
+        let mut data: DataSpec = serde_json::from_str(text).unwrap();
+        if let ReaderSpec::ParallelText { files: own, .. } = &mut data.reader {
+            *own = files;
+        }
+        data
+    }
+
+    #[test]
+    fn own_files_are_read_relative_to_the_recipe_and_empty_lines_skipped_in_training_only() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "x\n\n").unwrap();
+        std::fs::write(folder.path().join("b"), "y\nz\n").unwrap();
+        let files = ParallelFiles { source: "a".into(), target: "b".into() };
+        let data = data([(TRAIN.to_string(), files.clone()), ("dev".to_string(), files)].into());
+        let splits = read_splits(&data, folder.path(), None).unwrap();
+        assert_eq!((splits[TRAIN].len(), splits[TRAIN].skipped_empty), (1, 1));
+        assert_eq!((splits["dev"].len(), splits["dev"].skipped_empty), (2, 0));
+    }
+
+    #[test]
+    fn a_fetched_corpus_gives_its_files_one_after_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            TextFile { path, format: TextFormat::Lines }
+        };
+        let english = vec![file("1.en", "a\nb\n"), file("2.en", "c\n")];
+        let split = |name: &str, german: &str| FetchedSplit {
+            name: name.into(),
+            lines: None,
+            text: [("en".to_string(), english.clone()), ("de".to_string(), vec![file(name, german)])].into(),
+        };
+        let splits =
+            [(TRAIN.to_string(), split(TRAIN, "A\nB\nC\n")), ("dev".to_string(), split("dev", "A\nB\n"))];
+        let corpus = FetchedCorpus { name: "c".into(), fingerprints: BTreeMap::new(), splits: splits.into() };
+        let train = read_split(&data(BTreeMap::new()), folder.path(), Some(&corpus), TRAIN).unwrap();
+        assert_eq!((train.source, train.target.len()), (vec!["a".into(), "b".into(), "c".into()], 3));
+        let error =
+            read_splits(&data(BTreeMap::new()), folder.path(), Some(&corpus)).unwrap_err().to_string();
+        assert!(error.contains("dev:2: ") && error.contains("2.en has 3 lines"), "{error}");
+    }
+
+    #[test]
+    fn a_split_that_is_nowhere_is_an_error() {
+        let error = read_splits(&data(BTreeMap::new()), Path::new("."), None).unwrap_err().to_string();
+        assert!(error.contains("`dev`") && error.contains("hint:"), "{error}");
+    }
+}

@@ -1,0 +1,261 @@
+//! Preparing and keeping translation data, from the outside.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use zoo_datasets::batches::PairSource;
+use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare, prepare_cached};
+use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
+use zoo_recipes::DataSpec;
+
+fn spec(tokenizer: &str, filter: &str, eval: &str) -> DataSpec {
+    let text = format!(
+        r#"{{
+            "reader": {{"kind": "parallel-text", "source": "en", "target": "de"}},
+            "tokenizer": {tokenizer},
+            "filter": {filter},
+            "batching": {{"kind": "sentences", "sentences": 2}},
+            "eval": {eval}
+        }}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+const WORDS: &str = r#"{"kind": "words", "specials": "fairseq"}"#;
+const BPE: &str = r#"{"kind": "subword-nmt", "merges": 12, "joined_dictionary": true, "specials": "fairseq",
+    "pad_vocabulary_to": 8, "normalize": ["lowercase", "moses-punctuation", "moses-tokenize"]}"#;
+const EVAL: &str = r#"{"valid": {"split": "dev", "lines": 2, "reference_tokens": 5}}"#;
+
+fn text(pairs: &[(&str, &str)]) -> SplitText {
+    let (source, target) = pairs.iter().map(|(s, t)| (s.to_string(), t.to_string())).unzip();
+    SplitText { source, target, skipped_empty: 0 }
+}
+
+fn splits() -> BTreeMap<String, SplitText> {
+    let mut train = text(&[
+        ("The house is old.", "Das Haus ist alt."),
+        ("The old mouse", "Die alte Maus"),
+        ("A mouse, a house, a mouse's house", "Eine Maus, ein Haus, das Haus einer Maus"),
+    ]);
+    train.skipped_empty = 1;
+    let dev = text(&[("the house of a zebra", "Das \"Haus\"."), ("", "")]);
+    [(TRAIN.to_string(), train), ("dev".to_string(), dev)].into()
+}
+
+fn prepared(data: &DataSpec) -> Result<PreparedTranslation, PrepareError> {
+    prepare(data, &splits(), PrepareOptions::default())
+}
+
+fn sequences(prepared: &PreparedTranslation, split: &str) -> Vec<(Vec<u32>, Vec<u32>)> {
+    let split = &prepared.splits[split];
+    (0..split.len() as u32).map(|i| (split.pair(i).0.to_vec(), split.pair(i).1.to_vec())).collect()
+}
+
+#[test]
+fn the_reversal_task_has_14_rows_ends_in_end_tokens_and_is_undone() {
+    let data: DataSpec = serde_json::from_str(
+        r#"{
+            "reader": {"kind": "reversal", "symbols": 10, "min_length": 5, "max_length": 50,
+                       "train": 500, "valid": 20, "test": 30, "seed": 1},
+            "tokenizer": {"kind": "words", "specials": "openseq2seq"},
+            "filter": {"max_source_tokens": 56, "max_target_tokens": 56, "too_long": "truncate"},
+            "batching": {"kind": "sentences", "sentences": 64},
+            "eval": {"valid": {"split": "valid", "lines": 20}, "test": {"split": "test", "lines": 30}}
+        }"#,
+    )
+    .unwrap();
+    let texts = read_splits(&data, Path::new("."), None).unwrap();
+    let prepared = prepare(&data, &texts, PrepareOptions::default()).unwrap();
+    assert_eq!(prepared.pipeline.source.len(), 14);
+    assert!(prepared.pipeline.joined());
+    for name in ["train", "valid", "test"] {
+        for (index, (source, target)) in sequences(&prepared, name).into_iter().enumerate() {
+            let (end, letters) = source.split_last().unwrap();
+            assert_eq!(*end, 1);
+            let reversed: Vec<u32> = letters.iter().rev().copied().chain([1]).collect();
+            assert_eq!(reversed, target);
+            assert_eq!(prepared.undo(&target), texts[name].target[index]);
+        }
+    }
+    assert_eq!(prepared.train().unwrap().statistics.pairs, 500);
+    let test = prepared.eval_set("test", &data.eval["test"]).unwrap();
+    assert_eq!(test.references, texts["test"].target);
+}
+
+#[test]
+fn references_are_normalised_and_hypotheses_come_back_as_such_text() {
+    let data = spec(BPE, "{}", EVAL);
+    let prepared = prepared(&data).unwrap();
+    let dev = prepared.eval_set("valid", &data.eval["valid"]).unwrap();
+    assert_eq!(dev.references, ["das &quot; haus &quot; .", ""]);
+    assert_eq!(dev.split.references.as_ref().unwrap().raw, ["Das \"Haus\".", ""]);
+    assert_eq!(prepared.pipeline.source.len() % 8, 0);
+    let train = prepared.train().unwrap();
+    assert_eq!(prepared.undo(train.pair(0).1), "das haus ist alt .");
+    assert_eq!(prepared.pipeline.encode_target("Das Haus ist alt."), train.pair(0).1);
+    assert_eq!(prepared.pipeline.encode_source("The house is old."), train.pair(0).0);
+    assert_eq!(
+        (train.statistics.pairs_read, train.statistics.skipped_empty, train.statistics.pairs),
+        (4, 1, 3)
+    );
+}
+
+#[test]
+fn evaluation_pairs_are_never_filtered_and_their_unknown_tokens_are_counted() {
+    let filter = r#"{"max_source_tokens": 4, "max_target_tokens": 4}"#;
+    let data = spec(WORDS, filter, r#"{"valid": {"split": "dev", "lines": 2}}"#);
+    let prepared = prepared(&data).unwrap();
+    let dev = &prepared.splits["dev"];
+    assert_eq!(
+        (dev.statistics.pairs, dev.statistics.dropped_too_long, dev.statistics.longest_source),
+        (2, 0, 6)
+    );
+    // Of "the house of a zebra" only "house" and "a" were seen; `end` is 2, `unknown` 3.
+    assert_eq!(dev.statistics.source_unknown, 3);
+    assert_eq!(dev.pair(1), (&[2][..], &[2][..]));
+}
+
+#[test]
+fn pairs_that_are_too_long_are_dropped_or_cut_so_that_special_tokens_fit() {
+    let eval = r#"{"valid": {"split": "dev", "lines": 2}}"#;
+    let limits =
+        |kind: &str| format!(r#"{{"max_source_tokens": 4, "max_target_tokens": 5, "too_long": "{kind}"}}"#);
+    let dropped = prepared(&spec(WORDS, &limits("drop"), eval)).unwrap();
+    let train = dropped.train().unwrap();
+    // Three words and the end token fit, four do not.
+    assert_eq!((train.lines.as_slice(), train.statistics.dropped_too_long), (&[1][..], 2));
+
+    let mut data = spec(WORDS, &limits("truncate"), eval);
+    data.begin_token_in_source = true;
+    let cut = prepare(&data, &splits(), PrepareOptions { begin_token_in_target: true }).unwrap();
+    let train = cut.train().unwrap();
+    assert_eq!((train.statistics.truncated_source, train.statistics.truncated_target), (3, 2));
+    for (source, target) in sequences(&cut, TRAIN) {
+        assert_eq!((source.len(), target.len()), (4, 5));
+        assert_eq!((source[0], source[3], target[0], target[4]), (0, 2, 0, 2));
+    }
+    assert_eq!(cut.undo(train.pair(2).1), "Eine Maus, ein");
+}
+
+#[test]
+fn dictionaries_are_joined_or_not_as_the_recipe_says() {
+    let eval = r#"{"valid": {"split": "dev", "lines": 2}}"#;
+    let joined = prepared(&spec(BPE, "{}", eval)).unwrap();
+    let apart = prepared(&spec(&BPE.replace("true", "false"), "{}", eval)).unwrap();
+    assert!(joined.pipeline.joined() && !apart.pipeline.joined());
+    assert_eq!(joined.pipeline.codes, apart.pipeline.codes, "merges are learnt on both sides either way");
+    assert_ne!(apart.pipeline.source.fingerprint(), apart.pipeline.target.fingerprint());
+    assert!(apart.pipeline.source.len() < joined.pipeline.source.len());
+}
+
+#[test]
+fn an_evaluation_set_that_is_not_the_one_meant_is_refused() {
+    let message = |eval: &str| prepared(&spec(BPE, "{}", eval)).unwrap_err().to_string();
+    let lines = message(r#"{"valid": {"split": "dev", "lines": 3}}"#);
+    assert!(
+        lines.contains("data.eval.valid") && lines.contains("2 lines") && lines.contains("says 3"),
+        "{lines}"
+    );
+    let tokens = message(r#"{"valid": {"split": "dev", "lines": 2, "reference_tokens": 6}}"#);
+    assert!(tokens.contains("5 reference tokens") && tokens.contains("says 6"), "{tokens}");
+    let split = message(r#"{"valid": {"split": "test", "lines": 2}}"#);
+    assert!(split.contains("no split `test`") && split.contains("`dev`, `train`"), "{split}");
+}
+
+#[test]
+fn what_cannot_be_prepared_is_an_error_with_a_hint() {
+    let piece = r#"{"kind": "sentence-piece", "pieces": 8, "joint": true, "specials": "openseq2seq"}"#;
+    let error = prepared(&spec(piece, "{}", "{}")).unwrap_err().to_string();
+    assert!(
+        error.contains("sentence-piece") && error.contains("not available yet") && error.contains("hint:")
+    );
+    let error = prepared(&spec(WORDS, r#"{"max_source_tokens": 1}"#, "{}")).unwrap_err().to_string();
+    assert!(error.contains("no training example is left of 4"), "{error}");
+    let mut uneven = splits();
+    uneven.get_mut("dev").unwrap().source.pop();
+    let error =
+        prepare(&spec(WORDS, "{}", "{}"), &uneven, PrepareOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("1 source and 2 target lines"), "{error}");
+}
+
+fn cached(folder: &Path, data: &DataSpec) -> Result<PreparedTranslation, PrepareError> {
+    prepare_cached(folder, data, PrepareOptions::default(), || Ok(splits()))
+}
+
+fn reloaded(folder: &Path, data: &DataSpec) -> Result<PreparedTranslation, PrepareError> {
+    prepare_cached(folder, data, PrepareOptions::default(), || panic!("the text is not read again"))
+}
+
+#[test]
+fn prepared_data_comes_back_from_its_folder_as_it_was() {
+    for data in
+        [spec(BPE, "{}", EVAL), spec(&BPE.replace("true", "false"), "{}", EVAL), spec(WORDS, "{}", "{}")]
+    {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a/b");
+        let first = cached(&folder, &data).unwrap();
+        let second = reloaded(&folder, &data).unwrap();
+        assert_eq!(first.splits, second.splits);
+        assert_eq!(first.pipeline.codes, second.pipeline.codes);
+        assert_eq!(first.pipeline.source, second.pipeline.source);
+        assert_eq!(first.pipeline.target, second.pipeline.target);
+        assert_eq!(first.pipeline.joined(), second.pipeline.joined());
+        let line = "The mouse's \"house\"";
+        assert_eq!(first.pipeline.encode_source(line), second.pipeline.encode_source(line));
+        assert_eq!(std::fs::read_dir(home.path().join("a")).unwrap().count(), 1, "nothing temporary is left");
+    }
+}
+
+#[test]
+fn a_flipped_byte_in_any_file_is_found_and_the_file_named() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("prepared");
+    let data = spec(BPE, "{}", EVAL);
+    cached(&folder, &data).unwrap();
+    let mut files = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let whole = std::fs::read(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        for at in [0, whole.len() / 2, whole.len() - 2] {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            std::fs::write(&path, flipped).unwrap();
+            let error = reloaded(&folder, &data).unwrap_err().to_string();
+            assert!(error.contains(&name) && error.contains("hint:"), "{name} at {at}: {error}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(reloaded(&folder, &data).unwrap_err().to_string().contains(&name), "{name} removed");
+        std::fs::write(&path, whole).unwrap();
+        files += 1;
+    }
+    // Manifest, codes, one vocabulary; three files of train, five of dev.
+    assert_eq!(files, 11);
+    reloaded(&folder, &data).unwrap();
+}
+
+#[test]
+fn a_folder_made_with_other_settings_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("prepared");
+    cached(&folder, &spec(BPE, "{}", EVAL)).unwrap();
+    let error = reloaded(&folder, &spec(&BPE.replace("12", "11"), "{}", EVAL)).unwrap_err().to_string();
+    assert!(error.contains("other settings (tokenizer)") && error.contains("hint:"), "{error}");
+    let other = spec(BPE, r#"{"max_source_tokens": 40}"#, EVAL);
+    assert!(reloaded(&folder, &other).unwrap_err().to_string().contains("(filter)"));
+    let other_eval = spec(BPE, "{}", r#"{"valid": {"split": "dev", "lines": 7}}"#);
+    assert!(reloaded(&folder, &other_eval).unwrap_err().to_string().contains("says 7"));
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads() {
+    let data = spec(BPE, "{}", EVAL);
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| prepared(&data).unwrap())
+    };
+    let (one, four) = (on(1), on(4));
+    assert_eq!(one.splits, four.splits);
+    assert_eq!(one.pipeline.source, four.pipeline.source);
+    assert_eq!(one.pipeline.codes, four.pipeline.codes);
+}
