@@ -330,22 +330,19 @@ fn files_of_ones_own_must_name_every_split() {
 
 #[test]
 fn claims_have_the_keys_of_their_kind() {
-    for (key, hint) in [
-        ("value = 41.02\n", ""),
-        ("direction = \"higher\"\n", ""),
-        ("eval = \"test\"\n", ""),
-        ("decode = \"beam5\"\n", ""),
-        ("signature = \"nrefs:1|case:lc|eff:no|tok:none|smooth:none\"\n", ""),
+    for (line, hint) in [
+        ("value = 41.02\n", "docs/recipes.md"),
+        ("direction = \"higher\"\n", "docs/recipes.md"),
+        ("eval = \"test\"\n", "docs/recipes.md"),
+        ("decode = \"beam5\"\n", "docs/recipes.md"),
+        ("signature = \"nrefs:1|case:lc|eff:no|tok:none|smooth:none\"\n", "docs/recipes.md"),
         ("arm = \"fp32\"\n", "arm = \"any\""),
-        ("margin = 0.5\nmargin_reason", "margin_reason"),
+        ("margin = 0.5\n", "docs/recipes.md"),
     ] {
-        let name = key.split(' ').next().unwrap();
-        let message = format!("the value claim on bleu lacks `{name}`");
-        let to = if key.contains("margin") { "margin_reason" } else { "" };
-        let from = key.replace("margin = 0.5\nmargin_reason", "margin = 0.5\nmargin_reason");
-        let hint = if to.is_empty() { hint } else { "docs/recipes.md" };
-        one(&from, to, "[[claim]]", &message, hint);
+        let key = line.split(' ').next().unwrap();
+        one(line, "", "[[claim]]", &format!("the value claim on bleu lacks `{key}`"), hint);
     }
+    one("margin = 0.5\n", "", "\"half a point", "`margin_reason` stands without a `margin`", "");
     let claim = "[[claim]]";
     one("kind = \"value\"\n", "", claim, "`claim.0` lacks `kind`", "What is claimed");
     one("margin_reason = \"half", "extends = \"half", claim, "lacks `margin_reason`", "as wide as it is");

@@ -13,7 +13,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     if let Some(std) = model.embedding.init_std {
         findings.above_zero(std, "model.embedding.init_std");
     }
-    findings.require(model.width % 2 == 0, "model.width", || {
+    findings.require(model.width.is_multiple_of(2), "model.width", || {
         format!("`model.width` is {}; sinusoidal positions need an even width", model.width)
     });
     vocabulary(recipe, findings);
@@ -41,7 +41,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         for (value, key) in [(layers, "layers"), (heads, "heads"), (ffn, "ffn")] {
             findings.positive(u64::from(value), &format!("{part}.{key}"));
         }
-        findings.require(heads == 0 || model.width % heads == 0, &format!("{part}.heads"), || {
+        findings.require(heads == 0 || model.width.is_multiple_of(heads), &format!("{part}.heads"), || {
             format!("{heads} heads do not divide the model width {}", model.width)
         });
         findings.above_zero(epsilon, &format!("{part}.norm_epsilon"));
