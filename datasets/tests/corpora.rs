@@ -92,3 +92,37 @@ fn multi30k_comes_through_the_mirror() {
     assert!(matches!(**source, FetchError::Corrupt { .. }));
     assert!(error.to_string().contains("726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"));
 }
+
+#[test]
+fn every_recipe_names_a_corpus_and_splits_that_there_are() {
+    fn walk(folder: &std::path::Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|e| e == "toml") {
+                found.push(path);
+            }
+        }
+    }
+    let mut recipes = Vec::new();
+    walk(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../recipes"), &mut recipes);
+    let mut named = 0;
+    for path in recipes {
+        let recipe: toml::Value = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let Some(data) = recipe.get("data") else { continue };
+        let Some(corpus) = data.get("corpus").and_then(toml::Value::as_str) else { continue };
+        let corpus = CorpusDefinition::find(corpus).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert!(corpus.splits.contains_key("train"), "{}", path.display());
+        for (name, set) in data.get("eval").and_then(toml::Value::as_table).into_iter().flatten() {
+            let split = set["split"].as_str().unwrap();
+            let definition =
+                corpus.splits.get(split).unwrap_or_else(|| panic!("{}: {name}: {split}", path.display()));
+            if let (Some(due), Some(lines)) = (set.get("lines"), definition.lines) {
+                assert_eq!(due.as_integer(), Some(lines as i64), "{}: {name}", path.display());
+            }
+        }
+        named += 1;
+    }
+    assert!(named > 0);
+}
