@@ -170,7 +170,7 @@ impl LossScaler {
                 if !finite {
                     *scale = (*scale / step_factor).clamp(*scale_min, *scale_max);
                     *last_overflow = now;
-                } else if now.saturating_sub(*last_overflow) as u64 % step_window == 0 {
+                } else if (now.saturating_sub(*last_overflow) as u64).is_multiple_of(*step_window) {
                     *scale = (*scale * step_factor).clamp(*scale_min, *scale_max);
                 }
                 *iteration += 1;

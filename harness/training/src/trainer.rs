@@ -322,7 +322,8 @@ impl<M: Module, B> Trainer<M, B> {
                     if stop.load(Ordering::Relaxed) && !at_end && self.ending().is_none() {
                         return self.interrupt(progress, &mut clock);
                     }
-                    let due = !report.skipped && counters.update % self.settings.checkpoint_every == 0;
+                    let due =
+                        !report.skipped && counters.update.is_multiple_of(self.settings.checkpoint_every);
                     // The ends of epochs and of the run have a checkpoint of their own, after validation.
                     if due && !at_end && self.ending().is_none() {
                         self.save(progress, &mut clock)?;
@@ -422,7 +423,7 @@ impl<M: Module, B> Trainer<M, B> {
     }
 
     fn log_update(&mut self, report: &UpdateReport, log: Option<&mut LogFile>) -> Result<(), TrainError> {
-        if report.skipped || report.counters.update % self.settings.log_every != 0 {
+        if report.skipped || !report.counters.update.is_multiple_of(self.settings.log_every) {
             return Ok(());
         }
         let since = std::mem::take(&mut self.state.since_log);

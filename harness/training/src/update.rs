@@ -289,10 +289,10 @@ fn sum_ragged(counts: &mut Vec<(String, f64)>, reducer: &mut dyn Reducer) -> Res
     }
     reducer.sum_values(&mut values)?;
     let known = values[MOST..].iter().take_while(|workers| **workers > 0.0).count();
-    for place in 0..known {
+    for (place, total) in values[..known].iter().enumerate() {
         match counts.get_mut(place) {
-            Some(count) => count.1 = values[place],
-            None => counts.push((String::new(), values[place])),
+            Some(count) => count.1 = *total,
+            None => counts.push((String::new(), *total)),
         }
     }
     Ok(())

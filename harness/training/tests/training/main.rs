@@ -3,5 +3,6 @@
 mod checkpoints;
 mod fixtures;
 mod resume;
+mod speed;
 mod toy;
 mod updates;
