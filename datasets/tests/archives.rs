@@ -321,7 +321,7 @@ proptest! {
 
     #[test]
     fn a_flipped_bit_is_refused_or_changes_nothing(at in 0.0..1.0_f64, bit in 0..8_u32) {
-        let data: Vec<u8> = (0..2000_u32).map(|i| (i * i >> 3) as u8).collect();
+        let data: Vec<u8> = (0..2000_u32).map(|i| ((i * i) >> 3) as u8).collect();
         let mut bytes = gz(&tar_of(&[(b"a", &data)]));
         let index = (at * bytes.len() as f64) as usize;
         bytes[index] ^= 1 << bit;

@@ -29,6 +29,9 @@ struct KeptMember {
     modified_ns: u64,
 }
 
+/// Where a member lies, and what it is or what is wrong with it.
+pub(super) type MemberCheck = (PathBuf, Result<Member, FetchError>);
+
 /// The folder of one archive of one corpus.
 pub(super) struct UnpackedArchive<'a> {
     home: &'a DataHome,
@@ -139,10 +142,7 @@ impl<'a> UnpackedArchive<'a> {
 
     /// Reads every member and compares it with the record; the results, member by member. Empty if nothing has been
     /// unpacked yet.
-    pub(super) fn verify(
-        &self,
-        progress: &dyn Progress,
-    ) -> Result<Vec<(PathBuf, Result<Member, FetchError>)>, FetchError> {
+    pub(super) fn verify(&self, progress: &dyn Progress) -> Result<Vec<MemberCheck>, FetchError> {
         let Some(record) = self.record()? else { return Ok(Vec::new()) };
         let check = |kept: KeptMember| {
             let path = self.folder().join(&kept.member.path);

@@ -197,12 +197,15 @@ pub fn gunzip(
     run().map_err(|e| refused(archive, broken(&e)))
 }
 
+/// Gets each path and its bytes; returns the SHA-256 of what it kept, if it kept it.
+pub(super) type Visitor<'a> = dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<String>> + 'a;
+
 /// Goes through all regular files of a tar.gz. `visit` gets each path and its bytes, and returns the SHA-256 of what
 /// it kept, if it kept it. The stream is read to its very end, so that its own checksum is verified.
 pub(super) fn walk(
     archive: &Path,
     limits: UnpackLimits,
-    visit: &mut dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<String>>,
+    visit: &mut Visitor<'_>,
 ) -> Result<Vec<Member>, UnpackError> {
     let stream_error = |e: &io::Error| refused(archive, broken(e));
     let mut tar = tar::Archive::new(Bounded::open(archive, limits).map_err(|e| stream_error(&e))?);
