@@ -1,1 +1,19 @@
-//! Append-only, hash-chained record of every run.
+//! The ledger: one line of JSON for every run and every judgement, only ever added to, each line holding the hash of the one before.
+//!
+//! A line is a [`Record`]'s fields between the chain's own: `schema`, `sequence`, `previous` in front, `seals` and `hash` behind.
+//! `hash` is the SHA-256 of all bytes of the line in front of `,"hash":`; `seals` holds a short digest of each field, so that an
+//! edit can be traced to a field and not to a line only.
+
+mod chain;
+mod error;
+mod recheck;
+mod record;
+mod store;
+mod time;
+
+pub use chain::{Entry, GENESIS, SCHEMA};
+pub use error::LedgerError;
+pub use recheck::{Disagreement, Recheck, Rescored, Rescorer, recheck};
+pub use record::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
+pub use store::Ledger;
+pub use time::utc_now;

@@ -1,1 +1,9 @@
 //! Tables of verdicts in four formats, and the generated part of the README.
+
+mod readme;
+mod table;
+mod verdicts;
+
+pub use readme::{BEGIN, END, ReadmeError, check, render, replace};
+pub use table::{Alignment, Cell, Column, Format, Table, UnknownFormat};
+pub use verdicts::{ledger_table, verdict_table};

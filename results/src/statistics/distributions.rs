@@ -1,7 +1,7 @@
 //! Normal, Student t, chi-squared and beta distribution functions with their quantiles.
 //!
-//! The incomplete beta and gamma functions come from `statrs`, erfc from `libm` (that of `statrs` is exact to 1e-9 only); quantiles are found by bisection on them, so that they are
-//! as exact as the functions and never diverge.
+//! The incomplete beta and gamma functions come from `statrs`, erfc from `libm` (that of `statrs` is exact to 1e-9 only). Quantiles
+//! are found by bracketing on them, so that they are as exact as the functions and never diverge.
 
 use libm::erfc;
 use statrs::function::{beta::checked_beta_reg, gamma::checked_gamma_lr};
@@ -51,7 +51,7 @@ pub(super) fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
 
 /// x with P(X <= x) = p of the beta distribution.
 pub(super) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
-    bisect(0.0, 1.0, |x| beta_cdf(x, a, b) < p)
+    root(0.0, 1.0, |x| beta_cdf(x, a, b) - p)
 }
 
 /// Quantile of a symmetric distribution around 0. The lower half is searched, where the function keeps its relative precision.
@@ -72,20 +72,38 @@ fn quantile(p: f64, cdf: impl Fn(f64) -> f64) -> f64 {
     while cdf(low) > p && low > -1e300 {
         low *= 2.0;
     }
-    bisect(low, 0.0, |x| cdf(x) < p)
+    root(low, 0.0, |x| cdf(x) - p)
 }
 
-/// The point between `low` and `high` at which `below` turns false, to the last bits.
-pub(super) fn bisect(mut low: f64, mut high: f64, below: impl Fn(f64) -> bool) -> f64 {
-    for _ in 0..200 {
+/// The zero of a rising function between `low` and `high`, to the last bits: regula falsi after Anderson and Björck, with a halving
+/// whenever three of its steps did not halve the bracket.
+pub(super) fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let (mut at_low, mut at_high) = (f(low), f(high));
+    let mut target = 0.5 * (high - low);
+    for step in 1..=400 {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
             break;
         }
-        if below(middle) {
-            low = middle;
+        let crossing = low - at_low * (high - low) / (at_high - at_low);
+        let halve = step % 4 == 0 && high - low > target;
+        if step % 4 == 0 {
+            target = 0.5 * (high - low);
+        }
+        let x =
+            if halve || crossing.is_nan() || crossing <= low || crossing >= high { middle } else { crossing };
+        let value = f(x);
+        if value == 0.0 {
+            return x;
+        }
+        // The end that stays is given less weight, so that the next crossing falls on its side.
+        let weight = |old: f64| if 1.0 - value / old > 0.0 { 1.0 - value / old } else { 0.5 };
+        if value < 0.0 {
+            at_high *= if at_low < 0.0 { weight(at_low) } else { 1.0 };
+            (low, at_low) = (x, value);
         } else {
-            high = middle;
+            at_low *= if at_high > 0.0 { weight(at_high) } else { 1.0 };
+            (high, at_high) = (x, value);
         }
     }
     0.5 * (low + high)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::distributions::{bisect, normal_cdf, normal_quantile};
+use super::distributions::{normal_cdf, normal_quantile, root};
 
 /// Error rate of each of the two statements over all looks together, one-sided.
 pub const ALPHA: f64 = 0.05;
@@ -111,7 +111,7 @@ fn boundaries(seeds: &[u32]) -> Vec<Look> {
         // z is the bound in standard errors: the sum crosses where it exceeds z sqrt(n).
         let z = match &state {
             None => normal_quantile(1.0 - share),
-            Some(grid) => bisect(-2.0, 12.0, |z| grid.sum(|s| normal_cdf((s - z * n.sqrt()) / step)) > share),
+            Some(grid) => root(-2.0, 12.0, |z| share - grid.sum(|s| normal_cdf((s - z * n.sqrt()) / step))),
         };
         looks.push(Look { seeds: n as u32, spent, alpha: normal_cdf(-z) });
         let (low, high) = (-9.0 * n.sqrt(), z * n.sqrt());

@@ -18,6 +18,7 @@ pub use conditions::{direction_of, signature_difference};
 pub use evidence::{ErrorCount, Evidence, Interval, Precision, RunScore, RunStatus, SpeedEvidence};
 pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;
+pub(crate) use wording::number;
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
 

@@ -1,0 +1,144 @@
+//! What a line of the ledger says.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use zoo_recipes::ClaimSpec;
+
+use crate::verdict::{Evidence, Interval, Verdict};
+
+/// One run, or one judgement over runs, with everything needed to judge again.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// When the record was written, UTC, `2026-01-31T23:59:59Z`.
+    pub time: String,
+    /// Name of the recipe.
+    pub recipe: String,
+    /// SHA-256 of the resolved recipe, hexadecimal.
+    pub recipe_hash: String,
+    /// Arm; `None` where the record is about several.
+    pub arm: Option<String>,
+    /// Tier; `None` is the published size.
+    pub tier: Option<String>,
+    /// Seeds, in the order of the plan.
+    pub seeds: Vec<u64>,
+    /// How the run ended.
+    pub end: RunEnd,
+    /// Why, where it did not finish.
+    pub reason: Option<String>,
+    /// Commit of the program.
+    pub commit: Option<String>,
+    /// The program's working tree differed from that commit (`results/` aside).
+    pub dirty: bool,
+    /// Earlier commits under which parts of the run were made.
+    pub commits_crossed: Vec<String>,
+    /// SHA-256 of `Cargo.lock`.
+    pub lock_hash: Option<String>,
+    /// Device, e.g. `cpu` or `cuda:0`.
+    pub device: Option<String>,
+    /// The machine in words: processor or accelerator.
+    pub hardware: Option<String>,
+    /// Driver of the accelerator.
+    pub driver: Option<String>,
+    /// Product type that a probe found, by arm.
+    pub precision: BTreeMap<String, String>,
+    /// Digests of the prepared data, by name.
+    pub data: BTreeMap<String, String>,
+    /// Scores of this run.
+    pub scores: Vec<ScoreRecord>,
+    /// Seconds, by stage.
+    pub durations: BTreeMap<String, f64>,
+    /// Keys changed with `--set`, with their values.
+    pub overrides: BTreeMap<String, String>,
+    /// Claims, what they were held against, and what came out.
+    pub judgements: Vec<Judgement>,
+    /// Anything else to know.
+    pub notes: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunEnd {
+    /// It has begun; what became of it is in a later record, or nothing did.
+    Started,
+    /// To its end.
+    #[default]
+    Finished,
+    /// By an error or by divergence; `reason` says which.
+    Failed,
+    /// By the user or the machine; it can go on.
+    Interrupted,
+    /// It ran elsewhere: only its results were judged here.
+    External,
+}
+
+impl std::fmt::Display for RunEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Started => "started",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::External => "external",
+        })
+    }
+}
+
+/// One score and the file it was computed from.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScoreRecord {
+    /// Evaluation set.
+    pub eval: String,
+    /// Search.
+    pub decode: String,
+    /// Arm.
+    pub arm: String,
+    /// Seed.
+    pub seed: u64,
+    /// Metric.
+    pub metric: String,
+    /// Its convention.
+    pub signature: String,
+    /// The score.
+    pub value: f64,
+    /// Interval from resampling the test set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+    /// The hypotheses; `None` where the score was given from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypotheses: Option<HypothesesFile>,
+}
+
+/// A kept file of hypotheses, one a line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HypothesesFile {
+    /// Path below the folder of hypotheses, with `/`.
+    pub path: String,
+    /// SHA-256 of its bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// A verdict with all that it was derived from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judgement {
+    /// The claim as the recipe had it.
+    pub claim: ClaimSpec,
+    /// What was held against it.
+    pub evidence: Evidence,
+    /// What came out.
+    pub verdict: Verdict,
+}
+
+impl Judgement {
+    /// Judges.
+    #[must_use]
+    pub fn of(claim: ClaimSpec, evidence: Evidence) -> Self {
+        let verdict = crate::verdict::judge(&claim, &evidence);
+        Self { claim, evidence, verdict }
+    }
+}

@@ -1,0 +1,149 @@
+//! The file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::chain::{Entry, GENESIS, decode, encode};
+use super::error::LedgerError;
+use super::record::Record;
+
+/// A ledger file. It need not exist yet; nothing is kept in memory between calls.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    path: PathBuf,
+}
+
+impl Ledger {
+    /// A ledger at `path`; checks that what is there already is whole.
+    ///
+    /// # Errors
+    /// See [`Ledger::verify`].
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, LedgerError> {
+        let ledger = Self { path: path.into() };
+        ledger.entries()?;
+        Ok(ledger)
+    }
+
+    /// A ledger at `path`, unread: for `zoo ledger verify`, which reports what is wrong rather than fail to open.
+    #[must_use]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All records in order, each checked against its hash and the one before.
+    ///
+    /// # Errors
+    /// [`LedgerError::Damaged`] names the first line that does not hold what was written, and the field where it can be told;
+    /// [`LedgerError::Torn`] a last line without its end. A file that does not exist has no records.
+    pub fn entries(&self) -> Result<Vec<Entry>, LedgerError> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.io(error)),
+        };
+        file.lock_shared().map_err(|e| self.io(e))?;
+        self.read(&mut file)
+    }
+
+    /// Checks every line; returns the number of records and the hash of the last ([`GENESIS`] where there is none). `head`, where
+    /// given, is the hash that the last record must have: only with it can the loss of the last lines be seen.
+    ///
+    /// # Errors
+    /// As [`Ledger::entries`], and [`LedgerError::OtherHead`].
+    pub fn verify(&self, head: Option<&str>) -> Result<(usize, String), LedgerError> {
+        let entries = self.entries()?;
+        let found = entries.last().map_or(GENESIS, |entry| entry.hash.as_str()).to_owned();
+        match head {
+            Some(expected) if expected != found => {
+                Err(LedgerError::OtherHead { path: self.path.clone(), expected: expected.to_owned(), found })
+            }
+            _ => Ok((entries.len(), found)),
+        }
+    }
+
+    /// Adds a record behind the last one, under a lock on the file, and returns its entry once the disk has it. What is there is
+    /// checked first and never rewritten; a damaged ledger is not added to.
+    ///
+    /// # Errors
+    /// As [`Ledger::entries`], and what the file system says.
+    pub fn append(&self, record: &Record) -> Result<Entry, LedgerError> {
+        let io = |e| self.io(e);
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(io)?;
+        }
+        let fresh = !self.path.exists();
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).open(&self.path).map_err(io)?;
+        file.lock().map_err(io)?;
+        let entries = self.read(&mut file)?;
+        let previous = entries.last().map_or(GENESIS, |entry| entry.hash.as_str());
+        let sequence = entries.len() as u64;
+        let mut line = encode(sequence, previous, record)?;
+        // What is written must read back as the same record, or it would never verify.
+        let entry = decode(line.as_bytes(), sequence, previous)
+            .map_err(|fault| self.damaged(entries.len() + 1, fault.field, fault.what))?;
+        line.push('\n');
+        file.write_all(line.as_bytes()).map_err(io)?;
+        file.sync_all().map_err(io)?;
+        if fresh {
+            self.sync_folder();
+        }
+        Ok(entry)
+    }
+
+    /// The record number `sequence`, or that whose hash begins with `sequence` as text.
+    ///
+    /// # Errors
+    /// As [`Ledger::entries`].
+    pub fn find(&self, which: &str) -> Result<Option<Entry>, LedgerError> {
+        let entries = self.entries()?;
+        let by_number = which.parse::<u64>().ok();
+        let by_hash = |entry: &&Entry| which.len() >= 6 && entry.hash.starts_with(which);
+        let found = entries.iter().find(|e| Some(e.sequence) == by_number);
+        Ok(found.or_else(|| entries.iter().find(by_hash)).cloned())
+    }
+
+    fn read(&self, file: &mut File) -> Result<Vec<Entry>, LedgerError> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(|e| self.io(e))?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut previous = GENESIS.to_owned();
+        for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
+            let line = &line[..line.len() - 1];
+            let entry = decode(line, entries.len() as u64, &previous)
+                .map_err(|fault| self.damaged(entries.len() + 1, fault.field, fault.what))?;
+            previous.clone_from(&entry.hash);
+            entries.push(entry);
+        }
+        if whole < bytes.len() {
+            let (path, line) = (self.path.clone(), entries.len() + 1);
+            return Err(LedgerError::Torn { path, line, whole: whole as u64, length: bytes.len() as u64 });
+        }
+        Ok(entries)
+    }
+
+    /// Makes the new file's name durable; not every file system can, and the record itself is on the disk.
+    fn sync_folder(&self) {
+        let folder =
+            self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Ok(folder) = File::open(folder) {
+            let _ = folder.sync_all();
+        }
+    }
+
+    fn io(&self, source: std::io::Error) -> LedgerError {
+        LedgerError::Io { path: self.path.clone(), source }
+    }
+
+    fn damaged(&self, line: usize, field: Option<String>, what: String) -> LedgerError {
+        LedgerError::Damaged { path: self.path.clone(), line, field, what }
+    }
+}

@@ -1,0 +1,244 @@
+//! One table, four formats.
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+/// Formats of everything that `zoo` prints on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Columns padded with spaces.
+    #[default]
+    Human,
+    /// An array of objects.
+    Json,
+    /// RFC 4180, a header line first.
+    Csv,
+    /// A Markdown table.
+    Md,
+}
+
+/// A word that names no format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format `{0}`\nhint: human, json, csv or md")]
+pub struct UnknownFormat(String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+    fn from_str(word: &str) -> Result<Self, UnknownFormat> {
+        match word {
+            "human" => Ok(Self::Human),
+            "json" => Ok(Self::Json),
+            "csv" => Ok(Self::Csv),
+            "md" => Ok(Self::Md),
+            _ => Err(UnknownFormat(word.to_owned())),
+        }
+    }
+}
+
+/// Side on which a column's text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alignment {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Title for people.
+    pub title: String,
+    /// Key in JSON and CSV.
+    pub key: String,
+    /// Side.
+    pub alignment: Alignment,
+}
+
+impl Column {
+    /// A column of words, with `_` in the key where the title has spaces.
+    #[must_use]
+    pub fn words(title: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            key: title.replace(' ', "_").to_lowercase(),
+            alignment: Alignment::Left,
+        }
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub fn numbers(title: &str) -> Self {
+        Self { alignment: Alignment::Right, ..Self::words(title) }
+    }
+}
+
+/// One field: what people read and what machines read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// For `human` and `md`.
+    pub text: String,
+    /// For `json` and `csv`, unrounded.
+    pub value: Value,
+}
+
+impl Cell {
+    /// Words; an empty text is null to machines.
+    #[must_use]
+    pub fn words(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let value = if text.is_empty() { Value::Null } else { Value::from(text.clone()) };
+        Self { text, value }
+    }
+
+    /// A number with its printed form; `-` and null where there is none.
+    #[must_use]
+    pub fn number(value: Option<f64>) -> Self {
+        match value {
+            Some(value) => Self { text: crate::verdict::number(value), value: Value::from(value) },
+            None => Self { text: "-".to_owned(), value: Value::Null },
+        }
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn count(value: u64) -> Self {
+        Self { text: value.to_string(), value: Value::from(value) }
+    }
+}
+
+/// Rows under columns. A row that is short is filled up with empty cells; what is beyond the columns is left out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// Columns.
+    pub columns: Vec<Column>,
+    /// Rows.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(columns: Vec<Column>) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, mut row: Vec<Cell>) {
+        row.resize(self.columns.len(), Cell::words(""));
+        self.rows.push(row);
+    }
+
+    /// The table as text that ends with a newline.
+    #[must_use]
+    pub fn render(&self, format: Format) -> String {
+        match format {
+            Format::Human => self.human(),
+            Format::Json => self.json(),
+            Format::Csv => self.csv(),
+            Format::Md => self.markdown(),
+        }
+    }
+
+    fn human(&self) -> String {
+        let one_line = |text: &str| text.replace(['\n', '\r', '\t'], " ");
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.clone()).collect();
+        let body = self.rows.iter().map(|row| row.iter().map(|cell| one_line(&cell.text)).collect());
+        let lines: Vec<Vec<String>> = std::iter::once(titles).chain(body).collect();
+        let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let mut text = String::new();
+        for line in &lines {
+            let padded = line.iter().zip(&self.columns).zip(&widths).map(|((cell, column), width)| {
+                let gap = " ".repeat(width - cell.chars().count());
+                match column.alignment {
+                    Alignment::Left => format!("{cell}{gap}"),
+                    Alignment::Right => format!("{gap}{cell}"),
+                }
+            });
+            let line = padded.collect::<Vec<_>>().join("  ");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    fn json(&self) -> String {
+        let object = |row: &Vec<Cell>| {
+            let fields = self.columns.iter().zip(row).map(|(c, cell)| (c.key.clone(), cell.value.clone()));
+            Value::Object(fields.collect::<Map<_, _>>())
+        };
+        let rows = Value::Array(self.rows.iter().map(object).collect());
+        // A tree of maps, arrays, texts and finite numbers always has a text.
+        format!("{rows:#}\n")
+    }
+
+    fn csv(&self) -> String {
+        let field = |text: String| {
+            if text.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            } else {
+                text
+            }
+        };
+        let plain = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let mut text = self.columns.iter().map(|c| field(c.key.clone())).collect::<Vec<_>>().join(",");
+        text.push_str("\r\n");
+        for row in &self.rows {
+            text.push_str(&row.iter().map(|cell| field(plain(&cell.value))).collect::<Vec<_>>().join(","));
+            text.push_str("\r\n");
+        }
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let cell = |text: &str| text.replace('|', "\\|").replace(['\n', '\r'], " ");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(self.columns.iter().map(|c| cell(&c.title)).collect());
+        let rules = self.columns.iter().map(|c| if c.alignment == Alignment::Left { "---" } else { "---:" });
+        let _ = writeln!(text, "|{}|", rules.collect::<Vec<_>>().join("|"));
+        for row in &self.rows {
+            text.push_str(&line(row.iter().map(|c| cell(&c.text)).collect()));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(vec![Column::words("claim"), Column::numbers("our score")]);
+        table.push(vec![Cell::words("a, \"b\" | c"), Cell::number(Some(26.4))]);
+        table.push(vec![Cell::words("d")]);
+        table
+    }
+
+    #[test]
+    fn four_formats() {
+        assert_eq!(table().render(Format::Human), "claim       our score\na, \"b\" | c      26.40\nd\n");
+        assert_eq!(table().render(Format::Csv), "claim,our_score\r\n\"a, \"\"b\"\" | c\",26.4\r\nd,\r\n");
+        assert_eq!(
+            table().render(Format::Md),
+            "| claim | our score |\n|---|---:|\n| a, \"b\" \\| c | 26.40 |\n| d |  |\n"
+        );
+        let read: Value = serde_json::from_str(&table().render(Format::Json)).unwrap();
+        assert_eq!(
+            read,
+            serde_json::json!([{"claim": "a, \"b\" | c", "our_score": 26.4}, {"claim": "d", "our_score": null}])
+        );
+    }
+
+    #[test]
+    fn formats_by_name() {
+        assert_eq!("md".parse(), Ok(Format::Md));
+        assert!("xml".parse::<Format>().unwrap_err().to_string().contains("hint:"));
+    }
+}

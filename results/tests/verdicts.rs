@@ -1,0 +1,391 @@
+//! Each kind of claim through each of its outcomes, with numbers worked out by hand.
+
+use serde_json::{Value, json};
+use zoo_recipes::{ClaimSpec, RatioProtocol};
+use zoo_results::statistics::LookPlan;
+use zoo_results::verdict::{
+    ErrorCount, Evidence, Interval, Outcome, Precision, RunScore, RunStatus, SeedsNeeded, SigmaSource,
+    SpeedEvidence, Verdict, judge,
+};
+
+/// z of one-sided 95 %.
+const Z: f64 = 1.644_853_626_951_472_7;
+
+fn claim(fields: Value) -> ClaimSpec {
+    let mut whole = json!({"metric": "bleu", "source": "a test"});
+    whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    serde_json::from_value(whole).unwrap()
+}
+
+fn value_claim() -> ClaimSpec {
+    claim(
+        json!({"kind": "value", "value": 41.02, "margin": 0.5, "assumed_sigma": 0.2, "arm": "fp32", "eval": "test",
+        "signature": "nrefs:1|case:lc|tok:none"}),
+    )
+}
+
+fn measured(scores: &[f64]) -> Evidence {
+    Evidence {
+        arm: Some("fp32".into()),
+        eval: Some("test".into()),
+        signature: Some("nrefs:1|case:lc|tok:none|version:2.6.0".into()),
+        precision: Some(Precision::Fp32),
+        plan: LookPlan::fixed(scores.len() as u32),
+        runs: scores.iter().enumerate().map(|(i, s)| RunScore::scored(i as u64 + 1, *s)).collect(),
+        ..Evidence::default()
+    }
+}
+
+fn close(a: Option<f64>, b: f64) {
+    assert!((a.unwrap() - b).abs() < 1e-9, "{a:?} is not {b}");
+}
+
+fn says(verdict: &Verdict, outcome: Outcome, words: &str) {
+    assert_eq!(verdict.outcome, outcome, "{}", verdict.explanation);
+    assert!(verdict.explanation.contains(words), "`{words}` is not in `{}`", verdict.explanation);
+}
+
+#[test]
+fn value_with_an_assumed_sigma() {
+    let verdict = judge(&value_claim(), &measured(&[40.9]));
+    says(&verdict, Outcome::Reproduced, "sigma assumed 0.200");
+    close(verdict.shortfall, 0.12);
+    close(verdict.shortfall_high, 0.12 + Z * 0.2);
+    assert_eq!(verdict.sigma_source, Some(SigmaSource::Assumed));
+    // 0.12 + 0.329 is inside 0.5; 0.9 - 0.329 is outside; 0.6 is neither.
+    says(&judge(&value_claim(), &measured(&[40.12])), Outcome::NotReproduced, "outside the margin 0.500");
+    let open = judge(&value_claim(), &measured(&[40.42]));
+    says(&open, Outcome::Inconclusive, "both sides of the margin");
+    // Beating a claim never fails.
+    for score in [41.02, 45.0, 100.0] {
+        assert_eq!(judge(&value_claim(), &measured(&[score])).outcome, Outcome::Reproduced);
+    }
+    // Nor does it where less is better.
+    let wer = claim(json!({"kind": "value", "metric": "wer", "value": 3.4, "margin": 0.1, "sigma": 0.1}));
+    let run = |score| Evidence {
+        runs: vec![RunScore::scored(1, score)],
+        plan: LookPlan::fixed(1),
+        ..Evidence::default()
+    };
+    assert_eq!(judge(&wer, &run(0.0)).outcome, Outcome::Reproduced);
+    assert_eq!(judge(&wer, &run(3.8)).outcome, Outcome::NotReproduced);
+}
+
+#[test]
+fn seeds_that_would_settle_it() {
+    // 0.2 from the margin with sigma 0.2: (1.645 + 0.842)^2 seeds with sigma known are 6.2, so the t quantile asks for 8.
+    let open = judge(&value_claim(), &measured(&[40.72]));
+    let Some(SeedsNeeded::NewPlan(n)) = open.seeds_needed else { panic!("{open:?}") };
+    assert!((7..=8).contains(&n), "{n}");
+    assert!(open.explanation.contains(&format!("--seeds {n}")));
+    // On the margin nothing settles it.
+    let never = judge(&value_claim(), &measured(&[40.52]));
+    assert_eq!(never.seeds_needed, Some(SeedsNeeded::None));
+    // A look of the schedule that comes anyway is named.
+    let scheduled = judge(&value_claim(), &Evidence { plan: LookPlan::default(), ..measured(&[40.82]) });
+    assert!(matches!(scheduled.seeds_needed, Some(SeedsNeeded::InPlan(3 | 5 | 10))), "{scheduled:?}");
+    // Without any sigma one score decides nothing.
+    let blind = judge(&claim(json!({"kind": "value", "value": 41.02, "margin": 0.5})), &measured(&[41.02]));
+    assert_eq!((blind.outcome, blind.seeds_needed), (Outcome::Inconclusive, Some(SeedsNeeded::NewPlan(5))));
+}
+
+#[test]
+fn sigma_of_the_sample_from_five_seeds_on() {
+    let source =
+        |n: usize| judge(&value_claim(), &measured(&[41.0, 41.1, 40.9, 41.2, 40.8][..n])).sigma_source;
+    assert_eq!((source(4), source(5)), (Some(SigmaSource::Assumed), Some(SigmaSource::Sample)));
+    let wild = judge(&value_claim(), &measured(&[44.0, 38.0, 41.0]));
+    assert!(wild.notes.iter().any(|note| note.contains("spread by 3.00")), "{:?}", wild.notes);
+}
+
+#[test]
+fn looks_that_are_planned() {
+    let schedule =
+        |scores: &[f64]| judge(&value_claim(), &Evidence { plan: LookPlan::default(), ..measured(scores) });
+    // Two seeds are no look: the first stands, and the second waits.
+    let two = schedule(&[40.8, 30.0]);
+    assert_eq!(two.seeds, 1);
+    assert!(two.notes.iter().any(|note| note.contains("next look is at 3")), "{:?}", two.notes);
+    // The first look's level is that of the spending function, 0.05 ln(1.1718).
+    close(two.alpha, 0.05 * 1.171_828_182_845_904_5f64.ln());
+    // Settled at the first look, whatever comes behind.
+    let settled = schedule(&[41.5, 20.0, 20.0]);
+    assert_eq!((settled.outcome, settled.seeds), (Outcome::Reproduced, 1));
+    let missing = judge(&value_claim(), &Evidence { plan: LookPlan::fixed(3), ..measured(&[41.0]) });
+    says(&missing, Outcome::NotRun, "1 of the 3 seeds");
+}
+
+#[test]
+fn runs_without_a_score() {
+    let mut evidence = measured(&[41.0, 41.0]);
+    evidence.runs[1] = RunScore { seed: Some(2), status: RunStatus::Diverged, ..RunScore::default() };
+    says(&judge(&value_claim(), &evidence), Outcome::NotReproduced, "1 of 2 seeds diverged (seed 2)");
+    evidence.runs[1].status = RunStatus::Missing;
+    says(&judge(&value_claim(), &evidence), Outcome::NotRun, "1 of the 2 seeds");
+    says(&judge(&value_claim(), &Evidence::default()), Outcome::NotRun, "no run");
+}
+
+#[test]
+fn conditions_that_are_not_met() {
+    let with = |change: fn(&mut Evidence)| {
+        let mut evidence = measured(&[41.0]);
+        change(&mut evidence);
+        judge(&value_claim(), &evidence)
+    };
+    for (words, change) in [
+        ("set train.lr", (|e| e.overrides = vec!["train.lr".into()]) as fn(&mut Evidence)),
+        ("tier smoke", |e| e.tier = Some("smoke".into())),
+        ("evaluation set test, ours is valid", |e| e.eval = Some("valid".into())),
+        ("tok:none, ours has tok:13a", |e| e.signature = Some("nrefs:1|case:lc|tok:13a".into())),
+        ("signature nrefs:1|case:lc|tok:none; ours is not known", |e| e.signature = None),
+        ("arm fp32, ours is mixed", |e| (e.arm, e.precision) = (Some("mixed".into()), Some(Precision::Bf16))),
+        ("proved to compute its products in tf32", |e| e.precision = Some(Precision::Tf32)),
+    ] {
+        let verdict = with(change);
+        says(&verdict, Outcome::NotComparable, words);
+        // The measured value stands beside it.
+        assert!(
+            verdict.measured == Some(41.0) && verdict.explanation.contains("measured 41.00"),
+            "{verdict:?}"
+        );
+    }
+    assert_eq!(with(|e| e.tier = Some("full".into())).outcome, Outcome::Reproduced);
+    // Scores from outside are taken at the claim's conditions, and a note says so.
+    let external = with(|e| (e.external, e.signature, e.precision) = (true, None, None));
+    assert_eq!(external.outcome, Outcome::Reproduced);
+    assert!(external.notes.iter().any(|note| note.contains("signature not given")), "{:?}", external.notes);
+}
+
+#[test]
+fn bound_by_the_test_set() {
+    let bound = claim(json!({"kind": "bound", "value": 90.0, "extends": "the RNN of the same toy"}));
+    let scored = |score, low, high| {
+        let mut evidence = measured(&[score]);
+        evidence.runs[0].interval = Some(Interval { low, high, level: 0.95 });
+        judge(&bound, &evidence)
+    };
+    let sure = scored(99.0, 98.0, 99.6);
+    says(&sure, Outcome::Reproduced, "9.00 better than the bound 90.00");
+    assert!(sure.notes.iter().any(|note| note.contains("the RNN of the same toy")));
+    // A 95 % limit 1.0 away is a one-sided 95 % limit 1.0 * 1.645 / 1.960 away.
+    close(sure.shortfall_high, -9.0 + Z / 1.959_963_984_540_054);
+    says(&scored(90.5, 89.0, 92.0), Outcome::Inconclusive, "the test set is too small");
+    assert_eq!(scored(80.0, 79.0, 81.0).outcome, Outcome::NotReproduced);
+    // No interval and no sigma: nothing says how sure the score is.
+    says(&judge(&bound, &measured(&[99.0])), Outcome::Inconclusive, "neither a sigma nor an interval");
+}
+
+#[test]
+fn bound_on_an_error_rate_near_zero() {
+    let bound = claim(json!({"kind": "bound", "metric": "wer", "value": 1.0}));
+    let counted = |errors, total| {
+        let score = 100.0 * errors as f64 / total as f64;
+        let counts = Some(ErrorCount { errors, total, scale: 100.0 });
+        let run = RunScore { counts, ..RunScore::scored(1, score) };
+        judge(&bound, &Evidence { runs: vec![run], plan: LookPlan::fixed(1), ..Evidence::default() })
+    };
+    // No errors in n words: at most 1 - 0.05^(1/n). 298 words leave 1.0003 %, 299 leave 0.997 %.
+    assert_eq!(counted(0, 298).outcome, Outcome::Inconclusive);
+    let enough = counted(0, 299);
+    assert_eq!(enough.outcome, Outcome::Reproduced);
+    close(enough.shortfall_high, 100.0 * (1.0 - 0.05f64.powf(1.0 / 299.0)) - 1.0);
+    assert_eq!(counted(20, 299).outcome, Outcome::NotReproduced);
+}
+
+fn parity_claim() -> ClaimSpec {
+    claim(json!({"kind": "parity", "margin": 0.3, "assumed_sigma": 0.1}))
+}
+
+/// Pairs (mixed, fp32), each with an interval of the difference of +- `half` at two-sided 90 %.
+fn paired(pairs: &[(f64, f64)], half: Option<f64>) -> Evidence {
+    let run = |i: usize, ours: f64, theirs: f64| RunScore {
+        difference: half.map(|h| Interval { low: ours - theirs - h, high: ours - theirs + h, level: 0.9 }),
+        ..RunScore::scored(i as u64, ours)
+    };
+    Evidence {
+        arm: Some("mixed".into()),
+        baseline: Some("fp32".into()),
+        precision: Some(Precision::Bf16Emulated),
+        baseline_precision: Some(Precision::Fp32),
+        plan: LookPlan::fixed(pairs.len() as u32),
+        runs: pairs.iter().enumerate().map(|(i, (ours, theirs))| run(i, *ours, *theirs)).collect(),
+        // Out of order on purpose: pairs are found by seed.
+        baseline_runs: pairs.iter().enumerate().rev().map(|(i, p)| RunScore::scored(i as u64, p.1)).collect(),
+        ..Evidence::default()
+    }
+}
+
+#[test]
+fn parity_needs_both_seeds_and_test_set() {
+    let one = judge(&parity_claim(), &paired(&[(41.0, 41.0)], Some(0.2)));
+    says(&one, Outcome::Reproduced, "equal to fp32");
+    close(one.shortfall_high, Z * 0.1 * std::f64::consts::SQRT_2);
+    says(
+        &judge(&parity_claim(), &paired(&[(41.0, 41.0)], Some(0.5))),
+        Outcome::Inconclusive,
+        "Resampling the test set",
+    );
+    says(
+        &judge(&parity_claim(), &paired(&[(41.0, 41.0)], None)),
+        Outcome::Inconclusive,
+        "REPRODUCED needs both",
+    );
+    assert_eq!(judge(&parity_claim(), &paired(&[(40.0, 41.0)], Some(0.2))).outcome, Outcome::NotReproduced);
+    // The mixed arm may be better by any amount.
+    assert_eq!(judge(&parity_claim(), &paired(&[(60.0, 41.0)], Some(0.2))).outcome, Outcome::Reproduced);
+    // From two pairs on the differences' own spread: +-0.05 around 0.1 with t = 6.31 over sqrt(2).
+    let two = judge(&parity_claim(), &paired(&[(41.0, 41.05), (41.0, 41.15)], Some(0.1)));
+    assert_eq!(two.sigma_source, Some(SigmaSource::Sample));
+    close(two.shortfall_high, 0.1 + 6.313_751_514_675_043 * 0.1 / 2f64.sqrt() / 2f64.sqrt());
+    assert_eq!(two.outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn parity_of_arms_that_are_not_what_they_say() {
+    let with = |change: fn(&mut Evidence)| {
+        let mut evidence = paired(&[(41.0, 41.0)], Some(0.2));
+        change(&mut evidence);
+        judge(&parity_claim(), &evidence)
+    };
+    says(
+        &with(|e| e.precision = Some(Precision::Fp32)),
+        Outcome::NotComparable,
+        "arm mixed was proved to compute its products in fp32",
+    );
+    says(
+        &with(|e| e.baseline_precision = Some(Precision::Tf32)),
+        Outcome::NotComparable,
+        "arm fp32 was proved",
+    );
+    says(
+        &with(|e| e.baseline = Some("tf32".into())),
+        Outcome::NotComparable,
+        "baseline is fp32, ours is tf32",
+    );
+    says(&with(|e| e.runs[0].status = RunStatus::Diverged), Outcome::NotReproduced, "1 of 1 seed diverged");
+    says(
+        &with(|e| e.baseline_runs[0].status = RunStatus::Diverged),
+        Outcome::NotComparable,
+        "nothing to be no worse than",
+    );
+    says(&with(|e| e.baseline_runs.clear()), Outcome::NotRun, "both arms");
+}
+
+fn ratio_claim() -> ClaimSpec {
+    claim(
+        json!({"kind": "ratio", "metric": "updates-per-second", "value": 1.53, "margin": 0.1, "protocol": "equal-batch",
+        "hardware": "4 GPUs, V100 generation", "baseline": "fp32"}),
+    )
+}
+
+fn timed(ratio: f64, half: f64) -> Evidence {
+    let interval = Interval { low: ratio - half, high: ratio + half, level: 0.9 };
+    Evidence {
+        precision: Some(Precision::Fp16),
+        baseline_precision: Some(Precision::Fp32),
+        hardware: Some("4 gpus V100-generation".into()),
+        speed: Some(SpeedEvidence {
+            ratio,
+            interval,
+            protocol: RatioProtocol::EqualBatch,
+            batch: 256,
+            baseline_batch: 256,
+        }),
+        ..Evidence::default()
+    }
+}
+
+#[test]
+fn ratio_on_the_claim_s_hardware() {
+    says(&judge(&ratio_claim(), &timed(1.5, 0.05)), Outcome::Reproduced, "a speed-up of 1.50x");
+    assert_eq!(judge(&ratio_claim(), &timed(3.0, 0.05)).outcome, Outcome::Reproduced);
+    says(&judge(&ratio_claim(), &timed(1.45, 0.05)), Outcome::Inconclusive, "More timing rounds");
+    says(&judge(&ratio_claim(), &timed(0.84, 0.05)), Outcome::NotReproduced, "a slow-down, 0.840x");
+}
+
+#[test]
+fn ratio_elsewhere_is_shown_and_not_judged() {
+    let with = |change: fn(&mut Evidence)| {
+        let mut evidence = timed(1.5, 0.05);
+        change(&mut evidence);
+        judge(&ratio_claim(), &evidence)
+    };
+    for (words, change) in [
+        ("ours is 2 cores", (|e| e.hardware = Some("2 cores".into())) as fn(&mut Evidence)),
+        ("emulated: its speed is not judged", |e| e.precision = Some(Precision::Bf16Emulated)),
+        ("proved to compute its products in tf32", |e| e.baseline_precision = Some(Precision::Tf32)),
+        ("not proved to be fp32", |e| e.baseline_precision = None),
+        ("batches differ: 256 against 128", |e| e.speed.as_mut().unwrap().baseline_batch = 128),
+        ("different protocols", |e| e.speed.as_mut().unwrap().protocol = RatioProtocol::AsPublished),
+    ] {
+        let verdict = with(change);
+        says(&verdict, Outcome::NotComparable, words);
+        assert_eq!(verdict.measured, Some(1.5));
+        assert!(verdict.explanation.contains("1.50x"), "{}", verdict.explanation);
+    }
+    says(&with(|e| e.speed = None), Outcome::NotRun, "not timed");
+}
+
+#[test]
+fn divergence() {
+    let diverges = claim(json!({"kind": "diverges", "metric": "loss", "arm": "fp16", "eval": "test"}));
+    let run = |seed, first, last| RunScore {
+        first_loss: Some(first),
+        last_loss: Some(last),
+        ..RunScore { seed: Some(seed), ..RunScore::default() }
+    };
+    let of = |runs: Vec<RunScore>| {
+        judge(
+            &diverges,
+            &Evidence { arm: Some("fp16".into()), runs, plan: LookPlan::fixed(1), ..Evidence::default() },
+        )
+    };
+    says(&of(vec![run(1, 9.0, f64::NAN)]), Outcome::Reproduced, "non-finite");
+    says(&of(vec![run(1, 9.0, 12.0)]), Outcome::Reproduced, "loss 9.00 to 12.00");
+    says(&of(vec![run(1, 9.0, 2.0)]), Outcome::NotReproduced, "0 of 1 seed diverged");
+    assert_eq!(of(vec![run(1, 9.0, 2.0), run(2, 9.0, f64::INFINITY)]).outcome, Outcome::Inconclusive);
+    assert_eq!(of(vec![]).outcome, Outcome::NotRun);
+    // A loss that JSON has no number for survives the ledger.
+    let evidence = Evidence { runs: vec![run(1, 9.0, f64::NAN)], ..Evidence::default() };
+    let read: Evidence = serde_json::from_str(&serde_json::to_string(&evidence).unwrap()).unwrap();
+    assert!(read.runs[0].last_loss.unwrap().is_nan());
+}
+
+#[test]
+fn kinds_that_are_not_judged_yet_and_claims_that_cannot_be() {
+    for kind in ["relation", "trajectory", "memory"] {
+        says(
+            &judge(&claim(json!({"kind": kind})), &measured(&[41.0])),
+            Outcome::NotRun,
+            "kind not judged yet",
+        );
+    }
+    for (fields, words) in [
+        (json!({"kind": "value", "margin": 0.5}), "no value"),
+        (json!({"kind": "value", "value": 1.0}), "no margin"),
+        (json!({"kind": "value", "value": 1.0, "margin": 0.5, "metric": "novelty"}), "which way is better"),
+        (json!({"kind": "value", "value": 1.0, "margin": -0.5}), "margin is -0.5"),
+        (json!({"kind": "parity"}), "no margin"),
+    ] {
+        says(&judge(&claim(fields), &measured(&[41.0])), Outcome::NotRun, words);
+    }
+    says(&judge(&value_claim(), &measured(&[f64::NAN])), Outcome::NotRun, "not finite");
+}
+
+#[test]
+fn verdicts_survive_json() {
+    for evidence in [
+        measured(&[40.9]),
+        measured(&[40.42]),
+        measured(&[41.0, 41.1, 40.9, 41.2, 40.8]),
+        Evidence::default(),
+    ] {
+        let verdict = judge(&value_claim(), &evidence);
+        let text = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
+        let text = serde_json::to_string(&evidence).unwrap();
+        assert_eq!(serde_json::from_str::<Evidence>(&text).unwrap(), evidence);
+    }
+    let text = serde_json::to_string(&judge(&value_claim(), &measured(&[30.0]))).unwrap();
+    assert!(text.starts_with("{\"outcome\":\"NOT-REPRODUCED\""), "{text}");
+}
