@@ -55,3 +55,58 @@ pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     assert_eq!(a.dtype(), b.dtype(), "matmul of unlike types: cast both to the compute type first");
     a.matmul(b)
 }
+
+/// How a device multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Products {
+    /// 23 bits of fraction.
+    Fp32,
+    /// f32 operands rounded to 10 bits of fraction.
+    Tf32,
+    /// Half operands.
+    Fp16,
+    /// Brain-float operands.
+    Bf16,
+}
+
+/// Finds out how `width` x `width` matrices are multiplied on this device in this compute type: 1 + 2^-12 times 1 survives with
+/// 23 bits of fraction, and is 1 with 10 or fewer.
+pub fn probe(device: &burn::tensor::Device, compute: Compute, width: usize) -> Products {
+    let device = device.clone().inner();
+    let ones = Tensor::<2>::ones([width, width], &device);
+    let first_column = Tensor::<2>::zeros([width, width], &device)
+        .slice_assign([0..width, 0..1], Tensor::ones([width, 1], &device) * (1.0 + 1.0 / 4096.0));
+    let product = matmul(compute.cast(first_column), compute.cast(ones));
+    let largest = crate::parameters::host_values(to_f32(product).max())[0];
+    match compute.0 {
+        FloatDType::F16 => Products::Fp16,
+        FloatDType::BF16 => Products::Bf16,
+        _ if largest > 1.0 => Products::Fp32,
+        _ => Products::Tf32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    #[test]
+    fn the_probe_tells_full_products_from_rounded_operands() {
+        let device = Device::flex();
+        assert_eq!(probe(&device, Compute::FP32, 48), Products::Fp32);
+        assert_eq!(probe(&device, Compute(FloatDType::BF16), 48), Products::Bf16);
+        // What TF32 does to an operand: the 13 low bits of the fraction are lost.
+        let rounded = f32::from_bits((1.0f32 + 1.0 / 4096.0).to_bits() & 0xffff_e000);
+        assert_eq!(rounded, 1.0);
+    }
+
+    #[test]
+    #[should_panic(expected = "unlike types")]
+    fn unlike_types_are_refused() {
+        let device = Device::flex();
+        let a = Tensor::<2>::ones([2, 2], &device);
+        matmul(a.clone(), a.cast(FloatDType::BF16));
+    }
+}

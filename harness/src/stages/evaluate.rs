@@ -1,0 +1,275 @@
+//! Decodes evaluation sets with the weights that a recipe evaluates, and scores them by the conventions of its claims.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zoo_datasets::batches::{EvalLimit, eval_batches, restore_order};
+use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_models::Pass;
+use zoo_models::models::{Packed, Seq2Seq};
+use zoo_models::parameters::{self, ParameterValues};
+use zoo_models::precision::Compute;
+use zoo_models::search::{SearchIds, search};
+use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_results::exit::Exit;
+use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
+use zoo_training::checkpoint::Checkpoint;
+
+use super::prepare::{prepare, vocabularies};
+use super::run::{Run, read_json, write_json, write_whole};
+use super::train::lengths;
+use crate::context::Context;
+use crate::environment::hex;
+use crate::error::{Failure, Result};
+use crate::progress::Step;
+
+/// Sentences that are decoded together. What is written does not depend on it.
+const SENTENCES: u32 = 64;
+
+/// What `zoo evaluate` was asked for.
+#[derive(Debug, Clone)]
+pub struct EvaluateRequest {
+    /// Folder of a run, or a checkpoint in it.
+    pub run: PathBuf,
+    /// Evaluation set; absent: those of the claims.
+    pub eval: Option<String>,
+    /// Search; absent: those of the claims.
+    pub decode: Option<String>,
+}
+
+/// One evaluation set decoded with one search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Evaluation set.
+    pub eval: String,
+    /// Search.
+    pub decode: String,
+    /// One line a sentence.
+    pub hypotheses: PathBuf,
+    /// SHA-256 of that file.
+    pub hypotheses_sha256: String,
+    /// What they were scored against.
+    pub references: PathBuf,
+    /// SHA-256 of that file.
+    pub references_sha256: String,
+    /// Files of the weights.
+    pub weights: Vec<PathBuf>,
+    /// A score for each convention that the claims name.
+    pub scores: Vec<MetricValue>,
+    /// Seconds of decoding.
+    pub seconds: f64,
+}
+
+/// `zoo evaluate`.
+pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluation>> {
+    let (run, recipe) = Run::open(&request.run)?;
+    let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
+    let prepared = prepare(ctx, &recipe, &run.card.base)?;
+    if request.run.is_file() {
+        let weights = Checkpoint::read(&request.run)?.weights;
+        let stem = request.run.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = run.folder.join("eval").join(stem);
+        return decode_all(ctx, &recipe, &prepared, &folder, (weights, vec![request.run.clone()]), &wanted);
+    }
+    let weights = evaluated_weights(&run, &recipe)?;
+    decode_all(ctx, &recipe, &prepared, &run.folder.join("eval"), weights, &wanted)
+}
+
+/// The pairs of evaluation set and search that the claims judge, and those asked for.
+pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Result<Vec<(String, String)>> {
+    let unknown = |kind: &str, name: &str, known: Vec<&String>| {
+        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
+        Failure::usage(format!("the recipe has no {kind} `{name}`"))
+            .hint(format!("it has {}", known.join(", ")))
+    };
+    if let Some(name) = eval.filter(|name| !recipe.data.eval.contains_key(*name)) {
+        return Err(unknown("evaluation set", name, recipe.data.eval.keys().collect()));
+    }
+    if let Some(name) = decode.filter(|name| !recipe.decode.contains_key(*name)) {
+        return Err(unknown("search", name, recipe.decode.keys().collect()));
+    }
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let of_claims =
+        recipe.claim.iter().filter_map(|claim| Some((claim.eval.clone()?, claim.decode.clone()?)));
+    for (claim_eval, claim_decode) in of_claims {
+        let pair = (eval.map_or(claim_eval, str::to_string), decode.map_or(claim_decode, str::to_string));
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    if pairs.is_empty() {
+        let eval = eval
+            .map(str::to_string)
+            .or_else(|| recipe.data.eval.keys().find(|name| *name != "valid").cloned());
+        let decode = decode.map(str::to_string).or_else(|| recipe.decode.keys().next().cloned());
+        pairs.extend(eval.zip(decode));
+    }
+    Ok(pairs)
+}
+
+/// The weights that the recipe evaluates, and their files.
+pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<(Vec<ParameterValues>, Vec<PathBuf>)> {
+    let found = run.checkpoints().evaluated(&recipe.train.checkpoint.evaluate)?;
+    Ok((found.weights, found.files))
+}
+
+/// A model outside autodiff with the given weights.
+pub fn load_model(
+    recipe: &Recipe,
+    prepared: &PreparedTranslation,
+    weights: Vec<ParameterValues>,
+    device: &Device,
+) -> Result<Seq2Seq> {
+    let model = Seq2Seq::new(&recipe.model, &vocabularies(prepared), 0, device);
+    parameters::import(model, weights).map_err(|e| Failure::new(Exit::Damaged, e.to_string()))
+}
+
+/// The evaluation that lies in a folder, if it is there; an error if its files were changed.
+pub fn stored(folder: &Path, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
+    let file = folder.join(format!("{eval}.{decode}.json"));
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let found: Evaluation = read_json(&file)?;
+    for (path, expected) in
+        [(&found.hypotheses, &found.hypotheses_sha256), (&found.references, &found.references_sha256)]
+    {
+        let path = folder.join(path);
+        let bytes = std::fs::read(&path).map_err(|e| Failure::io("read", &path, &e))?;
+        let digest = hex(&Sha256::digest(&bytes));
+        if digest != *expected {
+            let message = format!("{} was changed: its SHA-256 is {digest}, not {expected}", path.display());
+            return Err(Failure::new(Exit::Damaged, message)
+                .hint(format!("delete {} to decode again", file.display())));
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Lines of a stored file.
+pub fn lines(path: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::io("read", path, &e))?;
+    Ok(text.lines().map(str::to_string).collect())
+}
+
+/// Decodes and scores what is wanted and not there yet.
+pub fn decode_all(
+    ctx: &Context,
+    recipe: &Recipe,
+    prepared: &PreparedTranslation,
+    folder: &Path,
+    (weights, files): (Vec<ParameterValues>, Vec<PathBuf>),
+    wanted: &[(String, String)],
+) -> Result<Vec<Evaluation>> {
+    let mut found = Vec::new();
+    let mut model = None;
+    for (eval, decode) in wanted {
+        if let Some(evaluation) = stored(folder, eval, decode)? {
+            found.push(evaluation);
+            continue;
+        }
+        if model.is_none() {
+            model = Some(load_model(recipe, prepared, weights.clone(), &ctx.open_device()?)?);
+        }
+        let model = model.as_ref().expect("just made");
+        let set = prepared.eval_set(eval, &recipe.data.eval[eval])?;
+        let start = std::time::Instant::now();
+        ctx.progress.stage(&format!("decode {eval}, {decode}"));
+        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+        let outputs = decode_split(ctx, model, prepared, set.split, &recipe.decode[decode], compute)?;
+        ctx.progress.end_stage();
+        let seconds = start.elapsed().as_secs_f64();
+        found.push(store(recipe, folder, (eval, decode), &outputs, set.references, &files, seconds)?);
+    }
+    Ok(found)
+}
+
+/// One line for each sentence of a split.
+fn decode_split(
+    ctx: &Context,
+    model: &Seq2Seq,
+    prepared: &PreparedTranslation,
+    split: &PreparedSplit,
+    spec: &DecodeSpec,
+    compute: Compute,
+) -> Result<Vec<String>> {
+    let batches = eval_batches(&lengths(split), EvalLimit::Sentences(SENTENCES));
+    let mut outputs = Vec::new();
+    for batch in &batches {
+        ctx.check_stop()?;
+        let sources: Vec<&[u32]> = batch.iter().filter_map(|&id| split.source.get(id as usize)).collect();
+        outputs.extend(translate(model, prepared, &sources, spec, compute));
+        let done = outputs.len() as u64;
+        ctx.progress.step(&Step { done, total: Some(split.source.len() as u64), ..Step::default() });
+    }
+    Ok(restore_order(&batches, outputs).expect("an output for every sentence"))
+}
+
+/// The best hypothesis of each source, as text.
+pub fn translate(
+    model: &Seq2Seq,
+    prepared: &PreparedTranslation,
+    sources: &[&[u32]],
+    spec: &DecodeSpec,
+    compute: Compute,
+) -> Vec<String> {
+    let ids = prepared.pipeline.target.specials();
+    let ids = SearchIds { pad: ids.pad, end: ids.end };
+    let found = search(&(model, Pass::evaluation(compute)), &Packed::new(sources), spec, ids);
+    let text = |ranked: Vec<zoo_models::search::Hypothesis>| {
+        ranked.first().map(|best| prepared.undo(&best.tokens)).unwrap_or_default()
+    };
+    found.into_iter().map(text).collect()
+}
+
+/// Scores outputs by every convention that a claim on this set and search names, and keeps it all.
+fn store(
+    recipe: &Recipe,
+    folder: &Path,
+    (eval, decode): (&str, &str),
+    outputs: &[String],
+    references: &[String],
+    weights: &[PathBuf],
+    seconds: f64,
+) -> Result<Evaluation> {
+    let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let (hypotheses, reference_text) = (text(outputs), text(references));
+    let mut scores = Vec::new();
+    for signature in signatures(recipe, eval) {
+        let scorer = Scorer::from_signature(&signature)?;
+        let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
+        scores.push(score(outputs, &[references.to_vec()], &options)?);
+    }
+    let evaluation = Evaluation {
+        eval: eval.into(),
+        decode: decode.into(),
+        hypotheses: format!("{eval}.{decode}.hyp.txt").into(),
+        hypotheses_sha256: hex(&Sha256::digest(&hypotheses)),
+        references: format!("{eval}.ref.txt").into(),
+        references_sha256: hex(&Sha256::digest(&reference_text)),
+        weights: weights.iter().map(|file| file.file_name().map(PathBuf::from).unwrap_or_default()).collect(),
+        scores,
+        seconds,
+    };
+    write_whole(&folder.join(&evaluation.references), reference_text.as_bytes())?;
+    write_whole(&folder.join(&evaluation.hypotheses), hypotheses.as_bytes())?;
+    write_json(&folder.join(format!("{eval}.{decode}.json")), &evaluation)?;
+    Ok(evaluation)
+}
+
+/// Conventions of the claims on a set; of any claim if there are none on it.
+fn signatures(recipe: &Recipe, eval: &str) -> Vec<String> {
+    let of = |on_this_set: bool| {
+        let mut found: Vec<String> = Vec::new();
+        for claim in recipe.claim.iter().filter(|claim| !on_this_set || claim.eval.as_deref() == Some(eval)) {
+            if let Some(signature) = claim.signature.clone().filter(|s| !found.contains(s)) {
+                found.push(signature);
+            }
+        }
+        found
+    };
+    let found = of(true);
+    if found.is_empty() { of(false) } else { found }
+}

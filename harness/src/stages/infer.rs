@@ -1,0 +1,60 @@
+//! Translates lines with a trained run.
+
+use std::path::PathBuf;
+
+use zoo_models::precision::Compute;
+
+use super::evaluate::{evaluated_weights, load_model, translate};
+use super::prepare::prepare;
+use super::run::Run;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+
+/// Lines that are translated together.
+const SENTENCES: usize = 64;
+
+/// What `zoo infer` was asked for.
+#[derive(Debug, Clone)]
+pub struct InferRequest {
+    /// Folder of a run.
+    pub run: PathBuf,
+    /// Search; absent: that of the first claim, or the recipe's first.
+    pub decode: Option<String>,
+}
+
+/// Gives a translation for every line to `write`, in order, as soon as it is there.
+pub fn infer(
+    ctx: &Context,
+    request: &InferRequest,
+    lines: impl Iterator<Item = std::io::Result<String>>,
+    mut write: impl FnMut(&str) -> std::io::Result<()>,
+) -> Result<()> {
+    let (run, recipe) = Run::open(&request.run)?;
+    let of_claims = recipe.claim.iter().find_map(|claim| claim.decode.clone());
+    let name = request.decode.clone().or(of_claims).or_else(|| recipe.decode.keys().next().cloned());
+    let name = name.ok_or_else(|| Failure::usage("the recipe has no search"))?;
+    let spec = recipe.decode.get(&name).ok_or_else(|| {
+        let known: Vec<&str> = recipe.decode.keys().map(String::as_str).collect();
+        Failure::usage(format!("the recipe has no search `{name}`"))
+            .hint(format!("it has {}", known.join(", ")))
+    })?;
+    let prepared = prepare(ctx, &recipe, &run.card.base)?;
+    let (weights, _) = evaluated_weights(&run, &recipe)?;
+    let model = load_model(&recipe, &prepared, weights, &ctx.open_device()?)?;
+    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let io = |e: std::io::Error| {
+        Failure::new(zoo_results::exit::Exit::Data, format!("cannot read the lines: {e}"))
+    };
+    let mut lines = lines.peekable();
+    while lines.peek().is_some() {
+        ctx.check_stop()?;
+        let batch: Vec<String> =
+            lines.by_ref().take(SENTENCES).collect::<std::io::Result<_>>().map_err(io)?;
+        let sources: Vec<Vec<u32>> = batch.iter().map(|line| prepared.pipeline.encode_source(line)).collect();
+        let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
+        for line in translate(&model, &prepared, &sources, spec, compute) {
+            write(&line).map_err(io)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! From the evaluations of all arms and seeds to a verdict on each claim.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use zoo_recipes::{ClaimKind, ClaimSpec, Direction};
+use zoo_results::metrics::{
+    MetricValue, Resampling, ScoreOptions, Scorer, SegmentStatistics, paired_gain, score,
+};
+use zoo_results::statistics::LookPlan;
+use zoo_results::verdict::{
+    Evidence, Interval, Precision, RunScore, RunStatus, Verdict, direction_of, judge, signature_difference,
+};
+use zoo_training::state::Ending;
+
+use super::evaluate::{Evaluation, lines};
+use super::run::{Run, Trained};
+use crate::error::Result;
+
+/// A run with everything that was measured on it.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The run.
+    pub run: Run,
+    /// How training ended.
+    pub trained: Trained,
+    /// Evaluations; none of a run that diverged.
+    pub evaluations: Vec<Evaluation>,
+    /// Products that a probe found.
+    pub precision: Precision,
+    /// SHA-256 of each split's ids.
+    pub data: BTreeMap<String, String>,
+}
+
+impl Measured {
+    fn evaluation(&self, claim: &ClaimSpec) -> Option<&Evaluation> {
+        let fits = |e: &&Evaluation| {
+            claim.eval.as_ref() == Some(&e.eval) && claim.decode.as_ref() == Some(&e.decode)
+        };
+        self.evaluations.iter().find(fits)
+    }
+
+    fn file(&self, name: &std::path::Path) -> PathBuf {
+        self.run.folder.join("eval").join(name)
+    }
+
+    /// The score by the claim's convention.
+    fn score(&self, claim: &ClaimSpec) -> Result<Option<(MetricValue, &Evaluation)>> {
+        let (Some(evaluation), Some(signature)) = (self.evaluation(claim), &claim.signature) else {
+            return Ok(None);
+        };
+        let fits =
+            |value: &&MetricValue| signature_difference(signature, &value.signature.to_string()).is_none();
+        if let Some(value) = evaluation.scores.iter().find(fits) {
+            return Ok(Some((value.clone(), evaluation)));
+        }
+        let scorer = Scorer::from_signature(signature)?;
+        let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
+        let (hypotheses, references) =
+            (lines(&self.file(&evaluation.hypotheses))?, lines(&self.file(&evaluation.references))?);
+        Ok(Some((score(&hypotheses, &[references], &options)?, evaluation)))
+    }
+
+    fn statistics(&self, claim: &ClaimSpec) -> Result<Option<SegmentStatistics>> {
+        let (Some(evaluation), Some(signature)) = (self.evaluation(claim), &claim.signature) else {
+            return Ok(None);
+        };
+        let (hypotheses, references) =
+            (lines(&self.file(&evaluation.hypotheses))?, lines(&self.file(&evaluation.references))?);
+        Ok(Some(Scorer::from_signature(signature)?.statistics(&hypotheses, &[references])?))
+    }
+
+    fn run_score(&self, claim: &ClaimSpec, baseline: Option<&Self>) -> Result<RunScore> {
+        let mut found = RunScore {
+            seed: Some(self.run.card.seed),
+            first_loss: self.trained.first_loss,
+            last_loss: self.trained.last_loss,
+            ..RunScore::default()
+        };
+        if matches!(self.trained.ending, Ending::Diverged { .. }) {
+            found.status = RunStatus::Diverged;
+            return Ok(found);
+        }
+        let Some((value, evaluation)) = self.score(claim)? else {
+            // `diverges` needs no score; other kinds wait for one.
+            found.status =
+                if claim.kind == ClaimKind::Diverges { RunStatus::Scored } else { RunStatus::Missing };
+            return Ok(found);
+        };
+        found.score = Some(value.value);
+        found.interval =
+            value.interval.as_ref().map(|i| Interval { low: i.lower, high: i.upper, level: i.confidence });
+        found.hypotheses = Some(evaluation.hypotheses_sha256.clone());
+        if let Some(baseline) = baseline {
+            found.difference = difference(claim, baseline, self)?;
+        }
+        Ok(found)
+    }
+}
+
+/// 95 % interval of score minus baseline score, the test set resampled in pairs.
+fn difference(claim: &ClaimSpec, baseline: &Measured, arm: &Measured) -> Result<Option<Interval>> {
+    let (Some(of_baseline), Some(of_arm)) = (baseline.statistics(claim)?, arm.statistics(claim)?) else {
+        return Ok(None);
+    };
+    let gain = paired_gain(&[(&of_baseline, &of_arm)], Resampling::default())?;
+    let (worst, best) = (gain.lower_bound(0.975)?, gain.upper_bound(0.975)?);
+    // A gain is positive where the arm is better; a difference is arm minus baseline.
+    let (low, high) =
+        if direction_of(claim) == Some(Direction::Lower) { (-best, -worst) } else { (worst, best) };
+    Ok(Some(Interval { low, high, level: 0.95 }))
+}
+
+/// What one claim is judged on.
+pub struct Case<'a> {
+    /// The claim.
+    pub claim: &'a ClaimSpec,
+    /// Arm that is held against it.
+    pub arm: String,
+}
+
+/// Each claim with each arm that it speaks of.
+pub fn cases<'a>(claims: &'a [ClaimSpec], arms: &[String]) -> Vec<Case<'a>> {
+    let mut found = Vec::new();
+    for claim in claims {
+        match claim.arm.as_deref() {
+            Some("any") | None if claim.kind != ClaimKind::Parity => {
+                found.extend(arms.iter().map(|arm| Case { claim, arm: arm.clone() }));
+            }
+            arm => found.push(Case { claim, arm: arm.unwrap_or("mixed").to_string() }),
+        }
+    }
+    found
+}
+
+/// What all runs together say about a case.
+pub fn evidence(
+    case: &Case,
+    measured: &[Measured],
+    plan: &LookPlan,
+    hardware: &str,
+    tier: Option<&str>,
+    overrides: &[String],
+) -> Result<Evidence> {
+    let claim = case.claim;
+    let of = |arm: &str| measured.iter().filter(|m| m.run.card.arm == arm).collect::<Vec<_>>();
+    let compared = matches!(claim.kind, ClaimKind::Parity | ClaimKind::Ratio);
+    let baseline_arm = claim.baseline.clone().unwrap_or_else(|| "fp32".into());
+    let arm_runs = of(&case.arm);
+    let baseline_runs = if compared { of(&baseline_arm) } else { Vec::new() };
+    let paired =
+        |run: &Measured| baseline_runs.iter().find(|b| b.run.card.seed == run.run.card.seed).copied();
+    let signature = arm_runs.iter().find_map(|run| run.score(claim).ok().flatten());
+    Ok(Evidence {
+        arm: Some(case.arm.clone()),
+        baseline: compared.then_some(baseline_arm),
+        eval: claim.eval.clone(),
+        decode: claim.decode.clone(),
+        signature: signature.map(|(value, _)| value.signature.to_string()),
+        runs: arm_runs.iter().map(|run| run.run_score(claim, paired(run))).collect::<Result<_>>()?,
+        baseline_runs: baseline_runs.iter().map(|run| run.run_score(claim, None)).collect::<Result<_>>()?,
+        plan: plan.clone(),
+        speed: None,
+        precision: arm_runs.first().map(|run| run.precision),
+        baseline_precision: baseline_runs.first().map(|run| run.precision),
+        hardware: Some(hardware.to_string()),
+        tier: tier.map(str::to_string),
+        overrides: overrides.to_vec(),
+        external: false,
+    })
+}
+
+/// The verdict on a case.
+pub fn verdict(case: &Case, evidence: &Evidence) -> Verdict {
+    judge(case.claim, evidence)
+}

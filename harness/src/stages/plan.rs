@@ -1,0 +1,283 @@
+//! What a run will cost, told before the first byte is fetched and within seconds.
+
+use std::fmt;
+use std::time::Instant;
+
+use burn::tensor::{Device, Tensor};
+use serde::Serialize;
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_models::models::{Vocabularies, cost};
+use zoo_recipes::{BatchingSpec, ReaderSpec, Resolved, TokenizerSpec};
+use zoo_results::exit::Exit;
+
+use super::Request;
+use super::run::Run;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::progress::duration;
+
+/// Beyond this somebody has to say yes.
+const MOST_SECONDS: f64 = 3600.0;
+/// Beyond this somebody has to say yes.
+const MOST_BYTES: u64 = 1_000_000_000;
+/// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
+const ASSUMED_SENTENCE: f64 = 28.0;
+/// Share of the matrix-product speed that a training step reaches; small models reach less.
+const ASSUMED_EFFICIENCY: f64 = 0.6;
+
+/// Costs of one arm and seed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmPlan {
+    /// Arm.
+    pub arm: String,
+    /// Seed.
+    pub seed: u64,
+    /// Parameters of the model.
+    pub parameters: u64,
+    /// Updates that are still to be made, at most.
+    pub updates: u64,
+    /// Floating-point operations of them.
+    pub operations: f64,
+    /// Seconds of them here.
+    pub seconds: f64,
+}
+
+/// What a request will cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// Recipe.
+    pub recipe: String,
+    /// Device it would run on.
+    pub device: String,
+    /// Speed of matrix products here, operations a second.
+    pub speed: f64,
+    /// Arms and seeds in the order in which they run.
+    pub runs: Vec<ArmPlan>,
+    /// Bytes to fetch, as far as known.
+    pub download: u64,
+    /// The same in words.
+    pub download_text: String,
+    /// Bytes on disk: data and checkpoints.
+    pub disk: u64,
+    /// Bytes of memory: weights, gradients, moments, activations, roughly.
+    pub memory: u64,
+    /// Terms of the data.
+    pub licence: Option<String>,
+}
+
+impl Plan {
+    /// Seconds of all runs.
+    pub fn seconds(&self) -> f64 {
+        self.runs.iter().map(|run| run.seconds).sum()
+    }
+
+    /// Does somebody have to say yes?
+    pub fn is_expensive(&self) -> bool {
+        self.seconds() > MOST_SECONDS || self.download > MOST_BYTES
+    }
+
+    /// Asks on a terminal, refuses elsewhere; does nothing if it is cheap or `--yes` was given.
+    pub fn gate(&self, ctx: &Context) -> Result<()> {
+        use std::io::{BufRead, IsTerminal, Write};
+        if ctx.yes || !self.is_expensive() {
+            return Ok(());
+        }
+        let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
+        if stdin.is_terminal() && stderr.is_terminal() {
+            let _ = write!(stderr, "Go on? [y/N] ").and_then(|()| stderr.flush());
+            let mut answer = String::new();
+            if stdin.lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
+                return Ok(());
+            }
+        }
+        let message =
+            format!("this takes about {} here and fetches {}", duration(self.seconds()), self.download_text);
+        Err(Failure::new(Exit::PlanRefused, message)
+            .hint("add --yes to go on, or --tier smoke for a small run"))
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "plan for {} on {} ({} measured)",
+            self.recipe,
+            self.device,
+            operations(self.speed, "FLOP/s")
+        )?;
+        for run in &self.runs {
+            writeln!(
+                f,
+                "  {:<6} seed {}: {} parameters, at most {} updates, {}, about {}",
+                run.arm,
+                run.seed,
+                grouped(run.parameters),
+                grouped(run.updates),
+                operations(run.operations, "FLOP"),
+                duration(run.seconds)
+            )?;
+        }
+        writeln!(f, "  fetch   {}", self.download_text)?;
+        writeln!(f, "  disk    {}, memory {}", bytes(self.disk), bytes(self.memory))?;
+        if let Some(licence) = &self.licence {
+            writeln!(f, "  licence {licence}")?;
+        }
+        write!(f, "  all     about {}", duration(self.seconds()))
+    }
+}
+
+/// Makes the plan. Fetches nothing.
+pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
+    let device = ctx.open_device()?;
+    let speed = measured_speed(&device);
+    let arms = request.resolve_all()?;
+    let mut runs = Vec::new();
+    let (mut memory, mut checkpoints) = (0, 0);
+    for &seed in &request.seeds {
+        for resolved in &arms {
+            let step = step_cost(resolved);
+            let limit = updates(resolved, &step);
+            let run = Run::locate(ctx, resolved, seed);
+            let done = if run.is_trained() { limit } else { run.updates_made().min(limit) };
+            let left = limit - done;
+            let operations = step.operations * left as f64;
+            memory = memory.max(
+                step.parameters * 16 + (step.tokens * 400.0 * f64::from(resolved.recipe.model.width)) as u64,
+            );
+            checkpoints += step.parameters * 4 * (2 * 3 + kept_epochs(resolved));
+            runs.push(ArmPlan {
+                arm: resolved.arm.clone().unwrap_or_default(),
+                seed,
+                parameters: step.parameters,
+                updates: left,
+                operations,
+                seconds: operations / (speed * ASSUMED_EFFICIENCY),
+            });
+        }
+    }
+    let corpus =
+        arms.first().and_then(|arm| arm.recipe.data.corpus.as_deref()).filter(|name| !name.is_empty());
+    let corpus = corpus.map(CorpusDefinition::find).transpose()?;
+    let download = corpus.as_ref().map(|corpus| corpus.bytes_to_download(&ctx.data_home()));
+    Ok(Plan {
+        recipe: request.document.name().to_string(),
+        device: ctx.device.settled().to_string(),
+        speed,
+        runs,
+        download: download.map_or(0, |count| count.known),
+        download_text: download.map_or_else(|| "nothing".into(), |count| count.to_string()),
+        disk: corpus.as_ref().map_or(0, |corpus| corpus.disk_bytes().known) + checkpoints,
+        memory,
+        licence: corpus.map(|corpus| corpus.licence.terms),
+    })
+}
+
+/// What one update computes.
+struct StepCost {
+    parameters: u64,
+    tokens: f64,
+    examples: f64,
+    operations: f64,
+}
+
+fn step_cost(resolved: &Resolved) -> StepCost {
+    let recipe = &resolved.recipe;
+    let rows = match &recipe.data.tokenizer {
+        TokenizerSpec::Words { .. } => match &recipe.data.reader {
+            ReaderSpec::Reversal { symbols, .. } => *symbols as usize + 4,
+            ReaderSpec::ParallelText { .. } => 30_000,
+        },
+        // Symbols that are no merge: characters, in the middle and at the end of words.
+        TokenizerSpec::SubwordNmt { merges, .. } => *merges as usize,
+        TokenizerSpec::SentencePiece { pieces, .. } => *pieces as usize,
+    };
+    let vocabularies = Vocabularies { source: rows, target: rows, pad: 0, begin: 0, end: 0 };
+    let cost = cost(&recipe.model, &vocabularies);
+    let sentence = match &recipe.data.reader {
+        ReaderSpec::Reversal { min_length, max_length, .. } => f64::from(min_length + max_length) / 2.0 + 1.0,
+        ReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,
+    };
+    let batches = f64::from(recipe.train.batches_per_update);
+    let (tokens, examples) = match recipe.data.batching {
+        BatchingSpec::Sentences { sentences, .. } => {
+            (batches * f64::from(sentences) * sentence, batches * f64::from(sentences))
+        }
+        BatchingSpec::Tokens { max_tokens, .. } => {
+            (batches * f64::from(max_tokens), batches * f64::from(max_tokens) / sentence)
+        }
+    };
+    let operations = cost.training_operations(tokens as u64, tokens as u64);
+    StepCost { parameters: cost.parameters, tokens: 2.0 * tokens, examples, operations }
+}
+
+fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
+    let train = &resolved.recipe.train;
+    let by_epochs = train.max_epochs.map(|epochs| {
+        let examples = match &resolved.recipe.data.reader {
+            ReaderSpec::Reversal { train, .. } => f64::from(*train),
+            ReaderSpec::ParallelText { .. } => 1e6,
+        };
+        (epochs as f64 * examples / step.examples).ceil() as u64
+    });
+    match (train.max_updates, by_epochs) {
+        (Some(a), Some(b)) => a.min(b),
+        (a, b) => a.or(b).unwrap_or(0),
+    }
+}
+
+fn kept_epochs(resolved: &Resolved) -> u64 {
+    match resolved.recipe.train.checkpoint.evaluate {
+        zoo_recipes::EvaluatedWeights::MeanOfEpochs { epochs } => u64::from(epochs),
+        _ => 1,
+    }
+}
+
+/// Operations a second of FP32 matrix products of a training step's size, over about a tenth of a second.
+fn measured_speed(device: &Device) -> f64 {
+    const SIZE: usize = 512;
+    let a = Tensor::<2>::ones([SIZE, SIZE], device);
+    let multiply = || {
+        let product = a.clone().matmul(a.clone());
+        product.narrow(0, 0, 1).narrow(1, 0, 1).into_data()
+    };
+    // The first one may compile.
+    multiply();
+    let start = Instant::now();
+    let mut products = 0;
+    while products < 2 || start.elapsed().as_secs_f64() < 0.1 {
+        multiply();
+        products += 1;
+    }
+    2.0 * (SIZE as f64).powi(3) * f64::from(products) / start.elapsed().as_secs_f64()
+}
+
+fn operations(value: f64, unit: &str) -> String {
+    let mut value = value;
+    let mut prefix = "";
+    for larger in ["k", "M", "G", "T", "P", "E", "Z"] {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1000.0;
+        prefix = larger;
+    }
+    format!("{value:.1} {prefix}{unit}")
+}
+
+fn bytes(value: u64) -> String {
+    operations(value as f64, "B")
+}
+
+/// Digits in groups of three.
+fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

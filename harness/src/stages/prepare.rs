@@ -1,0 +1,83 @@
+//! From a recipe's `[data]` to token ids: fetched, verified, prepared once, and kept.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::prepare::{PrepareOptions, PreparedTranslation, prepare_cached};
+use zoo_datasets::readers::{read_splits, split_names};
+use zoo_models::models::Vocabularies;
+use zoo_recipes::{DecoderSpec, Recipe};
+
+use crate::context::Context;
+use crate::environment::hex;
+use crate::error::{Failure, Result};
+
+/// Raised when a change of the code makes prepared data of before unlike that of after.
+const VERSION: u32 = 1;
+
+/// The data of a recipe. `base` is the folder that the recipe's paths are relative to.
+pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTranslation> {
+    let data = &recipe.data;
+    let DecoderSpec::Transformer(decoder) = &recipe.model.decoder;
+    let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target };
+    let own_files = match &data.reader {
+        zoo_recipes::ReaderSpec::ParallelText { files, .. } => {
+            let stamps = files.values().flat_map(|f| [base.join(&f.source), base.join(&f.target)]);
+            stamps.map(|file| stamp(&file)).collect::<Result<Vec<_>>>()?
+        }
+        zoo_recipes::ReaderSpec::Reversal { .. } => Vec::new(),
+    };
+    // Evaluation sets of one corpus share the training text: its vocabulary does not depend on which are named.
+    let what = serde_json::json!({
+        "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
+        "splits": split_names(data), "files": own_files, "begin": options.begin_token_in_target,
+    });
+    let key = hex(&Sha256::digest(what.to_string()));
+    let name = data.corpus.as_deref().filter(|name| !name.is_empty()).unwrap_or("own");
+    let folder = ctx.home.join("prepared").join(format!("{name}-{}", &key[..12]));
+    if !folder.exists() {
+        ctx.progress.stage("prepare data");
+    }
+    let prepared = prepare_cached(&folder, data, options, || -> Result<_> {
+        let corpus = match data.corpus.as_deref().filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let definition = CorpusDefinition::find(name)?;
+                let splits = split_names(data);
+                let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
+                Some(definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())?)
+            }
+            None => None,
+        };
+        Ok(read_splits(data, base, corpus.as_ref())?)
+    });
+    ctx.progress.end_stage();
+    prepared
+}
+
+/// Path, length and SHA-256 of a user's own file.
+fn stamp(file: &Path) -> Result<(String, String)> {
+    let bytes = std::fs::read(file).map_err(|e| Failure::io("read", file, &e))?;
+    Ok((file.display().to_string(), hex(&Sha256::digest(&bytes))))
+}
+
+/// Sizes and special ids of prepared data.
+pub fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
+    let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
+    let ids = target.specials();
+    Vocabularies { source: source.len(), target: target.len(), pad: ids.pad, begin: ids.begin, end: ids.end }
+}
+
+/// For each split, the SHA-256 of its ids: what training and decoding saw.
+pub fn fingerprints(prepared: &PreparedTranslation) -> BTreeMap<String, String> {
+    let digest = |split: &zoo_datasets::prepare::PreparedSplit| {
+        let mut hash = Sha256::new();
+        for sequence in split.source.iter().chain(split.target.iter()) {
+            hash.update((sequence.len() as u64).to_le_bytes());
+            sequence.iter().for_each(|id| hash.update(id.to_le_bytes()));
+        }
+        hex(&hash.finalize())
+    };
+    prepared.splits.iter().map(|(name, split)| (name.clone(), digest(split))).collect()
+}

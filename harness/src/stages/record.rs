@@ -1,0 +1,162 @@
+//! Writes what was begun, run and judged to the home's ledger, and keeps the hypotheses beside it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use zoo_recipes::Resolved;
+use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord, utc_now};
+use zoo_results::verdict::Interval;
+use zoo_training::state::Ending;
+
+use super::Request;
+use super::judge::Measured;
+use super::reproduce::JudgedClaim;
+use super::run::{Card, write_whole};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::error::{Failure, Result};
+use crate::records::{HYPOTHESES, ledger};
+
+/// What a record has in common with others of its recipe.
+fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Environment) -> Record {
+    Record {
+        time: utc_now(),
+        recipe: recipe.to_string(),
+        recipe_hash,
+        tier: tier.map(str::to_string),
+        commit: Some(environment.commit.clone()),
+        dirty: environment.dirty,
+        lock_hash: Some(environment.lock.clone()),
+        device: Some(environment.device.clone()),
+        hardware: Some(environment.processor.clone()),
+        notes: vec![format!("{} threads, {} build", environment.threads, environment.profile)],
+        ..Record::default()
+    }
+}
+
+/// Records that a run begins: every run that was started is in the ledger, whatever becomes of it.
+pub fn started(ctx: &Context, request: &Request, card: &Card, data: BTreeMap<String, String>) -> Result<()> {
+    let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
+    let record = Record {
+        arm: Some(card.arm.clone()),
+        seeds: vec![card.seed],
+        end: RunEnd::Started,
+        data,
+        overrides: overrides(&request.overrides),
+        ..base(&card.recipe, hash, card.tier.as_deref(), &card.environment)
+    };
+    ledger(ctx, None).append(&record)?;
+    Ok(())
+}
+
+/// Records runs and verdicts, unless the newest record of this recipe says the very same.
+pub fn judged(
+    ctx: &Context,
+    request: &Request,
+    arms: &[Resolved],
+    environment: &Environment,
+    measured: &[Measured],
+    judged: &[JudgedClaim],
+) -> Result<()> {
+    let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
+    let mut record = Record {
+        arm: match arms {
+            [only] => only.arm.clone(),
+            _ => None,
+        },
+        seeds: request.seeds.clone(),
+        overrides: overrides(&request.overrides),
+        ..base(request.document.name(), hash, request.tier.as_deref(), environment)
+    };
+    let failed = measured.iter().find(|m| matches!(m.trained.ending, Ending::Diverged { .. }));
+    if let Some(failed) = failed {
+        record.end = RunEnd::Failed;
+        let card = &failed.run.card;
+        record.reason = Some(format!("{}, seed {}: training diverged", card.arm, card.seed));
+    }
+    for run in measured {
+        let card = &run.run.card;
+        let place = format!("{} seed {}", card.arm, card.seed);
+        record.precision.insert(card.arm.clone(), run.precision.name().to_string());
+        record.durations.insert(format!("train {place}"), run.trained.seconds);
+        let trained = &run.trained;
+        record.notes.push(format!(
+            "{place}: {} updates, {} epochs, {} skipped",
+            trained.updates, trained.epochs, trained.skipped
+        ));
+        for commit in trained.commits.iter().filter(|commit| Some(*commit) != record.commit.as_ref()) {
+            if !record.commits_crossed.contains(commit) {
+                record.commits_crossed.push(commit.clone());
+            }
+        }
+        record.data.extend(run.data.clone());
+        for evaluation in &run.evaluations {
+            record.durations.insert(
+                format!("decode {place} {} {}", evaluation.eval, evaluation.decode),
+                evaluation.seconds,
+            );
+            let hypotheses = keep(ctx, run, &evaluation.hypotheses, &evaluation.hypotheses_sha256)?;
+            for value in &evaluation.scores {
+                record.scores.push(ScoreRecord {
+                    eval: evaluation.eval.clone(),
+                    decode: evaluation.decode.clone(),
+                    arm: card.arm.clone(),
+                    seed: card.seed,
+                    metric: value.metric.name().to_string(),
+                    signature: value.signature.to_string(),
+                    value: value.value,
+                    interval: value.interval.as_ref().map(|i| Interval {
+                        low: i.lower,
+                        high: i.upper,
+                        level: i.confidence,
+                    }),
+                    hypotheses: Some(hypotheses.clone()),
+                });
+            }
+        }
+    }
+    let claims = &arms.first().ok_or_else(|| Failure::usage("no arm to judge"))?.recipe.claim;
+    record.judgements = judged
+        .iter()
+        .filter_map(|judged| {
+            let claim = claims.get(judged.number.checked_sub(1)?)?.clone();
+            Some(Judgement { claim, evidence: judged.evidence.clone(), verdict: judged.verdict.clone() })
+        })
+        .collect();
+    let ledger = ledger(ctx, None);
+    let newest = ledger.entries()?.into_iter().rev().map(|entry| entry.record).find(|known| {
+        known.recipe == record.recipe && known.tier == record.tier && known.end != RunEnd::Started
+    });
+    let same = |known: &Record| {
+        (&known.scores, &known.judgements, &known.seeds, &known.recipe_hash, &known.overrides)
+            == (&record.scores, &record.judgements, &record.seeds, &record.recipe_hash, &record.overrides)
+    };
+    if !newest.as_ref().is_some_and(same) {
+        ledger.append(&record)?;
+    }
+    Ok(())
+}
+
+/// Copies a run's hypotheses beside the ledger, under a name that says what they are.
+fn keep(ctx: &Context, run: &Measured, file: &std::path::Path, sha256: &str) -> Result<HypothesesFile> {
+    let card = &run.run.card;
+    let recipe =
+        card.tier.as_ref().map_or_else(|| card.recipe.clone(), |tier| format!("{}.{tier}", card.recipe));
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let path = format!("{recipe}/{}-seed{}-{}/{name}", card.arm, card.seed, &card.key[..12]);
+    let to: PathBuf = ctx.home.join(HYPOTHESES).join(&path);
+    if !to.is_file() {
+        let from = run.run.folder.join("eval").join(file);
+        let bytes = std::fs::read(&from).map_err(|e| Failure::io("read", &from, &e))?;
+        write_whole(&to, &bytes)?;
+    }
+    Ok(HypothesesFile { path, sha256: sha256.to_string() })
+}
+
+/// `key=value` as pairs.
+fn overrides(given: &[String]) -> BTreeMap<String, String> {
+    let split = |text: &String| {
+        text.split_once('=').map(|(key, value)| (key.trim().to_string(), value.trim().to_string()))
+    };
+    given.iter().filter_map(split).collect()
+}

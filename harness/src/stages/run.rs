@@ -1,0 +1,229 @@
+//! The folder of one training run: one recipe, arm and seed.
+//!
+//! ```text
+//! runs/NAME/ARM-seedN-KEY/
+//!   run.json          what it is: recipe, arm, seed, key, environment
+//!   recipe.toml       the resolved recipe
+//!   log.jsonl         one line for each logged step, validation and the end
+//!   checkpoints/      states to resume from, and the weights of epochs
+//!   trained.json      written when training ended
+//!   eval/             for each evaluation set and search: hypotheses, references, scores
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zoo_models::precision::Compute;
+use zoo_recipes::{CheckpointSpec, EvalSetSpec, Recipe, Resolved};
+use zoo_results::exit::Exit;
+use zoo_training::checkpoint::read_state;
+use zoo_training::folder::CheckpointFolder;
+use zoo_training::state::Ending;
+
+use crate::context::Context;
+use crate::environment::{Environment, hex};
+use crate::error::{Failure, Result};
+
+/// Raised when a change of the code makes runs of before unlike those of after.
+const VERSION: u32 = 1;
+
+/// A run's place.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What it is.
+    pub card: Card,
+}
+
+/// `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// Recipe.
+    pub recipe: String,
+    /// Hash of the resolved recipe.
+    pub recipe_hash: String,
+    /// Arm.
+    pub arm: String,
+    /// Tier; absent: the published size.
+    pub tier: Option<String>,
+    /// `--set` keys that are not free.
+    pub overrides: Vec<String>,
+    /// Seed.
+    pub seed: u64,
+    /// Type of products.
+    pub compute: String,
+    /// Folder that relative paths of the recipe are relative to.
+    pub base: PathBuf,
+    /// Hash of everything that training depends on.
+    pub key: String,
+    /// Binary and machine that started the run.
+    pub environment: Environment,
+}
+
+/// `trained.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trained {
+    /// Why it ended.
+    pub ending: Ending,
+    /// Updates made.
+    pub updates: u64,
+    /// Updates skipped for overflow.
+    pub skipped: u64,
+    /// Epochs done.
+    pub epochs: u64,
+    /// Seconds of training, validation and checkpoints, over all sessions.
+    pub seconds: f64,
+    /// Training loss of the first logged step.
+    pub first_loss: Option<f64>,
+    /// Training loss of the last epoch or logged step.
+    pub last_loss: Option<f64>,
+    /// Lowest validation loss.
+    pub best_valid_loss: Option<f64>,
+    /// Commits of the binaries that took part, in order.
+    pub commits: Vec<String>,
+    /// SHA-256 of each split's ids.
+    #[serde(default)]
+    pub data: std::collections::BTreeMap<String, String>,
+}
+
+impl Run {
+    /// Where the run of a resolved recipe and seed is, whether it exists or not.
+    pub fn locate(ctx: &Context, resolved: &Resolved, seed: u64) -> Self {
+        let recipe = &resolved.recipe;
+        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu()).name().to_string();
+        let key = training_key(recipe, seed, &compute);
+        let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());
+        let mut name = recipe.recipe.name.clone();
+        if let Some(tier) = &resolved.tier {
+            name = format!("{name}.{tier}");
+        }
+        let folder = ctx.runs_dir().join(name).join(format!("{arm}-seed{seed}-{}", &key[..12]));
+        let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+        let card = Card {
+            recipe: recipe.recipe.name.clone(),
+            recipe_hash: resolved.hash.clone(),
+            arm,
+            tier: resolved.tier.clone(),
+            overrides: resolved.binding_overrides.clone(),
+            seed,
+            compute,
+            base: resolved.folder.clone(),
+            key,
+            environment,
+        };
+        Self { folder, card }
+    }
+
+    /// Opens an existing run; a checkpoint or file inside of it names the run as well.
+    pub fn open(path: &Path) -> Result<(Self, Recipe)> {
+        let folder = path.ancestors().find(|folder| folder.join("run.json").is_file()).ok_or_else(|| {
+            Failure::new(Exit::Usage, format!("{} is no run", path.display()))
+                .hint("give the folder that `zoo reproduce` named; it has a run.json")
+        })?;
+        let card: Card = read_json(&folder.join("run.json"))?;
+        let file = folder.join("recipe.toml");
+        let text = fs::read_to_string(&file).map_err(|e| Failure::io("read", &file, &e))?;
+        let recipe = Recipe::from_toml(&text)
+            .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
+        Ok((Self { folder: folder.to_path_buf(), card }, recipe))
+    }
+
+    /// Makes the folder and says in it what it is, unless it is there.
+    pub fn create(&mut self, recipe: &Recipe) -> Result<()> {
+        fs::create_dir_all(&self.folder).map_err(|e| Failure::io("make", &self.folder, &e))?;
+        let card = self.folder.join("run.json");
+        if card.is_file() {
+            self.card = read_json(&card)?;
+            return Ok(());
+        }
+        let text = recipe
+            .to_toml()
+            .map_err(|e| Failure::new(Exit::Internal, format!("cannot write the recipe: {e}")))?;
+        write_whole(&self.folder.join("recipe.toml"), text.as_bytes())?;
+        write_json(&card, &self.card)
+    }
+
+    /// Checkpoints.
+    pub fn checkpoints(&self) -> CheckpointFolder {
+        CheckpointFolder::new(self.folder.join("checkpoints"))
+    }
+
+    /// Was it begun?
+    pub fn exists(&self) -> bool {
+        self.folder.join("run.json").is_file()
+    }
+
+    /// `trained.json`.
+    pub fn trained_file(&self) -> PathBuf {
+        self.folder.join("trained.json")
+    }
+
+    /// Did training end?
+    pub fn is_trained(&self) -> bool {
+        self.trained_file().is_file()
+    }
+
+    /// How training ended.
+    pub fn trained(&self) -> Result<Trained> {
+        read_json(&self.trained_file())
+    }
+
+    /// Updates of the newest checkpoint.
+    pub fn updates_made(&self) -> u64 {
+        let newest = self.checkpoints().states().ok().and_then(|states| states.into_iter().next());
+        let state = newest.and_then(|path| read_state(&path).ok().flatten());
+        state.map_or(0, |state| state.counters.update)
+    }
+}
+
+/// Hash of what the weights depend on. How often something is logged or saved, and other evaluation sets than `valid`, do not
+/// matter.
+fn training_key(recipe: &Recipe, seed: u64, compute: &str) -> String {
+    let mut data = recipe.data.clone();
+    let valid: Option<EvalSetSpec> = data.eval.get("valid").cloned();
+    data.eval.clear();
+    data.eval.extend(valid.map(|spec| ("valid".to_string(), spec)));
+    let mut train = recipe.train.clone();
+    train.log_every = 1;
+    train.checkpoint.every_updates = CheckpointSpec::default().every_updates;
+    train.seed = seed;
+    let what = serde_json::json!({
+        "version": VERSION, "data": data, "model": recipe.model, "loss": recipe.loss, "train": train,
+        "precision": recipe.precision, "compute": compute,
+    });
+    hex(&Sha256::digest(what.to_string()))
+}
+
+/// Reads a JSON file of ours.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(|e| Failure::io("read", path, &e))?;
+    serde_json::from_slice(&text).map_err(|e| {
+        Failure::new(Exit::Damaged, format!("{}: {e}", path.display()))
+            .hint("the file was changed or is of another version; move the folder away to start again")
+    })
+}
+
+/// Writes a JSON file under a temporary name, then renames it.
+pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let text = serde_json::to_vec_pretty(value)
+        .map_err(|e| Failure::new(Exit::Internal, format!("cannot write {}: {e}", path.display())))?;
+    write_whole(path, &text)
+}
+
+/// Writes a file under a temporary name, then renames it.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        std::io::Write::write_all(&mut file, bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|e: std::io::Error| Failure::io("write", path, &e))
+}

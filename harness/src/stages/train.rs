@@ -1,0 +1,289 @@
+//! Trains one arm with one seed, from wherever it was left.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use zoo_datasets::batches::{
+    Batch, BatchPlan, Collator, EvalLimit, PaddedSequences, PairSource, Position, Prefetch, PrefetchOptions,
+    eval_batches,
+};
+use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss};
+use zoo_models::precision::Compute;
+use zoo_models::{Objective, Pass};
+use zoo_recipes::{BatchingSpec, Recipe};
+use zoo_results::exit::Exit;
+use zoo_training::error::OtherError;
+use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
+use zoo_training::scaling::LossScaler;
+use zoo_training::state::{Counters, Ending};
+use zoo_training::trainer::{BatchSource, Batches, Fetched, Outcome, Share, TrainSettings, Trainer};
+use zoo_training::update::{Phase, TermSum};
+
+use super::prepare::{fingerprints, vocabularies};
+use super::run::{Run, Trained, write_json};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::error::{Failure, Result};
+use crate::progress::Step;
+
+/// Trains until the recipe's end; gives how it ended. A run that ended before is not touched.
+pub fn train(
+    ctx: &Context,
+    recipe: &Recipe,
+    prepared: &PreparedTranslation,
+    run: &mut Run,
+) -> Result<Trained> {
+    if run.is_trained() {
+        return run.trained();
+    }
+    run.create(recipe)?;
+    let seed = run.card.seed;
+    let device = ctx.open_device()?.autodiff();
+    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let vocabularies = vocabularies(prepared);
+    let model = Seq2Seq::new(&recipe.model, &vocabularies, seed, &device);
+    let phase = Phase::single(
+        Box::new(TranslationLoss::new(&recipe.loss)),
+        &recipe.train.optimizer,
+        &recipe.train.schedule,
+        LossScaler::new(&recipe.precision.loss_scaling)?,
+        recipe.train.max_updates,
+    )?
+    .clipped(recipe.train.clip_norm)
+    .regularized(recipe.train.regularizer.as_ref());
+    let data = fingerprints(prepared);
+    let fingerprint = format!(
+        "{} train {} valid {}",
+        run.card.key,
+        seen(&data, "train"),
+        seen(&data, recipe.data.eval.get("valid").map_or("-", |set| set.split.as_str()))
+    );
+    let folder = run.checkpoints().path().to_path_buf();
+    let settings = TrainSettings::new(&recipe.train, compute, seed, fingerprint, folder);
+    let mut trainer = Trainer::new(settings, model, vec![phase])?;
+    for warning in trainer.resume()? {
+        ctx.progress.note(&warning);
+    }
+    let begun = trainer.state().counters;
+    let log_path = run.folder.join("log.jsonl");
+    let mut log = LogFile::open(&log_path, begun.batch).map_err(|e| Failure::io("open", &log_path, &e))?;
+    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+    log.write(&serde_json::json!({ "event": "session", "batch": begun.batch, "environment": environment }))
+        .map_err(|e| Failure::io("write", &log_path, &e))?;
+    ctx.progress.stage(&format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm));
+    if begun.update > 0 {
+        ctx.progress.note(&format!("goes on after update {}", begun.update));
+    }
+
+    let mut source = TrainingBatches::new(prepared.train()?, &recipe.data.batching, seed, &vocabularies)?;
+    let valid = recipe.data.eval.get("valid").map(|spec| prepared.eval_set("valid", spec)).transpose()?;
+    let batches = valid.map(|set| validation_batches(set.split)).unwrap_or_default();
+    let objective = TranslationLoss::new(&recipe.loss);
+    let mut validate =
+        |model: &Seq2Seq| Ok::<_, OtherError>(validation(model, &objective, &batches, compute));
+    let mut watcher = Watcher { ctx, total: recipe.train.max_updates };
+    let stop: &AtomicBool = &ctx.stop;
+    let validation: Option<&mut zoo_training::trainer::Validation<'_, Seq2Seq>> =
+        if batches.is_empty() { None } else { Some(&mut validate) };
+    let outcome = trainer.run(&mut source, validation, &mut watcher, Some(&mut log), stop)?;
+    ctx.progress.end_stage();
+    let ending = match outcome {
+        Outcome::Interrupted { .. } => {
+            return Err(Failure::new(Exit::Interrupted, "interrupted; everything up to here is saved")
+                .hint("the same command goes on"));
+        }
+        Outcome::Finished(ending) => ending,
+        Outcome::Diverged { phase, .. } => Ending::Diverged { phase },
+    };
+    let state = trainer.state();
+    let losses = logged_losses(&log_path);
+    let trained = Trained {
+        ending,
+        updates: state.counters.update,
+        skipped: state.counters.skipped,
+        epochs: state.counters.epoch,
+        seconds: state.seconds,
+        first_loss: losses.first().copied(),
+        last_loss: losses.last().copied(),
+        best_valid_loss: state.best.as_ref().and_then(|best| best.loss),
+        commits: commits(&log_path),
+        data,
+    };
+    write_json(&run.trained_file(), &trained)?;
+    Ok(trained)
+}
+
+fn seen<'a>(fingerprints: &'a std::collections::BTreeMap<String, String>, split: &str) -> &'a str {
+    fingerprints.get(split).map_or("-", String::as_str)
+}
+
+/// Batches of the training split.
+struct TrainingBatches {
+    pairs: Arc<PreparedSplit>,
+    plan: Arc<BatchPlan>,
+    collator: Collator,
+}
+
+impl TrainingBatches {
+    fn new(
+        pairs: &Arc<PreparedSplit>,
+        batching: &BatchingSpec,
+        seed: u64,
+        vocabularies: &zoo_models::models::Vocabularies,
+    ) -> Result<Self> {
+        let plan = BatchPlan::new(&lengths(pairs), batching, seed)?;
+        let collator = Collator {
+            source_pad: vocabularies.pad,
+            target_pad: vocabularies.pad,
+            pad_length_to: plan.pad_length_to(),
+        };
+        Ok(Self { pairs: pairs.clone(), plan: Arc::new(plan), collator })
+    }
+}
+
+impl BatchSource<PairBatch> for TrainingBatches {
+    fn epoch_len(&mut self, _: u64) -> std::result::Result<u64, OtherError> {
+        Ok(self.plan.batches_per_epoch() as u64)
+    }
+
+    fn batches(
+        &mut self,
+        epoch: u64,
+        from: u64,
+        share: Share,
+    ) -> std::result::Result<Batches<'_, PairBatch>, OtherError> {
+        let start = Position { epoch, batch: from };
+        let options = PrefetchOptions { start, rank: 0, world: 1, collator: self.collator };
+        let ahead = Prefetch::new(self.pairs.clone(), self.plan.clone(), options)?;
+        let of_epoch = ahead.take_while(move |placed| placed.position.epoch == epoch);
+        let mine = of_epoch.filter(move |placed| share.has(placed.position.batch));
+        Ok(Box::new(mine.map(|placed| {
+            let tokens = placed.batch.source.token_count() + placed.batch.target.token_count();
+            Ok(Fetched { batch: pair_batch(&placed.batch), tokens })
+        })))
+    }
+}
+
+/// Source and target tokens of each pair.
+pub fn lengths(pairs: &PreparedSplit) -> Vec<(u32, u32)> {
+    let length = |index: u32| {
+        let (source, target) = pairs.pair(index);
+        (source.len() as u32, target.len() as u32)
+    };
+    (0..pairs.len() as u32).map(length).collect()
+}
+
+/// A padded batch as models read it.
+fn pair_batch(batch: &Batch) -> PairBatch {
+    let packed = |side: &PaddedSequences| {
+        let rows: Vec<&[u32]> = (0..side.rows).filter_map(|row| side.sequence(row)).collect();
+        Packed::new(&rows)
+    };
+    PairBatch {
+        source: packed(&batch.source),
+        target: packed(&batch.target),
+        target_positions: (batch.target.rows * batch.target.cols) as u64,
+    }
+}
+
+/// All pairs of a split, in batches of up to 4,096 tokens.
+fn validation_batches(split: &PreparedSplit) -> Vec<PairBatch> {
+    let ids = eval_batches(&lengths(split), EvalLimit::Tokens(4096));
+    let batch = |ids: Vec<u32>| {
+        let pairs: Vec<_> = ids.iter().map(|&id| split.pair(id)).collect();
+        let (source, target): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let longest = target.iter().map(|t| t.len()).max().unwrap_or(0);
+        let target_positions = (longest * target.len()) as u64;
+        PairBatch { source: Packed::new(&source), target: Packed::new(&target), target_positions }
+    };
+    ids.into_iter().map(batch).collect()
+}
+
+/// Sums of the loss over a validation set, without dropout.
+fn validation(
+    model: &Seq2Seq,
+    objective: &TranslationLoss,
+    batches: &[PairBatch],
+    compute: Compute,
+) -> Vec<TermSum> {
+    let mut sums: Vec<TermSum> = Vec::new();
+    for batch in batches {
+        let counts = objective.counts(batch);
+        let terms = objective.terms(model, batch, &mut Pass::evaluation(compute));
+        for (term, (_, count)) in terms.into_iter().zip(counts) {
+            let sum = f64::from(zoo_models::parameters::host_values(term.sum)[0]);
+            match sums.iter_mut().find(|known| known.name == term.name) {
+                Some(known) => {
+                    known.sum += sum;
+                    known.count += count;
+                }
+                None => sums.push(TermSum { name: term.name.into(), sum, count, weight: term.weight }),
+            }
+        }
+    }
+    sums
+}
+
+/// Tells the console.
+struct Watcher<'a> {
+    ctx: &'a Context,
+    total: Option<u64>,
+}
+
+impl Progress for Watcher<'_> {
+    fn on_update(&mut self, report: &UpdateReport) {
+        self.ctx.progress.step(&Step {
+            done: report.counters.update,
+            total: self.total,
+            loss: Some(report.loss),
+            tokens_per_second: Some(report.tokens as f64 / report.seconds.max(1e-9)),
+        });
+    }
+
+    fn on_epoch(&mut self, report: &EpochReport) {
+        let number = |x: Option<f64>| x.map_or_else(|| "-".to_string(), |x| format!("{x:.4}"));
+        self.ctx.progress.note(&format!(
+            "epoch {}: update {}, train loss {}, valid loss {}{}",
+            report.counters.epoch,
+            report.counters.update,
+            number(report.train_loss),
+            number(report.valid_loss),
+            if report.best { " (best)" } else { "" }
+        ));
+    }
+
+    fn on_checkpoint(&mut self, path: &Path, _: Counters) {
+        self.ctx.progress.detail(&format!("saved {}", path.display()));
+    }
+
+    fn on_warning(&mut self, warning: &str) {
+        self.ctx.progress.note(warning);
+    }
+}
+
+fn log_values(path: &Path, event: &str) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    lines.filter(|line| line["event"] == event).collect()
+}
+
+/// Training losses of the logged steps.
+fn logged_losses(path: &Path) -> Vec<f64> {
+    log_values(path, "train").iter().filter_map(|line| line["loss"].as_f64()).collect()
+}
+
+/// Commits of all sessions of a run, each once, in order.
+fn commits(path: &Path) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for session in log_values(path, "session") {
+        let commit = session["environment"]["commit"].as_str().unwrap_or("unknown").to_string();
+        let dirty = session["environment"]["dirty"].as_bool().unwrap_or(true);
+        let commit = if dirty { format!("{commit}+changes") } else { commit };
+        if found.last() != Some(&commit) {
+            found.push(commit);
+        }
+    }
+    found
+}
