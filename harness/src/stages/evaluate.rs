@@ -18,12 +18,13 @@ use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score}
 use zoo_training::checkpoint::Checkpoint;
 
 use super::prepare::{prepare, vocabularies};
-use super::run::{Run, read_json, write_json, write_whole};
+use super::run::{Run, read_json, write_json};
 use super::train::lengths;
 use crate::context::Context;
 use crate::environment::hex;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
+use crate::records::write_whole;
 
 /// Sentences that are decoded together. What is written does not depend on it.
 const SENTENCES: u32 = 64;

@@ -13,10 +13,10 @@ mod reproduce;
 mod run;
 mod train;
 
-pub use evaluate::{EvaluateRequest, Evaluation, evaluate};
+pub use evaluate::{EvaluateRequest, evaluate};
 pub use infer::{InferRequest, infer};
-pub use plan::{Plan, plan};
-pub use reproduce::{JudgedClaim, Outcome, reproduce};
+pub use plan::plan;
+pub use reproduce::{Outcome, reproduce};
 
 use zoo_recipes::{Document, Resolved, Selection};
 

@@ -5,23 +5,22 @@ use std::time::Instant;
 
 use burn::tensor::{Device, Tensor};
 use serde::Serialize;
-use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::models::{Vocabularies, cost};
-use zoo_recipes::{BatchingSpec, ReaderSpec, Resolved, TokenizerSpec};
-use zoo_results::exit::Exit;
+use zoo_recipes::{BatchingSpec, ReaderSpec, Resolved};
 
 use super::Request;
 use super::run::Run;
 use crate::context::Context;
-use crate::error::{Failure, Result};
+use crate::error::Result;
+use crate::gate;
 use crate::progress::duration;
+use crate::size::{self, grouped};
 
-/// Beyond this somebody has to say yes.
-const MOST_SECONDS: f64 = 3600.0;
-/// Beyond this somebody has to say yes.
-const MOST_BYTES: u64 = 1_000_000_000;
 /// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
 const ASSUMED_SENTENCE: f64 = 28.0;
+/// Words of a vocabulary that only the data tells.
+const ASSUMED_WORDS: usize = 30_000;
 /// Share of the matrix-product speed that a training step reaches; small models reach less.
 const ASSUMED_EFFICIENCY: f64 = 0.6;
 
@@ -55,7 +54,9 @@ pub struct Plan {
     pub runs: Vec<ArmPlan>,
     /// Bytes to fetch, as far as known.
     pub download: u64,
-    /// The same in words.
+    /// Files to fetch whose size is not known.
+    pub unknown_sizes: usize,
+    /// Both in words.
     pub download_text: String,
     /// Bytes on disk: data and checkpoints.
     pub disk: u64,
@@ -71,29 +72,14 @@ impl Plan {
         self.runs.iter().map(|run| run.seconds).sum()
     }
 
-    /// Does somebody have to say yes?
-    pub fn is_expensive(&self) -> bool {
-        self.seconds() > MOST_SECONDS || self.download > MOST_BYTES
-    }
-
-    /// Asks on a terminal, refuses elsewhere; does nothing if it is cheap or `--yes` was given.
+    /// Asks, or refuses, if it costs much; see [`gate`].
     pub fn gate(&self, ctx: &Context) -> Result<()> {
-        use std::io::{BufRead, IsTerminal, Write};
-        if ctx.yes || !self.is_expensive() {
-            return Ok(());
-        }
-        let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
-        if stdin.is_terminal() && stderr.is_terminal() {
-            let _ = write!(stderr, "Go on? [y/N] ").and_then(|()| stderr.flush());
-            let mut answer = String::new();
-            if stdin.lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
-                return Ok(());
-            }
-        }
-        let message =
-            format!("this takes about {} here and fetches {}", duration(self.seconds()), self.download_text);
-        Err(Failure::new(Exit::PlanRefused, message)
-            .hint("add --yes to go on, or --tier smoke for a small run"))
+        let cost = gate::Cost {
+            seconds: Some(self.seconds()),
+            bytes: self.download,
+            unknown_sizes: self.unknown_sizes,
+        };
+        gate::pass(ctx, &cost)
     }
 }
 
@@ -119,7 +105,12 @@ impl fmt::Display for Plan {
             )?;
         }
         writeln!(f, "  fetch   {}", self.download_text)?;
-        writeln!(f, "  disk    {}, memory {}", bytes(self.disk), bytes(self.memory))?;
+        writeln!(
+            f,
+            "  disk    {}, memory {}",
+            ByteCount { known: self.disk, unknown: 0 },
+            ByteCount { known: self.memory, unknown: 0 }
+        )?;
         if let Some(licence) = &self.licence {
             writeln!(f, "  licence {licence}")?;
         }
@@ -166,6 +157,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         speed,
         runs,
         download: download.map_or(0, |count| count.known),
+        unknown_sizes: download.map_or(0, |count| count.unknown),
         download_text: download.map_or_else(|| "nothing".into(), |count| count.to_string()),
         disk: corpus.as_ref().map_or(0, |corpus| corpus.disk_bytes().known) + checkpoints,
         memory,
@@ -183,17 +175,15 @@ struct StepCost {
 
 fn step_cost(resolved: &Resolved) -> StepCost {
     let recipe = &resolved.recipe;
-    let rows = match &recipe.data.tokenizer {
-        TokenizerSpec::Words { .. } => match &recipe.data.reader {
-            ReaderSpec::Reversal { symbols, .. } => *symbols as usize + 4,
-            ReaderSpec::ParallelText { .. } => 30_000,
+    let cost = size::of(recipe).map_or_else(
+        || {
+            cost(
+                &recipe.model,
+                &Vocabularies { source: ASSUMED_WORDS, target: ASSUMED_WORDS, pad: 0, begin: 2, end: 1 },
+            )
         },
-        // Symbols that are no merge: characters, in the middle and at the end of words.
-        TokenizerSpec::SubwordNmt { merges, .. } => *merges as usize,
-        TokenizerSpec::SentencePiece { pieces, .. } => *pieces as usize,
-    };
-    let vocabularies = Vocabularies { source: rows, target: rows, pad: 0, begin: 0, end: 0 };
-    let cost = cost(&recipe.model, &vocabularies);
+        |size| size.cost,
+    );
     let sentence = match &recipe.data.reader {
         ReaderSpec::Reversal { min_length, max_length, .. } => f64::from(min_length + max_length) / 2.0 + 1.0,
         ReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,
@@ -263,21 +253,4 @@ fn operations(value: f64, unit: &str) -> String {
         prefix = larger;
     }
     format!("{value:.1} {prefix}{unit}")
-}
-
-fn bytes(value: u64) -> String {
-    operations(value as f64, "B")
-}
-
-/// Digits in groups of three.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

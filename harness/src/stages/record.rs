@@ -11,11 +11,11 @@ use zoo_training::state::Ending;
 use super::Request;
 use super::judge::Measured;
 use super::reproduce::JudgedClaim;
-use super::run::{Card, write_whole};
+use super::run::Card;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
-use crate::records::{HYPOTHESES, ledger};
+use crate::records::{HYPOTHESES, ledger, write_whole};
 
 /// What a record has in common with others of its recipe.
 fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Environment) -> Record {

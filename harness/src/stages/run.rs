@@ -26,6 +26,7 @@ use zoo_training::state::Ending;
 use crate::context::Context;
 use crate::environment::{Environment, hex};
 use crate::error::{Failure, Result};
+use crate::records::write_whole;
 
 /// Raised when a change of the code makes runs of before unlike those of after.
 const VERSION: u32 = 1;
@@ -212,18 +213,4 @@ pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let text = serde_json::to_vec_pretty(value)
         .map_err(|e| Failure::new(Exit::Internal, format!("cannot write {}: {e}", path.display())))?;
     write_whole(path, &text)
-}
-
-/// Writes a file under a temporary name, then renames it.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || {
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        std::io::Write::write_all(&mut file, bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|e: std::io::Error| Failure::io("write", path, &e))
 }

@@ -467,8 +467,7 @@ impl Measure {
         }
         for (a, b) in ours.iter().zip(&expected.values) {
             let error = (a - b).abs() / if unit > 0.0 { unit } else { 1.0 };
-            // Written so that a NaN counts as an error.
-            if !(error <= self.0.error) {
+            if error.is_nan() || error > self.0.error {
                 self.0.error = if error.is_nan() { f64::INFINITY } else { error };
                 self.0.at = name.to_string();
             }
