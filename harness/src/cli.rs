@@ -364,6 +364,9 @@ pub struct JudgeArgs {
         requires = "scores"
     )]
     pub baseline_scores: Vec<f64>,
+    /// Hypotheses of the baseline arm, a file a run, in the order of --hypotheses: judges parity claims
+    #[arg(long, value_name = "FILE", requires = "hypotheses")]
+    pub baseline_hypotheses: Vec<PathBuf>,
     /// Judge this claim only: its number in `zoo show`, from 1; repeatable
     #[arg(long, value_name = "N")]
     pub claim: Vec<usize>,

@@ -7,6 +7,7 @@ mod device;
 mod environment;
 mod error;
 mod evidence;
+mod external;
 mod gate;
 mod help;
 mod home;

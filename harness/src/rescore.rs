@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use zoo_recipes::{Document, Selection};
+use zoo_recipes::{Direction, Document, Selection};
 use zoo_results::ledger::{Record, Rescored, Rescorer, ScoreRecord};
-use zoo_results::metrics::{Resampling, ScoreOptions, Scorer, Signature, paired_gain, score};
+use zoo_results::metrics::{Resampling, ScoreError, ScoreOptions, Scorer, Signature, paired_gain, score};
 use zoo_results::verdict::Interval;
 
 use crate::context::Context;
@@ -88,23 +88,34 @@ impl Rescorer for FromRecipes<'_> {
         references: &[String],
         level: f64,
     ) -> Result<Interval, String> {
-        let find = || {
-            let scorer = Scorer::from_signature(&recorded.signature)?;
-            let references = [references.to_vec()];
-            let (of_baseline, of_ours) =
-                (scorer.statistics(baseline, &references)?, scorer.statistics(ours, &references)?);
-            let resampling = scorer_resampling(&recorded.signature);
-            let gain = paired_gain(&[(&of_baseline, &of_ours)], resampling)?;
-            let tail = 0.5 + level / 2.0;
-            let (worst, best) = (gain.lower_bound(tail)?, gain.upper_bound(tail)?);
-            // A gain is positive where ours is better; a difference is ours minus the baseline's.
-            let lower_is_better =
-                of_ours.signature().convention.metric().direction() == zoo_recipes::Direction::Lower;
-            Ok(if lower_is_better { (-best, -worst) } else { (worst, best) })
-        };
-        let (low, high) = find().map_err(|error: zoo_results::metrics::ScoreError| error.to_string())?;
-        Ok(Interval { low, high, level })
+        let scorer = Scorer::from_signature(&recorded.signature).map_err(|error| error.to_string())?;
+        let resampling = scorer_resampling(&recorded.signature);
+        difference(&scorer, ours, baseline, &[references.to_vec()], resampling, level)
+            .map_err(|error| error.to_string())
     }
+}
+
+/// Interval of our score minus the baseline's, the test set resampled in pairs; `level` is two-sided.
+///
+/// # Errors
+/// The two cannot be scored, or not be paired.
+pub fn difference(
+    scorer: &Scorer,
+    ours: &[String],
+    baseline: &[String],
+    references: &[Vec<String>],
+    resampling: Resampling,
+    level: f64,
+) -> Result<Interval, ScoreError> {
+    let (of_baseline, of_ours) =
+        (scorer.statistics(baseline, references)?, scorer.statistics(ours, references)?);
+    let gain = paired_gain(&[(&of_baseline, &of_ours)], resampling)?;
+    let tail = 0.5 + level / 2.0;
+    let (worst, best) = (gain.lower_bound(tail)?, gain.upper_bound(tail)?);
+    // A gain is positive where ours is better; a difference is ours minus the baseline's.
+    let less_is_better = scorer.convention().metric().direction() == Direction::Lower;
+    let (low, high) = if less_is_better { (-best, -worst) } else { (worst, best) };
+    Ok(Interval { low, high, level })
 }
 
 /// The resamples that the recorded interval was drawn from.

@@ -48,17 +48,29 @@ pub fn claim_line(claim: &ClaimSpec) -> String {
     text
 }
 
+/// A claim as several lines for people: statement, margin, sigma, source, notes.
+pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
+    let mut text = format!("{number}  {}\n", claim_line(claim));
+    let reasoned = |what: &str, value: Option<f64>, reason: &Option<String>| {
+        let because = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        value.map(|value| format!("   {what} {value}{because}\n")).unwrap_or_default()
+    };
+    text.push_str(&reasoned("margin", claim.margin, &claim.margin_reason));
+    text.push_str(&reasoned("sigma", claim.sigma, &None));
+    text.push_str(&reasoned("sigma assumed", claim.assumed_sigma, &claim.sigma_reason));
+    text.push_str(&format!("   source {}\n", claim.source));
+    if let Some(sibling) = &claim.extends {
+        text.push_str(&format!("   printed for {sibling}, carried over to this configuration\n"));
+    }
+    if let Some(note) = &claim.note {
+        text.push_str(&format!("   note {note}\n"));
+    }
+    text
+}
+
 /// A verdict as several lines for people: outcome and claim, explanation, notes.
 pub fn verdict_text(number: usize, claim: &str, verdict: &Verdict) -> String {
     let mut text = format!("{}  claim {number}: {claim}\n  {}\n", verdict.outcome, verdict.explanation);
-    if let Some(equal) = &verdict.equal_system {
-        text.push_str(&format!(
-            "  an equal system would show {:.2} to {:.2}, and be called REPRODUCED here {:.0} times in 100\n",
-            equal.low,
-            equal.high,
-            100.0 * equal.reproduced
-        ));
-    }
     for note in &verdict.notes {
         text.push_str(&format!("  note: {note}\n"));
     }

@@ -6,7 +6,7 @@ use zoo_results::exit::Exit;
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::output;
+use crate::output::{self, Cell};
 
 /// All recipes are looked at before the first finding ends the command.
 pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
@@ -14,31 +14,32 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
         [] => zoo_recipes::names().into_iter().map(str::to_owned).collect(),
         some => some.to_vec(),
     };
-    let mut table = output::columns(["recipe", "file", "arms", "tiers", "claims", "result"]);
+    let mut table = output::columns(["recipe", "file", "arms", "tiers", "#claims", "result"]);
     let mut findings = Vec::new();
     for name in &all {
         match check(name) {
             Ok(document) => {
                 let claims = document.resolve(&zoo_recipes::Selection::default())?.recipe.claim.len();
-                table.push(output::words([
-                    document.name().to_owned(),
-                    document.file().to_owned(),
-                    document.arms().join(" "),
-                    document.tiers().join(" "),
-                    claims.to_string(),
-                    "sound".to_owned(),
-                ]));
+                table.push(vec![
+                    Cell::words(document.name()),
+                    Cell::words(document.file()),
+                    Cell::words(document.arms().join(" ")),
+                    Cell::words(document.tiers().join(" ")),
+                    Cell::count(claims as u64),
+                    Cell::words("sound"),
+                ]);
             }
             Err(LoadError::Invalid(found)) => {
                 let result = format!("{} findings", found.len());
-                table.push(output::words([
-                    name.clone(),
-                    name.clone(),
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                    result,
-                ]));
+                let unknown = || Cell::words("");
+                table.push(vec![
+                    Cell::words(name),
+                    Cell::words(name),
+                    unknown(),
+                    unknown(),
+                    unknown(),
+                    Cell::words(result),
+                ]);
                 findings.push(found);
             }
             Err(other) => return Err(other.into()),

@@ -10,7 +10,7 @@ use zoo_results::report::ledger_table;
 use crate::cli::{LedgerCommand, LedgerFile, LedgerListArgs, LedgerShowArgs, LedgerVerifyArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::output::{self, Format};
+use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::rescore::FromRecipes;
 use crate::wording::{claim_line, verdict_text};
@@ -45,7 +45,7 @@ fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
         Format::Json => output::write_json(&json!({ "records": count, "head": head }))?,
         format => {
             let mut table = output::columns(["#records", "head"]);
-            table.push(vec![output::Cell::count(count as u64), output::Cell::words(head)]);
+            table.push(vec![Cell::count(count as u64), Cell::words(head)]);
             output::write(&table.render(format))?;
         }
     }
@@ -60,10 +60,10 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
     let mut table = output::columns(["#record", "recipe", "what", "how"]);
     for one in &found.disagreements {
         table.push(vec![
-            output::Cell::count(one.sequence),
-            output::Cell::words(one.recipe.clone()),
-            output::Cell::words(one.what.clone()),
-            output::Cell::words(one.how.clone()),
+            Cell::count(one.sequence),
+            Cell::words(one.recipe.clone()),
+            Cell::words(one.what.clone()),
+            Cell::words(one.how.clone()),
         ]);
     }
     match context.format {

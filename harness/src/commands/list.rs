@@ -7,12 +7,12 @@ use crate::cli::ListArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::evidence::{ladder, reached};
-use crate::output;
+use crate::output::{self, Cell};
 use crate::records;
 
 pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
     let runs = records::known_runs(context)?;
-    let mut table = output::columns(["name", "task", "arms", "claims", "evidence", "data", "summary"]);
+    let mut table = output::columns(["name", "task", "arms", "#claims", "evidence", "data", "summary"]);
     for name in zoo_recipes::names() {
         let document = Document::load(name)?;
         let about = document.about();
@@ -25,15 +25,15 @@ pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
             continue;
         }
         let claims = document.resolve(&Selection::default())?.recipe.claim.len();
-        table.push(output::words([
-            about.name.clone(),
-            about.task.clone(),
-            document.arms().join(" "),
-            claims.to_string(),
-            rung.map_or("none", |rung| rung.name()).to_owned(),
-            status(about.status).to_owned(),
-            about.summary.clone(),
-        ]));
+        table.push(vec![
+            Cell::words(&about.name),
+            Cell::words(&about.task),
+            Cell::words(document.arms().join(" ")),
+            Cell::count(claims as u64),
+            Cell::words(rung.map_or("none", |rung| rung.name())),
+            Cell::words(status(about.status)),
+            Cell::words(&about.summary),
+        ]);
     }
     output::write(&table.render(context.format))?;
     if table.rows.is_empty() {

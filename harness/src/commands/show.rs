@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::evidence::{self, ladder, reached};
 use crate::output::{self, Format, Table};
-use crate::wording::claim_line;
+use crate::wording::{claim_line, claim_text};
 use crate::{records, size};
 
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
@@ -142,6 +142,8 @@ impl<'d> Shown<'d> {
             rungs.push(output::words([step.rung.name().to_owned(), holds.to_owned(), step.because.clone()]));
         }
         let evidence = reached(&self.ladder).map_or("none", |rung| rung.name());
+        let claims = self.resolved.recipe.claim.iter().enumerate();
+        let claims: String = claims.map(|(at, claim)| claim_text(at + 1, claim)).collect();
         let tables = [
             (format!("evidence: {evidence}"), rungs),
             ("claims".to_owned(), self.claims()),
@@ -150,7 +152,9 @@ impl<'d> Shown<'d> {
         ];
         for (title, table) in tables {
             text.push_str(&heading("##", &title));
-            if table.rows.is_empty() {
+            if title == "claims" && !markdown && !claims.is_empty() {
+                text.push_str(&claims);
+            } else if table.rows.is_empty() {
                 text.push_str("none\n");
             } else {
                 text.push_str(&table.render(format));

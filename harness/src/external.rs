@@ -1,0 +1,277 @@
+//! Results of other programs, as evidence for claims.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use zoo_recipes::{ClaimKind, ClaimSpec, Resolved};
+use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord};
+use zoo_results::metrics::{Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, score};
+use zoo_results::statistics::LookPlan;
+use zoo_results::verdict::{Evidence, Interval, RunScore};
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::{lines, records, references, rescore};
+
+/// What the command line names. Scores or hypotheses; runs that differ in their seed alone, in any order that both arms share.
+#[derive(Debug)]
+pub struct Given<'a> {
+    /// Scores.
+    pub scores: &'a [f64],
+    /// Scores of the baseline arm.
+    pub baseline_scores: &'a [f64],
+    /// Hypotheses, a file a run.
+    pub hypotheses: &'a [PathBuf],
+    /// Hypotheses of the baseline arm.
+    pub baseline_hypotheses: &'a [PathBuf],
+    /// Reference streams; none: those of the recipe's data.
+    pub references: &'a [PathBuf],
+}
+
+/// What was brought from outside, read.
+#[derive(Debug)]
+pub struct Results {
+    scores: Vec<f64>,
+    baseline_scores: Vec<f64>,
+    /// Hypotheses by run.
+    hypotheses: Vec<Vec<String>>,
+    baseline_hypotheses: Vec<Vec<String>>,
+    /// References by evaluation set; one entry without a name where they were given.
+    references: Vec<(Option<String>, Vec<Vec<String>>)>,
+    /// Evaluation sets of the claims that are scored from text.
+    evals: Vec<String>,
+}
+
+impl Results {
+    /// Reads what was given and, where references are needed and were not, gets them.
+    ///
+    /// # Errors
+    /// A score is no number, a file cannot be read, or bare scores would be held against claims on different measures.
+    pub fn gather(
+        context: &Context,
+        given: &Given<'_>,
+        resolved: &Resolved,
+        claims: &[(usize, &ClaimSpec)],
+    ) -> Result<Self> {
+        if let Some(bad) = given.scores.iter().chain(given.baseline_scores).find(|score| !score.is_finite()) {
+            return Err(Failure::usage(format!("{bad} is no score")).hint("give a run that diverged none"));
+        }
+        let read = |paths: &[PathBuf]| paths.iter().map(|path| lines::read(path)).collect::<Result<Vec<_>>>();
+        let mut results = Self {
+            scores: given.scores.to_vec(),
+            baseline_scores: given.baseline_scores.to_vec(),
+            hypotheses: read(given.hypotheses)?,
+            baseline_hypotheses: read(given.baseline_hypotheses)?,
+            references: Vec::new(),
+            evals: Vec::new(),
+        };
+        if !results.scores.is_empty() {
+            one_measure(claims)?;
+        }
+        if results.hypotheses.is_empty() {
+            return Ok(results);
+        }
+        let scored = claims.iter().filter(|(_, claim)| scorer_of(claim).is_ok());
+        results.evals = scored.filter_map(|(_, claim)| claim.eval.clone()).collect();
+        results.evals.sort();
+        results.evals.dedup();
+        if !given.references.is_empty() {
+            results.references.push((None, read(given.references)?));
+            return Ok(results);
+        }
+        for set in &results.evals {
+            results.references.push((Some(set.clone()), vec![references::of(context, resolved, set)?]));
+        }
+        Ok(results)
+    }
+
+    /// What bears on a claim, or why nothing does.
+    ///
+    /// # Errors
+    /// Words on why there is nothing to judge by.
+    pub fn evidence(
+        &self,
+        arm: Option<&str>,
+        signature: Option<&str>,
+        claim: &ClaimSpec,
+    ) -> std::result::Result<Evidence, String> {
+        let mut evidence = Evidence {
+            arm: arm.map(str::to_owned),
+            signature: signature.map(str::to_owned),
+            external: true,
+            ..Evidence::default()
+        };
+        match claim.kind {
+            ClaimKind::Ratio => return Err("no timing was given".to_owned()),
+            ClaimKind::Value | ClaimKind::Bound => {
+                evidence.runs = self.runs(claim, &mut evidence.signature, &self.scores, &self.hypotheses)?;
+            }
+            ClaimKind::Parity => self.pairs(claim, &mut evidence)?,
+            _ => return Err("not judged from scores".to_owned()),
+        }
+        evidence.plan = LookPlan::fixed(u32::try_from(evidence.runs.len()).unwrap_or(u32::MAX));
+        Ok(evidence)
+    }
+
+    fn runs(
+        &self,
+        claim: &ClaimSpec,
+        signature: &mut Option<String>,
+        scores: &[f64],
+        hypotheses: &[Vec<String>],
+    ) -> std::result::Result<Vec<RunScore>, String> {
+        if hypotheses.is_empty() {
+            return Ok(scores.iter().map(|score| RunScore::external(*score)).collect());
+        }
+        let (scorer, references) = (scorer_of(claim)?, self.references_of(claim)?);
+        let mut runs = Vec::new();
+        for hypotheses in hypotheses {
+            let options = ScoreOptions { scorer: scorer.clone(), resampling: Some(Resampling::default()) };
+            let value = score(hypotheses, references, &options).map_err(|error| error.to_string())?;
+            *signature = Some(value.signature.to_string());
+            runs.push(RunScore {
+                score: Some(value.value),
+                interval: value.interval.map(|interval| Interval {
+                    low: interval.lower,
+                    high: interval.upper,
+                    level: interval.confidence,
+                }),
+                hypotheses: Some(records::digest_of(hypotheses)),
+                ..RunScore::default()
+            });
+        }
+        Ok(runs)
+    }
+
+    /// Runs of both arms, the first of one with the first of the other.
+    fn pairs(&self, claim: &ClaimSpec, evidence: &mut Evidence) -> std::result::Result<(), String> {
+        let mut runs = self.runs(claim, &mut evidence.signature, &self.scores, &self.hypotheses)?;
+        let mut baseline =
+            self.runs(claim, &mut evidence.signature, &self.baseline_scores, &self.baseline_hypotheses)?;
+        if baseline.is_empty() {
+            return Err(
+                "nothing of the baseline arm was given (--baseline-scores, --baseline-hypotheses)".to_owned()
+            );
+        }
+        if baseline.len() != runs.len() {
+            return Err(format!(
+                "{} runs and {} of the baseline arm cannot be paired",
+                runs.len(),
+                baseline.len()
+            ));
+        }
+        // They stand in the order of their seeds, whatever these were.
+        for (seed, (run, baseline)) in (1..).zip(runs.iter_mut().zip(&mut baseline)) {
+            (run.seed, baseline.seed) = (Some(seed), Some(seed));
+        }
+        if !self.hypotheses.is_empty() {
+            let (scorer, references) = (scorer_of(claim)?, self.references_of(claim)?);
+            for (run, (ours, theirs)) in
+                runs.iter_mut().zip(self.hypotheses.iter().zip(&self.baseline_hypotheses))
+            {
+                let difference =
+                    rescore::difference(&scorer, ours, theirs, references, Resampling::default(), 0.95);
+                run.difference = Some(difference.map_err(|error| error.to_string())?);
+            }
+        }
+        evidence.baseline = Some(claim.baseline.clone().unwrap_or_else(|| "fp32".to_owned()));
+        (evidence.runs, evidence.baseline_runs) = (runs, baseline);
+        Ok(())
+    }
+
+    fn references_of(&self, claim: &ClaimSpec) -> std::result::Result<&[Vec<String>], String> {
+        let given = self.references.iter().find(|(set, _)| set.is_none() || *set == claim.eval);
+        given
+            .map(|(_, streams)| streams.as_slice())
+            .ok_or_else(|| "there are no references of its set".to_owned())
+    }
+
+    /// References that were used, by digest, for a recheck. Several streams have no place in a recheck and are not kept.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn kept_references(&self, context: &Context) -> Result<BTreeMap<String, String>> {
+        let mut kept = BTreeMap::new();
+        for (set, streams) in &self.references {
+            if let [lines] = streams.as_slice() {
+                let sets = match set {
+                    Some(set) => vec![set.clone()],
+                    None => self.evals.clone(),
+                };
+                let file = records::keep(context, lines)?;
+                kept.extend(sets.iter().map(|set| (rescore::references_key(set), file.sha256.clone())));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The scores as a ledger keeps them, with their hypotheses beside it. One of each run for claims that are scored alike.
+    ///
+    /// # Errors
+    /// The hypotheses cannot be written.
+    pub fn score_records(&self, context: &Context, judged: &[Judgement]) -> Result<Vec<ScoreRecord>> {
+        let keep = |all: &[Vec<String>]| -> Result<Vec<HypothesesFile>> {
+            all.iter().map(|lines| records::keep(context, lines)).collect()
+        };
+        let (kept, kept_baseline) = (keep(&self.hypotheses)?, keep(&self.baseline_hypotheses)?);
+        let mut scores: Vec<ScoreRecord> = Vec::new();
+        for Judgement { claim, evidence, .. } in judged {
+            let text = |part: &Option<String>| part.clone().unwrap_or_default();
+            let ours = evidence.runs.iter().enumerate().map(|(at, run)| (at, run, &evidence.arm, &kept));
+            let theirs = evidence.baseline_runs.iter().enumerate();
+            let theirs = theirs.map(|(at, run)| (at, run, &evidence.baseline, &kept_baseline));
+            for (at, run, arm, kept) in ours.chain(theirs) {
+                let Some(value) = run.score else { continue };
+                let score = ScoreRecord {
+                    eval: text(&claim.eval),
+                    decode: text(&claim.decode),
+                    arm: text(arm),
+                    // From outside: the runs are numbered in the order in which they were given.
+                    seed: at as u64 + 1,
+                    metric: claim.metric.clone(),
+                    signature: text(&evidence.signature),
+                    value,
+                    interval: run.interval,
+                    hypotheses: kept.get(at).cloned(),
+                };
+                if !scores.contains(&score) {
+                    scores.push(score);
+                }
+            }
+        }
+        Ok(scores)
+    }
+}
+
+/// A bare score does not say what it is: claims on different things cannot be judged by the same numbers.
+fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
+    let takes_scores =
+        |claim: &ClaimSpec| matches!(claim.kind, ClaimKind::Value | ClaimKind::Bound | ClaimKind::Parity);
+    let mut of: Vec<(usize, String)> = (claims.iter().filter(|(_, claim)| takes_scores(claim)))
+        .map(|(number, claim)| {
+            let part = |part: &Option<String>| part.clone().unwrap_or_default();
+            let what = [&claim.eval, &claim.decode, &claim.signature].map(part).join(" ");
+            (*number, format!("{} {what}", claim.metric).trim().to_owned())
+        })
+        .collect();
+    of.sort_by(|one, other| one.1.cmp(&other.1));
+    of.dedup_by(|one, other| one.1 == other.1);
+    if of.len() <= 1 {
+        return Ok(());
+    }
+    let all: Vec<String> = of.iter().map(|(number, what)| format!("{number}: {what}")).collect();
+    Err(Failure::usage(format!("the claims are on different measures\n  {}", all.join("\n  ")))
+        .hint("say which ones the scores are of: --claim N"))
+}
+
+/// How a claim's metric is computed from text.
+fn scorer_of(claim: &ClaimSpec) -> std::result::Result<Scorer, String> {
+    let scorer = match &claim.signature {
+        Some(signature) => Scorer::from_signature(signature),
+        None => Metric::parse(&claim.metric).and_then(|metric| match metric {
+            Metric::ExactMatch => Scorer::new(Convention::ExactMatch(Default::default())),
+            other => Err(ScoreError::NotFromText { metric: other.name() }),
+        }),
+    };
+    scorer.map_err(|error| error.to_string())
+}

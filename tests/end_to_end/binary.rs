@@ -1,0 +1,121 @@
+//! `zoo` in a home of its own.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A home that is removed at the end of a test, and the program in it.
+pub struct Zoo {
+    home: TempDir,
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+impl Zoo {
+    pub fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// A file in the home's folder, written.
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.home().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zoo"));
+        for variable in ["ZOO_MIRROR", "XDG_DATA_HOME", "CLICOLOR_FORCE"] {
+            command.env_remove(variable);
+        }
+        // Help is wrapped at the width of the terminal, which tests do not have.
+        command.env("ZOO_HOME", self.home()).env("NO_COLOR", "1").env("COLUMNS", "100");
+        command.current_dir(self.home()).args(arguments);
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        self.run_with_input(arguments, "")
+    }
+
+    pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Ended {
+        let start = Instant::now();
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that does not read stdin may have ended already.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Ended {
+            code: output.status.code().expect("not ended by a signal"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            took: start.elapsed(),
+        }
+    }
+
+    /// Runs, and checks the exit code.
+    #[track_caller]
+    pub fn ends_with(&self, code: i32, arguments: &[&str]) -> Ended {
+        let ended = self.run(arguments);
+        assert_eq!(ended.code, code, "zoo {}\n{}\n{}", arguments.join(" "), ended.stdout, ended.stderr);
+        ended
+    }
+}
+
+impl Ended {
+    /// stdout as JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}", self.stdout))
+    }
+
+    /// stderr has an `error:` line with this in it, and a hint.
+    #[track_caller]
+    pub fn says(&self, error: &str) {
+        let line = self.stderr.lines().find(|line| line.starts_with("error: "));
+        assert!(line.is_some_and(|line| line.contains(error)), "{error:?} is not in\n{}", self.stderr);
+        assert!(self.stderr.lines().any(|line| line.starts_with("hint: ")), "no hint in\n{}", self.stderr);
+    }
+}
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A file below the repository's root.
+pub fn in_root(path: &str) -> String {
+    root().join(path).to_str().unwrap().to_owned()
+}
+
+/// Compares with a committed file in `tests/end_to_end/snapshots`; with `ZOO_UPDATE_SNAPSHOTS` set, writes it.
+#[track_caller]
+pub fn assert_snapshot(name: &str, text: &str) {
+    let path = root().join("tests/end_to_end/snapshots").join(name);
+    if std::env::var_os("ZOO_UPDATE_SNAPSHOTS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "not as in {} (ZOO_UPDATE_SNAPSHOTS=1 writes it):\n{text}", path.display());
+}

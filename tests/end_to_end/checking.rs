@@ -1,0 +1,65 @@
+//! `zoo check`.
+
+use crate::binary::{Zoo, in_root};
+
+#[test]
+fn all_recipes_are_sound() {
+    let ended = Zoo::new().ends_with(0, &["check", "--format", "json"]);
+    let rows = ended.json();
+    assert!(rows.as_array().unwrap().len() >= 4);
+    assert!(rows.as_array().unwrap().iter().all(|row| row["result"] == "sound"), "{rows}");
+}
+
+#[test]
+fn a_broken_recipe_is_told_by_line_column_and_nearest_key() {
+    let zoo = Zoo::new();
+    let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
+    let line = |text: &str| 1 + text.lines().position(|line| line.starts_with("max_updates")).unwrap();
+    let broken = text.replacen("max_updates = 800", "max_updtaes = 800", 1);
+    assert_ne!(text, broken);
+    zoo.file("reversal-transformer.toml", &broken);
+    let ended = zoo.ends_with(3, &["check", "./reversal-transformer.toml"]);
+    let place = format!("./reversal-transformer.toml:{}:1: error:", line(&text));
+    assert!(ended.stderr.contains(&place), "{place}\n{}", ended.stderr);
+    assert!(ended.stderr.contains("did you mean `max_updates`?"), "{}", ended.stderr);
+    assert!(ended.stderr.trim_end().ends_with("errors") || ended.stderr.contains("has an error"));
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let zoo = Zoo::new();
+    let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
+    let broken = text.replacen("heads = 8", "heads = 7", 1).replacen(
+        "kind = \"lazy-adam\"",
+        "kind = \"lasy-adam\"",
+        1,
+    );
+    zoo.file("reversal-transformer.toml", &broken);
+    let ended = zoo.ends_with(3, &["check", "./reversal-transformer.toml"]);
+    assert!(ended.stderr.contains("did you mean `lazy-adam`?"), "{}", ended.stderr);
+    zoo.file("reversal-transformer.toml", &text.replacen("heads = 8", "heads = 7", 1));
+    let ended = zoo.ends_with(3, &["check", "./reversal-transformer.toml"]);
+    assert!(ended.stderr.contains("heads"), "{}", ended.stderr);
+    zoo.file("reversal-transformer.toml", "[recipe\n");
+    let ended = zoo.ends_with(3, &["check", "./reversal-transformer.toml"]);
+    assert!(ended.stderr.contains("reversal-transformer.toml:1:"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_sound_one_beside_a_broken_one_is_still_reported() {
+    let zoo = Zoo::new();
+    zoo.file("broken.toml", "");
+    let ended = zoo.ends_with(3, &["check", "./broken.toml", "transformer-big"]);
+    assert!(ended.stdout.contains("sound"), "{}", ended.stdout);
+}
+
+#[test]
+fn the_recipe_in_the_readme_is_sound() {
+    let zoo = Zoo::new();
+    let readme = std::fs::read_to_string(in_root("README.md")).unwrap();
+    let start = readme.find("```toml\n").unwrap() + "```toml\n".len();
+    let recipe = &readme[start..start + readme[start..].find("```").unwrap()];
+    zoo.file("my-tiny.toml", recipe);
+    let checked = zoo.ends_with(0, &["check", "my-tiny.toml", "--format", "json"]).json();
+    assert_eq!((checked[0]["claims"].as_u64(), checked[0]["tiers"].as_str()), (Some(1), Some("smoke")));
+}

@@ -1,0 +1,204 @@
+//! `zoo judge`.
+
+use std::time::Duration;
+
+use crate::binary::Zoo;
+
+#[test]
+fn scores_from_outside_are_judged_in_under_a_second() {
+    let zoo = Zoo::new();
+    let ended = zoo.run(&["judge", "transformer-big", "--scores", "27.1,27.4"]);
+    assert!(ended.took < Duration::from_secs(1), "{:?}", ended.took);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    let verdict = ended.stdout.lines().next().unwrap();
+    assert!(verdict.starts_with("REPRODUCED  claim 1: bleu 27.5"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("taken to be the claim's"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("NOT RUN  claim 3"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("recorded as entry 0"), "{}", ended.stderr);
+    let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).json();
+    assert_eq!(listed[0]["recipe"], "transformer-big");
+    assert_eq!(listed[0]["end"], "external");
+}
+
+#[test]
+fn the_exit_code_is_the_verdict() {
+    let zoo = Zoo::new();
+    let judge = |scores: &str, code: i32| {
+        zoo.ends_with(code, &["judge", "transformer-big", "--scores", scores, "--no-record"]);
+    };
+    judge("27.5", 0);
+    judge("30.0", 0);
+    judge("20.0", 10);
+    judge("27.0", 11);
+    assert!(!zoo.home().join("ledger.jsonl").exists());
+    // Parity needs a baseline; from scores alone, without a test set to resample, it cannot be REPRODUCED.
+    let parity = |code: i32, rest: &[&str]| {
+        let arguments = [&["judge", "transformer-big", "--claim", "3", "--no-record"], rest].concat();
+        zoo.ends_with(code, &arguments)
+    };
+    parity(12, &["--scores", "27.4"]);
+    let ended = parity(11, &["--scores", "27.4,27.5", "--baseline-scores", "27.4,27.4"]);
+    assert!(ended.stdout.contains("give the hypotheses of both arms"), "{}", ended.stdout);
+    parity(10, &["--scores", "26.1,26.0", "--baseline-scores", "27.4,27.4"]);
+    let ended = parity(12, &["--scores", "27.4", "--baseline-scores", "27.4,27.4"]);
+    assert!(ended.stdout.contains("cannot be paired"), "{}", ended.stdout);
+}
+
+#[test]
+fn parity_is_judged_from_the_hypotheses_of_both_arms() {
+    let zoo = Zoo::new();
+    let reference: Vec<String> =
+        (0..200).map(|i| format!("a{} b{i} c{} d e{} f", i % 7, i % 5, i % 3)).collect();
+    // Every n-th line is wrong.
+    let wrong = |n: usize| -> String {
+        reference
+            .iter()
+            .enumerate()
+            .map(|(i, line)| if i % n == 0 { "x y\n".into() } else { format!("{line}\n") })
+            .collect()
+    };
+    zoo.file("ref", &reference.iter().map(|line| format!("{line}\n")).collect::<String>());
+    let judge = |ours: usize, baseline: usize, code: i32| {
+        zoo.file("ours", &wrong(ours));
+        zoo.file("baseline", &wrong(baseline));
+        let arguments = [
+            "judge",
+            "transformer-big",
+            "--claim",
+            "3",
+            "--references",
+            "ref",
+            "--hypotheses",
+            "ours",
+            "--baseline-hypotheses",
+            "baseline",
+            "--format",
+            "json",
+        ];
+        zoo.ends_with(code, &arguments).json()[0]["verdict"].clone()
+    };
+    let better = judge(50, 10, 0);
+    assert_eq!(better["outcome"], "REPRODUCED");
+    assert!(better["measured"].as_f64().unwrap() > 5.0, "{better}");
+    let worse = judge(4, 50, 10);
+    assert_eq!(worse["outcome"], "NOT-REPRODUCED");
+    // All of it can be derived again, the paired resampling too.
+    let again = zoo.ends_with(0, &["ledger", "recheck", "--format", "json"]).json();
+    assert_eq!(
+        (again["scores"].as_u64(), again["taken_from_record"].as_u64()),
+        (Some(4), Some(0)),
+        "{again}"
+    );
+}
+
+#[test]
+fn unlike_conditions_are_not_comparable() {
+    let zoo = Zoo::new();
+    let other = "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp";
+    let ended = zoo.ends_with(
+        12,
+        &[
+            "judge",
+            "transformer-big",
+            "--scores",
+            "27.5",
+            "--signature",
+            other,
+            "--claim",
+            "1",
+            "--no-record",
+        ],
+    );
+    assert!(ended.stdout.contains("NOT COMPARABLE"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("case:lc"), "{}", ended.stdout);
+    let ended = zoo.ends_with(
+        12,
+        &["judge", "transformer-big", "--scores", "27.5", "--arm", "fp32", "--claim", "2", "--no-record"],
+    );
+    assert!(ended.stdout.contains("the claim is on arm mixed, ours is fp32"), "{}", ended.stdout);
+}
+
+#[test]
+fn hypotheses_are_scored_against_generated_references() {
+    let zoo = Zoo::new();
+    // What the reversal test set is, is told by scoring something else first.
+    let wrong = "α\n".repeat(2000);
+    let wrong = zoo.file("wrong", &wrong);
+    let ended = zoo.ends_with(
+        10,
+        &[
+            "judge",
+            "reversal-transformer",
+            "--hypotheses",
+            wrong.to_str().unwrap(),
+            "--claim",
+            "1",
+            "--format",
+            "json",
+        ],
+    );
+    let found = ended.json();
+    assert_eq!(found[0]["verdict"]["outcome"], "NOT-REPRODUCED");
+    assert_eq!(found[0]["verdict"]["measured"], 0.0);
+
+    // The references were kept with the record: they are the perfect hypotheses.
+    let entry = zoo.ends_with(0, &["ledger", "show", "0", "--format", "json"]).json();
+    let digest = entry["record"]["data"]["references.test"].as_str().unwrap().to_owned();
+    let references = zoo.home().join(format!("hypotheses/external/{digest}.txt"));
+    let perfect = zoo.ends_with(
+        0,
+        &[
+            "judge",
+            "reversal-transformer",
+            "--hypotheses",
+            references.to_str().unwrap(),
+            "--claim",
+            "1",
+            "--format",
+            "json",
+        ],
+    );
+    assert_eq!(perfect.json()[0]["verdict"]["outcome"], "REPRODUCED");
+    // Both can be derived again.
+    let again = zoo.ends_with(0, &["ledger", "recheck"]).stdout;
+    assert!(again.contains("2 scores and 2 verdicts derived again"), "{again}");
+    // A changed hypothesis is named.
+    let text = std::fs::read_to_string(&references).unwrap();
+    std::fs::write(&references, text.replacen('α', "β", 1)).unwrap();
+    zoo.ends_with(7, &["ledger", "recheck"]).says("record ");
+}
+
+#[test]
+fn what_cannot_be_judged_says_why() {
+    let zoo = Zoo::new();
+    zoo.ends_with(2, &["judge", "transformer-big", "--scores", "NaN"]).stderr.contains("is no score");
+    zoo.ends_with(2, &["judge", "transformer-big", "--scores", "27", "--claim", "9"])
+        .says("there is no claim 9");
+    zoo.ends_with(2, &["judge", "transformer-big", "--scores", "27", "--arm", "fp8"]).says("has no arm fp8");
+    let short = zoo.file("short", "α\n");
+    let ended = zoo.ends_with(
+        12,
+        &[
+            "judge",
+            "reversal-transformer",
+            "--hypotheses",
+            short.to_str().unwrap(),
+            "--claim",
+            "1",
+            "--no-record",
+        ],
+    );
+    assert!(ended.stdout.contains("2000 lines"), "{}", ended.stdout);
+    let offline = zoo.ends_with(
+        4,
+        &[
+            "judge",
+            "multi30k-transformer-tiny",
+            "--hypotheses",
+            short.to_str().unwrap(),
+            "--offline",
+            "--no-record",
+        ],
+    );
+    offline.says("test_2016_flickr");
+}

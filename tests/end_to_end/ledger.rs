@@ -1,0 +1,137 @@
+//! `zoo ledger` and `zoo report`.
+
+use sha2::{Digest, Sha256};
+
+use crate::binary::{Zoo, in_root, root};
+
+fn with_entries() -> Zoo {
+    let zoo = Zoo::new();
+    for scores in ["27.1,27.4", "20.0", "27.5,27.6,27.4"] {
+        zoo.run(&["judge", "transformer-big", "--scores", scores]);
+    }
+    zoo
+}
+
+#[test]
+fn a_whole_ledger_verifies_lists_and_shows() {
+    let zoo = with_entries();
+    let verified = zoo.ends_with(0, &["ledger", "verify", "--format", "json"]).json();
+    assert_eq!(verified["records"], 3);
+    let head = verified["head"].as_str().unwrap();
+    zoo.ends_with(0, &["ledger", "verify", "--head", head]);
+    let rows =
+        zoo.ends_with(0, &["ledger", "list", "--recipe", "transformer-big", "--format", "json"]).json();
+    assert_eq!(rows.as_array().unwrap().len(), 3);
+    assert!(
+        zoo.ends_with(0, &["ledger", "list", "--recipe", "none", "--format", "json"])
+            .json()
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    let shown = zoo.ends_with(0, &["ledger", "show", "1"]).stdout;
+    assert!(shown.contains("NOT REPRODUCED  claim 1"), "{shown}");
+    assert!(shown.contains("external"), "{shown}");
+    zoo.ends_with(2, &["ledger", "show", "7"]).says("there is no entry 7");
+    let again = zoo.ends_with(0, &["ledger", "recheck", "--format", "json"]).json();
+    assert_eq!(again["disagreements"], serde_json::json!([]));
+    assert!(again["verdicts"].as_u64().unwrap() >= 9, "{again}");
+}
+
+#[test]
+fn every_kind_of_tampering_is_named() {
+    let zoo = with_entries();
+    let path = zoo.home().join("ledger.jsonl");
+    let whole = std::fs::read(&path).unwrap();
+    let head = zoo.ends_with(0, &["ledger", "verify", "--format", "json"]).json()["head"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    // A flipped byte in each line.
+    let mut line_start = 0;
+    for number in 1..=3 {
+        let line_end = line_start + whole[line_start..].iter().position(|byte| *byte == b'\n').unwrap();
+        let mut flipped = whole.clone();
+        flipped[(line_start + line_end) / 2] ^= 1;
+        std::fs::write(&path, &flipped).unwrap();
+        let ended = zoo.ends_with(7, &["ledger", "verify"]);
+        assert!(ended.stderr.contains(&format!("ledger.jsonl:{number}: ")), "{}", ended.stderr);
+        // A damaged ledger is not added to.
+        zoo.ends_with(7, &["judge", "transformer-big", "--scores", "27.5"]);
+        assert_eq!(std::fs::read(&path).unwrap(), flipped);
+        line_start = line_end + 1;
+    }
+    // A line taken out, lines exchanged, the end cut.
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    for damaged in [[lines[0], lines[2]].concat(), [lines[1], lines[0], lines[2]].concat()] {
+        std::fs::write(&path, damaged).unwrap();
+        zoo.ends_with(7, &["ledger", "verify"]);
+    }
+    std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+    zoo.ends_with(7, &["ledger", "verify"]).says("cut off");
+    std::fs::write(&path, [lines[0], lines[1]].concat()).unwrap();
+    zoo.ends_with(0, &["ledger", "verify"]);
+    zoo.ends_with(7, &["ledger", "verify", "--head", &head]).says("the last record is");
+    // `list` goes on, and says that it left the ledger aside.
+    std::fs::write(&path, &whole[..10]).unwrap();
+    assert!(zoo.ends_with(0, &["list"]).stderr.contains("left aside"));
+}
+
+/// The lines with their chain made anew, as somebody would who knows how it is made.
+fn chained_anew(text: &str) -> String {
+    let mut previous = "0".repeat(64);
+    let mut forged = String::new();
+    for line in text.lines() {
+        let (sealed, _) = line.rsplit_once(",\"hash\":\"").unwrap();
+        let at = sealed.find("\"previous\":\"").unwrap() + "\"previous\":\"".len();
+        let sealed = format!("{}{previous}{}", &sealed[..at], &sealed[at + 64..]);
+        previous = Sha256::digest(sealed.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        forged.push_str(&format!("{sealed},\"hash\":\"{previous}\"}}\n"));
+    }
+    forged
+}
+
+#[test]
+fn a_verdict_that_was_talked_up_is_caught_by_the_chain_or_by_the_recheck() {
+    let zoo = with_entries();
+    let path = zoo.home().join("ledger.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(chained_anew(&text), text);
+    let forged = text.replacen("NOT-REPRODUCED", "REPRODUCED", 1);
+    assert_ne!(text, forged);
+    std::fs::write(&path, &forged).unwrap();
+    let ended = zoo.ends_with(7, &["ledger", "verify"]);
+    ended.says("ledger.jsonl:2: ");
+    assert!(ended.stderr.contains("`judgements`"), "{}", ended.stderr);
+    std::fs::write(&path, chained_anew(&forged)).unwrap();
+    zoo.ends_with(0, &["ledger", "verify"]);
+    zoo.ends_with(7, &["ledger", "recheck"]).says("record 1: verdict");
+}
+
+#[test]
+fn tables_are_put_into_a_file_and_checked() {
+    let zoo = with_entries();
+    let readme = zoo.file("README.md", "# x\n<!-- results:begin -->\n<!-- results:end -->\nend\n");
+    let readme = readme.to_str().unwrap();
+    zoo.ends_with(9, &["report", "--into", readme, "--check"]).says("is not what the ledger says");
+    zoo.ends_with(0, &["report", "--into", readme]);
+    zoo.ends_with(0, &["report", "--into", readme, "--check"]);
+    let text = std::fs::read_to_string(readme).unwrap();
+    assert!(text.contains("| transformer-big |") && text.ends_with("<!-- results:end -->\nend\n"), "{text}");
+    zoo.run(&["judge", "transformer-big", "--scores", "27.5"]);
+    zoo.ends_with(9, &["report", "--into", readme, "--check"]);
+    let bare = zoo.file("bare.md", "no markers\n");
+    zoo.ends_with(9, &["report", "--into", bare.to_str().unwrap()]).says("README needs one line");
+}
+
+#[test]
+fn the_projects_own_ledger_is_whole_and_its_table_fresh() {
+    let zoo = Zoo::new();
+    let ledger = in_root("results/ledger.jsonl");
+    if !root().join("results/ledger.jsonl").exists() {
+        zoo.ends_with(4, &["ledger", "verify", "--ledger", &ledger]).says("there is no ledger");
+        return;
+    }
+    zoo.ends_with(0, &["ledger", "verify", "--ledger", &ledger]);
+    zoo.ends_with(0, &["report", "--ledger", &ledger, "--into", &in_root("README.md"), "--check"]);
+}

@@ -1,0 +1,95 @@
+//! `zoo list`, `zoo show`, `zoo schema`.
+
+use crate::binary::{Zoo, in_root};
+
+#[test]
+fn list_has_a_line_for_each_recipe() {
+    let zoo = Zoo::new();
+    let all = zoo.ends_with(0, &["list", "--format", "json"]).json();
+    let names: Vec<&str> = all.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    for name in ["reversal-transformer", "multi30k-transformer-tiny", "transformer-base", "transformer-big"] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    for row in all.as_array().unwrap() {
+        assert_eq!(row["task"], "translation");
+        assert!(row["arms"].as_str().unwrap().contains("fp32"), "{row}");
+        assert!(!row["evidence"].as_str().unwrap().is_empty());
+    }
+    let human = zoo.ends_with(0, &["list"]).stdout;
+    assert_eq!(human.lines().count(), names.len() + 1);
+    let csv = zoo.ends_with(0, &["list", "--format", "csv"]).stdout;
+    assert!(csv.starts_with("name,task,arms,claims,evidence,data,summary\r\n"), "{csv}");
+}
+
+#[test]
+fn list_is_filtered() {
+    let zoo = Zoo::new();
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let all = [&["list", "--format", "json"], arguments].concat();
+        let rows = zoo.ends_with(0, &all).json();
+        rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&["--tag", "toy"]), ["reversal-transformer"]);
+    assert_eq!(names(&["--tag", "wmt", "--tag", "openseq2seq"]), ["transformer-base", "transformer-big"]);
+    assert!(names(&["--task", "speech"]).is_empty());
+    let at_least = |rung: &str| names(&["--evidence", rung]).len();
+    assert!(at_least("schema") >= at_least("parity") && at_least("parity") >= at_least("full-run"));
+    assert!(names(&["--evidence", "traces"]).contains(&"reversal-transformer".to_owned()));
+}
+
+#[test]
+fn show_tells_what_the_arms_change_and_what_was_claimed() {
+    let zoo = Zoo::new();
+    let text = zoo.ends_with(0, &["show", "reversal-transformer"]).stdout;
+    for part in [
+        "bleu above 90 on test with beam5",
+        "printed for reversal-rnn-rnn",
+        "get_started_nmt.rst:38",
+        "precision.loss_scaling",
+        "tests/fixtures/transformer_prenorm_openseq2seq.safetensors",
+        "10000 training, 1000 validation, 2000 test pairs",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let json = zoo.ends_with(0, &["show", "transformer-big", "--format", "json"]).json();
+    assert_eq!(json["base"], "transformer-base");
+    assert_eq!(json["recipe"]["model"]["width"], 1024);
+    assert_eq!(json["parameters"]["exact"], true);
+    assert!(json["parameters"]["count"].as_u64().unwrap() > 200_000_000, "{}", json["parameters"]);
+    assert!(json["data"]["licence"].as_str().unwrap().contains("research"));
+    let changed: Vec<&str> = (json["arms"]["mixed"].as_array().unwrap().iter())
+        .map(|change| change["key"].as_str().unwrap())
+        .collect();
+    assert!(changed.contains(&"precision.compute"), "{changed:?}");
+}
+
+#[test]
+fn show_resolves_arm_tier_and_overrides() {
+    let zoo = Zoo::new();
+    let arguments = [
+        "show",
+        "reversal-transformer",
+        "--toml",
+        "--arm",
+        "mixed",
+        "--tier",
+        "smoke",
+        "--set",
+        "train.seed=7",
+    ];
+    let toml = zoo.ends_with(0, &arguments).stdout;
+    for line in ["compute = \"fp16\"", "seed = 7", "width = 32"] {
+        assert!(toml.lines().any(|found| found == line), "{line} is not in\n{toml}");
+    }
+    zoo.ends_with(3, &["show", "reversal-transformer", "--arm", "mxied"]);
+    let ended = zoo.ends_with(3, &["show", "reversal-transformer", "--set", "train.sed=7"]);
+    assert!(ended.stderr.contains("did you mean `seed`?"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_committed_schema_is_fresh() {
+    let zoo = Zoo::new();
+    zoo.ends_with(0, &["schema", "--check", &in_root("recipes/schema.json")]);
+    let old = zoo.file("old.json", "{}\n");
+    zoo.ends_with(9, &["schema", "--check", old.to_str().unwrap()]).says("is not the schema of this program");
+}

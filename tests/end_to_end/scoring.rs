@@ -1,0 +1,86 @@
+//! `zoo score`, against numbers of sacreBLEU 2.6.0.
+
+use crate::binary::Zoo;
+
+/// Three segments with two reference streams.
+const HYPOTHESES: &str = "The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n";
+const FIRST: &str = "The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n";
+const SECOND: &str = "The dog had bit the man.\nNo one was surprised.\nThe man had bitten the dog.\n";
+
+#[test]
+fn equal_text_scores_100_by_every_metric() {
+    let zoo = Zoo::new();
+    zoo.file("hyp", HYPOTHESES);
+    zoo.file("ref", FIRST);
+    for (metric, value) in
+        [("bleu", 100.0), ("multi-bleu", 100.0), ("chrf", 100.0), ("ter", 0.0), ("exact-match", 100.0)]
+    {
+        let found = zoo
+            .ends_with(
+                0,
+                &[
+                    "score",
+                    "--hypotheses",
+                    "hyp",
+                    "--references",
+                    "ref",
+                    "--metric",
+                    metric,
+                    "--format",
+                    "json",
+                ],
+            )
+            .json();
+        let difference = found["value"].as_f64().unwrap() - value;
+        assert!(difference.abs() < 1e-9, "{metric}: {found}");
+    }
+}
+
+/// The example of sacreBLEU's own README: BLEU 48.53 with two reference streams.
+#[test]
+fn two_reference_streams_give_the_known_bleu() {
+    let zoo = Zoo::new();
+    zoo.file("hyp", "The dog bit the man.\nIt wasn't surprising.\nThe man had just bitten him.\n");
+    zoo.file("a", "The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n");
+    zoo.file("b", SECOND);
+    let arguments = ["score", "--hypotheses", "hyp", "--references", "a", "--references", "b"];
+    let text = zoo.ends_with(0, &arguments).stdout;
+    assert!(text.starts_with("bleu 48.53\n"), "{text}");
+    let signature = "signature nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:";
+    assert!(text.lines().any(|line| line.starts_with(signature)), "{text}");
+}
+
+#[test]
+fn stdin_is_read_and_the_interval_is_drawn() {
+    let zoo = Zoo::new();
+    zoo.file("ref", SECOND);
+    let arguments = ["score", "--references", "ref", "--interval", "--samples", "200", "--format", "json"];
+    let found = zoo.run_with_input(&arguments, HYPOTHESES);
+    assert_eq!(found.code, 0, "{}", found.stderr);
+    let found = found.json();
+    let (low, high) = (&found["interval"]["lower"], &found["interval"]["upper"]);
+    assert!(low.as_f64().unwrap() <= high.as_f64().unwrap(), "{found}");
+    assert!(found["signature"].as_str().unwrap().contains("bs:200|seed:12345"), "{found}");
+}
+
+#[test]
+fn what_cannot_be_scored_says_why() {
+    let zoo = Zoo::new();
+    zoo.file("hyp", HYPOTHESES);
+    zoo.file("two", "a\nb\n");
+    zoo.file("empty", "");
+    let score =
+        |code: i32, rest: &[&str]| zoo.ends_with(code, &[&["score", "--hypotheses", "hyp"], rest].concat());
+    score(4, &["--references", "two"]).says("reference stream 1 has 2 lines, the hypotheses have 3");
+    score(4, &["--references", "none"]).stderr.contains("none");
+    score(2, &["--references", "hyp", "--tokenizer", "13b"]).says("unknown tokenizer `13b`");
+    score(2, &["--references", "hyp", "--metric", "ter", "--tokenizer", "13a"])
+        .says("ter has no --tokenizer");
+    score(2, &["--references", "hyp", "--smoothing-value", "0.1"])
+        .says("--smoothing-value without --smoothing");
+    score(2, &["--references", "hyp", "--signature", "tok:13a"]).says("signature");
+    let ended = zoo.ends_with(4, &["score", "--hypotheses", "empty", "--references", "two"]);
+    ended.says("there are no hypotheses to score");
+    std::fs::write(zoo.home().join("bad"), b"a\nb\xff\nc\n").unwrap();
+    zoo.ends_with(4, &["score", "--hypotheses", "bad", "--references", "two"]).says("bad:2: not UTF-8");
+}

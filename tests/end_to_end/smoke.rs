@@ -1,0 +1,154 @@
+//! The smallest tiers, trained, decoded, scored and judged by the real binary.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::binary::{Zoo, in_root};
+
+/// Nothing of a smoke tier is comparable with what was published.
+const NOTHING_COMPARABLE: i32 = 12;
+
+const REVERSAL: [&str; 5] = ["reproduce", "reversal-transformer", "--tier", "smoke", "--format=json"];
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+fn flip(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn run_folders(outcome: &Value) -> Vec<PathBuf> {
+    outcome["runs"].as_array().unwrap().iter().map(|run| PathBuf::from(run.as_str().unwrap())).collect()
+}
+
+#[test]
+fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
+    let zoo = Zoo::new();
+    let first = zoo.ends_with(NOTHING_COMPARABLE, &REVERSAL);
+    let outcome = first.json();
+    let judged = outcome["judged"].as_array().unwrap();
+    let kinds: Vec<(&str, &str)> = (judged.iter())
+        .map(|one| (one["verdict"]["kind"].as_str().unwrap(), one["arm"].as_str().unwrap()))
+        .collect();
+    assert_eq!(kinds, [("bound", "fp32"), ("bound", "mixed"), ("parity", "mixed")]);
+    for one in judged {
+        assert_eq!(one["verdict"]["outcome"], "NOT-COMPARABLE", "{one}");
+        assert!(one["verdict"]["measured"].is_number(), "{one}");
+    }
+    let runs = run_folders(&outcome);
+    assert_eq!(runs.len(), 2);
+    for run in &runs {
+        let names: Vec<String> = files_below(run).iter().map(|f| f.display().to_string()).collect();
+        for part in ["run.json", "recipe.toml", "log.jsonl", "trained.json", "eval"] {
+            assert!(names.iter().any(|name| name.contains(part)), "{part} is not among {names:?}");
+        }
+    }
+
+    // The second call finds everything there.
+    let again = zoo.ends_with(NOTHING_COMPARABLE, &REVERSAL);
+    assert_eq!(again.json()["judged"], outcome["judged"]);
+    assert!(again.took < Duration::from_secs(1), "{:?}", again.took);
+    assert!(!again.stderr.contains("train"), "{}", again.stderr);
+
+    // What was recorded can be derived again.
+    let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).json();
+    assert!(!listed.as_array().unwrap().is_empty());
+    assert!(listed.as_array().unwrap().iter().all(|row| row["tier"] == "smoke"), "{listed}");
+    zoo.ends_with(0, &["ledger", "verify"]);
+    let recheck = zoo.ends_with(0, &["ledger", "recheck", "--format", "json"]).json();
+    assert!(
+        recheck["scores"].as_u64().unwrap() >= 2 && recheck["verdicts"].as_u64().unwrap() >= 3,
+        "{recheck}"
+    );
+    let shown = zoo.ends_with(0, &["show", "reversal-transformer", "--format", "json"]).json();
+    assert!(["smoke", "small-run", "full-run"].contains(&shown["evidence"].as_str().unwrap()), "{shown}");
+
+    // The weights can be used, and a damaged file is named.
+    let run = runs[0].to_str().unwrap();
+    let lines = zoo.run_with_input(&["infer", run], "α β γ\n\nδ ε\n");
+    assert_eq!((lines.code, lines.stdout.lines().count()), (0, 3), "{}", lines.stderr);
+    let scores = zoo.ends_with(0, &["evaluate", run, "--format", "json"]).json();
+    assert_eq!(scores[0]["eval"], "test");
+    assert_eq!(scores[0]["scores"][0]["value"], outcome["judged"][0]["verdict"]["measured"]);
+    zoo.ends_with(2, &["evaluate", run, "--eval", "tset"]).says("no evaluation set `tset`");
+    zoo.ends_with(2, &["infer", run, "--decode", "beam50"]).says("no search `beam50`");
+    let files = files_below(&runs[0]);
+    let hypotheses = (files.iter())
+        .find(|f| {
+            let name = f.display().to_string();
+            name.contains("eval") && !name.ends_with(".json") && !name.contains("reference")
+        })
+        .unwrap_or_else(|| panic!("no hypotheses among {files:?}"));
+    flip(hypotheses);
+    let damaged = zoo.ends_with(7, &REVERSAL);
+    damaged.says(hypotheses.file_name().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn every_recipe_has_a_smoke_tier_that_runs_offline() {
+    let zoo = Zoo::new();
+    let all = zoo.ends_with(0, &["list", "--format", "json"]).json();
+    for row in all.as_array().unwrap() {
+        let name = row["name"].as_str().unwrap();
+        if name == "reversal-transformer" {
+            continue;
+        }
+        let arguments = ["reproduce", name, "--tier", "smoke", "--offline", "--format", "json"];
+        let outcome = zoo.ends_with(NOTHING_COMPARABLE, &arguments).json();
+        for one in outcome["judged"].as_array().unwrap() {
+            let verdict = &one["verdict"];
+            assert!(
+                ["NOT-COMPARABLE", "NOT-RUN"].contains(&verdict["outcome"].as_str().unwrap()),
+                "{name}: {one}"
+            );
+        }
+    }
+}
+
+/// The reversal recipe at a toy's size, without a tier, so that its claims are judged.
+fn small_copy(zoo: &Zoo) -> PathBuf {
+    let mut text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
+    for (old, new) in [
+        ("name = \"reversal-transformer\"", "name = \"small\""),
+        ("max_length = 50", "max_length = 6"),
+        ("train = 10000", "train = 256"),
+        ("valid = 1000", "valid = 16"),
+        ("test = 2000", "test = 16"),
+        ("lines = 1000", "lines = 16"),
+        ("lines = 2000", "lines = 16"),
+        ("sentences = 64", "sentences = 16"),
+        ("max_updates = 800", "max_updates = 20"),
+    ] {
+        assert!(text.contains(old), "{old}");
+        text = text.replacen(old, new, 1);
+    }
+    zoo.file("small.toml", &text)
+}
+
+#[test]
+fn a_changed_run_reproduces_nothing_unless_the_key_is_free() {
+    let zoo = Zoo::new();
+    let recipe = small_copy(&zoo);
+    let reproduce = |set: &str, code: i32| {
+        let arguments =
+            ["reproduce", recipe.to_str().unwrap(), "--arms", "fp32", "--set", set, "--format", "json"];
+        zoo.ends_with(code, &arguments).json()
+    };
+    let changed = reproduce("train.max_updates=10", NOTHING_COMPARABLE);
+    let why = changed["judged"][0]["verdict"]["explanation"].as_str().unwrap().to_owned();
+    assert!(why.contains("--set train.max_updates=10"), "{why}");
+    let free = reproduce("train.log_every=1", 10);
+    assert_eq!(free["judged"][0]["verdict"]["outcome"], "NOT-REPRODUCED");
+}
