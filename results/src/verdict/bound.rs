@@ -34,7 +34,9 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         let what = measured_words(&scores, average);
         let goal = format!("the bound {}", number(bound));
         let spread = Spread::choose(claim, &scores, 1.0, OWN_SIGMA_FROM);
-        let test = test_set(seen, average, look.alpha, verdict);
+        let alpha = spread.map_or(look.alpha, |s| s.level(look));
+        verdict.alpha = Some(alpha);
+        let test = test_set(seen, average, alpha, verdict);
         if let Some(spread) = spread {
             (verdict.sigma, verdict.sigma_source) = (Some(spread.sigma), Some(spread.source));
             verdict.notes.extend(spread_note(&spread, &scores));
@@ -53,7 +55,7 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
             );
             return;
         }
-        let between = spread.map_or(0.0, |s| s.half_width(look.seeds, look.alpha));
+        let between = spread.map_or(0.0, |s| s.half_width(look.seeds, alpha));
         // Downward on the score is upward on the shortfall where more is better.
         let (down, up) = test.unwrap_or((0.0, 0.0));
         let (worse, better) = if higher { (down, up) } else { (up, down) };

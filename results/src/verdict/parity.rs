@@ -58,7 +58,6 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         let shortfall = mean(&shortfalls);
         (verdict.measured, verdict.shortfall) = (Some(-sign * shortfall), Some(shortfall));
         let what = format!("{arm}, over {} in pairs,", seeds(look.seeds));
-        let test = test_set(seen, sign, shortfall, look.alpha);
         let spread = Spread::choose(claim, &shortfalls, std::f64::consts::SQRT_2, OWN_SIGMA_FROM);
         let Some(spread) = spread else {
             verdict.outcome = Outcome::Inconclusive;
@@ -72,16 +71,18 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         };
         (verdict.sigma, verdict.sigma_source) = (Some(spread.sigma), Some(spread.source));
         verdict.notes.extend(spread_note(&spread, &shortfalls));
-        let half = spread.half_width(look.seeds, look.alpha);
+        let alpha = spread.level(look);
+        verdict.alpha = Some(alpha);
+        let half = spread.half_width(look.seeds, alpha);
         conclude(verdict, &what, baseline, shortfall, shortfall - half, shortfall + half, margin);
         let by_seed = verdict.outcome;
-        match test {
+        match test_set(seen, sign, shortfall, alpha) {
             Some((low, high)) => {
                 let by_test = decide(low, high, margin);
                 let limits = format!("{} to {}", number(low), number(high));
                 verdict.notes.push(format!(
                     "shortfall from resampling the test set in pairs: {limits} ({}s)",
-                    bound_name(look.alpha)
+                    bound_name(alpha)
                 ));
                 if by_seed != by_test {
                     verdict.outcome = Outcome::Inconclusive;

@@ -1,5 +1,8 @@
 //! The decision rule that the kinds share: which sigma, which bound, and how many seeds would settle it.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+
 use zoo_recipes::ClaimSpec;
 
 use super::evidence::{Interval, RunScore, RunStatus};
@@ -21,7 +24,7 @@ pub(super) struct Spread {
     pub sigma: f64,
     pub source: SigmaSource,
     /// Degrees of freedom where sigma is the sample's.
-    freedom: Option<f64>,
+    freedom: Option<u32>,
 }
 
 impl Spread {
@@ -31,7 +34,7 @@ impl Spread {
         let own = (values.len() >= 2).then(|| Self {
             sigma: standard_deviation(values),
             source: SigmaSource::Sample,
-            freedom: Some((values.len() - 1) as f64),
+            freedom: Some((values.len() - 1) as u32),
         });
         let stated = |sigma: Option<f64>, source| {
             sigma.map(|sigma| Self { sigma: factor * sigma, source, freedom: None })
@@ -46,15 +49,28 @@ impl Spread {
         }
     }
 
+    /// The level of a look's bound with this spread.
+    pub fn level(&self, look: &Look) -> f64 {
+        if self.freedom.is_some() { look.own_alpha } else { look.alpha }
+    }
+
     /// Distance of the one-sided bound from a mean of `n` values.
     pub fn half_width(&self, n: u32, alpha: f64) -> f64 {
         let critical = match self.freedom {
-            Some(freedom) => t_quantile(1.0 - alpha, freedom),
+            Some(freedom) => t_critical(alpha, freedom),
             None => normal_quantile(1.0 - alpha),
         };
         // A sample without spread has no width, whatever the quantile.
         if self.sigma == 0.0 { 0.0 } else { critical * self.sigma / f64::from(n).sqrt() }
     }
+}
+
+/// Upper `alpha` point of Student's t. The search for a number of seeds asks for the same few hundred again and again, so they are kept.
+fn t_critical(alpha: f64, freedom: u32) -> f64 {
+    static KNOWN: OnceLock<Mutex<HashMap<(u64, u32), f64>>> = OnceLock::new();
+    let known = KNOWN.get_or_init(Mutex::default);
+    let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    *known.entry((alpha.to_bits(), freedom)).or_insert_with(|| t_quantile(1.0 - alpha, f64::from(freedom)))
 }
 
 /// How far the limits of an interval lie from `centre` at one-sided level `alpha`, each side by itself.
@@ -154,16 +170,15 @@ pub(super) fn seeds_needed(
 ) -> SeedsNeeded {
     let probably = normal_quantile(PROBABLY);
     let settles = |n: u32, alpha: f64, kept: u32| {
-        let critical = if n >= own_from.max(2) {
-            t_quantile(1.0 - alpha, f64::from(n - 1))
-        } else {
-            normal_quantile(1.0 - alpha)
-        };
+        let critical =
+            if n >= own_from.max(2) { t_critical(alpha, n - 1) } else { normal_quantile(1.0 - alpha) };
         let half = test.hypot(critical * sigma / f64::from(n).sqrt());
         gap.abs() - half >= probably * sigma * f64::from(n - kept).sqrt() / f64::from(n)
     };
     let looks = plan.looks();
-    if let Some(look) = looks.iter().find(|look| look.seeds > seen && settles(look.seeds, look.alpha, seen)) {
+    let level = |look: &Look| if look.seeds >= own_from.max(2) { look.own_alpha } else { look.alpha };
+    let later = looks.iter().find(|look| look.seeds > seen && settles(look.seeds, level(look), seen));
+    if let Some(look) = later {
         return SeedsNeeded::InPlan(look.seeds);
     }
     (seen + 1..=SEED_LIMIT).find(|n| settles(*n, ALPHA, 0)).map_or(SeedsNeeded::None, SeedsNeeded::NewPlan)

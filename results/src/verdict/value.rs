@@ -49,7 +49,9 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         };
         (verdict.sigma, verdict.sigma_source) = (Some(spread.sigma), Some(spread.source));
         verdict.notes.extend(spread_note(&spread, &scores));
-        let half = spread.half_width(look.seeds, look.alpha);
+        let alpha = spread.level(look);
+        verdict.alpha = Some(alpha);
+        let half = spread.half_width(look.seeds, alpha);
         let goal = format!("the target {}", number(target));
         conclude(verdict, &what, &goal, shortfall, shortfall - half, shortfall + half, margin);
         if verdict.outcome == Outcome::Inconclusive {
