@@ -28,7 +28,7 @@ pub struct Cost {
 impl Cost {
     /// Why somebody must be asked; `None` where nobody must.
     pub fn reason(&self) -> Option<String> {
-        let time = self.seconds.filter(|s| !(*s <= FREE_SECONDS)).map(|s| match s.is_finite() {
+        let time = self.seconds.filter(|s| s.is_nan() || *s > FREE_SECONDS).map(|s| match s.is_finite() {
             true => format!("about {} of computing", duration(s)),
             false => "an unknown time of computing".to_owned(),
         });

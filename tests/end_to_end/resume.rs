@@ -41,9 +41,10 @@ fn logged_update(zoo: &Zoo) -> u64 {
     let text = run_folder(zoo)
         .and_then(|run| std::fs::read_to_string(run.join("log.jsonl")).ok())
         .unwrap_or_default();
-    let updates =
-        text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()?["update"].as_u64());
-    updates.last().unwrap_or(0)
+    text.lines()
+        .rev()
+        .find_map(|line| serde_json::from_str::<Value>(line).ok()?["update"].as_u64())
+        .unwrap_or(0)
 }
 
 /// Everything that must be equal: each array of the newest checkpoint as bytes, its state without times, and the losses.

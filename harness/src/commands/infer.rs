@@ -1,7 +1,7 @@
 //! `zoo infer`.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 
 use zoo_results::exit::Exit;
@@ -21,7 +21,11 @@ pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
     };
     let request = InferRequest { run: args.run.clone(), decode: args.decode.clone() };
     let mut out = std::io::stdout().lock();
-    let write = |line: &str| writeln!(out, "{line}").and_then(|()| out.flush());
+    let write = |line: &str| match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        // The reader went away: nothing is left to be done, and nothing went wrong.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other,
+    };
     infer(context, &request, input.lines(), write)?;
     Ok(Exit::Ok)
 }
