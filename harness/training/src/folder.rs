@@ -124,12 +124,16 @@ impl CheckpointFolder {
         Ok(KeptWeights { file, sha256, epoch, update })
     }
 
-    /// The weights that a recipe evaluates, of the run as its newest whole checkpoint has it. A mean over the last `n` epochs is
-    /// over those there are if the run was shorter than that.
+    /// The weights that a recipe evaluates, of the run as its newest checkpoint has it. That one must be whole: scores of older
+    /// weights would pass for the run's. A mean over the last `n` epochs is over those there are if the run was shorter.
     pub fn evaluated(&self, which: &EvaluatedWeights) -> Result<Evaluated, CheckpointError> {
         let absent =
             |what: &str| CheckpointError::Absent { folder: self.path.clone(), what: what.to_string() };
         let latest = self.latest()?.ok_or_else(|| absent("checkpoint"))?;
+        if let Some(newer) = latest.damaged.first() {
+            // Says again what is wrong with it, as an error.
+            Checkpoint::read(newer)?;
+        }
         match which {
             EvaluatedWeights::Last => Ok(Evaluated {
                 weights: latest.checkpoint.weights,
