@@ -50,8 +50,9 @@ pub fn render(entries: &[Entry]) -> String {
             record.tier.as_deref().is_none_or(|tier| tier == "full") && record.overrides.is_empty();
         for judgement in record.judgements.iter().filter(|_| published) {
             let own = &judgement.verdict;
+            let arm = Some(arm_of(judgement));
             let parts =
-                [&own.eval, &own.arm, &judgement.claim.decode].map(|part| part.clone().unwrap_or_default());
+                [&own.eval, &arm, &judgement.claim.decode].map(|part| part.clone().unwrap_or_default());
             let value = own.published.map_or(String::new(), |v| v.to_string());
             let identity =
                 format!("{}\n{}\n{value}\n{}", claim(own), parts.join("\n"), judgement.claim.source);
@@ -75,7 +76,7 @@ pub fn render(entries: &[Entry]) -> String {
             Cell::words(recipe.clone()),
             Cell::words(claim(verdict)),
             Cell::words(verdict.eval.clone().unwrap_or_default()),
-            Cell::words(verdict.arm.clone().unwrap_or_default()),
+            Cell::words(arm_of(judgement)),
             Cell::number(verdict.published),
             Cell::number(verdict.measured),
             Cell::count(u64::from(verdict.seeds)),
@@ -92,6 +93,11 @@ pub fn render(entries: &[Entry]) -> String {
     let head = entries.last().map_or("none", |entry| entry.hash.as_str());
     text.push_str(&format!("- Ledger: {} records, last hash `{head}`.\n", entries.len()));
     text
+}
+
+/// The arm that was run; a claim may speak of any.
+fn arm_of(judgement: &Judgement) -> String {
+    judgement.evidence.arm.clone().or_else(|| judgement.verdict.arm.clone()).unwrap_or_default()
 }
 
 /// `readme` with the generated part put between its markers.
