@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use zoo_datasets::batches::{
-    Batch, BatchPlan, Collator, EvalLimit, PaddedSequences, PairSource, Position, Prefetch, PrefetchOptions,
-    eval_batches,
+    Batch, BatchPlan, Collator, EvalLimit, PaddedSequences, PaddingWaste, PairSource, Position, Prefetch,
+    PrefetchOptions, eval_batches,
 };
 use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
 use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss};
@@ -78,6 +78,10 @@ pub fn train(
     }
 
     let mut source = TrainingBatches::new(prepared.train()?, &recipe.data.batching, seed, &vocabularies)?;
+    ctx.progress.detail(&format!(
+        "{:.1} % of the padded batches is padding, which is not computed",
+        100.0 * source.waste()
+    ));
     let valid = recipe.data.eval.get("valid").map(|spec| prepared.eval_set("valid", spec)).transpose()?;
     let batches = valid.map(|set| validation_batches(set.split)).unwrap_or_default();
     let objective = TranslationLoss::new(&recipe.loss);
@@ -140,6 +144,13 @@ impl TrainingBatches {
             pad_length_to: plan.pad_length_to(),
         };
         Ok(Self { pairs: pairs.clone(), plan: Arc::new(plan), collator })
+    }
+
+    /// Share of padding in the first epoch's batches.
+    fn waste(&self) -> f64 {
+        let mut waste = PaddingWaste::default();
+        self.plan.epoch(0).iter().for_each(|ids| waste.add(&self.collator.batch(self.pairs.as_ref(), ids)));
+        waste.share()
     }
 }
 

@@ -50,3 +50,44 @@ pub fn cost(spec: &ModelSpec, vocabularies: &Vocabularies) -> Cost {
         target_token: decoder_layers * (6 * width * width + 2 * width * decoder_inner) + target * width,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+    use zoo_recipes::{Document, Selection};
+
+    use super::*;
+    use crate::models::Seq2Seq;
+    use crate::parameters::count;
+
+    fn vocabularies(rows: usize) -> Vocabularies {
+        Vocabularies { source: rows, target: rows, pad: 0, begin: 2, end: 1 }
+    }
+
+    fn spec(recipe: &str, tier: Option<&str>) -> ModelSpec {
+        let selection = Selection { tier: tier.map(str::to_string), ..Selection::default() };
+        Document::load(recipe).unwrap().resolve(&selection).unwrap().recipe.model
+    }
+
+    /// NVIDIA's count for the big model with its 33,712 rows, pre-norm, no biases in attention.
+    #[test]
+    fn the_big_transformer_has_the_published_number_of_parameters() {
+        assert_eq!(cost(&spec("transformer-big", None), &vocabularies(33_712)).parameters, 210_808_832);
+    }
+
+    #[test]
+    fn the_count_is_that_of_the_built_model_for_every_recipe_and_tying() {
+        for name in zoo_recipes::names() {
+            let mut spec = spec(name, Some("smoke"));
+            for tied in [Tying::All, Tying::Decoder, Tying::None] {
+                spec.embedding.tied = tied;
+                let model = Seq2Seq::new(&spec, &vocabularies(21), 1, &Device::flex());
+                assert_eq!(
+                    cost(&spec, &vocabularies(21)).parameters,
+                    count(&model) as u64,
+                    "{name} {tied:?}"
+                );
+            }
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub fn greedy<D: StepDecoder>(
         let mut next = Vec::new();
         for (row, scores) in logits.values.chunks_exact(logits.vocabulary).enumerate() {
             let sentence = &mut done[active[row]];
-            let (token, score) = best(scores, ids.pad);
+            let (token, score) = best(scores);
             sentence.score += f64::from(score);
             if token == ids.end {
                 continue;
@@ -42,11 +42,11 @@ pub fn greedy<D: StepDecoder>(
     done
 }
 
-/// The largest score and the first token that has it.
-fn best(scores: &[f32], pad: u32) -> (u32, f32) {
+/// The largest score and the first token that has it. No token is forbidden.
+fn best(scores: &[f32]) -> (u32, f32) {
     let mut best = (0, f32::NEG_INFINITY);
     for (token, &score) in scores.iter().enumerate() {
-        if score > best.1 && token as u32 != pad {
+        if score > best.1 {
             best = (token as u32, score);
         }
     }

@@ -1,0 +1,126 @@
+//! Searches over tables of logits agree with the un-batched Python specification, alone and in a batch; and a model writes the
+//! same whatever it is decoded together with.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::Device;
+use serde::Deserialize;
+use zoo_models::Pass;
+use zoo_models::models::{Packed, Seq2Seq, Vocabularies};
+use zoo_models::precision::Compute;
+use zoo_models::random::Key;
+use zoo_models::search::{Logits, SearchIds, StepDecoder, search};
+use zoo_recipes::{DecodeSpec, Document, Selection};
+
+#[derive(Deserialize)]
+struct Fixture {
+    searches: BTreeMap<String, DecodeSpec>,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    vocabulary: Ids,
+    source_tokens: usize,
+    logits: Vec<Vec<f32>>,
+    results: BTreeMap<String, Vec<Expected>>,
+}
+
+#[derive(Deserialize)]
+struct Ids {
+    size: usize,
+    pad: u32,
+    end: u32,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    tokens: Vec<u32>,
+    score: f64,
+}
+
+/// Scores by the last token alone. The first token of a source names its table.
+struct Tables<'a>(&'a [&'a Case]);
+
+impl StepDecoder for Tables<'_> {
+    type State = Vec<usize>;
+
+    fn begin(&self, sources: &Packed) -> Vec<usize> {
+        sources.sequences().map(|source| source[0] as usize).collect()
+    }
+
+    fn step(&self, rows: &mut Vec<usize>, last: Option<&[u32]>) -> Logits {
+        let size = self.0[0].vocabulary.size;
+        let row = |i: usize| last.map_or(size, |last| last[i] as usize);
+        let values =
+            rows.iter().enumerate().flat_map(|(i, &table)| self.0[table].logits[row(i)].clone()).collect();
+        Logits { vocabulary: size, values }
+    }
+
+    fn select(&self, rows: &mut Vec<usize>, kept: &[usize]) {
+        *rows = kept.iter().map(|&row| rows[row]).collect();
+    }
+}
+
+fn check(cases: &[&Case], name: &str, spec: &DecodeSpec) {
+    let ids = SearchIds { pad: cases[0].vocabulary.pad, end: cases[0].vocabulary.end };
+    let sources: Vec<Vec<u32>> =
+        cases.iter().enumerate().map(|(i, case)| vec![i as u32; case.source_tokens]).collect();
+    let found = search(&Tables(cases), &Packed::new(&sources), spec, ids);
+    for (case, found) in cases.iter().zip(found) {
+        let expected = &case.results[name];
+        assert_eq!(found.len(), expected.len(), "{} {name}", case.name);
+        for (found, expected) in found.iter().zip(expected) {
+            let mut tokens = expected.tokens.clone();
+            if tokens.last() == Some(&ids.end) {
+                tokens.pop();
+            }
+            assert_eq!(found.tokens, tokens, "{} {name}", case.name);
+            // FP32 log-probabilities of up to a dozen tokens against FP64.
+            assert!((found.score - expected.score).abs() < 1e-5, "{} {name}: {}", case.name, found.score);
+        }
+    }
+}
+
+#[test]
+fn tables_are_searched_as_specified_alone_and_in_a_batch() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/search_tables.json");
+    let fixture: Fixture = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert!(fixture.cases.len() >= 10 && fixture.searches.len() >= 7);
+    for (name, spec) in &fixture.searches {
+        for case in &fixture.cases {
+            check(&[case], name, spec);
+        }
+        for end in [1, 2] {
+            let together: Vec<&Case> =
+                fixture.cases.iter().filter(|case| case.vocabulary.end == end).collect();
+            check(&together, name, spec);
+        }
+    }
+}
+
+#[test]
+fn what_is_written_does_not_depend_on_the_batch() {
+    let recipe = Document::load("reversal-transformer").unwrap();
+    let selection = Selection { tier: Some("smoke".into()), ..Selection::default() };
+    let recipe = recipe.resolve(&selection).unwrap().recipe;
+    let vocabularies = Vocabularies { source: 14, target: 14, pad: 0, begin: 2, end: 1 };
+    let model = Seq2Seq::new(&recipe.model, &vocabularies, 3, &Device::flex());
+    let key = Key::new(4, 0, 0);
+    let sources: Vec<Vec<u32>> = (0..9u32)
+        .map(|i| (0..2 + key.bits(i) % 7).map(|t| 4 + key.bits(100 + 10 * i + t) % 10).chain([1]).collect())
+        .collect();
+    let decoder = (&model, Pass::evaluation(Compute::FP32));
+    for spec in recipe.decode.values() {
+        let ids = SearchIds { pad: 0, end: 1 };
+        let together = search(&decoder, &Packed::new(&sources), spec, ids);
+        for (source, together) in sources.iter().zip(together) {
+            let alone = search(&decoder, &Packed::new(&[source]), spec, ids).remove(0);
+            let tokens = |found: &[zoo_models::search::Hypothesis]| {
+                found.iter().map(|hypothesis| hypothesis.tokens.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(tokens(&alone), tokens(&together));
+        }
+    }
+}
