@@ -90,12 +90,15 @@ impl LookPlan {
     /// The looks with their levels. Worked out once per plan and kept.
     #[must_use]
     pub fn looks(&self) -> Arc<[Look]> {
-        static KNOWN: OnceLock<Mutex<HashMap<Vec<u32>, Arc<[Look]>>>> = OnceLock::new();
+        static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
         let known = KNOWN.get_or_init(Mutex::default);
         let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         known.entry(self.0.clone()).or_insert_with(|| boundaries(&self.0).into()).clone()
     }
 }
+
+/// Plans and their looks.
+type Known = HashMap<Vec<u32>, Arc<[Look]>>;
 
 /// Armitage, McPherson and Rowe's recursion: `density` is that of the sum of standardised scores at a look, together with not having
 /// crossed the bound before.

@@ -91,7 +91,7 @@ pub(super) fn decide(low: f64, high: f64, margin: f64) -> Outcome {
     }
 }
 
-/// What ends before a score: `Some` fills the verdict in.
+/// The runs up to the first that is not there: with a score, or diverged.
 pub(super) fn leading(runs: &[RunScore]) -> &[RunScore] {
     let usable = |run: &RunScore| match run.status {
         RunStatus::Scored => run.score.is_some(),

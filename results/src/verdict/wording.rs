@@ -5,7 +5,7 @@ pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     let decimals = match size {
         _ if !value.is_finite() => return value.to_string(),
-        s if s == 0.0 => 2,
+        0.0 => 2,
         s if s >= 1000.0 => 0,
         s if s >= 1.0 => 2,
         s if s >= 0.1 => 3,
