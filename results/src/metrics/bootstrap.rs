@@ -168,7 +168,8 @@ pub fn interval(statistics: &SegmentStatistics, resampling: Resampling) -> Resul
 }
 
 /// sacreBLEU's paired bootstrap test: the share of resamples whose absolute difference exceeds its own mean by more
-/// than the real difference, plus one on both sides of the fraction.
+/// than the real difference, plus one on both sides of the fraction. Systems that are equal on every resample so get
+/// the smallest p-value there is: look at the difference first.
 pub fn paired_bootstrap(
     baseline: &SegmentStatistics,
     system: &SegmentStatistics,
