@@ -64,6 +64,7 @@ fn instructions() -> Vec<String> {
         ("fma", is_x86_feature_detected!("fma")),
         ("avx512f", is_x86_feature_detected!("avx512f")),
         ("avx512bf16", is_x86_feature_detected!("avx512bf16")),
+        ("amx-bf16", zoo_models::ops::bf16_instruction() == Some(zoo_models::ops::Instruction::Amx)),
     ];
     known.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_string()).collect()
 }

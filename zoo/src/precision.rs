@@ -16,7 +16,7 @@ impl Compute {
     pub fn of(spec: &PrecisionSpec, on_cpu: bool) -> Self {
         let wanted = match (spec.compute, on_cpu) {
             (ComputeType::Fp32, _) => ComputeType::Fp32,
-            // On a CPU half products are emulated through f32; bf16 is the type that CPUs do have instructions for.
+            // bf16 is the half type that CPUs have instructions for.
             (_, true) => spec.compute_on_cpu.unwrap_or(ComputeType::Bf16),
             (other, false) => other,
         };

@@ -1,6 +1,7 @@
 //! `zoo reproduce`: every stage for every seed and arm, then a verdict on each claim.
 
 use serde::Serialize;
+use zoo_models::ops::bf16_instruction;
 use zoo_models::precision::{Compute, Products, probe};
 use zoo_results::exit::Exit;
 use zoo_results::statistics::LookPlan;
@@ -139,8 +140,8 @@ fn proved(ctx: &Context, compute: &Compute, recipe: &zoo_recipes::Recipe) -> Res
         Products::Fp32 => Precision::Fp32,
         Products::Tf32 => Precision::Tf32,
         Products::Fp16 => Precision::Fp16,
-        // Flex rounds to bf16 and multiplies as f32.
-        Products::Bf16 if ctx.device.is_cpu() => Precision::Bf16Emulated,
+        // Without an instruction for it the CPU rounds to bf16 and multiplies as f32.
+        Products::Bf16 if ctx.device.is_cpu() && bf16_instruction().is_none() => Precision::Bf16Emulated,
         Products::Bf16 => Precision::Bf16,
     })
 }

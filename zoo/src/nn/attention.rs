@@ -58,7 +58,6 @@ impl Attention {
 
     /// What a decoder caches: keys and values of rows, in the compute type.
     pub fn keys_and_values(&self, memory: Tensor<2>, pass: &Pass) -> (Tensor<2>, Tensor<2>) {
-        let memory = pass.compute.cast(memory);
         (self.key.forward(memory.clone(), pass), self.value.forward(memory, pass))
     }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, Int, Tensor, TensorData};
+use burn::tensor::{DType, Int, Tensor, TensorData, bf16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 use zoo_recipes::Smoothing;
 
-use super::simd::{exp, max, sum_by, vectorized};
+use super::simd::{exp, max, round_bf16, sum_by, vectorized, widen_bf16};
 use super::{has_own_kernels, host};
 use crate::precision::to_f32;
 
@@ -43,6 +43,23 @@ impl SmoothedTargets {
         };
         Self { classes: classes.into(), true_mass, other_mass, constant }
     }
+
+    /// The smoothed loss and the plain one.
+    fn row_loss(&self, row: &[f32], class: u32) -> (f64, f64) {
+        let (lse, sum) = log_sum_exp(row);
+        let (lse, true_logit) = (f64::from(lse), f64::from(row[class as usize]));
+        let smooth = lse
+            - (self.true_mass - self.other_mass) * true_logit
+            - self.other_mass * f64::from(sum)
+            - self.constant;
+        (smooth, lse - true_logit)
+    }
+
+    /// Logits to their gradient, in place.
+    fn row_gradient(&self, row: &mut [f32], class: u32, smooth: f32, plain: f32) {
+        softmax_minus(row, smooth + plain, smooth * self.other_mass as f32);
+        row[class as usize] -= smooth * (self.true_mass - self.other_mass) as f32 + plain;
+    }
 }
 
 /// The operation on backends with own kernels.
@@ -62,20 +79,25 @@ pub trait CrossEntropyOp: Backend {
 impl CrossEntropyOp for Flex {
     fn loss(logits: FloatTensor<Self>, targets: SmoothedTargets) -> FloatTensor<Self> {
         let vocabulary = logits.shape()[1];
-        let values = host::values(&logits);
-        let rows: Vec<(f64, f64)> = values
-            .par_chunks_exact(vocabulary)
-            .zip(targets.classes.par_iter())
-            .map(|(row, &class)| {
-                let (lse, sum) = log_sum_exp(row);
-                let (lse, true_logit) = (f64::from(lse), f64::from(row[class as usize]));
-                let smooth = lse
-                    - (targets.true_mass - targets.other_mass) * true_logit
-                    - targets.other_mass * f64::from(sum)
-                    - targets.constant;
-                (smooth, lse - true_logit)
-            })
-            .collect();
+        let classes = targets.classes.par_iter();
+        let rows: Vec<(f64, f64)> = if logits.dtype() == DType::BF16 {
+            // A row at a time: the logits are the largest thing in memory.
+            let logits = logits.to_contiguous();
+            let rows = logits.as_slice::<bf16>().expect("contiguous bf16").par_chunks_exact(vocabulary);
+            rows.zip(classes)
+                .map_init(
+                    || vec![0f32; vocabulary],
+                    |wide, (row, &class)| {
+                        widen_bf16(wide, row);
+                        targets.row_loss(wide, class)
+                    },
+                )
+                .collect()
+        } else {
+            let rows = host::values(&logits);
+            let rows = rows.par_chunks_exact(vocabulary);
+            rows.zip(classes).map(|(row, &class)| targets.row_loss(row, class)).collect()
+        };
         let (smooth, plain) = rows.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
         host::tensor(vec![smooth as f32, plain as f32], [2], DType::F32)
     }
@@ -90,12 +112,22 @@ impl CrossEntropyOp for Flex {
         let gradient = host::values(&gradient);
         let (smooth, plain) = (gradient[0], gradient[1]);
         // The logits are not needed any more: their memory becomes the gradient's.
+        if dtype == DType::BF16 {
+            let mut values = host::into_stored::<bf16>(logits);
+            let rows = values.par_chunks_exact_mut(vocabulary).zip(targets.classes.par_iter());
+            rows.for_each_init(
+                || vec![0f32; vocabulary],
+                |wide, (row, &class)| {
+                    widen_bf16(wide, row);
+                    targets.row_gradient(wide, class, smooth, plain);
+                    round_bf16(row, wide);
+                },
+            );
+            return host::stored(values, shape);
+        }
         let mut values = host::into_values(logits);
-        values.par_chunks_exact_mut(vocabulary).zip(targets.classes.par_iter()).for_each(|(row, &class)| {
-            let factor = smooth + plain;
-            softmax_minus(row, factor, smooth * targets.other_mass as f32);
-            row[class as usize] -= smooth * (targets.true_mass - targets.other_mass) as f32 + plain;
-        });
+        let rows = values.par_chunks_exact_mut(vocabulary).zip(targets.classes.par_iter());
+        rows.for_each(|(row, &class)| targets.row_gradient(row, class, smooth, plain));
         host::tensor(values, shape, dtype)
     }
 }

@@ -5,13 +5,14 @@
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{DType, Int, Tensor, bf16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
-use super::{has_own_kernels, host, simd::vectorized};
+use super::simd::{nearest_bf16, vectorized};
+use super::{has_own_kernels, host};
 use crate::contract::Pass;
 use crate::random::Key;
 
@@ -46,8 +47,16 @@ pub trait DropoutOp: Backend {
 impl DropoutOp for Flex {
     fn masked(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
         let (shape, dtype) = (x.shape(), x.dtype());
-        let mut values = host::into_values(x);
         const BLOCK: usize = 1 << 15;
+        if dtype == DType::BF16 {
+            let mut values = host::into_stored::<bf16>(x);
+            values
+                .par_chunks_mut(BLOCK)
+                .enumerate()
+                .for_each(|(i, chunk)| mask_bf16_block(chunk, (i * BLOCK) as u32, mask));
+            return host::stored(values, shape);
+        }
+        let mut values = host::into_values(x);
         values
             .par_chunks_mut(BLOCK)
             .enumerate()
@@ -61,6 +70,14 @@ vectorized! {
         let _ = FMA;
         for (i, x) in values.iter_mut().enumerate() {
             *x *= mask.factor(first.wrapping_add(i as u32));
+        }
+    }
+
+    fn mask_bf16_block(values: &mut [bf16], first: u32, mask: Mask) {
+        let _ = FMA;
+        for (i, x) in values.iter_mut().enumerate() {
+            let wide = f32::from_bits(u32::from(x.to_bits()) << 16);
+            *x = bf16::from_bits(nearest_bf16(wide * mask.factor(first.wrapping_add(i as u32))));
         }
     }
 }

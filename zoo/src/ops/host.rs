@@ -2,8 +2,15 @@
 
 use std::borrow::Cow;
 
-use burn::tensor::{DType, Shape, TensorData, bf16, f16};
+use burn::tensor::{DType, Element, Shape, TensorData, f16};
 use burn_flex::FlexTensor;
+use half::slice::HalfFloatSliceExt;
+use rayon::prelude::*;
+
+use super::simd;
+
+/// Values that one task converts.
+const BLOCK: usize = 1 << 15;
 
 /// The values in FP32, row-major; borrowed where they are that already.
 pub fn values(tensor: &FlexTensor) -> Cow<'_, [f32]> {
@@ -12,13 +19,13 @@ pub fn values(tensor: &FlexTensor) -> Cow<'_, [f32]> {
             Some(slice) => Cow::Borrowed(slice),
             None => Cow::Owned(tensor.to_contiguous().as_slice::<f32>().expect("contiguous f32").to_vec()),
         },
-        DType::BF16 => Cow::Owned(widen::<bf16>(tensor, bf16::to_f32)),
-        DType::F16 => Cow::Owned(widen::<f16>(tensor, f16::to_f32)),
+        DType::BF16 => Cow::Owned(widen(tensor, simd::widen_bf16)),
+        DType::F16 => Cow::Owned(widen::<f16>(tensor, |to, from| from.convert_to_f32_slice(to))),
         other => panic!("own operations take f32, f16 and bf16, not {other:?}"),
     }
 }
 
-fn widen<E: burn::tensor::Element + bytemuck::Pod>(tensor: &FlexTensor, to_f32: fn(E) -> f32) -> Vec<f32> {
+fn widen<E: Element + bytemuck::Pod>(tensor: &FlexTensor, convert: fn(&mut [f32], &[E])) -> Vec<f32> {
     let contiguous;
     let slice = match tensor.as_slice::<E>() {
         Some(slice) => slice,
@@ -27,35 +34,50 @@ fn widen<E: burn::tensor::Element + bytemuck::Pod>(tensor: &FlexTensor, to_f32: 
             contiguous.as_slice::<E>().expect("contiguous")
         }
     };
-    slice.iter().map(|&x| to_f32(x)).collect()
+    let mut out = room(slice.len());
+    out.par_chunks_mut(BLOCK).zip(slice.par_chunks(BLOCK)).for_each(|(to, from)| convert(to, from));
+    out
 }
 
 /// A tensor of the given float type from FP32 values.
 pub fn tensor(values: Vec<f32>, shape: impl Into<Shape>, dtype: DType) -> FlexTensor {
-    let shape: Shape = shape.into();
-    let data = match dtype {
-        DType::F32 => TensorData::new(values, shape),
-        DType::BF16 => TensorData::new(values.into_iter().map(bf16::from_f32).collect::<Vec<_>>(), shape),
-        DType::F16 => TensorData::new(values.into_iter().map(f16::from_f32).collect::<Vec<_>>(), shape),
+    match dtype {
+        DType::F32 => stored(values, shape),
+        DType::BF16 => stored(narrow(&values, simd::round_bf16), shape),
+        DType::F16 => stored(narrow::<f16>(&values, |to, from| to.convert_from_f32_slice(from)), shape),
         other => panic!("own operations make f32, f16 and bf16, not {other:?}"),
-    };
-    FlexTensor::from_data(data)
+    }
+}
+
+fn narrow<E: bytemuck::Pod + Send + Sync>(values: &[f32], convert: fn(&mut [E], &[f32])) -> Vec<E> {
+    let mut out = room(values.len());
+    out.par_chunks_mut(BLOCK).zip(values.par_chunks(BLOCK)).for_each(|(to, from)| convert(to, from));
+    out
+}
+
+/// A tensor of these values as they are.
+pub fn stored<E: Element>(values: Vec<E>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(values, shape.into()))
 }
 
 /// Takes the FP32 values out of a tensor, without a copy where nothing else holds it.
 pub fn into_values(tensor: FlexTensor) -> Vec<f32> {
-    if tensor.dtype() == DType::F32 && tensor.is_contiguous() && tensor.layout().start_offset() == 0 {
-        return tensor.into_data().try_into_vec::<f32>().expect("an f32 tensor has f32 data");
-    }
-    values(&tensor).into_owned()
+    if tensor.dtype() == DType::F32 { into_stored(tensor) } else { values(&tensor).into_owned() }
+}
+
+/// Takes the values out of a tensor of this type, without a copy where nothing else holds it.
+pub fn into_stored<E: Element + bytemuck::Pod>(tensor: FlexTensor) -> Vec<E> {
+    let whole = tensor.is_contiguous() && tensor.layout().start_offset() == 0;
+    let tensor = if whole { tensor } else { tensor.to_contiguous() };
+    tensor.into_data().try_into_vec::<E>().expect("a tensor has data of its type")
 }
 
 /// Uninitialised room for n values, to be written before it is read.
 ///
 /// Zeroed memory costs a pass over it; kernels here write every element.
-pub fn room(n: usize) -> Vec<f32> {
+pub fn room<E: bytemuck::Pod>(n: usize) -> Vec<E> {
     let mut values = Vec::with_capacity(n);
-    // SAFETY: f32 has no invalid bit pattern and every caller writes all n elements before reading one.
+    // SAFETY: a `Pod` has no invalid bit pattern and every caller writes all n elements before reading one.
     #[allow(clippy::uninit_vec)]
     unsafe {
         values.set_len(n);

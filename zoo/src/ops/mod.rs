@@ -5,6 +5,7 @@
 //! tensor operations and differentiated by Burn.
 
 mod attention;
+mod bf16;
 mod cross_entropy;
 mod dropout;
 mod embedding;
@@ -14,6 +15,7 @@ mod linear;
 mod simd;
 
 pub use attention::{Segment, Segments, attention};
+pub use bf16::{Instruction, instruction as bf16_instruction};
 pub use cross_entropy::{SmoothedTargets, cross_entropy};
 pub use dropout::dropout;
 pub use embedding::embedding;

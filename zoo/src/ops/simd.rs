@@ -4,6 +4,8 @@
 //! best that the CPU knows is called: a binary built on one machine runs on an older one. Loops are plain Rust that LLVM
 //! vectorizes. A machine type always takes the same path, so results do not depend on anything but the machine type.
 
+use burn::tensor::bf16;
+
 /// Compiles each function for several instruction sets. Inside, `FMA` says whether a fused multiply-add is one instruction.
 macro_rules! vectorized {
     ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)*) => {$(
@@ -95,6 +97,49 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     if x.is_nan() { x } else { value }
 }
 
+vectorized! {
+    /// To bf16, to nearest, ties to even; a NaN stays one.
+    pub fn round_bf16(to: &mut [bf16], from: &[f32]) {
+        let _ = FMA;
+        for (to, &from) in to.iter_mut().zip(from) {
+            *to = bf16::from_bits(nearest_bf16(from));
+        }
+    }
+
+    /// To bf16 and back.
+    pub fn through_bf16(to: &mut [f32], from: &[f32]) {
+        let _ = FMA;
+        for (to, &from) in to.iter_mut().zip(from) {
+            *to = f32::from_bits(u32::from(nearest_bf16(from)) << 16);
+        }
+    }
+
+    /// sums += values.
+    pub fn add(sums: &mut [f32], values: &[f32]) {
+        let _ = FMA;
+        for (sum, x) in sums.iter_mut().zip(values) {
+            *sum += x;
+        }
+    }
+
+    /// From bf16: exact.
+    pub fn widen_bf16(to: &mut [f32], from: &[bf16]) {
+        let _ = FMA;
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = f32::from_bits(u32::from(from.to_bits()) << 16);
+        }
+    }
+}
+
+/// Bits of the nearest bf16. Without a branch, so that loops of it become vector code.
+#[inline(always)]
+pub fn nearest_bf16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    let quiet = bits >> 16 | 0x40;
+    (if x.is_nan() { quiet } else { rounded }) as u16
+}
+
 /// Lanes of partial sums: fixed, so that a sum does not depend on the instruction set's width.
 pub const LANES: usize = 16;
 
@@ -150,6 +195,36 @@ mod tests {
         assert_eq!(exp::<true>(f32::NEG_INFINITY), 0.0);
         assert_eq!(exp::<true>(0.0), 1.0);
         assert!(exp::<true>(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn rounding_to_bf16_is_that_of_the_half_crate() {
+        let mut bits = 0x1234_5678u32;
+        let mut values = vec![
+            0.0,
+            -0.0,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            f32::MAX,
+            1e-40,
+            1.0 + 1.0 / 256.0,
+            1.0 + 3.0 / 256.0,
+        ];
+        values.extend((0..10_000).map(|_| {
+            bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from_bits(bits)
+        }));
+        let mut rounded = vec![bf16::ZERO; values.len()];
+        round_bf16(&mut rounded, &values);
+        let mut through = vec![0.0; values.len()];
+        through_bf16(&mut through, &values);
+        let mut wide = vec![0.0; values.len()];
+        widen_bf16(&mut wide, &rounded);
+        for (((x, r), t), w) in values.iter().zip(&rounded).zip(&through).zip(&wide) {
+            assert_eq!(r.to_bits(), bf16::from_f32(*x).to_bits(), "{x}");
+            assert!(t.to_bits() == w.to_bits() && (w.is_nan() || *w == r.to_f32()));
+        }
     }
 
     #[test]

@@ -1,0 +1,234 @@
+//! Matrix products of bf16 operands with f32 sums, on CPUs that have an instruction for them.
+//!
+//! Operands are rounded to bf16 while they are packed; sums are f32 and are rounded once, at the end, as a GPU does it. An
+//! element's sum runs over the depth in a fixed order: it depends neither on the other rows nor on the number of threads.
+//!
+//! Packed operands are tiles of 16 lanes (rows of A, columns of B) by 32 of the depth, 1 KiB each, two lanes of tiles to a
+//! panel: what AMX multiplies at once, and what `vdpbf16ps` walks through in order.
+
+#[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod pack;
+
+use burn::tensor::bf16;
+use rayon::prelude::*;
+
+/// Which instruction multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instruction {
+    /// AMX: tiles of 16 x 32.
+    Amx,
+    /// AVX512-BF16: `vdpbf16ps`.
+    Avx512,
+}
+
+/// The fastest instruction of this CPU, if it has one.
+pub fn instruction() -> Option<Instruction> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::sync::OnceLock;
+        static INSTRUCTION: OnceLock<Option<Instruction>> = OnceLock::new();
+        *INSTRUCTION.get_or_init(|| match (avx512::available(), amx::available()) {
+            (true, true) => Some(Instruction::Amx),
+            (true, false) => Some(Instruction::Avx512),
+            (false, _) => None,
+        })
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
+/// Row-major values of either type.
+#[derive(Debug, Clone, Copy)]
+pub enum Values<'a> {
+    /// Rounded to bf16 when they are packed.
+    F32(&'a [f32]),
+    /// As they are.
+    Bf16(&'a [bf16]),
+}
+
+impl Values<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::Bf16(values) => values.len(),
+        }
+    }
+}
+
+/// A matrix, or the transpose of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand<'a> {
+    values: Values<'a>,
+    /// Columns of the matrix in memory.
+    stride: usize,
+    transposed: bool,
+    rows: usize,
+    columns: usize,
+}
+
+impl<'a> Operand<'a> {
+    /// A row-major matrix.
+    ///
+    /// # Panics
+    /// If there are not rows x columns values.
+    pub fn new(values: Values<'a>, rows: usize, columns: usize) -> Self {
+        assert_eq!(values.len(), rows * columns, "an operand has rows x columns values");
+        Self { values, stride: columns, transposed: false, rows, columns }
+    }
+
+    /// Its transpose.
+    pub fn transpose(self) -> Self {
+        Self { transposed: !self.transposed, rows: self.columns, columns: self.rows, ..self }
+    }
+}
+
+/// Lanes of a panel.
+const PANEL: usize = 32;
+/// Depth of a tile.
+const STEP: usize = 32;
+/// 16-bit values of a tile.
+const TILE: usize = 16 * STEP;
+/// Rows of A that a task packs.
+const TASK_ROWS: usize = 128;
+/// Columns whose sums are in flight at once.
+const TASK_COLUMNS: usize = 512;
+/// Steps of the depth that are multiplied before the next columns: panels of this depth stay in the first caches.
+const DEPTH_STEPS: usize = 32;
+
+/// What a product is stored as: rounded to bf16 in either case.
+pub trait Stored: bytemuck::Pod + Send + Sync {
+    /// Rounds a row of sums.
+    fn store(to: &mut [Self], from: &[f32]);
+}
+
+impl Stored for bf16 {
+    fn store(to: &mut [Self], from: &[f32]) {
+        super::simd::round_bf16(to, from);
+    }
+}
+
+impl Stored for f32 {
+    fn store(to: &mut [Self], from: &[f32]) {
+        super::simd::through_bf16(to, from);
+    }
+}
+
+/// a [m, k] times b [k, n], plus bias [n] (rounded to bf16 itself) in every row: [m, n], row-major.
+///
+/// # Panics
+/// If depths differ, or if the CPU has not this instruction.
+#[cfg(target_arch = "x86_64")]
+pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
+    assert_eq!(a.columns, b.rows, "depths of a product");
+    assert!(with == Instruction::Avx512 || amx::available(), "this CPU has no AMX");
+    assert!(avx512::available(), "this CPU has no AVX512-BF16");
+    let (m, n, k) = (a.rows, b.columns, a.columns);
+    let steps = k.div_ceil(STEP);
+    let mut out = super::host::room(m * n);
+    if out.is_empty() {
+        return out;
+    }
+    let bias = bias.map(|bias| {
+        assert_eq!(bias.len(), n, "one bias for each column");
+        let mut rounded = vec![0f32; n];
+        super::simd::through_bf16(&mut rounded, bias);
+        rounded
+    });
+    let panel = steps * 2 * TILE;
+    let mut packed_b = vec![0u16; n.div_ceil(PANEL) * panel];
+    packed_b.par_chunks_mut(panel.max(1)).enumerate().for_each(|(i, to)| {
+        // SAFETY: the instruction set was asked for above.
+        unsafe { pack::columns(to, &b, i * PANEL) }
+    });
+
+    // Few rows: cut the columns too, so that every thread has work.
+    let row_tasks = m.div_ceil(TASK_ROWS);
+    let columns = if row_tasks >= 8 { n.next_multiple_of(PANEL) } else { TASK_COLUMNS };
+    let tasks: Vec<(usize, usize)> =
+        (0..m).step_by(TASK_ROWS).flat_map(|i| (0..n).step_by(columns).map(move |j| (i, j))).collect();
+    let shared = Shared(out.as_mut_ptr());
+    tasks.into_par_iter().for_each_init(Room::default, |room, (row, column)| {
+        let rows = TASK_ROWS.min(m - row);
+        let panels = rows.div_ceil(PANEL);
+        room.a.resize(panels * panel, 0);
+        for (i, to) in room.a.chunks_mut(panel.max(1)).enumerate() {
+            // SAFETY: as above.
+            unsafe { pack::rows(to, &a, row + i * PANEL) }
+        }
+        let end = n.min(column + columns);
+        for from in (column..end).step_by(TASK_COLUMNS) {
+            let width = TASK_COLUMNS.min(end - from);
+            let stride = width.next_multiple_of(PANEL);
+            room.sums.resize(panels * PANEL * stride, 0.0);
+            let b = &packed_b[from / PANEL * panel..][..stride / PANEL * panel];
+            multiply(with, &mut room.sums, stride, &room.a, b, steps);
+            for (i, sums) in room.sums.chunks_exact_mut(stride).take(rows).enumerate() {
+                let sums = &mut sums[..width];
+                if let Some(bias) = &bias {
+                    sums.iter_mut().zip(&bias[from..]).for_each(|(sum, bias)| *sum += bias);
+                }
+                // SAFETY: tasks cover disjoint rows and columns of `out`, which outlives them.
+                let to = unsafe { std::slice::from_raw_parts_mut(shared.at((row + i) * n + from), width) };
+                T::store(to, sums);
+            }
+        }
+    });
+    out
+}
+
+/// Never called: `instruction` found none.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn product<T: Stored>(_: Instruction, _: Operand, _: Operand, _: Option<&[f32]>) -> Vec<T> {
+    unreachable!("no instruction for bf16 products on this architecture")
+}
+
+/// Memory of a task, used again by the next.
+#[derive(Default)]
+struct Room {
+    a: Vec<u16>,
+    sums: Vec<f32>,
+}
+
+/// The output, written by all tasks in disjoint places.
+struct Shared<T>(*mut T);
+// SAFETY: see its only use.
+unsafe impl<T: Send> Sync for Shared<T> {}
+impl<T> Shared<T> {
+    fn at(&self, offset: usize) -> *mut T {
+        self.0.wrapping_add(offset)
+    }
+}
+
+/// sums [rows, stride] = packed a times packed b.
+#[cfg(target_arch = "x86_64")]
+fn multiply(with: Instruction, sums: &mut [f32], stride: usize, a: &[u16], b: &[u16], steps: usize) {
+    let panel = steps * 2 * TILE;
+    if steps == 0 {
+        sums.fill(0.0);
+        return;
+    }
+    let _tiles = (with == Instruction::Amx).then(amx::Tiles::configure);
+    for depth in (0..steps).step_by(DEPTH_STEPS) {
+        let part = depth * 2 * TILE..steps.min(depth + DEPTH_STEPS) * 2 * TILE;
+        for (i, a) in a.chunks_exact(panel).enumerate() {
+            for (j, b) in b.chunks_exact(panel).enumerate() {
+                let block = &mut sums[i * PANEL * stride + j * PANEL..];
+                let (a, b) = (&a[part.clone()], &b[part.clone()]);
+                // SAFETY: `product` asked for the instruction set; panels are whole, and a block is PANEL x PANEL.
+                unsafe {
+                    match with {
+                        Instruction::Amx => amx::block(block, stride, a, b, depth > 0),
+                        Instruction::Avx512 => avx512::block(block, stride, a, b, depth > 0),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Operands to tiles: 16 lanes by 32 of the depth, pairs along the depth side by side. Zero beyond the edges.
+//!
+//! A tile of A is [lane][pair], a tile of B [pair][lane]. Memory runs along the depth or along the lanes; sixteen vectors hold
+//! a tile either way, and one transposition of 16 x 16 pairs makes the one layout of the other.
+
+use std::arch::x86_64::*;
+
+use super::{Operand, PANEL, STEP, TILE, Values};
+
+/// A panel of A: lanes are rows `first..first + 32`.
+///
+/// # Safety
+/// The CPU has AVX512 F, BW, VL and BF16.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+pub unsafe fn rows(to: &mut [u16], a: &Operand, first: usize) {
+    let source = Source { values: a.values, stride: a.stride, lanes: a.rows, depth: a.columns };
+    // SAFETY: passed on.
+    unsafe { panel(to, source, first, !a.transposed, true) }
+}
+
+/// A panel of B: lanes are columns `first..first + 32`.
+///
+/// # Safety
+/// As for `rows`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+pub unsafe fn columns(to: &mut [u16], b: &Operand, first: usize) {
+    let source = Source { values: b.values, stride: b.stride, lanes: b.columns, depth: b.rows };
+    // SAFETY: passed on.
+    unsafe { panel(to, source, first, b.transposed, false) }
+}
+
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    values: Values<'a>,
+    stride: usize,
+    lanes: usize,
+    depth: usize,
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+unsafe fn panel(to: &mut [u16], source: Source, first: usize, along_depth: bool, lanes_first: bool) {
+    for (i, tile) in to.chunks_exact_mut(TILE).enumerate() {
+        let (depth, lane) = (i / 2 * STEP, first + i % 2 * (PANEL / 2));
+        let lanes = source.lanes.saturating_sub(lane).min(16);
+        let depths = (source.depth - depth).min(STEP);
+        let mut vectors = [_mm512_setzero_si512(); 16];
+        if lanes > 0 {
+            // SAFETY: `lanes` and `depths` end inside of the matrix, and loads are masked by them.
+            unsafe {
+                if along_depth {
+                    let start = lane * source.stride + depth;
+                    for (i, vector) in vectors.iter_mut().enumerate().take(lanes) {
+                        *vector = along(source.values, start + i * source.stride, depths);
+                    }
+                } else {
+                    let start = depth * source.stride + lane;
+                    for (i, vector) in vectors.iter_mut().enumerate().take(depths.div_ceil(2)) {
+                        let at = start + 2 * i * source.stride;
+                        let second = (2 * i + 1 < depths).then_some(at + source.stride);
+                        *vector = across(source.values, at, second, lanes);
+                    }
+                }
+            }
+            if along_depth != lanes_first {
+                vectors = transpose(vectors);
+            }
+        }
+        for (vector, to) in vectors.iter().zip(tile.chunks_exact_mut(32)) {
+            // SAFETY: 32 values of 16 bits.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), *vector) };
+        }
+    }
+}
+
+/// The lowest n bits.
+#[inline(always)]
+fn lowest(n: usize) -> u32 {
+    if n >= 32 { u32::MAX } else { (1 << n) - 1 }
+}
+
+/// Up to 32 values in a row.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+unsafe fn along(values: Values, at: usize, n: usize) -> __m512i {
+    let mask = lowest(n);
+    // SAFETY: the caller has n values there.
+    unsafe {
+        match values {
+            Values::Bf16(values) => _mm512_maskz_loadu_epi16(mask, values.as_ptr().add(at).cast()),
+            Values::F32(values) => {
+                let from = values.as_ptr().wrapping_add(at);
+                let low = _mm512_maskz_loadu_ps(mask as u16, from);
+                let high = _mm512_maskz_loadu_ps((mask >> 16) as u16, from.wrapping_add(16));
+                std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low))
+            }
+        }
+    }
+}
+
+/// Pairs of up to 16 values each of two rows; the second may be beyond the edge.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+unsafe fn across(values: Values, first: usize, second: Option<usize>, n: usize) -> __m512i {
+    let mask = lowest(n) as u16;
+    // SAFETY: the caller has n values at both places.
+    let both = unsafe {
+        match values {
+            Values::Bf16(values) => {
+                let load = |at: usize| _mm256_maskz_loadu_epi16(mask, values.as_ptr().add(at).cast());
+                let high = second.map_or(_mm256_setzero_si256(), load);
+                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(load(first)), high)
+            }
+            Values::F32(values) => {
+                let load = |at: usize| _mm512_maskz_loadu_ps(mask, values.as_ptr().add(at));
+                let high = second.map_or(_mm512_setzero_ps(), load);
+                std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, load(first)))
+            }
+        }
+    };
+    let order = _mm512_set_epi16(
+        31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18,
+        2, 17, 1, 16, 0,
+    );
+    _mm512_permutexvar_epi16(order, both)
+}
+
+/// 16 x 16 pairs: by pairs, by fours inside of 128 bits, then the 128-bit quarters.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
+    let mut a = rows;
+    for i in (0..16).step_by(2) {
+        a[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+        a[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+    }
+    let mut b = a;
+    for i in (0..16).step_by(4) {
+        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
+        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
+        b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
+        b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
+    }
+    // b[4 g + j], quarter q: column 4 q + j of rows 4 g to 4 g + 3.
+    let mut out = a;
+    for j in 0..4 {
+        let even = _mm512_shuffle_i32x4::<0x88>(b[j], b[4 + j]);
+        let odd = _mm512_shuffle_i32x4::<0xdd>(b[j], b[4 + j]);
+        let even_high = _mm512_shuffle_i32x4::<0x88>(b[8 + j], b[12 + j]);
+        let odd_high = _mm512_shuffle_i32x4::<0xdd>(b[8 + j], b[12 + j]);
+        out[j] = _mm512_shuffle_i32x4::<0x88>(even, even_high);
+        out[4 + j] = _mm512_shuffle_i32x4::<0x88>(odd, odd_high);
+        out[8 + j] = _mm512_shuffle_i32x4::<0xdd>(even, even_high);
+        out[12 + j] = _mm512_shuffle_i32x4::<0xdd>(odd, odd_high);
+    }
+    out
+}
