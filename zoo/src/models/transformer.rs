@@ -10,7 +10,6 @@ use zoo_recipes::{NormPlace, TransformerDecoderSpec, TransformerSpec};
 use crate::contract::Pass;
 use crate::nn::{Attention, FeedForward, Init, LayerNorm};
 use crate::ops::{self, Segments};
-use crate::precision::to_f32;
 
 /// Self-attention and feed-forward layers.
 #[derive(Module, Debug)]
@@ -84,7 +83,7 @@ impl Residual {
             NormPlace::Post => x.clone(),
         };
         let output = sublayer(input, pass);
-        let sum = x + to_f32(ops::dropout(output, self.dropout, pass));
+        let sum = ops::add_dropped(x, output, self.dropout, pass);
         match self.place {
             NormPlace::Pre => sum,
             NormPlace::Post => norm.forward(sum),

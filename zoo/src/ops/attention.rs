@@ -453,8 +453,7 @@ pub fn attention(
 ) -> Tensor<2> {
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
-    let key = if rate > 0.0 { pass.dropout_key() } else { None };
-    let plan = Plan { segments: segments.clone(), heads, mask: key.map(|key| Mask::new(key, rate)) };
+    let plan = Plan { segments: segments.clone(), heads, mask: Mask::draw(rate, pass) };
     if has_own_kernels(&q.device()) {
         let out = Dispatch::attended(q.into_dispatch(), k.into_dispatch(), v.into_dispatch(), plan);
         return Tensor::from_dispatch(out);

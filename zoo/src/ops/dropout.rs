@@ -5,13 +5,12 @@
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, Int, Tensor, bf16};
+use burn::tensor::{Int, Tensor};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
-use rayon::prelude::*;
 
-use super::simd::{nearest_bf16, vectorized};
+use super::simd::vectorized;
 use super::{has_own_kernels, host};
 use crate::contract::Pass;
 use crate::random::Key;
@@ -30,6 +29,11 @@ impl Mask {
         Self { key, threshold: (rate * 4_294_967_296.0) as u32, scale: (1.0 / (1.0 - rate)) as f32 }
     }
 
+    /// The mask of the pass's next dropout site; none when evaluating or when the rate is 0.
+    pub fn draw(rate: f64, pass: &mut Pass) -> Option<Self> {
+        if rate == 0.0 { None } else { pass.dropout_key().map(|key| Self::new(key, rate)) }
+    }
+
     /// 0 or `scale`.
     #[inline(always)]
     pub fn factor(self, element: u32) -> f32 {
@@ -46,38 +50,20 @@ pub trait DropoutOp: Backend {
 
 impl DropoutOp for Flex {
     fn masked(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
-        let (shape, dtype) = (x.shape(), x.dtype());
-        const BLOCK: usize = 1 << 15;
-        if dtype == DType::BF16 {
-            let mut values = host::into_stored::<bf16>(x);
-            values
-                .par_chunks_mut(BLOCK)
-                .enumerate()
-                .for_each(|(i, chunk)| mask_bf16_block(chunk, (i * BLOCK) as u32, mask));
-            return host::stored(values, shape);
-        }
-        let mut values = host::into_values(x);
-        values
-            .par_chunks_mut(BLOCK)
-            .enumerate()
-            .for_each(|(i, chunk)| mask_block(chunk, (i * BLOCK) as u32, mask));
-        host::tensor(values, shape, dtype)
+        let values = host::Source::new(&x);
+        host::build(x.shape(), x.dtype(), |first, out| {
+            values.read(first, out);
+            apply(out, first as u32, mask);
+        })
     }
 }
 
 vectorized! {
-    fn mask_block(values: &mut [f32], first: u32, mask: Mask) {
+    /// Multiplies by the mask of elements `first` and following.
+    pub(super) fn apply(values: &mut [f32], first: u32, mask: Mask) {
         let _ = FMA;
         for (i, x) in values.iter_mut().enumerate() {
             *x *= mask.factor(first.wrapping_add(i as u32));
-        }
-    }
-
-    fn mask_bf16_block(values: &mut [bf16], first: u32, mask: Mask) {
-        let _ = FMA;
-        for (i, x) in values.iter_mut().enumerate() {
-            let wide = f32::from_bits(u32::from(x.to_bits()) << 16);
-            *x = bf16::from_bits(nearest_bf16(wide * mask.factor(first.wrapping_add(i as u32))));
         }
     }
 }
@@ -106,20 +92,21 @@ impl<B: DropoutOp, C: CheckpointStrategy> DropoutOp for Autodiff<B, C> {
 
 /// Drops elements of `x` (any shape) with the given rate; the identity when evaluating or when the rate is 0.
 pub fn dropout<const D: usize>(x: Tensor<D>, rate: f64, pass: &mut Pass) -> Tensor<D> {
-    if rate == 0.0 {
-        return x;
-    }
-    let Some(key) = pass.dropout_key() else { return x };
-    let mask = Mask::new(key, rate);
+    let Some(mask) = Mask::draw(rate, pass) else { return x };
     if has_own_kernels(&x.device()) {
         return Tensor::from_dispatch(Dispatch::masked(x.into_dispatch(), mask));
     }
-    let elements =
-        Tensor::<1, Int>::arange(0..x.shape().num_elements() as i64, &x.device().inner()).reshape(x.shape());
+    masked_in_order(x, mask)
+}
+
+/// The same in tensor operations, elements numbered in their order.
+pub(super) fn masked_in_order<const D: usize>(x: Tensor<D>, mask: Mask) -> Tensor<D> {
+    let n = x.shape().num_elements() as i64;
+    let elements = Tensor::<1, Int>::arange(0..n, &x.device().inner()).reshape(x.shape());
     composed(x, elements, mask)
 }
 
-/// The same in tensor operations; `elements` are the element numbers that the mask is drawn for.
+/// In tensor operations; `elements` are the element numbers that the mask is drawn for.
 pub(super) fn composed<const D: usize>(x: Tensor<D>, elements: Tensor<D, Int>, mask: Mask) -> Tensor<D> {
     let kept = kept_on_device(elements, mask).float().cast(x.dtype());
     let kept = if x.device().is_autodiff() { Tensor::from_inner(kept) } else { kept };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use burn::tensor::{DType, Element, Shape, TensorData, f16};
+use burn::tensor::{DType, Element, Shape, TensorData, bf16, f16};
 use burn_flex::FlexTensor;
 use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
@@ -11,6 +11,58 @@ use super::simd;
 
 /// Values that one task converts.
 const BLOCK: usize = 1 << 15;
+/// Values that stand in the first cache while they are worked on in FP32.
+const PART: usize = 1 << 11;
+
+/// A tensor's values, to be read in parts as FP32.
+pub enum Source<'a> {
+    /// FP32, or another type converted as a whole.
+    Wide(Cow<'a, [f32]>),
+    /// bf16 in a row.
+    Half(&'a [bf16]),
+}
+
+impl<'a> Source<'a> {
+    /// Of a tensor.
+    pub fn new(tensor: &'a FlexTensor) -> Self {
+        match (tensor.dtype(), tensor.as_slice::<bf16>()) {
+            (DType::BF16, Some(slice)) => Self::Half(slice),
+            _ => Self::Wide(values(tensor)),
+        }
+    }
+
+    /// Values `first..first + to.len()`.
+    pub fn read(&self, first: usize, to: &mut [f32]) {
+        match self {
+            Self::Wide(values) => to.copy_from_slice(&values[first..][..to.len()]),
+            Self::Half(values) => simd::widen_bf16(to, &values[first..][..to.len()]),
+        }
+    }
+}
+
+/// A tensor made in parts: `make(first, part)` writes the FP32 values from number `first` on.
+pub fn build(shape: Shape, dtype: DType, make: impl Fn(usize, &mut [f32]) + Sync) -> FlexTensor {
+    let n = shape.num_elements();
+    if dtype == DType::BF16 {
+        let mut out = room::<bf16>(n);
+        out.par_chunks_mut(BLOCK).enumerate().for_each(|(i, block)| {
+            let mut wide = [0f32; PART];
+            for (j, part) in block.chunks_mut(PART).enumerate() {
+                let wide = &mut wide[..part.len()];
+                make(i * BLOCK + j * PART, wide);
+                simd::round_bf16(part, wide);
+            }
+        });
+        return stored(out, shape);
+    }
+    let mut out = room::<f32>(n);
+    out.par_chunks_mut(BLOCK).enumerate().for_each(|(i, block)| {
+        for (j, part) in block.chunks_mut(PART).enumerate() {
+            make(i * BLOCK + j * PART, part);
+        }
+    });
+    tensor(out, shape, dtype)
+}
 
 /// The values in FP32, row-major; borrowed where they are that already.
 pub fn values(tensor: &FlexTensor) -> Cow<'_, [f32]> {

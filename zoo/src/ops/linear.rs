@@ -1,4 +1,4 @@
-//! Products with a weight matrix, and what stands right behind them.
+//! Products with a weight matrix.
 //!
 //! In bf16 on a CPU that multiplies bf16, the product is an operation of its own: operands are rounded while they are packed,
 //! bias and sums are joined before the one rounding, and gradients are rounded to bf16 as a product in bf16 rounds them.
@@ -6,14 +6,15 @@
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, FloatDType, Tensor, activation, bf16};
+use burn::tensor::{DType, FloatDType, Tensor, bf16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
+use rayon::prelude::*;
 
 use super::bf16::{Instruction, Operand, Values, instruction, product};
-use super::{dropout, has_own_kernels, host, simd};
+use super::{has_own_kernels, host, simd};
 use crate::contract::Pass;
 use crate::precision::matmul;
 
@@ -66,14 +67,32 @@ impl LinearOp for Flex {
         };
         let dw: Vec<f32> = product(with, dy.transpose(), operand(&x), None);
         let columns = weight.shape()[0];
-        let mut sums = vec![0f32; columns];
-        let mut db = sums.clone();
-        for row in host::values(&gradient).chunks_exact(columns.max(1)) {
-            simd::add(&mut sums, row);
-        }
-        simd::through_bf16(&mut db, &sums);
-        (dx, host::stored(dw, weight.shape()), host::stored(db, [columns]))
+        (dx, host::stored(dw, weight.shape()), host::stored(column_sums(&gradient, columns), [columns]))
     }
+}
+
+/// Sums over the rows of a contiguous matrix, rounded to bf16.
+fn column_sums(matrix: &FlexTensor, columns: usize) -> Vec<f32> {
+    /// Rows whose sums are one term of the whole: fixed, so that the order does not depend on the threads.
+    const ROWS: usize = 256;
+    let rows = matrix.shape()[0];
+    let values = host::Source::new(matrix);
+    let parts: Vec<Vec<f32>> = (0..rows.div_ceil(ROWS))
+        .into_par_iter()
+        .map(|part| {
+            let (mut sums, mut row) = (vec![0f32; columns], vec![0f32; columns]);
+            for i in part * ROWS..rows.min((part + 1) * ROWS) {
+                values.read(i * columns, &mut row);
+                simd::add(&mut sums, &row);
+            }
+            sums
+        })
+        .collect();
+    let mut sums = vec![0f32; columns];
+    parts.iter().for_each(|part| simd::add(&mut sums, part));
+    let mut rounded = vec![0f32; columns];
+    simd::through_bf16(&mut rounded, &sums);
+    rounded
 }
 
 /// A contiguous matrix.
@@ -148,11 +167,6 @@ fn composed(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, pass: &Pas
         Some(bias) => product + pass.compute.cast(bias).unsqueeze(),
         None => product,
     }
-}
-
-/// ReLU and dropout of what `linear` gave.
-pub fn relu_dropout(x: Tensor<2>, rate: f64, pass: &mut Pass) -> Tensor<2> {
-    dropout(activation::relu(x), rate, pass)
 }
 
 #[cfg(test)]

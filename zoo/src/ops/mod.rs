@@ -12,6 +12,8 @@ mod embedding;
 mod host;
 mod layer_norm;
 mod linear;
+mod relu;
+mod residual;
 mod simd;
 
 pub use attention::{Segment, Segments, attention};
@@ -20,7 +22,9 @@ pub use cross_entropy::{SmoothedTargets, cross_entropy};
 pub use dropout::dropout;
 pub use embedding::embedding;
 pub use layer_norm::layer_norm;
-pub use linear::{linear, relu_dropout};
+pub use linear::linear;
+pub use relu::relu_dropout;
+pub use residual::add_dropped;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;

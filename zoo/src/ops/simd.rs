@@ -80,8 +80,11 @@ pub fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
 /// e^x for x <= 88, within 2 units in the last place; below -87.3 it is 0. Cody-Waite reduction, degree-6 polynomial.
 #[inline(always)]
 pub fn exp<const FMA: bool>(x: f32) -> f32 {
+    // To the nearest integer by the rounding of an addition: a conversion to an integer would keep loops scalar.
+    const INTEGERS: f32 = 12_582_912.0;
     let clamped = x.max(-87.3);
-    let n = (clamped * std::f32::consts::LOG2_E).round_ties_even();
+    let shifted = clamped * std::f32::consts::LOG2_E + INTEGERS;
+    let n = shifted - INTEGERS;
     let r = fma::<FMA>(n, -0.693_359_4, clamped);
     let r = fma::<FMA>(n, 2.121_944_4e-4, r);
     let mut p = 1.987_569_1e-4f32;
@@ -91,7 +94,8 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     p = fma::<FMA>(p, r, 1.666_666_5e-1);
     p = fma::<FMA>(p, r, 0.5);
     let y = fma::<FMA>(p * r, r, r) + 1.0;
-    let scale = f32::from_bits(((n as i32 + 127) as u32) << 23);
+    // The low bits of `shifted` are n: up into the exponent.
+    let scale = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
     let value = if x < -87.3 { 0.0 } else { y * scale };
     // A NaN must come through: overflow is detected by it.
     if x.is_nan() { x } else { value }
@@ -111,6 +115,14 @@ vectorized! {
         let _ = FMA;
         for (to, &from) in to.iter_mut().zip(from) {
             *to = f32::from_bits(u32::from(nearest_bf16(from)) << 16);
+        }
+    }
+
+    /// To bf16 and back, where they are.
+    pub fn round_in_place(values: &mut [f32]) {
+        let _ = FMA;
+        for x in values.iter_mut() {
+            *x = f32::from_bits(u32::from(nearest_bf16(*x)) << 16);
         }
     }
 

@@ -16,6 +16,8 @@ mod pack;
 use burn::tensor::bf16;
 use rayon::prelude::*;
 
+use super::host::room;
+
 /// Which instruction multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {
@@ -92,8 +94,10 @@ const PANEL: usize = 32;
 const STEP: usize = 32;
 /// 16-bit values of a tile.
 const TILE: usize = 16 * STEP;
-/// Rows of A that a task packs.
+/// Most rows of A that a task packs.
 const TASK_ROWS: usize = 128;
+/// Tasks that give every thread its share.
+const TASKS: usize = 8;
 /// Columns whose sums are in flight at once.
 const TASK_COLUMNS: usize = 512;
 /// Steps of the depth that are multiplied before the next columns: panels of this depth stay in the first caches.
@@ -128,7 +132,7 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
     assert!(avx512::available(), "this CPU has no AVX512-BF16");
     let (m, n, k) = (a.rows, b.columns, a.columns);
     let steps = k.div_ceil(STEP);
-    let mut out = super::host::room(m * n);
+    let mut out = room(m * n);
     if out.is_empty() {
         return out;
     }
@@ -139,23 +143,25 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
         rounded
     });
     let panel = steps * 2 * TILE;
-    let mut packed_b = vec![0u16; n.div_ceil(PANEL) * panel];
+    let mut packed_b = room::<u16>(n.div_ceil(PANEL) * panel);
     packed_b.par_chunks_mut(panel.max(1)).enumerate().for_each(|(i, to)| {
         // SAFETY: the instruction set was asked for above.
         unsafe { pack::columns(to, &b, i * PANEL) }
     });
 
-    // Few rows: cut the columns too, so that every thread has work.
-    let row_tasks = m.div_ceil(TASK_ROWS);
-    let columns = if row_tasks >= 8 { n.next_multiple_of(PANEL) } else { TASK_COLUMNS };
+    // Few rows: smaller tasks, and cut the columns too. Cuts do not change the order of any sum.
+    let task_rows = (m / TASKS).next_multiple_of(PANEL).clamp(PANEL, TASK_ROWS);
+    let columns = if m.div_ceil(task_rows) >= TASKS { n.next_multiple_of(PANEL) } else { TASK_COLUMNS };
     let tasks: Vec<(usize, usize)> =
-        (0..m).step_by(TASK_ROWS).flat_map(|i| (0..n).step_by(columns).map(move |j| (i, j))).collect();
+        (0..m).step_by(task_rows).flat_map(|i| (0..n).step_by(columns).map(move |j| (i, j))).collect();
     let shared = Shared(out.as_mut_ptr());
-    tasks.into_par_iter().for_each_init(Room::default, |room, (row, column)| {
-        let rows = TASK_ROWS.min(m - row);
+    let width = columns.min(TASK_COLUMNS).min(n.next_multiple_of(PANEL));
+    let room = || (room::<u16>(task_rows / PANEL * panel), room::<f32>(task_rows * width));
+    tasks.into_par_iter().for_each_init(room, |(packed_a, sums), (row, column)| {
+        let rows = task_rows.min(m - row);
         let panels = rows.div_ceil(PANEL);
-        room.a.resize(panels * panel, 0);
-        for (i, to) in room.a.chunks_mut(panel.max(1)).enumerate() {
+        let packed_a = &mut packed_a[..panels * panel];
+        for (i, to) in packed_a.chunks_mut(panel.max(1)).enumerate() {
             // SAFETY: as above.
             unsafe { pack::rows(to, &a, row + i * PANEL) }
         }
@@ -163,10 +169,10 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
         for from in (column..end).step_by(TASK_COLUMNS) {
             let width = TASK_COLUMNS.min(end - from);
             let stride = width.next_multiple_of(PANEL);
-            room.sums.resize(panels * PANEL * stride, 0.0);
+            let sums = &mut sums[..panels * PANEL * stride];
             let b = &packed_b[from / PANEL * panel..][..stride / PANEL * panel];
-            multiply(with, &mut room.sums, stride, &room.a, b, steps);
-            for (i, sums) in room.sums.chunks_exact_mut(stride).take(rows).enumerate() {
+            multiply(with, sums, stride, packed_a, b, steps);
+            for (i, sums) in sums.chunks_exact_mut(stride).take(rows).enumerate() {
                 let sums = &mut sums[..width];
                 if let Some(bias) = &bias {
                     sums.iter_mut().zip(&bias[from..]).for_each(|(sum, bias)| *sum += bias);
@@ -184,13 +190,6 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
 #[cfg(not(target_arch = "x86_64"))]
 pub fn product<T: Stored>(_: Instruction, _: Operand, _: Operand, _: Option<&[f32]>) -> Vec<T> {
     unreachable!("no instruction for bf16 products on this architecture")
-}
-
-/// Memory of a task, used again by the next.
-#[derive(Default)]
-struct Room {
-    a: Vec<u16>,
-    sums: Vec<f32>,
 }
 
 /// The output, written by all tasks in disjoint places.
