@@ -101,6 +101,7 @@ Examples:
 Examples:
   zoo reproduce reversal-transformer
   zoo reproduce multi30k-transformer-tiny --arms fp32 --seeds 3 --yes
+  zoo reproduce multi30k-transformer-tiny --seeds 1,3,5,10 --yes
   zoo reproduce transformer-big --plan
   zoo reproduce reversal-transformer --tier smoke --set train.log_every=1")]
     Reproduce(ReproduceArgs),
@@ -245,9 +246,10 @@ pub struct ReproduceArgs {
     /// First seed [default: the recipe's]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Number of seeds, counted from the first; also the one planned look of the verdicts
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
-    pub seeds: u32,
+    /// Number of seeds, counted from the first: one planned look. Several numbers are several looks, which share the error
+    /// rate; it stops at the first that settles every claim
+    #[arg(long, default_value = "1", value_delimiter = ',', value_name = "N,…")]
+    pub seeds: Vec<u32>,
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,

@@ -119,3 +119,24 @@ pub fn assert_snapshot(name: &str, text: &str) {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == text, "not as in {} (ZOO_UPDATE_SNAPSHOTS=1 writes it):\n{text}", path.display());
 }
+
+/// A recipe file: the toy at a size that trains in seconds, with its claims as published, and with these changes of its text.
+pub fn small_copy(zoo: &Zoo, changes: &[(&str, &str)]) -> String {
+    let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
+    let smaller = [
+        ("name = \"reversal-transformer\"", "name = \"copied\""),
+        ("min_length = 5", "min_length = 2"),
+        ("max_length = 50", "max_length = 4"),
+        ("train = 10000", "train = 640"),
+        ("valid = 1000", "valid = 32"),
+        ("test = 2000", "test = 64"),
+        ("lines = 1000", "lines = 32"),
+        ("lines = 2000", "lines = 64"),
+        ("max_updates = 800", "max_updates = 20"),
+    ];
+    let text = smaller.iter().chain(changes).fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    });
+    zoo.file("copied.toml", &text).to_str().unwrap().to_string()
+}

@@ -5,6 +5,7 @@ mod checking;
 mod help;
 mod judging;
 mod ledger;
+mod looks;
 mod recipes;
 mod reproducing;
 mod resume;

@@ -1,33 +1,11 @@
 //! A recipe that cannot work is told so, and damage is named.
 
-use crate::binary::{Zoo, in_root};
-
-/// A copy of the toy at a size that trains in seconds, with its claim as published and the given learning rate.
-fn copied(zoo: &Zoo, lr: &str) -> String {
-    let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
-    let changes = [
-        ("name = \"reversal-transformer\"", "name = \"copied\"".to_string()),
-        ("min_length = 5", "min_length = 2".into()),
-        ("max_length = 50", "max_length = 4".into()),
-        ("train = 10000", "train = 640".into()),
-        ("valid = 1000", "valid = 32".into()),
-        ("test = 2000", "test = 64".into()),
-        ("lines = 1000", "lines = 32".into()),
-        ("lines = 2000", "lines = 64".into()),
-        ("max_updates = 800", "max_updates = 20".into()),
-        ("lr = 1.0", format!("lr = {lr}")),
-    ];
-    let text = changes.iter().fold(text, |text, (from, to)| {
-        assert!(text.contains(from), "{from}");
-        text.replacen(from, to, 1)
-    });
-    zoo.file("copied.toml", &text).to_str().unwrap().to_string()
-}
+use crate::binary::{Zoo, small_copy};
 
 #[test]
 fn a_learning_rate_of_zero_is_not_reproduced() {
     let zoo = Zoo::new();
-    let recipe = copied(&zoo, "0.0");
+    let recipe = small_copy(&zoo, &[("lr = 1.0", "lr = 0.0")]);
     let ended = zoo.ends_with(10, &["reproduce", &recipe, "--arms", "fp32", "--format", "json"]);
     let judged = &ended.json()["judged"][0];
     assert_eq!(judged["verdict"]["outcome"], "NOT-REPRODUCED", "{judged}");

@@ -3,6 +3,7 @@
 use serde_json::json;
 use zoo_recipes::{ClaimSpec, Document, Selection};
 use zoo_results::exit::Exit;
+use zoo_results::statistics::LookPlan;
 
 use crate::cli::ReproduceArgs;
 use crate::context::Context;
@@ -50,9 +51,10 @@ fn request(args: &ReproduceArgs) -> Result<Request> {
         tier: args.overlay.tier.clone(),
         overrides: args.overlay.overrides.clone(),
     })?;
+    let looks = LookPlan::try_from(args.seeds.clone()).map_err(|e| Failure::usage(e.to_string()))?;
     let first = args.seed.unwrap_or(body.recipe.train.seed);
-    let last = first.checked_add(u64::from(args.seeds - 1)).ok_or_else(|| {
-        Failure::usage(format!("{} seeds from {first} on are too large", args.seeds)).hint("--seed 1")
+    let last = first.checked_add(u64::from(looks.last() - 1)).ok_or_else(|| {
+        Failure::usage(format!("{} seeds from {first} on are too large", looks.last())).hint("--seed 1")
     })?;
     Ok(Request {
         document,
@@ -60,6 +62,7 @@ fn request(args: &ReproduceArgs) -> Result<Request> {
         tier: args.overlay.tier.clone(),
         overrides: args.overlay.overrides.clone(),
         seeds: (first..=last).collect(),
+        looks,
         evals: args.evals.clone(),
     })
 }

@@ -19,6 +19,7 @@ pub use plan::plan;
 pub use reproduce::{Outcome, reproduce};
 
 use zoo_recipes::{Document, Resolved, Selection};
+use zoo_results::statistics::LookPlan;
 
 use crate::error::Result;
 
@@ -33,8 +34,10 @@ pub struct Request {
     pub tier: Option<String>,
     /// `--set key=value`.
     pub overrides: Vec<String>,
-    /// Seeds, fixed before the first run.
+    /// Seeds of the last look, fixed before the first run.
     pub seeds: Vec<u64>,
+    /// At how many of them verdicts are sought.
+    pub looks: LookPlan,
     /// Evaluation sets to decode besides those of the claims.
     pub evals: Vec<String>,
 }

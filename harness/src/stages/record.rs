@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use zoo_recipes::Resolved;
+use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord, utc_now};
 use zoo_results::verdict::Interval;
 use zoo_training::state::Ending;
@@ -49,24 +50,41 @@ pub fn started(ctx: &Context, request: &Request, card: &Card, data: BTreeMap<Str
     Ok(())
 }
 
-/// Records runs and verdicts, unless the newest record of this recipe says the very same.
+/// Records that a run ended before its time: stopped by the user (it can go on), or by an error.
+pub fn broken_off(ctx: &Context, request: &Request, card: &Card, failure: &Failure) -> Result<()> {
+    let interrupted = failure.exit == Exit::Interrupted;
+    let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
+    let record = Record {
+        arm: Some(card.arm.clone()),
+        seeds: vec![card.seed],
+        end: if interrupted { RunEnd::Interrupted } else { RunEnd::Failed },
+        reason: Some(failure.to_string()),
+        overrides: overrides(&request.overrides),
+        ..base(&card.recipe, hash, card.tier.as_deref(), &card.environment)
+    };
+    ledger(ctx, None).append(&record)?;
+    Ok(())
+}
+
+/// Records runs and verdicts, unless a record of this recipe says the very same.
 pub fn judged(
     ctx: &Context,
     request: &Request,
     arms: &[Resolved],
-    environment: &Environment,
+    seeds: &[u64],
     measured: &[Measured],
     judged: &[JudgedClaim],
 ) -> Result<()> {
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
+    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let mut record = Record {
         arm: match arms {
             [only] => only.arm.clone(),
             _ => None,
         },
-        seeds: request.seeds.clone(),
+        seeds: seeds.to_vec(),
         overrides: overrides(&request.overrides),
-        ..base(request.document.name(), hash, request.tier.as_deref(), environment)
+        ..base(request.document.name(), hash, request.tier.as_deref(), &environment)
     };
     let failed = measured.iter().find(|m| matches!(m.trained.ending, Ending::Diverged { .. }));
     if let Some(failed) = failed {
@@ -124,14 +142,13 @@ pub fn judged(
         })
         .collect();
     let ledger = ledger(ctx, None);
-    let newest = ledger.entries()?.into_iter().rev().map(|entry| entry.record).find(|known| {
-        known.recipe == record.recipe && known.tier == record.tier && known.end != RunEnd::Started
-    });
     let same = |known: &Record| {
         (&known.scores, &known.judgements, &known.seeds, &known.recipe_hash, &known.overrides)
             == (&record.scores, &record.judgements, &record.seeds, &record.recipe_hash, &record.overrides)
     };
-    if !newest.as_ref().is_some_and(same) {
+    let known = ledger.entries()?.into_iter().map(|entry| entry.record);
+    let mut of_this = known.filter(|known| known.recipe == record.recipe && known.tier == record.tier);
+    if !of_this.any(|known| known.end == record.end && same(&known)) {
         ledger.append(&record)?;
     }
     Ok(())

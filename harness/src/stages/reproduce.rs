@@ -3,9 +3,9 @@
 use serde::Serialize;
 use zoo_models::ops::bf16_instruction;
 use zoo_models::precision::{Compute, Products, probe};
+use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
-use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Precision, Verdict};
+use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdict};
 use zoo_training::state::Ending;
 
 use super::evaluate::{decode_all, evaluated_weights, stored, wanted};
@@ -43,62 +43,101 @@ pub struct Outcome {
     pub exit: Exit,
 }
 
-/// Runs what is not there yet and judges all of it.
+/// Runs what is not there yet and judges all of it, look by look, until every claim is settled or the last look was taken.
 pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let arms = request.resolve_all()?;
     let mut measured = Vec::new();
-    if !all_there(ctx, request, &arms)? {
-        let plan = plan(ctx, request)?;
-        ctx.progress.note(&plan.to_string());
-        plan.gate(ctx)?;
-    }
-    for &seed in &request.seeds {
-        for resolved in &arms {
-            ctx.check_stop()?;
-            let recipe = &resolved.recipe;
-            let mut run = Run::locate(ctx, resolved, seed);
-            let wanted = all_wanted(request, recipe)?;
-            let folder = run.folder.join("eval");
-            let mut evaluations = Vec::new();
-            for (eval, decode) in &wanted {
-                evaluations.extend(stored(&folder, eval, decode)?);
-            }
-            if !(run.is_trained() && evaluations.len() == wanted.len()) {
-                let prepared = prepare(ctx, recipe, &resolved.folder)?;
-                if !run.exists() {
-                    record::started(ctx, request, &run.card, fingerprints(&prepared))?;
-                }
-                let trained = train(ctx, recipe, &prepared, &mut run)?;
-                if !matches!(trained.ending, Ending::Diverged { .. }) {
-                    let weights = evaluated_weights(&run, recipe)?;
-                    evaluations = decode_all(ctx, recipe, &prepared, &folder, weights, &wanted)?;
-                }
-            }
-            let trained = run.trained()?;
-            let precision = proved(ctx, &Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?;
-            let data = trained.data.clone();
-            measured.push(Measured { run, trained, evaluations, precision, data });
+    let mut judged = Vec::new();
+    let mut gated = false;
+    let mut before = 0;
+    for &seeds in request.looks.seeds() {
+        let seen = request.seeds.get(..seeds as usize).unwrap_or(&request.seeds);
+        let new = &seen[before..];
+        if !gated && !all_there(ctx, request, &arms, new)? {
+            let plan = plan(ctx, request)?;
+            ctx.progress.note(&plan.to_string());
+            plan.gate(ctx)?;
+            gated = true;
         }
+        for &seed in new {
+            for resolved in &arms {
+                ctx.check_stop()?;
+                measured.push(measure(ctx, request, resolved, seed)?);
+            }
+        }
+        judged = judge_all(ctx, request, &arms, &measured)?;
+        record::judged(ctx, request, &arms, seen, &measured, &judged)?;
+        let open = judged.iter().filter(|one| one.verdict.outcome == VerdictOutcome::Inconclusive).count();
+        if open == 0 {
+            break;
+        }
+        if seen.len() < request.seeds.len() {
+            ctx.progress.note(&format!(
+                "look at {} of at most {} seeds: {open} of {} claims inconclusive",
+                seen.len(),
+                request.seeds.len(),
+                judged.len()
+            ));
+        }
+        before = seen.len();
     }
-    let looks = LookPlan::fixed(request.seeds.len() as u32);
+    let exit = Exit::of_verdicts(judged.iter().map(|judged| &judged.verdict));
+    Ok(Outcome { runs: measured.into_iter().map(|m| m.run.folder).collect(), judged, exit })
+}
+
+/// One arm with one seed: trained, decoded and scored, as far as it is not there already.
+fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
+    let recipe = &resolved.recipe;
+    let mut run = Run::locate(ctx, resolved, seed);
+    let wanted = all_wanted(request, recipe)?;
+    let folder = run.folder.join("eval");
+    let mut evaluations = Vec::new();
+    for (eval, decode) in &wanted {
+        evaluations.extend(stored(&folder, eval, decode)?);
+    }
+    if !(run.is_trained() && evaluations.len() == wanted.len()) {
+        let prepared = prepare(ctx, recipe, &resolved.folder)?;
+        if !run.exists() {
+            record::started(ctx, request, &run.card, fingerprints(&prepared))?;
+        }
+        let done = train(ctx, recipe, &prepared, &mut run).and_then(|trained| {
+            if matches!(trained.ending, Ending::Diverged { .. }) {
+                return Ok(Vec::new());
+            }
+            let weights = evaluated_weights(&run, recipe)?;
+            decode_all(ctx, recipe, &prepared, &folder, weights, &wanted)
+        });
+        evaluations = match done {
+            Ok(evaluations) => evaluations,
+            Err(failure) => {
+                record::broken_off(ctx, request, &run.card, &failure)?;
+                return Err(failure);
+            }
+        };
+    }
+    let trained = run.trained()?;
+    let precision = proved(ctx, &Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?;
+    let data = trained.data.clone();
+    Ok(Measured { run, trained, evaluations, precision, data })
+}
+
+fn judge_all(
+    ctx: &Context,
+    request: &Request,
+    arms: &[Resolved],
+    measured: &[Measured],
+) -> Result<Vec<JudgedClaim>> {
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let claims = arms.first().map(|arm| arm.recipe.claim.clone()).unwrap_or_default();
     let overrides = arms.first().map(|arm| arm.binding_overrides.clone()).unwrap_or_default();
-    let mut judged = Vec::new();
-    for case in cases(&claims, &request.arms) {
-        let evidence =
-            evidence(&case, &measured, &looks, &environment.processor, request.tier.as_deref(), &overrides)?;
+    let judge = |case: super::judge::Case| {
+        let (hardware, tier) = (&environment.processor, request.tier.as_deref());
+        let evidence = evidence(&case, measured, &request.looks, hardware, tier, &overrides)?;
         let number = claims.iter().position(|claim| std::ptr::eq(claim, case.claim)).map_or(0, |i| i + 1);
-        judged.push(JudgedClaim {
-            number,
-            arm: case.arm.clone(),
-            verdict: verdict(&case, &evidence),
-            evidence,
-        });
-    }
-    record::judged(ctx, request, &arms, &environment, &measured, &judged)?;
-    let exit = Exit::of_verdicts(judged.iter().map(|judged| &judged.verdict));
-    Ok(Outcome { runs: measured.into_iter().map(|m| m.run.folder).collect(), judged, exit })
+        let verdict = verdict(&case, &evidence);
+        Ok(JudgedClaim { number, arm: case.arm, verdict, evidence })
+    };
+    cases(&claims, &request.arms).into_iter().map(judge).collect()
 }
 
 fn all_wanted(request: &Request, recipe: &zoo_recipes::Recipe) -> Result<Vec<(String, String)>> {
@@ -115,8 +154,8 @@ fn all_wanted(request: &Request, recipe: &zoo_recipes::Recipe) -> Result<Vec<(St
 }
 
 /// Is there nothing left to compute?
-fn all_there(ctx: &Context, request: &Request, arms: &[zoo_recipes::Resolved]) -> Result<bool> {
-    for &seed in &request.seeds {
+fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64]) -> Result<bool> {
+    for &seed in seeds {
         for resolved in arms {
             let run = Run::locate(ctx, resolved, seed);
             if !run.is_trained() {
