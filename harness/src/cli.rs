@@ -111,6 +111,18 @@ Examples:
   zoo evaluate ~/.local/share/zoo/runs/RUN --eval test_2017_flickr
   zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam5 --format json")]
     Evaluate(EvaluateArgs),
+    /// Write the weights that a run evaluates as safetensors
+    #[command(after_help = "\
+Examples:
+  zoo export ~/.local/share/zoo/runs/RUN model.safetensors
+  zoo reproduce my-recipe.toml --arms mixed --init-from model.safetensors")]
+    Export(ExportArgs),
+    /// Write a recipe file for your own parallel text
+    #[command(after_help = "\
+Examples:
+  zoo new captions --base multi30k-transformer-tiny --train train.en,train.de --valid valid.en,valid.de
+  zoo check ./captions.toml && zoo reproduce ./captions.toml --arms fp32")]
+    New(NewArgs),
     /// Score hypotheses against references; needs no recipe
     #[command(after_help = "\
 Examples:
@@ -250,6 +262,9 @@ pub struct ReproduceArgs {
     /// rate; it stops at the first that settles every claim
     #[arg(long, default_value = "1", value_delimiter = ',', value_name = "N,…")]
     pub seeds: Vec<u32>,
+    /// Start from these weights: a run, a checkpoint, safetensors, or PyTorch's .pt
+    #[arg(long, value_name = "RUN|FILE")]
+    pub init_from: Option<PathBuf>,
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
@@ -266,6 +281,40 @@ pub struct EvaluateArgs {
     /// Name of a search [default: that of the claims]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,
+}
+
+/// `zoo export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Folder of a run
+    pub run: PathBuf,
+    /// File to write; must not be there
+    pub file: PathBuf,
+}
+
+/// `zoo new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// Name of the recipe; it is written to NAME.toml
+    pub name: String,
+    /// Recipe to take everything else from
+    #[arg(long, value_name = "RECIPE")]
+    pub base: String,
+    /// Training text, a sentence a line: the source file, the target file
+    #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
+    pub train: Vec<PathBuf>,
+    /// Text that training is watched on
+    #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
+    pub valid: Vec<PathBuf>,
+    /// Text that is scored at the end
+    #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
+    pub test: Vec<PathBuf>,
+    /// Language code of the source [default: the ending of its file]
+    #[arg(long, value_name = "CODE")]
+    pub source: Option<String>,
+    /// Language code of the target [default: the ending of its file]
+    #[arg(long, value_name = "CODE")]
+    pub target: Option<String>,
 }
 
 /// `zoo score`.

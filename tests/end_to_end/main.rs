@@ -6,6 +6,7 @@ mod help;
 mod judging;
 mod ledger;
 mod looks;
+mod own_data;
 mod recipes;
 mod reproducing;
 mod resume;

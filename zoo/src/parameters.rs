@@ -33,7 +33,9 @@ pub enum ParameterError {
     )]
     Unknown(String),
     /// A different shape.
-    #[error("parameter `{path}` is {found:?} in the weights and {expected:?} in the model")]
+    #[error(
+        "parameter `{path}` is {found:?} in the weights and {expected:?} in the model\nhint: the weights are of another recipe, another version of it, or another vocabulary"
+    )]
     Shape {
         /// Path.
         path: String,

@@ -4,11 +4,13 @@ mod align;
 mod check;
 mod completions;
 mod evaluate;
+mod export;
 mod fetch;
 mod infer;
 mod judge;
 mod ledger;
 mod list;
+mod new;
 mod report;
 mod reproduce;
 mod schema;
@@ -33,6 +35,8 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Fetch(args) => fetch::run(context, args),
         Command::Reproduce(args) => reproduce::run(context, args),
         Command::Evaluate(args) => evaluate::run(context, args),
+        Command::Export(args) => export::run(context, args),
+        Command::New(args) => new::run(context, args),
         Command::Score(args) => score::run(context, args),
         Command::Judge(args) => judge::run(context, args),
         Command::Align(args) => align::run(context, args),

@@ -9,7 +9,7 @@ use crate::cli::ReproduceArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
-use crate::stages::{Outcome, Request, plan, reproduce};
+use crate::stages::{InitialWeights, Outcome, Request, RunScores, plan, reproduce};
 use crate::wording::{claim_line, verdict_text};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
@@ -64,6 +64,7 @@ fn request(args: &ReproduceArgs) -> Result<Request> {
         seeds: (first..=last).collect(),
         looks,
         evals: args.evals.clone(),
+        initial: args.init_from.as_deref().map(InitialWeights::load).transpose()?,
     })
 }
 
@@ -83,6 +84,7 @@ fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<(
                 .collect();
             if texts.is_empty() {
                 texts.push("nothing was published for this recipe: no claim to judge\n".to_owned());
+                texts.extend(outcome.scores.iter().flat_map(score_lines));
             }
             let runs: Vec<String> =
                 outcome.runs.iter().map(|run| format!("run {}\n", context.shown(run))).collect();
@@ -100,7 +102,7 @@ fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<(
                     })
                 })
                 .collect();
-            output::write_json(&json!({ "runs": outcome.runs, "judged": judged }))
+            output::write_json(&json!({ "runs": outcome.runs, "judged": judged, "scores": outcome.scores }))
         }
         Format::Csv | Format::Md => {
             let mut table =
@@ -119,4 +121,14 @@ fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<(
             output::write(&table.render(context.format))
         }
     }
+}
+
+/// `fp32, seed 1, test, beam4: BLEU 27.31 (nrefs:1|...)`.
+fn score_lines(run: &RunScores) -> impl Iterator<Item = String> + '_ {
+    run.scores.iter().map(|score| {
+        format!(
+            "{}, seed {}, {}, {}: {} {:.2} ({})\n",
+            run.arm, run.seed, run.eval, run.decode, score.metric, score.value, score.signature
+        )
+    })
 }

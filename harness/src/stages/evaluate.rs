@@ -29,6 +29,9 @@ use crate::records::write_whole;
 /// Sentences that are decoded together. What is written does not depend on it.
 const SENTENCES: u32 = 64;
 
+/// The convention of a recipe without claims: sacreBLEU's default.
+const USUAL: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
+
 /// What `zoo evaluate` was asked for.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
@@ -260,7 +263,7 @@ fn store(
     Ok(evaluation)
 }
 
-/// Conventions of the claims on a set; of any claim if there are none on it.
+/// Conventions of the claims on a set; of any claim if there are none on it; the usual one where nothing is claimed.
 fn signatures(recipe: &Recipe, eval: &str) -> Vec<String> {
     let of = |on_this_set: bool| {
         let mut found: Vec<String> = Vec::new();
@@ -271,6 +274,6 @@ fn signatures(recipe: &Recipe, eval: &str) -> Vec<String> {
         }
         found
     };
-    let found = of(true);
-    if found.is_empty() { of(false) } else { found }
+    let found = [of(true), of(false)].into_iter().find(|found| !found.is_empty());
+    found.unwrap_or_else(|| vec![USUAL.to_string()])
 }

@@ -5,6 +5,7 @@
 
 mod evaluate;
 mod infer;
+mod initial;
 mod judge;
 mod plan;
 mod prepare;
@@ -15,8 +16,9 @@ mod train;
 
 pub use evaluate::{EvaluateRequest, evaluate};
 pub use infer::{InferRequest, infer};
+pub use initial::{InitialWeights, run_weights};
 pub use plan::plan;
-pub use reproduce::{Outcome, reproduce};
+pub use reproduce::{Outcome, RunScores, reproduce};
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::statistics::LookPlan;
@@ -40,6 +42,8 @@ pub struct Request {
     pub looks: LookPlan,
     /// Evaluation sets to decode besides those of the claims.
     pub evals: Vec<String>,
+    /// Weights to start from instead of fresh ones.
+    pub initial: Option<InitialWeights>,
 }
 
 impl Request {
@@ -51,6 +55,11 @@ impl Request {
             overrides: self.overrides.clone(),
         };
         Ok(self.document.resolve(&selection)?)
+    }
+
+    /// `key=value` of everything that was changed, for records.
+    pub fn changes(&self) -> Vec<String> {
+        self.overrides.iter().cloned().chain(self.initial.as_ref().map(InitialWeights::as_override)).collect()
     }
 
     /// All arms, resolved.

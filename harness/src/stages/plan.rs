@@ -129,7 +129,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         for resolved in &arms {
             let step = step_cost(resolved);
             let limit = updates(resolved, &step);
-            let run = Run::locate(ctx, resolved, seed);
+            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref());
             let done = if run.is_trained() { limit } else { run.updates_made().min(limit) };
             let left = limit - done;
             let operations = step.operations * left as f64;

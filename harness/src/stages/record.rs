@@ -43,7 +43,7 @@ pub fn started(ctx: &Context, request: &Request, card: &Card, data: BTreeMap<Str
         seeds: vec![card.seed],
         end: RunEnd::Started,
         data,
-        overrides: overrides(&request.overrides),
+        overrides: overrides(&request.changes()),
         ..base(&card.recipe, hash, card.tier.as_deref(), &card.environment)
     };
     ledger(ctx, None).append(&record)?;
@@ -59,7 +59,7 @@ pub fn broken_off(ctx: &Context, request: &Request, card: &Card, failure: &Failu
         seeds: vec![card.seed],
         end: if interrupted { RunEnd::Interrupted } else { RunEnd::Failed },
         reason: Some(failure.to_string()),
-        overrides: overrides(&request.overrides),
+        overrides: overrides(&request.changes()),
         ..base(&card.recipe, hash, card.tier.as_deref(), &card.environment)
     };
     ledger(ctx, None).append(&record)?;
@@ -83,7 +83,7 @@ pub fn judged(
             _ => None,
         },
         seeds: seeds.to_vec(),
-        overrides: overrides(&request.overrides),
+        overrides: overrides(&request.changes()),
         ..base(request.document.name(), hash, request.tier.as_deref(), &environment)
     };
     let failed = measured.iter().find(|m| matches!(m.trained.ending, Ending::Diverged { .. }));

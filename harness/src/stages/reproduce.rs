@@ -5,6 +5,7 @@ use zoo_models::ops::bf16_instruction;
 use zoo_models::precision::{Compute, Products, probe};
 use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
+use zoo_results::metrics::MetricValue;
 use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdict};
 use zoo_training::state::Ending;
 
@@ -13,7 +14,7 @@ use super::judge::{Measured, cases, evidence, verdict};
 use super::prepare::{fingerprints, prepare};
 use super::run::Run;
 use super::train::train;
-use super::{Request, plan, record};
+use super::{InitialWeights, Request, plan, record};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::Result;
@@ -38,9 +39,38 @@ pub struct Outcome {
     pub runs: Vec<std::path::PathBuf>,
     /// Verdicts in the order of the claims.
     pub judged: Vec<JudgedClaim>,
+    /// Every score, also where nothing was claimed.
+    pub scores: Vec<RunScores>,
     /// The code to end with.
     #[serde(skip)]
     pub exit: Exit,
+}
+
+/// The scores of one run on one evaluation set.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunScores {
+    /// Arm.
+    pub arm: String,
+    /// Seed.
+    pub seed: u64,
+    /// Evaluation set.
+    pub eval: String,
+    /// Search.
+    pub decode: String,
+    /// A score for each convention.
+    pub scores: Vec<MetricValue>,
+}
+
+impl RunScores {
+    fn of(measured: &Measured) -> impl Iterator<Item = Self> + '_ {
+        measured.evaluations.iter().map(|evaluation| Self {
+            arm: measured.run.card.arm.clone(),
+            seed: measured.run.card.seed,
+            eval: evaluation.eval.clone(),
+            decode: evaluation.decode.clone(),
+            scores: evaluation.scores.clone(),
+        })
+    }
 }
 
 /// Runs what is not there yet and judges all of it, look by look, until every claim is settled or the last look was taken.
@@ -81,14 +111,19 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
         }
         before = seen.len();
     }
-    let exit = Exit::of_verdicts(judged.iter().map(|judged| &judged.verdict));
-    Ok(Outcome { runs: measured.into_iter().map(|m| m.run.folder).collect(), judged, exit })
+    // Without a claim there is nothing that could fail.
+    let exit = match judged.is_empty() {
+        true => Exit::Ok,
+        false => Exit::of_verdicts(judged.iter().map(|judged| &judged.verdict)),
+    };
+    let scores = measured.iter().flat_map(RunScores::of).collect();
+    Ok(Outcome { runs: measured.into_iter().map(|m| m.run.folder).collect(), judged, scores, exit })
 }
 
 /// One arm with one seed: trained, decoded and scored, as far as it is not there already.
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
     let recipe = &resolved.recipe;
-    let mut run = Run::locate(ctx, resolved, seed);
+    let mut run = Run::locate(ctx, resolved, seed, request.initial.as_ref());
     let wanted = all_wanted(request, recipe)?;
     let folder = run.folder.join("eval");
     let mut evaluations = Vec::new();
@@ -100,7 +135,7 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
         if !run.exists() {
             record::started(ctx, request, &run.card, fingerprints(&prepared))?;
         }
-        let done = train(ctx, recipe, &prepared, &mut run).and_then(|trained| {
+        let done = train(ctx, recipe, &prepared, &mut run, request.initial.as_ref()).and_then(|trained| {
             if matches!(trained.ending, Ending::Diverged { .. }) {
                 return Ok(Vec::new());
             }
@@ -129,7 +164,8 @@ fn judge_all(
 ) -> Result<Vec<JudgedClaim>> {
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let claims = arms.first().map(|arm| arm.recipe.claim.clone()).unwrap_or_default();
-    let overrides = arms.first().map(|arm| arm.binding_overrides.clone()).unwrap_or_default();
+    let mut overrides = arms.first().map(|arm| arm.binding_overrides.clone()).unwrap_or_default();
+    overrides.extend(request.initial.as_ref().map(InitialWeights::as_override));
     let judge = |case: super::judge::Case| {
         let (hardware, tier) = (&environment.processor, request.tier.as_deref());
         let evidence = evidence(&case, measured, &request.looks, hardware, tier, &overrides)?;
@@ -157,7 +193,7 @@ fn all_wanted(request: &Request, recipe: &zoo_recipes::Recipe) -> Result<Vec<(St
 fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64]) -> Result<bool> {
     for &seed in seeds {
         for resolved in arms {
-            let run = Run::locate(ctx, resolved, seed);
+            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref());
             if !run.is_trained() {
                 return Ok(false);
             }

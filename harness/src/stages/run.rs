@@ -23,6 +23,7 @@ use zoo_training::checkpoint::read_state;
 use zoo_training::folder::CheckpointFolder;
 use zoo_training::state::Ending;
 
+use super::InitialWeights;
 use crate::context::Context;
 use crate::environment::{Environment, hex};
 use crate::error::{Failure, Result};
@@ -93,23 +94,24 @@ pub struct Trained {
 
 impl Run {
     /// Where the run of a resolved recipe and seed is, whether it exists or not.
-    pub fn locate(ctx: &Context, resolved: &Resolved, seed: u64) -> Self {
+    pub fn locate(ctx: &Context, resolved: &Resolved, seed: u64, initial: Option<&InitialWeights>) -> Self {
         let recipe = &resolved.recipe;
         let compute = Compute::of(&recipe.precision, ctx.device.is_cpu()).name().to_string();
-        let key = training_key(recipe, seed, &compute);
+        let key = training_key(recipe, seed, &compute, initial);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());
         let mut name = recipe.recipe.name.clone();
         if let Some(tier) = &resolved.tier {
             name = format!("{name}.{tier}");
         }
         let folder = ctx.runs_dir().join(name).join(format!("{arm}-seed{seed}-{}", &key[..12]));
+        let from: Vec<String> = initial.map(InitialWeights::as_override).into_iter().collect();
         let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
         let card = Card {
             recipe: recipe.recipe.name.clone(),
             recipe_hash: resolved.hash.clone(),
             arm,
             tier: resolved.tier.clone(),
-            overrides: resolved.binding_overrides.clone(),
+            overrides: [resolved.binding_overrides.clone(), from].concat(),
             seed,
             compute,
             base: resolved.folder.clone(),
@@ -183,7 +185,7 @@ impl Run {
 
 /// Hash of what the weights depend on. How often something is logged or saved, and other evaluation sets than `valid`, do not
 /// matter.
-fn training_key(recipe: &Recipe, seed: u64, compute: &str) -> String {
+fn training_key(recipe: &Recipe, seed: u64, compute: &str, initial: Option<&InitialWeights>) -> String {
     let mut data = recipe.data.clone();
     let valid: Option<EvalSetSpec> = data.eval.get("valid").cloned();
     data.eval.clear();
@@ -192,10 +194,13 @@ fn training_key(recipe: &Recipe, seed: u64, compute: &str) -> String {
     train.log_every = 1;
     train.checkpoint.every_updates = CheckpointSpec::default().every_updates;
     train.seed = seed;
-    let what = serde_json::json!({
+    let mut what = serde_json::json!({
         "version": VERSION, "data": data, "model": recipe.model, "loss": recipe.loss, "train": train,
         "precision": recipe.precision, "compute": compute,
     });
+    if let Some(initial) = initial {
+        what["initial"] = initial.digest.clone().into();
+    }
     hex(&Sha256::digest(what.to_string()))
 }
 

@@ -21,6 +21,7 @@ use zoo_training::state::{Counters, Ending};
 use zoo_training::trainer::{BatchSource, Batches, Fetched, Outcome, Share, TrainSettings, Trainer};
 use zoo_training::update::{Phase, TermSum};
 
+use super::InitialWeights;
 use super::prepare::{fingerprints, vocabularies};
 use super::run::{Run, Trained, write_json};
 use crate::context::Context;
@@ -34,6 +35,7 @@ pub fn train(
     recipe: &Recipe,
     prepared: &PreparedTranslation,
     run: &mut Run,
+    initial: Option<&InitialWeights>,
 ) -> Result<Trained> {
     if run.is_trained() {
         return run.trained();
@@ -44,6 +46,10 @@ pub fn train(
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
     let vocabularies = vocabularies(prepared);
     let model = Seq2Seq::new(&recipe.model, &vocabularies, seed, &device);
+    let model = match initial {
+        Some(initial) => initial.put_into(model)?,
+        None => model,
+    };
     let phase = Phase::single(
         Box::new(TranslationLoss::new(&recipe.loss)),
         &recipe.train.optimizer,

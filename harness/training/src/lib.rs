@@ -17,6 +17,7 @@ pub mod schedule;
 pub mod state;
 pub mod trainer;
 pub mod update;
+pub mod weights;
 
 pub use error::{OtherError, TrainError};
 pub use evaluate::evaluate;

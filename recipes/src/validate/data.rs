@@ -7,7 +7,10 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     reader(data, findings);
     tokenizer(&data.tokenizer, findings);
     lengths(data, findings);
-    findings.require(!data.eval.is_empty(), "data.eval", || "the recipe has no evaluation set".to_owned());
+    // Somebody's own text need not be scored.
+    let own = matches!(&data.reader, ReaderSpec::ParallelText { files, .. } if !files.is_empty());
+    findings
+        .require(own || !data.eval.is_empty(), "data.eval", || "the recipe has no evaluation set".to_owned());
     for (name, set) in &data.eval {
         let path = format!("data.eval.{name}");
         findings.named(name, &path);

@@ -1,0 +1,138 @@
+//! `zoo new`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use zoo_datasets::readers::parallel_text::{self, EmptyLines};
+use zoo_recipes::{Document, ReaderSpec, Recipe, Selection};
+use zoo_results::exit::Exit;
+
+use crate::cli::NewArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::records::write_whole;
+
+/// One split: its two files and their lines.
+struct Split {
+    name: &'static str,
+    source: PathBuf,
+    target: PathBuf,
+    lines: usize,
+}
+
+pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
+    let file = PathBuf::from(format!("{}.toml", args.name));
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if args.name.is_empty() || !args.name.chars().all(plain) {
+        return Err(Failure::usage(format!("`{}` is no name for a recipe", args.name))
+            .hint("small letters, digits and `-`, e.g. captions-en-de"));
+    }
+    if file.exists() {
+        return Err(Failure::usage(format!("{} is there already", file.display()))
+            .hint("give another name; nothing is overwritten"));
+    }
+    let base = Document::load(&args.base)?;
+    if base.base().is_some() {
+        let above = base.base().unwrap_or_default();
+        return Err(Failure::usage(format!("{} has a base itself, {above}", base.name()))
+            .hint(format!("inheritance has one level: use {above}, or copy the file")));
+    }
+    let splits = splits(args)?;
+    let resolved = base.resolve(&Selection::default())?;
+    let text = recipe(args, &base, &resolved.recipe, &splits)?;
+    // What is written is a recipe, or it is not written.
+    Document::parse(&text, &file.display().to_string(), Path::new("."))?.check()?;
+    write_whole(&file, text.as_bytes())?;
+    context.progress.note(&format!("wrote {}; next: zoo reproduce ./{}", file.display(), file.display()));
+    Ok(Exit::Ok)
+}
+
+fn splits(args: &NewArgs) -> Result<Vec<Split>> {
+    let mut found = Vec::new();
+    for (name, files) in [("train", &args.train), ("valid", &args.valid), ("test", &args.test)] {
+        match files.as_slice() {
+            [] if name == "train" => {
+                return Err(Failure::usage("there is no training text")
+                    .hint("--train SOURCE,TARGET, e.g. --train train.en,train.de"));
+            }
+            [] => {}
+            [source, target] => {
+                let text = parallel_text::read(source, target, EmptyLines::Keep)
+                    .map_err(|e| Failure::new(Exit::Data, e.to_string()))?;
+                let (source, target) = (source.clone(), target.clone());
+                found.push(Split { name, source, target, lines: text.len() });
+            }
+            _ => {
+                return Err(Failure::usage(format!("--{name} needs two files"))
+                    .hint(format!("--{name} SOURCE,TARGET, e.g. --{name} {name}.en,{name}.de")));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The file's text: only what differs from the base.
+fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -> Result<String> {
+    let data = &of_base.data;
+    let has_valid = splits.iter().any(|split| split.name == "valid");
+    let own_files = matches!(&data.reader, ReaderSpec::ParallelText { files, .. } if !files.is_empty());
+    let without: Vec<String> = [
+        ("data.corpus", data.corpus.is_some()),
+        ("data.reader.files", own_files),
+        ("data.eval", !data.eval.is_empty()),
+        ("train.patience", of_base.train.patience.is_some() && !has_valid),
+    ]
+    .into_iter()
+    .filter(|(_, there)| *there)
+    .map(|(key, _)| format!("\"{key}\""))
+    .collect();
+    let of_base = match &data.reader {
+        ReaderSpec::ParallelText { source, target, .. } => Some((source.clone(), target.clone())),
+        _ => None,
+    };
+    let train = &splits[0];
+    let source =
+        language(args.source.as_deref(), &train.source, of_base.as_ref().map(|pair| &pair.0), "--source")?;
+    let target =
+        language(args.target.as_deref(), &train.target, of_base.as_ref().map(|pair| &pair.1), "--target")?;
+    let quoted = |path: &Path| toml_string(&path.display().to_string());
+    let mut text = format!(
+        "# zoo reproduce ./{name}.toml\n#\n# Own text, everything else as in {base}; `zoo show ./{name}.toml --toml` shows all of it.\n\n\
+         [recipe]\nbase = \"{base}\"\nname = \"{name}\"\nsummary = \"{name}: {source}-{target}, {lines} pairs\"\n\
+         origin = \"this file\"\nwithout = [{without}]\n\n\
+         [data.reader]\nkind = \"parallel-text\"\nsource = \"{source}\"\ntarget = \"{target}\"\n",
+        name = args.name,
+        base = base.name(),
+        lines = train.lines,
+        without = without.join(", "),
+    );
+    for split in splits {
+        let (name, source, target) = (split.name, quoted(&split.source), quoted(&split.target));
+        let _ = writeln!(text, "files.{name} = {{ source = {source}, target = {target} }}");
+    }
+    for split in splits.iter().filter(|split| split.name != "train") {
+        let _ = write!(text, "\n[data.eval.{0}]\nsplit = \"{0}\"\nlines = {1}\n", split.name, split.lines);
+    }
+    if splits.len() == 1 {
+        text.push_str("\n# No text to watch or to score: --valid, --test.\n[data.eval]\n");
+    }
+    Ok(text)
+}
+
+/// What was given, else the ending of the file's name (`train.en`, `train.en.gz`), else the base's.
+fn language(given: Option<&str>, file: &Path, of_base: Option<&String>, option: &str) -> Result<String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let ending =
+        name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.').map(|(_, ending)| ending.to_string());
+    let code = |text: &String| (2..=3).contains(&text.len()) && text.chars().all(|c| c.is_ascii_lowercase());
+    let found = given.map(str::to_string).or(ending.filter(code)).or(of_base.cloned());
+    found.ok_or_else(|| {
+        Failure::usage(format!("the language of {} is not known", file.display()))
+            .hint(format!("name it: {option} en"))
+    })
+}
+
+/// A TOML string.
+fn toml_string(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}

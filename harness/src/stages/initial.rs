@@ -1,0 +1,64 @@
+//! Weights that training starts from, instead of fresh ones.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use zoo_models::models::Seq2Seq;
+use zoo_models::parameters::{self, ParameterValues};
+use zoo_recipes::Recipe;
+use zoo_results::exit::Exit;
+use zoo_training::weights;
+
+use super::evaluate::evaluated_weights;
+use super::run::{Card, Run};
+use crate::environment::hex;
+use crate::error::{Failure, Result};
+
+/// Weights and where they are from.
+#[derive(Debug, Clone)]
+pub struct InitialWeights {
+    /// SHA-256 of names, shapes and values: part of what tells runs apart.
+    pub digest: String,
+    from: String,
+    weights: Arc<Vec<ParameterValues>>,
+}
+
+impl InitialWeights {
+    /// Of a run (the weights that its recipe evaluates) or of a file (a checkpoint, safetensors, or PyTorch's).
+    pub fn load(place: &Path) -> Result<Self> {
+        let weights = if place.is_dir() {
+            run_weights(place)?.2
+        } else {
+            weights::read(place).map_err(|e| Failure::new(Exit::Data, e.to_string()))?
+        };
+        let mut hash = Sha256::new();
+        let mut sorted: Vec<&ParameterValues> = weights.iter().collect();
+        sorted.sort_by(|a, b| a.path.cmp(&b.path));
+        for p in sorted {
+            hash.update(format!("{} {:?} ", p.path, p.shape));
+            p.values.iter().for_each(|x| hash.update(x.to_le_bytes()));
+        }
+        let digest = hex(&hash.finalize());
+        Ok(Self { digest, from: place.display().to_string(), weights: Arc::new(weights) })
+    }
+
+    /// As `--set` would say it, for records: such a run reproduces nothing.
+    pub fn as_override(&self) -> String {
+        format!("init-from=sha256:{}", &self.digest[..16])
+    }
+
+    /// Puts the weights into a model. All parameters must be there, in their shapes, and no others.
+    pub fn put_into(&self, model: Seq2Seq) -> Result<Seq2Seq> {
+        let weights = weights::without_tied_copies(self.weights.to_vec(), &parameters::shapes(&model));
+        parameters::import(model, weights)
+            .map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", self.from)))
+    }
+}
+
+/// What a run is, its recipe, and the weights that the recipe evaluates.
+pub fn run_weights(folder: &Path) -> Result<(Card, Recipe, Vec<ParameterValues>)> {
+    let (run, recipe) = Run::open(folder)?;
+    let (weights, _) = evaluated_weights(&run, &recipe)?;
+    Ok((run.card, recipe, weights))
+}

@@ -1,0 +1,114 @@
+//! Somebody's own text: from two files to a translation, to weights that others read, and back.
+
+use crate::binary::{Zoo, in_root};
+
+/// Lines of a language of five words, and the same words in another.
+fn text(lines: usize, words: [&str; 5]) -> String {
+    let mut draw = 7u64;
+    let mut next = || {
+        draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (draw >> 33) as usize
+    };
+    (0..lines)
+        .map(|_| {
+            let line: Vec<&str> = (0..2 + next() % 4).map(|_| words[next() % 5]).collect();
+            line.join(" ") + "\n"
+        })
+        .collect()
+}
+
+fn with_text() -> Zoo {
+    let zoo = Zoo::new();
+    for (name, lines) in [("train", 300), ("valid", 20)] {
+        zoo.file(&format!("{name}.en"), &text(lines, ["one", "two", "three", "four", "five"]));
+        zoo.file(&format!("{name}.de"), &text(lines, ["eins", "zwei", "drei", "vier", "fünf"]));
+    }
+    zoo
+}
+
+const SMALL: [&str; 6] = [
+    "--set=data.tokenizer.merges=40",
+    "--set=model.width=32",
+    "--set=model.encoder.layers=1",
+    "--set=model.decoder.layers=1",
+    "--set=train.log_every=1",
+    "--set=train.checkpoint.every_updates=2",
+];
+
+/// The folder that the call's JSON names.
+fn run_folder(zoo: &Zoo, recipe: &str, more: &[&str]) -> String {
+    let call = [&["reproduce", recipe, "--format", "json"][..], &SMALL, more].concat();
+    let ended = zoo.ends_with(0, &call).json();
+    ended["runs"][0].as_str().unwrap().to_string()
+}
+
+#[test]
+fn two_files_and_twenty_lines_train_translate_and_go_on_in_the_other_arm() {
+    let zoo = with_text();
+    let new = ["new", "captions", "--base", "multi30k-transformer-tiny", "--train", "train.en,train.de"];
+    zoo.ends_with(0, &new);
+    zoo.ends_with(2, &new).says("captions.toml is there already");
+    let written = std::fs::read_to_string(zoo.home().join("captions.toml")).unwrap();
+    assert!(written.lines().count() <= 20, "{written}");
+    zoo.ends_with(0, &["check", "./captions.toml"]);
+    zoo.ends_with(0, &["show", "./captions.toml"]);
+
+    let run = run_folder(&zoo, "./captions.toml", &["--arms", "fp32", "--set=train.max_updates=6"]);
+    let translated = zoo.run_with_input(&["infer", &run], "one two three\nfive\n");
+    assert_eq!((translated.code, translated.stdout.lines().count()), (0, 2), "{}", translated.stderr);
+
+    // Out as safetensors, and in again: as another run, whose products are bf16's.
+    zoo.ends_with(0, &["export", &run, "model.safetensors"]);
+    zoo.ends_with(2, &["export", &run, "model.safetensors"]).says("is there already");
+    let more = ["--arms", "mixed", "--set=train.max_updates=1"];
+    let from_file = [&more[..], &["--init-from", "model.safetensors"]].concat();
+    let from_run = [&more[..], &["--init-from", &run]].concat();
+    let first = run_folder(&zoo, "./captions.toml", &from_file);
+    assert_eq!(first, run_folder(&zoo, "./captions.toml", &from_run), "the same weights are the same start");
+    assert_ne!(first, run_folder(&zoo, "./captions.toml", &more));
+    let losses = |run: &str| -> f64 {
+        let trained = std::fs::read_to_string(std::path::Path::new(run).join("trained.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&trained).unwrap()["first_loss"].as_f64().unwrap()
+    };
+    assert!(losses(&first) < losses(&run), "six updates were of use: {} {}", losses(&first), losses(&run));
+    let record = std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap();
+    assert!(record.contains("\"init-from\":\"sha256:"), "{record}");
+}
+
+#[test]
+fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
+    let zoo = with_text();
+    let valid = ["--valid", "valid.en,valid.de", "--test", "valid.en,valid.de"];
+    let new = ["new", "captions", "--base", "multi30k-transformer-tiny", "--train", "train.en,train.de"];
+    zoo.ends_with(0, &[&new[..], &valid].concat());
+    let call = ["reproduce", "./captions.toml", "--arms=fp32", "--set=train.max_updates=2"];
+    let ended = zoo.ends_with(0, &[&call[..], &SMALL].concat());
+    assert!(ended.stdout.contains("no claim to judge"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("fp32, seed 1, test, beam5: bleu "), "{}", ended.stdout);
+}
+
+#[test]
+fn own_text_that_cannot_be_used_is_named() {
+    let zoo = with_text();
+    let new = |more: &[&str]| -> Vec<String> {
+        let call = [&["new", "captions", "--base"][..], more].concat();
+        call.into_iter().map(str::to_string).collect()
+    };
+    let says = |code: i32, call: Vec<String>, text: &str| {
+        let call: Vec<&str> = call.iter().map(String::as_str).collect();
+        zoo.ends_with(code, &call).says(text);
+        assert!(!zoo.home().join("captions.toml").exists());
+    };
+    let base = "multi30k-transformer-tiny";
+    says(2, new(&[base]), "there is no training text");
+    says(2, new(&[base, "--train", "train.en"]), "needs two files");
+    says(4, new(&[base, "--train", "train.en,none.de"]), "none.de");
+    says(4, new(&[base, "--train", "train.en,valid.de"]), "valid.de");
+    says(2, new(&["transformer-big", "--train", "train.en,train.de"]), "has a base itself");
+    zoo.file("weights.pt", "no weights");
+    let smoke = ["reproduce", "reversal-transformer", "--tier", "smoke", "--init-from"];
+    zoo.ends_with(4, &[&smoke[..], &["weights.pt"]].concat())
+        .says("weights.pt has no weights that can be read");
+    let fixture = in_root("tests/fixtures/state_dict.pt");
+    zoo.ends_with(4, &[&smoke[..], &[&fixture]].concat()).says("state_dict.pt");
+}
