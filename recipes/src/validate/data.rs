@@ -1,7 +1,7 @@
 //! The `[data]` block.
 
 use super::Findings;
-use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, TokenizerSpec, TooLong};
+use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, References, TokenizerSpec, TooLong};
 
 pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     reader(data, findings);
@@ -12,6 +12,16 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
         let path = format!("data.eval.{name}");
         findings.named(name, &path);
         findings.positive(u64::from(set.lines), &format!("{path}.lines"));
+        findings.require(
+            set.detokenize.is_none() || matches!(data.reader, ReaderSpec::ParallelText { .. }),
+            &format!("{path}.detokenize"),
+            || "generated strings of symbols are in no language; there is nothing to detokenize".to_owned(),
+        );
+        findings.require(
+            set.detokenize.is_none() || set.references == References::Raw,
+            &format!("{path}.detokenize"),
+            || format!("the references of `{name}` are tokenised: `references` is not \"raw\""),
+        );
         if let Some(tokens) = set.reference_tokens {
             findings.positive(u64::from(tokens), &format!("{path}.reference_tokens"));
         }
@@ -88,18 +98,21 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
 
 fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
     match tokenizer {
-        TokenizerSpec::Words { pad_vocabulary_to, normalize, specials: _ } => {
+        TokenizerSpec::Words { pad_vocabulary_to, max_vocabulary, normalize, specials: _, subwords: _ } => {
+            rows(*max_vocabulary, findings);
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
             steps(normalize, findings);
         }
         TokenizerSpec::SubwordNmt {
             merges,
             pad_vocabulary_to,
+            max_vocabulary,
             normalize,
             joined_dictionary: _,
             specials: _,
         } => {
             findings.positive(u64::from(*merges), "data.tokenizer.merges");
+            rows(*max_vocabulary, findings);
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
             steps(normalize, findings);
         }
@@ -111,6 +124,14 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
                 findings.said(model, "data.tokenizer.model");
             }
         }
+    }
+}
+
+fn rows(max_vocabulary: Option<u32>, findings: &mut Findings<'_, '_>) {
+    if let Some(rows) = max_vocabulary {
+        findings.require(rows > 4, "data.tokenizer.max_vocabulary", || {
+            format!("`data.tokenizer.max_vocabulary` is {rows}; four of them are the special tokens")
+        });
     }
 }
 

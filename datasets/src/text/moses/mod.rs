@@ -1,14 +1,17 @@
-//! The text treatment of the Moses toolkit, as its scripts behave: lower-casing, punctuation, tokenisation.
+//! The text treatment of the Moses toolkit, as its scripts behave: lower-casing, punctuation, tokenisation and its reverse.
 //!
 //! Multi30k's published `lc.norm.tok` files are its raw files lower-cased, then punctuation-normalised, then
 //! tokenised, in this order.
 
+mod detokenizer;
 mod punctuation;
 mod tokenizer;
 
 use rayon::prelude::*;
+use regex::Regex;
 use zoo_recipes::NormalizeStep;
 
+pub use detokenizer::Detokenizer;
 pub use punctuation::PunctuationNormalizer;
 pub use tokenizer::Tokenizer;
 
@@ -53,6 +56,7 @@ enum Step {
     Lowercase,
     Punctuation(PunctuationNormalizer),
     Tokenize(Tokenizer),
+    NonPrinting(Regex),
 }
 
 /// The `normalize` steps of a recipe for one side.
@@ -85,6 +89,9 @@ impl Normalizer {
                     NormalizeStep::MosesTokenizeAggressive => {
                         Step::Tokenize(Tokenizer::new(rules("moses-tokenize-aggressive")?, true))
                     }
+                    NormalizeStep::RemoveNonPrinting => {
+                        Step::NonPrinting(Regex::new(r"\p{C}").expect("the pattern is a constant"))
+                    }
                 })
             })
             .collect::<Result<_, TextError>>()?;
@@ -99,6 +106,7 @@ impl Normalizer {
                 Step::Lowercase => lowercase(&text),
                 Step::Punctuation(normalizer) => normalizer.line(&text),
                 Step::Tokenize(tokenizer) => tokenizer.line(&text),
+                Step::NonPrinting(other) => other.replace_all(&text, " ").into_owned(),
             };
         }
         text
@@ -130,6 +138,12 @@ mod tests {
             error.contains("moses-tokenize") && error.contains("`xx`") && error.contains("hint:"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_not_printed_becomes_a_space() {
+        let line = Normalizer::new(&[NormalizeStep::RemoveNonPrinting], "en").unwrap();
+        assert_eq!(line.line("a\u{ad}b\tc\u{200b}d\u{7f} \u{e000}é€"), "a b c d   é€");
     }
 
     #[test]
