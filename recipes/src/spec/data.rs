@@ -84,8 +84,13 @@ pub enum NormalizeStep {
     MosesTokenize,
     /// Moses `tokenizer.perl -a`.
     MosesTokenizeAggressive,
+    /// The same since November 2018: the full stop of a line's last word always stands apart.
+    #[serde(rename = "moses-tokenize-aggressive-2018")]
+    MosesTokenizeAggressive2018,
     /// Moses `remove-non-printing-char.perl`: a space for every control, format and unassigned character.
     RemoveNonPrinting,
+    /// `’` becomes `'`.
+    StraightApostrophes,
 }
 
 /// From text to ids.

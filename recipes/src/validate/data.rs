@@ -136,15 +136,16 @@ fn rows(max_vocabulary: Option<u32>, findings: &mut Findings<'_, '_>) {
 }
 
 fn steps(steps: &[NormalizeStep], findings: &mut Findings<'_, '_>) {
-    use NormalizeStep::{MosesTokenize, MosesTokenizeAggressive};
+    use NormalizeStep::{MosesTokenize, MosesTokenizeAggressive, MosesTokenizeAggressive2018};
+    let tokenizes = |step: &NormalizeStep| {
+        matches!(step, MosesTokenize | MosesTokenizeAggressive | MosesTokenizeAggressive2018)
+    };
     for (at, step) in steps.iter().enumerate() {
         let path = format!("data.tokenizer.normalize.{at}");
         let before = &steps[..at];
         if before.contains(step) {
             findings.report(&path, "this step is there twice");
-        } else if matches!(step, MosesTokenize | MosesTokenizeAggressive)
-            && before.iter().any(|one| matches!(one, MosesTokenize | MosesTokenizeAggressive))
-        {
+        } else if tokenizes(step) && before.iter().any(tokenizes) {
             findings.report(&path, "the text is tokenized twice, plainly and aggressively");
         }
     }

@@ -57,6 +57,7 @@ enum Step {
     Punctuation(PunctuationNormalizer),
     Tokenize(Tokenizer),
     NonPrinting(Regex),
+    Apostrophes,
 }
 
 /// The `normalize` steps of a recipe for one side.
@@ -89,9 +90,14 @@ impl Normalizer {
                     NormalizeStep::MosesTokenizeAggressive => {
                         Step::Tokenize(Tokenizer::new(rules("moses-tokenize-aggressive")?, true))
                     }
+                    NormalizeStep::MosesTokenizeAggressive2018 => {
+                        let rules = rules("moses-tokenize-aggressive-2018")?;
+                        Step::Tokenize(Tokenizer::new(rules, true).splitting_last_words())
+                    }
                     NormalizeStep::RemoveNonPrinting => {
                         Step::NonPrinting(Regex::new(r"\p{C}").expect("the pattern is a constant"))
                     }
+                    NormalizeStep::StraightApostrophes => Step::Apostrophes,
                 })
             })
             .collect::<Result<_, TextError>>()?;
@@ -107,6 +113,7 @@ impl Normalizer {
                 Step::Punctuation(normalizer) => normalizer.line(&text),
                 Step::Tokenize(tokenizer) => tokenizer.line(&text),
                 Step::NonPrinting(other) => other.replace_all(&text, " ").into_owned(),
+                Step::Apostrophes => text.replace('’', "'"),
             };
         }
         text
@@ -141,9 +148,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_printed_becomes_a_space() {
-        let line = Normalizer::new(&[NormalizeStep::RemoveNonPrinting], "en").unwrap();
-        assert_eq!(line.line("a\u{ad}b\tc\u{200b}d\u{7f} \u{e000}é€"), "a b c d   é€");
+    fn what_is_not_printed_becomes_a_space_and_curly_apostrophes_straight() {
+        let step = |step, line: &str| Normalizer::new(&[step], "en").unwrap().line(line);
+        assert_eq!(
+            step(NormalizeStep::RemoveNonPrinting, "a\u{ad}b\tc\u{200b}d\u{7f} \u{e000}é€"),
+            "a b c d   é€"
+        );
+        assert_eq!(step(NormalizeStep::StraightApostrophes, "it’s ‘so’"), "it's ‘so'");
+        assert_eq!(
+            step(NormalizeStep::MosesTokenizeAggressive2018, "the U.S. and well-known etc."),
+            "the U.S. and well @-@ known etc ."
+        );
+        assert_eq!(step(NormalizeStep::MosesTokenizeAggressive, "So am I."), "So am I.");
+        assert_eq!(step(NormalizeStep::MosesTokenizeAggressive2018, "So am I."), "So am I .");
     }
 
     #[test]
