@@ -101,6 +101,23 @@ fn references_are_normalised_and_hypotheses_come_back_as_such_text() {
 }
 
 #[test]
+fn text_in_subwords_is_joined_before_it_is_scored_and_its_rarest_parts_are_unknown() {
+    let tokenizer = r#"{"kind": "words", "specials": "fairseq", "subwords": true, "max_vocabulary": 8}"#;
+    let data = spec(tokenizer, "{}", r#"{"valid": {"split": "dev", "lines": 2}}"#);
+    let train = text(&[("das Haus", "das Ha@@ us"), ("das Ha@@ us", "das H@@ aus"), ("us das", "Ha@@ Haus")]);
+    let dev = text(&[("Haus", "das Ha@@ us"), ("us", "aus@@ ")]);
+    let splits = [(TRAIN.to_string(), train), ("dev".to_string(), dev)].into();
+    let prepared = prepare(&data, &splits, PrepareOptions::default()).unwrap();
+    // das 4, Ha@@ 3, us 3, Haus 2; H@@ and aus, once each, have no row.
+    assert_eq!(prepared.pipeline.source.len(), 8);
+    let ids = prepared.pipeline.encode_target("das Ha@@ us H@@ aus");
+    assert_eq!(ids, [4, 5, 6, 3, 3, 2]);
+    assert_eq!(prepared.undo(&ids[..3]), "das Haus");
+    let valid = prepared.eval_set("valid", &data.eval["valid"]).unwrap();
+    assert_eq!(valid.references, ["das Haus", "aus"]);
+}
+
+#[test]
 fn evaluation_pairs_are_never_filtered_and_their_unknown_tokens_are_counted() {
     let filter = r#"{"max_source_tokens": 4, "max_target_tokens": 4}"#;
     let data = spec(WORDS, filter, r#"{"valid": {"split": "dev", "lines": 2}}"#);

@@ -330,7 +330,7 @@ pub struct ScoreArgs {
     #[arg(long, value_enum, default_value_t)]
     pub metric: TextMetric,
     /// A whole convention, as scores are published with; instead of the options below
-    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value"])]
+    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds"])]
     pub signature: Option<String>,
     /// BLEU: 13a, intl, char, zh or none
     #[arg(long)]
@@ -344,6 +344,9 @@ pub struct ScoreArgs {
     /// BLEU: value of floor or add-k
     #[arg(long, value_name = "X")]
     pub smoothing_value: Option<f64>,
+    /// multi-bleu, fairseq-bleu: count the parts of hyphened words, as the scripts of tensor2tensor and fairseq do
+    #[arg(long)]
+    pub split_compounds: bool,
     /// chrF: order of word n-grams; 2 is chrF++
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub word_order: usize,

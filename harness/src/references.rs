@@ -3,6 +3,7 @@
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::readers::parallel_text::{EmptyLines, read};
 use zoo_datasets::readers::reversal;
+use zoo_datasets::text::bpe::undo;
 use zoo_datasets::text::moses::Normalizer;
 use zoo_recipes::{EvalSetSpec, ReaderSpec, References, Resolved, TokenizerSpec};
 use zoo_results::exit::Exit;
@@ -30,7 +31,11 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
         (References::Normalized, ReaderSpec::ParallelText { target, .. }) => {
             let normalizer = Normalizer::new(steps(&data.tokenizer), target)
                 .map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
-            normalizer.lines(&raw)
+            let lines = normalizer.lines(&raw);
+            match data.tokenizer {
+                TokenizerSpec::Words { subwords: true, .. } => lines.iter().map(|line| undo(line)).collect(),
+                _ => lines,
+            }
         }
         _ => raw,
     };

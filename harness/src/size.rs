@@ -39,10 +39,14 @@ fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
         (TokenizerSpec::Words { pad_vocabulary_to, .. }, ReaderSpec::Reversal { symbols, .. }) => {
             Some((up(*symbols, *pad_vocabulary_to), true))
         }
-        (TokenizerSpec::Words { .. }, ReaderSpec::ParallelText { .. }) => None,
+        // A limit is set where text has more words than that.
+        (TokenizerSpec::Words { max_vocabulary, pad_vocabulary_to, .. }, ReaderSpec::ParallelText { .. }) => {
+            max_vocabulary.map(|rows| (up(rows.saturating_sub(SPECIALS), *pad_vocabulary_to), false))
+        }
         // Every merge makes a sub-word and some use others up; the characters come on top.
-        (TokenizerSpec::SubwordNmt { merges, pad_vocabulary_to, .. }, _) => {
-            Some((up(*merges, *pad_vocabulary_to), false))
+        (TokenizerSpec::SubwordNmt { merges, max_vocabulary, pad_vocabulary_to, .. }, _) => {
+            let words = max_vocabulary.map_or(*merges, |rows| rows.saturating_sub(SPECIALS).min(*merges));
+            Some((up(words, *pad_vocabulary_to), false))
         }
         (TokenizerSpec::SentencePiece { pieces, .. }, _) => Some((*pieces as usize, true)),
     }

@@ -217,6 +217,59 @@ fn ranges_are_checked() {
 }
 
 #[test]
+fn novograds_numbers_are_checked() {
+    let nvgrad = |from: &str, to: &str, needle: &str, message: &str, hint: &str| {
+        one_of("transformer-nvgrad", from, to, needle, message, hint);
+    };
+    nvgrad("beta1 = 0.95", "beta1 = 1.0", "1.0\nbeta2", "`train.optimizer.beta1` is 1", "");
+    nvgrad("beta2 = 0.99", "beta2 = 1.5", "1.5\nepsilon", "`train.optimizer.beta2` is 1.5", "");
+    nvgrad("epsilon = 1e-8", "epsilon = 0.0", "0.0\nweight", "must be greater than 0", "");
+    nvgrad("weight_decay = 1e-5", "weight_decay = -1e-5", "-1e-5", "must not be negative", "");
+    nvgrad("as-coded", "as-code", "\"as-code\"", "knows no `as-code`", "did you mean `as-coded`?");
+    nvgrad("grad_averaging", "grad_average", "grad_average", "has no key", "`grad_averaging`?");
+    nvgrad("weight_decay", "epsilon_place", "epsilon_place", "has no key", "of kind `adam`");
+}
+
+#[test]
+fn means_of_checkpoints_and_limited_vocabularies_are_checked() {
+    let vaswani = |from: &str, to: &str, needle: &str, message: &str| {
+        one_of("vaswani-base", from, to, needle, message, "");
+    };
+    vaswani("checkpoints = 5", "checkpoints = 0", "0, every", "`train.checkpoint.evaluate.checkpoints` is 0");
+    vaswani("every_updates = 1500", "every_updates = 0", "0 }", "every_updates` is 0");
+    vaswani(
+        "every_updates = 1500",
+        "every_updates = 100001",
+        "100001",
+        "no checkpoint is written: 100001 updates is more than the run's 100000",
+    );
+    one_of(
+        "transformer-big-nvidia",
+        "max_vocabulary = 33712",
+        "max_vocabulary = 4",
+        "4\npad",
+        "four of them are the special tokens",
+        "",
+    );
+    one_of(
+        "fairseq-transformer-big",
+        "max_vocabulary = 32768",
+        "max_vocabulary = 0",
+        "0\npad",
+        "four of them are the special tokens",
+        "",
+    );
+    one_of(
+        "transformer-big-nvidia",
+        "references = \"raw\"",
+        "references = \"normalized\"",
+        "\"moses\"",
+        "the references of `test` are tokenised",
+        "",
+    );
+}
+
+#[test]
 fn impossible_combinations_are_refused() {
     one("max_updates = 8000\n", "", "train]", "training has no end", "max_updates or max_epochs");
     one(

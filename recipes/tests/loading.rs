@@ -82,7 +82,7 @@ fn unknown_names_and_unreadable_files_are_named() {
     let text = shown("transformer-bse");
     assert!(text.contains("there is no recipe `transformer-bse`"), "{text}");
     assert!(text.contains("did you mean `transformer-base`?"), "{text}");
-    assert!(shown("zzz").contains("the recipes are multi30k-transformer-tiny"), "{}", shown("zzz"));
+    assert!(shown("zzz").contains("the recipes are fairseq-transformer-big"), "{}", shown("zzz"));
     assert!(matches!(Document::load("no/such/file"), Err(LoadError::Read { .. })));
     assert!(matches!(Document::load("nosuch.toml"), Err(LoadError::Read { .. })));
     assert!(matches!(Document::load("."), Err(LoadError::Unknown { .. })));

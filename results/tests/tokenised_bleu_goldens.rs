@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use zoo_results::metrics::{BleuDetail, Case, Convention, ScoreOptions, Scorer, TokenisedBleu, score};
+use zoo_results::metrics::{
+    BleuDetail, Case, Compounds, Convention, ScoreOptions, Scorer, TokenisedBleu, score,
+};
 
 #[derive(Deserialize)]
 struct Goldens {
@@ -38,7 +40,7 @@ fn goldens() -> Goldens {
 
 fn measure(streams: &[Vec<String>], references: usize, whose: TokenisedBleu, lower: bool) -> BleuDetail {
     let case = if lower { Case::Lower } else { Case::Mixed };
-    let scorer = Scorer::new(Convention::TokenisedBleu(whose, case)).unwrap();
+    let scorer = Scorer::new(Convention::TokenisedBleu(whose, case, Compounds::Whole)).unwrap();
     scorer.bleu_detail(streams.last().unwrap(), &streams[..references]).unwrap().unwrap()
 }
 

@@ -324,6 +324,8 @@ fn ratio_elsewhere_is_shown_and_not_judged() {
         assert!(verdict.explanation.contains("1.50x"), "{}", verdict.explanation);
     }
     says(&with(|e| e.speed = None), Outcome::NotRun, "not timed");
+    let whole_runs = ClaimSpec { metric: "time-to-train".into(), ..ratio_claim() };
+    says(&judge(&whole_runs, &timed(1.6, 0.05)), Outcome::NotComparable, "the time of whole runs");
 }
 
 #[test]

@@ -30,7 +30,10 @@ fn list_is_filtered() {
         rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names(&["--tag", "toy"]), ["reversal-transformer"]);
-    assert_eq!(names(&["--tag", "wmt", "--tag", "openseq2seq"]), ["transformer-base", "transformer-big"]);
+    assert_eq!(
+        names(&["--tag", "wmt", "--tag", "openseq2seq"]),
+        ["transformer-base", "transformer-big", "transformer-nvgrad"]
+    );
     assert!(names(&["--task", "speech"]).is_empty());
     let at_least = |rung: &str| names(&["--evidence", rung]).len();
     assert!(at_least("schema") >= at_least("parity") && at_least("parity") >= at_least("full-run"));

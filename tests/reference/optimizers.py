@@ -11,6 +11,7 @@ import fixture
 import update_rules
 
 ADAM = {"kind": "adam", "beta1": 0.9, "beta2": 0.98}
+NOVOGRAD = {"kind": "novograd", "beta1": 0.95, "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 1e-5, "grad_averaging": False}
 
 # The published epsilons, and one so large that its place shows.
 RULES = {
@@ -24,7 +25,14 @@ RULES = {
     "adam-sparse": {**ADAM, "epsilon": 1e-3, "epsilon_place": "raw-root"},
     "lazy-adam-sparse": {**ADAM, "kind": "lazy-adam", "epsilon": 1e-3, "epsilon_place": "raw-root"},
     "lazy-adam-dense": {**ADAM, "kind": "lazy-adam", "epsilon": 1e-3, "epsilon_place": "raw-root"},
-}
+    # transformer-nvgrad's numbers, and some that show the places of beta2, epsilon, decay and averaging.
+    "novograd-published": {**NOVOGRAD, "variant": "published"},
+    "novograd-as-coded": {**NOVOGRAD, "variant": "as-coded"},
+    "novograd-published-averaging": {
+        **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "published"},
+    "novograd-as-coded-averaging": {
+        **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "as-coded"},
+}  # fmt: skip
 
 # Rows that have a gradient in each update. Row 6 never has one, row 2 only at first.
 ROWS = [[0, 2, 3], [0], [1, 3, 4], [5], [0, 1]]

@@ -87,9 +87,16 @@ CASES = {
     "nvidia-gnmt": (backoff_spec(2.0**24, 128, init=8192.0), [200, 327, 328, 584], 900),
     "nvidia-gnmt-capped": (backoff_spec(8192.0, 128, init=8192.0), [5, 200, 584], 900),
     "fairseq": (backoff_spec(HUGE, 2000, init=128.0, scale_min=1e-4), [1999, 2500, 4500, 8500], 13000),
+    # The settings of the recipes: the window is 2^14 batches, over 2 and over 128 of them an update. fairseq has no largest scale.
+    "multi30k-transformer-tiny": (
+        backoff_spec(65536.0, 8192, init=128.0, scale_min=1e-4), [8000, 8191, 16383, 30000], 120000),
+    "fairseq-transformer-big": (backoff_spec(HUGE, 128, init=128.0, scale_min=1e-4), [127, 128, 256, 900, 901], 2600),
+    # PyTorch's gradient scaler from 2^15 on; it has neither bound.
+    "transformer-big-nvidia": (
+        backoff_spec(HUGE, 2000, init=32768.0, scale_min=1e-4), [0, 1999, 2000, 4000, 9001], 20000),
     "window-of-one": (backoff_spec(1024.0, 1, init=1.0), [3, 4, 9], 16),
     "factor-of-four": (backoff_spec(4096.0, 7, init=64.0, factor=4.0), [6, 13, 14, 22, 60], 70),
-}
+}  # fmt: skip
 
 
 def logmax_spec(log_max=16.0, defect=False, scale_max=2.0**14):

@@ -94,12 +94,20 @@ CASES = {
     "reversal-transformer": ({"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 200, "width": 128}, 800),
     "transformer-base": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 512}, 300000),
     "transformer-big": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 1024}, 300000),
+    "vaswani-base": ({"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 4000, "width": 512}, 100000),
+    "vaswani-big": ({"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 4000, "width": 1024}, 300000),
     "convs2s": ({"kind": "transformer-policy", "lr": 9.0, "warmup_updates": 4000, "width": 512, "max_lr": 1e-3}, 310000),
     "transformer-policy-coefficient": (
         {"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 10, "width": 64, "coefficient": 0.002}, 100),
     "multi30k-transformer-tiny": (
         {"kind": "inverse-sqrt", "lr": 0.005, "warmup_updates": 2000, "warmup_init_lr": 1e-7}, 8000),
     "inverse-sqrt-nvidia": ({"kind": "inverse-sqrt", "lr": 6e-4, "warmup_updates": 4000, "warmup_init_lr": 0.0}, 50000),
+    "inverse-sqrt-nvidia-larger": (
+        {"kind": "inverse-sqrt", "lr": 8.46e-4, "warmup_updates": 4000, "warmup_init_lr": 0.0}, 50000),
+    "inverse-sqrt-nvidia-16-gpus": (
+        {"kind": "inverse-sqrt", "lr": 1e-3, "warmup_updates": 4000, "warmup_init_lr": 0.0}, 50000),
+    "fairseq-transformer-big": (
+        {"kind": "inverse-sqrt", "lr": 1e-3, "warmup_updates": 4000, "warmup_init_lr": 1e-7}, 24000),
     "gnmt-like": (
         {"kind": "exp-decay", "lr": 8e-4, "begin_decay_at": 170000, "decay_updates": 17000, "decay_rate": 0.5,
          "staircase": True, "min_lr": 5e-7}, 340000),

@@ -38,6 +38,27 @@ def lazy_adam(weight, gradient, state, lr, spec, rows):
     return torch.where(touched, moved, weight)
 
 
+def novograd(weight, gradient, state, lr, spec):
+    """One step of NovoGrad (Ginsburg et al. 2019, algorithm 1); the tensor has one norm.
+
+    published: v = |g|^2 at first, then beta2 v + (1 - beta2) |g|^2; divide by sqrt(v) + eps.
+    as-coded (OpenSeq2Seq): v is never stored, so that every update is a first one; divide by sqrt(v + eps).
+    """
+    square = (gradient**2).sum()
+    if spec["variant"] == "as-coded":
+        direction = gradient / (square + spec["epsilon"]).sqrt()
+    else:
+        if "second" in state:
+            square = spec["beta2"] * state["second"] + (1 - spec["beta2"]) * square
+        state["second"] = square
+        direction = gradient / (square.sqrt() + spec["epsilon"])
+    direction = direction + spec["weight_decay"] * weight
+    if spec["grad_averaging"]:
+        direction = (1 - spec["beta1"]) * direction
+    state["first"] = spec["beta1"] * state.get("first", torch.zeros_like(weight)) + direction
+    return weight - lr * state["first"]
+
+
 def sgd(weight, gradient, state, lr, spec):
     """Heavy ball: v = momentum v + g, no dampening, then w - lr v."""
     state["velocity"] = spec["momentum"] * state.get("velocity", torch.zeros_like(weight)) + gradient

@@ -14,6 +14,8 @@ use crate::text::vocabulary::Vocabulary;
 pub(super) struct Treatment {
     pub source: Normalizer,
     pub target: Normalizer,
+    /// The text is in sub-words from the start.
+    pub subwords: bool,
 }
 
 /// The `normalize` steps of a tokenizer, or why it cannot be used.
@@ -35,7 +37,9 @@ impl Treatment {
             // Generated symbols are of no language.
             _ => ("", ""),
         };
-        Ok(Self { source: Normalizer::new(steps, source)?, target: Normalizer::new(steps, target)? })
+        let subwords = matches!(data.tokenizer, TokenizerSpec::Words { subwords: true, .. });
+        let (source, target) = (Normalizer::new(steps, source)?, Normalizer::new(steps, target)?);
+        Ok(Self { source, target, subwords })
     }
 }
 
@@ -94,7 +98,7 @@ impl TextPipeline {
     /// `<unk>`.
     pub fn undo(&self, ids: &[u32]) -> String {
         let text = self.target.text(ids);
-        if self.codes.is_some() { undo(&text) } else { text }
+        if self.codes.is_some() || self.treatment.subwords { undo(&text) } else { text }
     }
 }
 

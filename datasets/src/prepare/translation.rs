@@ -12,7 +12,7 @@ use super::pipeline::{TextPipeline, Treatment, with_specials};
 use super::sequences::Sequences;
 use crate::batches::PairSource;
 use crate::readers::{SplitText, TRAIN};
-use crate::text::bpe::{Encoder, Learner};
+use crate::text::bpe::{Encoder, Learner, undo};
 use crate::text::vocabulary::Vocabulary;
 
 /// What preparing needs to know beside `[data]`.
@@ -208,7 +208,8 @@ pub(super) fn prepare_with_text(
         .iter()
         .filter(|(name, _)| name.as_str() != TRAIN)
         .map(|(name, text)| {
-            let normalized = encoded[name].1.iter().map(|line| single_spaced(line)).collect();
+            let joined = |line: &String| if treatment.subwords { undo(line) } else { line.clone() };
+            let normalized = encoded[name].1.iter().map(|line| single_spaced(&joined(line))).collect();
             (name, SplitReferences { raw: text.target.clone(), normalized })
         })
         .collect();
@@ -260,20 +261,24 @@ fn vocabularies(
     tokenizer: &TokenizerSpec,
     (source, target): &(Vec<String>, Vec<String>),
 ) -> Result<(Arc<Vocabulary>, Arc<Vocabulary>), PrepareError> {
-    let (specials, pad_to, joined) = match tokenizer {
-        TokenizerSpec::Words { specials, pad_vocabulary_to, .. } => (*specials, *pad_vocabulary_to, true),
-        TokenizerSpec::SubwordNmt { specials, pad_vocabulary_to, joined_dictionary, .. } => {
-            (*specials, *pad_vocabulary_to, *joined_dictionary)
+    let (specials, max_rows, pad_to, joined) = match tokenizer {
+        TokenizerSpec::Words { specials, pad_vocabulary_to, max_vocabulary, .. } => {
+            (*specials, *max_vocabulary, *pad_vocabulary_to, true)
         }
+        TokenizerSpec::SubwordNmt {
+            specials, pad_vocabulary_to, max_vocabulary, joined_dictionary, ..
+        } => (*specials, *max_vocabulary, *pad_vocabulary_to, *joined_dictionary),
         TokenizerSpec::SentencePiece { .. } => {
             return Err(super::pipeline::steps(tokenizer).expect_err("this tokenizer has no steps"));
         }
     };
     Ok(if joined {
-        let both = Arc::new(Vocabulary::from_lines(source.iter().chain(target), specials, pad_to));
+        let both = source.iter().chain(target);
+        let both = Arc::new(Vocabulary::from_most_frequent(both, specials, pad_to, max_rows));
         (both.clone(), both)
     } else {
-        let side = |lines: &[String]| Arc::new(Vocabulary::from_lines(lines, specials, pad_to));
+        let side =
+            |lines: &[String]| Arc::new(Vocabulary::from_most_frequent(lines, specials, pad_to, max_rows));
         (side(source), side(target))
     })
 }

@@ -68,6 +68,16 @@ impl Vocabulary {
         layout: Specials,
         pad_to: u32,
     ) -> Self {
+        Self::from_most_frequent(lines, layout, pad_to, None)
+    }
+
+    /// The same with a limit: see [`Vocabulary::from_counts`].
+    pub fn from_most_frequent<S: AsRef<str>>(
+        lines: impl IntoIterator<Item = S>,
+        layout: Specials,
+        pad_to: u32,
+        max_rows: Option<u32>,
+    ) -> Self {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for line in lines {
             for token in line.as_ref().split_whitespace().filter(|t| !is_special(t)) {
@@ -79,8 +89,23 @@ impl Vocabulary {
                 }
             }
         }
-        let mut words: Vec<(String, u64)> = counts.into_iter().collect();
+        Self::from_counts(counts, layout, pad_to, max_rows)
+    }
+
+    /// Words with their counts. With `max_rows`, no more of them than leave room for the special tokens; then padding.
+    /// Text that spells a special token is left out.
+    pub fn from_counts(
+        counts: BTreeMap<String, u64>,
+        layout: Specials,
+        pad_to: u32,
+        max_rows: Option<u32>,
+    ) -> Self {
+        let mut words: Vec<(String, u64)> =
+            counts.into_iter().filter(|(word, _)| !is_special(word)).collect();
         words.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        if let Some(rows) = max_rows {
+            words.truncate(rows.saturating_sub(SpecialIds::COUNT) as usize);
+        }
         let known: HashSet<String> = words.iter().map(|(word, _)| word.clone()).collect();
         let made_up = (0..).map(|n| format!("madeupword{n:04}")).filter(|word| !known.contains(word));
         let rows = (words.len() + SpecialIds::COUNT as usize).next_multiple_of(pad_to.max(1) as usize);
@@ -249,6 +274,14 @@ mod tests {
         assert_eq!(vocabulary.count(7), 0);
         assert_eq!(Vocabulary::from_lines(["a b c d"], Specials::Fairseq, 8).len(), 8);
         assert_eq!(Vocabulary::from_lines(["a b c d"], Specials::Fairseq, 0).len(), 8);
+    }
+
+    #[test]
+    fn the_rarest_words_are_left_out_where_rows_are_limited() {
+        let counts = [("a", 3), ("b", 1), ("c", 2), ("</s>", 9)].map(|(word, n)| (word.to_string(), n));
+        let vocabulary = Vocabulary::from_counts(counts.clone().into(), Specials::Fairseq, 8, Some(6));
+        assert_eq!((vocabulary.len(), vocabulary.ids("a c b </s>")), (8, vec![4, 5, 3, 3]));
+        assert_eq!(Vocabulary::from_counts(counts.into(), Specials::Fairseq, 1, Some(2)).len(), 4);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
-    BleuOptions, Case, ChrfOptions, Convention, Resampling, ScoreOptions, Scorer, Smoothing, TerOptions,
-    TokenisedBleu, Tokenizer, score,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, Resampling, ScoreOptions, Scorer, Smoothing,
+    TerOptions, TokenisedBleu, Tokenizer, score,
 };
 
 use crate::cli::{CaseChoice, ScoreArgs, TextMetric};
@@ -76,10 +76,13 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
         Some(CaseChoice::Lower) => Case::Lower,
     };
     let is_bleu = args.metric == TextMetric::Bleu;
+    let is_tokenised = matches!(args.metric, TextMetric::MultiBleu | TextMetric::FairseqBleu);
+    let compounds = if args.split_compounds { Compounds::Split } else { Compounds::Whole };
     for (option, given, has) in [
         ("--tokenizer", args.tokenizer.is_some(), is_bleu),
         ("--smoothing", args.smoothing.is_some(), is_bleu),
         ("--smoothing-value", args.smoothing_value.is_some(), is_bleu),
+        ("--split-compounds", args.split_compounds, is_tokenised),
         ("--word-order", args.word_order != 0, args.metric == TextMetric::Chrf),
     ] {
         if given && !has {
@@ -103,8 +106,12 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
                 (None, None) => Smoothing::default(),
             },
         }),
-        TextMetric::MultiBleu => Convention::TokenisedBleu(TokenisedBleu::MultiBleu, case(Case::Mixed)),
-        TextMetric::FairseqBleu => Convention::TokenisedBleu(TokenisedBleu::Fairseq, case(Case::Mixed)),
+        TextMetric::MultiBleu => {
+            Convention::TokenisedBleu(TokenisedBleu::MultiBleu, case(Case::Mixed), compounds)
+        }
+        TextMetric::FairseqBleu => {
+            Convention::TokenisedBleu(TokenisedBleu::Fairseq, case(Case::Mixed), compounds)
+        }
         TextMetric::Chrf => Convention::Chrf(ChrfOptions {
             case: case(Case::Mixed),
             word_order: args.word_order,

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_datasets::batches::{EvalLimit, eval_batches, restore_order};
 use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_datasets::text::moses;
 use zoo_models::Pass;
 use zoo_models::models::{Packed, Seq2Seq};
 use zoo_models::parameters::{self, ParameterValues};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::{DecodeSpec, Detokenizer, ReaderSpec, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_training::checkpoint::Checkpoint;
@@ -183,6 +184,7 @@ pub fn decode_all(
         ctx.progress.stage(&format!("decode {eval}, {decode}"));
         let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
         let outputs = decode_split(ctx, model, prepared, set.split, &recipe.decode[decode], compute)?;
+        let outputs = detokenized(recipe, eval, outputs)?;
         ctx.progress.end_stage();
         let seconds = start.elapsed().as_secs_f64();
         found.push(store(recipe, folder, (eval, decode), &outputs, set.references, &files, seconds)?);
@@ -209,6 +211,21 @@ fn decode_split(
         ctx.progress.step(&Step { done, total: Some(split.source.len() as u64), ..Step::default() });
     }
     Ok(restore_order(&batches, outputs).expect("an output for every sentence"))
+}
+
+/// Hypotheses as the evaluation set's references are: without their tokenisation where the recipe says so.
+fn detokenized(recipe: &Recipe, eval: &str, outputs: Vec<String>) -> Result<Vec<String>> {
+    let (Some(Detokenizer::Moses), ReaderSpec::ParallelText { target, .. }) =
+        (recipe.data.eval[eval].detokenize, &recipe.data.reader)
+    else {
+        return Ok(outputs);
+    };
+    let Some(language) = moses::Language::from_code(target) else {
+        let message = format!("data.eval.{eval}: Moses' rules for the language `{target}` are not built in");
+        return Err(Failure::new(Exit::Recipe, message).hint("they are for en, de and fr"));
+    };
+    let detokenizer = moses::Detokenizer::new(language);
+    Ok(outputs.iter().map(|line| detokenizer.line(line)).collect())
 }
 
 /// The best hypothesis of each source, as text.

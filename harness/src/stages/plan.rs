@@ -136,7 +136,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             memory = memory.max(
                 step.parameters * 16 + (step.tokens * 400.0 * f64::from(resolved.recipe.model.width)) as u64,
             );
-            checkpoints += step.parameters * 4 * (2 * 3 + kept_epochs(resolved));
+            checkpoints += step.parameters * 4 * (2 * 3 + kept_weights(resolved));
             runs.push(ArmPlan {
                 arm: resolved.arm.clone().unwrap_or_default(),
                 seed,
@@ -216,9 +216,10 @@ fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
     }
 }
 
-fn kept_epochs(resolved: &Resolved) -> u64 {
+fn kept_weights(resolved: &Resolved) -> u64 {
     match resolved.recipe.train.checkpoint.evaluate {
-        zoo_recipes::EvaluatedWeights::MeanOfEpochs { epochs } => u64::from(epochs),
+        zoo_recipes::EvaluatedWeights::MeanOfEpochs { epochs: kept }
+        | zoo_recipes::EvaluatedWeights::MeanOfLast { checkpoints: kept, .. } => u64::from(kept),
         _ => 1,
     }
 }

@@ -365,9 +365,12 @@ impl Reference {
     ) -> Result<Measure, AlignError> {
         let clip = self.description.clip_norm.map_or(1.0, |clip| (clip / norm).min(1.0));
         let largest_gradient = gradients.values().flatten().fold(0f64, |a, g| a.max(g.abs()));
-        // Adam's first step is lr * g / (|g| + eps): with a tiny eps, rounding noise becomes a whole step of either sign.
+        // Adam's first step is lr * g / (|g| + eps): with a tiny eps, rounding noise becomes a whole step of either sign. So does
+        // NovoGrad's of a tensor that is noise throughout, such as the key biases' gradient.
         let tiny = match spec {
-            OptimizerSpec::Adam { epsilon, .. } | OptimizerSpec::LazyAdam { epsilon, .. } => *epsilon < 1e-4,
+            OptimizerSpec::Adam { epsilon, .. }
+            | OptimizerSpec::LazyAdam { epsilon, .. }
+            | OptimizerSpec::Novograd { epsilon, .. } => *epsilon < 1e-4,
             OptimizerSpec::Sgd { .. } => false,
         };
         let floor = if tiny { 1e-4 * largest_gradient } else { 0.0 };

@@ -157,7 +157,7 @@ pub fn measure(buffers: &[&Flat], scalars: Vec<Tensor<1>>) -> (Vec<Magnitude>, V
 }
 
 /// Chunks are summed in FP64 side by side, the chunks' sums in their order: the same bits for any number of threads.
-fn magnitude(values: &[f32]) -> Magnitude {
+pub(crate) fn magnitude(values: &[f32]) -> Magnitude {
     const LANES: usize = 8;
     let chunk = |values: &[f32]| {
         let (mut sums, mut largest) = ([0f64; LANES], [0f32; LANES]);

@@ -125,7 +125,8 @@ impl CheckpointFolder {
     }
 
     /// The weights that a recipe evaluates, of the run as its newest checkpoint has it. That one must be whole: scores of older
-    /// weights would pass for the run's. A mean over the last `n` epochs is over those there are if the run was shorter.
+    /// weights would pass for the run's. A mean over the last `n` epochs or checkpoints is over those there are if the run was
+    /// shorter.
     pub fn evaluated(&self, which: &EvaluatedWeights) -> Result<Evaluated, CheckpointError> {
         let absent =
             |what: &str| CheckpointError::Absent { folder: self.path.clone(), what: what.to_string() };
@@ -144,13 +145,15 @@ impl CheckpointFolder {
                 let kept = latest.state.best_weights.ok_or_else(|| absent("weights of a best validation"))?;
                 self.mean(std::slice::from_ref(&kept))
             }
-            EvaluatedWeights::MeanOfEpochs { epochs } => {
-                let kept = &latest.state.epoch_weights;
-                let first = kept.len().saturating_sub(*epochs as usize);
-                if kept.is_empty() {
-                    return Err(absent("weights of a finished epoch"));
+            EvaluatedWeights::MeanOfEpochs { epochs: most }
+            | EvaluatedWeights::MeanOfLast { checkpoints: most, every_updates: _ } => {
+                let kept = &latest.state.kept_weights;
+                let first = kept.len().saturating_sub(*most as usize);
+                match which {
+                    _ if !kept.is_empty() => self.mean(&kept[first..]),
+                    EvaluatedWeights::MeanOfEpochs { .. } => Err(absent("weights of a finished epoch")),
+                    _ => Err(absent("weights of `train.checkpoint.evaluate.every_updates` updates")),
                 }
-                self.mean(&kept[first..])
             }
         }
     }

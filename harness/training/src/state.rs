@@ -177,8 +177,10 @@ pub struct RunState {
     pub last_validation: Option<Validated>,
     /// Validations since the best one.
     pub since_best: u32,
-    /// Weights at the ends of the last epochs, oldest first, where their mean is what is evaluated.
-    pub epoch_weights: Vec<KeptWeights>,
+    /// Weights at the ends of the last epochs, or at a fixed distance, oldest first, where their mean is what is evaluated.
+    // The name that checkpoints have had from the first version on.
+    #[serde(rename = "epoch_weights")]
+    pub kept_weights: Vec<KeptWeights>,
     /// Since the last line of the log.
     pub since_log: Sums,
     /// Since the epoch began.
@@ -200,7 +202,7 @@ impl RunState {
             best_weights: None,
             last_validation: None,
             since_best: 0,
-            epoch_weights: Vec::new(),
+            kept_weights: Vec::new(),
             since_log: Sums::default(),
             this_epoch: Sums::default(),
             seconds: 0.0,
@@ -210,6 +212,6 @@ impl RunState {
 
     /// Names of the weight files that this state refers to.
     pub fn weight_files(&self) -> impl Iterator<Item = &str> {
-        self.epoch_weights.iter().chain(&self.best_weights).map(|kept| kept.file.as_str())
+        self.kept_weights.iter().chain(&self.best_weights).map(|kept| kept.file.as_str())
     }
 }

@@ -318,6 +318,13 @@ impl<M: Module, B> Trainer<M, B> {
                     progress.on_update(&report);
                     self.log_update(&report, log.as_deref_mut())?;
                     let counters = self.state.counters;
+                    if let EvaluatedWeights::MeanOfLast { checkpoints, every_updates } =
+                        self.settings.evaluate
+                        && !report.skipped
+                        && counters.update.is_multiple_of(every_updates)
+                    {
+                        self.keep_weights(checkpoints)?;
+                    }
                     let at_end = counters.batch_in_epoch == len;
                     if stop.load(Ordering::Relaxed) && !at_end && self.ending().is_none() {
                         return self.interrupt(progress, &mut clock);
@@ -445,15 +452,21 @@ impl<M: Module, B> Trainer<M, B> {
         let epoch = std::mem::take(&mut self.state.this_epoch);
         self.validate(validation, Some(epoch), progress, log)?;
         if let EvaluatedWeights::MeanOfEpochs { epochs } = self.settings.evaluate {
-            let Counters { epoch, update, .. } = self.state.counters;
-            let kept = self.folder.save_weights(parameters::export(self.model()), epoch, update)?;
-            // An epoch in which every update was skipped has the weights, and the name, of the one before.
-            self.state.epoch_weights.retain(|old| old.file != kept.file);
-            self.state.epoch_weights.push(kept);
-            let excess = self.state.epoch_weights.len().saturating_sub(epochs as usize);
-            self.state.epoch_weights.drain(..excess);
+            self.keep_weights(epochs)?;
         }
         self.save(progress, clock)?;
+        Ok(())
+    }
+
+    /// Saves the weights for a mean over the last `most` of them.
+    fn keep_weights(&mut self, most: u32) -> Result<(), TrainError> {
+        let Counters { epoch, update, .. } = self.state.counters;
+        let kept = self.folder.save_weights(parameters::export(self.model()), epoch, update)?;
+        // An epoch in which every update was skipped has the weights, and the name, of the one before.
+        self.state.kept_weights.retain(|old| old.file != kept.file);
+        self.state.kept_weights.push(kept);
+        let excess = self.state.kept_weights.len().saturating_sub(most as usize);
+        self.state.kept_weights.drain(..excess);
         Ok(())
     }
 

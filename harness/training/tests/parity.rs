@@ -22,7 +22,7 @@ fn references() -> Vec<PathBuf> {
 #[test]
 fn every_reference_agrees_on_every_rung() {
     let references = references();
-    assert!(references.len() >= 6, "fixtures are missing");
+    assert!(references.len() >= 8, "fixtures are missing");
     for path in references {
         let alignment = Reference::read(&path).unwrap().align().unwrap();
         for rung in &alignment.rungs {

@@ -84,6 +84,13 @@ pub enum NormalizeStep {
     MosesTokenize,
     /// Moses `tokenizer.perl -a`.
     MosesTokenizeAggressive,
+    /// The same since November 2018: the full stop of a line's last word always stands apart.
+    #[serde(rename = "moses-tokenize-aggressive-2018")]
+    MosesTokenizeAggressive2018,
+    /// Moses `remove-non-printing-char.perl`: a space for every control, format and unassigned character.
+    RemoveNonPrinting,
+    /// `’` becomes `'`.
+    StraightApostrophes,
 }
 
 /// From text to ids.
@@ -97,6 +104,13 @@ pub enum TokenizerSpec {
         /// Round the number of rows up to a multiple of this.
         #[serde(default = "one")]
         pad_vocabulary_to: u32,
+        /// Most rows, special tokens included and before padding; the rarest words are left out (fairseq's `--nwordstgt`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_vocabulary: Option<u32>,
+        /// The words of the text are parts of words already, as subword-nmt marks them (`@@`): they are joined before anything is
+        /// scored.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        subwords: bool,
         /// Steps before splitting.
         #[serde(default)]
         normalize: Vec<NormalizeStep>,
@@ -112,6 +126,9 @@ pub enum TokenizerSpec {
         /// Round the number of rows up to a multiple of this.
         #[serde(default = "one")]
         pad_vocabulary_to: u32,
+        /// Most rows, special tokens included and before padding; the rarest words are left out (fairseq's `--nwordstgt`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_vocabulary: Option<u32>,
         /// Steps before splitting.
         #[serde(default)]
         normalize: Vec<NormalizeStep>,
@@ -202,6 +219,10 @@ pub struct EvalSetSpec {
     /// Which text the hypotheses are scored against.
     #[serde(default)]
     pub references: References,
+    /// Take the tokenisation off the hypotheses before they are scored: for references that have none. Absent: they are scored as the
+    /// tokenizer writes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detokenize: Option<Detokenizer>,
     /// White-space tokens the references must have: tells versions of a test set apart.
     #[serde(default)]
     pub reference_tokens: Option<u32>,
@@ -216,6 +237,14 @@ pub enum References {
     Normalized,
     /// The file as it is.
     Raw,
+}
+
+/// See [`EvalSetSpec::detokenize`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detokenizer {
+    /// Moses `detokenizer.perl` for the target's language.
+    Moses,
 }
 
 fn one() -> u32 {

@@ -79,6 +79,13 @@ pub enum EvaluatedWeights {
         /// How many.
         epochs: u32,
     },
+    /// The mean of the last checkpoints that were written at a fixed distance, whatever an epoch is (Vaswani et al. 2017).
+    MeanOfLast {
+        /// How many.
+        checkpoints: u32,
+        /// Updates between two of them.
+        every_updates: u64,
+    },
 }
 
 /// Update rules. Epsilon is always stated: defaults differ between frameworks.
@@ -110,6 +117,25 @@ pub enum OptimizerSpec {
         #[serde(default)]
         epsilon_place: EpsilonPlace,
     },
+    /// Momentum of gradients that are divided by their norm, one norm for each parameter tensor (Ginsburg et al. 2019). Weight
+    /// decay is added after the division, to every tensor, biases and norms too.
+    Novograd {
+        /// Decay of the momentum.
+        beta1: f64,
+        /// Decay of the squared norm.
+        beta2: f64,
+        /// Added to the norm, or to its square: see `variant`.
+        epsilon: f64,
+        /// d in m = beta1 m + (g / norm + d w).
+        #[serde(default)]
+        weight_decay: f64,
+        /// What is added to the momentum is multiplied by 1 - beta1.
+        #[serde(default)]
+        grad_averaging: bool,
+        /// The paper's formula, or what the code that the published scores come from computes.
+        #[serde(default)]
+        variant: NovogradVariant,
+    },
     /// Gradient descent with heavy-ball momentum: v = m v + g, no dampening.
     Sgd {
         /// m.
@@ -126,6 +152,18 @@ pub enum EpsilonPlace {
     CorrectedRoot,
     /// sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + eps): TensorFlow, fairseq.
     RawRoot,
+}
+
+/// See [`OptimizerSpec::Novograd`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NovogradVariant {
+    /// v = beta2 v + (1 - beta2) |g|^2, from v = |g|^2 on; the gradient is divided by sqrt(v) + eps.
+    #[default]
+    Published,
+    /// OpenSeq2Seq's code: v is never written back, so that it is the |g|^2 of the update at hand and beta2 does nothing; the
+    /// gradient is divided by sqrt(v + eps).
+    AsCoded,
 }
 
 /// Learning rate as a function of the update number.

@@ -1,7 +1,7 @@
 //! The `[data]` block.
 
 use super::Findings;
-use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, TokenizerSpec, TooLong};
+use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, References, TokenizerSpec, TooLong};
 
 pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     reader(data, findings);
@@ -15,6 +15,16 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
         let path = format!("data.eval.{name}");
         findings.named(name, &path);
         findings.positive(u64::from(set.lines), &format!("{path}.lines"));
+        findings.require(
+            set.detokenize.is_none() || matches!(data.reader, ReaderSpec::ParallelText { .. }),
+            &format!("{path}.detokenize"),
+            || "generated strings of symbols are in no language; there is nothing to detokenize".to_owned(),
+        );
+        findings.require(
+            set.detokenize.is_none() || set.references == References::Raw,
+            &format!("{path}.detokenize"),
+            || format!("the references of `{name}` are tokenised: `references` is not \"raw\""),
+        );
         if let Some(tokens) = set.reference_tokens {
             findings.positive(u64::from(tokens), &format!("{path}.reference_tokens"));
         }
@@ -91,18 +101,21 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
 
 fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
     match tokenizer {
-        TokenizerSpec::Words { pad_vocabulary_to, normalize, specials: _ } => {
+        TokenizerSpec::Words { pad_vocabulary_to, max_vocabulary, normalize, specials: _, subwords: _ } => {
+            rows(*max_vocabulary, findings);
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
             steps(normalize, findings);
         }
         TokenizerSpec::SubwordNmt {
             merges,
             pad_vocabulary_to,
+            max_vocabulary,
             normalize,
             joined_dictionary: _,
             specials: _,
         } => {
             findings.positive(u64::from(*merges), "data.tokenizer.merges");
+            rows(*max_vocabulary, findings);
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
             steps(normalize, findings);
         }
@@ -117,16 +130,25 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
+fn rows(max_vocabulary: Option<u32>, findings: &mut Findings<'_, '_>) {
+    if let Some(rows) = max_vocabulary {
+        findings.require(rows > 4, "data.tokenizer.max_vocabulary", || {
+            format!("`data.tokenizer.max_vocabulary` is {rows}; four of them are the special tokens")
+        });
+    }
+}
+
 fn steps(steps: &[NormalizeStep], findings: &mut Findings<'_, '_>) {
-    use NormalizeStep::{MosesTokenize, MosesTokenizeAggressive};
+    use NormalizeStep::{MosesTokenize, MosesTokenizeAggressive, MosesTokenizeAggressive2018};
+    let tokenizes = |step: &NormalizeStep| {
+        matches!(step, MosesTokenize | MosesTokenizeAggressive | MosesTokenizeAggressive2018)
+    };
     for (at, step) in steps.iter().enumerate() {
         let path = format!("data.tokenizer.normalize.{at}");
         let before = &steps[..at];
         if before.contains(step) {
             findings.report(&path, "this step is there twice");
-        } else if matches!(step, MosesTokenize | MosesTokenizeAggressive)
-            && before.iter().any(|one| matches!(one, MosesTokenize | MosesTokenizeAggressive))
-        {
+        } else if tokenizes(step) && before.iter().any(tokenizes) {
             findings.report(&path, "the text is tokenized twice, plainly and aggressively");
         }
     }

@@ -38,6 +38,15 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         EvaluatedWeights::MeanOfEpochs { epochs } => {
             findings.positive(u64::from(*epochs), "train.checkpoint.evaluate.epochs");
         }
+        EvaluatedWeights::MeanOfLast { checkpoints, every_updates } => {
+            findings.positive(u64::from(*checkpoints), "train.checkpoint.evaluate.checkpoints");
+            findings.positive(*every_updates, "train.checkpoint.evaluate.every_updates");
+            if let Some(last) = train.max_updates {
+                findings.require(*every_updates <= last, "train.checkpoint.evaluate.every_updates", || {
+                    format!("no checkpoint is written: {every_updates} updates is more than the run's {last}")
+                });
+            }
+        }
     }
 
     match &train.optimizer {
@@ -46,6 +55,12 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.share(*beta1, "train.optimizer.beta1");
             findings.share(*beta2, "train.optimizer.beta2");
             findings.above_zero(*epsilon, "train.optimizer.epsilon");
+        }
+        OptimizerSpec::Novograd { beta1, beta2, epsilon, weight_decay, grad_averaging: _, variant: _ } => {
+            findings.share(*beta1, "train.optimizer.beta1");
+            findings.share(*beta2, "train.optimizer.beta2");
+            findings.above_zero(*epsilon, "train.optimizer.epsilon");
+            findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
         }
         OptimizerSpec::Sgd { momentum } => findings.share(*momentum, "train.optimizer.momentum"),
     }

@@ -214,6 +214,17 @@ impl TokenisedBleu {
     }
 }
 
+/// What is done about hyphened words before tokenised BLEU counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compounds {
+    /// Nothing.
+    #[default]
+    Whole,
+    /// `a-b` becomes three tokens on both sides, as tensor2tensor's and fairseq's scripts do: `compounds:split` in a signature. It
+    /// adds matches: about 0.7 to 1 BLEU on English-German.
+    Split,
+}
+
 /// Options of chrF. Beta is 2: the signature cannot state another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChrfOptions {
@@ -300,7 +311,7 @@ pub enum Convention {
     /// sacreBLEU's BLEU.
     Bleu(BleuOptions),
     /// multi-bleu's or fairseq's.
-    TokenisedBleu(TokenisedBleu, Case),
+    TokenisedBleu(TokenisedBleu, Case, Compounds),
     /// sacreBLEU's chrF.
     Chrf(ChrfOptions),
     /// sacreBLEU's TER.

@@ -19,11 +19,13 @@ pub use bootstrap::{
     paired_gain,
 };
 pub use convention::{
-    BleuOptions, Case, ChrfOptions, Convention, Metric, Smoothing, TerOptions, TokenisedBleu, Tokenizer, Unit,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, Metric, Smoothing, TerOptions, TokenisedBleu,
+    Tokenizer, Unit,
 };
 pub use error::ScoreError;
 pub use scorer::{ScoreOptions, Scorer, score};
 pub use segments::SegmentStatistics;
 pub use signature::{Signature, SignatureError};
 pub use text::bleu::BleuDetail;
+pub use text::tokenised_bleu::split_compounds;
 pub use value::MetricValue;

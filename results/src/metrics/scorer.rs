@@ -112,8 +112,9 @@ impl Scorer {
                 detail = Some(parts);
                 (bleu::WIDTH, rows)
             }
-            Convention::TokenisedBleu(whose, case) => {
-                let (rows, parts) = tokenised_bleu::corpus(hypotheses, references, *whose, *case)?;
+            Convention::TokenisedBleu(whose, case, compounds) => {
+                let (rows, parts) =
+                    tokenised_bleu::corpus(hypotheses, references, *whose, *case, *compounds)?;
                 detail = Some(parts);
                 (bleu::WIDTH, rows)
             }

@@ -1,7 +1,8 @@
 //! Signatures: everything that must be equal before two scores may be compared, as one line of text.
 //!
-//! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`) with three parts of our
-//! own: `eval:` (test set), `impl:` (a BLEU that is not sacreBLEU's) and `metric:` (metrics that sacreBLEU has not).
+//! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`) with four parts of our
+//! own: `eval:` (test set), `impl:` (a BLEU that is not sacreBLEU's), `compounds:` (hyphened words split) and `metric:` (metrics
+//! that sacreBLEU has not).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,8 @@ use thiserror::Error;
 
 use super::bootstrap::Resampling;
 use super::convention::{
-    BleuOptions, Case, ChrfOptions, Convention, Metric, Smoothing, TerOptions, TokenisedBleu, Tokenizer, Unit,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, Metric, Smoothing, TerOptions, TokenisedBleu,
+    Tokenizer, Unit,
 };
 use super::error::ScoreError;
 
@@ -122,12 +124,15 @@ impl Signature {
                 parts.push(("tok", o.tokenizer.name().to_string()));
                 parts.push(("smooth", smoothing_text(o.smoothing)));
             }
-            Convention::TokenisedBleu(whose, c) => {
+            Convention::TokenisedBleu(whose, c, compounds) => {
                 parts.push(case(c));
                 parts.push(("eff", yes(false)));
                 parts.push(("tok", Tokenizer::None.name().to_string()));
                 parts.push(("smooth", smoothing_text(Smoothing::None)));
                 parts.push(("impl", whose.name().to_string()));
+                if *compounds == Compounds::Split {
+                    parts.push(("compounds", "split".to_string()));
+                }
             }
             Convention::Chrf(o) => {
                 parts.push(case(&o.case));
@@ -383,6 +388,18 @@ impl Reader<'_> {
             return self
                 .fail(format!("`smooth:{smooth}` has no value"), "write `floor[0.10]` or `add-k[1.00]`");
         }
+        let compounds = match self.parts.remove("compounds").as_deref() {
+            None => Compounds::Whole,
+            Some("split") if self.parts.contains_key("impl") => Compounds::Split,
+            Some("split") => {
+                let hint = "compounds are split in tokenised text: state whose BLEU it is, impl:fairseq or impl:multi-bleu";
+                return self.fail("`compounds:split` without `impl`".into(), hint);
+            }
+            Some(other) => {
+                let problem = format!("`compounds:{other}`");
+                return self.fail(problem, "compounds is `split` or not there");
+            }
+        };
         let Some(whose) = self.parts.remove("impl") else {
             return Ok(Convention::Bleu(BleuOptions { case, effective_order, tokenizer, smoothing }));
         };
@@ -396,7 +413,7 @@ impl Reader<'_> {
             let problem = format!("{} is eff:no, tok:none and smooth:none", whose.name());
             return self.fail(problem, "leave `impl:` out for sacreBLEU's");
         }
-        Ok(Convention::TokenisedBleu(whose, case))
+        Ok(Convention::TokenisedBleu(whose, case, compounds))
     }
 
     /// `eval:`, or sacreBLEU's own `test:` with its language pair and subset.

@@ -121,10 +121,11 @@ fn any_convention() -> impl Strategy<Value = Convention> {
                 Convention::Bleu(BleuOptions { case, effective_order, tokenizer, smoothing })
             }
         ),
-        (case.clone(), any::<bool>()).prop_map(|(case, moses)| {
+        (case.clone(), any::<bool>(), any::<bool>()).prop_map(|(case, moses, split)| {
             Convention::TokenisedBleu(
                 if moses { TokenisedBleu::MultiBleu } else { TokenisedBleu::Fairseq },
                 case,
+                if split { Compounds::Split } else { Compounds::Whole },
             )
         }),
         (case.clone(), 1usize..20, 0usize..4, any::<bool>(), any::<bool>()).prop_map(

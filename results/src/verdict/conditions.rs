@@ -27,6 +27,11 @@ pub fn signature_difference(claimed: &str, measured: &str) -> Option<String> {
             .map(|part| part.trim().split_once(':').unwrap_or((part.trim(), "")))
             .filter(|(key, _)| !matches!(*key, "" | "#" | "version" | "bs" | "rs" | "ar" | "seed"))
     }
+    // This part changes the metric by being there.
+    let splits = |signature| parts(signature).any(|(key, _)| key == "compounds");
+    if splits(measured) && !splits(claimed) {
+        return Some("ours splits compounds, the claim's signature does not".to_owned());
+    }
     parts(claimed).find_map(|(key, value)| match parts(measured).find(|(other, _)| *other == key) {
         None => Some(format!("the claim's signature has {key}:{value}, ours has no {key}")),
         Some((_, ours)) if ours != value => {
@@ -85,10 +90,11 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
     Ok(notes)
 }
 
-/// An arm named after a precision must have computed in it; an arm named `mixed` must have used half-precision products.
+/// An arm named after a precision must have computed in it; an arm named `mixed` must have used half-precision products. What
+/// follows a hyphen (`mixed-a100`) tells arms of one precision apart.
 fn precision(arm: Option<&str>, proved: Option<Precision>) -> Result<(), String> {
     let (Some(arm), Some(proved)) = (arm, proved) else { return Ok(()) };
-    let holds = match arm {
+    let holds = match arm.split('-').next().unwrap_or(arm) {
         "fp32" => proved == Precision::Fp32,
         "tf32" => proved == Precision::Tf32,
         "fp16" => proved == Precision::Fp16,
@@ -123,6 +129,23 @@ mod tests {
         assert!(signature_difference(claim, &unlike).unwrap().contains("tok:13a"));
         assert!(signature_difference(claim, "nrefs:1").unwrap().contains("no case"));
         assert_eq!(signature_difference("", ours), None);
+        let split = format!("{claim}|compounds:split");
+        assert!(signature_difference(claim, &split).unwrap().contains("compounds"));
+        assert!(signature_difference(&split, claim).unwrap().contains("no compounds"));
+        assert_eq!(signature_difference(&split, &split), None);
+    }
+
+    #[test]
+    fn arms_of_one_precision_are_told_apart_behind_a_hyphen() {
+        for (arm, proved, holds) in [
+            ("mixed-a100", Precision::Fp16, true),
+            ("mixed-a100", Precision::Fp32, false),
+            ("fp32-dgx2", Precision::Tf32, false),
+            ("tf32", Precision::Tf32, true),
+            ("larger", Precision::Bf16, true),
+        ] {
+            assert_eq!(precision(Some(arm), Some(proved)).is_ok(), holds, "{arm}");
+        }
     }
 
     #[test]

@@ -59,6 +59,9 @@ fn words(ratio: f64) -> String {
 
 fn conditions(claim: &ClaimSpec, evidence: &Evidence, speed: &SpeedEvidence) -> Result<(), String> {
     met(claim, evidence)?;
+    if claim.metric == "time-to-train" {
+        return Err("the claim is on the time of whole runs; what was timed are updates".to_owned());
+    }
     if evidence.precision == Some(Precision::Bf16Emulated) {
         return Err("half precision was emulated: its speed is not judged".to_owned());
     }

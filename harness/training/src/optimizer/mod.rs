@@ -3,6 +3,7 @@
 //! Weights and moments are FP32 whatever the compute type is. Coefficients are computed in FP64 and rounded once.
 
 mod adam;
+mod novograd;
 mod sgd;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use zoo_recipes::OptimizerSpec;
 use crate::flat::Flat;
 
 pub use adam::Adam;
+pub use novograd::{Novograd, NovogradSettings};
 pub use sgd::Sgd;
 
 /// What an update rule is told about the parameter that it moves.
@@ -32,7 +34,7 @@ pub struct Moment {
     pub name: String,
     /// Path of the parameter that it belongs to.
     pub path: String,
-    /// Row-major values.
+    /// Row-major values: as many as the parameter has, or one (NovoGrad's `second`).
     pub values: Vec<f32>,
 }
 
@@ -91,6 +93,16 @@ pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
         }
         OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place } => {
             Box::new(Adam::new(beta1, beta2, epsilon, epsilon_place, true))
+        }
+        OptimizerSpec::Novograd { beta1, beta2, epsilon, weight_decay, grad_averaging, variant } => {
+            Box::new(Novograd::new(NovogradSettings {
+                beta1,
+                beta2,
+                epsilon,
+                weight_decay,
+                grad_averaging,
+                variant,
+            }))
         }
         OptimizerSpec::Sgd { momentum } => Box::new(Sgd::new(momentum)),
     }

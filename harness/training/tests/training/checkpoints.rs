@@ -153,6 +153,50 @@ fn the_mean_of_the_last_epochs_is_evaluated_and_older_weights_are_deleted() {
 }
 
 #[test]
+fn weights_at_a_fixed_distance_are_kept_whatever_an_epoch_is_and_again_after_a_resume() {
+    let run_for = |folder: &std::path::Path, stop_after: Option<usize>| {
+        let mut settings = settings(folder);
+        settings.evaluate = EvaluatedWeights::MeanOfLast { checkpoints: 3, every_updates: 5 };
+        let stop = AtomicBool::new(false);
+        let mut trainer = new(settings.clone());
+        if let Some(updates) = stop_after {
+            let mut watch = Watch { stop_after: Some((updates, &stop)), ..Watch::default() };
+            run_logged(&mut trainer, &mut ToySource::default(), &mut watch, &stop);
+            trainer = new(settings.clone());
+            trainer.resume().unwrap();
+        }
+        run(&mut trainer, &mut ToySource::default());
+        trainer.folder().evaluated(&settings.evaluate).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let found = run_for(folder.path(), None);
+    // 18 updates in epochs of four: none of the three ends an epoch.
+    assert_eq!(found.updates, [5, 10, 15]);
+    assert_eq!(names(folder.path(), "weights-").len(), 3);
+    let two = EvaluatedWeights::MeanOfLast { checkpoints: 2, every_updates: 5 };
+    let trainer = {
+        let mut trainer = new(settings(folder.path()));
+        trainer.resume().unwrap();
+        trainer
+    };
+    assert_eq!(trainer.folder().evaluated(&two).unwrap().updates, [10, 15]);
+    for stop_after in [5, 6, 9, 10, 11, 17] {
+        let folder = tempfile::tempdir().unwrap();
+        let again = run_for(folder.path(), Some(stop_after));
+        assert_eq!(again.updates, found.updates, "stopped after {stop_after}");
+        assert_eq!(again.weights, found.weights, "stopped after {stop_after}");
+    }
+    // A run that is shorter than the distance has none.
+    let folder = tempfile::tempdir().unwrap();
+    let mut short = settings(folder.path());
+    short.evaluate = EvaluatedWeights::MeanOfLast { checkpoints: 3, every_updates: 50 };
+    let mut trainer = new(short.clone());
+    run(&mut trainer, &mut ToySource::default());
+    let error = trainer.folder().evaluated(&short.evaluate).unwrap_err().to_string();
+    assert!(error.contains("every_updates"), "{error}");
+}
+
+#[test]
 fn patience_ends_a_run_that_no_longer_improves_and_the_best_weights_are_evaluated() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = settings(folder.path());

@@ -182,7 +182,7 @@ fn no_part_of_a_checkpoint_can_be_left_out() {
         ("epoch", |s, _| s.counters.epoch = 0),
         ("update", |s, _| s.counters.update = 0),
         ("best validation", |s, _| s.best = None),
-        ("kept weights of epochs", |s, _| s.epoch_weights.clear()),
+        ("kept weights of epochs", |s, _| s.kept_weights.clear()),
         ("sums of the log", |s, _| s.since_log = Default::default()),
         ("running statistics", |_, c| {
             c.weights.iter_mut().filter(|p| p.path == "mean").for_each(|p| p.values.fill(0.0));

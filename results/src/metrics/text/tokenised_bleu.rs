@@ -14,14 +14,18 @@
 //! | no reference token at all | prints zeros and fails | cannot happen | score 0 |
 //! | no hypothesis token at all | division by zero | cannot happen | score 0 |
 //!
+//! Compounds may be split before: see [`split_compounds`].
+//!
 //! What fails there is an error here. Not copied: multi-bleu takes 9,999 for the length of a reference that differs
 //! from its hypothesis by more than that.
+
+use std::borrow::Cow;
 
 use rayon::prelude::*;
 
 use super::bleu::{BleuDetail, ORDER, WIDTH, brevity, logarithm, row};
 use super::{check_streams, is_space};
-use crate::metrics::convention::{Case, TokenisedBleu};
+use crate::metrics::convention::{Case, Compounds, TokenisedBleu};
 use crate::metrics::error::ScoreError;
 
 /// Score, precisions in percent and brevity penalty from summed statistics. 0 where the tools divide by zero.
@@ -40,6 +44,7 @@ pub(crate) fn corpus(
     references: &[Vec<String>],
     whose: TokenisedBleu,
     case: Case,
+    compounds: Compounds,
 ) -> Result<(Vec<f64>, BleuDetail), ScoreError> {
     check_streams(hypotheses, references)?;
     if whose == TokenisedBleu::Fairseq && references.len() > 1 {
@@ -48,8 +53,12 @@ pub(crate) fn corpus(
     let prepared = |lines: &[String]| -> Vec<String> {
         lines
             .iter()
+            .map(|line| match compounds {
+                Compounds::Whole => Cow::Borrowed(line.as_str()),
+                Compounds::Split => Cow::Owned(split_compounds(line)),
+            })
             .map(|line| match (case, whose) {
-                (Case::Mixed, _) => line.clone(),
+                (Case::Mixed, _) => line.into_owned(),
                 (Case::Lower, TokenisedBleu::MultiBleu) => line.to_ascii_lowercase(),
                 (Case::Lower, TokenisedBleu::Fairseq) => line.to_lowercase(),
             })
@@ -77,6 +86,25 @@ pub(crate) fn corpus(
     }
     let (score, precisions, brevity_penalty) = from_sums(&sums);
     Ok((rows, BleuDetail::new(&sums, score, precisions, brevity_penalty)))
+}
+
+/// Hyphens between two bytes that are no ASCII white space as tokens of their own.
+///
+/// The published scripts replace `(\S)-(\S)` from left to right over bytes, so a byte that ended one replacement cannot begin the
+/// next: of `a-b-c` the second hyphen stays, of `a-ä-c` none does, since ä has two bytes.
+pub fn split_compounds(line: &str) -> String {
+    let bytes = line.as_bytes();
+    let solid = |at: usize| bytes.get(at).is_some_and(|b| !matches!(b, b' ' | b'\t'..=b'\r'));
+    let (mut split, mut copied, mut free) = (String::with_capacity(line.len() + 16), 0, 0);
+    for at in (1..bytes.len()).filter(|at| bytes[*at] == b'-') {
+        if at > free && solid(at - 1) && solid(at + 1) {
+            split.push_str(&line[copied..at]);
+            split.push_str(" ##AT##-##AT## ");
+            (copied, free) = (at + 1, at + 2);
+        }
+    }
+    split.push_str(&line[copied..]);
+    split
 }
 
 /// The tokens that the tool counts; `None` matches nothing.
@@ -111,7 +139,7 @@ mod tests {
 
     fn score(h: &[&str], r: &[&[&str]], whose: TokenisedBleu, case: Case) -> Result<BleuDetail, ScoreError> {
         let references: Vec<Vec<String>> = r.iter().map(|s| lines(s)).collect();
-        corpus(&lines(h), &references, whose, case).map(|(_, detail)| detail)
+        corpus(&lines(h), &references, whose, case, Compounds::Whole).map(|(_, detail)| detail)
     }
 
     #[test]
@@ -135,6 +163,47 @@ mod tests {
         assert_eq!((f.hypothesis_length, f.reference_length, f.correct), (3, 3, [2, 0, 0, 0]));
         let m = score(&["", "a <unk>"], &[&["", "a <unk>"]], TokenisedBleu::MultiBleu, Case::Mixed).unwrap();
         assert_eq!((m.hypothesis_length, m.correct), (2, [2, 1, 0, 0]));
+    }
+
+    /// Right sides: what the scripts' own Perl makes of the left sides.
+    #[test]
+    fn compounds_are_split_as_the_published_scripts_do() {
+        for (line, expected) in [
+            ("EU-weit", "EU ##AT##-##AT## weit"),
+            ("a-b-c", "a ##AT##-##AT## b-c"),
+            ("a - b", "a - b"),
+            ("-a", "-a"),
+            ("a-", "a-"),
+            ("a--b", "a ##AT##-##AT## -b"),
+            ("a---b", "a ##AT##-##AT## --b"),
+            ("a-b c-d", "a ##AT##-##AT## b c ##AT##-##AT## d"),
+            ("a-ä-c", "a ##AT##-##AT## ä ##AT##-##AT## c"),
+            ("ä-ö-ü", "ä ##AT##-##AT## ö ##AT##-##AT## ü"),
+            ("a-\u{a0}b", "a ##AT##-##AT## \u{a0}b"),
+            ("x\u{a0}-y", "x\u{a0} ##AT##-##AT## y"),
+            ("a-b-c-d-e", "a ##AT##-##AT## b-c ##AT##-##AT## d-e"),
+            ("##AT##-##AT##", "##AT## ##AT##-##AT## ##AT##"),
+            ("-", "-"),
+            ("--", "--"),
+            ("a\t-b", "a\t-b"),
+            ("", ""),
+            (
+                "Bundes-Kanzler-Amt ist 5-10 mal",
+                "Bundes ##AT##-##AT## Kanzler ##AT##-##AT## Amt ist 5 ##AT##-##AT## 10 mal",
+            ),
+        ] {
+            assert_eq!(split_compounds(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn splitting_compounds_finds_matches_inside_of_them() {
+        let (h, r) = (lines(&["der EU-weite Plan gilt"]), vec![lines(&["der US-weite Plan gilt"])]);
+        let of = |compounds| corpus(&h, &r, TokenisedBleu::Fairseq, Case::Mixed, compounds).unwrap().1;
+        let (whole, split) = (of(Compounds::Whole), of(Compounds::Split));
+        assert_eq!((whole.hypothesis_length, whole.correct[0]), (4, 3));
+        assert_eq!((split.hypothesis_length, split.correct[0]), (6, 5));
+        assert!(split.score > whole.score);
     }
 
     #[test]
