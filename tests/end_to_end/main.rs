@@ -1,13 +1,17 @@
 //! The real binary, called as users call it: output, messages, exit codes.
 
 mod binary;
+mod bundling;
 mod checking;
+mod explaining;
 mod help;
 mod judging;
 mod ledger;
 mod recipes;
+mod regressing;
 mod reproducing;
 mod resume;
 mod sabotage;
 mod scoring;
 mod smoke;
+mod verifying;

@@ -13,10 +13,11 @@ mod reproduce;
 mod run;
 mod train;
 
-pub use evaluate::{EvaluateRequest, evaluate};
+pub use evaluate::{EvaluateRequest, evaluate, stored};
 pub use infer::{InferRequest, infer};
 pub use plan::plan;
 pub use reproduce::{Outcome, reproduce};
+pub use run::Run;
 
 use zoo_recipes::{Document, Resolved, Selection};
 
