@@ -180,7 +180,9 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
         }
         (files, _, _) => read(files)?,
     };
-    let given = || "as given".to_owned();
+    // Where nothing else was given there is nothing to tell them from.
+    let others = !(args.search.is_empty() && args.weights.is_empty());
+    let given = || if others { "as given".to_owned() } else { String::new() };
     let mut settings = vec![Setting { search: given(), weights: given(), hypotheses: lines::read(file)? }];
     for text in &args.search {
         let (name, file) = named(text, "--search")?;

@@ -1,6 +1,7 @@
 //! `zoo explain`.
 
 use serde_json::json;
+use zoo_recipes::Direction;
 use zoo_results::exit::Exit;
 use zoo_results::explain::{Cause, Explanation, Point, Question, explain};
 
@@ -33,7 +34,11 @@ pub fn run(context: &Context, args: &ExplainArgs) -> Result<Exit> {
 
 /// A number of the table: two decimals for people, whole for machines.
 fn number(value: f64, sign: bool) -> Cell {
-    let text = if sign { format!("{value:+.2}") } else { format!("{value:.2}") };
+    let text = match (sign, value.abs() < 0.005) {
+        (_, true) => "0.00".to_owned(),
+        (true, _) => format!("{value:+.2}"),
+        (false, _) => format!("{value:.2}"),
+    };
     Cell { text, value: value.into() }
 }
 
@@ -70,6 +75,14 @@ fn points(found: &Explanation) -> Table {
 /// What to know beside the numbers.
 fn notes(case: &Case, found: &Explanation) -> Vec<String> {
     let mut notes = Vec::new();
+    let gain = found.measured - found.claimed;
+    let is_better = match found.metric.direction() {
+        Direction::Higher => gain > 0.0,
+        Direction::Lower => gain < 0.0,
+    };
+    if is_better {
+        notes.push("the measured score is better than the claimed one: nothing is missing".to_owned());
+    }
     if let Some(noise) = found.within_noise {
         notes.push(format!(
             "the gap is no larger than what two seeds differ by 95 times in 100 ({noise:.2}): it needs no other cause"
