@@ -108,6 +108,31 @@ fn a_smoke_run_is_held_against_the_recorded_one() {
 }
 
 #[test]
+fn a_recipe_that_fails_is_red_and_the_others_are_still_held_against_theirs() {
+    let (zoo, ledger) = scored("27.4");
+    // Its data is not here and must not be fetched.
+    let select = "multi30k-transformer-tiny";
+    let arguments = [
+        "regress",
+        "--select",
+        select,
+        "--tier",
+        "full",
+        "--yes",
+        "--offline",
+        "--baseline",
+        &ledger,
+        "--junit",
+        "r.xml",
+    ];
+    let ended = zoo.ends_with(4, &arguments);
+    ended.says("multi30k-transformer-tiny: ");
+    assert!(ended.stdout.contains("FAILED"), "{}", ended.stdout);
+    let xml = std::fs::read_to_string(zoo.home().join("r.xml")).unwrap();
+    assert!(xml.contains("failures=\"1\"") && xml.contains("type=\"FAILED\""), "{xml}");
+}
+
+#[test]
 fn what_cannot_be_checked_says_why() {
     let zoo = Zoo::new();
     zoo.ends_with(4, &["regress", "--baseline", "none.jsonl"]).says("there is no ledger none.jsonl");

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
+use zoo_recipes::Document;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Record;
 use zoo_results::regress::{Limits, Row, annotations, compare, junit, summary, table};
@@ -21,15 +22,22 @@ pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
     let tier = Some(args.tier.as_str()).filter(|tier| *tier != "full");
     // Before anything is run: what it will be held against must be there.
     let recorded = entries(context, Some(&args.baseline))?;
+    let mut failed: Vec<(&str, Failure)> = Vec::new();
     if args.results.is_none() {
         for document in &documents {
             context.check_stop()?;
-            run_recipe(context, document, tier, args.seeds)?;
+            match run_recipe(context, document, tier, args.seeds) {
+                Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+                // The others are still looked at, and the report says what failed.
+                Err(failure) => failed.push((document.name(), failure)),
+                Ok(()) => {}
+            }
         }
     }
     let own = entries(context, args.results.as_deref())?;
     let (mut ours, mut missing): (Vec<&Record>, Vec<&str>) = (Vec::new(), Vec::new());
-    for document in &documents {
+    let ran = |document: &&Document| !failed.iter().any(|(name, _)| *name == document.name());
+    for document in documents.iter().filter(ran) {
         match newest(&own, document, tier) {
             Some(record) => ours.push(record),
             None => missing.push(document.name()),
@@ -37,6 +45,7 @@ pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
     }
     let recorded: Vec<&Record> = recorded.iter().map(|entry| &entry.record).collect();
     let mut rows = compare(&ours, &recorded, &limits);
+    rows.extend(failed.iter().map(|(name, failure)| Row::failed(name, tier, &failure.to_string())));
     locate(&mut rows, &documents)?;
     if !missing.is_empty() {
         context.progress.note(&format!("nothing was run of {}", missing.join(", ")));
@@ -48,6 +57,9 @@ pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
         report_to_github(&rows)?;
     }
     print(context, &rows, &missing)?;
+    if let Some((name, failure)) = failed.into_iter().next() {
+        return Err(failure.about(name));
+    }
     Ok(Exit::of_outcomes(rows.iter().map(|row| row.outcome)))
 }
 

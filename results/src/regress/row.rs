@@ -65,6 +65,24 @@ pub struct Row {
 }
 
 impl Row {
+    /// A recipe whose run failed: red, whatever was recorded of it.
+    #[must_use]
+    pub fn failed(recipe: &str, tier: Option<&str>, why: &str) -> Self {
+        Self {
+            recipe: recipe.to_owned(),
+            tier: tier.map(str::to_owned),
+            check: Check::Target,
+            subject: "run".to_owned(),
+            claim: None,
+            place: None,
+            expected: None,
+            measured: None,
+            outcome: Outcome::NotReproduced,
+            standing: "FAILED".to_owned(),
+            explanation: why.to_owned(),
+        }
+    }
+
     /// A name that is unique in a call.
     #[must_use]
     pub fn name(&self) -> String {
