@@ -59,7 +59,7 @@ fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// `fixtures.json` and `ledger.jsonl` in the build's folder.
+/// `fixtures.json`, `fixture_files.rs` and `ledger.jsonl` in the build's folder.
 fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let fixtures = root.join("tests/fixtures");
     let ledger = root.join("results/ledger.jsonl");
@@ -93,7 +93,18 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         "scalers": traces("scalers.json", "scaler")?,
     });
 
+    // `zoo verify` climbs against the files themselves, wherever the program is.
+    let mut table = String::from("[\n");
+    for file in
+        files.iter().filter(|file| file.extension().is_some_and(|e| e == "safetensors" || e == "json"))
+    {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        table.push_str(&format!("    ({name:?}, include_bytes!({:?}).as_slice()),\n", file.canonicalize()?));
+    }
+    table.push_str("]\n");
+
     let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("fixture_files.rs"), table)?;
     fs::write(out.join("fixtures.json"), index.to_string())?;
     fs::write(out.join("ledger.jsonl"), if ledger.exists() { fs::read(&ledger)? } else { Vec::new() })?;
     Ok(())

@@ -5,8 +5,14 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use self::checks::{
+    AlignArgs, BundleArgs, CheckArgs, ExplainArgs, LedgerRecheckArgs, LedgerVerifyArgs, RegressArgs,
+    VerifyArgs,
+};
 use crate::device::DeviceChoice;
 use crate::output::Format;
+
+mod checks;
 
 /// A model zoo that reproduces published results: from a recipe to a verdict.
 #[derive(Debug, Parser)]
@@ -163,6 +169,33 @@ Examples:
   zoo ledger show 3"
     )]
     Ledger(LedgerCommand),
+    /// Hold what the program does now against claims and recorded results: for CI
+    #[command(after_help = "\
+Examples:
+  zoo regress --baseline results/ledger.jsonl
+  zoo regress --select multi30k --tier full --yes --junit regress.xml --github
+  zoo regress --results other/ledger.jsonl --baseline results/ledger.jsonl --tier full
+
+Ends with 10 if anything is worse, 11 if something is undecided, 12 if nothing was comparable. docs/regressions.md has the rules.")]
+    Regress(RegressArgs),
+    /// Take the gap between a claimed and a measured score apart: convention, search, averaging, rest
+    #[command(after_help = "\
+Examples:
+  zoo explain ~/.local/share/zoo/runs/RUN --decode
+  zoo explain --hypotheses out.de --references ref.de --claimed 29.3 --language de
+  zoo explain --hypotheses out.de --recipe transformer-big --search greedy=greedy.de
+
+docs/explain.md says how the parts are found.")]
+    Explain(ExplainArgs),
+    /// Put everything about a recorded run into one file, for a reviewer to check
+    #[command(after_help = "\
+Examples:
+  zoo bundle ~/.local/share/zoo/runs/RUN
+  zoo bundle 2 --ledger results/ledger.jsonl --out toy.bundle.json
+  zoo ledger recheck toy.bundle.json
+
+docs/bundles.md describes the file. References are in it by digest only.")]
+    Bundle(BundleArgs),
     /// Write the results of a ledger as a table, or refresh the tables of a file
     #[command(after_help = "\
 Examples:
@@ -170,6 +203,16 @@ Examples:
   zoo report --ledger results/ledger.jsonl --into README.md
   zoo report --ledger results/ledger.jsonl --into README.md --check")]
     Report(ReportArgs),
+    /// Climb a recipe's evidence again, and stop at the first rung that breaks
+    #[command(after_help = "\
+Examples:
+  zoo verify                                   every recipe, up to parity: seconds
+  zoo verify reversal-transformer --to smoke
+  zoo verify my-recipe.toml --to parity --fixtures tests/fixtures
+
+Rungs: schema, parameters, parity, traces, smoke, small-run, full-run. Without --to each recipe is climbed as far as has been shown
+of it, at most to parity. The exit code of a broken rung is 9.")]
+    Verify(VerifyArgs),
     /// Write the JSON Schema of recipe files
     #[command(after_help = "\
 Examples:
@@ -222,13 +265,6 @@ pub struct OverlayArgs {
     /// Change a value; repeatable. The run then reproduces nothing, unless the recipe lists the key as free
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-}
-
-/// `zoo check`.
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Names or paths; none: every recipe that is built in
-    pub recipes: Vec<String>,
 }
 
 /// `zoo fetch`.
@@ -432,15 +468,6 @@ pub struct JudgeArgs {
     pub no_record: bool,
 }
 
-/// `zoo align`.
-#[derive(Debug, Args)]
-pub struct AlignArgs {
-    /// Name or path of a recipe
-    pub recipe: String,
-    /// What another framework computed, laid out as docs/align.md says
-    pub file: PathBuf,
-}
-
 /// `zoo infer`.
 #[derive(Debug, Args)]
 pub struct InferArgs {
@@ -460,7 +487,13 @@ pub enum LedgerCommand {
     /// Check the chain: no entry was changed, taken out or put in
     Verify(LedgerVerifyArgs),
     /// Derive every score and verdict again from what was kept
-    Recheck(LedgerFile),
+    #[command(after_help = "\
+Examples:
+  zoo ledger recheck
+  zoo ledger recheck --ledger results/ledger.jsonl
+  zoo ledger recheck reversal-transformer-b3544d8bba1b.bundle.json
+  zoo ledger recheck wmt.bundle.json --references test=newstest2014.de")]
+    Recheck(LedgerRecheckArgs),
     /// List the entries
     List(LedgerListArgs),
     /// Show one entry
@@ -473,17 +506,6 @@ pub struct LedgerFile {
     /// The ledger [default: ledger.jsonl in --home]
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
-}
-
-/// `zoo ledger verify`.
-#[derive(Debug, Args)]
-pub struct LedgerVerifyArgs {
-    /// Which ledger
-    #[command(flatten)]
-    pub file: LedgerFile,
-    /// Hash that the last record must have: only so can the loss of the last records be seen
-    #[arg(long, value_name = "HASH")]
-    pub head: Option<String>,
 }
 
 /// `zoo ledger list`.

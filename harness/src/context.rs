@@ -76,6 +76,21 @@ impl Context {
         self.home.join("runs")
     }
 
+    /// The same call in another home: silent, without a connection, asking nothing.
+    pub fn quiet_within(&self, home: &Path) -> Self {
+        Self {
+            home: home.to_owned(),
+            mirror: self.mirror.clone(),
+            offline: true,
+            yes: true,
+            format: self.format,
+            device: self.device,
+            threads: self.threads,
+            stop: Arc::clone(&self.stop),
+            progress: Console::new(-1, Arc::clone(&self.stop)),
+        }
+    }
+
     /// Opens the chosen device.
     ///
     /// # Errors

@@ -49,6 +49,13 @@ impl Failure {
         self
     }
 
+    /// Says in front what it is about, e.g. a file.
+    #[must_use]
+    pub fn about(mut self, what: &str) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
     /// Something of the file system.
     pub fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
         let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Data } else { Exit::Internal };

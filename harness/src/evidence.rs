@@ -45,6 +45,17 @@ pub enum Rung {
 }
 
 impl Rung {
+    /// All of them, lowest first.
+    pub const ALL: [Self; 7] = [
+        Self::Schema,
+        Self::Parameters,
+        Self::Parity,
+        Self::Traces,
+        Self::Smoke,
+        Self::SmallRun,
+        Self::FullRun,
+    ];
+
     /// The word of tables and of `--evidence`.
     pub fn name(self) -> &'static str {
         match self {
@@ -85,16 +96,19 @@ pub struct RecordedRun {
 
 /// What the build collected from `tests/fixtures`.
 #[derive(Debug, Deserialize)]
-struct Fixtures {
-    models: Vec<ModelFixture>,
+pub struct Fixtures {
+    /// Those with a model.
+    pub models: Vec<ModelFixture>,
     optimizers: Vec<OptimizerSpec>,
     schedules: Vec<ScheduleSpec>,
     scalers: Vec<LossScalingSpec>,
 }
 
+/// A fixture of another framework.
 #[derive(Debug, Deserialize)]
-struct ModelFixture {
-    file: String,
+pub struct ModelFixture {
+    /// Its name in `tests/fixtures`.
+    pub file: String,
     model: ModelSpec,
     loss: LossSpec,
     /// There where the fixture has gradients and an update.
@@ -104,7 +118,35 @@ struct ModelFixture {
     searches: std::collections::BTreeMap<String, DecodeSpec>,
 }
 
-static FIXTURES: LazyLock<Fixtures> = LazyLock::new(|| {
+impl ModelFixture {
+    /// Has it the same kinds of parts in model and loss, up to an update?
+    pub fn is_like(&self, recipe: &Recipe) -> bool {
+        self.optimizer.is_some()
+            && kinds::model_differences(&recipe.model, &self.model).is_empty()
+            && kinds::same_loss(&recipe.loss, &self.loss)
+    }
+
+    /// Has it a search of this kind?
+    pub fn has_search(&self, search: &DecodeSpec) -> bool {
+        self.searches.values().any(|other| kinds::same_search(search, other))
+    }
+}
+
+/// Are two update rules traced by the same traces: of one kind, with epsilon in the same place?
+pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
+    // What changes the formula; the rest is numbers.
+    let formula = |rule: &OptimizerSpec| match rule {
+        OptimizerSpec::Adam { epsilon_place, .. } | OptimizerSpec::LazyAdam { epsilon_place, .. } => {
+            (Some(*epsilon_place), None)
+        }
+        OptimizerSpec::Novograd { variant, grad_averaging, .. } => (None, Some((*variant, *grad_averaging))),
+        OptimizerSpec::Sgd { .. } => (None, None),
+    };
+    std::mem::discriminant(one) == std::mem::discriminant(other) && formula(one) == formula(other)
+}
+
+/// See [`Fixtures`].
+pub static FIXTURES: LazyLock<Fixtures> = LazyLock::new(|| {
     serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/fixtures.json")))
         .expect("the fixtures are written in the recipe's own words; a test reads them")
 });
@@ -142,7 +184,8 @@ pub fn reached(ladder: &[Step]) -> Option<Rung> {
     ladder.iter().take_while(|step| step.holds).last().map(|step| step.rung)
 }
 
-fn resolved_arms(document: &Document) -> Vec<Recipe> {
+/// The recipe as each of its arms has it; its body where it has none.
+pub fn resolved_arms(document: &Document) -> Vec<Recipe> {
     let selections: Vec<Selection> = match document.arms().as_slice() {
         [] => vec![Selection::default()],
         arms => arms.iter().map(|arm| Selection::arm(arm)).collect(),
@@ -156,17 +199,11 @@ fn parameters(recipe: &Recipe) -> Result<String, String> {
 }
 
 fn parity(recipe: &Recipe) -> Result<String, String> {
-    let alike = |fixture: &&ModelFixture| {
-        fixture.optimizer.is_some()
-            && kinds::model_differences(&recipe.model, &fixture.model).is_empty()
-            && kinds::same_loss(&recipe.loss, &fixture.loss)
-    };
-    let Some(model) = FIXTURES.models.iter().find(alike) else {
+    let Some(model) = FIXTURES.models.iter().find(|fixture| fixture.is_like(recipe)) else {
         return Err("no fixture has these kinds of parts".to_owned());
     };
     for (name, search) in &recipe.decode {
-        let mut searches = FIXTURES.models.iter().flat_map(|fixture| fixture.searches.values());
-        if !searches.any(|other| kinds::same_search(search, other)) {
+        if !FIXTURES.models.iter().any(|fixture| fixture.has_search(search)) {
             return Err(format!("no fixture has a search like decode.{name}"));
         }
     }
@@ -181,19 +218,7 @@ fn traces(recipe: &Recipe) -> Result<String, String> {
     if *scaling != LossScalingSpec::None && !FIXTURES.scalers.contains(scaling) {
         return Err("its loss scaling is not among tests/fixtures/scalers.json".to_owned());
     }
-    // What changes the formula; the rest is numbers.
-    let formula = |rule: &OptimizerSpec| match rule {
-        OptimizerSpec::Adam { epsilon_place, .. } | OptimizerSpec::LazyAdam { epsilon_place, .. } => {
-            (Some(*epsilon_place), None)
-        }
-        OptimizerSpec::Novograd { variant, grad_averaging, .. } => (None, Some((*variant, *grad_averaging))),
-        OptimizerSpec::Sgd { .. } => (None, None),
-    };
-    let rule = &recipe.train.optimizer;
-    let traced = |other: &OptimizerSpec| {
-        std::mem::discriminant(rule) == std::mem::discriminant(other) && formula(rule) == formula(other)
-    };
-    if !FIXTURES.optimizers.iter().any(traced) {
+    if !FIXTURES.optimizers.iter().any(|other| same_rule(&recipe.train.optimizer, other)) {
         return Err("its optimizer is not among tests/fixtures/optimizers.safetensors".to_owned());
     }
     let Some(corpus) = &recipe.data.corpus else {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Resolved};
-use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord};
+use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
 use zoo_results::metrics::{Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Evidence, Interval, RunScore};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::{lines, records, references, rescore};
+use crate::{lines, records, references};
 
 /// What the command line names. Scores or hypotheses; runs that differ in their seed alone, in any order that both arms share.
 #[derive(Debug)]
@@ -169,9 +169,8 @@ impl Results {
             for (run, (ours, theirs)) in
                 runs.iter_mut().zip(self.hypotheses.iter().zip(&self.baseline_hypotheses))
             {
-                let difference =
-                    rescore::difference(&scorer, ours, theirs, references, Resampling::default(), 0.95);
-                run.difference = Some(difference.map_err(|error| error.to_string())?);
+                let interval = difference(&scorer, ours, theirs, references, Resampling::default(), 0.95);
+                run.difference = Some(interval.map_err(|error| error.to_string())?);
             }
         }
         evidence.baseline = Some(claim.baseline.clone().unwrap_or_else(|| "fp32".to_owned()));
@@ -199,7 +198,7 @@ impl Results {
                     None => self.evals.clone(),
                 };
                 let file = records::keep(context, lines)?;
-                kept.extend(sets.iter().map(|set| (rescore::references_key(set), file.sha256.clone())));
+                kept.extend(sets.iter().map(|set| (references_key(set), file.sha256.clone())));
             }
         }
         Ok(kept)

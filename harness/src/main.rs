@@ -1,5 +1,6 @@
 //! `zoo`: from a recipe to a verdict.
 
+mod bundling;
 mod cli;
 mod commands;
 mod context;
@@ -7,6 +8,7 @@ mod device;
 mod environment;
 mod error;
 mod evidence;
+mod explaining;
 mod external;
 mod gate;
 mod help;
@@ -18,9 +20,11 @@ mod process;
 mod progress;
 mod records;
 mod references;
+mod regressing;
 mod rescore;
 mod size;
 mod stages;
+mod verify;
 mod wording;
 
 use std::process::ExitCode;

@@ -84,7 +84,15 @@ pub fn context(cli: &Cli) -> Result<Context> {
 
 /// Commands that look at the stop flag; the others end at once on Ctrl-C.
 fn stops_gently(command: &Command) -> bool {
-    matches!(command, Command::Fetch(_) | Command::Reproduce(_) | Command::Evaluate(_))
+    matches!(
+        command,
+        Command::Fetch(_)
+            | Command::Reproduce(_)
+            | Command::Evaluate(_)
+            | Command::Explain(_)
+            | Command::Regress(_)
+            | Command::Verify(_)
+    )
 }
 
 fn watch_interrupts(stop: Arc<AtomicBool>) -> Result<()> {

@@ -51,17 +51,28 @@ fn all(context: &Context) -> Vec<(&'static str, Record)> {
     project.chain(own.into_iter().map(|entry| ("here", entry.record))).collect()
 }
 
-/// Runs that count as evidence: ended, and run by this program.
-pub fn known_runs(context: &Context) -> Result<Vec<RecordedRun>> {
-    let finished = all(context).into_iter().filter(|(_, record)| record.end == RunEnd::Finished);
-    Ok(finished
-        .map(|(_, record)| RecordedRun {
-            recipe: record.recipe,
-            hash: record.recipe_hash,
-            tier: record.tier,
-            overrides: record.overrides.into_keys().collect(),
+/// Does a record count as evidence: a run of this program that came to its end?
+pub fn is_own_run(record: &Record) -> bool {
+    record.end == RunEnd::Finished
+}
+
+/// The runs among records that count as evidence.
+pub fn runs_of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<RecordedRun> {
+    let finished = records.into_iter().filter(|record| is_own_run(record));
+    finished
+        .map(|record| RecordedRun {
+            recipe: record.recipe.clone(),
+            hash: record.recipe_hash.clone(),
+            tier: record.tier.clone(),
+            overrides: record.overrides.keys().cloned().collect(),
         })
-        .collect())
+        .collect()
+}
+
+/// Runs that count as evidence, of both ledgers.
+pub fn known_runs(context: &Context) -> Result<Vec<RecordedRun>> {
+    let all = all(context);
+    Ok(runs_of(all.iter().map(|(_, record)| record)))
 }
 
 /// The records of a recipe, as a table.

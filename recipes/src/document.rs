@@ -181,6 +181,15 @@ impl Document {
         &self.folder
     }
 
+    /// Where the claim of that place, from 0, was written: claims are never inherited, so in the file itself. Its first line where
+    /// there is no such claim.
+    pub fn claim_origin(&self, at: usize) -> Origin {
+        let start = Origin::File { file: self.file.as_str().into(), line: 1, column: 1 };
+        let claims = self.bodies.last().and_then(Node::table).and_then(|table| table.get("claim"));
+        let Some(Value::Array(items)) = claims.map(|claims| &claims.value) else { return start };
+        items.get(at).map_or(start, |item| item.origin.clone())
+    }
+
     /// The file's own text, without its base.
     pub fn text(&self) -> &str {
         &self.text

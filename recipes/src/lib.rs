@@ -26,7 +26,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::{Document, LoadError, is_path};
 pub use nearest::nearest;
 pub use registry::{Embedded, embedded, find, names};
-pub use resolve::{Difference, Resolved, Selection};
+pub use resolve::{Difference, Resolved, Selection, hash_of_arms};
 pub use schema::{schema, schema_text};
 pub use spec::*;
 pub use tree::Origin;

@@ -1,5 +1,6 @@
 //! From a document to one recipe: base < recipe < tier < arm < `--set`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -168,17 +169,28 @@ impl Document {
     /// # Errors
     /// As [`Self::resolve`].
     pub fn hash(&self, tier: Option<&str>, overrides: &[String]) -> Result<String, Diagnostics> {
-        let mut all = serde_json::Map::new();
+        Ok(hash_of_arms(&self.resolve_arms(tier, overrides)?))
+    }
+
+    /// The body (under the empty name) and every arm, as tier and overrides leave them.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_arms(
+        &self,
+        tier: Option<&str>,
+        overrides: &[String],
+    ) -> Result<BTreeMap<String, Recipe>, Diagnostics> {
+        let mut all = BTreeMap::new();
         for arm in std::iter::once(None).chain(self.arms().into_iter().map(Some)) {
             let selection = Selection {
                 arm: arm.map(str::to_owned),
                 tier: tier.map(str::to_owned),
                 overrides: overrides.to_vec(),
             };
-            let resolved = self.resolve(&selection)?;
-            all.insert(arm.unwrap_or_default().to_owned(), json_of(&resolved.recipe));
+            all.insert(arm.unwrap_or_default().to_owned(), self.resolve(&selection)?.recipe);
         }
-        Ok(digest(&Json::Object(all)))
+        Ok(all)
     }
 
     /// What an arm changes at the published size, by key. Defaults are compared as well.
@@ -279,6 +291,12 @@ fn leaf_keys(node: &Node, key: &str, leaves: &mut Vec<String>) {
         }
         _ => leaves.push(key.to_owned()),
     }
+}
+
+/// SHA-256 (hexadecimal) over the canonical JSON of a body and its arms: [`Document::hash`], from what
+/// [`Document::resolve_arms`] gave.
+pub fn hash_of_arms(arms: &BTreeMap<String, Recipe>) -> String {
+    digest(&arms.iter().map(|(arm, recipe)| (arm.clone(), json_of(recipe))).collect())
 }
 
 impl Recipe {

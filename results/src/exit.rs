@@ -20,13 +20,13 @@ pub enum Exit {
     PlanRefused = 5,
     /// Stopped before its end; the same command goes on.
     Interrupted = 6,
-    /// Ledger, hypotheses or checkpoint do not match their digests.
+    /// Ledger, bundle, hypotheses or checkpoint do not match their digests.
     Damaged = 7,
     /// The device is not there, or not built in.
     Device = 8,
     /// `align` or `verify` found a difference.
     Mismatch = 9,
-    /// At least one claim is NOT REPRODUCED.
+    /// At least one claim is NOT REPRODUCED, or `regress` found something worse than what was recorded.
     NotReproduced = 10,
     /// None of that, and at least one claim is INCONCLUSIVE.
     Inconclusive = 11,
@@ -71,10 +71,10 @@ impl Exit {
                 "the plan costs more than an hour or a gigabyte and was not accepted: `--yes`"
             }
             Self::Interrupted => "stopped before its end; the same command goes on from there",
-            Self::Damaged => "ledger, hypotheses or checkpoint do not match their digests",
+            Self::Damaged => "ledger, bundle, hypotheses or checkpoint do not match their digests",
             Self::Device => "the device is not there or not built in",
             Self::Mismatch => "`align` or `verify` found a difference",
-            Self::NotReproduced => "at least one claim is NOT REPRODUCED",
+            Self::NotReproduced => "at least one claim is NOT REPRODUCED, or worse than what was recorded",
             Self::Inconclusive => "no claim is NOT REPRODUCED, at least one is INCONCLUSIVE",
             Self::NothingComparable => "claims were judged and none was comparable",
         }

@@ -258,12 +258,12 @@ fn entries(folder: &Path, record: &Record) -> Vec<Entry> {
 fn recheck_agrees_with_what_was_kept() {
     let folder = tempfile::tempdir().unwrap();
     let entries = entries(folder.path(), &judged(folder.path()));
-    let report = recheck(&entries, folder.path(), &mut ExactLines);
+    let report = recheck(&entries, &folder.path().to_owned(), &mut ExactLines);
     assert_eq!(report.disagreements, vec![]);
     assert_eq!((report.scores, report.verdicts, report.taken_from_record), (2, 2, 0));
     let table = ledger_table(&entries).render(Format::Csv);
     assert!(table.contains("REPRODUCED, REPRODUCED"), "{table}");
-    let readme = render(&entries);
+    let readme = render(&[], &entries);
     assert!(
         readme.contains("| value accuracy |") && readme.contains("Runs of reversal: 1 finished"),
         "{readme}"
@@ -276,7 +276,7 @@ fn recheck_names_what_does_not_agree() {
     let folder = tempfile::tempdir().unwrap();
     let good = judged(folder.path());
     let found = |record: &Record| {
-        let report = recheck(&entries(folder.path(), record), folder.path(), &mut ExactLines);
+        let report = recheck(&entries(folder.path(), record), &folder.path().to_owned(), &mut ExactLines);
         report.disagreements.iter().map(|d| format!("{}: {}", d.what, d.how)).collect::<Vec<_>>().join("\n")
     };
     let mut score = good.clone();
@@ -316,6 +316,6 @@ fn external_scores_are_judged_from_the_record() {
     let evidence = Evidence { runs, plan: LookPlan::fixed(2), external: true, ..Evidence::default() };
     let record =
         Record { end: RunEnd::External, judgements: vec![Judgement::of(claim, evidence)], ..record(1) };
-    let report = recheck(&entries(folder.path(), &record), folder.path(), &mut ExactLines);
+    let report = recheck(&entries(folder.path(), &record), &folder.path().to_owned(), &mut ExactLines);
     assert_eq!((report.verdicts, report.taken_from_record, report.disagreements.len()), (1, 2, 0));
 }

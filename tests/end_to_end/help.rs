@@ -2,7 +2,7 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 18] = [
     "list",
     "show",
     "check",
@@ -14,7 +14,11 @@ const COMMANDS: [&str; 14] = [
     "align",
     "infer",
     "ledger",
+    "regress",
+    "explain",
+    "bundle",
     "report",
+    "verify",
     "schema",
     "completions",
 ];

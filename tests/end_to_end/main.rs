@@ -1,15 +1,19 @@
 //! The real binary, called as users call it: output, messages, exit codes.
 
 mod binary;
+mod bundling;
 mod checking;
+mod explaining;
 mod help;
 mod judging;
 mod ledger;
 mod looks;
 mod own_data;
 mod recipes;
+mod regressing;
 mod reproducing;
 mod resume;
 mod sabotage;
 mod scoring;
 mod smoke;
+mod verifying;

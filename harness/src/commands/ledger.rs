@@ -18,14 +18,17 @@ use crate::wording::{claim_line, verdict_text};
 pub fn run(context: &Context, command: &LedgerCommand) -> Result<Exit> {
     match command {
         LedgerCommand::Verify(args) => verify(context, args),
-        LedgerCommand::Recheck(args) => check_again(context, args),
+        LedgerCommand::Recheck(args) => match &args.bundle {
+            Some(bundle) => super::bundle::recheck(context, bundle, args),
+            None => check_again(context, &args.file),
+        },
         LedgerCommand::List(args) => list(context, args),
         LedgerCommand::Show(args) => show(context, args),
     }
 }
 
 /// The ledger; one that was named must be there.
-fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
+pub fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
     let ledger = records::ledger(context, file.ledger.as_deref());
     if file.ledger.is_some() && !ledger.path().is_file() {
         return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))

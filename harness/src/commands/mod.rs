@@ -1,9 +1,11 @@
 //! One file a command. Each turns options into calls and results into text; what is computed is computed elsewhere.
 
 mod align;
+mod bundle;
 mod check;
 mod completions;
 mod evaluate;
+mod explain;
 mod export;
 mod fetch;
 mod infer;
@@ -11,11 +13,13 @@ mod judge;
 mod ledger;
 mod list;
 mod new;
+mod regress;
 mod report;
 mod reproduce;
 mod schema;
 mod score;
 mod show;
+mod verify;
 
 use zoo_results::exit::Exit;
 
@@ -42,7 +46,11 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Align(args) => align::run(context, args),
         Command::Infer(args) => infer::run(context, args),
         Command::Ledger(command) => ledger::run(context, command),
+        Command::Regress(args) => regress::run(context, args),
+        Command::Explain(args) => explain::run(context, args),
+        Command::Bundle(args) => bundle::run(context, args),
         Command::Report(args) => report::run(context, args),
+        Command::Verify(args) => verify::run(context, args),
         Command::Schema(args) => schema::run(context, args),
         Command::Completions(args) => completions::run(args),
     }

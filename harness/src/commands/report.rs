@@ -2,19 +2,39 @@
 
 use std::fs;
 
+use zoo_recipes::{Document, Selection};
 use zoo_results::exit::Exit;
-use zoo_results::report::{check, ledger_table, render, replace};
+use zoo_results::ledger::Entry;
+use zoo_results::report::{RecipeStanding, check, ledger_table, render, replace};
 
 use crate::cli::ReportArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::evidence::{ladder, reached};
 use crate::output::{self, Format};
 use crate::records;
+
+/// Every recipe that is built in, with the evidence that this ledger alone gives it: the same wherever it is made.
+fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
+    let runs = records::runs_of(entries.iter().map(|entry| &entry.record));
+    let mut all = Vec::new();
+    for name in zoo_recipes::names() {
+        let document = Document::load(name)?;
+        let rung = reached(&ladder(&document, &runs));
+        all.push(RecipeStanding {
+            recipe: document.name().to_owned(),
+            hash: document.hash(None, &[])?,
+            claims: document.resolve(&Selection::default())?.recipe.claim,
+            evidence: rung.map_or("none", |rung| rung.name()).to_owned(),
+        });
+    }
+    Ok(all)
+}
 
 pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit> {
     let ledger = records::ledger(context, args.file.ledger.as_deref());
     let entries = ledger.entries()?;
-    let generated = render(&entries);
+    let generated = render(&standings(&entries)?, &entries);
     let Some(path) = &args.into else {
         match context.format {
             Format::Human | Format::Md => output::write(&generated)?,

@@ -14,11 +14,12 @@ mod reproduce;
 mod run;
 mod train;
 
-pub use evaluate::{EvaluateRequest, evaluate};
+pub use evaluate::{EvaluateRequest, evaluate, stored};
 pub use infer::{InferRequest, infer};
 pub use initial::{InitialWeights, run_weights};
 pub use plan::plan;
 pub use reproduce::{Outcome, RunScores, reproduce};
+pub use run::Run;
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::statistics::LookPlan;
@@ -47,6 +48,23 @@ pub struct Request {
 }
 
 impl Request {
+    /// All arms with this many seeds from the recipe's first on, in one look; nothing changed.
+    pub fn of(document: &Document, tier: Option<&str>, seeds: u32) -> Result<Self> {
+        let tier = tier.map(str::to_owned);
+        let first =
+            document.resolve(&Selection { tier: tier.clone(), ..Selection::default() })?.recipe.train.seed;
+        Ok(Self {
+            document: document.clone(),
+            arms: document.arms().into_iter().map(str::to_owned).collect(),
+            tier,
+            overrides: Vec::new(),
+            seeds: (first..first.saturating_add(u64::from(seeds))).collect(),
+            looks: LookPlan::fixed(seeds),
+            evals: Vec::new(),
+            initial: None,
+        })
+    }
+
     /// The recipe as an arm has it.
     pub fn resolve(&self, arm: &str) -> Result<Resolved> {
         let selection = Selection {

@@ -137,8 +137,14 @@ impl Reference {
     pub fn read(path: &Path) -> Result<Self, AlignError> {
         let file = path.display().to_string();
         let bytes = std::fs::read(path).map_err(|source| AlignError::Read { file: file.clone(), source })?;
+        Self::parse(&file, &bytes)
+    }
+
+    /// Reads a file's bytes; `file` is what messages call it.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, AlignError> {
+        let file = file.to_owned();
         let layout = |problem: String| AlignError::Layout { file: file.clone(), problem };
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| layout(e.to_string()))?;
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| layout(e.to_string()))?;
         let description = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
         let description = description.ok_or_else(|| layout("the metadata has no key `zoo`".into()))?;
         let description: Description =
@@ -146,7 +152,7 @@ impl Reference {
         if description.layout != 1 {
             return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
         }
-        let tensors = SafeTensors::deserialize(&bytes).map_err(|e| layout(e.to_string()))?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| layout(e.to_string()))?;
         let mut found = BTreeMap::new();
         for (name, view) in tensors.iter() {
             let data = view.data();

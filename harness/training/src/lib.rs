@@ -15,6 +15,7 @@ pub mod reduce;
 pub mod scaling;
 pub mod schedule;
 pub mod state;
+pub mod traces;
 pub mod trainer;
 pub mod update;
 pub mod weights;

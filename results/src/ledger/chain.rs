@@ -28,6 +28,21 @@ pub struct Entry {
     pub record: Record,
 }
 
+impl Entry {
+    /// A line by itself: whole, and as it was written. Whether it stands in a chain only the chain can tell.
+    ///
+    /// # Errors
+    /// Words on what was changed.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let fields: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+        let (Some(sequence), Some(previous)) = (fields["sequence"].as_u64(), fields["previous"].as_str())
+        else {
+            return Err("no line of a ledger: it has no place in a chain".to_owned());
+        };
+        decode(line.as_bytes(), sequence, previous).map_err(|fault| fault.what)
+    }
+}
+
 /// Where a line is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {

@@ -8,12 +8,14 @@ mod chain;
 mod error;
 mod recheck;
 mod record;
+mod rescore;
 mod store;
 mod time;
 
 pub use chain::{Entry, GENESIS, SCHEMA};
 pub use error::LedgerError;
-pub use recheck::{Disagreement, Recheck, Rescored, Rescorer, recheck};
+pub use recheck::{Disagreement, Kept, Recheck, Rescored, Rescorer, recheck};
 pub use record::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
+pub use rescore::{difference, difference_again, references_key, score_again};
 pub use store::Ledger;
 pub use time::utc_now;

@@ -1,10 +1,10 @@
 //! Every score and every verdict again, from the hypotheses that were kept.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::chain::{Entry, sha256};
-use super::record::{Record, ScoreRecord};
+use super::record::{HypothesesFile, Record, ScoreRecord};
 use crate::verdict::{ErrorCount, Interval, RunScore, Verdict, judge};
 
 /// What a scorer found.
@@ -52,6 +52,27 @@ pub trait Rescorer {
     ) -> Result<Interval, String>;
 }
 
+/// Where the hypotheses of a record are kept.
+pub trait Kept {
+    /// The bytes of a kept file; whether they are those that were scored is not the store's affair.
+    ///
+    /// # Errors
+    /// Words on why they are not to be had.
+    fn bytes(&self, file: &HypothesesFile) -> Result<Vec<u8>, String>;
+}
+
+/// A folder: the one beside a ledger.
+impl Kept for PathBuf {
+    fn bytes(&self, file: &HypothesesFile) -> Result<Vec<u8>, String> {
+        let path = &file.path;
+        let steps = Path::new(path).components();
+        if !steps.clone().all(|step| matches!(step, std::path::Component::Normal(_))) || path.is_empty() {
+            return Err(format!("the path {path} leads out of the folder of hypotheses"));
+        }
+        std::fs::read(self.join(path)).map_err(|error| format!("{path}: {error}"))
+    }
+}
+
 /// Something that does not come out as recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
@@ -87,9 +108,9 @@ struct Known {
     score: ScoreRecord,
 }
 
-/// Derives every score and verdict of `entries` again, hypotheses being below `folder`. Scores must agree to 1e-9, verdicts in their
+/// Derives every score and verdict of `entries` again from the hypotheses in `kept`. Scores must agree to 1e-9, verdicts in their
 /// outcome and every number. A run's score is replaced, in the evidence of every verdict, by the one derived here.
-pub fn recheck(entries: &[Entry], folder: &Path, rescorer: &mut dyn Rescorer) -> Recheck {
+pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) -> Recheck {
     let mut report = Recheck::default();
     let mut known: BTreeMap<(String, String), Known> = BTreeMap::new();
     let mut references: BTreeMap<(String, String), Result<Vec<String>, String>> = BTreeMap::new();
@@ -105,7 +126,7 @@ pub fn recheck(entries: &[Entry], folder: &Path, rescorer: &mut dyn Rescorer) ->
                 .or_insert_with(|| rescorer.references(record, &score.eval));
             let derived = match refs {
                 Err(reason) => Err(format!("no references: {reason}")),
-                Ok(refs) => lines(folder, &file.path, &file.sha256).and_then(|lines| {
+                Ok(refs) => lines(kept, file).and_then(|lines| {
                     let rescored = rescorer.score(score, &lines, refs)?;
                     Ok(Known { lines, rescored, score: score.clone() })
                 }),
@@ -179,15 +200,15 @@ fn disagreement(entry: &Entry, what: String, how: String) -> Disagreement {
 }
 
 /// The lines of a kept file, if it still is the file that was scored.
-fn lines(folder: &Path, path: &str, digest: &str) -> Result<Vec<String>, String> {
-    let steps = Path::new(path).components();
-    if !steps.clone().all(|step| matches!(step, std::path::Component::Normal(_))) || path.is_empty() {
-        return Err(format!("the path {path} leads out of the folder of hypotheses"));
-    }
-    let bytes = std::fs::read(folder.join(path)).map_err(|error| format!("{path}: {error}"))?;
+fn lines(kept: &dyn Kept, file: &HypothesesFile) -> Result<Vec<String>, String> {
+    let path = &file.path;
+    let bytes = kept.bytes(file)?;
     let found = sha256(&bytes);
-    if found != digest {
-        return Err(format!("{path} is not the file that was scored: SHA-256 {found}, recorded {digest}"));
+    if found != file.sha256 {
+        return Err(format!(
+            "{path} is not the file that was scored: SHA-256 {found}, recorded {}",
+            file.sha256
+        ));
     }
     let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
     // Only the newline ends a line: a hypothesis may hold any other separator.

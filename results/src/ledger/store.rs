@@ -110,6 +110,21 @@ impl Ledger {
         Ok(found.or_else(|| entries.iter().find(by_hash)).cloned())
     }
 
+    /// The line of an entry as it stands in the file, without its end.
+    ///
+    /// # Errors
+    /// As [`Ledger::entries`]; the file has no such line any more.
+    pub fn line(&self, entry: &Entry) -> Result<String, LedgerError> {
+        let bytes = std::fs::read(&self.path).map_err(|e| self.io(e))?;
+        let at = entry.sequence as usize;
+        let line =
+            bytes.split(|byte| *byte == b'\n').nth(at).map(|line| String::from_utf8_lossy(line).into_owned());
+        let line = line.filter(|line| Entry::parse(line).as_ref() == Ok(entry));
+        line.ok_or_else(|| {
+            self.damaged(at + 1, None, "the line is not the one that was read before".to_owned())
+        })
+    }
+
     fn read(&self, file: &mut File) -> Result<Vec<Entry>, LedgerError> {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(|e| self.io(e))?;

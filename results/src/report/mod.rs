@@ -4,6 +4,6 @@ mod readme;
 mod table;
 mod verdicts;
 
-pub use readme::{BEGIN, END, ReadmeError, check, render, replace};
+pub use readme::{BEGIN, END, ReadmeError, RecipeStanding, check, render, replace};
 pub use table::{Alignment, Cell, Column, Format, Table, UnknownFormat};
 pub use verdicts::{ledger_table, verdict_table};

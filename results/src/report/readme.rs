@@ -1,10 +1,13 @@
-//! The table in the README, made from the ledger and compared with it.
+//! The tables in the README, made from recipes and ledger and compared with them.
 
 use std::collections::BTreeMap;
+
+use zoo_recipes::ClaimSpec;
 
 use super::table::{Cell, Column, Format, Table};
 use super::verdicts::claim;
 use crate::ledger::{Entry, Judgement, RunEnd};
+use crate::verdict::{Outcome, Verdict};
 
 /// Line before the generated part.
 pub const BEGIN: &str = "<!-- results:begin -->";
@@ -35,29 +38,101 @@ pub enum ReadmeError {
     },
 }
 
-/// The generated part: the last verdict on every claim (the last judgement of a recipe's published size without changed keys), how
-/// the runs that were started ended, and the ledger's last hash, by which the table is bound to it.
+/// What is known of a recipe besides the ledger.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecipeStanding {
+    /// Name.
+    pub recipe: String,
+    /// Hash of its present version.
+    pub hash: String,
+    /// What was published for it.
+    pub claims: Vec<ClaimSpec>,
+    /// The highest rung of evidence.
+    pub evidence: String,
+}
+
+/// Outcomes in the order of the counts; where a claim was judged in several arms the first of [`WORST_FIRST`] counts.
+const COUNTED: [Outcome; 5] = [
+    Outcome::Reproduced,
+    Outcome::NotReproduced,
+    Outcome::Inconclusive,
+    Outcome::NotComparable,
+    Outcome::NotRun,
+];
+const WORST_FIRST: [Outcome; 5] = [
+    Outcome::NotReproduced,
+    Outcome::Inconclusive,
+    Outcome::Reproduced,
+    Outcome::NotComparable,
+    Outcome::NotRun,
+];
+
+/// The last judgement of a claim in an arm.
+struct Last<'e> {
+    entry: &'e Entry,
+    judgement: &'e Judgement,
+}
+
+impl Last<'_> {
+    /// Is it on this claim, of this version of the recipe, and run by this program?
+    fn counts_for(&self, standing: &RecipeStanding, claim: &ClaimSpec) -> bool {
+        let record = &self.entry.record;
+        (&record.recipe, &record.recipe_hash, &self.judgement.claim)
+            == (&standing.recipe, &standing.hash, claim)
+            && !self.judgement.verdict.external
+    }
+}
+
+/// The generated part: how many claims came out how, the evidence of every recipe, and every claim with its last verdict (the last
+/// judgement of a recipe's published size without changed keys), run or not; then verdicts that are on no present claim, how the
+/// runs that were started ended, and the ledger's last hash, by which the tables are bound to it.
 #[must_use]
-pub fn render(entries: &[Entry]) -> String {
-    let mut last: BTreeMap<(String, String), (u64, &Judgement)> = BTreeMap::new();
-    let mut ends: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
-    for entry in entries {
-        let record = &entry.record;
-        if !(record.scores.is_empty() && record.end == RunEnd::Finished) {
-            *ends.entry(&record.recipe).or_default().entry(record.end.to_string()).or_default() += 1;
+pub fn render(recipes: &[RecipeStanding], entries: &[Entry]) -> String {
+    let last = last_judgements(entries);
+    let mut counts: Vec<(&RecipeStanding, [u64; 5])> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for standing in recipes {
+        let mut count = [0; 5];
+        for claim in &standing.claims {
+            let judged: Vec<&Last<'_>> =
+                last.iter().filter(|last| last.counts_for(standing, claim)).collect();
+            let outcomes: Vec<Outcome> = judged.iter().map(|last| last.judgement.verdict.outcome).collect();
+            let worst = WORST_FIRST.into_iter().find(|outcome| outcomes.contains(outcome));
+            let worst = worst.unwrap_or(Outcome::NotRun);
+            count[COUNTED.iter().position(|outcome| *outcome == worst).unwrap_or(4)] += 1;
+            if judged.is_empty() {
+                let verdict = crate::verdict::not_run(claim, "nothing was run");
+                rows.push(row(&standing.recipe, claim.arm.clone(), &verdict, "", None));
+            }
+            rows.extend(judged.iter().map(|last| last.row("")));
         }
-        let published =
-            record.tier.as_deref().is_none_or(|tier| tier == "full") && record.overrides.is_empty();
-        for judgement in record.judgements.iter().filter(|_| published) {
-            let own = &judgement.verdict;
-            let arm = Some(arm_of(judgement));
-            let parts =
-                [&own.eval, &arm, &judgement.claim.decode].map(|part| part.clone().unwrap_or_default());
-            let value = own.published.map_or(String::new(), |v| v.to_string());
-            let identity =
-                format!("{}\n{}\n{value}\n{}", claim(own), parts.join("\n"), judgement.claim.source);
-            last.insert((record.recipe.clone(), identity), (entry.sequence, judgement));
-        }
+        counts.push((standing, count));
+    }
+    let is_listed = |last: &&Last<'_>| {
+        recipes.iter().any(|standing| standing.claims.iter().any(|claim| last.counts_for(standing, claim)))
+    };
+    for last in last.iter().filter(|last| !is_listed(last)) {
+        let external = last.judgement.verdict.external;
+        rows.push(last.row(if external { "" } else { " (earlier version)" }));
+    }
+    let heads = |first: &[&str]| -> Vec<Column> {
+        let outcomes = COUNTED.map(|outcome| outcome.to_string().to_lowercase());
+        let words = first.iter().map(|title| Column::words(title));
+        words
+            .chain([Column::numbers("claims")])
+            .chain(outcomes.iter().map(|title| Column::numbers(title)))
+            .collect()
+    };
+    let numbers = |count: &[u64; 5]| -> Vec<Cell> {
+        std::iter::once(count.iter().sum()).chain(*count).map(Cell::count).collect()
+    };
+    let mut sum = Table::new(heads(&[]));
+    sum.push(numbers(&std::array::from_fn(|at| counts.iter().map(|(_, count)| count[at]).sum())));
+    let mut evidence = Table::new(heads(&["recipe", "evidence"]));
+    for (standing, count) in &counts {
+        let mut row = vec![Cell::words(standing.recipe.clone()), Cell::words(standing.evidence.clone())];
+        row.extend(numbers(count));
+        evidence.push(row);
     }
     let mut table = Table::new(vec![
         Column::words("recipe"),
@@ -68,25 +143,12 @@ pub fn render(entries: &[Entry]) -> String {
         Column::numbers("measured"),
         Column::numbers("seeds"),
         Column::words("verdict"),
-        Column::numbers("record"),
+        Column::words("record"),
     ]);
-    for ((recipe, _), (sequence, judgement)) in &last {
-        let verdict = &judgement.verdict;
-        table.push(vec![
-            Cell::words(recipe.clone()),
-            Cell::words(claim(verdict)),
-            Cell::words(verdict.eval.clone().unwrap_or_default()),
-            Cell::words(arm_of(judgement)),
-            Cell::number(verdict.published),
-            Cell::number(verdict.measured),
-            Cell::count(u64::from(verdict.seeds)),
-            Cell::words(verdict.outcome.to_string()),
-            Cell::count(*sequence),
-        ]);
-    }
-    let mut text = table.render(Format::Md);
+    rows.into_iter().for_each(|row| table.push(row));
+    let mut text = [sum, evidence, table].map(|table| table.render(Format::Md)).join("\n");
     text.push('\n');
-    for (recipe, ends) in &ends {
+    for (recipe, ends) in run_ends(entries) {
         let counts: Vec<String> = ends.iter().map(|(end, count)| format!("{count} {end}")).collect();
         text.push_str(&format!("- Runs of {recipe}: {}.\n", counts.join(", ")));
     }
@@ -95,9 +157,62 @@ pub fn render(entries: &[Entry]) -> String {
     text
 }
 
+impl Last<'_> {
+    fn row(&self, note: &str) -> Vec<Cell> {
+        let record = &self.entry.record;
+        row(&record.recipe, arm_of(self.judgement), &self.judgement.verdict, note, Some(self.entry.sequence))
+    }
+}
+
+fn row(recipe: &str, arm: Option<String>, verdict: &Verdict, note: &str, record: Option<u64>) -> Vec<Cell> {
+    vec![
+        Cell::words(recipe),
+        Cell::words(claim(verdict)),
+        Cell::words(verdict.eval.clone().unwrap_or_default()),
+        Cell::words(arm.unwrap_or_default()),
+        Cell::number(verdict.published),
+        Cell::number(verdict.measured),
+        Cell::count(u64::from(verdict.seeds)),
+        Cell::words(format!("{}{note}", verdict.outcome)),
+        record.map_or_else(|| Cell::words(""), Cell::count),
+    ]
+}
+
+/// The last judgement of each claim in each arm, in the order of the ledger.
+fn last_judgements(entries: &[Entry]) -> Vec<Last<'_>> {
+    let mut last: BTreeMap<(String, String), Last<'_>> = BTreeMap::new();
+    for entry in entries {
+        let record = &entry.record;
+        let published =
+            record.tier.as_deref().is_none_or(|tier| tier == "full") && record.overrides.is_empty();
+        for judgement in record.judgements.iter().filter(|_| published) {
+            let own = &judgement.verdict;
+            let arm = arm_of(judgement);
+            let parts =
+                [&own.eval, &arm, &judgement.claim.decode].map(|part| part.clone().unwrap_or_default());
+            let value = own.published.map_or(String::new(), |v| v.to_string());
+            let identity =
+                format!("{}\n{}\n{value}\n{}", claim(own), parts.join("\n"), judgement.claim.source);
+            last.insert((record.recipe.clone(), identity), Last { entry, judgement });
+        }
+    }
+    last.into_values().collect()
+}
+
+/// How the runs of each recipe ended.
+fn run_ends(entries: &[Entry]) -> BTreeMap<&str, BTreeMap<String, usize>> {
+    let mut ends: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
+    for record in entries.iter().map(|entry| &entry.record) {
+        if !(record.scores.is_empty() && record.end == RunEnd::Finished) {
+            *ends.entry(&record.recipe).or_default().entry(record.end.to_string()).or_default() += 1;
+        }
+    }
+    ends
+}
+
 /// The arm that was run; a claim may speak of any.
-fn arm_of(judgement: &Judgement) -> String {
-    judgement.evidence.arm.clone().or_else(|| judgement.verdict.arm.clone()).unwrap_or_default()
+fn arm_of(judgement: &Judgement) -> Option<String> {
+    judgement.evidence.arm.clone().or_else(|| judgement.verdict.arm.clone())
 }
 
 /// `readme` with the generated part put between its markers.
@@ -160,8 +275,19 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_ledger_has_a_table_without_rows() {
-        let text = render(&[]);
-        assert!(text.starts_with("| recipe |") && text.ends_with("0 records, last hash `none`.\n"), "{text}");
+    fn an_empty_ledger_hides_no_claim() {
+        let text = render(&[], &[]);
+        assert!(text.starts_with("| claims |") && text.ends_with("0 records, last hash `none`.\n"), "{text}");
+        let document = zoo_recipes::Document::load("reversal-transformer").unwrap();
+        let standing = RecipeStanding {
+            recipe: document.name().to_owned(),
+            hash: document.hash(None, &[]).unwrap(),
+            claims: document.resolve(&zoo_recipes::Selection::default()).unwrap().recipe.claim,
+            evidence: "parity".to_owned(),
+        };
+        let text = render(std::slice::from_ref(&standing), &[]);
+        assert!(text.contains("\n| 2 | 0 | 0 | 0 | 0 | 2 |\n"), "{text}");
+        assert!(text.contains("| reversal-transformer | parity | 2 | 0 | 0 | 0 | 0 | 2 |"), "{text}");
+        assert_eq!(text.matches("| NOT RUN |").count(), 2, "{text}");
     }
 }

@@ -1,0 +1,233 @@
+//! From a run or a ledger's entry to a bundle, and from a bundle to the references that it can be checked with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use zoo_recipes::{Document, Resolved, Selection};
+use zoo_results::bundle::{
+    Bundle, BundleError, BundledHypotheses, BundledRecipe, BundledReferences, FORMAT, RunEnvironment, VERSION,
+};
+use zoo_results::exit::Exit;
+use zoo_results::ledger::{Entry, HypothesesFile, Kept, Ledger, Record, RunEnd};
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::records::HYPOTHESES;
+use crate::{lines, references, rescore};
+
+impl From<BundleError> for Failure {
+    fn from(error: BundleError) -> Self {
+        let exit = match error {
+            BundleError::Changed(_) => Exit::Damaged,
+            BundleError::Foreign(_) | BundleError::Version(_) => Exit::Data,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+/// References by evaluation set.
+pub type References = BTreeMap<String, Vec<String>>;
+
+/// The entry of a run's folder, of a number, or of the beginning of a hash.
+///
+/// # Errors
+/// There is none, or the ledger is damaged.
+pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry> {
+    let shown = context.shown(ledger.path());
+    let path = Path::new(which);
+    let found = match path.exists().then(|| run_folder(path)).flatten() {
+        Some(folder) => {
+            // The record of a run names its hypotheses by the run's folder.
+            let prefix = format!("{}/", folder.display());
+            let names = |record: &Record| {
+                let mut files = record.scores.iter().filter_map(|score| score.hypotheses.as_ref());
+                files.any(|file| file.path.starts_with(&prefix))
+            };
+            let entries = ledger.entries()?;
+            let found = entries.into_iter().rev().find(|entry| names(&entry.record));
+            found.ok_or_else(|| {
+                Failure::new(Exit::Data, format!("no entry of {shown} is about the run {which}"))
+                    .hint("`zoo reproduce` records a run when it was judged; --ledger names another ledger")
+            })?
+        }
+        None => ledger.find(which)?.ok_or_else(|| {
+            Failure::usage(format!("{which} is neither a run nor an entry of {shown}"))
+                .hint("give the folder that `zoo reproduce` named, or a number of `zoo ledger list`")
+        })?,
+    };
+    if found.record.end == RunEnd::Started {
+        let message = format!("entry {} only says that a run was begun", found.sequence);
+        return Err(Failure::usage(message).hint("`zoo ledger list` shows the entries; take one that ended"));
+    }
+    Ok(found)
+}
+
+/// `NAME/ARM-seedN-KEY` of a path in a run.
+fn run_folder(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let folder = path.ancestors().find(|folder| folder.join("run.json").is_file())?;
+    Some(Path::new(folder.parent()?.file_name()?).join(folder.file_name()?))
+}
+
+/// Everything about an entry, and the references that it was scored against.
+///
+/// # Errors
+/// The recipe is not the record's any more, hypotheses are gone or were changed, or the references are not to be had.
+pub fn gather(
+    context: &Context,
+    ledger: &Ledger,
+    entry: &Entry,
+    recipe: Option<&str>,
+) -> Result<(Bundle, References)> {
+    let record = &entry.record;
+    let document = Document::load(recipe.unwrap_or(&record.recipe))?;
+    let overrides: Vec<String> =
+        record.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let tier = record.tier.as_deref();
+    let found = document.hash(tier, &overrides)?;
+    if found != record.recipe_hash {
+        let message = format!(
+            "{} is not the recipe of entry {} any more: hash {found}, recorded {}",
+            document.file(),
+            entry.sequence,
+            record.recipe_hash
+        );
+        return Err(Failure::new(Exit::Data, message)
+            .hint("--recipe FILE names the version that was run; version control has it"));
+    }
+    let mut resolved = BTreeMap::new();
+    for (arm, recipe) in document.resolve_arms(tier, &overrides)? {
+        let toml = recipe.to_toml().map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
+        resolved.insert(arm, toml);
+    }
+    let folder = ledger.path().parent().unwrap_or(Path::new("")).join(HYPOTHESES);
+    let selection = Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides };
+    let one = document.resolve(&selection)?;
+    let mut bundle = Bundle {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        record: ledger.line(entry)?,
+        recipe: BundledRecipe {
+            file: document.file().to_owned(),
+            text: document.text().to_owned(),
+            resolved,
+        },
+        environments: environments(context, record)?,
+        hypotheses: Vec::new(),
+        references: Vec::new(),
+    };
+    let mut texts = References::new();
+    for score in &record.scores {
+        let Some(file) = &score.hypotheses else { continue };
+        if !bundle.hypotheses.iter().any(|known| known.file == *file) {
+            bundle.hypotheses.push(BundledHypotheses { file: file.clone(), text: kept(&folder, file)? });
+        }
+        if !texts.contains_key(&score.eval) {
+            let lines = rescore::references_of(context, &folder, record, &one, &score.eval);
+            let lines = lines.map_err(|why| {
+                Failure::new(Exit::Data, why)
+                    .hint("a bundle names the references by digest, so they are needed once")
+            })?;
+            bundle.references.push(BundledReferences::of(&score.eval, &lines));
+            texts.insert(score.eval.clone(), lines);
+        }
+    }
+    Ok((bundle, texts))
+}
+
+fn kept(folder: &PathBuf, file: &HypothesesFile) -> Result<String> {
+    let damaged = |why: String| {
+        Failure::new(Exit::Damaged, why).hint("`zoo ledger recheck` says what else does not fit the ledger")
+    };
+    let bytes = folder.bytes(file).map_err(damaged)?;
+    String::from_utf8(bytes).map_err(|_| damaged(format!("{} is not UTF-8", file.path)))
+}
+
+/// What the folders of the runs say of binary and machine; those that are gone are left out.
+fn environments(context: &Context, record: &Record) -> Result<Vec<RunEnvironment>> {
+    let mut found: Vec<RunEnvironment> = Vec::new();
+    for score in &record.scores {
+        let Some(file) = &score.hypotheses else { continue };
+        let Some(run) = Path::new(&file.path).parent() else { continue };
+        let card = context.runs_dir().join(run).join("run.json");
+        let known = found.iter().any(|one| (&one.arm, one.seed) == (&score.arm, score.seed));
+        if known || !card.is_file() {
+            continue;
+        }
+        let bytes = std::fs::read(&card).map_err(|error| Failure::io("read", &card, &error))?;
+        let mut json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::new(Exit::Damaged, format!("{}: {error}", card.display()))
+                .hint("the file was changed; move the run's folder away to leave it out")
+        })?;
+        found.push(RunEnvironment {
+            arm: score.arm.clone(),
+            seed: score.seed,
+            environment: json["environment"].take(),
+        });
+    }
+    Ok(found)
+}
+
+/// References to check a bundle with, and why there are none of some sets.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// By evaluation set.
+    pub lines: References,
+    /// (evaluation set, reason).
+    pub missing: Vec<(String, String)>,
+}
+
+/// The references of every set of a bundle: those given as `SET=FILE` (or `FILE`, where there is one set), else those of the
+/// recipe's data, as far as they are here. Opens no connection.
+///
+/// # Errors
+/// A file that was given cannot be read, or is of no set of the bundle.
+pub fn references_of(context: &Context, bundle: &Bundle, given: &[String]) -> Result<Found> {
+    let sets: Vec<&str> = bundle.references.iter().map(|one| one.eval.as_str()).collect();
+    let mut found = Found::default();
+    for text in given {
+        let (set, file) = match (text.split_once('='), sets.as_slice()) {
+            (Some((set, file)), _) if sets.contains(&set) => (set, file),
+            (None, [only]) => (*only, text.as_str()),
+            _ => {
+                return Err(Failure::usage(format!("{text} is of no set of this bundle"))
+                    .hint(format!("--references SET=FILE, with a set of {}", sets.join(", "))));
+            }
+        };
+        found.lines.insert(set.to_owned(), lines::read(Path::new(file))?);
+    }
+    let offline = context.quiet_within(&context.home);
+    let resolved = resolved(bundle)?;
+    for set in sets {
+        if found.lines.contains_key(set) {
+            continue;
+        }
+        let lines = match &resolved {
+            Some(resolved) => references::of(&offline, resolved, set).map_err(|failure| failure.to_string()),
+            None => Err("the bundle has no recipe".to_owned()),
+        };
+        match lines {
+            Ok(lines) => {
+                found.lines.insert(set.to_owned(), lines);
+            }
+            Err(why) => found.missing.push((set.to_owned(), why)),
+        }
+    }
+    Ok(found)
+}
+
+/// The bundle's recipe, as its data needs it: every arm has the same.
+fn resolved(bundle: &Bundle) -> Result<Option<Resolved>> {
+    let record = bundle.entry()?.record;
+    let Some((arm, recipe)) = bundle.recipes()?.into_iter().next_back() else { return Ok(None) };
+    Ok(Some(Resolved {
+        toml: bundle.recipe.resolved.get(&arm).cloned().unwrap_or_default(),
+        hash: recipe.hash(),
+        recipe,
+        arm: Some(arm).filter(|arm| !arm.is_empty()),
+        tier: record.tier,
+        overrides: Vec::new(),
+        binding_overrides: Vec::new(),
+        folder: PathBuf::new(),
+    }))
+}

@@ -1,0 +1,161 @@
+//! `zoo bundle`, and `zoo ledger recheck BUNDLE`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use zoo_results::bundle::{Bundle, Checked, check};
+use zoo_results::exit::Exit;
+
+use crate::bundling::{Found, entry_of, gather, references_of};
+use crate::cli::{BundleArgs, LedgerRecheckArgs};
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::output::{self, Format};
+use crate::records::{self, write_whole};
+use crate::wording::claim_line;
+
+pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
+    let ledger = super::ledger::open(context, &args.file)?;
+    let entry = entry_of(context, &ledger, &args.run)?;
+    let (bundle, references) = gather(context, &ledger, &entry, args.recipe.as_deref())?;
+    // What is handed out must hold where it was made.
+    let checked = check(&bundle, &references)?;
+    refuse(&checked)?;
+    let text = bundle
+        .encode()
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot write the bundle: {error}")))?;
+    let name = format!("{}-{}.bundle.json", entry.record.recipe, &entry.hash[..12]);
+    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
+    match std::fs::read(&path) {
+        Ok(there) if there == text.as_bytes() => {
+            context.progress.note(&format!("{} was there already", path.display()));
+        }
+        Ok(_) => {
+            return Err(Failure::usage(format!("{} is there, and is another", path.display()))
+                .hint("--out FILE names another place; nothing is overwritten"));
+        }
+        Err(_) => write_whole(&path, text.as_bytes())?,
+    }
+    let (scores, verdicts) = (checked.recheck.scores, checked.recheck.verdicts);
+    match context.format {
+        Format::Json => output::write_json(&json!({
+            "bundle": path, "record": entry.sequence, "hash": entry.hash, "bytes": text.len(),
+            "hypotheses": bundle.hypotheses.len(), "references": bundle.references, "scores": scores, "verdicts": verdicts,
+        }))?,
+        Format::Human => output::write(&format!(
+            "{}: entry {} of {}, {} files of hypotheses, {} bytes; {scores} scores and {verdicts} verdicts derived again\n",
+            path.display(),
+            entry.sequence,
+            entry.record.recipe,
+            bundle.hypotheses.len(),
+            text.len()
+        ))?,
+        format => {
+            let mut table = output::columns(["bundle", "#record", "#bytes", "#scores", "#verdicts"]);
+            let counts = [entry.sequence, text.len() as u64, scores as u64, verdicts as u64];
+            let mut row = vec![output::Cell::words(path.display().to_string())];
+            row.extend(counts.map(output::Cell::count));
+            table.push(row);
+            output::write(&table.render(format))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// `zoo ledger recheck BUNDLE`.
+pub fn recheck(context: &Context, path: &Path, args: &LedgerRecheckArgs) -> Result<Exit> {
+    let bytes = std::fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
+    let named = |failure: Failure| failure.about(&path.display().to_string());
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::new(Exit::Data, format!("{}: not UTF-8", path.display())))?;
+    let bundle = Bundle::decode(&text).map_err(|error| named(error.into()))?;
+    let found = references_of(context, &bundle, &args.references).map_err(named)?;
+    let checked = check(&bundle, &found.lines).map_err(|error| named(error.into()))?;
+    print(context, path, &bundle, &found, &checked)?;
+    refuse(&checked).map_err(named)?;
+    match found.missing.first() {
+        Some((set, _)) if !args.without_references => Err(Failure::new(
+            Exit::Data,
+            format!("the references of {set} are not here: scores on it were not derived again"),
+        )
+        .hint(format!(
+            "--references {set}=FILE, or `zoo fetch` the recipe's data; --without-references accepts it"
+        ))),
+        _ => Ok(Exit::Ok),
+    }
+}
+
+/// What does not fit, as a failure.
+fn refuse(checked: &Checked) -> Result<()> {
+    let disagreements = checked.recheck.disagreements.iter();
+    let mut all = checked.faults.clone();
+    all.extend(disagreements.map(|one| format!("record {}: {}: {}", one.sequence, one.what, one.how)));
+    match all.as_slice() {
+        [] => Ok(()),
+        [first, rest @ ..] => {
+            let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+            Err(Failure::new(Exit::Damaged, format!("{first}{more}"))
+                .hint("recipe, hypotheses, references or verdicts are not those that were recorded"))
+        }
+    }
+}
+
+fn print(context: &Context, path: &Path, bundle: &Bundle, found: &Found, checked: &Checked) -> Result<()> {
+    let record = &checked.entry.record;
+    let recheck = &checked.recheck;
+    let disagreements: Vec<String> =
+        recheck.disagreements.iter().map(|one| format!("{}: {}", one.what, one.how)).collect();
+    let mut table = output::columns(["claim", "arm", "recorded verdict", "explanation"]);
+    for judgement in &record.judgements {
+        let arm = judgement.evidence.arm.clone().unwrap_or_default();
+        table.push(output::words([
+            claim_line(&judgement.claim),
+            arm,
+            judgement.verdict.outcome.to_string(),
+            judgement.verdict.explanation.clone(),
+        ]));
+    }
+    match context.format {
+        Format::Json => output::write_json(&json!({
+            "record": checked.entry.sequence, "recipe": record.recipe, "hash": checked.entry.hash,
+            "scores": recheck.scores, "verdicts": recheck.verdicts, "taken_from_record": recheck.taken_from_record,
+            "without_references": checked.without_references, "faults": checked.faults, "disagreements": disagreements,
+            "judgements": output::rows_as_json(&table),
+        })),
+        Format::Human => {
+            let tier = record.tier.as_ref().map_or_else(String::new, |tier| format!(", tier {tier}"));
+            let mut text = format!(
+                "{}: entry {} of {}, {}{tier}, seeds {}\n",
+                path.display(),
+                checked.entry.sequence,
+                record.time,
+                record.recipe,
+                records::seeds(record)
+            );
+            let mut say = |key: &str, value: String| text.push_str(&format!("  {key:<11} {value}\n"));
+            say("recipe", format!("{} ({})", bundle.recipe.file, record.recipe_hash));
+            for one in &bundle.references {
+                let missing = found.missing.iter().find(|(set, _)| *set == one.eval);
+                let here = match missing {
+                    Some((_, why)) => format!("not here: {}", why.lines().next().unwrap_or_default()),
+                    None => format!("{} lines", one.lines),
+                };
+                say("references", format!("{}: {here}", one.eval));
+            }
+            for run in &bundle.environments {
+                let part = |key: &str| run.environment[key].as_str().unwrap_or("unknown").to_owned();
+                let made =
+                    format!("zoo {}, commit {}, {}", part("version"), part("commit"), part("processor"));
+                say("run", format!("{} seed {}: {made}", run.arm, run.seed));
+            }
+            say("scores", format!("{} derived again", recheck.scores));
+            say("verdicts", format!("{} derived again", recheck.verdicts));
+            if recheck.taken_from_record > 0 {
+                say("as recorded", format!("{} numbers", recheck.taken_from_record));
+            }
+            text.push_str(&table.render(Format::Human));
+            output::write(&text)
+        }
+        format => output::write(&table.render(format)),
+    }
+}

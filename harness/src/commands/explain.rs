@@ -1,0 +1,147 @@
+//! `zoo explain`.
+
+use serde_json::json;
+use zoo_recipes::Direction;
+use zoo_results::exit::Exit;
+use zoo_results::explain::{Cause, Explanation, Point, Question, explain};
+
+use crate::cli::ExplainArgs;
+use crate::context::Context;
+use crate::error::Result;
+use crate::explaining::{Case, case};
+use crate::output::{self, Cell, Format, Table};
+
+pub fn run(context: &Context, args: &ExplainArgs) -> Result<Exit> {
+    let mut case = case(context, args)?;
+    let tokenizer = case.tokenizer.take();
+    let tokenise =
+        |lines: &[String]| tokenizer.as_ref().map_or_else(|| lines.to_vec(), |moses| moses.lines(lines));
+    let question = Question {
+        claimed: case.claimed,
+        scorer: &case.scorer,
+        settings: &case.settings,
+        references: &case.references,
+        sigma: case.sigma,
+    };
+    let found = explain(&question, tokenizer.is_some().then_some(&tokenise))?;
+    match context.format {
+        Format::Human => output::write(&text(&case, &found))?,
+        Format::Json => output::write_json(&as_json(&case, &found))?,
+        format => output::write(&sum(&found).render(format))?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// A number of the table: two decimals for people, whole for machines.
+fn number(value: f64, sign: bool) -> Cell {
+    let text = match (sign, value.abs() < 0.005) {
+        (_, true) => "0.00".to_owned(),
+        (true, _) => format!("{value:+.2}"),
+        (false, _) => format!("{value:.2}"),
+    };
+    Cell { text, value: value.into() }
+}
+
+/// From claimed to measured; the last column adds up.
+fn sum(found: &Explanation) -> Table {
+    let metric = format!("#{}", found.metric);
+    let mut table = output::columns(["part", "published", "ours", &metric]);
+    let mut row = |name: &str, published: &str, ours: &str, value: Cell| {
+        table.push(vec![Cell::words(name), Cell::words(published), Cell::words(ours), value]);
+    };
+    row("claimed", "", "", number(found.claimed, false));
+    for part in &found.parts {
+        row(&part.name(), &part.published, &part.ours, number(part.contribution, true));
+    }
+    row("not explained", "", "", number(found.unexplained, true));
+    row("measured", "", &found.measured_as, number(found.measured, false));
+    table
+}
+
+/// Every point that was scored.
+fn points(found: &Explanation) -> Table {
+    let metric = format!("#{}", found.metric);
+    let mut table =
+        output::columns(["tokens", "compounds", "case", "search", "weights", &metric, "#to claimed"]);
+    for (point, score) in &found.grid.scores {
+        let level = |cause: Cause| Cell::words(found.grid.level(cause, point));
+        let mut row: Vec<Cell> = Cause::ALL.into_iter().map(level).collect();
+        row.extend([number(*score, false), number(found.claimed - score, true)]);
+        table.push(row);
+    }
+    table
+}
+
+/// What to know beside the numbers.
+fn notes(case: &Case, found: &Explanation) -> Vec<String> {
+    let mut notes = Vec::new();
+    let gain = found.measured - found.claimed;
+    let is_better = match found.metric.direction() {
+        Direction::Higher => gain > 0.0,
+        Direction::Lower => gain < 0.0,
+    };
+    if is_better {
+        notes.push("the measured score is better than the claimed one: nothing is missing".to_owned());
+    }
+    if let Some(noise) = found.within_noise {
+        notes.push(format!(
+            "the gap is no larger than what two seeds differ by 95 times in 100 ({noise:.2}): it needs no other cause"
+        ));
+    }
+    for rival in &found.rivals {
+        notes.push(format!("fits as well: {} ({:.2})", rival.name, rival.score));
+    }
+    if !found.parts.is_empty() {
+        notes.push(
+            "this is what would explain the number; whether the source scored so, only the source says"
+                .to_owned(),
+        );
+    }
+    notes.extend(case.notes.iter().cloned());
+    notes
+}
+
+fn text(case: &Case, found: &Explanation) -> String {
+    let source = case.source.as_ref().map_or_else(String::new, |source| format!(" ({source})"));
+    let mut text = format!(
+        "{}: {} {:.2} measured, {:.2} claimed{source}\n\n{}\n",
+        case.subject,
+        found.metric,
+        found.measured,
+        found.claimed,
+        sum(found).render(Format::Human)
+    );
+    for note in notes(case, found) {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    text.push_str(&format!("\nunder every convention\n{}", points(found).render(Format::Human)));
+    text
+}
+
+fn as_json(case: &Case, found: &Explanation) -> serde_json::Value {
+    let named = |point: &Point| {
+        let level = |cause: Cause| found.grid.level(cause, point);
+        Cause::ALL.map(|cause| (cause.name().replace(' ', "-"), level(cause).into()))
+    };
+    let points: Vec<serde_json::Value> = (found.grid.scores.iter())
+        .map(|(point, score)| {
+            let mut members: serde_json::Map<String, serde_json::Value> = named(point).into_iter().collect();
+            members.insert("score".to_owned(), (*score).into());
+            members.into()
+        })
+        .collect();
+    json!({
+        "subject": case.subject,
+        "metric": found.metric,
+        "claimed": found.claimed,
+        "source": case.source,
+        "measured": found.measured,
+        "measured_as": found.measured_as,
+        "parts": found.parts,
+        "unexplained": found.unexplained,
+        "rivals": found.rivals,
+        "within_noise": found.within_noise,
+        "notes": notes(case, found),
+        "points": points,
+    })
+}

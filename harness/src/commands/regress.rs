@@ -1,0 +1,120 @@
+//! `zoo regress`.
+
+use std::io::Write;
+
+use serde_json::json;
+use zoo_recipes::Document;
+use zoo_results::exit::Exit;
+use zoo_results::ledger::Record;
+use zoo_results::regress::{Limits, Row, annotations, compare, junit, summary, table};
+use zoo_results::verdict::Outcome;
+
+use crate::cli::RegressArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::output::{self, Format};
+use crate::records::write_whole;
+use crate::regressing::{entries, locate, newest, run as run_recipe, selected};
+
+pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
+    let limits = limits(args)?;
+    let documents = selected(&args.select)?;
+    let tier = Some(args.tier.as_str()).filter(|tier| *tier != "full");
+    // Before anything is run: what it will be held against must be there.
+    let recorded = entries(context, Some(&args.baseline))?;
+    let mut failed: Vec<(&str, Failure)> = Vec::new();
+    if args.results.is_none() {
+        for document in &documents {
+            context.check_stop()?;
+            match run_recipe(context, document, tier, args.seeds) {
+                Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+                // The others are still looked at, and the report says what failed.
+                Err(failure) => failed.push((document.name(), failure)),
+                Ok(()) => {}
+            }
+        }
+    }
+    let own = entries(context, args.results.as_deref())?;
+    let (mut ours, mut missing): (Vec<&Record>, Vec<&str>) = (Vec::new(), Vec::new());
+    let ran = |document: &&Document| !failed.iter().any(|(name, _)| *name == document.name());
+    for document in documents.iter().filter(ran) {
+        match newest(&own, document, tier) {
+            Some(record) => ours.push(record),
+            None => missing.push(document.name()),
+        }
+    }
+    let recorded: Vec<&Record> = recorded.iter().map(|entry| &entry.record).collect();
+    let mut rows = compare(&ours, &recorded, &limits);
+    rows.extend(failed.iter().map(|(name, failure)| Row::failed(name, tier, &failure.to_string())));
+    locate(&mut rows, &documents)?;
+    if !missing.is_empty() {
+        context.progress.note(&format!("nothing was run of {}", missing.join(", ")));
+    }
+    if let Some(path) = &args.junit {
+        write_whole(path, junit(&rows).as_bytes())?;
+    }
+    if args.github {
+        report_to_github(&rows)?;
+    }
+    print(context, &rows, &missing)?;
+    if let Some((name, failure)) = failed.into_iter().next() {
+        return Err(failure.about(name));
+    }
+    Ok(Exit::of_outcomes(rows.iter().map(|row| row.outcome)))
+}
+
+fn limits(args: &RegressArgs) -> Result<Limits> {
+    let share = |option: &str, value: f64, most: f64| match value > 0.0 && value <= most {
+        true => Ok(value),
+        false => Err(Failure::usage(format!("{option} {value} is not above 0 and at most {most}"))
+            .hint(format!("{option} 0.05"))),
+    };
+    Ok(Limits {
+        alarm_rate: share("--alarm-rate", args.alarm_rate, 0.5)?,
+        speed_tolerance: share("--speed-tolerance", args.speed_tolerance, 0.9)?,
+        any_device: args.any_device,
+    })
+}
+
+/// Annotations on stderr, which the runner reads as well as stdout; the table where it wants the step's summary.
+fn report_to_github(rows: &[Row]) -> Result<()> {
+    // A reader that went away is no failure.
+    let _ = std::io::stderr().lock().write_all(annotations(rows).as_bytes());
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let path = std::path::PathBuf::from(path);
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&path)?;
+        file.write_all(summary(rows).as_bytes())
+    };
+    write().map_err(|error| Failure::io("write", &path, &error))
+}
+
+fn print(context: &Context, rows: &[Row], missing: &[&str]) -> Result<()> {
+    let table = table(rows);
+    if context.format != Format::Human {
+        return match context.format {
+            Format::Json => output::write_json(&json!({
+                "rows": rows.iter().zip(output::rows_as_json(&table).as_array().into_iter().flatten()).map(|(row, cells)| {
+                    let mut cells = cells.clone();
+                    cells["outcome"] = json!(row.outcome);
+                    cells["place"] = row.place.as_ref().map_or(serde_json::Value::Null, |p| json!(format!("{}:{}", p.file, p.line)));
+                    cells
+                }).collect::<Vec<_>>(),
+                "not_run": missing,
+            })),
+            format => output::write(&table.render(format)),
+        };
+    }
+    let count = |outcome: Outcome| rows.iter().filter(|row| row.outcome == outcome).count();
+    let text = format!(
+        "{}\n{} comparisons: {} alarms, {} undecided, {} not comparable\n",
+        table.render(Format::Human),
+        rows.len(),
+        count(Outcome::NotReproduced),
+        count(Outcome::Inconclusive),
+        count(Outcome::NotComparable) + count(Outcome::NotRun)
+    );
+    output::write(&text)
+}

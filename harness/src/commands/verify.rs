@@ -1,0 +1,81 @@
+//! `zoo verify`.
+
+use serde_json::json;
+use zoo_recipes::Document;
+use zoo_results::exit::Exit;
+
+use crate::cli::VerifyArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::evidence::{Rung, ladder, reached};
+use crate::output::{self, Cell, Format};
+use crate::records;
+use crate::verify::{Climbed, Climber};
+
+/// Recipes are climbed one after the other, and all of them before the first broken rung ends the command.
+pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
+    let names: Vec<String> = match args.recipes.as_slice() {
+        [] => zoo_recipes::names().into_iter().map(str::to_owned).collect(),
+        some => some.to_vec(),
+    };
+    let ledgers = match &args.ledger {
+        Some(path) if !path.is_file() => {
+            return Err(Failure::new(Exit::Data, format!("there is no ledger {}", path.display()))
+                .hint("the project's is results/ledger.jsonl; without --ledger it is that of --home"));
+        }
+        Some(path) => vec![path.clone()],
+        None => vec![context.ledger_path()],
+    };
+    let runs = records::known_runs(context)?;
+    let mut climber = Climber::new(context, args.fixtures.as_deref(), &ledgers)?;
+    let mut all: Vec<(String, Vec<Climbed>)> = Vec::new();
+    let mut broken = Vec::new();
+    for name in &names {
+        let document = Document::load(name)?;
+        // Nothing that was never shown can break; what is asked for by name must be there.
+        let shown = reached(&ladder(&document, &runs)).unwrap_or(Rung::Schema);
+        let to = args.to.unwrap_or(shown.min(Rung::Parity));
+        let climbed = climber.climb(&document, to)?;
+        if let Some(last) = climbed.last().filter(|last| !last.holds) {
+            broken.push(format!("{}: {} does not hold: {}", document.name(), last.rung.name(), last.what));
+        }
+        context.progress.note(&format!("{}: climbed to {}", document.name(), standing(&climbed)));
+        all.push((document.name().to_owned(), climbed));
+    }
+    print(context, &all)?;
+    match broken.as_slice() {
+        [] => Ok(Exit::Ok),
+        [first, rest @ ..] => {
+            let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+            Err(Failure::new(Exit::Mismatch, format!("{first}{more}"))
+                .hint("what stands above a broken rung was not looked at; `zoo show NAME` says what each is derived from"))
+        }
+    }
+}
+
+/// The highest rung that held.
+fn standing(climbed: &[Climbed]) -> &'static str {
+    climbed.iter().take_while(|one| one.holds).last().map_or("none", |one| one.rung.name())
+}
+
+fn print(context: &Context, all: &[(String, Vec<Climbed>)]) -> Result<()> {
+    if context.format == Format::Json {
+        let all: Vec<_> = (all.iter())
+            .map(|(recipe, climbed)| json!({ "recipe": recipe, "reached": standing(climbed), "rungs": climbed }))
+            .collect();
+        return output::write_json(&all);
+    }
+    let mut table = output::columns(["recipe", "rung", "holds", "#seconds", "what was done"]);
+    for (recipe, climbed) in all {
+        for one in climbed {
+            table.push(vec![
+                Cell::words(recipe.clone()),
+                Cell::words(one.rung.name()),
+                Cell::words(if one.holds { "yes" } else { "NO" }),
+                Cell { text: format!("{:.1}", one.seconds), value: one.seconds.into() },
+                Cell::words(one.what.clone()),
+            ]);
+        }
+    }
+    output::write(&table.render(context.format))
+}

@@ -1,0 +1,265 @@
+//! What a gap is explained from: the stored decodings of a run, or files that were given.
+
+use std::path::{Path, PathBuf};
+
+use zoo_datasets::text::moses::Normalizer;
+use zoo_recipes::{
+    ClaimKind, ClaimSpec, Document, EvaluatedWeights, NormalizeStep, ReaderSpec, Recipe, Selection,
+};
+use zoo_results::explain::Setting;
+use zoo_results::metrics::{BleuOptions, Convention, Scorer};
+
+use crate::cli::ExplainArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::stages::{EvaluateRequest, Run, evaluate, stored};
+use crate::{lines, references};
+
+/// Everything that an explanation is made from.
+#[derive(Debug)]
+pub struct Case {
+    /// What the score is of.
+    pub subject: String,
+    /// The published number.
+    pub claimed: f64,
+    /// Where it was published.
+    pub source: Option<String>,
+    /// How ours is computed.
+    pub scorer: Scorer,
+    /// The measured hypotheses, then others.
+    pub settings: Vec<Setting>,
+    /// Reference streams.
+    pub references: Vec<Vec<String>>,
+    /// Published or assumed spread between seeds.
+    pub sigma: Option<f64>,
+    /// Moses' tokenizer of the target language.
+    pub tokenizer: Option<Normalizer>,
+    /// What could have been looked at and was not.
+    pub notes: Vec<String>,
+}
+
+/// From the command line.
+///
+/// # Errors
+/// A file, claim or setting that is not there.
+pub fn case(context: &Context, args: &ExplainArgs) -> Result<Case> {
+    if args.claimed.is_some_and(|claimed| !claimed.is_finite()) {
+        return Err(
+            Failure::usage("--claimed is no score").hint("give the published number, e.g. --claimed 27.3")
+        );
+    }
+    match (&args.run, &args.hypotheses) {
+        (Some(run), _) => of_run(context, run, args),
+        (None, Some(file)) => of_files(context, file, args),
+        (None, None) => Err(Failure::usage("nothing to explain").hint("give a run, or --hypotheses FILE")),
+    }
+}
+
+/// The claim that was asked for, else the first that states a number for text of this arm.
+fn claim_of<'r>(
+    recipe: &'r Recipe,
+    arm: Option<&str>,
+    number: Option<usize>,
+) -> Result<Option<&'r ClaimSpec>> {
+    let has_number = |claim: &ClaimSpec| {
+        matches!(claim.kind, ClaimKind::Value | ClaimKind::Bound)
+            && claim.value.is_some()
+            && claim.signature.is_some()
+    };
+    if let Some(number) = number {
+        let claim = number.checked_sub(1).and_then(|at| recipe.claim.get(at));
+        return match claim {
+            Some(claim) if has_number(claim) => Ok(Some(claim)),
+            Some(_) => Err(Failure::usage(format!("claim {number} states no score with a signature"))
+                .hint("`zoo show` lists the claims; --claimed X gives a number by hand")),
+            None => Err(Failure::usage(format!("there is no claim {number}"))
+                .hint(format!("`zoo show` numbers them, 1 to {}", recipe.claim.len()))),
+        };
+    }
+    let of_arm = |claim: &&ClaimSpec| match (claim.arm.as_deref(), arm) {
+        (None | Some("any"), _) | (_, None) => true,
+        (Some(claimed), Some(arm)) => claimed == arm,
+    };
+    Ok(recipe.claim.iter().filter(|claim| has_number(claim)).find(of_arm))
+}
+
+fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
+    let (run, recipe) = Run::open(path)?;
+    let claim = claim_of(&recipe, Some(&run.card.arm), args.claim)?;
+    let claimed = args.claimed.or(claim.and_then(|claim| claim.value)).ok_or_else(|| {
+        Failure::usage("no number was published for this arm").hint("--claimed X gives one by hand")
+    })?;
+    let part = |part: fn(&ClaimSpec) -> &Option<String>| claim.and_then(|claim| part(claim).clone());
+    let eval = args.eval.clone().or(part(|claim| &claim.eval));
+    let eval = eval.or_else(|| recipe.data.eval.keys().find(|name| *name != "valid").cloned());
+    let decode = part(|claim| &claim.decode).or_else(|| recipe.decode.keys().next().cloned());
+    let (Some(eval), Some(decode)) = (eval, decode) else {
+        return Err(
+            Failure::usage("the recipe has no evaluation set or no search").hint("`zoo show` lists them")
+        );
+    };
+    let mut searches = vec![decode.clone()];
+    searches.extend(recipe.decode.keys().filter(|name| **name != decode).cloned());
+    let main = run.folder.join("eval");
+    let own = weights_name(&recipe.train.checkpoint.evaluate);
+    // The newest state holds the last weights; they are another setting where the recipe evaluates a mean or the best.
+    let last = match recipe.train.checkpoint.evaluate {
+        EvaluatedWeights::Last => None,
+        _ => run.checkpoints().states()?.into_iter().next(),
+    };
+    let mut places = vec![(own, main.clone(), run.folder.clone())];
+    if let Some(state) = last {
+        let stem = state.file_stem().unwrap_or_default();
+        places.push(("last".to_owned(), main.join(stem), state));
+    }
+    let (mut settings, mut references, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    for (weights, folder, run_or_state) in &places {
+        for search in &searches {
+            let request = EvaluateRequest {
+                run: run_or_state.clone(),
+                eval: Some(eval.clone()),
+                decode: Some(search.clone()),
+            };
+            let found = match stored(folder, &eval, search)? {
+                None if args.decode => evaluate(context, &request)?.into_iter().next(),
+                found => found,
+            };
+            let Some(found) = found else {
+                missing.push(format!("{search} with {weights}"));
+                continue;
+            };
+            if references.is_empty() {
+                references.push(lines::read(&folder.join(&found.references))?);
+            }
+            let hypotheses = lines::read(&folder.join(&found.hypotheses))?;
+            settings.push(Setting { search: search.clone(), weights: weights.clone(), hypotheses });
+        }
+    }
+    let is_measured = |one: &Setting| one.search == decode && one.weights == places[0].0;
+    if !settings.first().is_some_and(is_measured) {
+        return Err(Failure::usage(format!("{eval} was not decoded with {decode} in this run"))
+            .hint(format!("`zoo evaluate {} --eval {eval}`, or --decode here", path.display())));
+    }
+    let mut notes = Vec::new();
+    if !missing.is_empty() {
+        notes.push(format!("not decoded, so not looked at: {} (--decode decodes them)", missing.join("; ")));
+    }
+    let language = args.language.clone().or_else(|| target_language(&recipe));
+    Ok(Case {
+        subject: format!("{}, {} seed {}, on {eval}", run.card.recipe, run.card.arm, run.card.seed),
+        claimed,
+        source: claim.filter(|_| args.claimed.is_none()).map(|claim| claim.source.clone()),
+        scorer: scorer(args, claim)?,
+        settings,
+        references,
+        sigma: claim.and_then(|claim| claim.sigma.or(claim.assumed_sigma)),
+        tokenizer: tokenizer(language.as_deref(), args.language.is_some(), &mut notes)?,
+        notes,
+    })
+}
+
+fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> {
+    let resolved = match &args.recipe {
+        Some(name) => Some(Document::load(name)?.resolve(&Selection::default())?),
+        None => None,
+    };
+    let claim = match &resolved {
+        Some(resolved) => claim_of(&resolved.recipe, None, args.claim)?,
+        None => None,
+    };
+    let claimed = args.claimed.or(claim.and_then(|claim| claim.value)).ok_or_else(|| {
+        Failure::usage("no claimed score").hint("--claimed X, or --recipe NAME with a claim that states one")
+    })?;
+    let read = |paths: &[PathBuf]| paths.iter().map(|path| lines::read(path)).collect::<Result<Vec<_>>>();
+    let eval = args.eval.as_ref().or_else(|| claim.and_then(|claim| claim.eval.as_ref()));
+    let references = match (args.references.as_slice(), &resolved, eval) {
+        ([], Some(resolved), Some(eval)) => vec![references::of(context, resolved, eval)?],
+        ([], _, _) => {
+            return Err(Failure::usage("no references")
+                .hint("--references FILE, or --recipe NAME for those of its data"));
+        }
+        (files, _, _) => read(files)?,
+    };
+    // Where nothing else was given there is nothing to tell them from.
+    let others = !(args.search.is_empty() && args.weights.is_empty());
+    let given = || if others { "as given".to_owned() } else { String::new() };
+    let mut settings = vec![Setting { search: given(), weights: given(), hypotheses: lines::read(file)? }];
+    for text in &args.search {
+        let (name, file) = named(text, "--search")?;
+        settings.push(Setting { search: name, weights: given(), hypotheses: lines::read(&file)? });
+    }
+    for text in &args.weights {
+        let (name, file) = named(text, "--weights")?;
+        settings.push(Setting { search: given(), weights: name, hypotheses: lines::read(&file)? });
+    }
+    let language =
+        args.language.clone().or_else(|| resolved.as_ref().and_then(|r| target_language(&r.recipe)));
+    let mut notes = Vec::new();
+    Ok(Case {
+        subject: file.display().to_string(),
+        claimed,
+        source: claim.filter(|_| args.claimed.is_none()).map(|claim| claim.source.clone()),
+        scorer: scorer(args, claim)?,
+        settings,
+        references,
+        sigma: claim.and_then(|claim| claim.sigma.or(claim.assumed_sigma)),
+        tokenizer: tokenizer(language.as_deref(), args.language.is_some(), &mut notes)?,
+        notes,
+    })
+}
+
+/// `NAME=FILE`.
+fn named(text: &str, option: &str) -> Result<(String, PathBuf)> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.into())),
+        _ => Err(Failure::usage(format!("{option} {text}: not NAME=FILE"))
+            .hint(format!("{option} greedy=greedy.de"))),
+    }
+}
+
+/// As `--signature` says, else as the claim does, else as sacreBLEU does by default.
+fn scorer(args: &ExplainArgs, claim: Option<&ClaimSpec>) -> Result<Scorer> {
+    let signature = args.signature.as_ref().or_else(|| claim.and_then(|claim| claim.signature.as_ref()));
+    Ok(match signature {
+        Some(signature) => Scorer::from_signature(signature)?,
+        None => Scorer::new(Convention::Bleu(BleuOptions::default()))?,
+    })
+}
+
+fn target_language(recipe: &Recipe) -> Option<String> {
+    match &recipe.data.reader {
+        ReaderSpec::ParallelText { target, .. } => Some(target.clone()),
+        ReaderSpec::Reversal { .. } => None,
+    }
+}
+
+/// Moses' tokenizer; a language that it has no rules for is an error only where it was asked for.
+fn tokenizer(language: Option<&str>, asked: bool, notes: &mut Vec<String>) -> Result<Option<Normalizer>> {
+    let Some(language) = language else {
+        notes.push(
+            "the language is not known, so tokenised text was not looked at (--language de)".to_owned(),
+        );
+        return Ok(None);
+    };
+    match Normalizer::new(&[NormalizeStep::MosesTokenize], language) {
+        Ok(tokenizer) => Ok(Some(tokenizer)),
+        Err(error) if asked => Err(Failure::usage(error.to_string())),
+        Err(_) => {
+            notes.push(format!(
+                "Moses' rules of {language} are not built in, so tokenised text was not looked at"
+            ));
+            Ok(None)
+        }
+    }
+}
+
+fn weights_name(weights: &EvaluatedWeights) -> String {
+    match weights {
+        EvaluatedWeights::Last => "last".to_owned(),
+        EvaluatedWeights::Best => "best validation".to_owned(),
+        EvaluatedWeights::MeanOfEpochs { epochs } => format!("mean of {epochs} epochs"),
+        EvaluatedWeights::MeanOfLast { checkpoints, every_updates } => {
+            format!("mean of {checkpoints} checkpoints, {every_updates} updates apart")
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a regression check compares: our newest records, the recorded ones, and where the claims stand.
+
+use std::path::{Path, PathBuf};
+
+use zoo_recipes::{ClaimSpec, Document, Origin, Selection};
+use zoo_results::exit::Exit;
+use zoo_results::ledger::{Entry, Ledger, Record, RunEnd};
+use zoo_results::regress::{Place, Row};
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::records;
+use crate::stages::{Request, reproduce};
+
+/// The recipes that `--select` names: names, paths, tasks and tags; none: every recipe that is built in.
+///
+/// # Errors
+/// A word that is none of them.
+pub fn selected(words: &[String]) -> Result<Vec<Document>> {
+    let mut all = Vec::new();
+    for name in zoo_recipes::names() {
+        all.push(Document::load(name)?);
+    }
+    if words.is_empty() {
+        return Ok(all);
+    }
+    let mut chosen: Vec<Document> = Vec::new();
+    let mut add = |document: Document| {
+        if !chosen.iter().any(|known| known.file() == document.file()) {
+            chosen.push(document);
+        }
+    };
+    for word in words {
+        let about = |document: &&Document| {
+            let about = document.about();
+            about.task == *word || about.tags.contains(word)
+        };
+        let of_kind: Vec<&Document> = all.iter().filter(about).collect();
+        if of_kind.is_empty() {
+            add(Document::load(word)?);
+        }
+        of_kind.into_iter().for_each(|document| add(document.clone()));
+    }
+    Ok(chosen)
+}
+
+/// Runs a recipe in every arm, unless it was run here already.
+///
+/// # Errors
+/// What a run fails with.
+pub fn run(context: &Context, document: &Document, tier: Option<&str>, seeds: u32) -> Result<()> {
+    let request = Request::of(document, tier, seeds)?;
+    reproduce(context, &request)?;
+    Ok(())
+}
+
+/// The entries of a ledger; one that was named must be there.
+///
+/// # Errors
+/// It is not there, or damaged.
+pub fn entries(context: &Context, path: Option<&Path>) -> Result<Vec<Entry>> {
+    let ledger: Ledger = records::ledger(context, path);
+    if path.is_some() && !ledger.path().is_file() {
+        return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
+            .hint("the project's is results/ledger.jsonl; `zoo reproduce` writes that of --home"));
+    }
+    Ok(ledger.entries()?)
+}
+
+/// The newest record of a recipe and tier that has anything to compare.
+pub fn newest<'e>(entries: &'e [Entry], document: &Document, tier: Option<&str>) -> Option<&'e Record> {
+    let fits = |record: &&Record| {
+        let full = |tier: Option<&str>| tier.filter(|tier| *tier != "full").map(str::to_owned);
+        record.recipe == document.name()
+            && full(record.tier.as_deref()) == full(tier)
+            && record.overrides.is_empty()
+            && !matches!(record.end, RunEnd::Started | RunEnd::Interrupted)
+    };
+    entries.iter().rev().map(|entry| &entry.record).find(fits)
+}
+
+/// Says of each row where its claim stands; a row without one points at the first claim, or at the file.
+///
+/// # Errors
+/// The recipe does not resolve.
+pub fn locate(rows: &mut [Row], documents: &[Document]) -> Result<()> {
+    for document in documents {
+        let claims: Vec<ClaimSpec> = document.resolve(&Selection::default())?.recipe.claim;
+        for row in rows.iter_mut().filter(|row| row.recipe == document.name()) {
+            let at = row.claim.as_ref().and_then(|claim| claims.iter().position(|known| known == claim));
+            row.place = place(&document.claim_origin(at.unwrap_or(0)), document);
+        }
+    }
+    Ok(())
+}
+
+/// A claim may have been written in a file elsewhere; annotations want paths from the repository's root.
+fn place(origin: &Origin, document: &Document) -> Option<Place> {
+    match origin {
+        Origin::File { file, line, .. } => {
+            let path = PathBuf::from(file.as_ref());
+            let here = std::env::current_dir().ok();
+            let path = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned)).unwrap_or(path);
+            Some(Place { file: path.display().to_string(), line: *line })
+        }
+        Origin::Override { .. } => Some(Place { file: document.file().to_owned(), line: 1 }),
+    }
+}

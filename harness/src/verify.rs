@@ -1,0 +1,371 @@
+//! The rungs of [`crate::evidence`] climbed again: what the ladder infers from what is there is here done once more.
+//!
+//! | rung | what is done |
+//! |---|---|
+//! | schema | body, arms and tiers are resolved, written as TOML and read back to the same recipe |
+//! | parameters | the model is built, and its parameters counted against the arithmetic |
+//! | parity | every fixture with the same kinds of parts is computed again, tensor by tensor, and the searches' |
+//! | traces | schedule, loss scaling and update rule are followed value for value |
+//! | smoke | the tier `smoke` is trained, decoded, scored, judged, and its ledger rechecked, in a folder that is then removed |
+//! | small-run, full-run | scores and verdicts of the recorded runs are derived again from their kept hypotheses |
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use burn::tensor::Device;
+use serde::Serialize;
+use zoo_models::models::{Seq2Seq, Vocabularies, cost};
+use zoo_models::parameters;
+use zoo_recipes::{Document, LossScalingSpec, ModelSpec, Recipe, Selection};
+use zoo_results::exit::Exit;
+use zoo_results::ledger::{Entry, Recheck, recheck};
+use zoo_training::align::Reference;
+use zoo_training::traces::{RuleTraces, ScalerTrace, ScheduleTrace};
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::evidence::{FIXTURES, Rung, resolved_arms, same_rule};
+use crate::records::{self, HYPOTHESES};
+use crate::rescore::FromRecipes;
+use crate::size::grouped;
+use crate::stages::{Request, reproduce};
+
+/// Larger models are built with one and with two layers a side instead of all of them.
+const BUILT_WHOLE: u64 = 20_000_000;
+/// Rows of the vocabulary of a model that is built to be counted.
+const ROWS: usize = 64;
+
+/// A rung that was climbed, or not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Climbed {
+    /// Which.
+    pub rung: Rung,
+    /// Does it hold?
+    pub holds: bool,
+    /// What was done and found.
+    pub what: String,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// What a rung says of itself: what was done, or what broke.
+type Found = std::result::Result<String, String>;
+
+/// The committed fixtures: those that the program carries, or a folder of them.
+enum Fixtures {
+    Carried,
+    Folder(PathBuf),
+}
+
+static CARRIED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/fixture_files.rs"));
+
+impl Fixtures {
+    fn bytes(&self, name: &str) -> std::result::Result<Vec<u8>, String> {
+        match self {
+            Self::Carried => CARRIED
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, bytes)| bytes.to_vec())
+                .ok_or_else(|| format!("the program carries no fixture {name}")),
+            Self::Folder(folder) => {
+                let file = folder.join(name);
+                std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
+            }
+        }
+    }
+}
+
+/// Climbs ladders; fixtures that several recipes lean on are computed once.
+pub struct Climber<'c> {
+    context: &'c Context,
+    fixtures: Fixtures,
+    /// Records that the upper rungs are derived from, with the folder that their hypotheses lie in.
+    ledgers: Vec<(Vec<Entry>, PathBuf)>,
+    aligned: BTreeMap<String, Found>,
+}
+
+impl<'c> Climber<'c> {
+    /// Against the fixtures in `folder`, or those that the program carries, and the ledgers at these paths.
+    ///
+    /// # Errors
+    /// A ledger is damaged.
+    pub fn new(context: &'c Context, folder: Option<&Path>, ledgers: &[PathBuf]) -> Result<Self> {
+        let mut read = Vec::new();
+        for path in ledgers {
+            let ledger = records::ledger(context, Some(path));
+            let folder = path.parent().unwrap_or(Path::new("")).join(HYPOTHESES);
+            read.push((ledger.entries()?, folder));
+        }
+        let fixtures = folder.map_or(Fixtures::Carried, |folder| Fixtures::Folder(folder.to_owned()));
+        Ok(Self { context, fixtures, ledgers: read, aligned: BTreeMap::new() })
+    }
+
+    /// Climbs from the ground up to `to`, and stops at the first rung that breaks: it is the last one given back.
+    ///
+    /// # Errors
+    /// Ctrl-C.
+    pub fn climb(&mut self, document: &Document, to: Rung) -> Result<Vec<Climbed>> {
+        let mut climbed: Vec<Climbed> = Vec::new();
+        for rung in Rung::ALL.into_iter().filter(|rung| *rung <= to) {
+            self.context.check_stop()?;
+            let start = Instant::now();
+            let found = match rung {
+                Rung::Schema => schema(document),
+                Rung::Parameters => self.arms(document, |_, recipe| built(&recipe.model)),
+                Rung::Parity => self.arms(document, Self::parity),
+                Rung::Traces => self.arms(document, Self::traces),
+                Rung::Smoke => self.smoke(document)?,
+                Rung::SmallRun => self.recorded(document, false),
+                Rung::FullRun => self.recorded(document, true),
+            };
+            let holds = found.is_ok();
+            let what = found.unwrap_or_else(|broken| broken);
+            climbed.push(Climbed { rung, holds, what, seconds: start.elapsed().as_secs_f64() });
+            if !holds {
+                break;
+            }
+        }
+        Ok(climbed)
+    }
+
+    /// A check of every arm; arms that say the same are named once.
+    fn arms(&mut self, document: &Document, check: fn(&mut Self, &Recipe) -> Found) -> Found {
+        let mut said: Vec<String> = Vec::new();
+        for recipe in resolved_arms(document) {
+            let found = check(self, &recipe)?;
+            if !said.contains(&found) {
+                said.push(found);
+            }
+        }
+        Ok(said.join("; "))
+    }
+
+    fn parity(&mut self, recipe: &Recipe) -> Found {
+        let mut files: Vec<&str> = (FIXTURES.models.iter())
+            .filter(|fixture| fixture.is_like(recipe))
+            .map(|fixture| fixture.file.as_str())
+            .collect();
+        if files.is_empty() {
+            return Err("no fixture has these kinds of parts".to_owned());
+        }
+        for (name, search) in &recipe.decode {
+            let mut with = FIXTURES.models.iter().filter(|fixture| fixture.has_search(search)).peekable();
+            if with.peek().is_none() {
+                return Err(format!("no fixture has a search like decode.{name}"));
+            }
+            files.extend(with.map(|fixture| fixture.file.as_str()));
+        }
+        files.sort_unstable();
+        files.dedup();
+        let said: std::result::Result<Vec<String>, String> =
+            files.into_iter().map(|file| self.align(file)).collect();
+        Ok(said?.join("; "))
+    }
+
+    /// Computes a fixture again.
+    fn align(&mut self, file: &str) -> Found {
+        if let Some(known) = self.aligned.get(file) {
+            return known.clone();
+        }
+        let align = || -> Found {
+            let bytes = self.fixtures.bytes(file)?;
+            let reference = Reference::parse(file, &bytes).map_err(|error| error.to_string())?;
+            let alignment = reference.align().map_err(|error| error.to_string())?;
+            if let Some(broken) = alignment.rungs.iter().find(|rung| !rung.holds()) {
+                let (name, at) = (&broken.name, &broken.at);
+                return Err(format!(
+                    "{file}: {name} differ by {:.1e}, {:.0e} is allowed, at {at}",
+                    broken.error, broken.limit
+                ));
+            }
+            let tensors: usize = alignment.rungs.iter().map(|rung| rung.tensors).sum();
+            Ok(format!("{file}: {} rungs, {tensors} tensors", alignment.rungs.len()))
+        };
+        let found = align();
+        self.aligned.insert(file.to_owned(), found.clone());
+        found
+    }
+
+    fn traces(&mut self, recipe: &Recipe) -> Found {
+        let schedules = ScheduleTrace::read_all(&self.fixtures.bytes("schedules.json")?)?;
+        let mut values = 0;
+        let mut of = schedules.iter().filter(|trace| trace.schedule == recipe.train.schedule).peekable();
+        if of.peek().is_none() {
+            return Err("its schedule is not among tests/fixtures/schedules.json".to_owned());
+        }
+        for trace in of {
+            values += trace.follow()?;
+        }
+        let scaling = &recipe.precision.loss_scaling;
+        let mut followed = vec!["schedule"];
+        if *scaling != LossScalingSpec::None {
+            let scalers = ScalerTrace::read_all(&self.fixtures.bytes("scalers.json")?)?;
+            let mut of = scalers.iter().filter(|trace| trace.scaler == *scaling).peekable();
+            if of.peek().is_none() {
+                return Err("its loss scaling is not among tests/fixtures/scalers.json".to_owned());
+            }
+            for trace in of {
+                values += trace.follow()?;
+            }
+            followed.push("loss scaling");
+        }
+        let rules = RuleTraces::read(&self.fixtures.bytes("optimizers.safetensors")?)?;
+        let alike: Vec<&String> = (rules.rules.iter())
+            .filter(|(_, rule)| same_rule(&recipe.train.optimizer, rule))
+            .map(|(name, _)| name)
+            .collect();
+        if alike.is_empty() {
+            return Err("its optimizer is not among tests/fixtures/optimizers.safetensors".to_owned());
+        }
+        for name in alike {
+            values += rules.follow(name)?;
+        }
+        followed.push("update rule");
+        Ok(format!("{}: {} values", followed.join(", "), grouped(values as u64)))
+    }
+
+    /// Trains the smallest tier in a home of its own.
+    fn smoke(&self, document: &Document) -> Result<Found> {
+        if !document.tiers().contains(&"smoke") {
+            return Ok(Err("the recipe has no tier smoke".to_owned()));
+        }
+        let home = tempfile::tempdir()
+            .map_err(|error| Failure::new(Exit::Internal, format!("cannot make a folder: {error}")))?;
+        let context = self.context.quiet_within(home.path());
+        let request = Request::of(document, Some("smoke"), 1)?;
+        let outcome = match reproduce(&context, &request) {
+            Ok(outcome) => outcome,
+            Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+            Err(failure) => return Ok(Err(failure.to_string())),
+        };
+        let entries = records::ledger(&context, None).entries()?;
+        let folder = context.home.join(HYPOTHESES);
+        let found = recheck(&entries, &folder, &mut FromRecipes::new(&context, &folder));
+        Ok(agreed(&found).map(|scores| format!("{} runs, {scores}", outcome.runs.len())))
+    }
+
+    /// Derives the recorded runs of a recipe again.
+    fn recorded(&self, document: &Document, published: bool) -> Found {
+        let hash = document.hash(None, &[]).map_err(|found| found.to_string())?;
+        let mut said = Vec::new();
+        for (entries, folder) in &self.ledgers {
+            let of: Vec<Entry> = (entries.iter())
+                .filter(|entry| {
+                    let record = &entry.record;
+                    let whole = record.tier.is_none() && record.overrides.is_empty();
+                    let smoke = record.tier.as_deref() == Some("smoke");
+                    let this = if published { whole && record.recipe_hash == hash } else { !smoke };
+                    record.recipe == document.name() && records::is_own_run(record) && this
+                })
+                .cloned()
+                .collect();
+            if !of.is_empty() {
+                let found = recheck(&of, folder, &mut FromRecipes::new(self.context, folder));
+                said.push(format!("{} recorded, {}", of.len(), agreed(&found)?));
+            }
+        }
+        if said.is_empty() { Err("none recorded".to_owned()) } else { Ok(said.join("; ")) }
+    }
+}
+
+/// What a recheck came to.
+fn agreed(found: &Recheck) -> Found {
+    match found.disagreements.first() {
+        None => Ok(format!("{} scores and {} verdicts derived again", found.scores, found.verdicts)),
+        Some(one) => Err(format!("record {}: {}: {}", one.sequence, one.what, one.how)),
+    }
+}
+
+fn schema(document: &Document) -> Found {
+    document.check().map_err(|found| found.to_string())?;
+    let (arms, tiers) = (document.arms(), document.tiers());
+    let with_none = |names: &[&str]| -> Vec<Option<String>> {
+        std::iter::once(None).chain(names.iter().map(|name| Some((*name).to_owned()))).collect()
+    };
+    let mut resolutions = 0;
+    for tier in with_none(&tiers) {
+        for arm in with_none(&arms) {
+            let selection = Selection { arm: arm.clone(), tier: tier.clone(), overrides: Vec::new() };
+            let resolved = document.resolve(&selection).map_err(|found| found.to_string())?;
+            let again = Recipe::from_toml(&resolved.toml).map_err(|error| error.to_string())?;
+            if again.hash() != resolved.hash {
+                let name = |part: Option<String>| part.unwrap_or_else(|| "none".to_owned());
+                return Err(format!(
+                    "tier {}, arm {}: its TOML reads back as another",
+                    name(tier),
+                    name(arm)
+                ));
+            }
+            resolutions += 1;
+        }
+    }
+    let (arms, tiers) = (arms.len(), tiers.len());
+    Ok(format!("{arms} arms, {tiers} tiers: {resolutions} resolutions read back alike"))
+}
+
+/// Builds a model and counts it.
+fn built(model: &ModelSpec) -> Found {
+    let vocabularies = Vocabularies { source: ROWS, target: ROWS, pad: 0, begin: 2, end: 1 };
+    let count = |model: &ModelSpec| -> std::result::Result<u64, String> {
+        let expected = cost(model, &vocabularies).parameters;
+        let found = parameters::count(&Seq2Seq::new(model, &vocabularies, 0, &Device::flex())) as u64;
+        match found == expected {
+            true => Ok(found),
+            false => Err(format!("built, it has {} parameters, not {}", grouped(found), grouped(expected))),
+        }
+    };
+    if cost(model, &vocabularies).parameters <= BUILT_WHOLE {
+        return Ok(format!("{} built with {ROWS} words, as counted", grouped(count(model)?)));
+    }
+    let mut found = Vec::new();
+    for layers in [1, 2] {
+        found.push(grouped(count(&with_layers(model, layers)?)?));
+    }
+    Ok(format!("{} and {} built with {ROWS} words and 1 and 2 layers, as counted", found[0], found[1]))
+}
+
+/// The model with at most so many layers, whatever its kinds.
+fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, String> {
+    fn cut(value: &mut serde_json::Value, most: u64) {
+        let Some(members) = value.as_object_mut() else { return };
+        for (key, value) in members {
+            match value.as_u64() {
+                Some(layers) if key == "layers" => *value = layers.min(most).into(),
+                _ => cut(value, most),
+            }
+        }
+    }
+    let mut json = serde_json::to_value(model).map_err(|error| error.to_string())?;
+    cut(&mut json, most);
+    serde_json::from_value(json).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_cut_on_both_sides() {
+        let recipe =
+            Document::load("transformer-big").unwrap().resolve(&Selection::default()).unwrap().recipe;
+        let small = with_layers(&recipe.model, 2).unwrap();
+        let vocabularies = Vocabularies { source: ROWS, target: ROWS, pad: 0, begin: 2, end: 1 };
+        let parameters = |model: &ModelSpec| cost(model, &vocabularies).parameters;
+        assert_eq!(small.width, recipe.model.width);
+        // Six layers a side: two of them are a third of what is not table or last norm.
+        let rest = (ROWS + 4) as u64 * u64::from(recipe.model.width);
+        assert_eq!(3 * (parameters(&small) - rest), parameters(&recipe.model) - rest);
+    }
+
+    #[test]
+    fn the_program_carries_every_fixture_that_evidence_leans_on() {
+        let names: Vec<&str> = CARRIED.iter().map(|(name, _)| *name).collect();
+        for fixture in &FIXTURES.models {
+            assert!(names.contains(&fixture.file.as_str()), "{}", fixture.file);
+        }
+        for name in ["schedules.json", "scalers.json", "optimizers.safetensors"] {
+            assert!(names.contains(&name), "{name}");
+        }
+    }
+}

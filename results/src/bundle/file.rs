@@ -1,0 +1,196 @@
+//! The file: indented JSON whose last member is the SHA-256 of all bytes before it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zoo_recipes::{Recipe, hash_of_arms};
+
+use crate::ledger::{Entry, HypothesesFile, Kept};
+
+/// What the member `format` says.
+pub const FORMAT: &str = "zoo-bundle";
+/// Version of the layout.
+pub const VERSION: u32 = 1;
+/// What stands between the sealed bytes and the seal.
+const SEAL: &str = ",\n  \"sha256\": \"";
+
+/// Everything about one record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bundle {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The ledger's line, byte for byte: scores, claims, evidence, verdicts, and its own hash.
+    pub record: String,
+    /// The recipe.
+    pub recipe: BundledRecipe,
+    /// What each run was made with; empty where the runs' folders were not there any more.
+    pub environments: Vec<RunEnvironment>,
+    /// Every file of hypotheses that the record names.
+    pub hypotheses: Vec<BundledHypotheses>,
+    /// What they were scored against, by digest.
+    pub references: Vec<BundledReferences>,
+}
+
+/// A recipe, as written and as resolved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundledRecipe {
+    /// The file as messages name it.
+    pub file: String,
+    /// Its text, for reading.
+    pub text: String,
+    /// The body, under the empty name, and every arm, resolved, as TOML: what the record's recipe hash is over.
+    pub resolved: BTreeMap<String, String>,
+}
+
+/// Binary and machine of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunEnvironment {
+    /// Arm.
+    pub arm: String,
+    /// Seed.
+    pub seed: u64,
+    /// As the run's folder has it.
+    pub environment: serde_json::Value,
+}
+
+/// A file of hypotheses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundledHypotheses {
+    /// Path and digest, as the record has them.
+    pub file: HypothesesFile,
+    /// The bytes, one hypothesis a line.
+    pub text: String,
+}
+
+/// References of an evaluation set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundledReferences {
+    /// Evaluation set.
+    pub eval: String,
+    /// SHA-256 of the lines, each with its line feed.
+    pub sha256: String,
+    /// Lines.
+    pub lines: usize,
+}
+
+impl BundledReferences {
+    /// Of these lines.
+    #[must_use]
+    pub fn of(eval: &str, lines: &[String]) -> Self {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        Self { eval: eval.to_owned(), sha256: sha256(text.as_bytes()), lines: lines.len() }
+    }
+}
+
+/// Why a file is no bundle that can be checked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BundleError {
+    /// Something else.
+    #[error("not a bundle: {0}\nhint: `zoo bundle RUN` writes one")]
+    Foreign(String),
+    /// Of another version of this program.
+    #[error(
+        "a bundle of version {0}; this program reads {VERSION}\nhint: check it with the zoo that wrote it"
+    )]
+    Version(u64),
+    /// Changed after it was written.
+    #[error("{0}\nhint: the bundle was changed after it was written; ask for it again")]
+    Changed(String),
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Bundle {
+    /// The file's text.
+    ///
+    /// # Errors
+    /// A value has no form in JSON.
+    pub fn encode(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        // The brace is opened again for the seal, which covers all before it.
+        text.truncate(text.trim_end_matches(['}', '\n']).len());
+        let seal = sha256(text.as_bytes());
+        Ok(format!("{text}{SEAL}{seal}\"\n}}\n"))
+    }
+
+    /// Reads a file's text; the seal must fit.
+    ///
+    /// # Errors
+    /// See [`BundleError`].
+    pub fn decode(text: &str) -> Result<Self, BundleError> {
+        let foreign = |what: &str| BundleError::Foreign(what.to_owned());
+        let looks_like_one = text.get(..200.min(text.len())).is_some_and(|head| head.contains(FORMAT));
+        let Some((sealed, seal)) = text.rsplit_once(SEAL).and_then(|(sealed, rest)| {
+            let seal = rest.strip_suffix('\n').unwrap_or(rest).strip_suffix("\"\n}")?;
+            Some((sealed, seal))
+        }) else {
+            return Err(match looks_like_one {
+                true => BundleError::Changed("the file does not end with its seal".to_owned()),
+                false => foreign("it has no seal"),
+            });
+        };
+        let found = sha256(sealed.as_bytes());
+        if found != seal {
+            return Err(BundleError::Changed(format!(
+                "the seal says {seal}, the bytes before it have {found}"
+            )));
+        }
+        let json: serde_json::Value =
+            serde_json::from_str(&format!("{sealed}\n}}")).map_err(|error| foreign(&error.to_string()))?;
+        if json["format"] != FORMAT {
+            return Err(foreign("its member `format` is another"));
+        }
+        match json["version"].as_u64() {
+            Some(version) if version == u64::from(VERSION) => {}
+            version => return Err(BundleError::Version(version.unwrap_or(0))),
+        }
+        serde_json::from_value(json).map_err(|error| foreign(&error.to_string()))
+    }
+
+    /// The record, if its line is whole.
+    ///
+    /// # Errors
+    /// [`BundleError::Changed`].
+    pub fn entry(&self) -> Result<Entry, BundleError> {
+        Entry::parse(&self.record).map_err(|what| BundleError::Changed(format!("the record: {what}")))
+    }
+
+    /// The recipe as body and arms have it.
+    ///
+    /// # Errors
+    /// [`BundleError::Changed`]: it does not parse.
+    pub fn recipes(&self) -> Result<BTreeMap<String, Recipe>, BundleError> {
+        let read = |(arm, toml): (&String, &String)| match Recipe::from_toml(toml) {
+            Ok(recipe) => Ok((arm.clone(), recipe)),
+            Err(error) => Err(BundleError::Changed(format!("the recipe of arm `{arm}`: {error}"))),
+        };
+        self.recipe.resolved.iter().map(read).collect()
+    }
+
+    /// Hash of the recipe that the bundle holds.
+    ///
+    /// # Errors
+    /// As [`Self::recipes`].
+    pub fn recipe_hash(&self) -> Result<String, BundleError> {
+        Ok(hash_of_arms(&self.recipes()?))
+    }
+}
+
+impl Kept for Bundle {
+    fn bytes(&self, file: &HypothesesFile) -> Result<Vec<u8>, String> {
+        let found = self.hypotheses.iter().find(|one| one.file.path == file.path);
+        found
+            .map(|one| one.text.clone().into_bytes())
+            .ok_or_else(|| format!("the bundle has no {}", file.path))
+    }
+}

@@ -1,0 +1,148 @@
+//! One way to come by a score.
+
+use serde::Serialize;
+
+use crate::metrics::{
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, Smoothing, TerOptions, Tokenizer,
+};
+
+/// What is done to both sides before n-grams are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text {
+    /// Moses' tokenizer first.
+    pub tokenised: bool,
+    /// Hyphenated compounds are split, as `compound_split_bleu.sh` of tensor2tensor and fairseq does; on white-space tokens only.
+    pub split: bool,
+    /// The metric's own tokenizer; `None` for metrics that have none to choose.
+    pub tokenizer: Option<Tokenizer>,
+}
+
+/// A score's conditions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    /// Text.
+    pub text: Text,
+    /// Case.
+    pub case: Case,
+    /// File of hypotheses, by its place among the settings.
+    pub setting: usize,
+}
+
+/// In what two points may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// How the text is split into tokens.
+    Tokenisation,
+    /// Splitting of hyphenated compounds.
+    CompoundSplitting,
+    /// Case.
+    Case,
+    /// Search.
+    Search,
+    /// Which weights: averaged or not.
+    Weights,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Tokenisation, Self::CompoundSplitting, Self::Case, Self::Search, Self::Weights];
+
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tokenisation => "tokenisation",
+            Self::CompoundSplitting => "compound splitting",
+            Self::Case => "case",
+            Self::Search => "search",
+            Self::Weights => "weights",
+        }
+    }
+}
+
+impl Text {
+    /// Treatments that a metric's scores are published with.
+    pub(super) fn all(convention: &Convention) -> Vec<Self> {
+        let plain = |tokenizer| Self { tokenised: false, split: false, tokenizer };
+        if !matches!(convention, Convention::Bleu(_) | Convention::TokenisedBleu(..)) {
+            return vec![plain(None)];
+        }
+        let none = plain(Some(Tokenizer::None));
+        let mut all: Vec<Self> = [Tokenizer::V13a, Tokenizer::Intl].map(|t| plain(Some(t))).into();
+        all.extend([
+            none,
+            Self { split: true, ..none },
+            Self { tokenised: true, ..none },
+            Self { tokenised: true, split: true, ..none },
+        ]);
+        let own = Self::of(convention);
+        if !all.contains(&own) {
+            all.push(own);
+        }
+        all
+    }
+
+    /// That of a convention by itself.
+    pub(super) fn of(convention: &Convention) -> Self {
+        let tokenizer = match convention {
+            Convention::Bleu(options) => Some(options.tokenizer),
+            Convention::TokenisedBleu(..) => Some(Tokenizer::None),
+            _ => None,
+        };
+        let split = matches!(convention, Convention::TokenisedBleu(_, _, Compounds::Split));
+        Self { tokenised: false, split, tokenizer }
+    }
+
+    /// Compounds are split on white-space tokens only: 13a and intl would take the marks apart.
+    pub(super) fn is_possible(&self) -> bool {
+        !self.split || self.tokenizer == Some(Tokenizer::None)
+    }
+
+    /// The tokens, in a word or two.
+    #[must_use]
+    pub fn tokens(&self) -> &'static str {
+        match (self.tokenised, self.tokenizer) {
+            (true, _) => "tokenised (Moses)",
+            (false, Some(Tokenizer::None)) => "none",
+            (false, Some(tokenizer)) => tokenizer.name(),
+            (false, None) => "the metric's own",
+        }
+    }
+}
+
+/// The convention with another treatment and case; the treatment that the text itself gets is not part of it.
+pub(super) fn convention(of: &Convention, text: Text, case: Case) -> Convention {
+    match *of {
+        Convention::Bleu(options) => Convention::Bleu(BleuOptions {
+            case,
+            tokenizer: text.tokenizer.unwrap_or(options.tokenizer),
+            ..options
+        }),
+        Convention::TokenisedBleu(whose, ..) if text.tokenizer == Some(Tokenizer::None) => {
+            Convention::TokenisedBleu(whose, case, Compounds::Whole)
+        }
+        Convention::TokenisedBleu(..) => Convention::Bleu(BleuOptions {
+            case,
+            effective_order: false,
+            tokenizer: text.tokenizer.unwrap_or_default(),
+            smoothing: Smoothing::None,
+        }),
+        Convention::Chrf(options) => Convention::Chrf(ChrfOptions { case, ..options }),
+        Convention::Ter(options) => Convention::Ter(TerOptions { case, ..options }),
+        Convention::ExactMatch(_) => Convention::ExactMatch(case),
+        other => other,
+    }
+}
+
+/// The case that a convention looks at.
+pub(super) fn case_of(convention: &Convention) -> Case {
+    match convention {
+        Convention::Bleu(options) => options.case,
+        Convention::Chrf(options) => options.case,
+        Convention::Ter(options) => options.case,
+        Convention::TokenisedBleu(_, case, _) | Convention::ExactMatch(case) => *case,
+        _ => Case::Mixed,
+    }
+}

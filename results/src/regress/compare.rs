@@ -1,0 +1,267 @@
+//! Records against records.
+
+use zoo_recipes::{ClaimKind, ClaimSpec, Direction};
+
+use super::quality::{Quality, Sample, Standing};
+use super::row::{Check, Row};
+use super::speed::{self, ratios};
+use crate::ledger::{Record, RunEnd, ScoreRecord};
+use crate::metrics::{Metric, Signature};
+use crate::statistics::ALPHA;
+use crate::verdict::{Outcome, judge, signature_difference};
+
+/// When an alarm is raised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Rate of false alarms of a whole call: all quality comparisons whose hypotheses changed share it.
+    pub alarm_rate: f64,
+    /// Share by which a speed ratio may fall.
+    pub speed_tolerance: f64,
+    /// Take records of other devices as well.
+    pub any_device: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { alarm_rate: ALPHA, speed_tolerance: 0.10, any_device: false }
+    }
+}
+
+/// One score that both sides may have.
+struct Cell<'r> {
+    record: &'r Record,
+    score: &'r ScoreRecord,
+    sample: Sample,
+}
+
+/// Compares each of our records with its claims and with the recorded ones. What was recorded later counts more: of two records of
+/// the same seed the later one is taken. A record is never held against itself.
+#[must_use]
+pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let cells: Vec<(Cell<'_>, Result<Sample, String>)> = (ours.iter())
+        .flat_map(|record| cells(record))
+        .map(|cell| {
+            let found = baseline(&cell, recorded, limits);
+            (cell, found)
+        })
+        .collect();
+    let changed = cells
+        .iter()
+        .filter(|(cell, found)| found.as_ref().is_ok_and(|base| !cell.sample.is_within(base)))
+        .count();
+    // Sidak: so many independent comparisons at this level raise a false alarm with the rate of the whole.
+    let level = |count: usize| 1.0 - (1.0 - limits.alarm_rate).powf(1.0 / count.max(1) as f64);
+    for record in ours {
+        rows.extend(record.judgements.iter().map(|judgement| {
+            let verdict = judge(&judgement.claim, &judgement.evidence);
+            let arm = judgement.evidence.arm.clone().unwrap_or_default();
+            let kind = serde_json::to_value(judgement.claim.kind).ok();
+            let kind = kind.and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+            let parts = [Some(kind), Some(verdict.metric.clone()), verdict.eval.clone(), Some(arm)];
+            Row {
+                recipe: record.recipe.clone(),
+                tier: record.tier.clone(),
+                check: Check::Target,
+                subject: parts
+                    .into_iter()
+                    .flatten()
+                    .filter(|part| !part.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                claim: Some(judgement.claim.clone()),
+                place: None,
+                expected: verdict.published,
+                measured: verdict.measured,
+                outcome: verdict.outcome,
+                standing: verdict.outcome.to_string(),
+                explanation: verdict.explanation,
+            }
+        }));
+    }
+    for (cell, found) in &cells {
+        rows.push(quality(cell, found, level(changed)));
+    }
+    for record in ours {
+        rows.extend(speeds(record, recorded, limits));
+    }
+    number_doubles(&mut rows);
+    rows.sort_by(|one, other| one.suite().cmp(&other.suite()).then(one.check.cmp(&other.check)));
+    rows
+}
+
+/// Two claims on the same thing are told apart by a number.
+fn number_doubles(rows: &mut [Row]) {
+    for at in 1..rows.len() {
+        let same = |row: &&Row| row.suite() == rows[at].suite() && row.check == rows[at].check;
+        let base = rows[at].subject.clone();
+        let before = rows[..at].iter().filter(same).filter(|row| {
+            row.subject == base || row.subject.strip_prefix(&base).is_some_and(|rest| rest.starts_with(" #"))
+        });
+        match before.count() {
+            0 => {}
+            n => rows[at].subject = format!("{base} #{}", n + 1),
+        }
+    }
+}
+
+/// The scores of a record, those of several seeds together.
+fn cells(record: &Record) -> Vec<Cell<'_>> {
+    let mut cells: Vec<Cell<'_>> = Vec::new();
+    for score in &record.scores {
+        let run = run_of(score);
+        match cells.iter_mut().find(|cell| is_same(cell.score, score)) {
+            Some(cell) => cell.sample.runs.push(run),
+            None => cells.push(Cell { record, score, sample: Sample { runs: vec![run] } }),
+        }
+    }
+    cells
+}
+
+fn run_of(score: &ScoreRecord) -> (u64, f64, Option<String>) {
+    (score.seed, score.value, score.hypotheses.as_ref().map(|file| file.sha256.clone()))
+}
+
+/// The same score of another seed or record: alike in everything that decides whether two numbers may be compared.
+fn is_same(one: &ScoreRecord, other: &ScoreRecord) -> bool {
+    (&one.eval, &one.decode, &one.arm, &one.metric) == (&other.eval, &other.decode, &other.arm, &other.metric)
+        && match (Signature::parse(&one.signature), Signature::parse(&other.signature)) {
+            (Ok(one), Ok(other)) => one.comparable(&other).is_ok(),
+            _ => one.signature == other.signature,
+        }
+}
+
+fn is_published(record: &Record) -> bool {
+    record.overrides.is_empty() && matches!(record.end, RunEnd::Finished | RunEnd::External)
+}
+
+/// What was recorded of a score, or why there is nothing to compare with.
+fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sample, String> {
+    let ours = cell.record;
+    let of_recipe: Vec<&&Record> = (recorded.iter())
+        .filter(|record| record.recipe == ours.recipe && record.tier == ours.tier && is_published(record))
+        .filter(|record| **record != ours)
+        .collect();
+    if of_recipe.is_empty() {
+        return Err("nothing was recorded of it".to_owned());
+    }
+    let of_version: Vec<&&Record> =
+        of_recipe.into_iter().filter(|record| record.recipe_hash == ours.recipe_hash).collect();
+    if of_version.is_empty() {
+        return Err("only other versions of the recipe were recorded".to_owned());
+    }
+    let here = |record: &&&Record| {
+        limits.any_device || (&record.device, &record.hardware) == (&ours.device, &ours.hardware)
+    };
+    let on_device: Vec<&&Record> = of_version.into_iter().filter(here).collect();
+    if on_device.is_empty() {
+        let device =
+            ours.hardware.clone().or_else(|| ours.device.clone()).unwrap_or_else(|| "this device".into());
+        return Err(format!(
+            "nothing was recorded on {device}; --any-device takes records of other machines"
+        ));
+    }
+    let mut sample = Sample::default();
+    for score in on_device.iter().flat_map(|record| &record.scores).filter(|score| is_same(cell.score, score))
+    {
+        let run = run_of(score);
+        match sample.runs.iter_mut().find(|known| known.0 == run.0) {
+            Some(known) => *known = run,
+            None => sample.runs.push(run),
+        }
+    }
+    if sample.runs.is_empty() { Err("this score was not recorded".to_owned()) } else { Ok(sample) }
+}
+
+/// The claim whose numbers are about a score.
+fn claim_of<'r>(record: &'r Record, score: &ScoreRecord) -> Option<&'r ClaimSpec> {
+    let about = |claim: &&ClaimSpec| {
+        claim.eval.as_ref() == Some(&score.eval)
+            && claim.decode.as_ref() == Some(&score.decode)
+            && claim.signature.as_ref().is_some_and(|s| signature_difference(s, &score.signature).is_none())
+    };
+    let claims = || record.judgements.iter().map(|judgement| &judgement.claim);
+    let of_arm = |claim: &&ClaimSpec| {
+        matches!(claim.arm.as_deref(), None | Some("any")) || claim.arm.as_ref() == Some(&score.arm)
+    };
+    claims().filter(about).find(of_arm).or_else(|| claims().find(about))
+}
+
+fn quality(cell: &Cell<'_>, found: &Result<Sample, String>, alpha: f64) -> Row {
+    let (record, score) = (cell.record, cell.score);
+    let claim = claim_of(record, score);
+    let sigma = claim.and_then(|claim| claim.sigma.or(claim.assumed_sigma));
+    let direction = claim.and_then(|claim| claim.direction);
+    let direction = direction.or_else(|| Metric::parse(&score.metric).ok().map(Metric::direction));
+    let subject = [&score.metric, &score.eval, &score.decode, &score.arm];
+    let subject: Vec<&str> =
+        subject.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let mut row = Row {
+        recipe: record.recipe.clone(),
+        tier: record.tier.clone(),
+        check: Check::Quality,
+        subject: subject.join(" "),
+        claim: claim.cloned(),
+        place: None,
+        expected: None,
+        measured: Some(cell.sample.mean()),
+        outcome: Outcome::NotComparable,
+        standing: "no baseline".to_owned(),
+        explanation: String::new(),
+    };
+    match found {
+        Err(why) => row.explanation.clone_from(why),
+        Ok(recorded) => {
+            row.expected = Some(recorded.mean());
+            let quality = Quality::compare(
+                &cell.sample,
+                recorded,
+                direction.unwrap_or(Direction::Higher),
+                sigma,
+                alpha,
+            );
+            (row.outcome, row.standing) = (quality.standing.outcome(), quality.standing.name().to_owned());
+            row.explanation = quality.explanation;
+            debug_assert!(quality.standing != Standing::Worse || quality.shortfall > 0.0);
+        }
+    }
+    row
+}
+
+fn speeds(ours: &Record, recorded: &[&Record], limits: &Limits) -> Vec<Row> {
+    let here = |record: &&&Record| {
+        record.recipe == ours.recipe
+            && record.tier == ours.tier
+            && record.recipe_hash == ours.recipe_hash
+            && is_published(record)
+            && (&record.device, &record.hardware) == (&ours.device, &ours.hardware)
+            && **record != ours
+    };
+    let row = |ratio: &speed::Ratio| {
+        // The latest record with this ratio.
+        let known = recorded.iter().filter(here).rev().flat_map(|record| ratios(record));
+        let known =
+            known.into_iter().find(|known| (&known.arm, &known.baseline) == (&ratio.arm, &ratio.baseline));
+        let (outcome, standing, explanation) = match &known {
+            Some(known) => speed::compare(ratio, known, limits.speed_tolerance, limits.alarm_rate),
+            None => {
+                (Outcome::NotComparable, "no baseline", "no ratio was recorded on this device".to_owned())
+            }
+        };
+        let is_ratio = |claim: &&ClaimSpec| claim.kind == ClaimKind::Ratio;
+        Row {
+            recipe: ours.recipe.clone(),
+            tier: ours.tier.clone(),
+            check: Check::Speed,
+            subject: format!("{} over {}", ratio.arm, ratio.baseline),
+            claim: ours.judgements.iter().map(|judgement| &judgement.claim).find(is_ratio).cloned(),
+            place: None,
+            expected: known.as_ref().map(speed::Ratio::value),
+            measured: Some(ratio.value()),
+            outcome,
+            standing: standing.to_owned(),
+            explanation,
+        }
+    };
+    ratios(ours).iter().map(row).collect()
+}

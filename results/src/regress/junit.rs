@@ -1,0 +1,93 @@
+//! JUnit XML: a suite a recipe, a case a comparison.
+
+use std::fmt::Write as _;
+
+use super::row::Row;
+use crate::verdict::Outcome;
+
+/// Text as XML 1.0 can hold it: marks escaped, characters that it forbids replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push_str("&#9;"),
+            '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The file. NOT REPRODUCED is a failure; what decides nothing is skipped and says why.
+#[must_use]
+pub fn junit(rows: &[Row]) -> String {
+    let count = |rows: &[&Row], failed: bool| {
+        rows.iter().filter(|row| if failed { is_failure(row) } else { is_skipped(row) }).count()
+    };
+    let all: Vec<&Row> = rows.iter().collect();
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(
+        out,
+        "<testsuites name=\"zoo regress\" tests=\"{}\" failures=\"{}\" errors=\"0\">",
+        rows.len(),
+        count(&all, true)
+    );
+    let mut suites: Vec<String> = rows.iter().map(Row::suite).collect();
+    suites.dedup();
+    for suite in suites {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.suite() == suite).collect();
+        let _ = writeln!(
+            out,
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">",
+            escaped(&suite),
+            of.len(),
+            count(&of, true),
+            count(&of, false)
+        );
+        for row in of {
+            let place = row.place.as_ref().map_or_else(String::new, |place| {
+                format!(" file=\"{}\" line=\"{}\"", escaped(&place.file), place.line)
+            });
+            let (name, message) = (escaped(&row.name()), escaped(&row.explanation));
+            let _ = write!(out, "    <testcase classname=\"{}\" name=\"{name}\"{place}", escaped(&suite));
+            let standing = escaped(&row.standing);
+            let _ = if is_failure(row) {
+                writeln!(out, "><failure message=\"{message}\" type=\"{standing}\"/></testcase>")
+            } else if is_skipped(row) {
+                writeln!(out, "><skipped message=\"{standing}: {message}\"/></testcase>")
+            } else {
+                writeln!(out, "/>")
+            };
+        }
+        out.push_str("  </testsuite>\n");
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+fn is_failure(row: &Row) -> bool {
+    row.outcome == Outcome::NotReproduced
+}
+
+fn is_skipped(row: &Row) -> bool {
+    matches!(row.outcome, Outcome::Inconclusive | Outcome::NotComparable | Outcome::NotRun)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_hold_is_replaced() {
+        assert_eq!(
+            escaped("a<b> & \"c\" 'd'\n\u{1b}[1m\u{85}ü"),
+            "a&lt;b&gt; &amp; &quot;c&quot; &apos;d&apos;&#10;\u{fffd}[1m\u{fffd}ü"
+        );
+    }
+}

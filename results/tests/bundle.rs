@@ -1,0 +1,215 @@
+//! A bundle against everything that can happen to it.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+use zoo_recipes::{ClaimKind, Document};
+use zoo_results::bundle::{
+    Bundle, BundleError, BundledHypotheses, BundledRecipe, BundledReferences, FORMAT, VERSION, check,
+};
+use zoo_results::ledger::{HypothesesFile, Judgement, Ledger, Record, ScoreRecord, difference};
+use zoo_results::metrics::{Resampling, ScoreOptions, Scorer, score};
+use zoo_results::statistics::LookPlan;
+use zoo_results::verdict::{Evidence, Interval, Outcome, Precision, RunScore};
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn text(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A record of both arms of the toy, with 60 sentences, and its bundle.
+fn bundle() -> (Bundle, BTreeMap<String, Vec<String>>) {
+    let references: Vec<String> =
+        (0..60).map(|i| format!("a b{} c d{} e f{} g h", i % 7, i % 5, i % 11)).collect();
+    let spoilt = |every: usize| -> Vec<String> {
+        let words = |(i, line): (usize, &String)| match i % every {
+            0 => line.replace("c d", "x y"),
+            _ => line.clone(),
+        };
+        references.iter().enumerate().map(words).collect()
+    };
+    let document = Document::load("reversal-transformer").unwrap();
+    let arms = document.resolve_arms(None, &[]).unwrap();
+    let claims = arms["fp32"].claim.clone();
+    let claim = claims.iter().find(|claim| claim.kind == ClaimKind::Parity).unwrap().clone();
+    let scorer = Scorer::from_signature(claim.signature.as_deref().unwrap()).unwrap();
+    let (mut scores, mut runs, mut hypotheses) = (Vec::new(), Vec::new(), Vec::new());
+    for (arm, lines) in [("fp32", spoilt(9)), ("mixed", spoilt(10))] {
+        let options = ScoreOptions { scorer: scorer.clone(), resampling: Some(Resampling::default()) };
+        let value = score(&lines, std::slice::from_ref(&references), &options).unwrap();
+        let interval = value.interval.unwrap();
+        let interval = Interval { low: interval.lower, high: interval.upper, level: interval.confidence };
+        let file = HypothesesFile { path: format!("toy/{arm}.txt"), sha256: hash(&text(&lines)) };
+        runs.push(RunScore {
+            interval: Some(interval),
+            hypotheses: Some(file.sha256.clone()),
+            ..RunScore::scored(1, value.value)
+        });
+        scores.push(ScoreRecord {
+            eval: "test".into(),
+            decode: "beam5".into(),
+            arm: arm.into(),
+            seed: 1,
+            metric: "bleu".into(),
+            signature: value.signature.to_string(),
+            value: value.value,
+            interval: Some(interval),
+            hypotheses: Some(file.clone()),
+        });
+        hypotheses.push(BundledHypotheses { file, text: text(&lines) });
+    }
+    let (ours, baseline) = (spoilt(10), spoilt(9));
+    let streams = std::slice::from_ref(&references);
+    runs[1].difference =
+        Some(difference(&scorer, &ours, &baseline, streams, Resampling::default(), 0.95).unwrap());
+    let evidence = Evidence {
+        arm: Some("mixed".into()),
+        baseline: Some("fp32".into()),
+        eval: claim.eval.clone(),
+        decode: claim.decode.clone(),
+        signature: Some(scores[0].signature.clone()),
+        runs: vec![runs[1].clone()],
+        baseline_runs: vec![runs[0].clone()],
+        plan: LookPlan::fixed(1),
+        precision: Some(Precision::Bf16),
+        baseline_precision: Some(Precision::Fp32),
+        ..Evidence::default()
+    };
+    let record = Record {
+        time: "2026-01-31T23:59:59Z".into(),
+        recipe: "reversal-transformer".into(),
+        recipe_hash: document.hash(None, &[]).unwrap(),
+        seeds: vec![1],
+        scores,
+        judgements: vec![Judgement::of(claim, evidence)],
+        ..Record::default()
+    };
+    assert_eq!(
+        record.judgements[0].verdict.outcome,
+        Outcome::Inconclusive,
+        "{:?}",
+        record.judgements[0].verdict
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::at(folder.path().join("ledger.jsonl"));
+    let entry = ledger.append(&record).unwrap();
+    let resolved = arms.iter().map(|(arm, recipe)| (arm.clone(), recipe.to_toml().unwrap())).collect();
+    let bundle = Bundle {
+        format: FORMAT.into(),
+        version: VERSION,
+        record: ledger.line(&entry).unwrap(),
+        recipe: BundledRecipe { file: document.file().into(), text: document.text().into(), resolved },
+        environments: Vec::new(),
+        hypotheses,
+        references: vec![BundledReferences::of("test", &references)],
+    };
+    (bundle, [("test".to_owned(), references)].into())
+}
+
+#[test]
+fn what_was_written_reads_back_and_holds() {
+    let (bundle, references) = bundle();
+    let text = bundle.encode().unwrap();
+    assert_eq!(Bundle::decode(&text).unwrap(), bundle);
+    // Any JSON reader can open it.
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["format"], "zoo-bundle");
+    let checked = check(&bundle, &references).unwrap();
+    assert!(checked.holds(), "{checked:?}");
+    assert_eq!(
+        (checked.recheck.scores, checked.recheck.verdicts, checked.recheck.taken_from_record),
+        (2, 1, 0)
+    );
+    // Without references the scores are taken as recorded, and that is said.
+    let checked = check(&bundle, &BTreeMap::new()).unwrap();
+    assert!(checked.holds());
+    assert_eq!(checked.without_references, ["test"]);
+    assert_eq!((checked.recheck.scores, checked.recheck.taken_from_record), (0, 2));
+}
+
+#[test]
+fn every_changed_byte_breaks_the_seal() {
+    let text = bundle().0.encode().unwrap();
+    for at in (0..text.len()).step_by(97).chain(text.len() - 80..text.len() - 3) {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] ^= 1;
+        let Ok(changed) = String::from_utf8(bytes) else { continue };
+        assert!(Bundle::decode(&changed).is_err(), "byte {at}");
+    }
+    assert!(matches!(Bundle::decode(&text[..text.len() / 2]), Err(BundleError::Changed(_))));
+    for other in ["", "{}", "{\"sha256\": \"x\"\n}\n", "α"] {
+        assert!(matches!(Bundle::decode(other), Err(BundleError::Foreign(_))), "{other}");
+    }
+    let (mut newer, _) = bundle();
+    newer.version = VERSION + 1;
+    assert_eq!(Bundle::decode(&newer.encode().unwrap()), Err(BundleError::Version(u64::from(VERSION) + 1)));
+}
+
+/// Somebody who knows the format seals it anew: what then does not fit together is found.
+#[test]
+fn what_was_talked_up_and_sealed_anew_is_caught() {
+    let (whole, references) = bundle();
+    let faults = |change: &dyn Fn(&mut Bundle)| {
+        let mut bundle = whole.clone();
+        change(&mut bundle);
+        let bundle = Bundle::decode(&bundle.encode().unwrap()).unwrap();
+        let checked = match check(&bundle, &references) {
+            Ok(checked) => checked,
+            Err(error) => return error.to_string(),
+        };
+        assert!(!checked.holds());
+        let found = checked.recheck.disagreements.iter().map(|one| format!("{}: {}", one.what, one.how));
+        checked.faults.iter().cloned().chain(found).collect::<Vec<_>>().join("\n")
+    };
+    // A better hypothesis.
+    let said =
+        faults(&|bundle| bundle.hypotheses[0].text = bundle.hypotheses[0].text.replacen("x y", "c d", 1));
+    assert!(said.contains("toy/fp32.txt is not the file that was scored"), "{said}");
+    // A better hypothesis with its own digest: the record has another.
+    let said = faults(&|bundle| {
+        let one = &mut bundle.hypotheses[0];
+        one.text = one.text.replacen("x y", "c d", 1);
+        one.file.sha256 = hash(&one.text);
+    });
+    assert!(said.contains("is not the file that was scored"), "{said}");
+    // A score in the record, its line hashed anew.
+    let rehashed = |bundle: &mut Bundle, change: &dyn Fn(&str) -> String| {
+        let (sealed, _) = bundle.record.rsplit_once(",\"hash\":\"").unwrap();
+        let changed = change(sealed);
+        assert_ne!(sealed, changed);
+        bundle.record = format!("{changed},\"hash\":\"{}\"}}", hash(&changed));
+    };
+    let said = faults(&|bundle| rehashed(bundle, &|line| line.replace("INCONCLUSIVE", "REPRODUCED")));
+    assert!(said.contains("recorded REPRODUCED, derived INCONCLUSIVE"), "{said}");
+    let value = whole.entry().unwrap().record.scores[0].value.to_string();
+    let said = faults(&|bundle| rehashed(bundle, &|line| line.replacen(&value, "99.5", 1)));
+    assert!(said.contains("score bleu test beam5 fp32 seed 1: recorded 99.5"), "{said}");
+    // Another recipe.
+    let said = faults(&|bundle| {
+        let toml = bundle.recipe.resolved.get_mut("mixed").unwrap();
+        *toml = toml.replacen("max_updates = 800", "max_updates = 900", 1);
+    });
+    assert!(said.contains("the recipe has hash"), "{said}");
+    // A wider margin in the claim that was judged.
+    let said =
+        faults(&|bundle| rehashed(bundle, &|line| line.replacen("\"margin\":2.0", "\"margin\":9.0", 1)));
+    assert!(said.contains("the recipe has no claim like the one judged"), "{said}");
+    // Hypotheses left out; a line that is not whole.
+    let said = faults(&|bundle| bundle.hypotheses.truncate(1));
+    assert!(said.contains("the bundle has no toy/mixed.txt"), "{said}");
+    let said = faults(&|bundle| bundle.record = bundle.record.replacen("\"seeds\":[1]", "\"seeds\":[2]", 1));
+    assert!(said.contains("changed after it was written: `seeds`"), "{said}");
+}
+
+#[test]
+fn other_references_are_refused() {
+    let (bundle, mut references) = bundle();
+    references.get_mut("test").unwrap()[7].push_str(" more");
+    let checked = check(&bundle, &references).unwrap();
+    assert!(checked.faults[0].contains("are not those of the bundle: 60 lines"), "{:?}", checked.faults);
+    let checked = check(&bundle, &[("dev".to_owned(), vec!["a".to_owned()])].into()).unwrap();
+    assert!(checked.faults[0].contains("nothing in the bundle was scored on dev"), "{:?}", checked.faults);
+}

@@ -1,0 +1,134 @@
+//! `zoo bundle` and `zoo ledger recheck BUNDLE`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::binary::{Zoo, in_root};
+
+/// The project's own run of the toy, as one file.
+fn toy(zoo: &Zoo) -> String {
+    let ledger = in_root("results/ledger.jsonl");
+    let listed = zoo.ends_with(0, &["ledger", "list", "--ledger", &ledger, "--format", "json"]).json();
+    let finished = (listed.as_array().unwrap().iter())
+        .find(|row| row["recipe"] == "reversal-transformer" && row["end"] == "finished")
+        .expect("the project has run its toy");
+    let number = finished["record"].to_string();
+    let made = zoo.ends_with(0, &["bundle", &number, "--ledger", &ledger, "--format", "json"]).json();
+    assert!(made["scores"].as_u64().unwrap() >= 2 && made["verdicts"].as_u64().unwrap() >= 3, "{made}");
+    made["bundle"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_reviewer_checks_the_projects_own_run_offline_in_seconds() {
+    let author = Zoo::new();
+    let bundle = author.home().join(toy(&author));
+    // Another home, with nothing in it.
+    let reviewer = Zoo::new();
+    let recheck = |arguments: &[&str], code| {
+        let all = [&["ledger", "recheck", bundle.to_str().unwrap()][..], arguments].concat();
+        reviewer.ends_with(code, &all)
+    };
+    let ended = recheck(&["--format", "json"], 0);
+    assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
+    let found = ended.json();
+    assert_eq!(
+        (&found["scores"], &found["verdicts"], &found["taken_from_record"]),
+        (&2.into(), &3.into(), &0.into())
+    );
+    let text = recheck(&[], 0).stdout;
+    assert!(text.contains("references  test: 2000 lines") && text.contains("REPRODUCED"), "{text}");
+    assert!(!reviewer.home().join("downloads").exists() && !reviewer.home().join("ledger.jsonl").exists());
+
+    // Given references are held against the bundle's digest.
+    let other = reviewer.file("other", &"α\n".repeat(2000));
+    let said = recheck(&["--references", &format!("test={}", other.display())], 7);
+    said.says("the references given for test are not those of the bundle");
+    recheck(&["--references", &format!("dev={}", other.display())], 2).says("is of no set of this bundle");
+
+    // One changed byte anywhere, and what is no bundle at all.
+    let whole = std::fs::read(&bundle).unwrap();
+    for at in [whole.len() / 3, whole.len() / 2, whole.len() - 20] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        let changed = reviewer.home().join("changed.json");
+        std::fs::write(&changed, bytes).unwrap();
+        let ended = reviewer.run(&["ledger", "recheck", changed.to_str().unwrap()]);
+        assert!([4, 7].contains(&ended.code), "byte {at}: {}\n{}", ended.code, ended.stderr);
+    }
+    reviewer.ends_with(4, &["ledger", "recheck", other.to_str().unwrap()]).says("other: not a bundle");
+    reviewer.ends_with(4, &["ledger", "recheck", "none.json"]).stderr.contains("none.json");
+}
+
+#[test]
+fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
+    let zoo = Zoo::new();
+    let arguments = ["reproduce", "reversal-transformer", "--tier", "smoke", "--format", "json"];
+    let outcome = zoo.ends_with(12, &arguments).json();
+    let run = outcome["runs"][0].as_str().unwrap();
+    let made = zoo.ends_with(0, &["bundle", run, "--out", "out/smoke.json", "--format", "json"]).json();
+    let path = zoo.home().join(made["bundle"].as_str().unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let bundle: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let seen: Vec<&str> =
+        (bundle["environments"].as_array().unwrap().iter()).map(|one| one["arm"].as_str().unwrap()).collect();
+    assert_eq!(seen, ["fp32", "mixed"]);
+    assert!(bundle["environments"][0]["environment"]["commit"].is_string());
+    assert_eq!(bundle["hypotheses"].as_array().unwrap().len(), 2);
+    // Nothing of this machine's folders.
+    assert!(!text.contains(zoo.home().to_str().unwrap()));
+    zoo.ends_with(0, &["ledger", "recheck", path.to_str().unwrap()]);
+
+    // Written again it is the same; something else there is not overwritten.
+    zoo.ends_with(0, &["bundle", run, "--out", "out/smoke.json"]);
+    std::fs::write(&path, "mine").unwrap();
+    zoo.ends_with(2, &["bundle", run, "--out", "out/smoke.json"]).says("is there, and is another");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    let began = zoo.ends_with(2, &["bundle", "0"]);
+    began.says("only says that a run was begun");
+    zoo.ends_with(2, &["bundle", "99"]).says("is neither a run nor an entry");
+
+    // Changed hypotheses make no bundle, and leave no file.
+    let kept = zoo.home().join("hypotheses");
+    let file = first_file(&kept);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text} ")).unwrap();
+    zoo.ends_with(7, &["bundle", run, "--out", "bad.json"]);
+    assert!(!zoo.home().join("bad.json").exists());
+}
+
+fn first_file(folder: &Path) -> std::path::PathBuf {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    if entries[0].is_dir() { first_file(&entries[0]) } else { entries[0].clone() }
+}
+
+#[test]
+fn scores_without_references_are_only_accepted_where_that_is_said() {
+    let zoo = Zoo::new();
+    let reference: String = (0..2000).map(|i| format!("a{} b c{} d e\n", i % 7, i % 5)).collect();
+    let references = zoo.file("ref", &reference);
+    let hypotheses = zoo.file("hyp", &reference.replacen("b c3", "x y", 40));
+    let (references, hypotheses) = (references.to_str().unwrap(), hypotheses.to_str().unwrap());
+    let judge = [
+        "judge",
+        "transformer-big",
+        "--hypotheses",
+        hypotheses,
+        "--references",
+        references,
+        "--arm",
+        "mixed",
+    ];
+    zoo.run(&judge);
+    zoo.ends_with(0, &["bundle", "0", "--out", "external.json"]);
+    let bundle = zoo.home().join("external.json");
+    let reviewer = Zoo::new();
+    let bundle = bundle.to_str().unwrap();
+    // The corpus is not here, and nothing is fetched.
+    let ended = reviewer.ends_with(4, &["ledger", "recheck", bundle]);
+    ended.says("the references of test are not here");
+    reviewer.ends_with(0, &["ledger", "recheck", bundle, "--without-references"]);
+    let found =
+        reviewer.ends_with(0, &["ledger", "recheck", bundle, "--references", references, "--format", "json"]);
+    assert!(found.json()["scores"].as_u64().unwrap() >= 1, "{}", found.stdout);
+}

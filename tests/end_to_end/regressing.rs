@@ -1,0 +1,149 @@
+//! `zoo regress`.
+
+use crate::binary::{Zoo, in_root};
+
+/// A home whose ledger has these scores of the big Transformer, from outside.
+fn scored(scores: &str) -> (Zoo, String) {
+    let zoo = Zoo::new();
+    zoo.run(&["judge", "transformer-big", "--scores", scores, "--arm", "mixed"]);
+    let ledger = zoo.home().join("ledger.jsonl").to_str().unwrap().to_owned();
+    (zoo, ledger)
+}
+
+/// The line of a recipe's first claim.
+fn claim_line(recipe: &str) -> usize {
+    let text = std::fs::read_to_string(in_root(recipe)).unwrap();
+    1 + text.lines().position(|line| line == "[[claim]]").unwrap()
+}
+
+#[test]
+fn a_planted_loss_of_two_points_turns_red_at_the_claims_line() {
+    let (zoo, baseline) = scored("27.4,27.6,27.5");
+    let (_kept, worse) = scored("25.4");
+    let regress = |results: &str, code: i32, rest: &[&str]| {
+        let all = [
+            "regress",
+            "--select",
+            "transformer-big",
+            "--tier",
+            "full",
+            "--results",
+            results,
+            "--baseline",
+            &baseline,
+        ];
+        zoo.ends_with(code, &[&all[..], rest].concat())
+    };
+    let red = regress(&worse, 10, &["--junit", "out/regress.xml", "--github", "--format", "json"]);
+    let found = red.json();
+    let rows = found["rows"].as_array().unwrap();
+    let quality = rows.iter().find(|row| row["check"] == "quality").unwrap();
+    assert_eq!((&quality["outcome"], &quality["standing"]), (&"NOT-REPRODUCED".into(), &"WORSE".into()));
+    let file = "recipes/translation/transformer-big.toml";
+    assert_eq!(quality["place"], format!("{file}:{}", claim_line(file)));
+    let annotation = format!("::error file={file},line={},title=transformer-big", claim_line(file));
+    assert!(red.stderr.lines().any(|line| line.starts_with(&annotation)), "{}", red.stderr);
+    let xml = std::fs::read_to_string(zoo.home().join("out/regress.xml")).unwrap();
+    assert!(
+        xml.contains("type=\"WORSE\"") && xml.contains(&format!("line=\"{}\"", claim_line(file))),
+        "{xml}"
+    );
+
+    // Within the noise it is green, and so is better.
+    for scores in ["27.45", "29.5"] {
+        let (_kept, fine) = scored(scores);
+        let found = regress(&fine, 0, &["--format", "json"]).json();
+        let quality =
+            found["rows"].as_array().unwrap().iter().find(|row| row["check"] == "quality").unwrap().clone();
+        assert_eq!(quality["outcome"], "REPRODUCED", "{quality}");
+    }
+    let text = regress(&worse, 10, &[]).stdout;
+    assert!(text.contains("a drop of more than") && text.contains(" alarms, "), "{text}");
+}
+
+#[test]
+fn the_summary_of_a_step_is_added_to() {
+    let (zoo, baseline) = scored("27.4");
+    let summary = zoo.file("summary.md", "before\n");
+    let arguments = [
+        "regress",
+        "--select",
+        "transformer-big",
+        "--tier",
+        "full",
+        "--github",
+        "--baseline",
+        &baseline,
+        "--results",
+        &baseline,
+    ];
+    let ended = zoo.command(&arguments).env("GITHUB_STEP_SUMMARY", &summary).output().unwrap();
+    assert!(ended.status.code().is_some_and(|code| [0, 11].contains(&code)), "{ended:?}");
+    let text = std::fs::read_to_string(&summary).unwrap();
+    assert!(text.starts_with("before\n## zoo regress\n") && text.contains("| transformer-big |"), "{text}");
+}
+
+#[test]
+fn a_smoke_run_is_held_against_the_recorded_one() {
+    let zoo = Zoo::new();
+    let smoke = ["reproduce", "reversal-transformer", "--tier", "smoke"];
+    zoo.ends_with(12, &smoke);
+    let baseline = zoo.home().join("baseline.jsonl");
+    std::fs::copy(zoo.home().join("ledger.jsonl"), &baseline).unwrap();
+    let baseline = baseline.to_str().unwrap();
+    // Elsewhere on the same machine the same bits come out.
+    let other = Zoo::new();
+    let regress = ["regress", "--select", "reversal-transformer", "--baseline", baseline, "--format", "json"];
+    let found = other.ends_with(0, &regress).json();
+    let standings: Vec<(&str, &str)> = (found["rows"].as_array().unwrap().iter())
+        .filter(|row| row["check"] == "quality")
+        .map(|row| (row["of"].as_str().unwrap(), row["standing"].as_str().unwrap()))
+        .collect();
+    assert_eq!(standings, [("bleu test beam5 fp32", "unchanged"), ("bleu test beam5 mixed", "unchanged")]);
+    // An empty baseline has nothing to compare with, and that is not green.
+    let empty = other.file("empty.jsonl", "");
+    let regress = ["regress", "--select", "reversal-transformer", "--baseline", empty.to_str().unwrap()];
+    let ended = other.ends_with(12, &regress);
+    assert!(ended.stdout.contains("nothing was recorded of it"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_recipe_that_fails_is_red_and_the_others_are_still_held_against_theirs() {
+    let (zoo, ledger) = scored("27.4");
+    // Its data is not here and must not be fetched.
+    let select = "multi30k-transformer-tiny";
+    let arguments = [
+        "regress",
+        "--select",
+        select,
+        "--tier",
+        "full",
+        "--yes",
+        "--offline",
+        "--baseline",
+        &ledger,
+        "--junit",
+        "r.xml",
+    ];
+    let ended = zoo.ends_with(4, &arguments);
+    ended.says("multi30k-transformer-tiny: ");
+    assert!(ended.stdout.contains("FAILED"), "{}", ended.stdout);
+    let xml = std::fs::read_to_string(zoo.home().join("r.xml")).unwrap();
+    assert!(xml.contains("failures=\"1\"") && xml.contains("type=\"FAILED\""), "{xml}");
+}
+
+#[test]
+fn what_cannot_be_checked_says_why() {
+    let zoo = Zoo::new();
+    zoo.ends_with(4, &["regress", "--baseline", "none.jsonl"]).says("there is no ledger none.jsonl");
+    let (zoo, ledger) = scored("27.4");
+    zoo.ends_with(2, &["regress", "--baseline", &ledger, "--select", "transfromer-big"])
+        .says("there is no recipe");
+    zoo.ends_with(2, &["regress", "--baseline", &ledger, "--alarm-rate", "2"]).says("--alarm-rate 2");
+    zoo.ends_with(4, &["regress", "--baseline", &ledger, "--results", "none"])
+        .says("there is no ledger none");
+    // Of the others nothing was run: named, and not green.
+    let all = ["regress", "--baseline", &ledger, "--results", &ledger, "--select", "toy", "--tier", "full"];
+    let ended = zoo.ends_with(12, &all);
+    assert!(ended.stderr.contains("nothing was run of reversal-transformer"), "{}", ended.stderr);
+}
