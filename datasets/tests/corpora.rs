@@ -38,13 +38,18 @@ fn sizes_are_sums_of_what_is_known() {
     assert_eq!(multi30k.download_bytes().known, 1_355_954);
     assert_eq!(multi30k.download_bytes().to_string(), "1.4 MB");
     assert_eq!(multi30k.disk_bytes(), multi30k.download_bytes());
-    let wmt = CorpusDefinition::find("wmt16-en-de-openseq2seq").unwrap();
+    let wmt = CorpusDefinition::find("wmt-en-de-openseq2seq").unwrap();
     assert_eq!(wmt.download_bytes().unknown, 3);
     assert_eq!(wmt.download_bytes().to_string(), "at least 994 MB (the sizes of 3 files are not known)");
     // The text of newstest2014 that the published scores mean, and the longer one, are two splits.
     assert_eq!(wmt.splits["newstest2014"].lines, Some(2737));
     assert_eq!(wmt.splits["newstest2014-full"].lines, Some(3003));
     assert_eq!(wmt.files["europarl-v7"].source.digest, Digest::Unknown);
+    for name in ["wmt16-en-de-nvidia", "wmt17-en-de-nvidia"] {
+        let corpus = CorpusDefinition::find(name).unwrap();
+        assert_eq!(corpus.splits["newstest2014-full"].lines, Some(3003), "{name}");
+        assert!(!corpus.splits.contains_key("newstest2014"), "{name}");
+    }
 }
 
 #[test]

@@ -34,6 +34,7 @@ impl SpecialIds {
         match layout {
             Specials::Openseq2seq => Self { pad: 0, end: 1, begin: 2, unknown: 3 },
             Specials::Fairseq => Self { begin: 0, pad: 1, end: 2, unknown: 3 },
+            Specials::Gnmt => Self { pad: 0, unknown: 1, begin: 2, end: 3 },
         }
     }
 
@@ -79,14 +80,34 @@ impl Vocabulary {
                 }
             }
         }
-        let mut words: Vec<(String, u64)> = counts.into_iter().collect();
+        Self::from_counts(counts, layout, pad_to, None)
+    }
+
+    /// Words with their counts. With `max_rows`, no more of them than leave room for the special tokens; then padding.
+    /// Text that spells a special token is left out.
+    pub fn from_counts(
+        counts: BTreeMap<String, u64>,
+        layout: Specials,
+        pad_to: u32,
+        max_rows: Option<u32>,
+    ) -> Self {
+        let mut words: Vec<(String, u64)> =
+            counts.into_iter().filter(|(word, _)| !is_special(word)).collect();
         words.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        if let Some(rows) = max_rows {
+            words.truncate(rows.saturating_sub(SpecialIds::COUNT) as usize);
+        }
         let known: HashSet<String> = words.iter().map(|(word, _)| word.clone()).collect();
         let made_up = (0..).map(|n| format!("madeupword{n:04}")).filter(|word| !known.contains(word));
         let rows = (words.len() + SpecialIds::COUNT as usize).next_multiple_of(pad_to.max(1) as usize);
         let missing = rows - words.len() - SpecialIds::COUNT as usize;
         words.extend(made_up.take(missing).map(|word| (word, 0)));
         Self::from_words(layout, words)
+    }
+
+    /// The pieces of a sub-word model, in its order, without its special tokens. They are not counted.
+    pub fn from_pieces(layout: Specials, pieces: Vec<String>) -> Self {
+        Self::from_words(layout, pieces.into_iter().map(|piece| (piece, 0)).collect())
     }
 
     fn from_words(layout: Specials, words: Vec<(String, u64)>) -> Self {
@@ -159,6 +180,7 @@ impl Vocabulary {
         let layout = match self.layout {
             Specials::Openseq2seq => "openseq2seq",
             Specials::Fairseq => "fairseq",
+            Specials::Gnmt => "gnmt",
         };
         let mut text = format!("{HEADER} specials={layout}\n");
         for (word, count) in &self.words {
@@ -176,6 +198,7 @@ impl Vocabulary {
         let layout = match first.strip_prefix(HEADER).map(str::trim_start) {
             Some("specials=openseq2seq") => Specials::Openseq2seq,
             Some("specials=fairseq") => Specials::Fairseq,
+            Some("specials=gnmt") => Specials::Gnmt,
             _ => return Err(malformed(1, format!("expected `{HEADER} specials=...`, found `{first}`"))),
         };
         let mut words = Vec::new();
@@ -238,6 +261,9 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4].map(|id| fairseq.symbol(id)), ["<s>", "<pad>", "</s>", "<unk>", "a"]);
         let openseq2seq = Vocabulary::from_lines(["a"], Specials::Openseq2seq, 1);
         assert_eq!([0, 1, 2, 3, 4].map(|id| openseq2seq.symbol(id)), ["<pad>", "</s>", "<s>", "<unk>", "a"]);
+        let gnmt = Vocabulary::from_lines(["a"], Specials::Gnmt, 1);
+        assert_eq!([0, 1, 2, 3, 4].map(|id| gnmt.symbol(id)), ["<pad>", "<unk>", "<s>", "</s>", "a"]);
+        assert_eq!(Vocabulary::parse(&gnmt.to_file_text(), Path::new("v")).unwrap(), gnmt);
         assert_ne!(fairseq.fingerprint(), openseq2seq.fingerprint());
     }
 
@@ -249,6 +275,14 @@ mod tests {
         assert_eq!(vocabulary.count(7), 0);
         assert_eq!(Vocabulary::from_lines(["a b c d"], Specials::Fairseq, 8).len(), 8);
         assert_eq!(Vocabulary::from_lines(["a b c d"], Specials::Fairseq, 0).len(), 8);
+    }
+
+    #[test]
+    fn the_rarest_words_are_left_out_where_rows_are_limited() {
+        let counts = [("a", 3), ("b", 1), ("c", 2), ("</s>", 9)].map(|(word, n)| (word.to_string(), n));
+        let vocabulary = Vocabulary::from_counts(counts.clone().into(), Specials::Fairseq, 8, Some(6));
+        assert_eq!((vocabulary.len(), vocabulary.ids("a c b </s>")), (8, vec![4, 5, 3, 3]));
+        assert_eq!(Vocabulary::from_counts(counts.into(), Specials::Fairseq, 1, Some(2)).len(), 4);
     }
 
     #[test]

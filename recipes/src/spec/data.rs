@@ -84,6 +84,13 @@ pub enum NormalizeStep {
     MosesTokenize,
     /// Moses `tokenizer.perl -a`.
     MosesTokenizeAggressive,
+    /// The same since November 2018: the full stop of a line's last word always stands apart.
+    #[serde(rename = "moses-tokenize-aggressive-2018")]
+    MosesTokenizeAggressive2018,
+    /// Moses `remove-non-printing-char.perl`: a space for every control, format and unassigned character.
+    RemoveNonPrinting,
+    /// `’` becomes `'`.
+    StraightApostrophes,
 }
 
 /// From text to ids.
@@ -112,13 +119,16 @@ pub enum TokenizerSpec {
         /// Round the number of rows up to a multiple of this.
         #[serde(default = "one")]
         pad_vocabulary_to: u32,
+        /// Most rows, special tokens included and before padding; the rarest words are left out (fairseq's `--nwordstgt`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_vocabulary: Option<u32>,
         /// Steps before splitting.
         #[serde(default)]
         normalize: Vec<NormalizeStep>,
     },
-    /// A SentencePiece BPE model on raw text.
+    /// A SentencePiece model on raw text: one of others, or a BPE learnt on the training split.
     SentencePiece {
-        /// Number of pieces, specials included.
+        /// Number of pieces, the four special tokens included.
         pieces: u32,
         /// One model for both sides.
         joint: bool,
@@ -138,6 +148,8 @@ pub enum Specials {
     Openseq2seq,
     /// fairseq: begin 0, pad 1, end 2, unknown 3.
     Fairseq,
+    /// NVIDIA's GNMT: pad 0, unknown 1, begin 2, end 3.
+    Gnmt,
 }
 
 /// What happens to long training examples. Lengths are in tokens, special tokens included.

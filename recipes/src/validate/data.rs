@@ -95,35 +95,45 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
         TokenizerSpec::SubwordNmt {
             merges,
             pad_vocabulary_to,
+            max_vocabulary,
             normalize,
             joined_dictionary: _,
             specials: _,
         } => {
             findings.positive(u64::from(*merges), "data.tokenizer.merges");
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
+            if let Some(rows) = max_vocabulary {
+                findings.require(*rows > 4, "data.tokenizer.max_vocabulary", || {
+                    format!("`data.tokenizer.max_vocabulary` is {rows}; four of them are the special tokens")
+                });
+            }
             steps(normalize, findings);
         }
-        TokenizerSpec::SentencePiece { pieces, model, joint: _, specials: _ } => {
+        TokenizerSpec::SentencePiece { pieces, model, joint, specials: _ } => {
             findings.require(*pieces > 4, "data.tokenizer.pieces", || {
                 format!("`data.tokenizer.pieces` is {pieces}; four of them are the special tokens")
             });
             if let Some(model) = model {
                 findings.said(model, "data.tokenizer.model");
+                findings.require(*joint, "data.tokenizer.joint", || {
+                    "one model is given for both sides, but `data.tokenizer.joint` is false".to_owned()
+                });
             }
         }
     }
 }
 
 fn steps(steps: &[NormalizeStep], findings: &mut Findings<'_, '_>) {
-    use NormalizeStep::{MosesTokenize, MosesTokenizeAggressive};
+    use NormalizeStep::{MosesTokenize, MosesTokenizeAggressive, MosesTokenizeAggressive2018};
+    let tokenizes = |step: &NormalizeStep| {
+        matches!(step, MosesTokenize | MosesTokenizeAggressive | MosesTokenizeAggressive2018)
+    };
     for (at, step) in steps.iter().enumerate() {
         let path = format!("data.tokenizer.normalize.{at}");
         let before = &steps[..at];
         if before.contains(step) {
             findings.report(&path, "this step is there twice");
-        } else if matches!(step, MosesTokenize | MosesTokenizeAggressive)
-            && before.iter().any(|one| matches!(one, MosesTokenize | MosesTokenizeAggressive))
-        {
+        } else if tokenizes(step) && before.iter().any(tokenizes) {
             findings.report(&path, "the text is tokenized twice, plainly and aggressively");
         }
     }

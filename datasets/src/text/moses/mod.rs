@@ -7,6 +7,7 @@ mod punctuation;
 mod tokenizer;
 
 use rayon::prelude::*;
+use regex::Regex;
 use zoo_recipes::NormalizeStep;
 
 pub use punctuation::PunctuationNormalizer;
@@ -53,6 +54,8 @@ enum Step {
     Lowercase,
     Punctuation(PunctuationNormalizer),
     Tokenize(Tokenizer),
+    NonPrinting(Regex),
+    Apostrophes,
 }
 
 /// The `normalize` steps of a recipe for one side.
@@ -85,6 +88,14 @@ impl Normalizer {
                     NormalizeStep::MosesTokenizeAggressive => {
                         Step::Tokenize(Tokenizer::new(rules("moses-tokenize-aggressive")?, true))
                     }
+                    NormalizeStep::MosesTokenizeAggressive2018 => {
+                        let rules = rules("moses-tokenize-aggressive-2018")?;
+                        Step::Tokenize(Tokenizer::new(rules, true).splitting_last_words())
+                    }
+                    NormalizeStep::RemoveNonPrinting => {
+                        Step::NonPrinting(Regex::new(r"\p{C}").expect("the pattern is a constant"))
+                    }
+                    NormalizeStep::StraightApostrophes => Step::Apostrophes,
                 })
             })
             .collect::<Result<_, TextError>>()?;
@@ -99,6 +110,8 @@ impl Normalizer {
                 Step::Lowercase => lowercase(&text),
                 Step::Punctuation(normalizer) => normalizer.line(&text),
                 Step::Tokenize(tokenizer) => tokenizer.line(&text),
+                Step::NonPrinting(other) => other.replace_all(&text, " ").into_owned(),
+                Step::Apostrophes => text.replace('’', "'"),
             };
         }
         text
@@ -130,6 +143,22 @@ mod tests {
             error.contains("moses-tokenize") && error.contains("`xx`") && error.contains("hint:"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_not_printed_becomes_a_space_and_curly_apostrophes_straight() {
+        let step = |step, line: &str| Normalizer::new(&[step], "en").unwrap().line(line);
+        assert_eq!(
+            step(NormalizeStep::RemoveNonPrinting, "a\u{ad}b\tc\u{200b}d\u{7f} \u{e000}é€"),
+            "a b c d   é€"
+        );
+        assert_eq!(step(NormalizeStep::StraightApostrophes, "it’s ‘so’"), "it's ‘so'");
+        assert_eq!(
+            step(NormalizeStep::MosesTokenizeAggressive2018, "the U.S. and well-known etc."),
+            "the U.S. and well @-@ known etc ."
+        );
+        assert_eq!(step(NormalizeStep::MosesTokenizeAggressive, "So am I."), "So am I.");
+        assert_eq!(step(NormalizeStep::MosesTokenizeAggressive2018, "So am I."), "So am I .");
     }
 
     #[test]

@@ -21,6 +21,7 @@ enum Prefix {
 pub struct Tokenizer {
     language: Language,
     aggressive: bool,
+    split_last: bool,
     prefixes: HashMap<&'static str, Prefix>,
     decimal_digit: Regex,
     comma_after: Regex,
@@ -69,12 +70,19 @@ impl Tokenizer {
         Self {
             language,
             aggressive,
+            split_last: false,
             prefixes,
             decimal_digit: compiled(r"\p{Nd}"),
             comma_after: compiled(r"(\P{N}),"),
             comma_before: compiled(r",(\P{N})"),
             apostrophes: rules.iter().map(|(pattern, to)| (compiled(pattern), *to)).collect(),
         }
+    }
+
+    /// The script since November 2018 (pull request 204): the full stop of a line's last word always stands apart.
+    pub fn splitting_last_words(mut self) -> Self {
+        self.split_last = true;
+        self
     }
 
     /// The language whose rules these are.
@@ -190,7 +198,10 @@ impl Tokenizer {
     }
 
     fn keeps_full_stop(&self, stem: &str, next: Option<&str>) -> bool {
-        // Later versions of the script always split the last word of a line; the one behind Multi30k did not.
+        // The one behind Multi30k asks its rules about the last word of a line as well.
+        if self.split_last && next.is_none() {
+            return false;
+        }
         let next = next.unwrap_or("");
         let prefix = self.prefixes.get(stem);
         (stem.contains('.') && stem.chars().any(char::is_alphabetic))
