@@ -44,10 +44,10 @@ fn word(language: u32, rank: u32, into: &mut String) {
     }
 }
 
-/// A rank with a probability that falls about as 1 / rank, up to eight million.
+/// A rank with a probability that falls about as 1 / rank, up to three million.
 fn rank(stream: &mut RandomStream) -> u32 {
     let uniform = f64::from(stream.next_u32()) / 4_294_967_296.0;
-    ((8e6_f64.powf(uniform)) as u32).saturating_sub(1)
+    ((3e6_f64.powf(uniform)) as u32).saturating_sub(1)
 }
 
 fn generate(folder: &Path, name: &str, pairs: u32, seed: u64) -> Result<()> {
@@ -169,7 +169,8 @@ fn main() -> Result<()> {
         batches += 1;
     }
     steps.begin("");
+    let distinct = prepared.pipeline.target.len();
     println!("{:?}", train.statistics);
-    println!("{} rows, {batches} batches of at most 4096 tokens", prepared.pipeline.target.len());
+    println!("{distinct} rows, {batches} batches of at most 4096 tokens");
     Ok(())
 }

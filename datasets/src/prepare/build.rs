@@ -14,12 +14,13 @@ use super::pieces::Pieces;
 use super::pipeline::{Segmenter, TextPipeline, Treatment, with_specials};
 use super::sequences::IdsWriter;
 use super::shuffle::shuffle_pairs;
-use super::stage::{CHUNK, StageOrder, StagedLines, StagedSplit, WordCounts, WordKind, stage};
+use super::stage::{CHUNK, StageOrder, StagedLines, StagedSplit, TrainingWords, WordKind, stage};
 use super::store::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
 use super::translation::{PrepareOptions, SplitReferences, SplitStatistics};
 use crate::corpora::Preparation;
 use crate::readers::{PairReader, TRAIN};
 use crate::text::bpe::{Encoder, learn_from_counts};
+use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::{SentencePiece, learn_from_counts as learn_pieces};
 use crate::text::vocabulary::{SpecialIds, Vocabulary};
 
@@ -97,13 +98,13 @@ impl Builder<'_> {
         self.surroundings.preparation
     }
 
-    fn word_counts(&self) -> WordCounts {
+    fn word_counts(&self) -> TrainingWords {
         match &self.data.tokenizer {
-            TokenizerSpec::Words { .. } => WordCounts::new(WordKind::WhiteSpace, true),
+            TokenizerSpec::Words { .. } => TrainingWords::new(WordKind::WhiteSpace, true),
             TokenizerSpec::SubwordNmt { joined_dictionary, .. } => {
-                WordCounts::new(WordKind::Spaces, *joined_dictionary)
+                TrainingWords::new(WordKind::Spaces, *joined_dictionary)
             }
-            TokenizerSpec::SentencePiece { joint, .. } => WordCounts::new(WordKind::SentencePiece, *joint),
+            TokenizerSpec::SentencePiece { joint, .. } => TrainingWords::new(WordKind::SentencePiece, *joint),
         }
     }
 
@@ -111,7 +112,7 @@ impl Builder<'_> {
         &self,
         name: &str,
         reader: PairReader,
-        counts: &mut WordCounts,
+        counts: &mut TrainingWords,
     ) -> Result<StagedSplit, PrepareError> {
         let own = self.preparation().and_then(|preparation| preparation.normalize.get(name));
         let treatment = Treatment::of(self.data, own.map(Vec::as_slice))?;
@@ -130,19 +131,19 @@ impl Builder<'_> {
     }
 
     /// Sub-words and vocabularies, from the words of the training text.
-    fn learn(&self, counts: WordCounts) -> Result<TextPipeline, PrepareError> {
+    fn learn(&self, counts: TrainingWords) -> Result<TextPipeline, PrepareError> {
         let begin = (self.data.begin_token_in_source, self.options.begin_token_in_target);
         let treatment = Treatment::of(self.data, None)?;
         let (segmenter, vocabularies) = match &self.data.tokenizer {
             TokenizerSpec::Words { specials, pad_vocabulary_to, .. } => {
-                let words = counts.source.into_iter().collect();
+                let words = counts.source.iter().map(|(word, count)| (word.to_string(), count)).collect();
                 let both = Arc::new(Vocabulary::from_counts(words, *specials, *pad_vocabulary_to, None));
                 (Segmenter::Words, (both.clone(), both))
             }
             TokenizerSpec::SubwordNmt { merges, specials, pad_vocabulary_to, max_vocabulary, .. } => {
-                let codes = learn_from_counts(counts.all(), *merges as usize);
+                let codes = learn_from_counts(&[&counts.source, &counts.target], *merges as usize);
                 let encoder = Encoder::new(&codes);
-                let side = |words: &HashMap<String, u64>| {
+                let side = |words: &WordCounts| {
                     let tokens = token_counts(&encoder, words);
                     Arc::new(Vocabulary::from_counts(tokens, *specials, *pad_vocabulary_to, *max_vocabulary))
                 };
@@ -159,15 +160,12 @@ impl Builder<'_> {
                         (both.clone(), both)
                     }
                     None if *joint => {
-                        let both = learnt_pieces(counts.all(), *pieces, *specials)?;
+                        let both = learnt_pieces(counts.source, *pieces, *specials)?;
                         (both.clone(), both)
                     }
                     None => {
-                        let side = |words: &HashMap<String, u64>| {
-                            let words = words.iter().map(|(word, count)| (word.as_str(), *count));
-                            learnt_pieces(words, *pieces, *specials)
-                        };
-                        (side(&counts.source)?, side(&counts.target)?)
+                        let side = |words| learnt_pieces(words, *pieces, *specials);
+                        (side(counts.source)?, side(counts.target)?)
                     }
                 };
                 let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
@@ -318,22 +316,18 @@ impl Builder<'_> {
     }
 }
 
-fn learnt_pieces<'w>(
-    words: impl IntoIterator<Item = (&'w str, u64)>,
-    pieces: u32,
-    layout: Specials,
-) -> Result<Arc<Pieces>, PrepareError> {
+fn learnt_pieces(words: WordCounts, pieces: u32, layout: Specials) -> Result<Arc<Pieces>, PrepareError> {
     let model = learn_pieces(words, pieces, SpecialIds::of(layout))?;
-    Ok(Arc::new(Pieces::new(model, layout, pieces, Path::new("the learnt model"))?))
+    Ok(Arc::new(Pieces::new(model, layout, pieces, Path::new("the learnt model"))?.learnt_here()))
 }
 
 /// How often each token is in the encoded text of these words.
-fn token_counts(encoder: &Encoder, words: &HashMap<String, u64>) -> BTreeMap<String, u64> {
-    let words: Vec<(&String, &u64)> = words.iter().collect();
+fn token_counts(encoder: &Encoder, words: &WordCounts) -> BTreeMap<String, u64> {
+    let words: Vec<(&str, u64)> = words.iter().collect();
     let mut counts: HashMap<String, u64> = HashMap::new();
     for some in words.chunks(1 << 16) {
         let encoded: Vec<(String, u64)> =
-            some.par_iter().map(|(word, count)| (encoder.word(word), **count)).collect();
+            some.par_iter().map(|(word, count)| (encoder.word(word), *count)).collect();
         for (word, count) in encoded {
             // A word may hold white space that is no ASCII space.
             for token in word.split_whitespace() {

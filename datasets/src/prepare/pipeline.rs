@@ -158,7 +158,7 @@ impl TextPipeline {
             (Segmenter::SentencePiece { source, .. }, Side::Source) => source,
             (Segmenter::SentencePiece { target, .. }, Side::Target) => target,
         };
-        lines.par_iter().map(|line| pieces.rows_and_text(line)).collect()
+        pieces.lines(lines)
     }
 
     /// A hypothesis as text: up to the first end token, special tokens removed, sub-words joined. An unknown token is

@@ -1,6 +1,5 @@
 //! The text of a split after its own steps: normalised, cleaned, in two files with one line a pair.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use super::translation::{SplitReferences, SplitStatistics};
 use crate::corpora::CleanSpec;
 use crate::readers::{PairReader, SplitText};
 use crate::text::bpe::words_of;
+use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::learns_from;
 use crate::text::vocabulary::hexadecimal;
 
@@ -23,10 +23,10 @@ pub(super) const CHUNK: usize = 1 << 14;
 
 /// How often each word of the training text was seen.
 #[derive(Debug, Default)]
-pub(super) struct WordCounts {
-    pub source: HashMap<String, u64>,
+pub(super) struct TrainingWords {
+    pub source: WordCounts,
     /// Empty where both sides are counted together.
-    pub target: HashMap<String, u64>,
+    pub target: WordCounts,
     pub together: bool,
     pub words: WordKind,
 }
@@ -43,14 +43,9 @@ pub(super) enum WordKind {
     SentencePiece,
 }
 
-impl WordCounts {
+impl TrainingWords {
     pub fn new(words: WordKind, together: bool) -> Self {
         Self { words, together, ..Self::default() }
-    }
-
-    /// Words of both sides; one that both have comes twice.
-    pub fn all(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.source.iter().chain(&self.target).map(|(word, count)| (word.as_str(), *count))
     }
 
     fn add(&mut self, source: &str, target: &str) {
@@ -59,17 +54,11 @@ impl WordCounts {
     }
 }
 
-fn add_line(counts: &mut HashMap<String, u64>, line: &str, words: WordKind) {
-    let mut add = |word: &str| match counts.get_mut(word) {
-        Some(count) => *count += 1,
-        None => {
-            counts.insert(word.to_string(), 1);
-        }
-    };
+fn add_line(counts: &mut WordCounts, line: &str, words: WordKind) {
     match words {
-        WordKind::WhiteSpace => line.split_whitespace().for_each(&mut add),
+        WordKind::WhiteSpace => line.split_whitespace().for_each(|word| counts.add(word, 1)),
         WordKind::SentencePiece if !learns_from(line) => {}
-        WordKind::Spaces | WordKind::SentencePiece => words_of(line).for_each(&mut add),
+        WordKind::Spaces | WordKind::SentencePiece => words_of(line).for_each(|word| counts.add(word, 1)),
     }
 }
 
@@ -81,7 +70,7 @@ pub(super) struct StageOrder<'a> {
     /// Keep the lines to score against.
     pub references: bool,
     /// Count the words.
-    pub counts: Option<&'a mut WordCounts>,
+    pub counts: Option<&'a mut TrainingWords>,
 }
 
 /// A split whose text lies in files.

@@ -28,7 +28,8 @@ pub(super) trait Rule {
 
 #[derive(Debug, Clone, Copy)]
 struct Word {
-    start: usize,
+    /// In the array of all symbols, in units of one symbol: up to 16 GiB of them.
+    start: u32,
     length: u32,
     count: u64,
 }
@@ -72,16 +73,26 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Adds a word.
+    /// Room for so many words and symbols; growing by doubling would take twice the memory for a moment.
+    pub fn with_capacity(words: usize, symbols: usize) -> Self {
+        Self { symbols: Vec::with_capacity(symbols), words: Vec::with_capacity(words) }
+    }
+
+    /// Adds a word. One of a single symbol has nothing to merge and is not kept.
     pub fn push(&mut self, symbols: impl IntoIterator<Item = u32>, count: u64) {
         let start = self.symbols.len();
         self.symbols.extend(symbols);
-        let length = u32::try_from(self.symbols.len() - start).expect("a word is shorter than 2^32 symbols");
+        if self.symbols.len() < start + 2 {
+            self.symbols.truncate(start);
+            return;
+        }
+        let fits = |n: usize| u32::try_from(n).expect("the different words have fewer than 2^32 letters");
+        let (length, start) = (fits(self.symbols.len() - start), fits(start));
         self.words.push(Word { start, length, count });
     }
 
     fn symbols(&self, word: Word) -> &[u32] {
-        &self.symbols[word.start..word.start + word.length as usize]
+        &self.symbols[word.start as usize..][..word.length as usize]
     }
 }
 
@@ -198,7 +209,8 @@ impl<R: Rule> State<R> {
             let word = self.words.words[index as usize];
             before.clear();
             before.extend_from_slice(self.words.symbols(word));
-            let span = &mut self.words.symbols[word.start..word.start + word.length as usize];
+            let start = word.start as usize;
+            let span = &mut self.words.symbols[start..][..word.length as usize];
             let length = replace(span, pair, merged);
             if length == before.len() {
                 continue;
@@ -208,7 +220,7 @@ impl<R: Rule> State<R> {
             for old in before.windows(2) {
                 *changes.entry((old[0], old[1])).or_default() -= count;
             }
-            for new in self.words.symbols[word.start..word.start + length].windows(2) {
+            for new in self.words.symbols[start..][..length].windows(2) {
                 *changes.entry((new[0], new[1])).or_default() += count;
                 if new[0] == merged || new[1] == merged {
                     let words = &mut self.statistics.entry((new[0], new[1])).or_default().words;

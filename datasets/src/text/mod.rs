@@ -1,6 +1,7 @@
 //! From lines of text to token ids: normalisation, sub-words, vocabulary.
 
 pub mod bpe;
+pub mod counts;
 mod merges;
 pub mod moses;
 pub mod sentencepiece;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::super::counts::WordCounts;
 use super::super::merges::{self, Pair, Rule, Words};
 use super::{Codes, END_OF_WORD};
 
@@ -12,13 +13,11 @@ const MIN_FREQUENCY: u64 = 2;
 /// Learns `merges` operations (fewer where no pair is left that occurs twice) from lines of text. Words are what
 /// ASCII spaces separate.
 pub fn learn<S: AsRef<str>>(lines: impl IntoIterator<Item = S>, merges: usize) -> Codes {
-    let mut counts = HashMap::new();
+    let mut counts = WordCounts::default();
     for line in lines {
-        for word in words_of(line.as_ref()) {
-            *counts.entry(word.to_string()).or_default() += 1;
-        }
+        words_of(line.as_ref()).for_each(|word| counts.add(word, 1));
     }
-    learn_from_counts(counts.iter().map(|(word, count)| (word.as_str(), *count)), merges)
+    learn_from_counts(&[&counts], merges)
 }
 
 /// The words of a line, as subword-nmt sees them.
@@ -26,13 +25,17 @@ pub fn words_of(line: &str) -> impl Iterator<Item = &str> {
     line.trim_matches(['\r', '\n', ' ']).split(' ').filter(|w| !w.is_empty())
 }
 
-/// [`learn`] from words that were counted. Neither their order nor whether one is given in parts makes a difference.
-pub fn learn_from_counts<'w>(counts: impl IntoIterator<Item = (&'w str, u64)>, merges: usize) -> Codes {
+/// [`learn`] from words that were counted. Neither their order nor whether one is in several of the counts makes a
+/// difference.
+pub fn learn_from_counts(counts: &[&WordCounts], merges: usize) -> Codes {
+    let all = || counts.iter().flat_map(|counts| counts.iter());
+    let (different, letters) =
+        all().fold((0, 0), |(words, letters), (word, _)| (words + 1, letters + word.chars().count()));
     let mut rule = SubwordNmt::default();
-    let mut words = Words::default();
+    let mut words = Words::with_capacity(different, letters);
     let mut buffer = String::new();
     let mut ids = Vec::new();
-    for (word, count) in counts {
+    for (word, count) in all() {
         ids.clear();
         let mut characters = word.chars().peekable();
         while let Some(character) = characters.next() {

@@ -15,6 +15,7 @@ use unicode_script::{Script, UnicodeScript};
 use super::SentencePiece;
 use super::proto::ModelText;
 use crate::text::bpe::words_of;
+use crate::text::counts::WordCounts;
 use crate::text::merges::{self, Pair, Rule, Words};
 use crate::text::vocabulary::SpecialIds;
 
@@ -67,24 +68,21 @@ pub fn learn<S: AsRef<str>>(
     pieces: u32,
     specials: SpecialIds,
 ) -> Result<SentencePiece, TrainerError> {
-    let mut counts: HashMap<String, u64> = HashMap::new();
+    let mut counts = WordCounts::default();
     for line in lines {
         let line = line.as_ref();
-        for word in words_of(line).filter(|_| learns_from(line)) {
-            *counts.entry(word.to_string()).or_default() += 1;
-        }
+        words_of(line).filter(|_| learns_from(line)).for_each(|word| counts.add(word, 1));
     }
-    learn_from_counts(counts.iter().map(|(word, count)| (word.as_str(), *count)), pieces, specials)
+    learn_from_counts(counts, pieces, specials)
 }
 
-/// [`learn`] from raw words, separated by ASCII spaces, that were counted. Neither their order nor whether one is given
-/// in parts makes a difference. No rule of the normalisation reaches across an ASCII space, so words are normalised one
-/// by one.
+/// [`learn`] from raw words, separated by ASCII spaces, that were counted. No rule of the normalisation reaches across an
+/// ASCII space, so words are normalised one by one. The counts are let go before the merges are learnt.
 ///
 /// # Errors
 /// As [`learn`].
-pub fn learn_from_counts<'w>(
-    counts: impl IntoIterator<Item = (&'w str, u64)>,
+pub fn learn_from_counts(
+    counts: WordCounts,
     pieces: u32,
     specials: SpecialIds,
 ) -> Result<SentencePiece, TrainerError> {
@@ -94,9 +92,10 @@ pub fn learn_from_counts<'w>(
     // Numbers of characters in the order in which they come; made the alphabet's below.
     let mut ids: HashMap<char, u32> = HashMap::new();
     let mut characters: Vec<(char, u64)> = Vec::new();
-    let mut words = Words::default();
+    let letters = counts.iter().map(|(word, _)| 1 + word.chars().count()).sum();
+    let mut words = Words::with_capacity(counts.len(), letters);
     let mut symbols = Vec::new();
-    for (word, count) in counts {
+    for (word, count) in counts.iter() {
         let text = normalizer.encode_pieces(word).unwrap_or_default().concat();
         // What a word becomes may be several.
         let mut begun = false;
@@ -114,6 +113,7 @@ pub fn learn_from_counts<'w>(
         }
         words.push(symbols.drain(..), count);
     }
+    drop(counts);
     let fixed = characters.len() + SpecialIds::COUNT as usize;
     let merges = (pieces as usize)
         .checked_sub(fixed)
