@@ -131,3 +131,25 @@ fn every_recipe_names_a_corpus_and_splits_that_there_are() {
     }
     assert!(named > 0);
 }
+
+#[test]
+fn preparations_that_cannot_be_right_say_why() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpora/wmt16-en-de-nvidia.toml");
+    let sound = std::fs::read_to_string(file).unwrap();
+    CorpusDefinition::parse(&sound, "x.toml").unwrap();
+    for (from, to, why) in [
+        ("\"newstest_dev\"]", "\"newstest_def\"]", "speaks of split \"newstest_def\""),
+        ("[preparation.md5.train]", "[preparation.md5.training]", "speaks of split \"training\""),
+        ("\"raw.de\"", "\"raw.fr\"", "speaks of \"raw.fr\""),
+        ("min_words = 1", "min_words = 0", "0 to 80 words"),
+        ("min_words = 1", "min_words = 81", "81 to 80 words"),
+        ("\"b7482095", "\"B7482095", "is not 32 lower-case"),
+        ("kind = \"subword-nmt\"", "kind = \"subword\"", "unknown variant"),
+        ("latin1 = true", "latin2 = true", "latin2"),
+        ("source = \"NVIDIA", "source = \"\" # \"NVIDIA", "`preparation.source` is empty"),
+    ] {
+        assert!(sound.contains(from), "{from}");
+        let error = CorpusDefinition::parse(&sound.replacen(from, to, 1), "x.toml").unwrap_err().to_string();
+        assert!(error.starts_with("x.toml: ") && error.contains(why), "{to}: {error}");
+    }
+}

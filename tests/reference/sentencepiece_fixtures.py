@@ -1,4 +1,4 @@
-"""SentencePiece's own models and what it does with them (pip install sentencepiece==0.2.3 protobuf).
+"""SentencePiece's own models and what it does with them (pip install sentencepiece==0.2.3).
 
 Writes tests/fixtures/sentencepiece.json.gz: a text, the pieces that SentencePiece learns from it with the settings of
 OpenSeq2Seq (bpe, character coverage 1, pad 0, end 1, begin 2, unknown 3), and ids and decoded text of lines that try

@@ -14,7 +14,7 @@ use zoo_recipes::{NormalizeStep, TokenizerSpec};
 pub struct Preparation {
     /// The script, with its commit where that is known.
     pub source: String,
-    /// The tokenizer that it uses. `md5` is about text made with it.
+    /// The tokenizer that it uses. `md5` is about text in its tokens.
     pub tokenizer: TokenizerSpec,
     /// Steps for single splits that differ from the tokenizer's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -51,6 +51,21 @@ pub struct CleanSpec {
 }
 
 impl Preparation {
+    /// Whether `tokenizer` makes the same tokens of a text as the preparation's own. How they are numbered (special
+    /// tokens, padding, rows that are left out) does not matter.
+    pub fn makes_the_tokens_of(&self, tokenizer: &TokenizerSpec) -> bool {
+        use TokenizerSpec::{SentencePiece, SubwordNmt, Words};
+        match (&self.tokenizer, tokenizer) {
+            (Words { normalize: own, .. }, Words { normalize: other, .. }) => own == other,
+            (
+                SubwordNmt { merges: own, normalize: own_steps, .. },
+                SubwordNmt { merges: other, normalize: other_steps, .. },
+            ) => own == other && own_steps == other_steps,
+            (SentencePiece { .. }, SentencePiece { .. }) => self.tokenizer == *tokenizer,
+            _ => false,
+        }
+    }
+
     /// What cannot be right about it, for a corpus with splits that `has_split` knows.
     pub(super) fn check(
         &self,

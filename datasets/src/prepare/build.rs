@@ -288,7 +288,8 @@ impl Builder<'_> {
         target: &str,
         raw: &(String, String),
     ) -> Result<(), PrepareError> {
-        let Some(preparation) = self.preparation().filter(|p| p.tokenizer == self.data.tokenizer) else {
+        let Some(preparation) = self.preparation().filter(|p| p.makes_the_tokens_of(&self.data.tokenizer))
+        else {
             return Ok(());
         };
         let zoo_recipes::ReaderSpec::ParallelText { source: from, target: to, .. } = &self.data.reader else {

@@ -2,7 +2,7 @@
 //!
 //! What SentencePiece's BPE trainer does, with its defaults but character coverage 1: text normalised by `nmt_nfkc`,
 //! spaces written as `▁` in front of words; a piece has at most 16 characters, `▁` only at its beginning, and letters
-//! of one script (digits and signs apart). Again and again the most frequent pair becomes a piece; among equals the
+//! of one script, as which digits and signs count together. Again and again the most frequent pair becomes a piece; among equals the
 //! shorter, then the one that sorts first. A piece that was made from another pair already is passed over. All single
 //! characters follow, the most frequent first. docs/data.md says where the result may differ.
 
