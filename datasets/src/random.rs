@@ -32,6 +32,8 @@ pub enum Purpose {
     Bucketing = 2,
     /// Generated examples.
     Examples = 3,
+    /// The order of a corpus that its preparation shuffles.
+    CorpusOrder = 4,
 }
 
 /// The numbers of one (seed, purpose, stream) in turn.

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use tar::{EntryType, Header};
 use zoo_datasets::fetch::{
-    Silent, UnpackError, UnpackLimits, Unpacked, content_digest, gunzip, sha256_of, unpack_tar_gz,
+    Packing, Silent, UnpackError, UnpackLimits, Unpacked, content_digest, gunzip, sha256_of, unpack,
 };
 
 /// A tar entry with any name and kind, as an enemy would write it.
@@ -62,7 +62,7 @@ impl Place {
     }
 
     fn unpack(&self, bytes: &[u8], limits: UnpackLimits) -> Result<Unpacked, UnpackError> {
-        unpack_tar_gz(&self.archive(bytes), &self.out(), None, limits, &Silent)
+        unpack(&self.archive(bytes), Packing::TarGz, &self.out(), None, limits, &Silent)
     }
 
     /// Nothing but the archive is there.
@@ -130,19 +130,21 @@ fn only_the_members_asked_for_are_written_but_all_are_judged() {
     let place = Place::new();
     let archive = place.archive(&gz(&tar_of(&[(b"a", b"1"), (b"b", b"2")])));
     let unpacked =
-        unpack_tar_gz(&archive, &place.out(), Some(&only), UnpackLimits::default(), &Silent).unwrap();
+        unpack(&archive, Packing::TarGz, &place.out(), Some(&only), UnpackLimits::default(), &Silent)
+            .unwrap();
     assert_eq!(unpacked.members.len(), 1);
     assert!(!place.out().join("a").exists() && place.out().join("b").exists());
 
     let place = Place::new();
     let archive = place.archive(&gz(&tar_of(&[(b"b", b"2"), (b"../a", b"1")])));
-    unpack_tar_gz(&archive, &place.out(), Some(&only), UnpackLimits::default(), &Silent).unwrap_err();
+    unpack(&archive, Packing::TarGz, &place.out(), Some(&only), UnpackLimits::default(), &Silent)
+        .unwrap_err();
     assert!(place.untouched());
 
     let place = Place::new();
     let archive = place.archive(&gz(&tar_of(&[(b"a", b"1")])));
-    let error =
-        unpack_tar_gz(&archive, &place.out(), Some(&only), UnpackLimits::default(), &Silent).unwrap_err();
+    let error = unpack(&archive, Packing::TarGz, &place.out(), Some(&only), UnpackLimits::default(), &Silent)
+        .unwrap_err();
     assert!(error.to_string().contains("\"b\" is not in it"), "{error}");
     assert!(place.untouched());
 }

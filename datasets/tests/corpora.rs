@@ -38,13 +38,18 @@ fn sizes_are_sums_of_what_is_known() {
     assert_eq!(multi30k.download_bytes().known, 1_355_954);
     assert_eq!(multi30k.download_bytes().to_string(), "1.4 MB");
     assert_eq!(multi30k.disk_bytes(), multi30k.download_bytes());
-    let wmt = CorpusDefinition::find("wmt16-en-de-openseq2seq").unwrap();
+    let wmt = CorpusDefinition::find("wmt-en-de-openseq2seq").unwrap();
     assert_eq!(wmt.download_bytes().unknown, 3);
     assert_eq!(wmt.download_bytes().to_string(), "at least 994 MB (the sizes of 3 files are not known)");
     // The text of newstest2014 that the published scores mean, and the longer one, are two splits.
     assert_eq!(wmt.splits["newstest2014"].lines, Some(2737));
     assert_eq!(wmt.splits["newstest2014-full"].lines, Some(3003));
     assert_eq!(wmt.files["europarl-v7"].source.digest, Digest::Unknown);
+    for name in ["wmt16-en-de-nvidia", "wmt17-en-de-nvidia"] {
+        let corpus = CorpusDefinition::find(name).unwrap();
+        assert_eq!(corpus.splits["newstest2014-full"].lines, Some(3003), "{name}");
+        assert!(!corpus.splits.contains_key("newstest2014"), "{name}");
+    }
 }
 
 #[test]
@@ -125,4 +130,26 @@ fn every_recipe_names_a_corpus_and_splits_that_there_are() {
         named += 1;
     }
     assert!(named > 0);
+}
+
+#[test]
+fn preparations_that_cannot_be_right_say_why() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpora/wmt16-en-de-nvidia.toml");
+    let sound = std::fs::read_to_string(file).unwrap();
+    CorpusDefinition::parse(&sound, "x.toml").unwrap();
+    for (from, to, why) in [
+        ("\"newstest_dev\"]", "\"newstest_def\"]", "speaks of split \"newstest_def\""),
+        ("[preparation.md5.train]", "[preparation.md5.training]", "speaks of split \"training\""),
+        ("\"raw.de\"", "\"raw.fr\"", "speaks of \"raw.fr\""),
+        ("min_words = 1", "min_words = 0", "0 to 80 words"),
+        ("min_words = 1", "min_words = 81", "81 to 80 words"),
+        ("\"b7482095", "\"B7482095", "is not 32 lower-case"),
+        ("kind = \"subword-nmt\"", "kind = \"subword\"", "unknown variant"),
+        ("latin1 = true", "latin2 = true", "latin2"),
+        ("source = \"NVIDIA", "source = \"\" # \"NVIDIA", "`preparation.source` is empty"),
+    ] {
+        assert!(sound.contains(from), "{from}");
+        let error = CorpusDefinition::parse(&sound.replacen(from, to, 1), "x.toml").unwrap_err().to_string();
+        assert!(error.starts_with("x.toml: ") && error.contains(why), "{to}: {error}");
+    }
 }

@@ -181,11 +181,18 @@ fn an_evaluation_set_that_is_not_the_one_meant_is_refused() {
 
 #[test]
 fn what_cannot_be_prepared_is_an_error_with_a_hint() {
-    let piece = r#"{"kind": "sentence-piece", "pieces": 8, "joint": true, "specials": "openseq2seq"}"#;
-    let error = prepared(&spec(piece, "{}", "{}")).unwrap_err().to_string();
-    assert!(
-        error.contains("sentence-piece") && error.contains("not available yet") && error.contains("hint:")
-    );
+    let pieces = |n: u32, rest: &str| {
+        format!(
+            r#"{{"kind": "sentence-piece", "pieces": {n}, "joint": true, "specials": "openseq2seq"{rest}}}"#
+        )
+    };
+    let error = prepared(&spec(&pieces(8, ""), "{}", "{}")).unwrap_err().to_string();
+    assert!(error.contains("do not fit into 8 pieces") && error.contains("hint:"), "{error}");
+    let error = prepared(&spec(&pieces(5000, ""), "{}", "{}")).unwrap_err().to_string();
+    assert!(error.contains("not the 5000 asked for") && error.contains("hint:"), "{error}");
+    let error =
+        prepared(&spec(&pieces(50, r#", "model": "no/such.model""#), "{}", "{}")).unwrap_err().to_string();
+    assert!(error.contains("no/such.model") && error.contains("hint:"), "{error}");
     let error = prepared(&spec(WORDS, r#"{"max_source_tokens": 1}"#, "{}")).unwrap_err().to_string();
     assert!(error.contains("no training example is left of 4"), "{error}");
     let mut uneven = splits();
@@ -205,9 +212,14 @@ fn reloaded(folder: &Path, data: &DataSpec) -> Result<PreparedTranslation, Prepa
 
 #[test]
 fn prepared_data_comes_back_from_its_folder_as_it_was() {
-    for data in
-        [spec(BPE, "{}", EVAL), spec(&BPE.replace("true", "false"), "{}", EVAL), spec(WORDS, "{}", "{}")]
-    {
+    let pieces = r#"{"kind": "sentence-piece", "pieces": 40, "joint": true, "specials": "openseq2seq"}"#;
+    for data in [
+        spec(BPE, "{}", EVAL),
+        spec(&BPE.replace("true", "false"), "{}", EVAL),
+        spec(WORDS, "{}", "{}"),
+        spec(pieces, "{}", "{}"),
+        spec(&pieces.replace("true", "false").replace("40", "31"), "{}", "{}"),
+    ] {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("a/b");
         let first = cached(&folder, &data).unwrap();
@@ -217,6 +229,10 @@ fn prepared_data_comes_back_from_its_folder_as_it_was() {
         assert_eq!(first.pipeline.source, second.pipeline.source);
         assert_eq!(first.pipeline.target, second.pipeline.target);
         assert_eq!(first.pipeline.joined(), second.pipeline.joined());
+        assert_eq!(
+            first.undo(first.train().unwrap().pair(0).1),
+            second.undo(second.train().unwrap().pair(0).1)
+        );
         let line = "The mouse's \"house\"";
         assert_eq!(first.pipeline.encode_source(line), second.pipeline.encode_source(line));
         assert_eq!(std::fs::read_dir(home.path().join("a")).unwrap().count(), 1, "nothing temporary is left");

@@ -8,13 +8,14 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::CorpusError;
-use crate::fetch::{DataHome, Source};
+use super::preparation::Preparation;
+use crate::fetch::{DataHome, Packing, Source};
 
 /// The definitions in `corpora/`, by file stem.
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpora.rs"));
 
 /// A corpus: files, splits, licence.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorpusDefinition {
     /// Name; that of its file, and of its folder in the home.
@@ -31,6 +32,9 @@ pub struct CorpusDefinition {
     /// Splits by name.
     #[serde(rename = "split")]
     pub splits: BTreeMap<String, SplitDefinition>,
+    /// How it was prepared for the published scores; absent: the recipe alone says.
+    #[serde(default)]
+    pub preparation: Option<Preparation>,
 }
 
 /// What may be done with the data, and who says so.
@@ -57,14 +61,6 @@ pub struct FileDefinition {
     pub unpacked_size: Option<u64>,
 }
 
-/// Archive formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum Packing {
-    /// tar in gzip.
-    #[serde(rename = "tar.gz")]
-    TarGz,
-}
-
 /// A split: for each language, the texts that make it up, one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,6 +85,9 @@ pub enum TextFormat {
     /// The SGML of the WMT test sets, read as sacreBLEU reads it: one `<seg …>` a line, white space collapsed, entities
     /// kept.
     Sgm,
+    /// The same files read as Moses' `input-from-sgm.perl` reads them: text between `<seg …>` and `</seg>`, whatever lies
+    /// around it, over several lines too; white space of ASCII collapsed, entities and other spaces kept.
+    MosesSgm,
 }
 
 /// A part of a split's text.
@@ -237,7 +236,12 @@ impl CorpusDefinition {
         if let Some(unused) = self.files.keys().find(|f| !used.contains(f)) {
             return Err(format!("no split uses [file.{unused:?}]"));
         }
-        Ok(())
+        self.preparation.iter().try_for_each(|preparation| {
+            preparation.check(
+                |split| self.splits.contains_key(split),
+                |split, language| self.splits.get(split).is_some_and(|s| s.text.contains_key(language)),
+            )
+        })
     }
 
     /// Names of the files that `splits` use.

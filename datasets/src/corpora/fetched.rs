@@ -83,8 +83,8 @@ impl CorpusDefinition {
             let error = |source| self.fetch_error(file, source);
             let definition = &self.files[file];
             let fetched = fetch::fetch(&definition.source, home, options).map_err(error)?;
-            let path = if definition.unpack.is_some() {
-                let archive = UnpackedArchive::new(home, &self.name, file);
+            let path = if let Some(packing) = definition.unpack {
+                let archive = UnpackedArchive::new(home, &self.name, file, packing);
                 let members = self.members_of(file);
                 archive
                     .ensure(&fetched, &members, definition.unpacked_size, options.progress)
@@ -126,8 +126,8 @@ impl CorpusDefinition {
             let path = definition.source.place().map(|p| home.root().join("downloads").join(p));
             let result = fetch::verify(&definition.source, home, progress).map(|f| f.sha256);
             checks.push(check(path.unwrap_or_default(), result));
-            if definition.unpack.is_some() {
-                let archive = UnpackedArchive::new(home, &self.name, file);
+            if let Some(packing) = definition.unpack {
+                let archive = UnpackedArchive::new(home, &self.name, file, packing);
                 match archive.verify(progress) {
                     Ok(members) => {
                         checks.extend(members.into_iter().map(|(p, r)| check(p, r.map(|m| m.sha256))));

@@ -5,12 +5,15 @@
 mod definition;
 mod error;
 mod fetched;
+mod preparation;
 mod text;
 mod unpacked;
 
+pub use crate::fetch::Packing;
 pub use definition::{
-    ByteCount, CorpusDefinition, FileDefinition, Licence, Packing, SplitDefinition, TextFormat, TextPart,
+    ByteCount, CorpusDefinition, FileDefinition, Licence, SplitDefinition, TextFormat, TextPart,
 };
 pub use error::CorpusError;
 pub use fetched::{FetchedCorpus, FetchedSplit, FileCheck, Fingerprint};
+pub use preparation::{CleanSpec, Preparation};
 pub use text::{Lines, TextFile, read_lines};

@@ -30,6 +30,8 @@ struct Open {
     file: TextFile,
     reader: Box<dyn BufRead + Send>,
     line: u64,
+    /// A segment of [`TextFormat::MosesSgm`] that has begun but not ended.
+    begun: String,
 }
 
 /// Reads `files` one after another; each is opened when its turn comes.
@@ -43,7 +45,7 @@ impl Lines {
             let Some(open) = &mut self.open else {
                 let Some(file) = self.files.pop_front() else { return Ok(None) };
                 let reader = open_text(&file.path).map_err(|e| text_error(&file.path, 0, &e))?;
-                self.open = Some(Open { file, reader, line: 0 });
+                self.open = Some(Open { file, reader, line: 0, begun: String::new() });
                 continue;
             };
             let mut bytes = Vec::new();
@@ -51,6 +53,9 @@ impl Lines {
             let read = open.reader.read_until(b'\n', &mut bytes);
             let n = read.map_err(|e| text_error(&open.file.path, open.line, &e))?;
             if n == 0 {
+                if !open.begun.is_empty() {
+                    return Err(endless_segment(open));
+                }
                 self.open = None;
                 continue;
             }
@@ -67,6 +72,20 @@ impl Lines {
                 TextFormat::Sgm => {
                     if let Some(segment) = segment_of(&line) {
                         return Ok(Some(segment));
+                    }
+                }
+                TextFormat::MosesSgm => {
+                    open.begun.push_str(&line);
+                    match moses_segment(&open.begun) {
+                        Segment::Whole(segment) => {
+                            open.begun.clear();
+                            return Ok(Some(segment));
+                        }
+                        Segment::Begun if open.begun.len() > LONGEST_SEGMENT => {
+                            return Err(endless_segment(open));
+                        }
+                        Segment::Begun => {}
+                        Segment::None => open.begun.clear(),
                     }
                 }
             }
@@ -126,6 +145,43 @@ fn segment_of(line: &str) -> Option<String> {
     Some(words.join(" "))
 }
 
+fn endless_segment(open: &Open) -> CorpusError {
+    CorpusError::Text { path: open.file.path.clone(), line: open.line, reason: "a <seg> does not end".into() }
+}
+
+/// More than any sentence has, in bytes; a segment is looked at anew with each of its lines.
+const LONGEST_SEGMENT: usize = 1 << 16;
+
+/// What a line, with those before it, has of a segment.
+enum Segment {
+    None,
+    Begun,
+    Whole(String),
+}
+
+/// As Moses reads it: the text between the first `<seg …>` and the last `</seg>`, in any case.
+fn moses_segment(text: &str) -> Segment {
+    let lower = text.to_ascii_lowercase();
+    // `<seg` and at least one more character before `>`.
+    let tag = lower.find("<seg").and_then(|at| Some((at, at + 4 + lower[at + 4..].find('>')?)));
+    let Some(end_of_tag) = tag.filter(|(at, end)| *end > at + 4).map(|(_, end)| end + 1) else {
+        return Segment::None;
+    };
+    match lower[end_of_tag..].rfind("</seg>") {
+        Some(end) => {
+            let inner = &text[end_of_tag..end_of_tag + end];
+            let words: Vec<&str> = inner.split(is_ascii_space).filter(|w| !w.is_empty()).collect();
+            Segment::Whole(words.join(" "))
+        }
+        None => Segment::Begun,
+    }
+}
+
+/// What Perl's `\s` is in a string of bytes.
+fn is_ascii_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{b}' | '\u{c}')
+}
+
 /// White space as Python's `\s` and `str.strip` have it: Unicode's, and the four separators of ASCII.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
@@ -171,6 +227,20 @@ mod tests {
     fn bad_bytes_are_named_with_their_line() {
         let error = lines_of(b"good\nb\xffd\nmore", TextFormat::Lines).unwrap_err().to_string();
         assert!(error.contains("line 2: it is not UTF-8 from byte 2 on"), "{error}");
+    }
+
+    #[test]
+    fn segments_are_read_as_moses_reads_them() {
+        let sgm = "<doc>\n  <SEG id=\"1\"> A  &amp; B\u{a0} c </seg> junk\n<seg id=\"2\">\none\n\ttwo</seg>\n<hl>x</hl>\n\
+                   <seg id=\"3\"></seg>\n";
+        let lines = lines_of(sgm.as_bytes(), TextFormat::MosesSgm).unwrap();
+        // As the script does it, lines are joined without a space between them.
+        assert_eq!(lines, ["A &amp; B\u{a0} c", "one two", ""]);
+        let endless = [b"<seg id=\"1\">".to_vec(), b"word\n".repeat(20_000)].concat();
+        let error = lines_of(&endless, TextFormat::MosesSgm).unwrap_err().to_string();
+        assert!(error.contains("a <seg> does not end"), "{error}");
+        let error = lines_of(b"<seg id=\"1\">a", TextFormat::MosesSgm).unwrap_err().to_string();
+        assert!(error.contains("a <seg> does not end"), "{error}");
     }
 
     #[test]

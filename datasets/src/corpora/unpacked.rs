@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::fetch::{
-    DataHome, Event, FetchError, Fetched, Lock, Member, Mismatch, Progress, Stamp, UnpackLimits, beside,
-    read_json, sha256_file, unpack_tar_gz, write_json,
+    DataHome, Event, FetchError, Fetched, Lock, Member, Mismatch, Packing, Progress, Stamp, UnpackLimits,
+    beside, read_json, sha256_file, unpack, write_json,
 };
 
 /// Members below this size are digested at every use; see the like bound of downloads.
@@ -37,11 +37,12 @@ pub(super) struct UnpackedArchive<'a> {
     home: &'a DataHome,
     corpus: &'a str,
     file: &'a str,
+    packing: Packing,
 }
 
 impl<'a> UnpackedArchive<'a> {
-    pub(super) fn new(home: &'a DataHome, corpus: &'a str, file: &'a str) -> Self {
-        Self { home, corpus, file }
+    pub(super) fn new(home: &'a DataHome, corpus: &'a str, file: &'a str, packing: Packing) -> Self {
+        Self { home, corpus, file, packing }
     }
 
     /// The folder of the members.
@@ -127,7 +128,7 @@ impl<'a> UnpackedArchive<'a> {
             // The other members of the archive count as well; they are read, though not kept.
             limits.bytes = limits.bytes.min(bytes.saturating_mul(20).max(1 << 30));
         }
-        let unpacked = unpack_tar_gz(&archive.path, &fresh, Some(members), limits, progress)?;
+        let unpacked = unpack(&archive.path, self.packing, &fresh, Some(members), limits, progress)?;
         let mut kept = Vec::new();
         for member in unpacked.members {
             let path = fresh.join(&member.path);

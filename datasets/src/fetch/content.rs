@@ -7,16 +7,18 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::{hex, sha256_file};
-use super::unpack::{Bounded, Member, UnpackError, UnpackLimits, walk};
+use super::packing::{Compression, Packing, decompressed};
+use super::unpack::{Member, UnpackError, UnpackLimits};
+use super::walk::walk;
 
 /// SHA-256 over one line `<sha256>  <path>\n` a regular file, sorted by path in byte order: what
 /// `find -type f -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum` prints inside the folder.
 ///
-/// `path` is a folder, a tar.gz, or a gz of one file (then the digest is of that file's bytes alone). Packing anew,
+/// `path` is a folder, an archive, or a gz, bz2 or xz of one file (then the digest is of that file's bytes alone). Packing anew,
 /// other times, owners, orders and empty folders leave it as it is.
 ///
 /// # Errors
-/// The archive is refused (see [`super::unpack_tar_gz`]), or something in the folder is no plain file.
+/// The archive is refused (see [`super::unpack()`]), or something in the folder is no plain file.
 pub fn content_digest(path: &Path) -> Result<String, UnpackError> {
     let limits = UnpackLimits::default();
     let error = |e: io::Error| UnpackError::unreadable(path, &e);
@@ -25,12 +27,25 @@ pub fn content_digest(path: &Path) -> Result<String, UnpackError> {
         folder_members(path, "", &mut members).map_err(error)?;
         return Ok(combine(members));
     }
-    if !holds_tar(path).map_err(error)? {
-        let mut sha256 = Sha256::new();
-        copy(&mut Bounded::open(path, limits).map_err(error)?, &mut sha256).map_err(error)?;
-        return Ok(hex(&sha256.finalize()));
-    }
-    let members = walk(path, limits, &mut |_, entry| {
+    let packing = match Compression::of_file(path).map_err(error)? {
+        Some(Compression::Zip) => Packing::Zip,
+        compression => {
+            // Whatever else it is, it is read as gzip and refused by that name.
+            let compression = compression.unwrap_or(Compression::Gzip);
+            if !holds_tar(path, compression).map_err(error)? {
+                let mut sha256 = Sha256::new();
+                copy(&mut decompressed(path, compression, limits).map_err(error)?, &mut sha256)
+                    .map_err(error)?;
+                return Ok(hex(&sha256.finalize()));
+            }
+            match compression {
+                Compression::Bzip2 => Packing::TarBz2,
+                Compression::Xz => Packing::TarXz,
+                _ => Packing::TarGz,
+            }
+        }
+    };
+    let members = walk(path, packing, limits, &mut |_, entry| {
         let mut sha256 = Sha256::new();
         copy(entry, &mut sha256)?;
         Ok(Some(hex(&sha256.finalize())))
@@ -58,9 +73,9 @@ fn copy(from: &mut dyn Read, into: &mut Sha256) -> io::Result<()> {
 }
 
 /// Do the unpacked bytes begin with a tar header?
-fn holds_tar(path: &Path) -> io::Result<bool> {
+fn holds_tar(path: &Path, compression: Compression) -> io::Result<bool> {
     let mut head = Vec::with_capacity(512);
-    Bounded::open(path, UnpackLimits::default())?.take(512).read_to_end(&mut head)?;
+    decompressed(path, compression, UnpackLimits::default())?.take(512).read_to_end(&mut head)?;
     Ok(head.len() == 512 && &head[257..262] == b"ustar")
 }
 

@@ -6,12 +6,14 @@ mod error;
 mod http;
 mod layout;
 mod lock;
+mod packing;
 mod part;
 mod progress;
 mod record;
 mod sniff;
 mod source;
 mod unpack;
+mod walk;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,14 +24,16 @@ pub use content::content_digest;
 pub use digest::{Digest, Mismatch, sha256_file, sha256_of};
 pub use error::{Attempt, FetchError};
 pub use layout::{DataHome, place_of};
+pub use packing::Packing;
 pub use progress::{Event, Progress, Silent};
 pub use record::Pin;
 pub use source::Source;
-pub use unpack::{Member, UnpackError, UnpackLimits, Unpacked, gunzip, unpack_tar_gz};
+pub use unpack::{Member, UnpackError, UnpackLimits, Unpacked, gunzip, unpack};
 
+pub(crate) use digest::is_hex;
 pub(crate) use lock::Lock;
 pub(crate) use record::{Stamp, beside, read_json, write_json};
-pub(crate) use unpack::check_member;
+pub(crate) use walk::check_member;
 
 use digest::{FileDigest, digest_file};
 use http::{Failure, Transfer};

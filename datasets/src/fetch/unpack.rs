@@ -1,16 +1,17 @@
-//! gz and tar.gz, unpacked as if they came from an enemy: they come from the network.
+//! Archives, unpacked as if they came from an enemy: they come from the network.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::digest::hex;
+use super::packing::{BLOCK, Compression, Packing, decompressed};
 use super::progress::{Event, Progress};
+use super::walk::walk;
 
 /// What an archive may grow to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +30,6 @@ impl Default for UnpackLimits {
     }
 }
 
-/// Small archives may pack as well as they like.
-const RATIO_FROM: u64 = 16 << 20;
-const BLOCK: usize = 1 << 16;
 /// Members of at least this size are on disk before their folder gets its name.
 const SYNC_FROM: u64 = 1 << 20;
 
@@ -84,8 +82,9 @@ pub struct Unpacked {
 ///
 /// # Errors
 /// See [`UnpackError`]; also when `into` exists, or a member of `only` is not in the archive.
-pub fn unpack_tar_gz(
+pub fn unpack(
     archive: &Path,
+    packing: Packing,
     into: &Path,
     only: Option<&BTreeSet<String>>,
     limits: UnpackLimits,
@@ -142,7 +141,7 @@ pub fn unpack_tar_gz(
         }
         Ok(Some(hex(&sha256.finalize())))
     };
-    let members = walk(archive, limits, &mut visit)?;
+    let members = walk(archive, packing, limits, &mut visit)?;
     if let Some(only) = only {
         let found: BTreeSet<&str> = members.iter().map(|m| m.path.as_str()).collect();
         if let Some(absent) = only.iter().find(|o| !found.contains(o.as_str())) {
@@ -173,7 +172,7 @@ pub fn gunzip(
     let run = || -> io::Result<Member> {
         fs::create_dir_all(parent)?;
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
-        let mut input = Bounded::open(archive, limits)?;
+        let mut input = decompressed(archive, Compression::Gzip, limits)?;
         let mut sha256 = Sha256::new();
         let mut block = vec![0; BLOCK];
         let mut bytes = 0;
@@ -197,97 +196,7 @@ pub fn gunzip(
     run().map_err(|e| refused(archive, broken(&e)))
 }
 
-/// Gets each path and its bytes; returns the SHA-256 of what it kept, if it kept it.
-pub(super) type Visitor<'a> = dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<String>> + 'a;
-
-/// Goes through all regular files of a tar.gz. `visit` gets each path and its bytes, and returns the SHA-256 of what
-/// it kept, if it kept it. The stream is read to its very end, so that its own checksum is verified.
-pub(super) fn walk(
-    archive: &Path,
-    limits: UnpackLimits,
-    visit: &mut Visitor<'_>,
-) -> Result<Vec<Member>, UnpackError> {
-    let stream_error = |e: &io::Error| refused(archive, broken(e));
-    let mut tar = tar::Archive::new(Bounded::open(archive, limits).map_err(|e| stream_error(&e))?);
-    let mut members = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut entries = 0;
-    for entry in tar.entries().map_err(|e| stream_error(&e))? {
-        let mut entry = entry.map_err(|e| stream_error(&e))?;
-        entries += 1;
-        if entries > limits.entries {
-            return Err(refused(archive, format!("it has more than {} entries", limits.entries)));
-        }
-        let kind = entry.header().entry_type();
-        if kind.is_pax_global_extensions() {
-            continue;
-        }
-        let raw = entry.path_bytes().into_owned();
-        let shown = String::from_utf8_lossy(&raw).into_owned();
-        let path = safe_path(&raw).map_err(|why| refused(archive, format!("entry {shown:?} {why}")))?;
-        if kind.is_dir() {
-            continue;
-        }
-        if !matches!(kind, tar::EntryType::Regular | tar::EntryType::Continuous) {
-            let kind = if kind.is_symlink() || kind.is_hard_link() { "a link" } else { "not a plain file" };
-            return Err(refused(archive, format!("entry {shown:?} is {kind}")));
-        }
-        if path.is_empty() {
-            return Err(refused(archive, format!("entry {shown:?} has no name")));
-        }
-        if !seen.insert(path.clone()) {
-            return Err(refused(archive, format!("entry {shown:?} appears twice")));
-        }
-        let due = entry.size();
-        let mut counted = Counted { inner: &mut entry, bytes: 0 };
-        let sha256 = visit(&path, &mut counted)
-            .map_err(|e| refused(archive, format!("entry {shown:?}: {}", broken(&e))))?;
-        if counted.bytes != due {
-            let got = counted.bytes;
-            return Err(refused(archive, format!("entry {shown:?} ends after {got} of {due} bytes")));
-        }
-        if let Some(sha256) = sha256 {
-            members.push(Member { path, bytes: due, sha256 });
-        }
-    }
-    io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(|e| stream_error(&e))?;
-    if entries == 0 {
-        return Err(refused(archive, "it is empty, or no tar archive".into()));
-    }
-    Ok(members)
-}
-
-/// The path of an entry as `/`-separated plain names; empty for the archive's own root.
-pub(super) fn safe_path(raw: &[u8]) -> Result<String, &'static str> {
-    let text = std::str::from_utf8(raw).map_err(|_| "has a name that is not UTF-8")?;
-    if text.contains('\0') || text.contains('\\') {
-        return Err("has a NUL or a backslash in its name");
-    }
-    if text.starts_with('/') {
-        return Err("has an absolute path");
-    }
-    let mut parts = Vec::new();
-    for part in text.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => return Err("leaves its folder (`..`)"),
-            // `C:` of Windows, and its streams.
-            part if part.contains(':') && cfg!(windows) => return Err("has a colon in its name"),
-            part => parts.push(part),
-        }
-    }
-    Ok(parts.join("/"))
-}
-
-/// Can `member` be the path of a regular file, as [`Member::path`] writes it?
-pub(crate) fn check_member(member: &str) -> Result<(), &'static str> {
-    match safe_path(member.as_bytes())? {
-        path if path == member && !path.is_empty() => Ok(()),
-        _ => Err("is not written as plain names with `/` between them"),
-    }
-}
-
-fn refused(archive: &Path, reason: String) -> UnpackError {
+pub(super) fn refused(archive: &Path, reason: String) -> UnpackError {
     let hint = if reason.contains("more than") {
         "if the archive is to be trusted, unpack it by hand"
     } else {
@@ -297,56 +206,10 @@ fn refused(archive: &Path, reason: String) -> UnpackError {
 }
 
 /// What a reading error means.
-fn broken(e: &io::Error) -> String {
+pub(super) fn broken(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::UnexpectedEof => format!("it ends early ({e})"),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => format!("it is damaged ({e})"),
         _ => e.to_string(),
-    }
-}
-
-/// Counts what is read through it.
-struct Counted<R> {
-    inner: R,
-    bytes: u64,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.bytes += n as u64;
-        Ok(n)
-    }
-}
-
-/// A gunzipped stream that refuses to grow beyond its limits.
-pub(super) struct Bounded {
-    inner: MultiGzDecoder<Counted<io::BufReader<File>>>,
-    limits: UnpackLimits,
-    out: u64,
-}
-
-impl Bounded {
-    pub(super) fn open(archive: &Path, limits: UnpackLimits) -> io::Result<Self> {
-        let file = Counted { inner: io::BufReader::with_capacity(BLOCK, File::open(archive)?), bytes: 0 };
-        Ok(Self { inner: MultiGzDecoder::new(file), limits, out: 0 })
-    }
-}
-
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.out += n as u64;
-        if self.out > self.limits.bytes {
-            return Err(io::Error::other(format!("it unpacks to more than {} bytes", self.limits.bytes)));
-        }
-        let packed = self.inner.get_ref().bytes;
-        if self.out > RATIO_FROM && self.out / self.limits.ratio > packed {
-            return Err(io::Error::other(format!(
-                "it unpacks to more than {} times its size",
-                self.limits.ratio
-            )));
-        }
-        Ok(n)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::readers::parallel_text::ReadError;
 use crate::text::TextError;
+use crate::text::sentencepiece::TrainerError;
 
 /// An error of preparing or loading prepared data.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +12,43 @@ pub enum PrepareError {
     /// Text or one of its files.
     #[error(transparent)]
     Text(#[from] TextError),
+    /// The text of a split cannot be read.
+    #[error(transparent)]
+    Read(Box<ReadError>),
+    /// No SentencePiece model can be learnt.
+    #[error("data.tokenizer: {0}")]
+    Trainer(#[from] TrainerError),
+    /// A model has another number of pieces than the recipe says.
+    #[error(
+        "{}: it gives {found} rows with the four special tokens, data.tokenizer.pieces says {expected}\nhint: set data.tokenizer.pieces = {found}, or give the model that is meant", file.display()
+    )]
+    Pieces {
+        /// The model.
+        file: PathBuf,
+        /// Rows that it gives.
+        found: usize,
+        /// Rows that the recipe says.
+        expected: u32,
+    },
+    /// Prepared text is not what was published.
+    #[error(
+        "split `{split}`, {file}: its MD5 is {found}, {by} published {published}\nhint: the text, its order or a step differs from theirs; another tokenizer in the recipe is not compared, and its scores are not theirs"
+    )]
+    NotAsPublished {
+        /// The split.
+        split: String,
+        /// Language, or `raw.` and the language.
+        file: String,
+        /// MD5 of what was prepared.
+        found: String,
+        /// MD5 that was published.
+        published: String,
+        /// Who published it.
+        by: String,
+    },
+    /// More lines than indices.
+    #[error("split `{0}`: it has more than 2^32 pairs\nhint: use a part of it")]
+    TooManyLines(String),
     /// A file or folder could not be read or written.
     #[error("{}: {source}\nhint: check that there is space and that you may write there", path.display())]
     Io {
@@ -93,6 +132,12 @@ pub enum PrepareError {
         /// What differs.
         what: String,
     },
+}
+
+impl From<ReadError> for PrepareError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(Box::new(error))
+    }
 }
 
 impl PrepareError {

@@ -1,15 +1,23 @@
-//! From the text of splits to token ids: normalisation, sub-words, vocabularies, filter; kept on disk and verified.
+//! From the text of splits to token ids: normalisation, cleaning, sub-words, vocabularies, filter; kept on disk and
+//! verified.
 
+mod build;
+mod clean;
 mod error;
+mod outputs;
+mod pieces;
 mod pipeline;
 mod sequences;
+mod shuffle;
+mod stage;
 mod store;
 mod translation;
 
 pub use error::PrepareError;
+pub use pieces::Pieces;
 pub use pipeline::TextPipeline;
 pub use sequences::Sequences;
-pub use store::{load, prepare_cached};
+pub use store::{Place, PrepareStep, load, prepare_cached, prepare_from_files};
 pub use translation::{
     EvalSet, PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics, prepare,
 };

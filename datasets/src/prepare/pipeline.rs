@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use zoo_recipes::{DataSpec, NormalizeStep, ReaderSpec, TokenizerSpec};
 
 use super::error::PrepareError;
+use super::pieces::Pieces;
 use crate::text::bpe::{Codes, Encoder, undo};
 use crate::text::moses::Normalizer;
 use crate::text::vocabulary::Vocabulary;
@@ -18,20 +20,18 @@ pub(super) struct Treatment {
     pub subwords: bool,
 }
 
-/// The `normalize` steps of a tokenizer, or why it cannot be used.
-pub(super) fn steps(tokenizer: &TokenizerSpec) -> Result<&[NormalizeStep], PrepareError> {
+/// The `normalize` steps of a tokenizer; SentencePiece normalises by itself.
+fn steps(tokenizer: &TokenizerSpec) -> &[NormalizeStep] {
     match tokenizer {
-        TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => Ok(normalize),
-        TokenizerSpec::SentencePiece { .. } => Err(PrepareError::Unavailable {
-            what: "the tokenizer `sentence-piece`",
-            hint: "use `subword-nmt` or `words`; `zoo judge` judges scores of runs made elsewhere",
-        }),
+        TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => normalize,
+        TokenizerSpec::SentencePiece { .. } => &[],
     }
 }
 
 impl Treatment {
-    pub fn new(data: &DataSpec) -> Result<Self, PrepareError> {
-        let steps = steps(&data.tokenizer)?;
+    /// The tokenizer's steps, or others in their place.
+    pub fn of(data: &DataSpec, others: Option<&[NormalizeStep]>) -> Result<Self, PrepareError> {
+        let steps = others.unwrap_or_else(|| steps(&data.tokenizer));
         let (source, target) = match &data.reader {
             ReaderSpec::ParallelText { source, target, .. } => (source.as_str(), target.as_str()),
             // Generated symbols are of no language.
@@ -43,13 +43,30 @@ impl Treatment {
     }
 }
 
+/// How normalised text becomes tokens.
+#[derive(Debug)]
+pub(super) enum Segmenter {
+    /// White space separates them.
+    Words,
+    /// subword-nmt.
+    SubwordNmt { codes: Codes, encoder: Encoder },
+    /// The very same model for both sides, or one each.
+    SentencePiece { source: Arc<Pieces>, target: Arc<Pieces> },
+}
+
+impl Segmenter {
+    pub fn subword_nmt(codes: Codes) -> Self {
+        Self::SubwordNmt { encoder: Encoder::new(&codes), codes }
+    }
+}
+
 /// Everything that turns raw lines into ids and ids into text, learnt on the training split.
 #[derive(Debug)]
 pub struct TextPipeline {
     pub(super) treatment: Treatment,
-    /// Merges, where the tokenizer has sub-words.
+    pub(super) segmenter: Segmenter,
+    /// Merges, where the tokenizer is subword-nmt's.
     pub codes: Option<Codes>,
-    encoder: Option<Encoder>,
     /// Vocabulary of the source.
     pub source: Arc<Vocabulary>,
     /// Vocabulary of the target; the very same where there is one for both.
@@ -60,15 +77,24 @@ pub struct TextPipeline {
     pub begin_in_target: bool,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Source,
+    Target,
+}
+
 impl TextPipeline {
     pub(super) fn new(
         treatment: Treatment,
-        codes: Option<Codes>,
+        segmenter: Segmenter,
         (source, target): (Arc<Vocabulary>, Arc<Vocabulary>),
         (begin_in_source, begin_in_target): (bool, bool),
     ) -> Self {
-        let encoder = codes.as_ref().map(Encoder::new);
-        Self { treatment, codes, encoder, source, target, begin_in_source, begin_in_target }
+        let codes = match &segmenter {
+            Segmenter::SubwordNmt { codes, .. } => Some(codes.clone()),
+            _ => None,
+        };
+        Self { treatment, segmenter, codes, source, target, begin_in_source, begin_in_target }
     }
 
     /// Whether one vocabulary serves both sides.
@@ -76,29 +102,78 @@ impl TextPipeline {
         Arc::ptr_eq(&self.source, &self.target)
     }
 
+    /// The SentencePiece models of source and target, where the tokenizer is one.
+    pub fn sentence_pieces(&self) -> Option<(&Pieces, &Pieces)> {
+        match &self.segmenter {
+            Segmenter::SentencePiece { source, target } => Some((source, target)),
+            _ => None,
+        }
+    }
+
     /// A raw source line as ids, special tokens included, not cut.
     pub fn encode_source(&self, line: &str) -> Vec<u32> {
-        self.ids(&self.treatment.source.line(line), &self.source, self.begin_in_source)
+        let ids = self.ids(&self.treatment.source.line(line), Side::Source);
+        with_specials(&ids, &self.source, self.begin_in_source, None).0
     }
 
     /// A raw target line as ids, special tokens included, not cut.
     pub fn encode_target(&self, line: &str) -> Vec<u32> {
-        self.ids(&self.treatment.target.line(line), &self.target, self.begin_in_target)
+        let ids = self.ids(&self.treatment.target.line(line), Side::Target);
+        with_specials(&ids, &self.target, self.begin_in_target, None).0
     }
 
-    fn ids(&self, normalized: &str, vocabulary: &Vocabulary, begin: bool) -> Vec<u32> {
-        let ids = match &self.encoder {
-            Some(encoder) => vocabulary.ids(&encoder.line(normalized)),
-            None => vocabulary.ids(normalized),
+    fn vocabulary(&self, side: Side) -> &Vocabulary {
+        match side {
+            Side::Source => &self.source,
+            Side::Target => &self.target,
+        }
+    }
+
+    fn ids(&self, normalized: &str, side: Side) -> Vec<u32> {
+        match (&self.segmenter, side) {
+            (Segmenter::Words, _) => self.vocabulary(side).ids(normalized),
+            (Segmenter::SubwordNmt { encoder, .. }, _) => {
+                self.vocabulary(side).ids(&encoder.line(normalized))
+            }
+            (Segmenter::SentencePiece { source, .. }, Side::Source) => source.rows(normalized),
+            (Segmenter::SentencePiece { target, .. }, Side::Target) => target.rows(normalized),
+        }
+    }
+
+    /// Normalised source lines as ids without special tokens, and as text in tokens. On all threads; each result depends
+    /// on its own line only.
+    pub(super) fn tokens_source(&self, lines: &[String]) -> Vec<(Vec<u32>, String)> {
+        self.tokens(lines, Side::Source)
+    }
+
+    /// Normalised target lines; see [`Self::tokens_source`].
+    pub(super) fn tokens_target(&self, lines: &[String]) -> Vec<(Vec<u32>, String)> {
+        self.tokens(lines, Side::Target)
+    }
+
+    fn tokens(&self, lines: &[String], side: Side) -> Vec<(Vec<u32>, String)> {
+        let vocabulary = self.vocabulary(side);
+        let numbered = |text: String| (vocabulary.ids(&text), text);
+        let pieces = match (&self.segmenter, side) {
+            (Segmenter::Words, _) => return lines.par_iter().map(|line| numbered(line.clone())).collect(),
+            (Segmenter::SubwordNmt { encoder, .. }, _) => {
+                return encoder.lines(lines).into_par_iter().map(numbered).collect();
+            }
+            (Segmenter::SentencePiece { source, .. }, Side::Source) => source,
+            (Segmenter::SentencePiece { target, .. }, Side::Target) => target,
         };
-        with_specials(&ids, vocabulary, begin, None).0
+        pieces.lines(lines)
     }
 
     /// A hypothesis as text: up to the first end token, special tokens removed, sub-words joined. An unknown token is
-    /// `<unk>`.
+    /// `<unk>`, with SentencePiece the model's sign for it.
     pub fn undo(&self, ids: &[u32]) -> String {
-        let text = self.target.text(ids);
-        if self.codes.is_some() || self.treatment.subwords { undo(&text) } else { text }
+        match &self.segmenter {
+            Segmenter::Words if self.treatment.subwords => undo(&self.target.text(ids)),
+            Segmenter::Words => self.target.text(ids),
+            Segmenter::SubwordNmt { .. } => undo(&self.target.text(ids)),
+            Segmenter::SentencePiece { target, .. } => target.undo(ids),
+        }
     }
 }
 

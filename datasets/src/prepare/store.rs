@@ -1,29 +1,37 @@
 //! Prepared data on disk: written whole or not at all, verified when read.
 //!
 //! A folder has `manifest.jsonl` (settings, statistics and the SHA-256 of every other file, and in a second line its
-//! own), `codes`, the vocabularies, and for each split its text in tokens, its references and its ids.
+//! own), `codes` or SentencePiece models, the vocabularies, and for each split its text in tokens, its references and
+//! its ids.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use zoo_recipes::DataSpec;
+use zoo_recipes::{DataSpec, TokenizerSpec};
 
+use super::build::{Built, build};
 use super::error::PrepareError;
-use super::pipeline::{TextPipeline, Treatment};
+use super::pieces::Pieces;
+use super::pipeline::{Segmenter, TextPipeline, Treatment};
+use super::sequences::read_ids;
 use super::translation::{
-    EncodedText, PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
-    prepare_with_text,
+    PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
 };
-use crate::readers::{SplitText, TRAIN};
+use crate::corpora::{CorpusDefinition, FetchedCorpus, Preparation};
+use crate::fetch::sha256_file;
+use crate::readers::{PairReader, SplitText, TRAIN, open_split, split_names};
 use crate::text::bpe::Codes;
+use crate::text::sentencepiece::SentencePiece;
 use crate::text::vocabulary::{Vocabulary, hexadecimal};
 
 const MANIFEST: &str = "manifest.jsonl";
-const CODES: &str = "codes";
+pub(super) const CODES: &str = "codes";
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -42,88 +50,134 @@ struct ManifestDigest {
     sha256: String,
 }
 
-/// What the prepared ids depend on beside the text itself.
-fn settings(data: &DataSpec, options: PrepareOptions) -> Value {
-    json!({
-        "reader": data.reader,
-        "tokenizer": data.tokenizer,
-        "filter": data.filter,
-        "begin_token_in_source": data.begin_token_in_source,
-        "begin_token_in_target": options.begin_token_in_target,
-    })
+/// What preparing depends on beside `[data]` and the text.
+pub(super) struct Surroundings<'a> {
+    /// The folder that the recipe's paths are relative to.
+    pub base: &'a Path,
+    /// What the corpus's definition says.
+    pub preparation: Option<&'a Preparation>,
+    /// Told of every step as it begins.
+    pub progress: &'a dyn Fn(PrepareStep<'_>),
+}
+
+/// A step of preparing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrepareStep<'a> {
+    /// The text of a split is read, normalised, cleaned, and its words are counted.
+    Text(&'a str),
+    /// The training pairs are put into a random order.
+    Shuffle,
+    /// Sub-words and vocabularies are learnt.
+    Learn,
+    /// A split is written in tokens and ids.
+    Encode(&'a str),
+    /// What was written is read back.
+    Load,
+}
+
+impl Surroundings<'_> {
+    /// What the prepared ids depend on beside the text itself.
+    fn settings(&self, data: &DataSpec, options: PrepareOptions) -> Result<Value, PrepareError> {
+        let mut settings = json!({
+            "reader": data.reader,
+            "tokenizer": data.tokenizer,
+            "filter": data.filter,
+            "begin_token_in_source": data.begin_token_in_source,
+            "begin_token_in_target": options.begin_token_in_target,
+        });
+        if let Some(preparation) = self.preparation {
+            settings["preparation"] = json!(preparation);
+        }
+        if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
+            let file = self.base.join(model);
+            settings["model_sha256"] = json!(sha256_file(&file).map_err(PrepareError::io(&file))?);
+        }
+        Ok(settings)
+    }
+}
+
+/// The preparation of the corpus that `data` names; none if it names none that is built in.
+fn preparation_of(data: &DataSpec) -> Option<Preparation> {
+    CorpusDefinition::find(data.corpus.as_deref()?).ok()?.preparation
 }
 
 /// Loads what lies in `folder`, or reads the text, prepares it and keeps it there. The caller names the folder after
 /// everything that the text depends on; the settings are compared.
+///
+/// All text is in memory meanwhile, and a model's path is relative to the current folder: see [`prepare_from_files`].
+///
+/// # Errors
+/// See [`PrepareError`]; nothing is left behind.
 pub fn prepare_cached<E: From<PrepareError>>(
     folder: &Path,
     data: &DataSpec,
     options: PrepareOptions,
     read: impl FnOnce() -> Result<BTreeMap<String, SplitText>, E>,
 ) -> Result<PreparedTranslation, E> {
-    if !folder.exists() {
-        let splits = read()?;
-        let (prepared, text) = prepare_with_text(data, &splits, options)?;
-        save(&prepared, &text, folder, settings(data, options))?;
-        return Ok(prepared);
+    let preparation = preparation_of(data);
+    let surroundings =
+        Surroundings { base: Path::new(""), preparation: preparation.as_ref(), progress: &|_| () };
+    if folder.exists() {
+        return Ok(load_from(folder, data, options, &surroundings)?);
     }
-    Ok(load(folder, data, options)?)
-}
-
-/// Name and bytes of the files to write.
-struct Files {
-    files: Vec<(String, Vec<u8>)>,
-}
-
-impl Files {
-    fn add(&mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) {
-        self.files.push((name.into(), bytes.into()));
+    let mut splits = read()?;
+    for (name, text) in &splits {
+        if text.source.len() != text.target.len() {
+            let (source_lines, target_lines) = (text.source.len(), text.target.len());
+            let split = name.clone();
+            return Err(PrepareError::LineCounts { split, source_lines, target_lines }.into());
+        }
     }
+    let names: Vec<String> = splits.keys().cloned().collect();
+    let mut open = |name: &str| Ok(PairReader::of(splits.remove(name).unwrap_or_default()));
+    Ok(prepare_into(folder, data, options, &surroundings, &names, &mut open)?)
 }
 
-fn save(
-    prepared: &PreparedTranslation,
-    text: &EncodedText,
+/// Where [`prepare_from_files`] finds what it needs, and whom it tells.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The folder that the recipe's paths are relative to.
+    pub base: &'a Path,
+    /// The corpus that the recipe names.
+    pub definition: Option<&'a CorpusDefinition>,
+    /// Told of every step as it begins.
+    pub progress: &'a dyn Fn(PrepareStep<'_>),
+}
+
+/// Loads what lies in `folder`, or reads the text from its files, prepares it and keeps it there. However large the
+/// corpus, memory holds its words with their counts, and in the end its ids.
+///
+/// `fetch` gets the corpus; it is asked only if there is something to prepare.
+///
+/// # Errors
+/// See [`PrepareError`]; nothing is left behind.
+pub fn prepare_from_files<E: From<PrepareError>>(
     folder: &Path,
-    settings: Value,
-) -> Result<(), PrepareError> {
-    let pipeline = &prepared.pipeline;
-    let mut files = Files { files: Vec::new() };
-    if let Some(codes) = &pipeline.codes {
-        files.add(CODES, codes.to_text());
+    data: &DataSpec,
+    options: PrepareOptions,
+    place: Place<'_>,
+    fetch: impl FnOnce() -> Result<Option<FetchedCorpus>, E>,
+) -> Result<PreparedTranslation, E> {
+    let preparation = place.definition.and_then(|definition| definition.preparation.as_ref());
+    let surroundings = Surroundings { base: place.base, preparation, progress: place.progress };
+    if folder.exists() {
+        return Ok(load_from(folder, data, options, &surroundings)?);
     }
-    files.add(vocabulary_file(pipeline.joined(), "source"), pipeline.source.to_file_text());
-    if !pipeline.joined() {
-        files.add(vocabulary_file(false, "target"), pipeline.target.to_file_text());
-    }
-    let mut statistics = BTreeMap::new();
-    for (name, split) in &prepared.splits {
-        let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if name.is_empty() || name.starts_with('.') || !name.chars().all(valid) {
-            return Err(PrepareError::SplitName(name.clone()));
-        }
-        if let Some((source, target)) = text.get(name) {
-            files.add(format!("{name}.source"), lines_text(source));
-            files.add(format!("{name}.target"), lines_text(target));
-        }
-        if let Some(references) = &split.references {
-            files.add(format!("{name}.raw"), lines_text(&references.raw));
-            files.add(format!("{name}.normalized"), lines_text(&references.normalized));
-        }
-        files.add(format!("{name}.ids"), super::sequences::to_bytes(split));
-        statistics.insert(name.clone(), split.statistics.clone());
-    }
-    let digests = files.files.iter().map(|(name, bytes)| (name.clone(), hexadecimal(&Sha256::digest(bytes))));
-    let manifest = Manifest { format: FORMAT, settings, splits: statistics, files: digests.collect() };
-    let first = serde_json::to_string(&manifest).expect("a manifest is plain data");
-    let digest = ManifestDigest { sha256: hexadecimal(&Sha256::digest(first.as_bytes())) };
-    let second = serde_json::to_string(&digest).expect("a digest is plain data");
-    files.add(MANIFEST, format!("{first}\n{second}\n"));
-    write_folder(folder, &files)
+    let corpus = fetch()?;
+    let names: Vec<String> = split_names(data).into_iter().collect();
+    let mut open = |name: &str| Ok(open_split(data, place.base, corpus.as_ref(), name)?);
+    Ok(prepare_into(folder, data, options, &surroundings, &names, &mut open)?)
 }
 
-/// Writes the files into a folder beside `folder`, which then takes its name.
-fn write_folder(folder: &Path, files: &Files) -> Result<(), PrepareError> {
+/// Prepares in a folder beside `folder`, which then takes its name.
+fn prepare_into(
+    folder: &Path,
+    data: &DataSpec,
+    options: PrepareOptions,
+    surroundings: &Surroundings<'_>,
+    names: &[String],
+    open: &mut dyn FnMut(&str) -> Result<PairReader, PrepareError>,
+) -> Result<PreparedTranslation, PrepareError> {
     let parent = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(PrepareError::io(parent))?;
     let mut builder = tempfile::Builder::new();
@@ -135,96 +189,100 @@ fn write_folder(folder: &Path, files: &Files) -> Result<(), PrepareError> {
         builder.permissions(std::fs::Permissions::from_mode(0o777));
     }
     let temporary = builder.tempdir_in(parent).map_err(PrepareError::io(parent))?;
-    for (name, bytes) in &files.files {
-        let file = temporary.path().join(name);
-        let written = std::fs::File::create(&file).and_then(|mut open| {
-            std::io::Write::write_all(&mut open, bytes)?;
-            open.sync_all()
-        });
-        written.map_err(PrepareError::io(&file))?;
-    }
+    let settings = surroundings.settings(data, options)?;
+    let built = build(temporary.path(), data, options, surroundings, names, open)?;
+    write_manifest(temporary.path(), settings, built)?;
+    (surroundings.progress)(PrepareStep::Load);
+    // Read back before it gets its name: an evaluation set that is not the one that is meant leaves nothing behind.
+    let prepared = load_from(temporary.path(), data, options, surroundings)?;
     match std::fs::rename(temporary.path(), folder) {
         Ok(()) => {
             // It has its name now: nothing is left to remove.
             let _ = temporary.keep();
-            Ok(())
+            Ok(prepared)
         }
         // Another process was faster; what it wrote is the same.
-        Err(_) if folder.join(MANIFEST).exists() => Ok(()),
+        Err(_) if folder.join(MANIFEST).exists() => Ok(prepared),
         Err(error) => Err(PrepareError::io(folder)(error)),
     }
 }
 
-fn vocabulary_file(joined: bool, side: &str) -> String {
+fn write_manifest(folder: &Path, settings: Value, built: Built) -> Result<(), PrepareError> {
+    let manifest = Manifest { format: FORMAT, settings, splits: built.splits, files: built.files };
+    let first = serde_json::to_string(&manifest).expect("a manifest is plain data");
+    let digest = ManifestDigest { sha256: hexadecimal(&Sha256::digest(first.as_bytes())) };
+    let second = serde_json::to_string(&digest).expect("a digest is plain data");
+    let file = folder.join(MANIFEST);
+    crate::text::write_atomically(&file, format!("{first}\n{second}\n").as_bytes())
+        .map_err(PrepareError::io(&file))
+}
+
+pub(super) fn vocabulary_file(joined: bool, side: &str) -> String {
     if joined { "vocabulary".into() } else { format!("vocabulary.{side}") }
 }
 
-fn lines_text(lines: &[String]) -> String {
-    let mut text = String::with_capacity(lines.iter().map(|l| l.len() + 1).sum());
-    for line in lines {
-        text.push_str(line);
-        text.push('\n');
-    }
-    text
+pub(super) fn model_file(joined: bool, side: &str) -> String {
+    if joined { "sentencepiece.model".into() } else { format!("sentencepiece.{side}.model") }
 }
 
-/// Loads a prepared folder. Every file is checked against its digest; an error names the one that differs.
+/// Loads a prepared folder. Every file is checked against its digest; an error names the one that differs. A model's
+/// path is relative to the current folder.
+///
+/// # Errors
+/// A file is damaged, or the folder was made with other settings.
 pub fn load(
     folder: &Path,
     data: &DataSpec,
     options: PrepareOptions,
 ) -> Result<PreparedTranslation, PrepareError> {
+    let preparation = preparation_of(data);
+    let surroundings =
+        Surroundings { base: Path::new(""), preparation: preparation.as_ref(), progress: &|_| () };
+    load_from(folder, data, options, &surroundings)
+}
+
+fn load_from(
+    folder: &Path,
+    data: &DataSpec,
+    options: PrepareOptions,
+    surroundings: &Surroundings<'_>,
+) -> Result<PreparedTranslation, PrepareError> {
     let folder = Folder { path: folder };
     let manifest = folder.manifest()?;
-    let expected = settings(data, options);
+    let expected = surroundings.settings(data, options)?;
     if manifest.settings != expected {
         let differs = |(key, value): &(&String, &Value)| manifest.settings.get(key.as_str()) != Some(value);
         let what = expected.as_object().into_iter().flatten().find(differs).map_or("keys", |(key, _)| key);
         return Err(PrepareError::OtherSettings { folder: folder.path.into(), what: what.into() });
     }
-    // All files, also those that are only there to be looked at.
-    let mut files = BTreeMap::new();
-    for (name, digest) in &manifest.files {
-        files.insert(name.as_str(), folder.read(name, digest)?);
-    }
-    let mut file = |name: &str| {
-        files.remove(name).ok_or_else(|| folder.damaged(MANIFEST, format!("it does not list `{name}`")))
+    let mut unread = manifest.files.clone();
+    let mut due = |name: &str| {
+        unread.remove(name).ok_or_else(|| folder.damaged(MANIFEST, format!("it does not list `{name}`")))
     };
-    let codes = match data.tokenizer {
-        zoo_recipes::TokenizerSpec::SubwordNmt { .. } => {
-            Some(Codes::parse(&folder.text(CODES, file(CODES)?)?, &folder.path.join(CODES))?)
-        }
-        _ => None,
-    };
-    let joined = manifest.files.contains_key(&vocabulary_file(true, ""));
-    let mut vocabulary = |side| -> Result<Arc<Vocabulary>, PrepareError> {
-        let name = vocabulary_file(joined, side);
-        let text = folder.text(&name, file(&name)?)?;
-        Ok(Arc::new(Vocabulary::parse(&text, &folder.path.join(&name))?))
-    };
-    let source = vocabulary("source")?;
-    let target = if joined { source.clone() } else { vocabulary("target")? };
     let begin = (data.begin_token_in_source, options.begin_token_in_target);
-    let pipeline = TextPipeline::new(Treatment::new(data)?, codes, (source, target), begin);
+    let pipeline = folder.pipeline(&manifest, data, begin, &mut due)?;
 
     let mut splits = BTreeMap::new();
     for (name, statistics) in manifest.splits {
         let ids = format!("{name}.ids");
         let rows = (pipeline.source.len() as u32, pipeline.target.len() as u32);
-        let (source, target, lines) = super::sequences::from_bytes(&file(&ids)?, rows)
-            .map_err(|problem| folder.damaged(&ids, problem))?;
+        let (source, target, lines) = folder.ids(&ids, &due(&ids)?, rows)?;
         let references = if name == TRAIN {
             None
         } else {
             let mut lines_of = |kind: &str| -> Result<Vec<String>, PrepareError> {
                 let file_name = format!("{name}.{kind}");
-                let text = folder.text(&file_name, file(&file_name)?)?;
+                let text = folder.text(&file_name, &due(&file_name)?)?;
                 Ok(text.split_terminator('\n').map(String::from).collect())
             };
             Some(SplitReferences { raw: lines_of("raw")?, normalized: lines_of("normalized")? })
         };
         let split = PreparedSplit { name: name.clone(), source, target, lines, references, statistics };
         splits.insert(name, Arc::new(split));
+    }
+    // Those that are only there to be looked at.
+    for (name, digest) in unread {
+        folder.check(&name, &digest)?;
     }
     let prepared = PreparedTranslation { pipeline, splits };
     prepared.check_eval_sets(data)?;
@@ -244,25 +302,86 @@ impl Folder<'_> {
         }
     }
 
-    fn read(&self, name: &str, digest: &str) -> Result<Vec<u8>, PrepareError> {
-        let file = self.path.join(name);
-        let bytes = std::fs::read(&file).map_err(|e| self.damaged(name, e.to_string()))?;
-        let found = hexadecimal(&Sha256::digest(&bytes));
-        if found != digest {
-            let problem = format!("its SHA-256 is {found}, the manifest says {digest}");
-            return Err(self.damaged(name, problem));
+    fn pipeline(
+        &self,
+        manifest: &Manifest,
+        data: &DataSpec,
+        begin: (bool, bool),
+        due: &mut dyn FnMut(&str) -> Result<String, PrepareError>,
+    ) -> Result<TextPipeline, PrepareError> {
+        let treatment = Treatment::of(data, None)?;
+        if let TokenizerSpec::SentencePiece { specials, pieces, .. } = &data.tokenizer {
+            let joined = manifest.files.contains_key(&model_file(true, ""));
+            let mut model = |side| -> Result<Arc<Pieces>, PrepareError> {
+                let name = model_file(joined, side);
+                let (file, bytes) = (self.path.join(&name), self.read(&name, &due(&name)?)?);
+                let model = SentencePiece::parse(bytes, &file)?;
+                Ok(Arc::new(Pieces::new(model, *specials, *pieces, &file)?))
+            };
+            let source = model("source")?;
+            let target = if joined { source.clone() } else { model("target")? };
+            let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
+            let segmenter = Segmenter::SentencePiece { source, target };
+            return Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin));
         }
+        let segmenter = match data.tokenizer {
+            TokenizerSpec::SubwordNmt { .. } => {
+                let text = self.text(CODES, &due(CODES)?)?;
+                Segmenter::subword_nmt(Codes::parse(&text, &self.path.join(CODES))?)
+            }
+            _ => Segmenter::Words,
+        };
+        let joined = manifest.files.contains_key(&vocabulary_file(true, ""));
+        let mut vocabulary = |side| -> Result<Arc<Vocabulary>, PrepareError> {
+            let name = vocabulary_file(joined, side);
+            let text = self.text(&name, &due(&name)?)?;
+            Ok(Arc::new(Vocabulary::parse(&text, &self.path.join(&name))?))
+        };
+        let source = vocabulary("source")?;
+        let target = if joined { source.clone() } else { vocabulary("target")? };
+        Ok(TextPipeline::new(treatment, segmenter, (source, target), begin))
+    }
+
+    fn ids(&self, name: &str, digest: &str, rows: (u32, u32)) -> Result<super::sequences::Ids, PrepareError> {
+        let path = self.path.join(name);
+        let damaged = |e: std::io::Error| self.damaged(name, e.to_string());
+        let file = File::open(&path).map_err(damaged)?;
+        let length = file.metadata().map_err(damaged)?.len();
+        let mut sha256 = Sha256::new();
+        let mut tee = Tee { inner: file, sha256: &mut sha256 };
+        let ids = read_ids(&mut tee, length, rows).map_err(damaged)?;
+        self.compare(name, digest, &hexadecimal(&sha256.finalize()))?;
+        Ok(ids)
+    }
+
+    fn compare(&self, name: &str, due: &str, found: &str) -> Result<(), PrepareError> {
+        match due == found {
+            true => Ok(()),
+            false => Err(self.damaged(name, format!("its SHA-256 is {found}, the manifest says {due}"))),
+        }
+    }
+
+    fn check(&self, name: &str, digest: &str) -> Result<(), PrepareError> {
+        let path: PathBuf = self.path.join(name);
+        let found = sha256_file(&path).map_err(|e| self.damaged(name, e.to_string()))?;
+        self.compare(name, digest, &found)
+    }
+
+    fn read(&self, name: &str, digest: &str) -> Result<Vec<u8>, PrepareError> {
+        let bytes = std::fs::read(self.path.join(name)).map_err(|e| self.damaged(name, e.to_string()))?;
+        self.compare(name, digest, &hexadecimal(&Sha256::digest(&bytes)))?;
         Ok(bytes)
     }
 
-    fn text(&self, name: &str, bytes: Vec<u8>) -> Result<String, PrepareError> {
+    fn text(&self, name: &str, digest: &str) -> Result<String, PrepareError> {
+        let bytes = self.read(name, digest)?;
         Ok(crate::readers::parallel_text::decode_utf8(bytes, &self.path.join(name))?)
     }
 
     fn manifest(&self) -> Result<Manifest, PrepareError> {
-        let bytes =
-            std::fs::read(self.path.join(MANIFEST)).map_err(|e| self.damaged(MANIFEST, e.to_string()))?;
-        let text = self.text(MANIFEST, bytes)?;
+        let file = self.path.join(MANIFEST);
+        let bytes = std::fs::read(&file).map_err(|e| self.damaged(MANIFEST, e.to_string()))?;
+        let text = crate::readers::parallel_text::decode_utf8(bytes, &file)?;
         let mut lines = text.split_terminator('\n');
         let (Some(first), Some(second), None) = (lines.next(), lines.next(), lines.next()) else {
             return Err(self.damaged(MANIFEST, "it does not have two lines"));
@@ -279,5 +398,19 @@ impl Folder<'_> {
             return Err(PrepareError::OtherSettings { folder: self.path.into(), what });
         }
         serde_json::from_value(value).map_err(|e| self.damaged(MANIFEST, format!("line 1: {e}")))
+    }
+}
+
+/// Digests what is read through it.
+struct Tee<'s> {
+    inner: File,
+    sha256: &'s mut Sha256,
+}
+
+impl Read for Tee<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.sha256.update(&buffer[..n]);
+        Ok(n)
     }
 }

@@ -3,8 +3,10 @@
 pub mod parallel_text;
 pub mod reversal;
 mod splits;
+mod stream;
 
-pub use splits::{TRAIN, read_splits, split_names};
+pub use splits::{TRAIN, open_split, read_splits, split_names};
+pub use stream::PairReader;
 
 /// The pairs of one split, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,13 +1,10 @@
 //! Two files of equal line count, line i of one being the translation of line i of the other; plain or `.gz`.
 
-use std::borrow::Cow;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-use flate2::read::MultiGzDecoder;
 
 use super::SplitText;
 use super::reversal::ReversalError;
+use super::stream::{OwnLines, PairReader};
 use crate::corpora::CorpusError;
 use crate::text::TextError;
 
@@ -68,70 +65,37 @@ pub(crate) fn decode_utf8(bytes: Vec<u8>, file: &Path) -> Result<String, TextErr
         let valid = error.utf8_error().valid_up_to();
         let before = &error.as_bytes()[..valid];
         let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
-        let column = 1 + before.iter().rev().take_while(|&&b| b != b'\n').count();
-        TextError::malformed(
-            file,
-            line,
-            format!("not UTF-8 at byte {column} of the line"),
-            "convert the file to UTF-8, e.g. with iconv",
-        )
+        not_utf8(file, line, before.iter().rev().take_while(|&&b| b != b'\n').count())
     })
 }
 
-/// The lines of a text file, plain or, by its first bytes, gzip. Line feeds and carriage returns before them are
-/// taken off; only a line feed ends a line.
+/// The error of a line that is UTF-8 for `good` bytes only.
+pub(super) fn not_utf8(file: &Path, line: usize, good: usize) -> TextError {
+    TextError::malformed(
+        file,
+        line,
+        format!("not UTF-8 at byte {} of the line", good + 1),
+        "convert the file to UTF-8, e.g. with iconv",
+    )
+}
+
+/// All lines of a text file, plain or, by its first bytes, gzip. Line feeds and carriage returns before them are taken
+/// off; only a line feed ends a line.
 pub fn read_lines(file: &Path) -> Result<Vec<String>, ReadError> {
-    let raw = std::fs::read(file).map_err(|e| TextError::io(file, e))?;
-    let bytes = if raw.starts_with(&[0x1f, 0x8b]) {
-        let mut unpacked = Vec::new();
-        MultiGzDecoder::new(&raw[..]).read_to_end(&mut unpacked).map_err(|e| TextError::io(file, e))?;
-        unpacked
-    } else {
-        raw
-    };
-    let text = decode_utf8(bytes, file)?;
-    let text: Cow<'_, str> = match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.into(),
-        None => text.as_str().into(),
-    };
-    if text.is_empty() {
+    let mut reader = OwnLines::open(file)?;
+    let mut lines = Vec::new();
+    while let Some(line) = reader.next_line()? {
+        lines.push(line);
+    }
+    if lines.is_empty() {
         return Err(ReadError::Empty { file: file.to_path_buf() });
     }
-    Ok(text.split_terminator('\n').map(|line| line.strip_suffix('\r').unwrap_or(line).to_string()).collect())
+    Ok(lines)
 }
 
 /// Reads both sides of a split.
 pub fn read(source: &Path, target: &Path, empty: EmptyLines) -> Result<SplitText, ReadError> {
-    pair_lines((read_lines(source)?, source), (read_lines(target)?, target), empty)
-}
-
-/// Pairs the lines of two sides; the paths are for messages.
-pub fn pair_lines(
-    (source, source_file): (Vec<String>, &Path),
-    (target, target_file): (Vec<String>, &Path),
-    empty: EmptyLines,
-) -> Result<SplitText, ReadError> {
-    let (short, long) = if source.len() < target.len() {
-        ((source_file, source.len()), (target_file, target.len()))
-    } else {
-        ((target_file, target.len()), (source_file, source.len()))
-    };
-    if short.1 != long.1 {
-        return Err(ReadError::LineCounts {
-            file: short.0.to_path_buf(),
-            line: short.1,
-            other: long.0.to_path_buf(),
-            other_lines: long.1,
-        });
-    }
-    let all = source.len();
-    let (source, target): (Vec<_>, Vec<_>) = source
-        .into_iter()
-        .zip(target)
-        .filter(|(s, t)| empty == EmptyLines::Keep || !(s.trim().is_empty() || t.trim().is_empty()))
-        .unzip();
-    let skipped_empty = (all - source.len()) as u64;
-    Ok(SplitText { source, target, skipped_empty })
+    PairReader::open(source, target, empty)?.read_all()
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use zoo_recipes::{DataSpec, ReaderSpec};
 
 use super::SplitText;
-use super::parallel_text::{EmptyLines, ReadError, pair_lines, read};
+use super::parallel_text::{EmptyLines, ReadError};
 use super::reversal::generate;
+use super::stream::{LineSource, PairReader};
 use crate::corpora::{FetchedCorpus, FetchedSplit, read_lines};
 
 /// Name of the training split.
@@ -38,8 +39,21 @@ fn read_split(
     corpus: Option<&FetchedCorpus>,
     name: &str,
 ) -> Result<SplitText, ReadError> {
+    open_split(data, base, corpus, name)?.read_all()
+}
+
+/// Opens the split `name`, to be read pair by pair; as [`read_splits`].
+///
+/// # Errors
+/// Nothing says where the split is, or its first file cannot be opened.
+pub fn open_split(
+    data: &DataSpec,
+    base: &Path,
+    corpus: Option<&FetchedCorpus>,
+    name: &str,
+) -> Result<PairReader, ReadError> {
     if let Some(generated) = generate(&data.reader, name) {
-        return Ok(generated?);
+        return Ok(PairReader::of(generated?));
     }
     let no_text = |problem: String, hint| ReadError::NoText { split: name.to_string(), problem, hint };
     let ReaderSpec::ParallelText { source, target, files } = &data.reader else {
@@ -50,7 +64,7 @@ fn read_split(
     };
     let empty = if name == TRAIN { EmptyLines::Skip } else { EmptyLines::Keep };
     match (files.get(name), corpus) {
-        (Some(files), _) => read(&base.join(&files.source), &base.join(&files.target), empty),
+        (Some(files), _) => PairReader::open(&base.join(&files.source), &base.join(&files.target), empty),
         (None, Some(corpus)) => {
             let split = corpus.splits.get(name).ok_or_else(|| {
                 no_text(
@@ -58,8 +72,8 @@ fn read_split(
                     "see the corpus's splits with `zoo show`",
                 )
             })?;
-            let (source, target) = (side(split, source)?, side(split, target)?);
-            pair_lines((source.0, &source.1), (target.0, &target.1), empty)
+            let due = split.lines.map(|lines| (name.to_string(), lines));
+            Ok(PairReader::new(side(split, source)?, side(split, target)?, empty, due))
         }
         (None, None) => Err(no_text(
             "the reader's `files` do not have it, and no corpus is given".into(),
@@ -68,8 +82,8 @@ fn read_split(
     }
 }
 
-/// One side's lines, and the last of its files.
-fn side(split: &FetchedSplit, language: &str) -> Result<(Vec<String>, PathBuf), ReadError> {
+/// One side's lines, the last of its files, and its language.
+fn side(split: &FetchedSplit, language: &str) -> Result<(LineSource, PathBuf, String), ReadError> {
     let files =
         split.text.get(language).filter(|files| !files.is_empty()).ok_or_else(|| ReadError::NoText {
             split: split.name.clone(),
@@ -77,11 +91,7 @@ fn side(split: &FetchedSplit, language: &str) -> Result<(Vec<String>, PathBuf), 
             hint: "see the corpus's languages with `zoo show`",
         })?;
     let file = files.last().map(|file| file.path.clone()).unwrap_or_default();
-    let lines: Vec<String> = read_lines(files).collect::<Result<_, _>>()?;
-    if lines.is_empty() {
-        return Err(ReadError::Empty { file });
-    }
-    Ok((lines, file))
+    Ok((LineSource::Corpus(read_lines(files)), file, language.to_string()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! From lines of text to token ids: normalisation, sub-words, vocabulary.
 
 pub mod bpe;
+pub mod counts;
+mod merges;
 pub mod moses;
+pub mod sentencepiece;
 pub mod vocabulary;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +27,16 @@ pub enum TextError {
         file: PathBuf,
         /// Line, from 1.
         line: usize,
+        /// What is wrong.
+        problem: String,
+        /// What to do next.
+        hint: String,
+    },
+    /// A file that holds a model is not one that can be used.
+    #[error("{}: {problem}\nhint: {hint}", file.display())]
+    Model {
+        /// The file.
+        file: PathBuf,
         /// What is wrong.
         problem: String,
         /// What to do next.

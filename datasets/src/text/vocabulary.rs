@@ -34,6 +34,7 @@ impl SpecialIds {
         match layout {
             Specials::Openseq2seq => Self { pad: 0, end: 1, begin: 2, unknown: 3 },
             Specials::Fairseq => Self { begin: 0, pad: 1, end: 2, unknown: 3 },
+            Specials::Gnmt => Self { pad: 0, unknown: 1, begin: 2, end: 3 },
         }
     }
 
@@ -114,6 +115,11 @@ impl Vocabulary {
         Self::from_words(layout, words)
     }
 
+    /// The pieces of a sub-word model, in its order, without its special tokens. They are not counted.
+    pub fn from_pieces(layout: Specials, pieces: Vec<String>) -> Self {
+        Self::from_words(layout, pieces.into_iter().map(|piece| (piece, 0)).collect())
+    }
+
     fn from_words(layout: Specials, words: Vec<(String, u64)>) -> Self {
         let ids = words.iter().zip(SpecialIds::COUNT..).map(|((word, _), id)| (word.clone(), id)).collect();
         Self { layout, words, ids }
@@ -184,6 +190,7 @@ impl Vocabulary {
         let layout = match self.layout {
             Specials::Openseq2seq => "openseq2seq",
             Specials::Fairseq => "fairseq",
+            Specials::Gnmt => "gnmt",
         };
         let mut text = format!("{HEADER} specials={layout}\n");
         for (word, count) in &self.words {
@@ -201,6 +208,7 @@ impl Vocabulary {
         let layout = match first.strip_prefix(HEADER).map(str::trim_start) {
             Some("specials=openseq2seq") => Specials::Openseq2seq,
             Some("specials=fairseq") => Specials::Fairseq,
+            Some("specials=gnmt") => Specials::Gnmt,
             _ => return Err(malformed(1, format!("expected `{HEADER} specials=...`, found `{first}`"))),
         };
         let mut words = Vec::new();
@@ -263,6 +271,9 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4].map(|id| fairseq.symbol(id)), ["<s>", "<pad>", "</s>", "<unk>", "a"]);
         let openseq2seq = Vocabulary::from_lines(["a"], Specials::Openseq2seq, 1);
         assert_eq!([0, 1, 2, 3, 4].map(|id| openseq2seq.symbol(id)), ["<pad>", "</s>", "<s>", "<unk>", "a"]);
+        let gnmt = Vocabulary::from_lines(["a"], Specials::Gnmt, 1);
+        assert_eq!([0, 1, 2, 3, 4].map(|id| gnmt.symbol(id)), ["<pad>", "<unk>", "<s>", "</s>", "a"]);
+        assert_eq!(Vocabulary::parse(&gnmt.to_file_text(), Path::new("v")).unwrap(), gnmt);
         assert_ne!(fairseq.fingerprint(), openseq2seq.fingerprint());
     }
 

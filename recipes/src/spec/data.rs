@@ -133,9 +133,9 @@ pub enum TokenizerSpec {
         #[serde(default)]
         normalize: Vec<NormalizeStep>,
     },
-    /// A SentencePiece BPE model on raw text.
+    /// A SentencePiece model on raw text: one of others, or a BPE learnt on the training split.
     SentencePiece {
-        /// Number of pieces, specials included.
+        /// Number of pieces, the four special tokens included.
         pieces: u32,
         /// One model for both sides.
         joint: bool,
@@ -155,6 +155,8 @@ pub enum Specials {
     Openseq2seq,
     /// fairseq: begin 0, pad 1, end 2, unknown 3.
     Fairseq,
+    /// NVIDIA's GNMT: pad 0, unknown 1, begin 2, end 3.
+    Gnmt,
 }
 
 /// What happens to long training examples. Lengths are in tokens, special tokens included.

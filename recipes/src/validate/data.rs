@@ -117,14 +117,22 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
             findings.positive(u64::from(*merges), "data.tokenizer.merges");
             rows(*max_vocabulary, findings);
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
+            if let Some(rows) = max_vocabulary {
+                findings.require(*rows > 4, "data.tokenizer.max_vocabulary", || {
+                    format!("`data.tokenizer.max_vocabulary` is {rows}; four of them are the special tokens")
+                });
+            }
             steps(normalize, findings);
         }
-        TokenizerSpec::SentencePiece { pieces, model, joint: _, specials: _ } => {
+        TokenizerSpec::SentencePiece { pieces, model, joint, specials: _ } => {
             findings.require(*pieces > 4, "data.tokenizer.pieces", || {
                 format!("`data.tokenizer.pieces` is {pieces}; four of them are the special tokens")
             });
             if let Some(model) = model {
                 findings.said(model, "data.tokenizer.model");
+                findings.require(*joint, "data.tokenizer.joint", || {
+                    "one model is given for both sides, but `data.tokenizer.joint` is false".to_owned()
+                });
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::{Codes, END_OF_WORD, SEPARATOR};
+use super::{Codes, END_OF_WORD, SEPARATOR, words_of};
 
 /// A symbol that no merge mentions.
 const FOREIGN: u32 = u32::MAX;
@@ -97,7 +97,7 @@ impl Encoder {
     pub fn lines<S: AsRef<str> + Sync>(&self, lines: &[S]) -> Vec<String> {
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut different: Vec<&str> = Vec::new();
-        for word in lines.iter().flat_map(|l| words(l.as_ref())) {
+        for word in lines.iter().flat_map(|l| words_of(l.as_ref())) {
             known.entry(word).or_insert_with(|| {
                 different.push(word);
                 different.len() - 1
@@ -114,16 +114,12 @@ impl Encoder {
 /// What is trimmed from a line before it is split into words.
 const ENDS: [char; 3] = ['\r', '\n', ' '];
 
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.trim_matches(ENDS).split(' ').filter(|w| !w.is_empty())
-}
-
 /// The line with each word replaced by `encode` of it.
 fn assembled<'e>(line: &str, encode: impl Fn(&str) -> Cow<'e, str>) -> String {
     let body = line.trim_start_matches(ENDS);
     let mut out = String::with_capacity(line.len() * 5 / 4);
     out.push_str(&line[..line.len() - body.len()]);
-    for (index, word) in words(body).enumerate() {
+    for (index, word) in words_of(body).enumerate() {
         if index > 0 {
             out.push(' ');
         }

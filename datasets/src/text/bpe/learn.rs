@@ -1,67 +1,67 @@
 //! Learning merge operations.
 
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::super::counts::WordCounts;
+use super::super::merges::{self, Pair, Rule, Words};
 use super::{Codes, END_OF_WORD};
 
 /// Pairs seen less often than this are not merged.
-const MIN_FREQUENCY: i64 = 2;
-
-type Pair = (u32, u32);
+const MIN_FREQUENCY: u64 = 2;
 
 /// Learns `merges` operations (fewer where no pair is left that occurs twice) from lines of text. Words are what
 /// ASCII spaces separate.
 pub fn learn<S: AsRef<str>>(lines: impl IntoIterator<Item = S>, merges: usize) -> Codes {
-    let mut learner = Learner::default();
+    let mut counts = WordCounts::default();
     for line in lines {
-        learner.add_line(line.as_ref());
+        words_of(line.as_ref()).for_each(|word| counts.add(word, 1));
     }
-    learner.learn(merges)
+    learn_from_counts(&[&counts], merges)
 }
 
-/// Counts words, then learns from the counts.
-#[derive(Debug, Default)]
-pub struct Learner {
-    // Ordered, so that nothing depends on a hash.
-    words: BTreeMap<String, i64>,
+/// The words of a line, as subword-nmt sees them.
+pub fn words_of(line: &str) -> impl Iterator<Item = &str> {
+    line.trim_matches(['\r', '\n', ' ']).split(' ').filter(|w| !w.is_empty())
 }
 
-impl Learner {
-    /// Counts the words of a line.
-    pub fn add_line(&mut self, line: &str) {
-        for word in line.trim_matches(['\r', '\n', ' ']).split(' ').filter(|w| !w.is_empty()) {
-            match self.words.get_mut(word) {
-                Some(count) => *count += 1,
-                None => {
-                    self.words.insert(word.to_string(), 1);
-                }
+/// [`learn`] from words that were counted. Neither their order nor whether one is in several of the counts makes a
+/// difference.
+pub fn learn_from_counts(counts: &[&WordCounts], merges: usize) -> Codes {
+    let all = || counts.iter().flat_map(|counts| counts.iter());
+    let (different, letters) =
+        all().fold((0, 0), |(words, letters), (word, _)| (words + 1, letters + word.chars().count()));
+    let mut rule = SubwordNmt::default();
+    let mut words = Words::with_capacity(different, letters);
+    let mut buffer = String::new();
+    let mut ids = Vec::new();
+    for (word, count) in all() {
+        ids.clear();
+        let mut characters = word.chars().peekable();
+        while let Some(character) = characters.next() {
+            buffer.clear();
+            buffer.push(character);
+            if characters.peek().is_none() {
+                buffer.push_str(END_OF_WORD);
             }
+            ids.push(rule.symbol(&buffer));
         }
+        words.push(ids.iter().copied(), count);
     }
-
-    /// Learns at most `merges` operations from the words counted so far.
-    pub fn learn(&self, merges: usize) -> Codes {
-        let mut state = State::new(&self.words);
-        let mut learnt = Vec::with_capacity(merges.min(1 << 16));
-        while learnt.len() < merges {
-            let Some(pair) = state.most_frequent() else { break };
-            learnt.push((state.symbols.text(pair.0).to_string(), state.symbols.text(pair.1).to_string()));
-            state.merge(pair);
-        }
-        Codes { merges: learnt }
-    }
+    merges::learn(words, &mut rule, merges);
+    Codes { merges: rule.learnt }
 }
 
 /// Symbols by number. Two merges that make the same string make the same symbol.
 #[derive(Default)]
-struct Symbols {
+struct SubwordNmt {
     texts: Vec<Arc<str>>,
     ids: HashMap<Arc<str>, u32>,
+    learnt: Vec<(String, String)>,
 }
 
-impl Symbols {
-    fn id(&mut self, text: &str) -> u32 {
+impl SubwordNmt {
+    fn symbol(&mut self, text: &str) -> u32 {
         if let Some(&id) = self.ids.get(text) {
             return id;
         }
@@ -71,154 +71,32 @@ impl Symbols {
         self.ids.insert(text, id);
         id
     }
-
-    fn text(&self, id: u32) -> &Arc<str> {
-        &self.texts[id as usize]
-    }
 }
 
-struct Word {
-    symbols: Vec<u32>,
-    count: i64,
-}
+impl Rule for SubwordNmt {
+    /// Count, then left, then right.
+    type Rank = (u64, Arc<str>, Arc<str>);
 
-#[derive(Default)]
-struct Statistics {
-    count: i64,
-    /// Words that have had the pair, some of them more than once in the list or no longer having it.
-    words: Vec<u32>,
-}
-
-/// In the order of the queue: count, then left, then right.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
-    count: i64,
-    left: Arc<str>,
-    right: Arc<str>,
-    pair: Pair,
-}
-
-/// Words in symbols, the statistics of their pairs, and a queue of pairs. For every pair the queue holds an entry
-/// with at least its count; entries with more are put right when they come up.
-struct State {
-    symbols: Symbols,
-    words: Vec<Word>,
-    statistics: HashMap<Pair, Statistics>,
-    queue: BinaryHeap<Candidate>,
-}
-
-impl State {
-    fn new(counts: &BTreeMap<String, i64>) -> Self {
-        let mut symbols = Symbols::default();
-        let mut words = Vec::with_capacity(counts.len());
-        let mut buffer = String::new();
-        for (text, &count) in counts {
-            let mut ids = Vec::with_capacity(text.len());
-            let mut characters = text.chars().peekable();
-            while let Some(character) = characters.next() {
-                buffer.clear();
-                buffer.push(character);
-                if characters.peek().is_none() {
-                    buffer.push_str(END_OF_WORD);
-                }
-                ids.push(symbols.id(&buffer));
-            }
-            words.push(Word { symbols: ids, count });
-        }
-        let mut statistics: HashMap<Pair, Statistics> = HashMap::new();
-        for (index, word) in words.iter().enumerate() {
-            for pair in word.symbols.windows(2) {
-                let entry = statistics.entry((pair[0], pair[1])).or_default();
-                entry.count += word.count;
-                entry.words.push(index as u32);
-            }
-        }
-        let mut state = Self { symbols, words, statistics, queue: BinaryHeap::new() };
-        let pairs: Vec<Pair> = state.statistics.keys().copied().collect();
-        for pair in pairs {
-            state.enqueue(pair);
-        }
-        state
+    fn least_count(&self) -> u64 {
+        MIN_FREQUENCY
     }
 
-    fn enqueue(&mut self, pair: Pair) {
-        let count = self.statistics.get(&pair).map_or(0, |s| s.count);
-        if count >= MIN_FREQUENCY {
-            let (left, right) = (self.symbols.text(pair.0).clone(), self.symbols.text(pair.1).clone());
-            self.queue.push(Candidate { count, left, right, pair });
-        }
+    fn rank(&self, (left, right): Pair, count: u64) -> Option<Self::Rank> {
+        Some((count, self.texts[left as usize].clone(), self.texts[right as usize].clone()))
     }
 
-    fn most_frequent(&mut self) -> Option<Pair> {
-        while let Some(candidate) = self.queue.pop() {
-            let now = self.statistics.get(&candidate.pair).map_or(0, |s| s.count);
-            if now == candidate.count {
-                return Some(candidate.pair);
-            }
-            // An entry for a count that has grown since is followed or preceded by one with the new count.
-            if now < candidate.count {
-                self.enqueue(candidate.pair);
-            }
-        }
-        None
+    fn accept(&mut self, (left, right): Pair) -> Option<u32> {
+        let (left, right) = (&self.texts[left as usize], &self.texts[right as usize]);
+        let merged = format!("{left}{right}");
+        self.learnt.push((left.to_string(), right.to_string()));
+        Some(self.symbol(&merged))
     }
-
-    fn merge(&mut self, pair: Pair) {
-        let merged = format!("{}{}", self.symbols.text(pair.0), self.symbols.text(pair.1));
-        let merged = self.symbols.id(&merged);
-        let mut having = match self.statistics.get_mut(&pair) {
-            Some(statistics) => std::mem::take(&mut statistics.words),
-            None => return,
-        };
-        having.sort_unstable();
-        having.dedup();
-        let mut changes: HashMap<Pair, i64> = HashMap::new();
-        for index in having {
-            let word = &mut self.words[index as usize];
-            let after = replace(&word.symbols, pair, merged);
-            if after.len() == word.symbols.len() {
-                continue;
-            }
-            for old in word.symbols.windows(2) {
-                *changes.entry((old[0], old[1])).or_default() -= word.count;
-            }
-            for new in after.windows(2) {
-                *changes.entry((new[0], new[1])).or_default() += word.count;
-                if new[0] == merged || new[1] == merged {
-                    self.statistics.entry((new[0], new[1])).or_default().words.push(index);
-                }
-            }
-            word.symbols = after;
-        }
-        for (changed, difference) in changes {
-            if difference != 0 {
-                self.statistics.entry(changed).or_default().count += difference;
-                if difference > 0 {
-                    self.enqueue(changed);
-                }
-            }
-        }
-    }
-}
-
-/// `symbols` with `pair` made one, from the left, occurrences not overlapping.
-fn replace(symbols: &[u32], pair: Pair, merged: u32) -> Vec<u32> {
-    let mut after = Vec::with_capacity(symbols.len());
-    let mut at = 0;
-    while at < symbols.len() {
-        if at + 1 < symbols.len() && (symbols[at], symbols[at + 1]) == pair {
-            after.push(merged);
-            at += 2;
-        } else {
-            after.push(symbols[at]);
-            at += 1;
-        }
-    }
-    after
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -240,7 +118,7 @@ mod tests {
             }
             let best = counts.into_iter().map(|(pair, count)| (count, pair)).max();
             let Some((count, pair)) = best else { break };
-            if count < MIN_FREQUENCY {
+            if count < MIN_FREQUENCY as i64 {
                 break;
             }
             let mut next: BTreeMap<Vec<String>, i64> = BTreeMap::new();

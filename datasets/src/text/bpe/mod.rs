@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 pub use apply::{Encoder, undo};
-pub use learn::{Learner, learn};
+pub use learn::{learn, learn_from_counts, words_of};
 
 use super::{TextError, write_atomically};
 

@@ -1,0 +1,195 @@
+//! Archive formats, and their bytes as one stream that cannot grow without limit.
+
+use std::cell::Cell;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
+use serde::{Deserialize, Serialize};
+
+use super::digest::hex;
+use super::unpack::UnpackLimits;
+
+/// Archive formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Packing {
+    /// tar in gzip.
+    #[serde(rename = "tar.gz")]
+    TarGz,
+    /// tar in bzip2.
+    #[serde(rename = "tar.bz2")]
+    TarBz2,
+    /// tar in xz.
+    #[serde(rename = "tar.xz")]
+    TarXz,
+    /// zip, its entries stored or deflated, not encrypted.
+    #[serde(rename = "zip")]
+    Zip,
+}
+
+impl fmt::Display for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TarGz => "tar.gz",
+            Self::TarBz2 => "tar.bz2",
+            Self::TarXz => "tar.xz",
+            Self::Zip => "zip",
+        })
+    }
+}
+
+/// Small archives may pack as well as they like.
+const RATIO_FROM: u64 = 16 << 20;
+pub(super) const BLOCK: usize = 1 << 16;
+/// What an xz stream may ask for, in KiB: twice the dictionary of `xz -9`.
+const XZ_MEMORY: u32 = 128 << 10;
+
+/// How a file is compressed, told by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compression {
+    Gzip,
+    Bzip2,
+    Xz,
+    /// The first bytes of a zip archive, full or empty.
+    Zip,
+}
+
+impl Compression {
+    pub(super) fn of_head(head: &[u8]) -> Option<Self> {
+        let starts = |magic: &[u8]| head.starts_with(magic);
+        match () {
+            () if starts(&[0x1f, 0x8b]) => Some(Self::Gzip),
+            () if starts(b"BZh") => Some(Self::Bzip2),
+            () if starts(b"\xfd7zXZ\0") => Some(Self::Xz),
+            () if starts(b"PK\x03\x04") || starts(b"PK\x05\x06") => Some(Self::Zip),
+            () => None,
+        }
+    }
+
+    pub(super) fn of_file(path: &Path) -> io::Result<Option<Self>> {
+        let mut head = Vec::with_capacity(8);
+        File::open(path)?.take(8).read_to_end(&mut head)?;
+        Ok(Self::of_head(&head))
+    }
+}
+
+impl From<Packing> for Compression {
+    fn from(packing: Packing) -> Self {
+        match packing {
+            Packing::TarGz => Self::Gzip,
+            Packing::TarBz2 => Self::Bzip2,
+            Packing::TarXz => Self::Xz,
+            Packing::Zip => Self::Zip,
+        }
+    }
+}
+
+/// An error unless `archive` begins as `packing` does.
+pub(super) fn check_type(archive: &Path, packing: Packing) -> io::Result<()> {
+    let mut head = Vec::with_capacity(8);
+    File::open(archive)?.take(8).read_to_end(&mut head)?;
+    if Compression::of_head(&head) == Some(packing.into()) {
+        return Ok(());
+    }
+    let begins = if head.is_empty() { "is empty".to_owned() } else { format!("begins with {}", hex(&head)) };
+    Err(io::Error::other(format!("it is no {packing}: it {begins}")))
+}
+
+/// Counts unpacked bytes, over all entries, against the limits.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    limits: UnpackLimits,
+    unpacked: Rc<Cell<u64>>,
+    /// Packed bytes that these came from.
+    packed: Rc<Cell<u64>>,
+}
+
+impl Budget {
+    /// `packed`: packed bytes read so far; a stream that is read through [`Counted`] adds to it.
+    pub(super) fn new(limits: UnpackLimits, packed: u64) -> Self {
+        Self { limits, unpacked: Rc::default(), packed: Rc::new(Cell::new(packed)) }
+    }
+
+    fn spend(&self, bytes: usize) -> io::Result<()> {
+        let unpacked = self.unpacked.get() + bytes as u64;
+        self.unpacked.set(unpacked);
+        if unpacked > self.limits.bytes {
+            return Err(io::Error::other(format!("it unpacks to more than {} bytes", self.limits.bytes)));
+        }
+        if unpacked > RATIO_FROM && unpacked / self.limits.ratio.max(1) > self.packed.get() {
+            return Err(io::Error::other(format!(
+                "it unpacks to more than {} times its size",
+                self.limits.ratio
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Counts what is read through it.
+pub(super) struct Counted<R> {
+    pub inner: R,
+    pub bytes: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.bytes.set(self.bytes.get() + n as u64);
+        Ok(n)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.bytes.set(self.bytes.get() + amount as u64);
+        self.inner.consume(amount);
+    }
+}
+
+/// An unpacked stream that refuses to grow beyond its limits.
+pub(super) struct Bounded<R> {
+    inner: R,
+    budget: Budget,
+}
+
+impl<R: Read> Bounded<R> {
+    pub(super) fn new(inner: R, budget: Budget) -> Self {
+        Self { inner, budget }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.budget.spend(n)?;
+        Ok(n)
+    }
+}
+
+/// The bytes inside a gzip, bzip2 or xz file. Several streams after one another are one.
+pub(super) fn decompressed(
+    archive: &Path,
+    compression: Compression,
+    limits: UnpackLimits,
+) -> io::Result<Bounded<Box<dyn Read>>> {
+    let budget = Budget::new(limits, 0);
+    let file = BufReader::with_capacity(BLOCK, File::open(archive)?);
+    let file = Counted { inner: file, bytes: budget.packed.clone() };
+    let inner: Box<dyn Read> = match compression {
+        Compression::Gzip => Box::new(MultiGzDecoder::new(file)),
+        Compression::Bzip2 => Box::new(MultiBzDecoder::new(file)),
+        Compression::Xz => Box::new(XzReader::new_mem_limit(file, true, XZ_MEMORY)),
+        Compression::Zip => return Err(io::Error::other("a zip archive is no stream")),
+    };
+    Ok(Bounded::new(inner, budget))
+}

@@ -1,0 +1,201 @@
+//! Going through the regular files of an archive, every entry judged.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::packing::{BLOCK, Bounded, Budget, Counted, Packing, check_type, decompressed};
+use super::unpack::{Member, UnpackError, UnpackLimits, broken, refused};
+
+/// Gets each path and its bytes; returns the SHA-256 of what it kept, if it kept it.
+pub(super) type Visitor<'a> = dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<String>> + 'a;
+
+/// Goes through all regular files of an archive. `visit` gets each path and its bytes, and returns the SHA-256 of what
+/// it kept, if it kept it. All is read to the very end, so that the format's own checksums are verified.
+pub(super) fn walk(
+    archive: &Path,
+    packing: Packing,
+    limits: UnpackLimits,
+    visit: &mut Visitor<'_>,
+) -> Result<Vec<Member>, UnpackError> {
+    check_type(archive, packing).map_err(|e| refused(archive, broken(&e)))?;
+    let walk = Walk { archive, limits, members: Vec::new(), seen: BTreeSet::new(), entries: 0 };
+    match packing {
+        Packing::Zip => walk.zip(visit),
+        _ => walk.tar(packing, visit),
+    }
+}
+
+/// What an entry is.
+enum Kind {
+    File,
+    Folder,
+    Link,
+    Other,
+}
+
+struct Walk<'a> {
+    archive: &'a Path,
+    limits: UnpackLimits,
+    members: Vec<Member>,
+    seen: BTreeSet<String>,
+    entries: u64,
+}
+
+impl Walk<'_> {
+    fn refused(&self, reason: impl Into<String>) -> UnpackError {
+        refused(self.archive, reason.into())
+    }
+
+    fn broken(&self, e: &io::Error) -> UnpackError {
+        refused(self.archive, broken(e))
+    }
+
+    /// One more entry; an error if that is one too many.
+    fn count(&mut self) -> Result<(), UnpackError> {
+        self.entries += 1;
+        match self.entries > self.limits.entries {
+            true => Err(self.refused(format!("it has more than {} entries", self.limits.entries))),
+            false => Ok(()),
+        }
+    }
+
+    /// The path to write a regular file to; `None` for a folder.
+    fn path(&mut self, raw: &[u8], kind: Kind) -> Result<Option<String>, UnpackError> {
+        let shown = String::from_utf8_lossy(raw).into_owned();
+        let path = safe_path(raw).map_err(|why| self.refused(format!("entry {shown:?} {why}")))?;
+        match kind {
+            Kind::Folder => return Ok(None),
+            Kind::Link => return Err(self.refused(format!("entry {shown:?} is a link"))),
+            Kind::Other => return Err(self.refused(format!("entry {shown:?} is not a plain file"))),
+            Kind::File => {}
+        }
+        if path.is_empty() {
+            return Err(self.refused(format!("entry {shown:?} has no name")));
+        }
+        if !self.seen.insert(path.clone()) {
+            return Err(self.refused(format!("entry {shown:?} appears twice")));
+        }
+        Ok(Some(path))
+    }
+
+    /// Hands one file to `visit`; all of its `due` bytes must have been there.
+    fn visit(
+        &mut self,
+        path: String,
+        due: u64,
+        entry: &mut dyn Read,
+        visit: &mut Visitor<'_>,
+    ) -> Result<(), UnpackError> {
+        let bytes: Rc<Cell<u64>> = Rc::default();
+        let mut counted = Counted { inner: entry, bytes: bytes.clone() };
+        let kept = visit(&path, &mut counted)
+            .map_err(|e| self.refused(format!("entry {path:?}: {}", broken(&e))))?;
+        let got = bytes.get();
+        if got != due {
+            return Err(self.refused(format!("entry {path:?} ends after {got} of {due} bytes")));
+        }
+        self.members.extend(kept.map(|sha256| Member { path, bytes: due, sha256 }));
+        Ok(())
+    }
+
+    fn tar(mut self, packing: Packing, visit: &mut Visitor<'_>) -> Result<Vec<Member>, UnpackError> {
+        let stream = decompressed(self.archive, packing.into(), self.limits).map_err(|e| self.broken(&e))?;
+        let mut tar = tar::Archive::new(stream);
+        for entry in tar.entries().map_err(|e| self.broken(&e))? {
+            let mut entry = entry.map_err(|e| self.broken(&e))?;
+            self.count()?;
+            let kind = match entry.header().entry_type() {
+                kind if kind.is_pax_global_extensions() => continue,
+                kind if kind.is_dir() => Kind::Folder,
+                kind if kind.is_symlink() || kind.is_hard_link() => Kind::Link,
+                tar::EntryType::Regular | tar::EntryType::Continuous => Kind::File,
+                _ => Kind::Other,
+            };
+            let raw = entry.path_bytes().into_owned();
+            if let Some(path) = self.path(&raw, kind)? {
+                let due = entry.size();
+                self.visit(path, due, &mut entry, visit)?;
+            }
+        }
+        io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(|e| self.broken(&e))?;
+        if self.entries == 0 {
+            return Err(self.refused("it is empty, or no tar archive"));
+        }
+        Ok(self.members)
+    }
+
+    fn zip(mut self, visit: &mut Visitor<'_>) -> Result<Vec<Member>, UnpackError> {
+        let damaged = |e: ZipError| match e {
+            ZipError::Io(e) => refused(self.archive, broken(&e)),
+            other => refused(self.archive, format!("it is damaged ({other})")),
+        };
+        let archive = self.archive;
+        let file = File::open(archive).map_err(|e| self.broken(&e))?;
+        let length = file.metadata().map_err(|e| self.broken(&e))?.len();
+        let mut zip = ZipArchive::new(BufReader::with_capacity(BLOCK, file)).map_err(damaged)?;
+        if zip.has_duplicate_names() {
+            return Err(self.refused("an entry appears twice"));
+        }
+        // The two lists of what is in it must agree, and entries must not share bytes, as they do in some bombs.
+        zip.validate_header_consistency().map_err(damaged)?;
+        let budget = Budget::new(self.limits, length);
+        for index in 0..zip.len() {
+            self.count()?;
+            let damaged = |e: ZipError| refused(archive, format!("entry {index} is damaged ({e})"));
+            let entry = zip.by_index(index).map_err(damaged)?;
+            let raw = entry.name_raw().to_vec();
+            // The upper bits of a Unix mode; an archive made elsewhere has none.
+            let kind = match entry.unix_mode().unwrap_or(0) & 0o170_000 {
+                0o120_000 => Kind::Link,
+                _ if entry.is_dir() => Kind::Folder,
+                0 | 0o100_000 => Kind::File,
+                _ => Kind::Other,
+            };
+            if let Some(path) = self.path(&raw, kind)? {
+                let due = entry.size();
+                self.visit(path, due, &mut Bounded::new(entry, budget.clone()), visit)?;
+            }
+        }
+        if self.entries == 0 {
+            return Err(self.refused("it is empty"));
+        }
+        Ok(self.members)
+    }
+}
+
+/// The path of an entry as `/`-separated plain names; empty for the archive's own root.
+pub(super) fn safe_path(raw: &[u8]) -> Result<String, &'static str> {
+    let text = std::str::from_utf8(raw).map_err(|_| "has a name that is not UTF-8")?;
+    if text.contains('\0') || text.contains('\\') {
+        return Err("has a NUL or a backslash in its name");
+    }
+    if text.starts_with('/') {
+        return Err("has an absolute path");
+    }
+    let mut parts = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => return Err("leaves its folder (`..`)"),
+            // `C:` of Windows, and its streams.
+            part if part.contains(':') && cfg!(windows) => return Err("has a colon in its name"),
+            part => parts.push(part),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+/// Can `member` be the path of a regular file, as [`Member::path`] writes it?
+pub(crate) fn check_member(member: &str) -> Result<(), &'static str> {
+    match safe_path(member.as_bytes())? {
+        path if path == member && !path.is_empty() => Ok(()),
+        _ => Err("is not written as plain names with `/` between them"),
+    }
+}

@@ -1,0 +1,382 @@
+//! Preparing a corpus of any size: text goes from file to file, and what is held in memory is the words with their
+//! counts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use zoo_recipes::{DataSpec, FilterSpec, Specials, TokenizerSpec, TooLong};
+
+use super::error::PrepareError;
+use super::outputs::{FileDigest, OutputFile};
+use super::pieces::Pieces;
+use super::pipeline::{Segmenter, TextPipeline, Treatment, with_specials};
+use super::sequences::IdsWriter;
+use super::shuffle::shuffle_pairs;
+use super::stage::{CHUNK, StageOrder, StagedLines, StagedSplit, TrainingWords, WordKind, stage};
+use super::store::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
+use super::translation::{PrepareOptions, SplitReferences, SplitStatistics};
+use crate::corpora::Preparation;
+use crate::readers::{PairReader, TRAIN};
+use crate::text::bpe::{Encoder, learn_from_counts};
+use crate::text::counts::WordCounts;
+use crate::text::sentencepiece::{SentencePiece, learn_from_counts as learn_pieces};
+use crate::text::vocabulary::{SpecialIds, Vocabulary};
+
+/// What was written, for the manifest.
+pub(super) struct Built {
+    pub files: BTreeMap<String, String>,
+    pub splits: BTreeMap<String, SplitStatistics>,
+}
+
+/// Prepares the splits `names` into `folder`, which is empty and only ours. `open` gives the text of each.
+pub(super) fn build(
+    folder: &Path,
+    data: &DataSpec,
+    options: PrepareOptions,
+    surroundings: &Surroundings<'_>,
+    names: &[String],
+    open: &mut dyn FnMut(&str) -> Result<PairReader, PrepareError>,
+) -> Result<Built, PrepareError> {
+    names.iter().try_for_each(|name| check_name(name))?;
+    let work =
+        tempfile::Builder::new().prefix(".work-").tempdir_in(folder).map_err(PrepareError::io(folder))?;
+    let builder = Builder { folder, work: work.path(), data, options, surroundings };
+    let mut counts = builder.word_counts();
+    let mut staged = Vec::new();
+    for name in names {
+        (surroundings.progress)(PrepareStep::Text(name));
+        staged.push(builder.stage(name, open(name)?, &mut counts)?);
+    }
+    let train = staged.iter().find(|split| split.name == TRAIN);
+    let Some(train) = train else {
+        return Err(PrepareError::MissingSplit {
+            split: TRAIN.into(),
+            user: "training".into(),
+            known: names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        });
+    };
+    if train.statistics.pairs_read == train.statistics.skipped_empty + train.statistics.dropped_by_cleaning {
+        return Err(PrepareError::NothingToTrainOn { read: train.statistics.pairs_read });
+    }
+    if let Some(seed) = surroundings.preparation.and_then(|preparation| preparation.shuffle) {
+        (surroundings.progress)(PrepareStep::Shuffle);
+        shuffle_pairs(&train.source, &train.target, seed, work.path())
+            .map_err(PrepareError::io(work.path()))?;
+    }
+    let mut built = Built { files: BTreeMap::new(), splits: BTreeMap::new() };
+    (surroundings.progress)(PrepareStep::Learn);
+    let pipeline = builder.learn(counts)?;
+    builder.save_pipeline(&pipeline, &mut built)?;
+    for split in staged {
+        (surroundings.progress)(PrepareStep::Encode(&split.name));
+        builder.encode(&pipeline, split, &mut built)?;
+    }
+    drop(work);
+    Ok(built)
+}
+
+fn check_name(name: &str) -> Result<(), PrepareError> {
+    let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    match name.is_empty() || name.starts_with('.') || !name.chars().all(valid) {
+        true => Err(PrepareError::SplitName(name.into())),
+        false => Ok(()),
+    }
+}
+
+struct Builder<'a> {
+    folder: &'a Path,
+    work: &'a Path,
+    data: &'a DataSpec,
+    options: PrepareOptions,
+    surroundings: &'a Surroundings<'a>,
+}
+
+impl Builder<'_> {
+    fn preparation(&self) -> Option<&Preparation> {
+        self.surroundings.preparation
+    }
+
+    fn word_counts(&self) -> TrainingWords {
+        match &self.data.tokenizer {
+            TokenizerSpec::Words { .. } => TrainingWords::new(WordKind::WhiteSpace, true),
+            TokenizerSpec::SubwordNmt { joined_dictionary, .. } => {
+                TrainingWords::new(WordKind::Spaces, *joined_dictionary)
+            }
+            TokenizerSpec::SentencePiece { joint, .. } => TrainingWords::new(WordKind::SentencePiece, *joint),
+        }
+    }
+
+    fn stage(
+        &self,
+        name: &str,
+        reader: PairReader,
+        counts: &mut TrainingWords,
+    ) -> Result<StagedSplit, PrepareError> {
+        let own = self.preparation().and_then(|preparation| preparation.normalize.get(name));
+        let treatment = Treatment::of(self.data, own.map(Vec::as_slice))?;
+        let clean = self.preparation().and_then(|preparation| preparation.clean.as_ref());
+        let train = name == TRAIN;
+        // A model that is given needs no counts.
+        let given = matches!(&self.data.tokenizer, TokenizerSpec::SentencePiece { model: Some(_), .. });
+        let order = StageOrder {
+            name,
+            treatment: &treatment,
+            clean: clean.filter(|clean| clean.splits.iter().any(|split| split == name)),
+            references: !train,
+            counts: (train && !given).then_some(counts),
+        };
+        stage(reader, self.work, order)
+    }
+
+    /// Sub-words and vocabularies, from the words of the training text.
+    fn learn(&self, counts: TrainingWords) -> Result<TextPipeline, PrepareError> {
+        let begin = (self.data.begin_token_in_source, self.options.begin_token_in_target);
+        let treatment = Treatment::of(self.data, None)?;
+        let (segmenter, vocabularies) = match &self.data.tokenizer {
+            TokenizerSpec::Words { specials, pad_vocabulary_to, max_vocabulary, .. } => {
+                let words = counts.source.iter().map(|(word, count)| (word.to_string(), count)).collect();
+                let both =
+                    Arc::new(Vocabulary::from_counts(words, *specials, *pad_vocabulary_to, *max_vocabulary));
+                (Segmenter::Words, (both.clone(), both))
+            }
+            TokenizerSpec::SubwordNmt { merges, specials, pad_vocabulary_to, max_vocabulary, .. } => {
+                let codes = learn_from_counts(&[&counts.source, &counts.target], *merges as usize);
+                let encoder = Encoder::new(&codes);
+                let side = |words: &WordCounts| {
+                    let tokens = token_counts(&encoder, words);
+                    Arc::new(Vocabulary::from_counts(tokens, *specials, *pad_vocabulary_to, *max_vocabulary))
+                };
+                let source = side(&counts.source);
+                let target = if counts.together { source.clone() } else { side(&counts.target) };
+                (Segmenter::subword_nmt(codes), (source, target))
+            }
+            TokenizerSpec::SentencePiece { pieces, joint, specials, model } => {
+                let (source, target) = match model {
+                    Some(model) => {
+                        let file = self.surroundings.base.join(model);
+                        let pieces = Pieces::new(SentencePiece::load(&file)?, *specials, *pieces, &file)?;
+                        let both = Arc::new(pieces);
+                        (both.clone(), both)
+                    }
+                    None if *joint => {
+                        let both = learnt_pieces(counts.source, *pieces, *specials)?;
+                        (both.clone(), both)
+                    }
+                    None => {
+                        let side = |words| learnt_pieces(words, *pieces, *specials);
+                        (side(counts.source)?, side(counts.target)?)
+                    }
+                };
+                let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
+                (Segmenter::SentencePiece { source, target }, vocabularies)
+            }
+        };
+        Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin))
+    }
+
+    fn save_pipeline(&self, pipeline: &TextPipeline, built: &mut Built) -> Result<(), PrepareError> {
+        let joined = pipeline.joined();
+        if let Some(codes) = &pipeline.codes {
+            self.save(CODES, codes.to_text().as_bytes(), built)?;
+        }
+        if let Segmenter::SentencePiece { source, target } = &pipeline.segmenter {
+            self.save(&model_file(joined, "source"), source.model().bytes(), built)?;
+            if !joined {
+                self.save(&model_file(false, "target"), target.model().bytes(), built)?;
+            }
+            return Ok(());
+        }
+        self.save(&vocabulary_file(joined, "source"), pipeline.source.to_file_text().as_bytes(), built)?;
+        if !joined {
+            let text = pipeline.target.to_file_text();
+            self.save(&vocabulary_file(false, "target"), text.as_bytes(), built)?;
+        }
+        Ok(())
+    }
+
+    fn save(&self, name: &str, bytes: &[u8], built: &mut Built) -> Result<(), PrepareError> {
+        self.write(name, built, |file| std::io::Write::write_all(file, bytes)).map(|_| ())
+    }
+
+    fn write(
+        &self,
+        name: &str,
+        built: &mut Built,
+        fill: impl FnOnce(&mut OutputFile) -> std::io::Result<()>,
+    ) -> Result<FileDigest, PrepareError> {
+        let path = self.folder.join(name);
+        let written = OutputFile::create(&path).and_then(|mut file| {
+            fill(&mut file)?;
+            file.finish()
+        });
+        let digest = written.map_err(PrepareError::io(&path))?;
+        built.files.insert(name.into(), digest.sha256.clone());
+        Ok(digest)
+    }
+
+    /// Writes the tokens and the ids of a split, and checks them against what was published.
+    fn encode(
+        &self,
+        pipeline: &TextPipeline,
+        split: StagedSplit,
+        built: &mut Built,
+    ) -> Result<(), PrepareError> {
+        let name = split.name;
+        let no_filter = FilterSpec::default();
+        let filter = if name == TRAIN { &self.data.filter } else { &no_filter };
+        let mut statistics = split.statistics;
+        let rows = pipeline.source.len().max(pipeline.target.len());
+        let work_error = PrepareError::io(self.work);
+        let mut ids = IdsWriter::new(self.work, &name, rows).map_err(work_error)?;
+        let mut lines = [StagedLines::open(&split.source)?, StagedLines::open(&split.target)?];
+        let paths: [PathBuf; 2] = ["source", "target"].map(|side| self.folder.join(format!("{name}.{side}")));
+        let create = |path: &Path| OutputFile::create(path).map_err(PrepareError::io(path));
+        let mut texts = [create(&paths[0])?, create(&paths[1])?];
+        let mut line = 0_u32;
+        loop {
+            let (sources, targets) = (lines[0].next_chunk(CHUNK)?, lines[1].next_chunk(CHUNK)?);
+            if sources.is_empty() {
+                break;
+            }
+            let (sources, targets) = (pipeline.tokens_source(&sources), pipeline.tokens_target(&targets));
+            for (side, tokens) in [&sources, &targets].into_iter().enumerate() {
+                let write = |text: &mut OutputFile| tokens.iter().try_for_each(|(_, t)| text.line(t));
+                write(&mut texts[side]).map_err(PrepareError::io(&paths[side]))?;
+            }
+            for ((source, _), (target, _)) in sources.into_iter().zip(targets) {
+                if let Some((source, target)) = number(pipeline, filter, &source, &target, &mut statistics) {
+                    ids.push(line, &source, &target).map_err(PrepareError::io(self.work))?;
+                }
+                line = line.checked_add(1).ok_or(PrepareError::TooManyLines(name.clone()))?;
+            }
+        }
+        if name == TRAIN && statistics.pairs == 0 {
+            return Err(PrepareError::NothingToTrainOn { read: statistics.pairs_read });
+        }
+        let mut digests = Vec::new();
+        for (text, path) in texts.into_iter().zip(&paths) {
+            digests.push(text.finish().map_err(PrepareError::io(path))?);
+        }
+        for (side, digest) in ["source", "target"].into_iter().zip(&digests) {
+            built.files.insert(format!("{name}.{side}"), digest.sha256.clone());
+        }
+        self.check_published(&name, &digests[0].md5, &digests[1].md5, &split.raw_md5)?;
+        let ids_name = format!("{name}.ids");
+        let ids_path = self.folder.join(&ids_name);
+        let digest = ids.finish(&ids_path).map_err(PrepareError::io(&ids_path))?;
+        built.files.insert(ids_name, digest.sha256);
+        if let Some(SplitReferences { raw, normalized }) = &split.references {
+            for (kind, lines) in [("raw", raw), ("normalized", normalized)] {
+                self.write(&format!("{name}.{kind}"), built, |file| {
+                    lines.iter().try_for_each(|line| file.line(line))
+                })?;
+            }
+        }
+        for file in [&split.source, &split.target] {
+            std::fs::remove_file(file).map_err(PrepareError::io(file))?;
+        }
+        built.splits.insert(name, statistics);
+        Ok(())
+    }
+
+    /// Compares prepared text with the digests that were published for this very tokenizer.
+    fn check_published(
+        &self,
+        split: &str,
+        source: &str,
+        target: &str,
+        raw: &(String, String),
+    ) -> Result<(), PrepareError> {
+        let Some(preparation) = self.preparation().filter(|p| p.makes_the_tokens_of(&self.data.tokenizer))
+        else {
+            return Ok(());
+        };
+        let zoo_recipes::ReaderSpec::ParallelText { source: from, target: to, .. } = &self.data.reader else {
+            return Ok(());
+        };
+        for (file, published) in preparation.md5.get(split).into_iter().flatten() {
+            let found = match file.strip_prefix("raw.") {
+                Some(language) if language == from => &raw.0,
+                Some(language) if language == to => &raw.1,
+                None if file == from => source,
+                None if file == to => target,
+                _ => continue,
+            };
+            if found != published {
+                return Err(PrepareError::NotAsPublished {
+                    split: split.into(),
+                    file: file.clone(),
+                    found: found.to_string(),
+                    published: published.clone(),
+                    by: preparation.source.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn learnt_pieces(words: WordCounts, pieces: u32, layout: Specials) -> Result<Arc<Pieces>, PrepareError> {
+    let model = learn_pieces(words, pieces, SpecialIds::of(layout))?;
+    Ok(Arc::new(Pieces::new(model, layout, pieces, Path::new("the learnt model"))?.learnt_here()))
+}
+
+/// How often each token is in the encoded text of these words.
+fn token_counts(encoder: &Encoder, words: &WordCounts) -> BTreeMap<String, u64> {
+    let words: Vec<(&str, u64)> = words.iter().collect();
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for some in words.chunks(1 << 16) {
+        let encoded: Vec<(String, u64)> =
+            some.par_iter().map(|(word, count)| (encoder.word(word), *count)).collect();
+        for (word, count) in encoded {
+            // A word may hold white space that is no ASCII space.
+            for token in word.split_whitespace() {
+                match counts.get_mut(token) {
+                    Some(sum) => *sum += count,
+                    None => {
+                        counts.insert(token.to_string(), count);
+                    }
+                }
+            }
+        }
+    }
+    counts.into_iter().collect()
+}
+
+/// A pair with its special tokens, counted; `None` if it is left out.
+fn number(
+    pipeline: &TextPipeline,
+    filter: &FilterSpec,
+    source: &[u32],
+    target: &[u32],
+    statistics: &mut SplitStatistics,
+) -> Option<(Vec<u32>, Vec<u32>)> {
+    let cut = filter.too_long == TooLong::Truncate;
+    let (max_source, max_target) = (filter.max_source_tokens, filter.max_target_tokens);
+    let within = |limit: Option<u32>| limit.filter(|_| cut);
+    let (source, cut_source) =
+        with_specials(source, &pipeline.source, pipeline.begin_in_source, within(max_source));
+    let (target, cut_target) =
+        with_specials(target, &pipeline.target, pipeline.begin_in_target, within(max_target));
+    let too_long = |sequence: &[u32], limit: Option<u32>| limit.is_some_and(|l| sequence.len() > l as usize);
+    if !cut && (too_long(&source, max_source) || too_long(&target, max_target)) {
+        statistics.dropped_too_long += 1;
+        return None;
+    }
+    let unknown = |sequence: &[u32], vocabulary: &Vocabulary| {
+        let unknown = vocabulary.specials().unknown;
+        sequence.iter().filter(|&&id| id == unknown).count() as u64
+    };
+    statistics.pairs += 1;
+    statistics.truncated_source += u64::from(cut_source);
+    statistics.truncated_target += u64::from(cut_target);
+    statistics.source_tokens += source.len() as u64;
+    statistics.target_tokens += target.len() as u64;
+    statistics.source_unknown += unknown(&source, &pipeline.source);
+    statistics.target_unknown += unknown(&target, &pipeline.target);
+    statistics.longest_source = statistics.longest_source.max(source.len() as u64);
+    statistics.longest_target = statistics.longest_target.max(target.len() as u64);
+    Some((source, target))
+}

@@ -1,0 +1,219 @@
+//! Pairs of lines in turn, however many there are: what is held is what was asked for.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::SplitText;
+use super::parallel_text::{EmptyLines, ReadError};
+use crate::corpora::{CorpusError, Lines};
+use crate::text::TextError;
+
+/// The pairs of a split in turn.
+pub struct PairReader {
+    source: Side,
+    target: Side,
+    empty: EmptyLines,
+    /// Pairs left out because one side was empty.
+    skipped: u64,
+    /// Split and lines that it must have.
+    due: Option<(String, u64)>,
+    done: bool,
+}
+
+struct Side {
+    lines: LineSource,
+    /// For messages: where the lines end.
+    file: PathBuf,
+    language: String,
+    read: u64,
+}
+
+/// Where the lines of a side come from.
+pub(super) enum LineSource {
+    /// The files of a corpus.
+    Corpus(Lines),
+    /// A user's file.
+    Own(OwnLines),
+    /// Lines that are there already.
+    Memory(std::vec::IntoIter<String>),
+}
+
+impl Side {
+    fn next(&mut self) -> Result<Option<String>, ReadError> {
+        let line = match &mut self.lines {
+            LineSource::Corpus(lines) => lines.next().transpose()?,
+            LineSource::Own(lines) => lines.next_line()?,
+            LineSource::Memory(lines) => lines.next(),
+        };
+        self.read += u64::from(line.is_some());
+        Ok(line)
+    }
+}
+
+impl PairReader {
+    /// Reads both sides; each is (where its lines come from, the last file, language).
+    pub(super) fn new(
+        source: (LineSource, PathBuf, String),
+        target: (LineSource, PathBuf, String),
+        empty: EmptyLines,
+        due: Option<(String, u64)>,
+    ) -> Self {
+        let side = |(lines, file, language)| Side { lines, file, language, read: 0 };
+        Self { source: side(source), target: side(target), empty, skipped: 0, due, done: false }
+    }
+
+    /// Reads two files of a user's.
+    ///
+    /// # Errors
+    /// One cannot be opened.
+    pub fn open(source: &Path, target: &Path, empty: EmptyLines) -> Result<Self, ReadError> {
+        let side = |file: &Path| -> Result<_, ReadError> {
+            Ok((LineSource::Own(OwnLines::open(file)?), file.to_path_buf(), String::new()))
+        };
+        Ok(Self::new(side(source)?, side(target)?, empty, None))
+    }
+
+    /// Pairs that are in memory already, none left out any more.
+    pub fn of(text: SplitText) -> Self {
+        let side = |lines: Vec<String>| {
+            (LineSource::Memory(lines.into_iter()), PathBuf::from("the given text"), String::new())
+        };
+        let mut reader = Self::new(side(text.source), side(text.target), EmptyLines::Keep, None);
+        reader.skipped = text.skipped_empty;
+        reader
+    }
+
+    /// At most `pairs` more pairs; `None` after the last.
+    ///
+    /// # Errors
+    /// A line cannot be read, a side ends before the other, is empty, or has not the lines that it must have.
+    pub fn next_chunk(&mut self, pairs: usize) -> Result<Option<SplitText>, ReadError> {
+        let mut chunk = SplitText::default();
+        while !self.done && chunk.len() < pairs {
+            match (self.source.next()?, self.target.next()?) {
+                (Some(source), Some(target)) => {
+                    let empty = source.trim().is_empty() || target.trim().is_empty();
+                    if self.empty == EmptyLines::Skip && empty {
+                        self.skipped += 1;
+                        chunk.skipped_empty += 1;
+                    } else {
+                        chunk.source.push(source);
+                        chunk.target.push(target);
+                    }
+                }
+                (None, None) => {
+                    self.done = true;
+                    self.check_end()?;
+                }
+                (Some(_), None) => return Err(uneven(&mut self.source, &self.target)?),
+                (None, Some(_)) => return Err(uneven(&mut self.target, &self.source)?),
+            }
+        }
+        Ok((!chunk.is_empty() || chunk.skipped_empty > 0).then_some(chunk))
+    }
+
+    /// Pairs left out so far because one side was empty.
+    pub fn skipped_empty(&self) -> u64 {
+        self.skipped
+    }
+
+    /// All pairs.
+    ///
+    /// # Errors
+    /// As [`Self::next_chunk`].
+    pub fn read_all(mut self) -> Result<SplitText, ReadError> {
+        let mut all = SplitText::default();
+        while let Some(chunk) = self.next_chunk(1 << 16)? {
+            all.source.extend(chunk.source);
+            all.target.extend(chunk.target);
+        }
+        all.skipped_empty = self.skipped;
+        Ok(all)
+    }
+
+    fn check_end(&self) -> Result<(), ReadError> {
+        if let Some((split, expected)) = &self.due
+            && self.source.read != *expected
+        {
+            return Err(ReadError::Corpus(CorpusError::LineCount {
+                split: split.clone(),
+                language: self.source.language.clone(),
+                expected: *expected,
+                actual: self.source.read,
+            }));
+        }
+        let in_memory = matches!(self.source.lines, LineSource::Memory(_));
+        if self.source.read == 0 && !in_memory {
+            return Err(ReadError::Empty { file: self.source.file.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// One side has ended; the other, which has been read one line further, is read to its end to say how long it is.
+fn uneven(long: &mut Side, short: &Side) -> Result<ReadError, ReadError> {
+    while long.next()?.is_some() {}
+    if short.read == 0 {
+        return Ok(ReadError::Empty { file: short.file.clone() });
+    }
+    Ok(ReadError::LineCounts {
+        file: short.file.clone(),
+        line: short.read as usize,
+        other: long.file.clone(),
+        other_lines: long.read as usize,
+    })
+}
+
+/// The lines of a user's file, plain or, by its first bytes, gzip. Line feeds, carriage returns before them and a byte
+/// order mark at the beginning are taken off; only a line feed ends a line.
+pub(super) struct OwnLines {
+    reader: Box<dyn BufRead + Send>,
+    file: PathBuf,
+    line: usize,
+}
+
+impl OwnLines {
+    pub(super) fn open(file: &Path) -> Result<Self, TextError> {
+        let io_error = |e| TextError::io(file, e);
+        let mut head = Vec::with_capacity(2);
+        File::open(file).map_err(io_error)?.take(2).read_to_end(&mut head).map_err(io_error)?;
+        let input = BufReader::with_capacity(1 << 16, File::open(file).map_err(io_error)?);
+        let reader: Box<dyn BufRead + Send> = if head == [0x1f, 0x8b] {
+            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input)))
+        } else {
+            Box::new(input)
+        };
+        Ok(Self { reader, file: file.to_path_buf(), line: 0 })
+    }
+
+    /// The next line; `None` after the last.
+    pub(super) fn next_line(&mut self) -> Result<Option<String>, TextError> {
+        let mut bytes = Vec::new();
+        let read = self.reader.read_until(b'\n', &mut bytes).map_err(|e| TextError::io(&self.file, e))?;
+        self.line += 1;
+        if self.line == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
+            bytes.drain(..3);
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+        }
+        if read == 0 {
+            return Ok(None);
+        }
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+        match String::from_utf8(bytes) {
+            Ok(line) => Ok(Some(line)),
+            Err(e) => {
+                Err(super::parallel_text::not_utf8(&self.file, self.line, e.utf8_error().valid_up_to()))
+            }
+        }
+    }
+}
