@@ -5,10 +5,10 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_datasets::prepare::{PrepareOptions, PreparedTranslation, prepare_cached};
-use zoo_datasets::readers::{read_splits, split_names};
+use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
+use zoo_datasets::readers::split_names;
 use zoo_models::models::Vocabularies;
-use zoo_recipes::{DecoderSpec, Recipe};
+use zoo_recipes::{DecoderSpec, Recipe, TokenizerSpec};
 
 use crate::context::Context;
 use crate::environment::hex;
@@ -22,35 +22,41 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
     let data = &recipe.data;
     let DecoderSpec::Transformer(decoder) = &recipe.model.decoder;
     let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target };
-    let own_files = match &data.reader {
-        zoo_recipes::ReaderSpec::ParallelText { files, .. } => {
-            let stamps = files.values().flat_map(|f| [base.join(&f.source), base.join(&f.target)]);
-            stamps.map(|file| stamp(&file)).collect::<Result<Vec<_>>>()?
-        }
-        zoo_recipes::ReaderSpec::Reversal { .. } => Vec::new(),
-    };
+    let mut files = Vec::new();
+    if let zoo_recipes::ReaderSpec::ParallelText { files: own, .. } = &data.reader {
+        files.extend(own.values().flat_map(|f| [base.join(&f.source), base.join(&f.target)]));
+    }
+    if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
+        files.push(base.join(model));
+    }
+    let own_files = files.iter().map(|file| stamp(file)).collect::<Result<Vec<_>>>()?;
+    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
+    let definition = corpus.map(CorpusDefinition::find).transpose()?;
     // Evaluation sets of one corpus share the training text: its vocabulary does not depend on which are named.
-    let what = serde_json::json!({
+    let mut what = serde_json::json!({
         "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
         "splits": split_names(data), "files": own_files, "begin": options.begin_token_in_target,
     });
-    let key = hex(&Sha256::digest(what.to_string()));
-    let name = data.corpus.as_deref().filter(|name| !name.is_empty()).unwrap_or("own");
-    let folder = ctx.home.join("prepared").join(format!("{name}-{}", &key[..12]));
-    if !folder.exists() {
-        ctx.progress.stage("prepare data");
+    if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
+        what["preparation"] = serde_json::json!(preparation);
     }
-    let prepared = prepare_cached(&folder, data, options, || -> Result<_> {
-        let corpus = match data.corpus.as_deref().filter(|name| !name.is_empty()) {
-            Some(name) => {
-                let definition = CorpusDefinition::find(name)?;
-                let splits = split_names(data);
-                let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
-                Some(definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())?)
-            }
-            None => None,
+    let key = hex(&Sha256::digest(what.to_string()));
+    let folder = ctx.home.join("prepared").join(format!("{}-{}", corpus.unwrap_or("own"), &key[..12]));
+    let progress = |step: PrepareStep<'_>| match step {
+        PrepareStep::Text(split) => ctx.progress.stage(&format!("read {split}")),
+        PrepareStep::Shuffle => ctx.progress.stage("shuffle"),
+        PrepareStep::Learn => ctx.progress.stage("learn sub-words and vocabulary"),
+        PrepareStep::Encode(split) => ctx.progress.stage(&format!("encode {split}")),
+        PrepareStep::Load => {}
+    };
+    let place = Place { base, definition: definition.as_ref(), progress: &progress };
+    let prepared = prepare_from_files(&folder, data, options, place, || -> Result<_> {
+        let splits = split_names(data);
+        let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
+        let fetch = |definition: &CorpusDefinition| {
+            definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())
         };
-        Ok(read_splits(data, base, corpus.as_ref())?)
+        Ok(definition.as_ref().map(fetch).transpose()?)
     });
     ctx.progress.end_stage();
     prepared
