@@ -160,12 +160,17 @@ fn keep(ctx: &Context, run: &Measured, file: &std::path::Path, sha256: &str) -> 
     let recipe =
         card.tier.as_ref().map_or_else(|| card.recipe.clone(), |tier| format!("{}.{tier}", card.recipe));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let path = format!("{recipe}/{}-seed{}-{}/{name}", card.arm, card.seed, &card.key[..12]);
-    let to: PathBuf = ctx.home.join(HYPOTHESES).join(&path);
-    if !to.is_file() {
-        let from = run.run.folder.join("eval").join(file);
-        let bytes = std::fs::read(&from).map_err(|e| Failure::io("read", &from, &e))?;
-        write_whole(&to, &bytes)?;
+    let folder = format!("{recipe}/{}-seed{}-{}", card.arm, card.seed, &card.key[..12]);
+    let from = run.run.folder.join("eval").join(file);
+    let bytes = std::fs::read(&from).map_err(|e| Failure::io("read", &from, &e))?;
+    let place = |path: &str| -> PathBuf { ctx.home.join(HYPOTHESES).join(path) };
+    let mut path = format!("{folder}/{name}");
+    // Another text under this name is that of a run before, which the ledger still speaks of.
+    if std::fs::read(place(&path)).is_ok_and(|kept| kept != bytes) {
+        path = format!("{folder}/{}-{name}", &sha256[..8]);
+    }
+    if !place(&path).is_file() {
+        write_whole(&place(&path), &bytes)?;
     }
     Ok(HypothesesFile { path, sha256: sha256.to_string() })
 }
