@@ -171,7 +171,7 @@ fn hypotheses_are_scored_against_generated_references() {
 #[test]
 fn what_cannot_be_judged_says_why() {
     let zoo = Zoo::new();
-    zoo.ends_with(2, &["judge", "transformer-big", "--scores", "NaN"]).stderr.contains("is no score");
+    zoo.ends_with(2, &["judge", "transformer-big", "--scores", "NaN"]).says("is no score");
     zoo.ends_with(2, &["judge", "transformer-big", "--scores", "27", "--claim", "9"])
         .says("there is no claim 9");
     zoo.ends_with(2, &["judge", "transformer-big", "--scores", "27", "--arm", "fp8"]).says("has no arm fp8");

@@ -14,11 +14,13 @@ use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass};
 use zoo_recipes::{BatchingSpec, Recipe};
 use zoo_results::exit::Exit;
+use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
 use zoo_training::scaling::LossScaler;
+use zoo_training::settings::TrainSettings;
 use zoo_training::state::{Counters, Ending};
-use zoo_training::trainer::{BatchSource, Batches, Fetched, Outcome, Share, TrainSettings, Trainer};
+use zoo_training::trainer::{Outcome, Trainer};
 use zoo_training::update::{Phase, TermSum};
 
 use super::InitialWeights;

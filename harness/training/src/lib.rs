@@ -4,6 +4,7 @@
 //! [`Objective`](zoo_models::Objective) accepts.
 
 pub mod align;
+pub mod batches;
 pub mod checkpoint;
 pub mod error;
 pub mod evaluate;
@@ -14,17 +15,20 @@ pub mod progress;
 pub mod reduce;
 pub mod scaling;
 pub mod schedule;
+pub mod settings;
 pub mod state;
 pub mod traces;
 pub mod trainer;
 pub mod update;
 pub mod weights;
 
+pub use batches::{BatchSource, Batches, Fetched, Share};
 pub use error::{OtherError, TrainError};
 pub use evaluate::evaluate;
 pub use folder::{CheckpointFolder, Evaluated};
 pub use progress::{EpochReport, LogFile, Progress, Silent, UpdateReport};
 pub use reduce::{Local, Reducer};
+pub use settings::TrainSettings;
 pub use state::{Counters, Ending, RunState};
-pub use trainer::{BatchSource, Batches, Fetched, Outcome, Share, TrainSettings, Trainer, Validation};
+pub use trainer::{Outcome, Trainer, Validation};
 pub use update::{Phase, TermSum, loss_of};

@@ -10,128 +10,21 @@ use std::time::Instant;
 
 use burn::module::Module;
 use zoo_models::parameters;
-use zoo_models::precision::Compute;
-use zoo_recipes::{EvaluatedWeights, TrainSpec};
+use zoo_recipes::EvaluatedWeights;
 
+use crate::batches::{BatchSource, Share};
 use crate::checkpoint::{Checkpoint, PhaseMoments};
 use crate::error::{OtherError, TrainError};
 use crate::folder::CheckpointFolder;
 use crate::optimizer::OptimizerState;
 use crate::progress::{EpochReport, LogFile, Progress, UpdateReport, end_line, epoch_line, train_line};
 use crate::reduce::{Local, Reducer};
+use crate::settings::TrainSettings;
 use crate::state::{Counters, Ending, Identity, PhaseState, RunState, Sums, Validated};
 use crate::update::{MicroBatch, Phase, Surroundings, TermSum, loss_of, run_phase};
 
-/// Which batches of an epoch a worker takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// This worker.
-    pub rank: u64,
-    /// Workers.
-    pub world: u64,
-    /// Batches of an update.
-    pub group: u64,
-}
-
-impl Share {
-    /// Whether the batch at `index` of an epoch is this worker's: the batches of each update are dealt out in turn.
-    pub fn has(&self, index: u64) -> bool {
-        index % self.group % self.world == self.rank
-    }
-}
-
-/// A batch and what its speed is counted in.
-#[derive(Debug, Clone)]
-pub struct Fetched<B> {
-    /// The batch.
-    pub batch: B,
-    /// Tokens, frames, images.
-    pub tokens: u64,
-}
-
-/// Batches in the order of one epoch.
-pub type Batches<'a, B> = Box<dyn Iterator<Item = Result<Fetched<B>, OtherError>> + 'a>;
-
-/// Where batches come from. They depend on the seed, the epoch and their index alone.
-pub trait BatchSource<B> {
-    /// Batches of an epoch (counted from 0), over all workers.
-    fn epoch_len(&mut self, epoch: u64) -> Result<u64, OtherError>;
-
-    /// The batches of an epoch from index `from` on, in order: those alone that `share` has. May read ahead.
-    fn batches(&mut self, epoch: u64, from: u64, share: Share) -> Result<Batches<'_, B>, OtherError>;
-}
-
 /// Evaluates the loss on the validation set: terms with sums and counts. The model is outside autodiff.
 pub type Validation<'a, M> = dyn FnMut(&M) -> Result<Vec<TermSum>, OtherError> + 'a;
-
-/// How long, how often, and where.
-#[derive(Debug, Clone)]
-pub struct TrainSettings {
-    /// Digest of the resolved recipe, its arm and its data. A checkpoint with another one is refused.
-    pub fingerprint: String,
-    /// Seed of this run.
-    pub seed: u64,
-    /// Type of products.
-    pub compute: Compute,
-    /// Batches of an update, over all workers.
-    pub batches_per_update: u32,
-    /// End after so many updates.
-    pub max_updates: Option<u64>,
-    /// End after so many epochs.
-    pub max_epochs: Option<u64>,
-    /// End after so many validations without a new best.
-    pub patience: Option<u32>,
-    /// A state to resume from every so many updates, beside the one at each epoch's end.
-    pub checkpoint_every: u64,
-    /// Which weights will be evaluated, and so must be kept.
-    pub evaluate: EvaluatedWeights,
-    /// A line in the log every so many updates.
-    pub log_every: u64,
-    /// Folder of the checkpoints.
-    pub folder: PathBuf,
-    /// Updates in a row that are not finite, and that a smaller loss scale could not mend, after which a run has diverged.
-    pub diverged_after: u32,
-}
-
-impl TrainSettings {
-    /// What a recipe says, and what only the caller knows.
-    pub fn new(spec: &TrainSpec, compute: Compute, seed: u64, fingerprint: String, folder: PathBuf) -> Self {
-        Self {
-            fingerprint,
-            seed,
-            compute,
-            batches_per_update: spec.batches_per_update,
-            max_updates: spec.max_updates,
-            max_epochs: spec.max_epochs,
-            patience: spec.patience.as_ref().map(|patience| patience.epochs),
-            checkpoint_every: spec.checkpoint.every_updates,
-            evaluate: spec.checkpoint.evaluate.clone(),
-            log_every: spec.log_every,
-            folder,
-            diverged_after: 20,
-        }
-    }
-
-    fn check(&self, world: u32) -> Result<(), TrainError> {
-        let invalid = |what: &str| Err(TrainError::Settings(what.to_string()));
-        if self.max_updates.is_none() && self.max_epochs.is_none() {
-            return invalid("neither `max_updates` nor `max_epochs` is given: the run would not end");
-        }
-        if self.batches_per_update == 0
-            || self.checkpoint_every == 0
-            || self.log_every == 0
-            || self.diverged_after == 0
-        {
-            return invalid(
-                "`batches_per_update`, `checkpoint.every_updates` and `log_every` must be above 0",
-            );
-        }
-        if world > self.batches_per_update {
-            return invalid("there are more workers than `batches_per_update`");
-        }
-        Ok(())
-    }
-}
 
 /// How a call of [`Trainer::run`] ended.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,8 +13,8 @@ use zoo_models::precision::{Compute, matmul, to_f32};
 use zoo_models::random::Key;
 use zoo_models::{Objective, Pass, Term};
 use zoo_recipes::{EpsilonPlace, EvaluatedWeights, LossScalingSpec, OptimizerSpec, ScheduleSpec};
+use zoo_training::batches::{Batches, Fetched, Share};
 use zoo_training::scaling::LossScaler;
-use zoo_training::trainer::{Batches, Fetched, Share};
 use zoo_training::update::Running;
 use zoo_training::{
     BatchSource, LogFile, OtherError, Outcome, Phase, Progress, Silent, TermSum, TrainSettings, Trainer,

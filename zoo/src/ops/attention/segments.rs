@@ -1,0 +1,72 @@
+//! Which rows look at which: the sequences of a batch that stand below each other, without padding.
+
+use std::sync::Arc;
+
+/// Which query rows look at which key rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// First query row.
+    pub query: usize,
+    /// Query rows.
+    pub queries: usize,
+    /// First key row.
+    pub key: usize,
+    /// Key rows.
+    pub keys: usize,
+}
+
+/// The sequences of a batch. Query rows are covered once, in order.
+#[derive(Debug, Clone)]
+pub struct Segments {
+    pub(super) list: Arc<[Segment]>,
+    pub(super) causal: bool,
+    pub(super) longest_key: usize,
+}
+
+impl Segments {
+    /// Every sequence looks at itself; `causal`: not ahead.
+    pub fn own(lengths: &[u32], causal: bool) -> Self {
+        Self::between(lengths, lengths, causal)
+    }
+
+    /// Sequence i of the queries looks at sequence i of the keys.
+    pub fn across(query_lengths: &[u32], key_lengths: &[u32]) -> Self {
+        Self::between(query_lengths, key_lengths, false)
+    }
+
+    fn between(query_lengths: &[u32], key_lengths: &[u32], causal: bool) -> Self {
+        assert_eq!(query_lengths.len(), key_lengths.len(), "a key sequence for every query sequence");
+        let (mut query, mut key) = (0, 0);
+        let list = query_lengths.iter().zip(key_lengths).map(|(&queries, &keys)| {
+            let segment = Segment { query, queries: queries as usize, key, keys: keys as usize };
+            query += segment.queries;
+            key += segment.keys;
+            segment
+        });
+        Self::new(list.collect(), causal)
+    }
+
+    /// Any segments.
+    ///
+    /// # Panics
+    /// If query rows are not covered once and in order.
+    pub fn new(list: Vec<Segment>, causal: bool) -> Self {
+        let mut next = 0;
+        for segment in &list {
+            assert_eq!(segment.query, next, "query rows are covered once, in order");
+            next += segment.queries;
+        }
+        let longest_key = list.iter().map(|segment| segment.keys).max().unwrap_or(0);
+        Self { list: list.into(), causal, longest_key }
+    }
+
+    /// Keys that query row i of a segment may look at.
+    pub(super) fn visible(&self, segment: &Segment, i: usize) -> usize {
+        if self.causal { segment.keys + 1 + i - segment.queries } else { segment.keys }
+    }
+
+    /// Do key rows, too, appear once and in order? Needed for a gradient.
+    pub(super) fn keys_are_disjoint(&self) -> bool {
+        self.list.iter().try_fold(0, |next, s| (s.key == next).then_some(next + s.keys)).is_some()
+    }
+}
