@@ -59,7 +59,18 @@ impl Failure {
     /// Something of the file system.
     pub fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
         let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Data } else { Exit::Internal };
-        Self::new(exit, format!("cannot {doing} {}: {error}", path.display()))
+        let failure = Self::new(exit, format!("cannot {doing} {}: {error}", path.display()));
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                failure.hint("look at the path's spelling; a relative one begins at the current folder")
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => failure
+                .hint("grant this user access to it, or name another place (for what zoo keeps: --home)"),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                failure.hint("free some space there, or keep zoo's files on another disk with --home")
+            }
+            _ => failure,
+        }
     }
 
     /// Writes it: findings, `error: …`, `hint: …`.
