@@ -167,7 +167,7 @@ fn main() -> Result<()> {
             Ok::<_, PrepareError>(None)
         })?;
     steps.begin("plan and collate an epoch");
-    let train = prepared.train()?;
+    let train = prepared.train()?[0];
     let plan = BatchPlan::new(&train.lengths(), &data.batching, 1)?;
     let pad = prepared.pipeline.target.specials().pad;
     let collator = Collator { source_pad: pad, target_pad: pad, pad_length_to: 1 };

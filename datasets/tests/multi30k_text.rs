@@ -153,7 +153,7 @@ fn multi30k_is_prepared_from_raw_text_with_the_published_token_counts() {
         eprintln!("{}: {:?}", split.name, split.statistics);
         assert_eq!((split.statistics.dropped_too_long, split.statistics.skipped_empty), (0, 0));
     }
-    let train = prepared.train().unwrap();
+    let train = prepared.train().unwrap()[0];
     assert_eq!(train.statistics.pairs, 29_000);
     assert_eq!((train.statistics.source_unknown, train.statistics.target_unknown), (0, 0));
     eprintln!("{} rows, {}", prepared.pipeline.target.len(), prepared.pipeline.target.fingerprint());

@@ -6,7 +6,7 @@ use std::path::Path;
 use zoo_datasets::batches::PairSource;
 use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare, prepare_cached};
 use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
-use zoo_recipes::DataSpec;
+use zoo_recipes::{DataSpec, ReaderSpec};
 
 fn spec(tokenizer: &str, filter: &str, eval: &str) -> DataSpec {
     let text = format!(
@@ -51,6 +51,47 @@ fn sequences(prepared: &PreparedTranslation, split: &str) -> Vec<(Vec<u32>, Vec<
     (0..split.len() as u32).map(|i| (split.pair(i).0.to_vec(), split.pair(i).1.to_vec())).collect()
 }
 
+/// Pairs are filtered by language; words of a source count once, whichever language has it first.
+#[test]
+fn several_target_languages_have_pairs_of_their_own_and_one_vocabulary() {
+    let eval = r#"{"valid": {"split": "dev", "lines": 1}, "test_fr": {"split": "dev", "target": "fr", "lines": 1, "reference_tokens": 2}}"#;
+    let mut data = spec(WORDS, r#"{"max_target_tokens": 3}"#, eval);
+    let ReaderSpec::ParallelText { further_targets, .. } = &mut data.reader else { unreachable!() };
+    further_targets.push("fr".into());
+    let texts: BTreeMap<String, SplitText> = [
+        ("train", text(&[("a b", "A B"), ("c", "C C C C")])),
+        ("train@fr", text(&[("a b", "x"), ("c", "y"), ("d", "z")])),
+        ("dev", text(&[("a", "A")])),
+        ("dev@fr", text(&[("a", "x y")])),
+    ]
+    .map(|(name, text)| (name.to_string(), text))
+    .into();
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("p");
+    let made =
+        prepare_cached::<PrepareError>(&folder, &data, PrepareOptions::default(), || Ok(texts)).unwrap();
+    let vocabulary = &made.pipeline.source;
+    let counts = ["a", "c", "d", "C", "x"].map(|word| vocabulary.count(vocabulary.id(word)));
+    assert_eq!(counts, [1, 1, 1, 4, 1]);
+    assert_eq!((made.targets.clone(), made.train().unwrap().len()), (vec!["de".into(), "fr".into()], 2));
+    let pairs = |split: &str| sequences(&made, split).len();
+    assert_eq!((pairs("train"), pairs("train@fr")), (1, 3), "the long pair is left out in German alone");
+    let train = made.train().unwrap();
+    assert_eq!(made.pipeline.encode_target("y", 1), train[1].pair(1).1);
+    assert_eq!(made.undo(train[1].pair(2).1), "z");
+    assert_eq!(made.eval_sets("valid", &data.eval["valid"]).unwrap().len(), 2);
+    let french = made.eval_set("test_fr", &data.eval["test_fr"]).unwrap();
+    assert_eq!((french.target, french.references), (1, &["x y".to_string()][..]));
+    let error = made.eval_set("valid", &data.eval["valid"]).unwrap_err().to_string();
+    assert!(error.contains("it is in de, fr together"), "{error}");
+    let again = reloaded(&folder, &data).unwrap();
+    assert_eq!(sequences(&again, "train@fr"), sequences(&made, "train@fr"));
+    let mut longer = data.eval["valid"].clone();
+    longer.lines = 2;
+    let error = made.eval_sets("valid", &longer).unwrap_err().to_string();
+    assert!(error.contains("`dev` has 1 lines"), "{error}");
+}
+
 #[test]
 fn the_reversal_task_has_14_rows_ends_in_end_tokens_and_is_undone() {
     let data: DataSpec = serde_json::from_str(
@@ -77,7 +118,7 @@ fn the_reversal_task_has_14_rows_ends_in_end_tokens_and_is_undone() {
             assert_eq!(prepared.undo(&target), texts[name].target[index]);
         }
     }
-    assert_eq!(prepared.train().unwrap().statistics.pairs, 500);
+    assert_eq!(prepared.train().unwrap()[0].statistics.pairs, 500);
     let test = prepared.eval_set("test", &data.eval["test"]).unwrap();
     assert_eq!(test.references, texts["test"].target);
 }
@@ -90,9 +131,9 @@ fn references_are_normalised_and_hypotheses_come_back_as_such_text() {
     assert_eq!(dev.references, ["das &quot; haus &quot; .", ""]);
     assert_eq!(dev.split.references.as_ref().unwrap().raw, ["Das \"Haus\".", ""]);
     assert_eq!(prepared.pipeline.source.len() % 8, 0);
-    let train = prepared.train().unwrap();
+    let train = prepared.train().unwrap()[0];
     assert_eq!(prepared.undo(train.pair(0).1), "das haus ist alt .");
-    assert_eq!(prepared.pipeline.encode_target("Das Haus ist alt."), train.pair(0).1);
+    assert_eq!(prepared.pipeline.encode_target("Das Haus ist alt.", 0), train.pair(0).1);
     assert_eq!(prepared.pipeline.encode_source("The house is old."), train.pair(0).0);
     assert_eq!(
         (train.statistics.pairs_read, train.statistics.skipped_empty, train.statistics.pairs),
@@ -110,7 +151,7 @@ fn text_in_subwords_is_joined_before_it_is_scored_and_its_rarest_parts_are_unkno
     let prepared = prepare(&data, &splits, PrepareOptions::default()).unwrap();
     // das 4, Ha@@ 3, us 3, Haus 2; H@@ and aus, once each, have no row.
     assert_eq!(prepared.pipeline.source.len(), 8);
-    let ids = prepared.pipeline.encode_target("das Ha@@ us H@@ aus");
+    let ids = prepared.pipeline.encode_target("das Ha@@ us H@@ aus", 0);
     assert_eq!(ids, [4, 5, 6, 3, 3, 2]);
     assert_eq!(prepared.undo(&ids[..3]), "das Haus");
     let valid = prepared.eval_set("valid", &data.eval["valid"]).unwrap();
@@ -138,14 +179,14 @@ fn pairs_that_are_too_long_are_dropped_or_cut_so_that_special_tokens_fit() {
     let limits =
         |kind: &str| format!(r#"{{"max_source_tokens": 4, "max_target_tokens": 5, "too_long": "{kind}"}}"#);
     let dropped = prepared(&spec(WORDS, &limits("drop"), eval)).unwrap();
-    let train = dropped.train().unwrap();
+    let train = dropped.train().unwrap()[0];
     // Three words and the end token fit, four do not.
     assert_eq!((train.lines.as_slice(), train.statistics.dropped_too_long), (&[1][..], 2));
 
     let mut data = spec(WORDS, &limits("truncate"), eval);
     data.begin_token_in_source = true;
     let cut = prepare(&data, &splits(), PrepareOptions { begin_token_in_target: true }).unwrap();
-    let train = cut.train().unwrap();
+    let train = cut.train().unwrap()[0];
     assert_eq!((train.statistics.truncated_source, train.statistics.truncated_target), (3, 2));
     for (source, target) in sequences(&cut, TRAIN) {
         assert_eq!((source.len(), target.len()), (4, 5));
@@ -230,8 +271,8 @@ fn prepared_data_comes_back_from_its_folder_as_it_was() {
         assert_eq!(first.pipeline.target, second.pipeline.target);
         assert_eq!(first.pipeline.joined(), second.pipeline.joined());
         assert_eq!(
-            first.undo(first.train().unwrap().pair(0).1),
-            second.undo(second.train().unwrap().pair(0).1)
+            first.undo(first.train().unwrap()[0].pair(0).1),
+            second.undo(second.train().unwrap()[0].pair(0).1)
         );
         let line = "The mouse's \"house\"";
         assert_eq!(first.pipeline.encode_source(line), second.pipeline.encode_source(line));

@@ -234,7 +234,7 @@ fn every_preparation_comes_through_a_server_that_fails() {
         );
 
         // Batches of one epoch hold every pair once.
-        let train = prepared.train().unwrap();
+        let train = prepared.train().unwrap()[0];
         let plan = BatchPlan::new(&train.lengths(), &data.batching, 1).unwrap();
         let pad = prepared.pipeline.target.specials().pad;
         let collator = Collator { source_pad: pad, target_pad: pad, pad_length_to: 1 };
@@ -252,7 +252,7 @@ fn every_preparation_comes_through_a_server_that_fails() {
 fn openseq2seqs_text_is_raw_cleaned_and_shuffled_with_its_pairs_together() {
     let s = setting("wmt-en-de-openseq2seq");
     let prepared = s.prepare(&s.data()).unwrap();
-    let statistics = &prepared.train().unwrap().statistics;
+    let statistics = &prepared.train().unwrap()[0].statistics;
     // In each of three files of 66 pairs: one empty, 81 and 300 words, one of ten times the words.
     assert_eq!(
         (statistics.pairs_read, statistics.skipped_empty, statistics.dropped_by_cleaning, statistics.pairs),
@@ -271,7 +271,7 @@ fn openseq2seqs_text_is_raw_cleaned_and_shuffled_with_its_pairs_together() {
     assert!(numbers.windows(2).filter(|w| w[0] > w[1]).count() > 50, "shuffled");
     // A line and its hypothesis are the raw line again; ids stand as OpenSeq2Seq has them.
     let line = "Das Haus 7 ist alt of newstest2014.";
-    let ids = prepared.pipeline.encode_target(line);
+    let ids = prepared.pipeline.encode_target(line, 0);
     assert_eq!((prepared.undo(&ids), *ids.last().unwrap()), (line.to_string(), 1));
     assert_eq!(prepared.pipeline.target.len(), 150);
     // The two test sets are two.
@@ -289,7 +289,7 @@ fn gnmts_text_is_tokenised_cleaned_and_of_latin_1() {
         *merges = 61;
     }
     let prepared = s.prepare(&data).unwrap();
-    let statistics = &prepared.train().unwrap().statistics;
+    let statistics = &prepared.train().unwrap()[0].statistics;
     // As OpenSeq2Seq's, and the heart and the curly quotation marks.
     assert_eq!((statistics.dropped_by_cleaning, statistics.pairs), (15, 180));
     let source = s.prepared_lines("train.source");
@@ -307,7 +307,7 @@ fn gnmts_text_is_tokenised_cleaned_and_of_latin_1() {
 fn the_transformers_text_is_normalised_and_its_test_set_is_not() {
     let s = setting("wmt17-en-de-nvidia");
     let prepared = s.prepare(&s.data()).unwrap();
-    let statistics = &prepared.train().unwrap().statistics;
+    let statistics = &prepared.train().unwrap()[0].statistics;
     // 300 words and ten times the words go; 81 words stay.
     assert_eq!((statistics.dropped_by_cleaning, statistics.pairs), (6, 189));
     let source: Vec<String> = s.prepared_lines("train.source").iter().map(|line| undo(line)).collect();

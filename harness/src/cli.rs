@@ -156,7 +156,8 @@ docs/align.md describes the file.")]
     #[command(after_help = "\
 Examples:
   echo 'α β γ' | zoo infer ~/.local/share/zoo/runs/RUN
-  zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --decode beam5")]
+  zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --decode beam5
+  zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --target fr")]
     Infer(InferArgs),
     /// Check, judge again, list or show what was recorded
     #[command(
@@ -213,6 +214,14 @@ Examples:
 Rungs: schema, parameters, parity, traces, smoke, small-run, full-run. Without --to each recipe is climbed as far as has been shown
 of it, at most to parity. The exit code of a broken rung is 9.")]
     Verify(VerifyArgs),
+    /// Say what this machine has of what is needed, and how to mend what is missing
+    #[command(after_help = "\
+Examples:
+  zoo doctor
+  zoo doctor --device cuda:0 --mirror /data/mirror
+
+Notes are about what not everybody needs. Ends with 8 if --device cannot be used, 4 if a folder that was named cannot.")]
+    Doctor,
     /// Write the JSON Schema of recipe files
     #[command(after_help = "\
 Examples:
@@ -476,6 +485,9 @@ pub struct InferArgs {
     /// Lines to translate; `-` or none: stdin
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
+    /// Language to translate into, of a model that writes several [default: its first]
+    #[arg(long, value_name = "LANGUAGE")]
+    pub target: Option<String>,
     /// Name of a search [default: that of the claims]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,

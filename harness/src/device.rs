@@ -79,6 +79,16 @@ impl DeviceChoice {
     }
 }
 
+/// CUDA devices; `None` if CUDA is not built in.
+pub fn cuda_devices() -> Option<usize> {
+    cfg!(feature = "cuda").then(cuda::count)
+}
+
+/// Cards that wgpu sees; `None` if it is not built in.
+pub fn wgpu_devices() -> Option<usize> {
+    cfg!(feature = "wgpu").then(wgpu::count)
+}
+
 #[cfg(any(not(feature = "cuda"), not(feature = "wgpu")))]
 fn not_built_in(device: &str, feature: &str) -> Failure {
     Failure::new(Exit::Device, format!("the device {device} is not built into this program"))
@@ -100,11 +110,10 @@ mod cuda {
 
 #[cfg(feature = "cuda")]
 mod cuda {
-    use std::path::Path;
-
     use burn::tensor::DeviceType;
 
     use super::{Device, Exit, Failure, Result};
+    use crate::libraries;
 
     /// Listing needs the driver's library; without it there are none, and no panic.
     pub fn count() -> usize {
@@ -126,11 +135,14 @@ mod cuda {
                 .hint(format!("there are {count}, cuda:0 to cuda:{last}")));
         }
         // Kernels are compiled while the program runs, and the compiler wants the toolkit's headers.
-        let places = ["/usr/local/cuda", "/opt/cuda"].map(str::to_owned);
-        let places = std::env::var("CUDA_PATH").into_iter().chain(places);
-        if !places.into_iter().any(|place| Path::new(&place).join("include/cuda_runtime.h").is_file()) {
+        if libraries::cuda_headers().is_none() {
             return Err(failure("the headers of the CUDA toolkit are not there".to_owned())
-                .hint("set CUDA_PATH to a folder that has include/cuda_runtime.h"));
+                .hint("set CUDA_PATH to a folder that has include/cuda_runtime.h; `zoo doctor` tells more"));
+        }
+        // The loader is asked for it by its bare name, and its absence would be a panic.
+        #[cfg(target_os = "linux")]
+        if let Some(mend) = libraries::find("libnvrtc.so").mend() {
+            return Err(failure("CUDA's run-time compiler, libnvrtc.so, is not found".to_owned()).hint(mend));
         }
         Ok(Device::cuda(number))
     }
@@ -139,6 +151,10 @@ mod cuda {
 #[cfg(not(feature = "wgpu"))]
 mod wgpu {
     use super::{Device, Result, not_built_in};
+
+    pub fn count() -> usize {
+        0
+    }
 
     pub fn open() -> Result<Device> {
         Err(not_built_in("wgpu", "wgpu"))
@@ -151,8 +167,12 @@ mod wgpu {
 
     use super::{Device, Exit, Failure, Result};
 
+    pub fn count() -> usize {
+        Device::enumerate(DeviceType::Wgpu).into_iter().count()
+    }
+
     pub fn open() -> Result<Device> {
-        if Device::enumerate(DeviceType::Wgpu).into_iter().count() == 0 {
+        if count() == 0 {
             return Err(Failure::new(Exit::Device, "wgpu finds no graphics card")
                 .hint("a Vulkan driver must be there (`vulkaninfo` lists it); else use --device cpu"));
         }

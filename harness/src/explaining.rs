@@ -144,7 +144,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     if !missing.is_empty() {
         notes.push(format!("not decoded, so not looked at: {} (--decode decodes them)", missing.join("; ")));
     }
-    let language = args.language.clone().or_else(|| target_language(&recipe));
+    let language = args.language.clone().or_else(|| target_language(&recipe, Some(&eval)));
     Ok(Case {
         subject: format!("{}, {} seed {}, on {eval}", run.card.recipe, run.card.arm, run.card.seed),
         claimed,
@@ -193,7 +193,7 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
         settings.push(Setting { search: given(), weights: name, hypotheses: lines::read(&file)? });
     }
     let language =
-        args.language.clone().or_else(|| resolved.as_ref().and_then(|r| target_language(&r.recipe)));
+        args.language.clone().or_else(|| resolved.as_ref().and_then(|r| target_language(&r.recipe, eval)));
     let mut notes = Vec::new();
     Ok(Case {
         subject: file.display().to_string(),
@@ -226,9 +226,12 @@ fn scorer(args: &ExplainArgs, claim: Option<&ClaimSpec>) -> Result<Scorer> {
     })
 }
 
-fn target_language(recipe: &Recipe) -> Option<String> {
-    match &recipe.data.reader {
-        ReaderSpec::ParallelText { target, .. } => Some(target.clone()),
+/// The language of an evaluation set, if it is one that people speak.
+fn target_language(recipe: &Recipe, eval: Option<&String>) -> Option<String> {
+    let data = &recipe.data;
+    let of_set = eval.and_then(|name| data.eval.get(name)).and_then(|set| set.target.clone());
+    match &data.reader {
+        ReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
         ReaderSpec::Reversal { .. } => None,
     }
 }

@@ -23,13 +23,17 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
         return Err(Failure::usage(format!("the recipe has no evaluation set {name}"))
             .hint(format!("its sets are {}", known.join(", "))));
     };
-    let raw = target_lines(context, resolved, eval)?;
+    let &[target] = data.targets_of(eval).as_slice() else {
+        let message = format!("the references of {name} are in {}", data.reader.targets().join(", "));
+        return Err(Failure::usage(message).hint("name an evaluation set that has one `target`"));
+    };
+    let raw = target_lines(context, resolved, eval, target)?;
     if raw.len() as u64 != u64::from(eval.lines) {
         return Err(another(name, "lines", raw.len(), eval.lines));
     }
     let lines = match (eval.references, &data.reader) {
-        (References::Normalized, ReaderSpec::ParallelText { target, .. }) => {
-            let normalizer = Normalizer::new(steps(&data.tokenizer), target)
+        (References::Normalized, ReaderSpec::ParallelText { .. }) => {
+            let normalizer = Normalizer::new(steps(&data.tokenizer), data.reader.targets()[target])
                 .map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
             let lines = normalizer.lines(&raw);
             match data.tokenizer {
@@ -60,32 +64,39 @@ fn another(name: &str, what: &str, found: usize, expected: u32) -> Failure {
         .hint("another version of the set; scores on it are not comparable")
 }
 
-fn target_lines(context: &Context, resolved: &Resolved, eval: &EvalSetSpec) -> Result<Vec<String>> {
+fn target_lines(
+    context: &Context,
+    resolved: &Resolved,
+    eval: &EvalSetSpec,
+    target: usize,
+) -> Result<Vec<String>> {
     let data = &resolved.recipe.data;
     let data_failure = |error: &dyn std::fmt::Display| Failure::new(Exit::Data, error.to_string());
     match (&data.reader, &data.corpus) {
-        (reader @ ReaderSpec::Reversal { .. }, _) => match reversal::generate(reader, &eval.split) {
+        (reader @ ReaderSpec::Reversal { .. }, _) => match reversal::generate(reader, &eval.split, target) {
             Some(Ok(pairs)) => Ok(pairs.target),
             Some(Err(error)) => Err(Failure::new(Exit::Recipe, error.to_string())),
             None => Ok(Vec::new()),
         },
-        (ReaderSpec::ParallelText { target, .. }, Some(corpus)) => {
+        (ReaderSpec::ParallelText { .. }, Some(corpus)) => {
             let corpus = CorpusDefinition::find(corpus)?;
             let split = eval.split.as_str();
             let fetched = corpus.fetch_splits(&[split], &context.data_home(), &context.fetch_options());
             context.progress.end_stage();
-            Ok(fetched?.split(split)?.read(target)?)
+            Ok(fetched?.split(split)?.read(data.reader.targets()[target])?)
         }
         (ReaderSpec::ParallelText { files, .. }, None) => {
-            let Some(pair) = files.get(&eval.split) else {
+            let pair = files.get(&eval.split);
+            let Some((source, target)) = pair.and_then(|pair| Some((&pair.source, pair.target(target)?)))
+            else {
                 return Err(Failure::new(
                     Exit::Recipe,
                     format!("the reader names no files of the split {}", eval.split),
                 ));
             };
             let path = |name: &str| resolved.folder.join(name);
-            let pairs = read(&path(&pair.source), &path(&pair.target), EmptyLines::Keep)
-                .map_err(|error| data_failure(&error))?;
+            let pairs =
+                read(&path(source), &path(target), EmptyLines::Keep).map_err(|error| data_failure(&error))?;
             Ok(pairs.target)
         }
     }

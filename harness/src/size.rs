@@ -28,7 +28,8 @@ impl ModelSize {
 /// The size of a recipe's model; `None` where only the data tells how many words there are.
 pub fn of(recipe: &Recipe) -> Option<ModelSize> {
     let (rows, exact) = vocabulary_rows(&recipe.data)?;
-    let vocabularies = Vocabularies { source: rows, target: rows, pad: 0, begin: 2, end: 1 };
+    let languages = recipe.data.reader.targets().len();
+    let vocabularies = Vocabularies { source: rows, target: rows, languages, pad: 0, begin: 2, end: 1 };
     Some(ModelSize { rows, exact, cost: cost(&recipe.model, &vocabularies) })
 }
 

@@ -79,6 +79,8 @@ impl Fixtures {
 /// Climbs ladders; fixtures that several recipes lean on are computed once.
 pub struct Climber<'c> {
     context: &'c Context,
+    /// Fixtures are computed here.
+    device: Device,
     fixtures: Fixtures,
     /// Records that the upper rungs are derived from, with the folder that their hypotheses lie in.
     ledgers: Vec<(Vec<Entry>, PathBuf)>,
@@ -89,7 +91,7 @@ impl<'c> Climber<'c> {
     /// Against the fixtures in `folder`, or those that the program carries, and the ledgers at these paths.
     ///
     /// # Errors
-    /// A ledger is damaged.
+    /// A ledger is damaged, or the device cannot be opened.
     pub fn new(context: &'c Context, folder: Option<&Path>, ledgers: &[PathBuf]) -> Result<Self> {
         let mut read = Vec::new();
         for path in ledgers {
@@ -98,7 +100,8 @@ impl<'c> Climber<'c> {
             read.push((ledger.entries()?, folder));
         }
         let fixtures = folder.map_or(Fixtures::Carried, |folder| Fixtures::Folder(folder.to_owned()));
-        Ok(Self { context, fixtures, ledgers: read, aligned: BTreeMap::new() })
+        let device = context.open_device()?;
+        Ok(Self { context, device, fixtures, ledgers: read, aligned: BTreeMap::new() })
     }
 
     /// Climbs from the ground up to `to`, and stops at the first rung that breaks: it is the last one given back.
@@ -112,7 +115,9 @@ impl<'c> Climber<'c> {
             let start = Instant::now();
             let found = match rung {
                 Rung::Schema => schema(document),
-                Rung::Parameters => self.arms(document, |_, recipe| built(&recipe.model)),
+                Rung::Parameters => {
+                    self.arms(document, |_, recipe| built(&recipe.model, recipe.data.reader.targets().len()))
+                }
                 Rung::Parity => self.arms(document, Self::parity),
                 Rung::Traces => self.arms(document, Self::traces),
                 Rung::Smoke => self.smoke(document)?,
@@ -171,12 +176,14 @@ impl<'c> Climber<'c> {
         let align = || -> Found {
             let bytes = self.fixtures.bytes(file)?;
             let reference = Reference::parse(file, &bytes).map_err(|error| error.to_string())?;
-            let alignment = reference.align().map_err(|error| error.to_string())?;
+            let alignment = reference.align(&self.device).map_err(|error| error.to_string())?;
             if let Some(broken) = alignment.rungs.iter().find(|rung| !rung.holds()) {
                 let (name, at) = (&broken.name, &broken.at);
                 return Err(format!(
-                    "{file}: {name} differ by {:.1e}, {:.0e} is allowed, at {at}",
-                    broken.error, broken.limit
+                    "{file} on {}: {name} differ by {:.1e}, {:.0e} is allowed, at {at}",
+                    self.context.device.settled(),
+                    broken.error,
+                    broken.limit
                 ));
             }
             let tensors: usize = alignment.rungs.iter().map(|rung| rung.tensors).sum();
@@ -305,8 +312,8 @@ fn schema(document: &Document) -> Found {
 }
 
 /// Builds a model and counts it.
-fn built(model: &ModelSpec) -> Found {
-    let vocabularies = Vocabularies { source: ROWS, target: ROWS, pad: 0, begin: 2, end: 1 };
+fn built(model: &ModelSpec, languages: usize) -> Found {
+    let vocabularies = Vocabularies { source: ROWS, target: ROWS, languages, pad: 0, begin: 2, end: 1 };
     let count = |model: &ModelSpec| -> std::result::Result<u64, String> {
         let expected = cost(model, &vocabularies).parameters;
         let found = parameters::count(&Seq2Seq::new(model, &vocabularies, 0, &Device::flex())) as u64;
@@ -350,7 +357,8 @@ mod tests {
         let recipe =
             Document::load("transformer-big").unwrap().resolve(&Selection::default()).unwrap().recipe;
         let small = with_layers(&recipe.model, 2).unwrap();
-        let vocabularies = Vocabularies { source: ROWS, target: ROWS, pad: 0, begin: 2, end: 1 };
+        let vocabularies =
+            Vocabularies { source: ROWS, target: ROWS, languages: 1, pad: 0, begin: 2, end: 1 };
         let parameters = |model: &ModelSpec| cost(model, &vocabularies).parameters;
         assert_eq!(small.width, recipe.model.width);
         // Six layers a side: two of them are a third of what is not table or last norm.

@@ -382,6 +382,50 @@ fn files_of_ones_own_must_name_every_split() {
 }
 
 #[test]
+fn several_target_languages_are_told_apart() {
+    const NAME: &str = "multi30k-en-de-fr";
+    let wrong = |from: &str, to: &str, needle: &str, message: &str, hint: &str| {
+        one_of(NAME, from, to, needle, message, hint);
+    };
+    wrong(
+        "target = \"fr\"\n",
+        "",
+        "test_fr]",
+        "does not say which of the languages de, fr",
+        "target = \"de\"",
+    );
+    wrong("target = \"fr\"", "target = \"fi\"", "\"fi\"", "names the target language `fi`", "fr");
+    wrong(
+        "targets = [\"fr\"]",
+        "targets = [\"de\"]",
+        "\"de\"]",
+        "`de` is a target language already",
+        "data.reader.target is the first",
+    );
+    wrong("targets = [\"copied\"]", "targets = [\"sorted\"]", "\"sorted\"", "sorted", "copied");
+    wrong(
+        "lines = 1014",
+        "lines = 1014\nreference_tokens = 9",
+        "9\n",
+        "`valid` is in de, fr, and tokens are counted in one language",
+        "a set that has a `target` can say it",
+    );
+    wrong(
+        "eval = \"test_fr\"",
+        "eval = \"valid\"",
+        "\"valid\"\ndecode",
+        "`valid` is in de, fr together",
+        "what is scored is in one language",
+    );
+    wrong("targets = [\"fr\"]", "targets = [\"pt/BR\"]", "\"pt/BR\"", "`pt/BR` is no language code", "pt-BR");
+    let above = "without = [\"data.eval\"]\n\n[data]\ncorpus = \"multi30k-en-de-fr\"\n\n[data.reader]\n";
+    let own = "without = [\"data.eval\", \"data.corpus\"]\n\n[data.reader]\n\
+               files.train = { source = \"a\", target = \"b\" }\n\
+               files.val = { source = \"a\", target = \"b\", further_targets = [\"c\"] }\n";
+    wrong(above, own, "train = {", "`train` has 0 files in 1 further target languages", "in the same order");
+}
+
+#[test]
 fn claims_have_the_keys_of_their_kind() {
     for (line, hint) in [
         ("value = 41.02\n", "docs/recipes.md"),

@@ -2,13 +2,15 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 21] = [
     "list",
     "show",
     "check",
     "fetch",
     "reproduce",
     "evaluate",
+    "export",
+    "new",
     "score",
     "judge",
     "align",
@@ -19,6 +21,7 @@ const COMMANDS: [&str; 18] = [
     "bundle",
     "report",
     "verify",
+    "doctor",
     "schema",
     "completions",
 ];

@@ -3,6 +3,7 @@
 mod binary;
 mod bundling;
 mod checking;
+mod doctor;
 mod explaining;
 mod help;
 mod judging;

@@ -87,6 +87,57 @@ fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
     assert!(ended.stdout.contains("fp32, seed 1, test, beam5: bleu "), "{}", ended.stdout);
 }
 
+/// One encoder, two decoders: each language is written in its own words.
+#[test]
+fn one_text_in_two_languages_trains_one_encoder_and_two_decoders() {
+    let zoo = with_text();
+    let french = ["un", "deux", "trois", "quatre", "cinq"];
+    for (name, lines) in [("train", 300), ("valid", 20)] {
+        zoo.file(&format!("{name}.fr"), &text(lines, french));
+    }
+    let sets = ["de", "fr"].map(|language| {
+        format!("[data.eval.test_{language}]\nsplit = \"valid\"\ntarget = \"{language}\"\nlines = 20\n")
+    });
+    let recipe = format!(
+        "# zoo reproduce ./numbers.toml\n[recipe]\nbase = \"multi30k-transformer-tiny\"\nname = \"numbers\"\n\
+         summary = \"Numbers\"\norigin = \"this file\"\nwithout = [\"data.corpus\", \"data.eval\"]\n\n\
+         [data.reader]\nkind = \"parallel-text\"\nsource = \"en\"\ntarget = \"de\"\nfurther_targets = [\"fr\"]\n\
+         files.train = {{ source = \"train.en\", target = \"train.de\", further_targets = [\"train.fr\"] }}\n\
+         files.valid = {{ source = \"valid.en\", target = \"valid.de\", further_targets = [\"valid.fr\"] }}\n\n\
+         [data.eval.valid]\nsplit = \"valid\"\nlines = 20\n\n{}",
+        sets.join("\n")
+    );
+    zoo.file("numbers.toml", &recipe);
+    zoo.ends_with(0, &["check", "./numbers.toml"]);
+    let more = [
+        "--arms=fp32",
+        "--set=train.max_updates=150",
+        "--set=train.schedule.warmup_updates=50",
+        "--set=train.checkpoint.evaluate={ kind = \"last\" }",
+        "--eval=test_de,test_fr",
+    ];
+    let run = run_folder(&zoo, "./numbers.toml", &more);
+    for (language, words) in [("de", ["eins", "zwei", "drei", "vier", "fünf"]), ("fr", french)] {
+        let translated =
+            zoo.run_with_input(&["infer", &run, "--target", language], "one two three\nfive two\n");
+        assert_eq!((translated.code, translated.stdout.lines().count()), (0, 2), "{}", translated.stderr);
+        assert!(translated.stdout.split_whitespace().count() > 2, "{}", translated.stdout);
+        assert!(translated.stdout.split_whitespace().all(|w| words.contains(&w)), "{}", translated.stdout);
+        let eval = std::path::Path::new(&run).join(format!("eval/test_{language}.beam5.hyp.txt"));
+        let hypotheses = std::fs::read_to_string(eval).unwrap();
+        assert!(hypotheses.split_whitespace().all(|w| words.contains(&w)), "{hypotheses}");
+    }
+    let ended = zoo.run_with_input(&["infer", &run, "--target", "fi"], "one\n");
+    assert_eq!(ended.code, 2);
+    ended.says("the model does not write `fi`");
+    zoo.ends_with(2, &["evaluate", &run, "--eval", "valid"]).says("`valid` is in de, fr together");
+    let all = [&["reproduce", "./numbers.toml", "--seed=2", "--eval=valid"][..], &SMALL, &more[..4]].concat();
+    zoo.ends_with(2, &all).says("`valid` is in de, fr together");
+    zoo.file("valid.fr", &text(19, french));
+    let call = [&["reproduce", "./numbers.toml"][..], &SMALL, &more].concat();
+    zoo.ends_with(4, &call).says("valid.fr");
+}
+
 #[test]
 fn own_text_that_cannot_be_used_is_named() {
     let zoo = with_text();

@@ -85,7 +85,7 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     std::fs::write(&file, bytes).unwrap();
     let ended = zoo.ends_with(9, &climb);
     assert_eq!(rungs(&ended.json()[0]).last(), Some(&("parity", false)));
-    ended.says("transformer_prenorm_openseq2seq.safetensors: encoder");
+    ended.says("transformer_prenorm_openseq2seq.safetensors on cpu: encoder");
     std::fs::remove_file(&file).unwrap();
     zoo.ends_with(9, &climb).says("transformer_prenorm_openseq2seq.safetensors: No such file");
 

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let steps: u64 = argument(2, "10").parse()?;
 
     let recipe = Document::load(recipe)?.resolve(&Selection::arm("fp32"))?.recipe;
-    let vocabularies = Vocabularies { source: rows, target: rows, pad: 0, begin: 2, end: 1 };
+    let vocabularies = Vocabularies { source: rows, target: rows, languages: 1, pad: 0, begin: 2, end: 1 };
     let model = Seq2Seq::new(&recipe.model, &vocabularies, 1, &Device::flex().autodiff());
     let objective = TranslationLoss::new(&recipe.loss);
     let key = Key::new(1, 0, 0);
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (0..sentences).map(|i| shortest + key.bits(i) % (longest + 1 - shortest)).collect();
     let tokens: u32 = lengths.iter().sum();
     let side = Packed { tokens: (0..tokens).map(|i| 4 + key.bits(i) % (rows as u32 - 4)).collect(), lengths };
-    let batch = PairBatch { source: side.clone(), target: side, target_positions: 0 };
+    let batch = PairBatch { source: side.clone(), target: side, language: 0, target_positions: 0 };
 
     let mut seconds = Vec::new();
     for step in 0..steps {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::Pass;
-use zoo_models::models::{Packed, Seq2Seq, Vocabularies};
+use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::search::{Logits, SearchIds, StepDecoder, search};
@@ -105,13 +105,13 @@ fn what_is_written_does_not_depend_on_the_batch() {
     let recipe = Document::load("reversal-transformer").unwrap();
     let selection = Selection { tier: Some("smoke".into()), ..Selection::default() };
     let recipe = recipe.resolve(&selection).unwrap().recipe;
-    let vocabularies = Vocabularies { source: 14, target: 14, pad: 0, begin: 2, end: 1 };
+    let vocabularies = Vocabularies { source: 14, target: 14, languages: 1, pad: 0, begin: 2, end: 1 };
     let model = Seq2Seq::new(&recipe.model, &vocabularies, 3, &Device::flex());
     let key = Key::new(4, 0, 0);
     let sources: Vec<Vec<u32>> = (0..9u32)
         .map(|i| (0..2 + key.bits(i) % 7).map(|t| 4 + key.bits(100 + 10 * i + t) % 10).chain([1]).collect())
         .collect();
-    let decoder = (&model, Pass::evaluation(Compute::FP32));
+    let decoder = Writer::new(&model, 0, Pass::evaluation(Compute::FP32));
     for spec in recipe.decode.values() {
         let ids = SearchIds { pad: 0, end: 1 };
         let together = search(&decoder, &Packed::new(&sources), spec, ids);

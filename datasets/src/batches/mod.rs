@@ -2,11 +2,13 @@
 
 mod collate;
 mod eval;
+mod groups;
 mod plan;
 mod prefetch;
 
 pub use collate::{Batch, Collator, PaddedSequences, PaddingWaste};
 pub use eval::{EvalLimit, eval_batches, restore_order};
+pub use groups::Groups;
 pub use plan::{BatchPlan, PlanError};
 pub use prefetch::{PlacedBatch, Position, Prefetch, PrefetchOptions};
 

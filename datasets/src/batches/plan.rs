@@ -1,5 +1,7 @@
 //! Which examples make a batch, and the order of batches in an epoch: a function of (seed, epoch) alone.
 
+use std::ops::Range;
+
 use zoo_recipes::BatchingSpec;
 
 use crate::random::{Purpose, RandomStream};
@@ -36,8 +38,8 @@ pub enum PlanError {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// Examples in a new order each epoch, cut into batches of this many.
-    Sentences { examples: u32, sentences: usize },
+    /// Examples of each group in a new order each epoch, cut into batches of this many.
+    Sentences { groups: Vec<Range<u32>>, sentences: usize },
     /// Batches made once; their order is new each epoch.
     Frozen(Vec<Vec<u32>>),
 }
@@ -59,14 +61,33 @@ impl BatchPlan {
     /// sentences than `sentences_multiple_of` is cut to a multiple of it; what is cut off begins the next batch. The
     /// batches are kept; an epoch changes their order only.
     pub fn new(lengths: &[(u32, u32)], batching: &BatchingSpec, seed: u64) -> Result<Self, PlanError> {
+        Self::of_groups(lengths, &[lengths.len()], batching, seed)
+    }
+
+    /// The same for examples of several groups, one group of these many behind the other, e.g. one for each target language.
+    /// A batch is of one group; the batches of all groups make one order.
+    pub fn of_groups(
+        lengths: &[(u32, u32)],
+        groups: &[usize],
+        batching: &BatchingSpec,
+        seed: u64,
+    ) -> Result<Self, PlanError> {
+        let mut first = 0;
+        let groups: Vec<Range<u32>> = groups
+            .iter()
+            .map(|&examples| {
+                let end = first + u32::try_from(examples).expect("indices of examples are 32 bit");
+                std::mem::replace(&mut first, end)..end
+            })
+            .collect();
+        assert_eq!(first as usize, lengths.len(), "every example is in a group");
         match *batching {
             BatchingSpec::Sentences { sentences, pad_length_to } => {
                 at_least_one(&[(sentences, "sentences"), (pad_length_to, "pad_length_to")])?;
-                if lengths.len() < sentences as usize {
-                    return Err(PlanError::TooFew { examples: lengths.len(), sentences });
+                if let Some(few) = groups.iter().find(|group| group.len() < sentences as usize) {
+                    return Err(PlanError::TooFew { examples: few.len(), sentences });
                 }
-                let examples = u32::try_from(lengths.len()).expect("indices of examples are 32 bit");
-                let kind = Kind::Sentences { examples, sentences: sentences as usize };
+                let kind = Kind::Sentences { groups, sentences: sentences as usize };
                 Ok(Self { kind, seed, pad_length_to })
             }
             BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to } => {
@@ -75,15 +96,23 @@ impl BatchPlan {
                     (sentences_multiple_of, "sentences_multiple_of"),
                     (pad_length_to, "pad_length_to"),
                 ])?;
-                if lengths.is_empty() {
+                if groups.iter().any(Range::is_empty) {
                     return Err(PlanError::TooFew { examples: 0, sentences: 1 });
                 }
-                let mut order: Vec<u32> = (0..lengths.len() as u32).collect();
-                RandomStream::new(seed, Purpose::Bucketing, 0).shuffle(&mut order);
-                order.sort_by_key(|&example| lengths[example as usize].1);
-                order.sort_by_key(|&example| lengths[example as usize].0);
-                let batches =
-                    batches_by_tokens(&order, lengths, max_tokens, sentences_multiple_of, pad_length_to)?;
+                let mut batches = Vec::new();
+                for (number, group) in (0..).zip(groups) {
+                    let mut order: Vec<u32> = group.collect();
+                    RandomStream::new(seed, Purpose::Bucketing, number).shuffle(&mut order);
+                    order.sort_by_key(|&example| lengths[example as usize].1);
+                    order.sort_by_key(|&example| lengths[example as usize].0);
+                    batches.extend(batches_by_tokens(
+                        &order,
+                        lengths,
+                        max_tokens,
+                        sentences_multiple_of,
+                        pad_length_to,
+                    )?);
+                }
                 Ok(Self { kind: Kind::Frozen(batches), seed, pad_length_to })
             }
         }
@@ -92,7 +121,7 @@ impl BatchPlan {
     /// Batches an epoch; the same for every epoch.
     pub fn batches_per_epoch(&self) -> usize {
         match &self.kind {
-            Kind::Sentences { examples, sentences } => *examples as usize / sentences,
+            Kind::Sentences { groups, sentences } => groups.iter().map(|g| g.len() / sentences).sum(),
             Kind::Frozen(batches) => batches.len(),
         }
     }
@@ -114,10 +143,18 @@ impl BatchPlan {
     pub fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let mut stream = RandomStream::new(self.seed, Purpose::EpochOrder, epoch);
         match &self.kind {
-            Kind::Sentences { examples, sentences } => {
-                let mut order: Vec<u32> = (0..*examples).collect();
-                stream.shuffle(&mut order);
-                order.chunks_exact(*sentences).map(<[u32]>::to_vec).collect()
+            Kind::Sentences { groups, sentences } => {
+                let mut batches: Vec<Vec<u32>> = Vec::new();
+                for group in groups {
+                    let mut order: Vec<u32> = group.clone().collect();
+                    stream.shuffle(&mut order);
+                    batches.extend(order.chunks_exact(*sentences).map(<[u32]>::to_vec));
+                }
+                // The batches of one group are in a random order already.
+                if groups.len() > 1 {
+                    stream.shuffle(&mut batches);
+                }
+                batches
             }
             Kind::Frozen(batches) => {
                 let mut order: Vec<u32> = (0..batches.len() as u32).collect();
@@ -190,6 +227,30 @@ mod tests {
 
     fn tokens(max_tokens: u32, sentences_multiple_of: u32, pad_length_to: u32) -> BatchingSpec {
         BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to }
+    }
+
+    #[test]
+    fn a_batch_is_of_one_group_and_every_group_is_in_every_epoch() {
+        let lengths: Vec<(u32, u32)> = (0..100).map(|i| (3 + i % 7, 3 + i % 5)).collect();
+        for batching in [BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, tokens(60, 1, 1)] {
+            let plan = BatchPlan::of_groups(&lengths, &[60, 40], &batching, 5).unwrap();
+            let group = |batch: &[u32]| {
+                let second = batch.iter().filter(|&&example| example >= 60).count();
+                assert!(second == 0 || second == batch.len(), "{batch:?}");
+                second > 0
+            };
+            for epoch in 0..3 {
+                let batches = plan.epoch(epoch);
+                assert_eq!(batches.iter().map(Vec::len).sum::<usize>(), 100);
+                let groups: Vec<bool> = batches.iter().map(|batch| group(batch)).collect();
+                let turns = groups.windows(2).filter(|pair| pair[0] != pair[1]).count();
+                assert!(turns > 2, "the groups take turns: {groups:?}");
+            }
+            let one = BatchPlan::of_groups(&lengths, &[100], &batching, 5).unwrap();
+            assert_eq!(one.epoch(1), BatchPlan::new(&lengths, &batching, 5).unwrap().epoch(1));
+            let few = BatchPlan::of_groups(&lengths, &[100, 0], &batching, 5).unwrap_err();
+            assert!(matches!(few, PlanError::TooFew { examples: 0, .. }), "{few}");
+        }
     }
 
     #[test]

@@ -428,6 +428,7 @@ impl<'a> Job<'a> {
     }
 }
 
-fn is_url(mirror: &str) -> bool {
+/// Whether a mirror is asked over the network; else it is a folder.
+pub fn is_url(mirror: &str) -> bool {
     mirror.starts_with("http://") || mirror.starts_with("https://")
 }

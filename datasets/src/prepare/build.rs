@@ -18,7 +18,7 @@ use super::stage::{CHUNK, StageOrder, StagedLines, StagedSplit, TrainingWords, W
 use super::store::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
 use super::translation::{PrepareOptions, SplitReferences, SplitStatistics};
 use crate::corpora::Preparation;
-use crate::readers::{PairReader, TRAIN};
+use crate::readers::{PairReader, PairSplit, TRAIN};
 use crate::text::bpe::{Encoder, learn_from_counts};
 use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::{SentencePiece, learn_from_counts as learn_pieces};
@@ -30,51 +30,57 @@ pub(super) struct Built {
     pub splits: BTreeMap<String, SplitStatistics>,
 }
 
-/// Prepares the splits `names` into `folder`, which is empty and only ours. `open` gives the text of each.
+/// Prepares `splits` into `folder`, which is empty and only ours. `open` gives the text of each.
 pub(super) fn build(
     folder: &Path,
     data: &DataSpec,
     options: PrepareOptions,
     surroundings: &Surroundings<'_>,
-    names: &[String],
-    open: &mut dyn FnMut(&str) -> Result<PairReader, PrepareError>,
+    splits: &[PairSplit],
+    open: &mut dyn FnMut(&PairSplit) -> Result<PairReader, PrepareError>,
 ) -> Result<Built, PrepareError> {
-    names.iter().try_for_each(|name| check_name(name))?;
+    splits.iter().try_for_each(|split| check_name(&split.split))?;
     let work =
         tempfile::Builder::new().prefix(".work-").tempdir_in(folder).map_err(PrepareError::io(folder))?;
     let builder = Builder { folder, work: work.path(), data, options, surroundings };
     let mut counts = builder.word_counts();
     let mut staged = Vec::new();
-    for name in names {
-        (surroundings.progress)(PrepareStep::Text(name));
-        staged.push(builder.stage(name, open(name)?, &mut counts)?);
+    for split in splits {
+        (surroundings.progress)(PrepareStep::Text(split.name()));
+        staged.push(builder.stage(split, open(split)?, &mut counts)?);
     }
-    let train = staged.iter().find(|split| split.name == TRAIN);
-    let Some(train) = train else {
+    if !splits.iter().any(PairSplit::is_train) {
         return Err(PrepareError::MissingSplit {
             split: TRAIN.into(),
             user: "training".into(),
-            known: names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+            known: splits.iter().map(|split| format!("`{}`", split.name())).collect::<Vec<_>>().join(", "),
         });
-    };
-    if train.statistics.pairs_read == train.statistics.skipped_empty + train.statistics.dropped_by_cleaning {
-        return Err(PrepareError::NothingToTrainOn { read: train.statistics.pairs_read });
     }
-    if let Some(seed) = surroundings.preparation.and_then(|preparation| preparation.shuffle) {
-        (surroundings.progress)(PrepareStep::Shuffle);
-        shuffle_pairs(&train.source, &train.target, seed, work.path())
-            .map_err(PrepareError::io(work.path()))?;
+    for train in staged.iter().filter(|staged| staged.split.is_train()) {
+        let SplitStatistics { pairs_read, skipped_empty, dropped_by_cleaning, .. } = train.statistics;
+        if pairs_read == skipped_empty + dropped_by_cleaning {
+            return Err(nothing_to_train_on(&train.split, pairs_read));
+        }
+        if let Some(seed) = surroundings.preparation.and_then(|preparation| preparation.shuffle) {
+            (surroundings.progress)(PrepareStep::Shuffle);
+            shuffle_pairs(&train.source, &train.target, seed, work.path())
+                .map_err(PrepareError::io(work.path()))?;
+        }
     }
     let mut built = Built { files: BTreeMap::new(), splits: BTreeMap::new() };
     (surroundings.progress)(PrepareStep::Learn);
     let pipeline = builder.learn(counts)?;
     builder.save_pipeline(&pipeline, &mut built)?;
-    for split in staged {
-        (surroundings.progress)(PrepareStep::Encode(&split.name));
-        builder.encode(&pipeline, split, &mut built)?;
+    for staged in staged {
+        (surroundings.progress)(PrepareStep::Encode(staged.split.name()));
+        builder.encode(&pipeline, staged, &mut built)?;
     }
     drop(work);
     Ok(built)
+}
+
+fn nothing_to_train_on(split: &PairSplit, read: u64) -> PrepareError {
+    PrepareError::NothingToTrainOn { split: split.name().into(), read }
 }
 
 fn check_name(name: &str) -> Result<(), PrepareError> {
@@ -99,31 +105,32 @@ impl Builder<'_> {
     }
 
     fn word_counts(&self) -> TrainingWords {
-        match &self.data.tokenizer {
+        let words = match &self.data.tokenizer {
             TokenizerSpec::Words { .. } => TrainingWords::new(WordKind::WhiteSpace, true),
             TokenizerSpec::SubwordNmt { joined_dictionary, .. } => {
                 TrainingWords::new(WordKind::Spaces, *joined_dictionary)
             }
             TokenizerSpec::SentencePiece { joint, .. } => TrainingWords::new(WordKind::SentencePiece, *joint),
-        }
+        };
+        words.of_languages(self.data.reader.targets().len())
     }
 
     fn stage(
         &self,
-        name: &str,
+        split: &PairSplit,
         reader: PairReader,
         counts: &mut TrainingWords,
     ) -> Result<StagedSplit, PrepareError> {
-        let own = self.preparation().and_then(|preparation| preparation.normalize.get(name));
+        let own = self.preparation().and_then(|preparation| preparation.normalize.get(&split.split));
         let treatment = Treatment::of(self.data, own.map(Vec::as_slice))?;
         let clean = self.preparation().and_then(|preparation| preparation.clean.as_ref());
-        let train = name == TRAIN;
+        let train = split.is_train();
         // A model that is given needs no counts.
         let given = matches!(&self.data.tokenizer, TokenizerSpec::SentencePiece { model: Some(_), .. });
         let order = StageOrder {
-            name,
+            split,
             treatment: &treatment,
-            clean: clean.filter(|clean| clean.splits.iter().any(|split| split == name)),
+            clean: clean.filter(|clean| clean.splits.contains(&split.split)),
             references: !train,
             counts: (train && !given).then_some(counts),
         };
@@ -220,17 +227,17 @@ impl Builder<'_> {
     fn encode(
         &self,
         pipeline: &TextPipeline,
-        split: StagedSplit,
+        staged: StagedSplit,
         built: &mut Built,
     ) -> Result<(), PrepareError> {
-        let name = split.name;
+        let name = staged.split.name().to_string();
         let no_filter = FilterSpec::default();
-        let filter = if name == TRAIN { &self.data.filter } else { &no_filter };
-        let mut statistics = split.statistics;
+        let filter = if staged.split.is_train() { &self.data.filter } else { &no_filter };
+        let mut statistics = staged.statistics;
         let rows = pipeline.source.len().max(pipeline.target.len());
         let work_error = PrepareError::io(self.work);
         let mut ids = IdsWriter::new(self.work, &name, rows).map_err(work_error)?;
-        let mut lines = [StagedLines::open(&split.source)?, StagedLines::open(&split.target)?];
+        let mut lines = [StagedLines::open(&staged.source)?, StagedLines::open(&staged.target)?];
         let paths: [PathBuf; 2] = ["source", "target"].map(|side| self.folder.join(format!("{name}.{side}")));
         let create = |path: &Path| OutputFile::create(path).map_err(PrepareError::io(path));
         let mut texts = [create(&paths[0])?, create(&paths[1])?];
@@ -252,8 +259,8 @@ impl Builder<'_> {
                 line = line.checked_add(1).ok_or(PrepareError::TooManyLines(name.clone()))?;
             }
         }
-        if name == TRAIN && statistics.pairs == 0 {
-            return Err(PrepareError::NothingToTrainOn { read: statistics.pairs_read });
+        if staged.split.is_train() && statistics.pairs == 0 {
+            return Err(nothing_to_train_on(&staged.split, statistics.pairs_read));
         }
         let mut digests = Vec::new();
         for (text, path) in texts.into_iter().zip(&paths) {
@@ -262,19 +269,19 @@ impl Builder<'_> {
         for (side, digest) in ["source", "target"].into_iter().zip(&digests) {
             built.files.insert(format!("{name}.{side}"), digest.sha256.clone());
         }
-        self.check_published(&name, &digests[0].md5, &digests[1].md5, &split.raw_md5)?;
+        self.check_published(&staged.split, &digests[0].md5, &digests[1].md5, &staged.raw_md5)?;
         let ids_name = format!("{name}.ids");
         let ids_path = self.folder.join(&ids_name);
         let digest = ids.finish(&ids_path).map_err(PrepareError::io(&ids_path))?;
         built.files.insert(ids_name, digest.sha256);
-        if let Some(SplitReferences { raw, normalized }) = &split.references {
+        if let Some(SplitReferences { raw, normalized }) = &staged.references {
             for (kind, lines) in [("raw", raw), ("normalized", normalized)] {
                 self.write(&format!("{name}.{kind}"), built, |file| {
                     lines.iter().try_for_each(|line| file.line(line))
                 })?;
             }
         }
-        for file in [&split.source, &split.target] {
+        for file in [&staged.source, &staged.target] {
             std::fs::remove_file(file).map_err(PrepareError::io(file))?;
         }
         built.splits.insert(name, statistics);
@@ -284,7 +291,7 @@ impl Builder<'_> {
     /// Compares prepared text with the digests that were published for this very tokenizer.
     fn check_published(
         &self,
-        split: &str,
+        split: &PairSplit,
         source: &str,
         target: &str,
         raw: &(String, String),
@@ -293,10 +300,11 @@ impl Builder<'_> {
         else {
             return Ok(());
         };
-        let zoo_recipes::ReaderSpec::ParallelText { source: from, target: to, .. } = &self.data.reader else {
+        let zoo_recipes::ReaderSpec::ParallelText { source: from, .. } = &self.data.reader else {
             return Ok(());
         };
-        for (file, published) in preparation.md5.get(split).into_iter().flatten() {
+        let to = self.data.reader.targets()[split.target];
+        for (file, published) in preparation.md5.get(&split.split).into_iter().flatten() {
             let found = match file.strip_prefix("raw.") {
                 Some(language) if language == from => &raw.0,
                 Some(language) if language == to => &raw.1,
@@ -306,7 +314,7 @@ impl Builder<'_> {
             };
             if found != published {
                 return Err(PrepareError::NotAsPublished {
-                    split: split.into(),
+                    split: split.split.clone(),
                     file: file.clone(),
                     found: found.to_string(),
                     published: published.clone(),

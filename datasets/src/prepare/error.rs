@@ -57,6 +57,16 @@ pub enum PrepareError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// An evaluation set that is to be scored is not in one language.
+    #[error(
+        "data.eval.{set}: it is in {targets} together\nhint: add an evaluation set of its split for each, with its `target`"
+    )]
+    Languages {
+        /// The evaluation set.
+        set: String,
+        /// The target languages.
+        targets: String,
+    },
     /// A split that the recipe uses has no text.
     #[error("there is no split `{split}`, which {user} uses\nhint: the splits are {known}")]
     MissingSplit {
@@ -68,8 +78,10 @@ pub enum PrepareError {
         known: String,
     },
     /// Nothing is left to train on.
-    #[error("no training example is left of {read}\nhint: check the files and data.filter")]
+    #[error("split `{split}`: no training example is left of {read}\nhint: check the files and data.filter")]
     NothingToTrainOn {
+        /// The split.
+        split: String,
         /// Pairs that were read.
         read: u64,
     },

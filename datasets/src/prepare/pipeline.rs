@@ -15,7 +15,8 @@ use crate::text::vocabulary::Vocabulary;
 #[derive(Debug)]
 pub(super) struct Treatment {
     pub source: Normalizer,
-    pub target: Normalizer,
+    /// One for each target language.
+    pub targets: Vec<Normalizer>,
     /// The text is in sub-words from the start.
     pub subwords: bool,
 }
@@ -32,14 +33,16 @@ impl Treatment {
     /// The tokenizer's steps, or others in their place.
     pub fn of(data: &DataSpec, others: Option<&[NormalizeStep]>) -> Result<Self, PrepareError> {
         let steps = others.unwrap_or_else(|| steps(&data.tokenizer));
-        let (source, target) = match &data.reader {
-            ReaderSpec::ParallelText { source, target, .. } => (source.as_str(), target.as_str()),
+        let targets = data.reader.targets();
+        let (source, targets) = match &data.reader {
+            ReaderSpec::ParallelText { source, .. } => (source.as_str(), targets),
             // Generated symbols are of no language.
-            _ => ("", ""),
+            _ => ("", vec![""; targets.len()]),
         };
         let subwords = matches!(data.tokenizer, TokenizerSpec::Words { subwords: true, .. });
-        let (source, target) = (Normalizer::new(steps, source)?, Normalizer::new(steps, target)?);
-        Ok(Self { source, target, subwords })
+        let targets = targets.into_iter().map(|target| Normalizer::new(steps, target));
+        let targets = targets.collect::<Result<_, _>>()?;
+        Ok(Self { source: Normalizer::new(steps, source)?, targets, subwords })
     }
 }
 
@@ -69,7 +72,7 @@ pub struct TextPipeline {
     pub codes: Option<Codes>,
     /// Vocabulary of the source.
     pub source: Arc<Vocabulary>,
-    /// Vocabulary of the target; the very same where there is one for both.
+    /// Vocabulary of the target languages together; the very same where there is one for both sides.
     pub target: Arc<Vocabulary>,
     /// Source sequences begin with the begin token.
     pub begin_in_source: bool,
@@ -116,9 +119,9 @@ impl TextPipeline {
         with_specials(&ids, &self.source, self.begin_in_source, None).0
     }
 
-    /// A raw target line as ids, special tokens included, not cut.
-    pub fn encode_target(&self, line: &str) -> Vec<u32> {
-        let ids = self.ids(&self.treatment.target.line(line), Side::Target);
+    /// A raw line in the target language of this index as ids, special tokens included, not cut.
+    pub fn encode_target(&self, line: &str, target: usize) -> Vec<u32> {
+        let ids = self.ids(&self.treatment.targets[target].line(line), Side::Target);
         with_specials(&ids, &self.target, self.begin_in_target, None).0
     }
 

@@ -1,6 +1,8 @@
 //! The text of a split after its own steps: normalised, cleaned, in two files with one line a pair.
 
+use std::collections::HashSet;
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +14,7 @@ use super::error::PrepareError;
 use super::pipeline::Treatment;
 use super::translation::{SplitReferences, SplitStatistics};
 use crate::corpora::CleanSpec;
-use crate::readers::{PairReader, SplitText};
+use crate::readers::{PairReader, PairSplit, SplitText};
 use crate::text::bpe::{undo, words_of};
 use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::learns_from;
@@ -29,6 +31,8 @@ pub(super) struct TrainingWords {
     pub target: WordCounts,
     pub together: bool,
     pub words: WordKind,
+    /// There for text in several target languages.
+    counted: Option<Counted>,
 }
 
 /// What separates the words that are counted.
@@ -48,9 +52,38 @@ impl TrainingWords {
         Self { words, together, ..Self::default() }
     }
 
+    /// For text in several target languages: a source counts in the first language that has it.
+    pub fn of_languages(mut self, languages: usize) -> Self {
+        self.counted = (languages > 1).then(Counted::default);
+        self
+    }
+
     fn add(&mut self, source: &str, target: &str) {
-        add_line(&mut self.source, source, self.words);
+        if self.counted.as_mut().is_none_or(|counted| counted.is_new(source)) {
+            add_line(&mut self.source, source, self.words);
+        }
         add_line(if self.together { &mut self.source } else { &mut self.target }, target, self.words);
+    }
+}
+
+/// Hashes of the source lines whose words were counted.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    earlier: HashSet<u64>,
+    here: Vec<u64>,
+}
+
+impl Counted {
+    /// Whether no earlier language has the line. Within a language equal lines count each time.
+    fn is_new(&mut self, line: &str) -> bool {
+        let mut hasher = std::hash::DefaultHasher::new();
+        line.hash(&mut hasher);
+        self.here.push(hasher.finish());
+        !self.earlier.contains(&hasher.finish())
+    }
+
+    fn end_language(&mut self) {
+        self.earlier.extend(self.here.drain(..));
     }
 }
 
@@ -64,7 +97,7 @@ fn add_line(counts: &mut WordCounts, line: &str, words: WordKind) {
 
 /// What is asked of the text of one split.
 pub(super) struct StageOrder<'a> {
-    pub name: &'a str,
+    pub split: &'a PairSplit,
     pub treatment: &'a Treatment,
     pub clean: Option<&'a CleanSpec>,
     /// Keep the lines to score against.
@@ -76,7 +109,7 @@ pub(super) struct StageOrder<'a> {
 /// A split whose text lies in files.
 #[derive(Debug)]
 pub(super) struct StagedSplit {
-    pub name: String,
+    pub split: PairSplit,
     pub source: PathBuf,
     pub target: PathBuf,
     pub statistics: SplitStatistics,
@@ -91,7 +124,7 @@ pub(super) fn stage(
     work: &Path,
     mut order: StageOrder<'_>,
 ) -> Result<StagedSplit, PrepareError> {
-    let name = order.name.to_string();
+    let name = order.split.name();
     let paths = ["source", "target"].map(|side| work.join(format!("{name}.{side}")));
     let create = |path: &Path| -> Result<BufWriter<File>, PrepareError> {
         Ok(BufWriter::with_capacity(1 << 16, File::create(path).map_err(PrepareError::io(path))?))
@@ -110,7 +143,7 @@ pub(super) fn stage(
         statistics.pairs_read += chunk.len() as u64;
         let SplitText { source: raw_source, target: raw_target, .. } = chunk;
         let sources = order.treatment.source.lines(&raw_source);
-        let targets = order.treatment.target.lines(&raw_target);
+        let targets = order.treatment.targets[order.split.target].lines(&raw_target);
         for (index, raw_line) in raw_target.into_iter().enumerate() {
             if order.references {
                 digest_line(&mut raw.0, &raw_source[index]);
@@ -142,6 +175,9 @@ pub(super) fn stage(
             }
         }
     }
+    if let Some(counted) = order.counts.and_then(|counts| counts.counted.as_mut()) {
+        counted.end_language();
+    }
     statistics.skipped_empty = reader.skipped_empty();
     statistics.pairs_read += statistics.skipped_empty;
     for (file, path) in files.iter_mut().zip(&paths) {
@@ -149,7 +185,7 @@ pub(super) fn stage(
     }
     let [source, target] = paths;
     let raw_md5 = (hexadecimal(&raw.0.finalize()), hexadecimal(&raw.1.finalize()));
-    Ok(StagedSplit { name, source, target, statistics, references, raw_md5 })
+    Ok(StagedSplit { split: order.split.clone(), source, target, statistics, references, raw_md5 })
 }
 
 fn digest_line(md5: &mut Md5, line: &str) {

@@ -25,7 +25,7 @@ use super::translation::{
 };
 use crate::corpora::{CorpusDefinition, FetchedCorpus, Preparation};
 use crate::fetch::sha256_file;
-use crate::readers::{PairReader, SplitText, TRAIN, open_split, split_names};
+use crate::readers::{PairReader, PairSplit, SplitText, open_split, pair_splits};
 use crate::text::bpe::Codes;
 use crate::text::sentencepiece::SentencePiece;
 use crate::text::vocabulary::{Vocabulary, hexadecimal};
@@ -104,7 +104,7 @@ fn preparation_of(data: &DataSpec) -> Option<Preparation> {
 /// Loads what lies in `folder`, or reads the text, prepares it and keeps it there. The caller names the folder after
 /// everything that the text depends on; the settings are compared.
 ///
-/// All text is in memory meanwhile, and a model's path is relative to the current folder: see [`prepare_from_files`].
+/// All text is in memory meanwhile, by [`PairSplit::name`], and a model's path is relative to the current folder: see [`prepare_from_files`].
 ///
 /// # Errors
 /// See [`PrepareError`]; nothing is left behind.
@@ -128,8 +128,13 @@ pub fn prepare_cached<E: From<PrepareError>>(
             return Err(PrepareError::LineCounts { split, source_lines, target_lines }.into());
         }
     }
-    let names: Vec<String> = splits.keys().cloned().collect();
-    let mut open = |name: &str| Ok(PairReader::of(splits.remove(name).unwrap_or_default()));
+    let known = pair_splits(data);
+    let of_name = |name: &String| {
+        let known = known.iter().find(|split| split.name() == name).cloned();
+        known.unwrap_or_else(|| PairSplit::new(name, &data.reader.targets(), 0))
+    };
+    let names: Vec<PairSplit> = splits.keys().map(of_name).collect();
+    let mut open = |split: &PairSplit| Ok(PairReader::of(splits.remove(split.name()).unwrap_or_default()));
     Ok(prepare_into(folder, data, options, &surroundings, &names, &mut open)?)
 }
 
@@ -164,8 +169,8 @@ pub fn prepare_from_files<E: From<PrepareError>>(
         return Ok(load_from(folder, data, options, &surroundings)?);
     }
     let corpus = fetch()?;
-    let names: Vec<String> = split_names(data).into_iter().collect();
-    let mut open = |name: &str| Ok(open_split(data, place.base, corpus.as_ref(), name)?);
+    let names: Vec<PairSplit> = pair_splits(data).into_iter().collect();
+    let mut open = |split: &PairSplit| Ok(open_split(data, place.base, corpus.as_ref(), split)?);
     Ok(prepare_into(folder, data, options, &surroundings, &names, &mut open)?)
 }
 
@@ -175,8 +180,8 @@ fn prepare_into(
     data: &DataSpec,
     options: PrepareOptions,
     surroundings: &Surroundings<'_>,
-    names: &[String],
-    open: &mut dyn FnMut(&str) -> Result<PairReader, PrepareError>,
+    names: &[PairSplit],
+    open: &mut dyn FnMut(&PairSplit) -> Result<PairReader, PrepareError>,
 ) -> Result<PreparedTranslation, PrepareError> {
     let parent = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(PrepareError::io(parent))?;
@@ -262,12 +267,14 @@ fn load_from(
     let begin = (data.begin_token_in_source, options.begin_token_in_target);
     let pipeline = folder.pipeline(&manifest, data, begin, &mut due)?;
 
+    let training: Vec<String> =
+        pair_splits(data).iter().filter(|split| split.is_train()).map(|split| split.name().into()).collect();
     let mut splits = BTreeMap::new();
     for (name, statistics) in manifest.splits {
         let ids = format!("{name}.ids");
         let rows = (pipeline.source.len() as u32, pipeline.target.len() as u32);
         let (source, target, lines) = folder.ids(&ids, &due(&ids)?, rows)?;
-        let references = if name == TRAIN {
+        let references = if training.contains(&name) {
             None
         } else {
             let mut lines_of = |kind: &str| -> Result<Vec<String>, PrepareError> {
@@ -284,7 +291,8 @@ fn load_from(
     for (name, digest) in unread {
         folder.check(&name, &digest)?;
     }
-    let prepared = PreparedTranslation { pipeline, splits };
+    let targets = data.reader.targets().into_iter().map(String::from).collect();
+    let prepared = PreparedTranslation { pipeline, targets, splits };
     prepared.check_eval_sets(data)?;
     Ok(prepared)
 }

@@ -10,7 +10,7 @@ use super::error::PrepareError;
 use super::pipeline::TextPipeline;
 use super::sequences::Sequences;
 use crate::batches::PairSource;
-use crate::readers::{SplitText, TRAIN};
+use crate::readers::{PairSplit, SplitText, TRAIN};
 
 /// What preparing needs to know beside `[data]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,6 +101,8 @@ impl PairSource for PreparedSplit {
 pub struct EvalSet<'p> {
     /// The split.
     pub split: &'p Arc<PreparedSplit>,
+    /// Index of its target language.
+    pub target: usize,
     /// The references to score against, one a line.
     pub references: &'p [String],
 }
@@ -110,7 +112,9 @@ pub struct EvalSet<'p> {
 pub struct PreparedTranslation {
     /// Text to ids and back.
     pub pipeline: TextPipeline,
-    /// The splits by name.
+    /// Target languages, each with a decoder of its own.
+    pub targets: Vec<String>,
+    /// The splits by [`PairSplit::name`].
     pub splits: BTreeMap<String, Arc<PreparedSplit>>,
 }
 
@@ -120,9 +124,13 @@ impl PreparedTranslation {
         self.splits.get(name).ok_or_else(|| missing(name, user, self.splits.keys()))
     }
 
-    /// The training split.
-    pub fn train(&self) -> Result<&Arc<PreparedSplit>, PrepareError> {
-        self.split(TRAIN, "training")
+    /// The training split in each target language.
+    pub fn train(&self) -> Result<Vec<&Arc<PreparedSplit>>, PrepareError> {
+        (0..self.targets.len()).map(|target| self.split_in(TRAIN, target, "training")).collect()
+    }
+
+    fn split_in(&self, split: &str, target: usize, user: &str) -> Result<&Arc<PreparedSplit>, PrepareError> {
+        self.split(PairSplit::new(split, &self.targets, target).name(), user)
     }
 
     /// A hypothesis of the model as text; see [`TextPipeline::undo`].
@@ -130,10 +138,30 @@ impl PreparedTranslation {
         self.pipeline.undo(ids)
     }
 
-    /// The evaluation set `name` as `spec` says; an error unless lines and reference tokens are as stated.
+    /// The evaluation set `name` as `spec` says, in each of its target languages (one, but for a `valid` of all); an error
+    /// unless lines and reference tokens are as stated.
+    pub fn eval_sets(&self, name: &str, spec: &EvalSetSpec) -> Result<Vec<EvalSet<'_>>, PrepareError> {
+        let targets = spec.targets_among(&self.targets).into_iter();
+        targets.map(|target| self.eval_set_in(name, spec, target)).collect()
+    }
+
+    /// See [`Self::eval_sets`]; an error if the set is in several languages.
     pub fn eval_set(&self, name: &str, spec: &EvalSetSpec) -> Result<EvalSet<'_>, PrepareError> {
+        let mut sets = self.eval_sets(name, spec)?;
+        match (sets.pop(), sets.is_empty()) {
+            (Some(set), true) => Ok(set),
+            _ => Err(PrepareError::Languages { set: name.into(), targets: self.targets.join(", ") }),
+        }
+    }
+
+    fn eval_set_in(
+        &self,
+        name: &str,
+        spec: &EvalSetSpec,
+        target: usize,
+    ) -> Result<EvalSet<'_>, PrepareError> {
         let user = format!("data.eval.{name}");
-        let split = self.split(&spec.split, &user)?;
+        let split = self.split_in(&spec.split, target, &user)?;
         let references = match (&split.references, spec.references) {
             (Some(references), References::Normalized) => &references.normalized,
             (Some(references), References::Raw) => &references.raw,
@@ -146,7 +174,7 @@ impl PreparedTranslation {
         };
         let differs = |what, found: usize, expected: u32| PrepareError::EvalSet {
             set: name.to_string(),
-            split: spec.split.clone(),
+            split: split.name.clone(),
             what,
             found,
             expected,
@@ -160,12 +188,12 @@ impl PreparedTranslation {
                 return Err(differs("reference tokens", found, expected));
             }
         }
-        Ok(EvalSet { split, references })
+        Ok(EvalSet { split, target, references })
     }
 
     /// Checks every evaluation set of `data`.
     pub(super) fn check_eval_sets(&self, data: &DataSpec) -> Result<(), PrepareError> {
-        data.eval.iter().try_for_each(|(name, spec)| self.eval_set(name, spec).map(|_| ()))
+        data.eval.iter().try_for_each(|(name, spec)| self.eval_sets(name, spec).map(|_| ()))
     }
 }
 

@@ -5,7 +5,7 @@ pub mod reversal;
 mod splits;
 mod stream;
 
-pub use splits::{TRAIN, open_split, read_splits, split_names};
+pub use splits::{PairSplit, TRAIN, open_split, pair_splits, read_splits, split_names};
 pub use stream::PairReader;
 
 /// The pairs of one split, as text.

@@ -3,7 +3,7 @@
 //! The published generator is unseeded and makes 10 letters, lengths 5 to 50 inclusive. Here example `i` of a split
 //! is a function of (seed, split, i): its length is the first number of its random stream, then come its symbols.
 
-use zoo_recipes::ReaderSpec;
+use zoo_recipes::{ReaderSpec, ToyLanguage};
 
 use super::SplitText;
 use crate::random::{Purpose, RandomStream};
@@ -31,9 +31,12 @@ fn symbol(index: u32) -> char {
     char::from_u32(code).expect("the small Greek letters are characters")
 }
 
-/// Generates a split (`train`, `valid` or `test`) of a `reversal` reader; `None` for another kind of reader.
-pub fn generate(reader: &ReaderSpec, split: &str) -> Option<Result<SplitText, ReversalError>> {
-    let ReaderSpec::Reversal { symbols, min_length, max_length, train, valid, test, seed } = reader else {
+/// Generates a split (`train`, `valid` or `test`) of a `reversal` reader in its target language of this index; `None` for
+/// another kind of reader.
+pub fn generate(reader: &ReaderSpec, split: &str, target: usize) -> Option<Result<SplitText, ReversalError>> {
+    let ReaderSpec::Reversal { symbols, min_length, max_length, train, valid, test, seed, further_targets } =
+        reader
+    else {
         return None;
     };
     let count = match split {
@@ -42,7 +45,13 @@ pub fn generate(reader: &ReaderSpec, split: &str) -> Option<Result<SplitText, Re
         "test" => *test,
         _ => 0,
     };
-    Some(generate_split(*symbols, (*min_length, *max_length), count, *seed, split))
+    let mut pairs = generate_split(*symbols, (*min_length, *max_length), count, *seed, split);
+    if let (Some(at), Ok(pairs)) = (target.checked_sub(1), &mut pairs) {
+        match further_targets[at] {
+            ToyLanguage::Copied => pairs.target = pairs.source.clone(),
+        }
+    }
+    Some(pairs)
 }
 
 fn generate_split(
@@ -103,11 +112,12 @@ mod tests {
             valid: 100,
             test: 200,
             seed,
+            further_targets: vec![ToyLanguage::Copied],
         }
     }
 
     fn split(reader: &ReaderSpec, name: &str) -> SplitText {
-        generate(reader, name).unwrap().unwrap()
+        generate(reader, name, 0).unwrap().unwrap()
     }
 
     #[test]
@@ -147,6 +157,14 @@ mod tests {
     }
 
     #[test]
+    fn a_further_language_has_the_same_sources() {
+        let reader = reader(10, (3, 6), 20, 1);
+        let (reversed, copied) = (split(&reader, "train"), generate(&reader, "train", 1).unwrap().unwrap());
+        assert_eq!((&copied.source, &copied.target), (&reversed.source, &reversed.source));
+        assert_ne!(reversed.target, copied.target);
+    }
+
+    #[test]
     fn all_24_letters_are_distinct_and_there_is_no_final_sigma() {
         let letters: String = (0..LETTERS).map(symbol).collect();
         assert_eq!(letters, "αβγδεζηθικλμνξοπρστυφχψω");
@@ -155,7 +173,7 @@ mod tests {
     #[test]
     fn impossible_tasks_are_errors() {
         let message =
-            |reader: &ReaderSpec, name: &str| generate(reader, name).unwrap().unwrap_err().to_string();
+            |reader: &ReaderSpec, name: &str| generate(reader, name, 0).unwrap().unwrap_err().to_string();
         assert!(message(&reader(25, (1, 2), 1, 1), "train").contains("symbols = 25"));
         assert!(message(&reader(0, (1, 2), 1, 1), "train").contains("hint:"));
         assert!(message(&reader(2, (3, 2), 1, 1), "train").contains("min_length = 3"));

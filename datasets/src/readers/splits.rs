@@ -19,7 +19,49 @@ pub fn split_names(data: &DataSpec) -> BTreeSet<String> {
     data.eval.values().map(|set| set.split.clone()).chain([TRAIN.to_string()]).collect()
 }
 
-/// Reads or generates every split that `data` uses. Empty lines are left out of `train` and counted; they are kept
+/// A split in one of its target languages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PairSplit {
+    /// The split.
+    pub split: String,
+    /// Index of the language in [`ReaderSpec::targets`].
+    pub target: usize,
+    name: String,
+}
+
+impl PairSplit {
+    /// The split `split` in the language `targets[target]`.
+    pub fn new(split: &str, targets: &[impl AsRef<str>], target: usize) -> Self {
+        let name = match target {
+            0 => split.to_string(),
+            _ => format!("{split}@{}", targets[target].as_ref()),
+        };
+        Self { split: split.to_string(), target, name }
+    }
+
+    /// `train`; `train@fr` in a further target language.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is trained on.
+    pub fn is_train(&self) -> bool {
+        self.split == TRAIN
+    }
+}
+
+/// The splits that `data` uses in the languages that it uses them in: `train` in all of them.
+pub fn pair_splits(data: &DataSpec) -> BTreeSet<PairSplit> {
+    let targets = &data.reader.targets();
+    let split = |name, target| PairSplit::new(name, targets, target);
+    let train = (0..targets.len()).map(|target| split(TRAIN, target));
+    let evaluated = data.eval.values().flat_map(|set| {
+        data.targets_of(set).into_iter().map(move |target| split(set.split.as_str(), target))
+    });
+    evaluated.chain(train).collect()
+}
+
+/// Reads or generates every split that `data` uses, by [`PairSplit::name`]. Empty lines are left out of `train` and counted; they are kept
 /// elsewhere. Paths of a user's own files are relative to `base`; `corpus` is what was fetched where `data.corpus`
 /// names one.
 pub fn read_splits(
@@ -27,22 +69,14 @@ pub fn read_splits(
     base: &Path,
     corpus: Option<&FetchedCorpus>,
 ) -> Result<BTreeMap<String, SplitText>, ReadError> {
-    split_names(data)
-        .into_iter()
-        .map(|name| Ok((name.clone(), read_split(data, base, corpus, &name)?)))
-        .collect()
+    let read = |split: PairSplit| {
+        let text = open_split(data, base, corpus, &split)?.read_all()?;
+        Ok((split.name, text))
+    };
+    pair_splits(data).into_iter().map(read).collect()
 }
 
-fn read_split(
-    data: &DataSpec,
-    base: &Path,
-    corpus: Option<&FetchedCorpus>,
-    name: &str,
-) -> Result<SplitText, ReadError> {
-    open_split(data, base, corpus, name)?.read_all()
-}
-
-/// Opens the split `name`, to be read pair by pair; as [`read_splits`].
+/// Opens a split, to be read pair by pair; as [`read_splits`].
 ///
 /// # Errors
 /// Nothing says where the split is, or its first file cannot be opened.
@@ -50,13 +84,14 @@ pub fn open_split(
     data: &DataSpec,
     base: &Path,
     corpus: Option<&FetchedCorpus>,
-    name: &str,
+    split: &PairSplit,
 ) -> Result<PairReader, ReadError> {
-    if let Some(generated) = generate(&data.reader, name) {
+    let name = split.split.as_str();
+    if let Some(generated) = generate(&data.reader, name, split.target) {
         return Ok(PairReader::of(generated?));
     }
     let no_text = |problem: String, hint| ReadError::NoText { split: name.to_string(), problem, hint };
-    let ReaderSpec::ParallelText { source, target, files } = &data.reader else {
+    let ReaderSpec::ParallelText { source, files, .. } = &data.reader else {
         return Err(no_text(
             "the reader gives no pairs of lines".into(),
             "use reader.kind = \"parallel-text\"",
@@ -64,8 +99,17 @@ pub fn open_split(
     };
     let empty = if name == TRAIN { EmptyLines::Skip } else { EmptyLines::Keep };
     match (files.get(name), corpus) {
-        (Some(files), _) => PairReader::open(&base.join(&files.source), &base.join(&files.target), empty),
+        (Some(files), _) => {
+            let target = files.target(split.target).ok_or_else(|| {
+                no_text(
+                    format!("`{name}` has no file in `{}`", data.reader.targets()[split.target]),
+                    "name one in its `further_targets`",
+                )
+            })?;
+            PairReader::open(&base.join(&files.source), &base.join(target), empty)
+        }
         (None, Some(corpus)) => {
+            let target = data.reader.targets()[split.target];
             let split = corpus.splits.get(name).ok_or_else(|| {
                 no_text(
                     format!("it was not fetched with the corpus `{}`", corpus.name),
@@ -119,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "x\n\n").unwrap();
         std::fs::write(folder.path().join("b"), "y\nz\n").unwrap();
-        let files = ParallelFiles { source: "a".into(), target: "b".into() };
+        let files = ParallelFiles { source: "a".into(), target: "b".into(), further_targets: Vec::new() };
         let data = data([(TRAIN.to_string(), files.clone()), ("dev".to_string(), files)].into());
         let splits = read_splits(&data, folder.path(), None).unwrap();
         assert_eq!((splits[TRAIN].len(), splits[TRAIN].skipped_empty), (1, 1));
@@ -143,11 +187,34 @@ mod tests {
         let splits =
             [(TRAIN.to_string(), split(TRAIN, "A\nB\nC\n")), ("dev".to_string(), split("dev", "A\nB\n"))];
         let corpus = FetchedCorpus { name: "c".into(), fingerprints: BTreeMap::new(), splits: splits.into() };
-        let train = read_split(&data(BTreeMap::new()), folder.path(), Some(&corpus), TRAIN).unwrap();
+        let one = data(BTreeMap::new());
+        let train = PairSplit::new(TRAIN, &["de"], 0);
+        let train = open_split(&one, folder.path(), Some(&corpus), &train).unwrap().read_all().unwrap();
         assert_eq!((train.source, train.target.len()), (vec!["a".into(), "b".into(), "c".into()], 3));
         let error =
             read_splits(&data(BTreeMap::new()), folder.path(), Some(&corpus)).unwrap_err().to_string();
         assert!(error.contains("dev:2: ") && error.contains("2.en has 3 lines"), "{error}");
+    }
+
+    #[test]
+    fn every_target_language_has_its_own_pairs() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [("a", "x\ny\n"), ("b", "X\nY\n"), ("c", "\nz\n")] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let files =
+            ParallelFiles { source: "a".into(), target: "b".into(), further_targets: vec!["c".into()] };
+        let mut data = data([(TRAIN.to_string(), files.clone()), ("dev".to_string(), files)].into());
+        let ReaderSpec::ParallelText { further_targets, .. } = &mut data.reader else { unreachable!() };
+        further_targets.push("fr".into());
+        data.eval.get_mut("valid").unwrap().target = Some("fr".into());
+        let splits = read_splits(&data, folder.path(), None).unwrap();
+        let lines = |name: &str| (splits[name].source.join(" "), splits[name].target.join(" "));
+        assert_eq!(splits.keys().collect::<Vec<_>>(), ["dev@fr", "train", "train@fr"]);
+        assert_eq!(lines("train"), ("x y".into(), "X Y".into()));
+        // The pair whose French side is empty is left out of the French pairs alone.
+        assert_eq!(lines("train@fr"), ("y".into(), "z".into()));
+        assert_eq!(lines("dev@fr"), ("x y".into(), " z".into()));
     }
 
     #[test]

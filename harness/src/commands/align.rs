@@ -27,7 +27,7 @@ pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
         )
         .hint("sizes may differ, kinds may not; its description is in the metadata key `zoo`"));
     }
-    let alignment = reference.align()?;
+    let alignment = reference.align(&context.open_device()?)?;
     let mut table = output::columns(["rung", "tensors", "error", "limit", "holds", "worst at"]);
     for rung in &alignment.rungs {
         table.push(output::words([
@@ -47,7 +47,13 @@ pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
         None => Ok(Exit::Ok),
         Some(rung) => Err(Failure::new(
             Exit::Mismatch,
-            format!("{} differs from {} at {}", document.name(), args.file.display(), rung.name),
+            format!(
+                "{} on {} differs from {} at {}",
+                document.name(),
+                context.device.settled(),
+                args.file.display(),
+                rung.name
+            ),
         )
         .hint(format!("{} is the tensor to look at; what comes after it was not compared", rung.at))),
     }

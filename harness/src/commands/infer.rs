@@ -19,7 +19,8 @@ pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
         }
         _ => Box::new(std::io::stdin().lock()),
     };
-    let request = InferRequest { run: args.run.clone(), decode: args.decode.clone() };
+    let request =
+        InferRequest { run: args.run.clone(), target: args.target.clone(), decode: args.decode.clone() };
     let mut out = std::io::stdout().lock();
     let write = |line: &str| match writeln!(out, "{line}").and_then(|()| out.flush()) {
         // The reader went away: nothing is left to be done, and nothing went wrong.

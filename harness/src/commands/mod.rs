@@ -4,6 +4,7 @@ mod align;
 mod bundle;
 mod check;
 mod completions;
+mod doctor;
 mod evaluate;
 mod explain;
 mod export;
@@ -52,6 +53,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Report(args) => report::run(context, args),
         Command::Verify(args) => verify::run(context, args),
         Command::Schema(args) => schema::run(context, args),
+        Command::Doctor => doctor::run(context),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -79,6 +79,7 @@ fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -
     let without: Vec<String> = [
         ("data.corpus", data.corpus.is_some()),
         ("data.reader.files", own_files),
+        ("data.reader.further_targets", data.reader.targets().len() > 1),
         ("data.eval", !data.eval.is_empty()),
         ("train.patience", of_base.train.patience.is_some() && !has_valid),
     ]

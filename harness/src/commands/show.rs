@@ -91,8 +91,17 @@ impl<'d> Shown<'d> {
         } else if let ReaderSpec::Reversal { train, valid, test, .. } = &self.resolved.recipe.data.reader {
             lines.push(("generated", format!("{train} training, {valid} validation, {test} test pairs")));
         }
-        let sets: Vec<String> = (self.resolved.recipe.data.eval.iter())
-            .map(|(name, eval)| format!("{name} ({}, {} lines)", eval.split, eval.lines))
+        let data = &self.resolved.recipe.data;
+        let languages = data.reader.targets();
+        let sets: Vec<String> = (data.eval.iter())
+            .map(|(name, eval)| {
+                let of_set = data.targets_of(eval).into_iter().map(|target| languages[target]);
+                let of_set = match languages.len() {
+                    1 => String::new(),
+                    _ => format!(" in {}", of_set.collect::<Vec<_>>().join(", ")),
+                };
+                format!("{name} ({}, {} lines{of_set})", eval.split, eval.lines)
+            })
             .collect();
         lines.push(("evaluation", sets.join(", ")));
         lines

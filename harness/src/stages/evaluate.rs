@@ -5,22 +5,21 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use zoo_datasets::batches::{EvalLimit, eval_batches, restore_order};
+use zoo_datasets::batches::{EvalLimit, PairSource, eval_batches, restore_order};
 use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
 use zoo_datasets::text::moses;
 use zoo_models::Pass;
-use zoo_models::models::{Packed, Seq2Seq};
+use zoo_models::models::{Packed, Seq2Seq, Writer};
 use zoo_models::parameters::{self, ParameterValues};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
-use zoo_recipes::{DecodeSpec, Detokenizer, ReaderSpec, Recipe};
+use zoo_recipes::{DecodeSpec, Detokenizer, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_training::checkpoint::Checkpoint;
 
 use super::prepare::{prepare, vocabularies};
 use super::run::{Run, read_json, write_json};
-use super::train::lengths;
 use crate::context::Context;
 use crate::environment::hex;
 use crate::error::{Failure, Result};
@@ -104,12 +103,20 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
             pairs.push(pair);
         }
     }
-    if pairs.is_empty() {
-        let eval = eval
-            .map(str::to_string)
-            .or_else(|| recipe.data.eval.keys().find(|name| *name != "valid").cloned());
-        let decode = decode.map(str::to_string).or_else(|| recipe.decode.keys().next().cloned());
-        pairs.extend(eval.zip(decode));
+    if pairs.is_empty()
+        && let Some(decode) = decode.or_else(|| recipe.decode.keys().next().map(String::as_str))
+    {
+        let chosen = |name: &str| eval.map_or(name != "valid", |eval| eval == name);
+        let sets = recipe.data.eval.keys().filter(|name| chosen(name));
+        pairs.extend(sets.map(|name| (name.clone(), decode.to_string())));
+    }
+    for (name, _) in &pairs {
+        let targets = recipe.data.targets_of(&recipe.data.eval[name]);
+        if targets.len() > 1 {
+            let languages = recipe.data.reader.targets().join(", ");
+            return Err(Failure::usage(format!("the evaluation set `{name}` is in {languages} together"))
+                .hint("name one that has a `target`; what is scored is in one language"));
+        }
     }
     Ok(pairs)
 }
@@ -183,8 +190,10 @@ pub fn decode_all(
         let start = std::time::Instant::now();
         ctx.progress.stage(&format!("decode {eval}, {decode}"));
         let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-        let outputs = decode_split(ctx, model, prepared, set.split, &recipe.decode[decode], compute)?;
-        let outputs = detokenized(recipe, eval, outputs)?;
+        let translator =
+            Translator { model, prepared, language: set.target, spec: &recipe.decode[decode], compute };
+        let outputs = decode_split(ctx, &translator, set.split)?;
+        let outputs = detokenized(recipe, eval, &prepared.targets[set.target], outputs)?;
         ctx.progress.end_stage();
         let seconds = start.elapsed().as_secs_f64();
         found.push(store(recipe, folder, (eval, decode), &outputs, set.references, &files, seconds)?);
@@ -193,20 +202,13 @@ pub fn decode_all(
 }
 
 /// One line for each sentence of a split.
-fn decode_split(
-    ctx: &Context,
-    model: &Seq2Seq,
-    prepared: &PreparedTranslation,
-    split: &PreparedSplit,
-    spec: &DecodeSpec,
-    compute: Compute,
-) -> Result<Vec<String>> {
-    let batches = eval_batches(&lengths(split), EvalLimit::Sentences(SENTENCES));
+fn decode_split(ctx: &Context, translator: &Translator<'_>, split: &PreparedSplit) -> Result<Vec<String>> {
+    let batches = eval_batches(&split.lengths(), EvalLimit::Sentences(SENTENCES));
     let mut outputs = Vec::new();
     for batch in &batches {
         ctx.check_stop()?;
         let sources: Vec<&[u32]> = batch.iter().filter_map(|&id| split.source.get(id as usize)).collect();
-        outputs.extend(translate(model, prepared, &sources, spec, compute));
+        outputs.extend(translator.translate(&sources));
         let done = outputs.len() as u64;
         ctx.progress.step(&Step { done, total: Some(split.source.len() as u64), ..Step::default() });
     }
@@ -214,10 +216,8 @@ fn decode_split(
 }
 
 /// Hypotheses as the evaluation set's references are: without their tokenisation where the recipe says so.
-fn detokenized(recipe: &Recipe, eval: &str, outputs: Vec<String>) -> Result<Vec<String>> {
-    let (Some(Detokenizer::Moses), ReaderSpec::ParallelText { target, .. }) =
-        (recipe.data.eval[eval].detokenize, &recipe.data.reader)
-    else {
+fn detokenized(recipe: &Recipe, eval: &str, target: &str, outputs: Vec<String>) -> Result<Vec<String>> {
+    let Some(Detokenizer::Moses) = recipe.data.eval[eval].detokenize else {
         return Ok(outputs);
     };
     let Some(language) = moses::Language::from_code(target) else {
@@ -228,21 +228,32 @@ fn detokenized(recipe: &Recipe, eval: &str, outputs: Vec<String>) -> Result<Vec<
     Ok(outputs.iter().map(|line| detokenizer.line(line)).collect())
 }
 
-/// The best hypothesis of each source, as text.
-pub fn translate(
-    model: &Seq2Seq,
-    prepared: &PreparedTranslation,
-    sources: &[&[u32]],
-    spec: &DecodeSpec,
-    compute: Compute,
-) -> Vec<String> {
-    let ids = prepared.pipeline.target.specials();
-    let ids = SearchIds { pad: ids.pad, end: ids.end };
-    let found = search(&(model, Pass::evaluation(compute)), &Packed::new(sources), spec, ids);
-    let text = |ranked: Vec<zoo_models::search::Hypothesis>| {
-        ranked.first().map(|best| prepared.undo(&best.tokens)).unwrap_or_default()
-    };
-    found.into_iter().map(text).collect()
+/// How text becomes text of one target language.
+pub struct Translator<'a> {
+    /// A model outside autodiff.
+    pub model: &'a Seq2Seq,
+    /// Ids and text.
+    pub prepared: &'a PreparedTranslation,
+    /// Index of the target language.
+    pub language: usize,
+    /// The search.
+    pub spec: &'a DecodeSpec,
+    /// Type of products.
+    pub compute: Compute,
+}
+
+impl Translator<'_> {
+    /// The best hypothesis of each source, as text.
+    pub fn translate(&self, sources: &[&[u32]]) -> Vec<String> {
+        let ids = self.prepared.pipeline.target.specials();
+        let ids = SearchIds { pad: ids.pad, end: ids.end };
+        let writer = Writer::new(self.model, self.language, Pass::evaluation(self.compute));
+        let found = search(&writer, &Packed::new(sources), self.spec, ids);
+        let text = |ranked: Vec<zoo_models::search::Hypothesis>| {
+            ranked.first().map(|best| self.prepared.undo(&best.tokens)).unwrap_or_default()
+        };
+        found.into_iter().map(text).collect()
+    }
 }
 
 /// Scores outputs by every convention that a claim on this set and search names, and keeps it all.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use zoo_models::precision::Compute;
+use zoo_recipes::Recipe;
 
-use super::evaluate::{evaluated_weights, load_model, translate};
+use super::evaluate::{Translator, evaluated_weights, load_model};
 use super::prepare::prepare;
 use super::run::Run;
 use crate::context::Context;
@@ -18,6 +19,8 @@ const SENTENCES: usize = 64;
 pub struct InferRequest {
     /// Folder of a run.
     pub run: PathBuf,
+    /// Target language; absent: the recipe's first.
+    pub target: Option<String>,
     /// Search; absent: that of the first claim, or the recipe's first.
     pub decode: Option<String>,
 }
@@ -38,10 +41,12 @@ pub fn infer(
         Failure::usage(format!("the recipe has no search `{name}`"))
             .hint(format!("it has {}", known.join(", ")))
     })?;
+    let language = language(&recipe, request.target.as_deref())?;
     let prepared = prepare(ctx, &recipe, &run.card.base)?;
     let (weights, _) = evaluated_weights(&run, &recipe)?;
     let model = load_model(&recipe, &prepared, weights, &ctx.open_device()?)?;
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let translator = Translator { model: &model, prepared: &prepared, language, spec, compute };
     let io = |e: std::io::Error| {
         Failure::new(zoo_results::exit::Exit::Data, format!("cannot read the lines: {e}"))
     };
@@ -52,9 +57,19 @@ pub fn infer(
             lines.by_ref().take(SENTENCES).collect::<std::io::Result<_>>().map_err(io)?;
         let sources: Vec<Vec<u32>> = batch.iter().map(|line| prepared.pipeline.encode_source(line)).collect();
         let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
-        for line in translate(&model, &prepared, &sources, spec, compute) {
+        for line in translator.translate(&sources) {
             write(&line).map_err(io)?;
         }
     }
     Ok(())
+}
+
+/// The index of a target language.
+fn language(recipe: &Recipe, name: Option<&str>) -> Result<usize> {
+    let targets = recipe.data.reader.targets();
+    let Some(name) = name else { return Ok(0) };
+    targets.iter().position(|target| *target == name).ok_or_else(|| {
+        Failure::usage(format!("the model does not write `{name}`"))
+            .hint(format!("it writes {}", targets.join(", ")))
+    })
 }

@@ -129,7 +129,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         for resolved in &arms {
             let step = step_cost(resolved);
             let limit = updates(resolved, &step);
-            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref());
+            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
             let done = if run.is_trained() { limit } else { run.updates_made().min(limit) };
             let left = limit - done;
             let operations = step.operations * left as f64;
@@ -179,7 +179,14 @@ fn step_cost(resolved: &Resolved) -> StepCost {
         || {
             cost(
                 &recipe.model,
-                &Vocabularies { source: ASSUMED_WORDS, target: ASSUMED_WORDS, pad: 0, begin: 2, end: 1 },
+                &Vocabularies {
+                    source: ASSUMED_WORDS,
+                    target: ASSUMED_WORDS,
+                    languages: recipe.data.reader.targets().len(),
+                    pad: 0,
+                    begin: 2,
+                    end: 1,
+                },
             )
         },
         |size| size.cost,
@@ -208,7 +215,8 @@ fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
             ReaderSpec::Reversal { train, .. } => f64::from(*train),
             ReaderSpec::ParallelText { .. } => 1e6,
         };
-        (epochs as f64 * examples / step.examples).ceil() as u64
+        let pairs = examples * resolved.recipe.data.reader.targets().len() as f64;
+        (epochs as f64 * pairs / step.examples).ceil() as u64
     });
     match (train.max_updates, by_epochs) {
         (Some(a), Some(b)) => a.min(b),

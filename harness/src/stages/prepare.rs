@@ -6,9 +6,9 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
-use zoo_datasets::readers::split_names;
+use zoo_datasets::readers::{pair_splits, split_names};
 use zoo_models::models::Vocabularies;
-use zoo_recipes::{DecoderSpec, Recipe, TokenizerSpec};
+use zoo_recipes::{DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec};
 
 use crate::context::Context;
 use crate::environment::hex;
@@ -22,20 +22,14 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
     let data = &recipe.data;
     let DecoderSpec::Transformer(decoder) = &recipe.model.decoder;
     let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target };
-    let mut files = Vec::new();
-    if let zoo_recipes::ReaderSpec::ParallelText { files: own, .. } = &data.reader {
-        files.extend(own.values().flat_map(|f| [base.join(&f.source), base.join(&f.target)]));
-    }
-    if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
-        files.push(base.join(model));
-    }
-    let own_files = files.iter().map(|file| stamp(file)).collect::<Result<Vec<_>>>()?;
+    let own_files = own_files(data, base)?;
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
     let definition = corpus.map(CorpusDefinition::find).transpose()?;
     // Evaluation sets of one corpus share the training text: its vocabulary does not depend on which are named.
+    let splits: Vec<String> = pair_splits(data).iter().map(|split| split.name().to_string()).collect();
     let mut what = serde_json::json!({
         "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
-        "splits": split_names(data), "files": own_files, "begin": options.begin_token_in_target,
+        "splits": splits, "files": own_files, "begin": options.begin_token_in_target,
     });
     if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
         what["preparation"] = serde_json::json!(preparation);
@@ -62,7 +56,21 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
     prepared
 }
 
-/// Path, length and SHA-256 of a user's own file.
+/// Path and SHA-256 of every file that the recipe itself names.
+pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    if let ReaderSpec::ParallelText { files: own, .. } = &data.reader {
+        for split in own.values() {
+            let targets = [&split.target].into_iter().chain(&split.further_targets);
+            files.extend([&split.source].into_iter().chain(targets).map(|file| base.join(file)));
+        }
+    }
+    if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
+        files.push(base.join(model));
+    }
+    files.iter().map(|file| stamp(file)).collect()
+}
+
 fn stamp(file: &Path) -> Result<(String, String)> {
     let bytes = std::fs::read(file).map_err(|e| Failure::io("read", file, &e))?;
     Ok((file.display().to_string(), hex(&Sha256::digest(&bytes))))
@@ -72,7 +80,14 @@ fn stamp(file: &Path) -> Result<(String, String)> {
 pub fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
     let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
     let ids = target.specials();
-    Vocabularies { source: source.len(), target: target.len(), pad: ids.pad, begin: ids.begin, end: ids.end }
+    Vocabularies {
+        source: source.len(),
+        target: target.len(),
+        languages: prepared.targets.len(),
+        pad: ids.pad,
+        begin: ids.begin,
+        end: ids.end,
+    }
 }
 
 /// For each split, the SHA-256 of its ids: what training and decoding saw.

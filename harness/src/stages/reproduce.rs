@@ -123,7 +123,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
 /// One arm with one seed: trained, decoded and scored, as far as it is not there already.
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
     let recipe = &resolved.recipe;
-    let mut run = Run::locate(ctx, resolved, seed, request.initial.as_ref());
+    let mut run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
     let wanted = all_wanted(request, recipe)?;
     let folder = run.folder.join("eval");
     let mut evaluations = Vec::new();
@@ -193,7 +193,7 @@ fn all_wanted(request: &Request, recipe: &zoo_recipes::Recipe) -> Result<Vec<(St
 fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64]) -> Result<bool> {
     for &seed in seeds {
         for resolved in arms {
-            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref());
+            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
             if !run.is_trained() {
                 return Ok(false);
             }

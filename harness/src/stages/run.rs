@@ -24,6 +24,7 @@ use zoo_training::folder::CheckpointFolder;
 use zoo_training::state::Ending;
 
 use super::InitialWeights;
+use super::prepare::own_files;
 use crate::context::Context;
 use crate::environment::{Environment, hex};
 use crate::error::{Failure, Result};
@@ -94,10 +95,19 @@ pub struct Trained {
 
 impl Run {
     /// Where the run of a resolved recipe and seed is, whether it exists or not.
-    pub fn locate(ctx: &Context, resolved: &Resolved, seed: u64, initial: Option<&InitialWeights>) -> Self {
+    ///
+    /// # Errors
+    /// A file that the recipe names cannot be read: what is in it is part of what the run is.
+    pub fn locate(
+        ctx: &Context,
+        resolved: &Resolved,
+        seed: u64,
+        initial: Option<&InitialWeights>,
+    ) -> Result<Self> {
         let recipe = &resolved.recipe;
         let compute = Compute::of(&recipe.precision, ctx.device.is_cpu()).name().to_string();
-        let key = training_key(recipe, seed, &compute, initial);
+        let files = own_files(&recipe.data, &resolved.folder)?;
+        let key = training_key(recipe, &files, seed, &compute, initial);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());
         let mut name = recipe.recipe.name.clone();
         if let Some(tier) = &resolved.tier {
@@ -118,7 +128,7 @@ impl Run {
             key,
             environment,
         };
-        Self { folder, card }
+        Ok(Self { folder, card })
     }
 
     /// Opens an existing run; a checkpoint or file inside of it names the run as well.
@@ -185,7 +195,13 @@ impl Run {
 
 /// Hash of what the weights depend on. How often something is logged or saved, and other evaluation sets than `valid`, do not
 /// matter.
-fn training_key(recipe: &Recipe, seed: u64, compute: &str, initial: Option<&InitialWeights>) -> String {
+fn training_key(
+    recipe: &Recipe,
+    files: &[(String, String)],
+    seed: u64,
+    compute: &str,
+    initial: Option<&InitialWeights>,
+) -> String {
     let mut data = recipe.data.clone();
     let valid: Option<EvalSetSpec> = data.eval.get("valid").cloned();
     data.eval.clear();
@@ -198,6 +214,9 @@ fn training_key(recipe: &Recipe, seed: u64, compute: &str, initial: Option<&Init
         "version": VERSION, "data": data, "model": recipe.model, "loss": recipe.loss, "train": train,
         "precision": recipe.precision, "compute": compute,
     });
+    if !files.is_empty() {
+        what["files"] = files.iter().map(|(_, digest)| digest.as_str()).collect();
+    }
     if let Some(initial) = initial {
         what["initial"] = initial.digest.clone().into();
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use zoo_datasets::batches::{
-    Batch, BatchPlan, Collator, EvalLimit, PaddedSequences, PaddingWaste, PairSource, Position, Prefetch,
-    PrefetchOptions, eval_batches,
+    Batch, BatchPlan, Collator, EvalLimit, Groups, PaddedSequences, PaddingWaste, PairSource, Position,
+    Prefetch, PrefetchOptions, eval_batches,
 };
-use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_datasets::prepare::{EvalSet, PreparedSplit, PreparedTranslation};
 use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss};
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass};
@@ -61,12 +61,19 @@ pub fn train(
     )?
     .clipped(recipe.train.clip_norm)
     .regularized(recipe.train.regularizer.as_ref());
+    let valid = recipe.data.eval.get("valid").map(|spec| prepared.eval_sets("valid", spec)).transpose()?;
+    let valid = valid.unwrap_or_default();
+    let train = prepared.train()?;
     let data = fingerprints(prepared);
+    let seen = |splits: Vec<&str>| match splits.is_empty() {
+        true => "-".to_string(),
+        false => splits.iter().map(|split| data[*split].as_str()).collect::<Vec<_>>().join(" "),
+    };
     let fingerprint = format!(
         "{} train {} valid {}",
         run.card.key,
-        seen(&data, "train"),
-        seen(&data, recipe.data.eval.get("valid").map_or("-", |set| set.split.as_str()))
+        seen(train.iter().map(|split| split.name.as_str()).collect()),
+        seen(valid.iter().map(|set| set.split.name.as_str()).collect())
     );
     let folder = run.checkpoints().path().to_path_buf();
     let settings = TrainSettings::new(&recipe.train, compute, seed, fingerprint, folder);
@@ -85,13 +92,12 @@ pub fn train(
         ctx.progress.note(&format!("goes on after update {}", begun.update));
     }
 
-    let mut source = TrainingBatches::new(prepared.train()?, &recipe.data.batching, seed, &vocabularies)?;
+    let mut source = TrainingBatches::new(&train, &recipe.data.batching, seed, &vocabularies)?;
     ctx.progress.detail(&format!(
         "{:.1} % of the padded batches is padding, which is not computed",
         100.0 * source.waste()
     ));
-    let valid = recipe.data.eval.get("valid").map(|spec| prepared.eval_set("valid", spec)).transpose()?;
-    let batches = valid.map(|set| validation_batches(set.split)).unwrap_or_default();
+    let batches: Vec<PairBatch> = valid.iter().flat_map(validation_batches).collect();
     let objective = TranslationLoss::new(&recipe.loss);
     let mut validate =
         |model: &Seq2Seq| Ok::<_, OtherError>(validation(model, &objective, &batches, compute));
@@ -127,31 +133,29 @@ pub fn train(
     Ok(trained)
 }
 
-fn seen<'a>(fingerprints: &'a std::collections::BTreeMap<String, String>, split: &str) -> &'a str {
-    fingerprints.get(split).map_or("-", String::as_str)
-}
-
-/// Batches of the training split.
+/// Batches of the training split; each is in one target language.
 struct TrainingBatches {
-    pairs: Arc<PreparedSplit>,
+    pairs: Arc<Groups>,
     plan: Arc<BatchPlan>,
     collator: Collator,
 }
 
 impl TrainingBatches {
     fn new(
-        pairs: &Arc<PreparedSplit>,
+        languages: &[&Arc<PreparedSplit>],
         batching: &BatchingSpec,
         seed: u64,
         vocabularies: &zoo_models::models::Vocabularies,
     ) -> Result<Self> {
-        let plan = BatchPlan::new(&lengths(pairs), batching, seed)?;
+        let pairs = languages.iter().map(|&split| split.clone() as Arc<dyn PairSource>);
+        let pairs = Groups::new(pairs.collect());
+        let plan = BatchPlan::of_groups(&pairs.lengths(), &pairs.sizes(), batching, seed)?;
         let collator = Collator {
             source_pad: vocabularies.pad,
             target_pad: vocabularies.pad,
             pad_length_to: plan.pad_length_to(),
         };
-        Ok(Self { pairs: pairs.clone(), plan: Arc::new(plan), collator })
+        Ok(Self { pairs: Arc::new(pairs), plan: Arc::new(plan), collator })
     }
 
     /// Share of padding in the first epoch's batches.
@@ -180,22 +184,14 @@ impl BatchSource<PairBatch> for TrainingBatches {
         let mine = of_epoch.filter(move |placed| share.has(placed.position.batch));
         Ok(Box::new(mine.map(|placed| {
             let tokens = placed.batch.source.token_count() + placed.batch.target.token_count();
-            Ok(Fetched { batch: pair_batch(&placed.batch), tokens })
+            let language = placed.batch.ids.first().map_or(0, |&id| self.pairs.group(id));
+            Ok(Fetched { batch: pair_batch(&placed.batch, language), tokens })
         })))
     }
 }
 
-/// Source and target tokens of each pair.
-pub fn lengths(pairs: &PreparedSplit) -> Vec<(u32, u32)> {
-    let length = |index: u32| {
-        let (source, target) = pairs.pair(index);
-        (source.len() as u32, target.len() as u32)
-    };
-    (0..pairs.len() as u32).map(length).collect()
-}
-
 /// A padded batch as models read it.
-fn pair_batch(batch: &Batch) -> PairBatch {
+fn pair_batch(batch: &Batch, language: usize) -> PairBatch {
     let packed = |side: &PaddedSequences| {
         let rows: Vec<&[u32]> = (0..side.rows).filter_map(|row| side.sequence(row)).collect();
         Packed::new(&rows)
@@ -203,19 +199,22 @@ fn pair_batch(batch: &Batch) -> PairBatch {
     PairBatch {
         source: packed(&batch.source),
         target: packed(&batch.target),
+        language,
         target_positions: (batch.target.rows * batch.target.cols) as u64,
     }
 }
 
-/// All pairs of a split, in batches of up to 4,096 tokens.
-fn validation_batches(split: &PreparedSplit) -> Vec<PairBatch> {
-    let ids = eval_batches(&lengths(split), EvalLimit::Tokens(4096));
+/// All pairs of an evaluation set, in batches of up to 4,096 tokens.
+fn validation_batches(set: &EvalSet<'_>) -> Vec<PairBatch> {
+    let split = set.split;
+    let ids = eval_batches(&split.lengths(), EvalLimit::Tokens(4096));
     let batch = |ids: Vec<u32>| {
         let pairs: Vec<_> = ids.iter().map(|&id| split.pair(id)).collect();
         let (source, target): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let longest = target.iter().map(|t| t.len()).max().unwrap_or(0);
         let target_positions = (longest * target.len()) as u64;
-        PairBatch { source: Packed::new(&source), target: Packed::new(&target), target_positions }
+        let (source, target) = (Packed::new(&source), Packed::new(&target));
+        PairBatch { source, target, language: set.target, target_positions }
     };
     ids.into_iter().map(batch).collect()
 }

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn::tensor::{Device, Tensor};
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
-use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabularies};
+use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, Writer};
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
@@ -204,21 +205,21 @@ impl Reference {
         Ok(Packed::new(&sequences.collect::<Vec<_>>()))
     }
 
-    /// Compares the model that the file describes, on the CPU, in FP32.
-    pub fn align(&self) -> Result<Alignment, AlignError> {
+    /// Compares the model that the file describes, on a device, in FP32.
+    pub fn align(&self, device: &Device) -> Result<Alignment, AlignError> {
         let description = &self.description;
-        let device = Device::flex().autodiff();
         let vocabulary = &description.vocabulary;
         let vocabularies = Vocabularies {
             source: vocabulary.size,
             target: vocabulary.size,
+            languages: 1,
             pad: vocabulary.pad,
             begin: vocabulary.begin,
             end: vocabulary.end,
         };
         let weights: Vec<ParameterValues> =
             self.below("weights/").map(|(path, v)| v.parameter(path)).collect();
-        let model = Seq2Seq::new(&description.model, &vocabularies, 0, &device);
+        let model = Seq2Seq::new(&description.model, &vocabularies, 0, &device.clone().autodiff());
         let model = parameters::import(model, weights).map_err(|e| self.layout(e.to_string()))?;
         let mut alignment = Alignment { rungs: Vec::new() };
         let source = self.sequences("source")?;
@@ -226,7 +227,7 @@ impl Reference {
             return Ok(alignment);
         }
         let values = parameters::export(&model);
-        let model = Seq2Seq::new(&description.model, &vocabularies, 0, &Device::flex());
+        let model = Seq2Seq::new(&description.model, &vocabularies, 0, device);
         let model = parameters::import(model, values).map_err(|e| self.layout(e.to_string()))?;
         for (name, spec) in &description.searches {
             let rung = self.compare_search(&model, &source, name, spec)?;
@@ -332,7 +333,7 @@ impl Reference {
             return Err(self.layout("`inputs/source` and `inputs/target` have unlike batch sizes".into()));
         }
         let target_positions = self.tensor("inputs/target")?.values.len() as u64;
-        Ok(PairBatch { source, target, target_positions })
+        Ok(PairBatch { source, target, language: 0, target_positions })
     }
 
     /// Our packed rows against the file's padded [batch, length, width]; padding is not compared.
@@ -380,17 +381,20 @@ impl Reference {
             OptimizerSpec::Sgd { .. } => false,
         };
         let floor = if tiny { 1e-4 * largest_gradient } else { 0.0 };
-        let device = Device::flex();
+        let device = model.devices().into_iter().next().map(Device::inner).unwrap_or_else(Device::flex);
+        let flat = |values: Vec<f32>| {
+            let n = values.len();
+            Flat::from_tensor(Tensor::<1>::from_data(TensorData::new(values, [n]), &device))
+        };
         let mut rule = optimizer(spec);
         rule.begin();
         let mut rung = Measure::new("update", 1.0);
         for (value, (path, shape)) in parameters::export(model).into_iter().zip(shapes) {
             let gradient = &gradients[path];
-            let flat = Flat::Host(gradient.iter().map(|&g| g as f32).collect());
+            let step = flat(gradient.iter().map(|&g| g as f32).collect());
             let place = Place { path, shape, embedding: path.ends_with("embedding.weight") };
-            let new = rule
-                .step(place, lr, Flat::Host(value.values.clone()), flat, clip as f32)
-                .into_tensor(&device);
+            let new =
+                rule.step(place, lr, flat(value.values.clone()), step, clip as f32).into_tensor(&device);
             let Some(expected) = self.tensors.get(&format!("updated/{path}")) else { continue };
             let allowed = 1e-3 * lr + 2e-7 * value.values.iter().fold(0f64, |a, w| a.max(f64::from(w.abs())));
             let kept = |values: Vec<f64>| {
@@ -422,7 +426,7 @@ impl Reference {
             return Err(self.layout(format!("`searches/{name}/tokens` must be [batch, hypotheses, length]")));
         };
         let ids = SearchIds { pad: self.description.vocabulary.pad, end: self.description.vocabulary.end };
-        let found = search(&(model, Pass::evaluation(Compute::FP32)), sources, spec, ids);
+        let found = search(&Writer::new(model, 0, Pass::evaluation(Compute::FP32)), sources, spec, ids);
         let mut rung = Measure::new(&format!("search {name}"), 5e-5);
         for (i, found) in found.iter().enumerate() {
             let known = (0..hypotheses).filter(|h| lengths.values[i * hypotheses + h] > 0.0).count();

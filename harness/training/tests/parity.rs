@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use burn::tensor::Device;
 use zoo_training::align::Reference;
 
 fn references() -> Vec<PathBuf> {
@@ -24,7 +25,7 @@ fn every_reference_agrees_on_every_rung() {
     let references = references();
     assert!(references.len() >= 8, "fixtures are missing");
     for path in references {
-        let alignment = Reference::read(&path).unwrap().align().unwrap();
+        let alignment = Reference::read(&path).unwrap().align(&Device::flex()).unwrap();
         for rung in &alignment.rungs {
             println!(
                 "{}: {} {:.1e} of {:.0e} at {}",
@@ -47,7 +48,7 @@ fn planted_mistakes_break_their_rung() {
     let broken = |change: &dyn Fn(&mut zoo_training::align::Description)| {
         let mut reference = Reference::read(&path).unwrap();
         change(&mut reference.description);
-        reference.align().unwrap().rungs.pop().unwrap()
+        reference.align(&Device::flex()).unwrap().rungs.pop().unwrap()
     };
     let rung = broken(&|d| d.model.embedding.positions = zoo_recipes::Positions::SinusoidTensor2tensor);
     assert!(!rung.holds() && rung.name == "embeddings", "{rung:?}");

@@ -29,6 +29,21 @@ pub struct DataSpec {
     pub eval: BTreeMap<String, EvalSetSpec>,
 }
 
+impl DataSpec {
+    /// The target languages of an evaluation set, as indices of [`ReaderSpec::targets`].
+    pub fn targets_of(&self, set: &EvalSetSpec) -> Vec<usize> {
+        set.targets_among(&self.reader.targets())
+    }
+}
+
+impl EvalSetSpec {
+    /// Indices of the target languages that the set is in: its own, or all of them.
+    pub fn targets_among(&self, targets: &[impl AsRef<str>]) -> Vec<usize> {
+        let own = |index: &usize| self.target.as_deref().is_none_or(|own| own == targets[*index].as_ref());
+        (0..targets.len()).filter(own).collect()
+    }
+}
+
 /// A generic reader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -39,12 +54,18 @@ pub enum ReaderSpec {
         source: String,
         /// Target language code, e.g. `de`.
         target: String,
+        /// Further languages that the same lines are translated into, e.g. `["fr"]`: the model has one encoder and a decoder for each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        further_targets: Vec<String>,
         /// The user's own files by split name; empty when `data.corpus` names a corpus.
         #[serde(default)]
         files: BTreeMap<String, ParallelFiles>,
     },
-    /// OpenSeq2Seq's toy: a random string of symbols, to be reversed. Splits `train`, `valid`, `test`.
+    /// OpenSeq2Seq's toy: a random string of symbols, to be reversed. Splits `train`, `valid`, `test`. Its language is `reversed`.
     Reversal {
+        /// Further languages of the toy, each with a decoder of its own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        further_targets: Vec<ToyLanguage>,
         /// Number of distinct symbols (published: 10 Greek letters).
         symbols: u32,
         /// Shortest string, inclusive.
@@ -62,6 +83,29 @@ pub enum ReaderSpec {
     },
 }
 
+/// What a string of the toy may become beside its reverse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToyLanguage {
+    /// The string itself.
+    Copied,
+}
+
+impl ReaderSpec {
+    /// The target languages, each with a decoder of its own; the first is that of `target`.
+    pub fn targets(&self) -> Vec<&str> {
+        match self {
+            Self::ParallelText { target, further_targets, .. } => {
+                [target].into_iter().chain(further_targets).map(String::as_str).collect()
+            }
+            Self::Reversal { further_targets, .. } => {
+                let further = further_targets.iter().map(|ToyLanguage::Copied| "copied");
+                ["reversed"].into_iter().chain(further).collect()
+            }
+        }
+    }
+}
+
 /// One split of a user's own parallel text; paths are relative to the recipe file. `.gz` is read as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +114,16 @@ pub struct ParallelFiles {
     pub source: String,
     /// Path of the target side.
     pub target: String,
+    /// Paths of the further target languages, in the order of `data.reader.further_targets`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_targets: Vec<String>,
+}
+
+impl ParallelFiles {
+    /// Path of the side in the target language of this index.
+    pub fn target(&self, index: usize) -> Option<&str> {
+        [&self.target].into_iter().chain(&self.further_targets).nth(index).map(String::as_str)
+    }
 }
 
 /// Text normalisation steps, applied in the order given.
@@ -216,7 +270,10 @@ pub enum BatchingSpec {
 pub struct EvalSetSpec {
     /// Split of the corpus or reader.
     pub split: String,
-    /// Lines the set must have; another count is an error.
+    /// Target language, where the reader has several. `valid` may leave it out: it then is of all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Lines the set must have in each of its target languages; another count is an error.
     pub lines: u32,
     /// Which text the hypotheses are scored against.
     #[serde(default)]

@@ -111,6 +111,14 @@ fn names(claim: &ClaimSpec, recipe: &Recipe, arms: &[&str], path: &str, findings
     if let Some(eval) = &claim.eval {
         let sets = recipe.data.eval.keys().map(String::as_str);
         findings.exists(eval, sets, &format!("{path}.eval"), "evaluation set");
+        let targets = recipe.data.eval.get(eval).map(|set| recipe.data.targets_of(set));
+        if targets.is_some_and(|targets| targets.len() > 1) {
+            findings.report_with(
+                &format!("{path}.eval"),
+                format!("`{eval}` is in {} together", recipe.data.reader.targets().join(", ")),
+                "an evaluation set that has a `target`: what is scored is in one language",
+            );
+        }
     }
     if let Some(decode) = &claim.decode {
         findings.exists(

@@ -15,6 +15,7 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
         let path = format!("data.eval.{name}");
         findings.named(name, &path);
         findings.positive(u64::from(set.lines), &format!("{path}.lines"));
+        target_language(data, name, findings);
         findings.require(
             set.detokenize.is_none() || matches!(data.reader, ReaderSpec::ParallelText { .. }),
             &format!("{path}.detokenize"),
@@ -31,14 +32,41 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
+/// The language of an evaluation set is one that the model writes, and said where it writes several.
+fn target_language(data: &DataSpec, name: &str, findings: &mut Findings<'_, '_>) {
+    let (set, targets) = (&data.eval[name], data.reader.targets());
+    let path = format!("data.eval.{name}");
+    match &set.target {
+        Some(target) => {
+            findings.exists(target, targets.iter().copied(), &format!("{path}.target"), "target language");
+        }
+        None if targets.len() == 1 => {}
+        None if name == "valid" => {
+            if set.reference_tokens.is_some() {
+                findings.report_with(
+                    &format!("{path}.reference_tokens"),
+                    format!("`{name}` is in {}, and tokens are counted in one language", targets.join(", ")),
+                    "leave it out here; a set that has a `target` can say it",
+                );
+            }
+        }
+        None => findings.report_with(
+            &path,
+            format!("`{path}` does not say which of the languages {} it is in", targets.join(", ")),
+            format!("target = \"{}\"; a set for each language that is to be scored", targets[0]),
+        ),
+    }
+}
+
 fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     if let Some(corpus) = &data.corpus {
         findings.said(corpus, "data.corpus");
     }
     match &data.reader {
-        ReaderSpec::ParallelText { source, target, files } => {
+        ReaderSpec::ParallelText { source, target, further_targets, files } => {
             findings.said(source, "data.reader.source");
             findings.said(target, "data.reader.target");
+            further_languages(data, findings);
             match (&data.corpus, files.is_empty()) {
                 (Some(_), false) => findings.report_with(
                     "data.reader.files",
@@ -61,12 +89,35 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
                     for (split, pair) in files {
                         findings.said(&pair.source, &format!("data.reader.files.{split}.source"));
                         findings.said(&pair.target, &format!("data.reader.files.{split}.target"));
+                        for (at, file) in pair.further_targets.iter().enumerate() {
+                            findings.said(file, &format!("data.reader.files.{split}.further_targets.{at}"));
+                        }
+                        if pair.further_targets.len() != further_targets.len() {
+                            let (files, languages) = (pair.further_targets.len(), further_targets.len());
+                            findings.report_with(
+                                &format!("data.reader.files.{split}"),
+                                format!(
+                                    "`{split}` has {files} files in {languages} further target languages"
+                                ),
+                                "further_targets = [...] here and in data.reader, in the same order",
+                            );
+                        }
                     }
                 }
                 (Some(_), true) => {}
             }
         }
-        ReaderSpec::Reversal { symbols, min_length, max_length, train, valid, test, seed: _ } => {
+        ReaderSpec::Reversal {
+            symbols,
+            min_length,
+            max_length,
+            train,
+            valid,
+            test,
+            seed: _,
+            further_targets: _,
+        } => {
+            further_languages(data, findings);
             if data.corpus.is_some() {
                 let hint = "in an overlay: without = [\"data.corpus\"]";
                 findings.report_with("data.corpus", "the reader makes its data; no corpus is read", hint);
@@ -95,6 +146,23 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
                     });
                 }
             }
+        }
+    }
+}
+
+/// No target language is there twice.
+fn further_languages(data: &DataSpec, findings: &mut Findings<'_, '_>) {
+    let targets = data.reader.targets();
+    for (at, target) in targets.iter().enumerate().skip(1) {
+        let path = format!("data.reader.further_targets.{}", at - 1);
+        // It becomes part of file names.
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if target.is_empty() || !target.chars().all(plain) {
+            findings.report_with(&path, format!("`{target}` is no language code"), "such as fr or pt-BR");
+        }
+        if targets[..at].contains(target) {
+            let hint = "name each language once; data.reader.target is the first";
+            findings.report_with(&path, format!("`{target}` is a target language already"), hint);
         }
     }
 }

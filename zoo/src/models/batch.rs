@@ -36,6 +36,8 @@ pub struct PairBatch {
     pub source: Packed,
     /// What is written.
     pub target: Packed,
+    /// Index of the target language: which decoder writes it.
+    pub language: usize,
     /// Target positions of the padded batch as published: the denominator of losses that count padding.
     pub target_positions: u64,
 }

@@ -43,7 +43,10 @@ pub fn cost(spec: &ModelSpec, vocabularies: &Vocabularies) -> Cost {
     let encoder = encoder_layers * (attention(e.attention_bias) + feed_forward(encoder_inner) + 2 * norm);
     let decoder = decoder_layers * (2 * attention(d.attention_bias) + feed_forward(decoder_inner) + 3 * norm);
     Cost {
-        parameters: tables * width + encoder + decoder + final_norm(e.norm) + final_norm(d.norm),
+        parameters: tables * width
+            + encoder
+            + final_norm(e.norm)
+            + vocabularies.languages as u64 * (decoder + final_norm(d.norm)),
         // Keys and values of the cross-attention are computed once for each source token.
         source_token: encoder_layers * (4 * width * width + 2 * width * encoder_inner)
             + decoder_layers * 2 * width * width,
@@ -61,7 +64,7 @@ mod tests {
     use crate::parameters::count;
 
     fn vocabularies(rows: usize) -> Vocabularies {
-        Vocabularies { source: rows, target: rows, pad: 0, begin: 2, end: 1 }
+        Vocabularies { source: rows, target: rows, languages: 1, pad: 0, begin: 2, end: 1 }
     }
 
     fn spec(recipe: &str, tier: Option<&str>) -> ModelSpec {
@@ -99,12 +102,15 @@ mod tests {
             let mut spec = spec(name, Some("smoke"));
             for tied in [Tying::All, Tying::Decoder, Tying::None] {
                 spec.embedding.tied = tied;
-                let model = Seq2Seq::new(&spec, &vocabularies(21), 1, &Device::flex());
-                assert_eq!(
-                    cost(&spec, &vocabularies(21)).parameters,
-                    count(&model) as u64,
-                    "{name} {tied:?}"
-                );
+                for languages in [1, 3] {
+                    let vocabularies = Vocabularies { languages, ..vocabularies(21) };
+                    let model = Seq2Seq::new(&spec, &vocabularies, 1, &Device::flex());
+                    assert_eq!(
+                        cost(&spec, &vocabularies).parameters,
+                        count(&model) as u64,
+                        "{name} {tied:?} {languages}"
+                    );
+                }
             }
         }
     }

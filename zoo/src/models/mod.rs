@@ -8,6 +8,6 @@ mod translation_loss;
 
 pub use batch::{Packed, PairBatch};
 pub use cost::{Cost, cost};
-pub use seq2seq::{DecodingState, Seq2Seq, Vocabularies};
+pub use seq2seq::{DecodingState, Seq2Seq, Vocabularies, Writer};
 pub use transformer::{TransformerDecoder, TransformerEncoder};
 pub use translation_loss::TranslationLoss;

@@ -16,8 +16,10 @@ use crate::search::{Logits, StepDecoder};
 pub struct Vocabularies {
     /// Rows of the source table.
     pub source: usize,
-    /// Rows of the target table; equal to `source` where tables are tied.
+    /// Rows of the target table, which all target languages share; equal to `source` where tables are tied.
     pub target: usize,
+    /// Target languages, each with a decoder of its own.
+    pub languages: usize,
     /// Padding id.
     pub pad: u32,
     /// Begin id.
@@ -51,8 +53,10 @@ pub struct Seq2Seq {
     pub output: Option<Linear>,
     /// Reads.
     pub encoder: Encoder,
-    /// Writes.
+    /// Writes; where there are several target languages, the first.
     pub decoder: Decoder,
+    /// Write the further target languages.
+    pub further_decoders: Vec<Decoder>,
     #[module(skip)]
     start: Option<u32>,
 }
@@ -74,6 +78,10 @@ impl Seq2Seq {
                 .then(|| Linear::new(&init.at("output"), width, vocabularies.target, false, 1.0)),
             encoder: Encoder::Transformer(TransformerEncoder::new(&init.at("encoder"), encoder, width)),
             decoder: Decoder::Transformer(TransformerDecoder::new(&init.at("decoder"), decoder, width)),
+            further_decoders: (1..vocabularies.languages)
+                .map(|i| init.at("further_decoders").at(i - 1))
+                .map(|at| Decoder::Transformer(TransformerDecoder::new(&at, decoder, width)))
+                .collect(),
             start: match decoder.start {
                 DecoderStart::Zeros => None,
                 DecoderStart::End => Some(vocabularies.end),
@@ -109,9 +117,16 @@ impl Seq2Seq {
     pub fn logits(&self, batch: &PairBatch, pass: &mut Pass) -> Tensor<2> {
         let memory = self.encode(&batch.source, pass);
         let x = self.embed_target(&batch.target, pass);
-        let Decoder::Transformer(decoder) = &self.decoder;
+        let Decoder::Transformer(decoder) = self.decoder(batch.language);
         let x = decoder.forward(x, &batch.target.lengths, memory, &batch.source.lengths, pass);
         self.project(x, pass)
+    }
+
+    fn decoder(&self, language: usize) -> &Decoder {
+        match language.checked_sub(1) {
+            None => &self.decoder,
+            Some(further) => &self.further_decoders[further],
+        }
     }
 
     fn targets(&self) -> &Embedding {
@@ -139,22 +154,36 @@ pub struct DecodingState {
     steps: usize,
 }
 
-impl StepDecoder for (&Seq2Seq, Pass) {
+/// A model that writes one of its target languages.
+#[derive(Debug)]
+pub struct Writer<'m> {
+    model: &'m Seq2Seq,
+    decoder: &'m TransformerDecoder,
+    pass: Pass,
+}
+
+impl<'m> Writer<'m> {
+    /// Writes the language of this index, which is below [`Vocabularies::languages`].
+    pub fn new(model: &'m Seq2Seq, language: usize, pass: Pass) -> Self {
+        let Decoder::Transformer(decoder) = model.decoder(language);
+        Self { model, decoder, pass }
+    }
+}
+
+impl StepDecoder for Writer<'_> {
     type State = DecodingState;
 
     fn begin(&self, sources: &Packed) -> DecodingState {
-        let (model, pass) = self;
-        let mut pass = pass.clone();
-        let memory = model.encode(sources, &mut pass);
-        let Decoder::Transformer(decoder) = &model.decoder;
+        let mut pass = self.pass.clone();
+        let memory = self.model.encode(sources, &mut pass);
         let mut first = 0;
         let rows = sources.lengths.iter().map(|&length| {
             first += length as usize;
             (first - length as usize, length as usize)
         });
         DecodingState {
-            memory: decoder.memory(memory, &pass),
-            past: decoder.layers.iter().map(|_| None).collect(),
+            memory: self.decoder.memory(memory, &pass),
+            past: self.decoder.layers.iter().map(|_| None).collect(),
             sources: rows.collect(),
             steps: 0,
             pass,
@@ -162,7 +191,7 @@ impl StepDecoder for (&Seq2Seq, Pass) {
     }
 
     fn step(&self, state: &mut DecodingState, last: Option<&[u32]>) -> Logits {
-        let (model, _) = self;
+        let model = self.model;
         let rows = state.sources.len();
         let tokens: Vec<_> = match last {
             Some(last) => last.iter().map(|&id| (Some(id), state.steps)).collect(),
@@ -174,8 +203,7 @@ impl StepDecoder for (&Seq2Seq, Pass) {
         let across = Segments::new(across.collect(), false);
         let pass = &mut state.pass;
         let x = model.targets().forward(&tokens, pass);
-        let Decoder::Transformer(decoder) = &model.decoder;
-        let x = decoder.step(x, &mut state.past, &state.memory, &across, pass);
+        let x = self.decoder.step(x, &mut state.past, &state.memory, &across, pass);
         let logits = model.project(x, pass);
         state.steps += 1;
         let [_, vocabulary] = logits.dims();

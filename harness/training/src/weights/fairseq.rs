@@ -41,12 +41,13 @@ pub fn translate(named: Named) -> Named {
         if name.ends_with(".version") || name.contains(".embed_positions.") {
             continue;
         }
-        let Some((before, kind)) = name.split_once(".in_proj_") else {
+        // What cannot be three projections keeps its name, and is then named as unknown.
+        let joint = name.split_once(".in_proj_").zip(shape.first().filter(|rows| rows.is_multiple_of(3)));
+        let Some(((before, kind), rows)) = joint else {
             found.insert(path(&name), (shape, values));
             continue;
         };
-        let rows = shape.first().map_or(0, |rows| rows / 3);
-        let one = values.len() / 3;
+        let (rows, one) = (rows / 3, values.len() / 3);
         for (i, (projection, _)) in PROJECTIONS.iter().take(3).enumerate() {
             let mut part = shape.clone();
             part[0] = rows;
@@ -111,5 +112,11 @@ mod tests {
             ]
         );
         assert_eq!(found["encoder.layers.0.self_attention.key.weight"], (vec![2], vec![2.0, 3.0]));
+        for shape in [vec![], vec![4]] {
+            let odd: Named =
+                [("encoder.layers.0.self_attn.in_proj_bias".to_string(), (shape, vec![0.0; 4]))].into();
+            let found = translate(odd);
+            assert_eq!(found.keys().collect::<Vec<_>>(), ["encoder.layers.0.self_attention.in_proj_bias"]);
+        }
     }
 }

@@ -1,0 +1,224 @@
+//! What this machine has of what the program needs, and how to mend what is missing.
+
+use std::path::Path;
+
+use serde::Serialize;
+use zoo_datasets::corpora::ByteCount;
+
+use crate::context::Context;
+use crate::device::{self, DeviceChoice};
+use crate::environment::Environment;
+use crate::libraries::{self, Found};
+
+/// Free space below which a note is made: WMT's text with its prepared form, and the checkpoints of a big model.
+const ROOM: u64 = 20_000_000_000;
+
+/// How it stands with something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As it should be.
+    Ok,
+    /// Something is missing that not everybody needs.
+    Note,
+    /// What was asked for cannot be done.
+    Fault,
+}
+
+/// What was found of one thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The thing.
+    pub subject: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// What is there.
+    pub found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
+}
+
+fn ok(subject: &'static str, found: impl Into<String>) -> Finding {
+    Finding { subject, state: State::Ok, found: found.into(), mend: None }
+}
+
+fn note(subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Finding {
+    Finding { subject, state: State::Note, found: found.into(), mend: Some(mend.into()) }
+}
+
+fn fault(subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Finding {
+    Finding { subject, state: State::Fault, found: found.into(), mend: Some(mend.into()) }
+}
+
+/// Looks at everything. Opens no connection, and leaves nothing behind.
+pub fn examine(ctx: &Context) -> Vec<Finding> {
+    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+    let mut findings = vec![program(&environment), processor(&environment)];
+    findings.extend(home(&ctx.home));
+    findings.push(mirror(ctx));
+    findings.extend(cuda());
+    findings.push(wgpu());
+    findings.push(chosen(ctx.device));
+    findings
+}
+
+fn program(environment: &Environment) -> Finding {
+    let features: Vec<&str> =
+        [("flex", true), ("cuda", cfg!(feature = "cuda")), ("wgpu", cfg!(feature = "wgpu"))]
+            .into_iter()
+            .filter_map(|(name, there)| there.then_some(name))
+            .collect();
+    let found = format!(
+        "zoo {} at {}{}, {} build; backends: {}",
+        environment.version,
+        environment.commit.get(..12).unwrap_or(&environment.commit),
+        if environment.dirty { " with changes" } else { "" },
+        environment.profile,
+        features.join(", ")
+    );
+    match environment.profile.as_str() {
+        "release" => ok("program", found),
+        _ => note("program", found, "cargo build --release: other builds train many times slower"),
+    }
+}
+
+fn processor(environment: &Environment) -> Finding {
+    let found = format!(
+        "{}, {} threads; {}",
+        environment.processor,
+        environment.threads,
+        environment.instructions.join(", ")
+    );
+    match zoo_models::ops::bf16_instruction() {
+        Some(_) => ok("processor", found),
+        None => note(
+            "processor",
+            format!("{found}; none for bf16 products"),
+            "mixed precision is emulated here: right, and slower than FP32; its speed needs AVX512-BF16, AMX or a GPU",
+        ),
+    }
+}
+
+/// Can the home, or what it would be made in, be written? How much fits?
+fn home(home: &Path) -> Vec<Finding> {
+    let there = home.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    let mend = "name another folder: --home or ZOO_HOME";
+    let mut findings = vec![match tempfile::tempfile_in(there) {
+        Ok(_) if there == home => ok("home", format!("{} can be written", home.display())),
+        Ok(_) => ok("home", format!("{} is made when it is needed", home.display())),
+        Err(error) => fault("home", format!("{} cannot be written: {error}", there.display()), mend),
+    }];
+    if let Some(free) = free_space(there) {
+        let found = format!("{} free", ByteCount { known: free, unknown: 0 });
+        findings.push(match free >= ROOM {
+            true => ok("disk", found),
+            false => note(
+                "disk",
+                found,
+                format!("WMT's recipes want {}; {mend}", ByteCount { known: ROOM, unknown: 0 }),
+            ),
+        });
+    }
+    findings
+}
+
+#[cfg(unix)]
+fn free_space(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_space(_: &Path) -> Option<u64> {
+    None
+}
+
+fn mirror(ctx: &Context) -> Finding {
+    match ctx.mirror.as_deref() {
+        None if ctx.offline => ok("mirror", "none, and no connection is opened: only what is there already"),
+        None => ok("mirror", "none: files come from their published addresses"),
+        Some(url) if zoo_datasets::fetch::is_url(url) => {
+            ok("mirror", format!("{url}, asked when something is fetched"))
+        }
+        Some(folder) => {
+            let hosts = std::fs::read_dir(folder)
+                .map(|entries| entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count());
+            let mend = "--mirror or ZOO_MIRROR names a folder with one folder for each host, <host>/<path>";
+            match hosts {
+                Ok(0) => note("mirror", format!("{folder} has no folder of a host"), mend),
+                Ok(hosts) => ok("mirror", format!("{folder}, {hosts} hosts")),
+                Err(error) => fault("mirror", format!("{folder}: {error}"), mend),
+            }
+        }
+    }
+}
+
+/// Driver, run-time compiler, headers; devices where CUDA is built in.
+fn cuda() -> Vec<Finding> {
+    let library = |subject, name: &str, mend: &str| {
+        let found = libraries::find(name);
+        let place = match &found {
+            Found::Loaded(file) => return ok(subject, file.display().to_string()),
+            Found::Elsewhere(file) => format!("{} is not where the loader looks", file.display()),
+            Found::Missing => return note(subject, format!("{name} is not there"), mend),
+        };
+        note(subject, place, found.mend().unwrap_or_default())
+    };
+    let driver = std::fs::read_to_string("/proc/driver/nvidia/version");
+    let driver = driver.ok().and_then(|text| Some(text.lines().next()?.trim().to_owned()));
+    let devices = match device::cuda_devices() {
+        None => note("cuda", "not built in", "cargo build --release --features cuda"),
+        Some(0) => note("cuda", "built in; no device is seen", "`nvidia-smi` must list one"),
+        Some(count) => ok("cuda", format!("{count} devices")),
+    };
+    vec![
+        devices,
+        match driver {
+            Some(version) => ok("cuda driver", version),
+            None => note(
+                "cuda driver",
+                "none is loaded",
+                "a GPU of NVIDIA needs its driver: `nvidia-smi` shows it",
+            ),
+        },
+        library(
+            "cuda library",
+            "libcuda.so.1",
+            "it comes with the driver; in a container, run it with the GPU",
+        ),
+        library("cuda compiler", "libnvrtc.so", "install CUDA's nvrtc library (package cuda-nvrtc)"),
+        match libraries::cuda_headers() {
+            Some(folder) => ok("cuda headers", folder.display().to_string()),
+            None => note(
+                "cuda headers",
+                "include/cuda_runtime.h is not there",
+                "install the toolkit's headers (package cuda-cudart-dev), or set CUDA_PATH to the toolkit",
+            ),
+        },
+    ]
+}
+
+fn wgpu() -> Finding {
+    match device::wgpu_devices() {
+        None => note("wgpu", "not built in", "cargo build --release --features wgpu"),
+        Some(0) => note(
+            "wgpu",
+            "built in; no card is seen",
+            "install a Vulkan driver: `vulkaninfo` lists what there is (Mesa's has one in software)",
+        ),
+        Some(count) => ok("wgpu", format!("{count} cards")),
+    }
+}
+
+/// What `--device` comes to.
+fn chosen(device: DeviceChoice) -> Finding {
+    match device.open() {
+        Ok(_) => ok("device", format!("{} is used (--device {device})", device.settled())),
+        Err(failure) => {
+            let text = failure.to_string();
+            let (found, hint) = text.split_once("\nhint: ").unwrap_or((&text, "--device cpu"));
+            fault("device", found, hint)
+        }
+    }
+}
