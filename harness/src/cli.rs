@@ -3,16 +3,20 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
-pub use self::checks::{
-    AlignArgs, BundleArgs, CheckArgs, ExplainArgs, LedgerRecheckArgs, LedgerVerifyArgs, RegressArgs,
-    VerifyArgs,
+pub use self::checks::{AlignArgs, BundleArgs, CheckArgs, ExplainArgs, RegressArgs, VerifyArgs};
+pub use self::ledger::{
+    LedgerCommand, LedgerFile, LedgerListArgs, LedgerRecheckArgs, LedgerShowArgs, LedgerVerifyArgs,
+    ReportArgs,
 };
+pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
 use crate::output::Format;
 
 mod checks;
+mod ledger;
+mod scores;
 
 /// A model zoo that reproduces published results: from a recipe to a verdict.
 #[derive(Debug, Parser)]
@@ -362,121 +366,6 @@ pub struct NewArgs {
     pub target: Option<String>,
 }
 
-/// `zoo score`.
-#[derive(Debug, Args)]
-pub struct ScoreArgs {
-    /// One hypothesis a line; `-` or none: stdin
-    #[arg(long, value_name = "FILE")]
-    pub hypotheses: Option<PathBuf>,
-    /// One reference a line; repeatable for several references a segment
-    #[arg(long, value_name = "FILE", required = true)]
-    pub references: Vec<PathBuf>,
-    /// What is computed
-    #[arg(long, value_enum, default_value_t)]
-    pub metric: TextMetric,
-    /// A whole convention, as scores are published with; instead of the options below
-    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds"])]
-    pub signature: Option<String>,
-    /// BLEU: 13a, intl, char, zh or none
-    #[arg(long)]
-    pub tokenizer: Option<String>,
-    /// mixed or lower [default: the metric's usual one]
-    #[arg(long, value_enum)]
-    pub case: Option<CaseChoice>,
-    /// BLEU: exp, none, floor or add-k
-    #[arg(long)]
-    pub smoothing: Option<String>,
-    /// BLEU: value of floor or add-k
-    #[arg(long, value_name = "X")]
-    pub smoothing_value: Option<f64>,
-    /// multi-bleu, fairseq-bleu: count the parts of hyphened words, as the scripts of tensor2tensor and fairseq do
-    #[arg(long)]
-    pub split_compounds: bool,
-    /// chrF: order of word n-grams; 2 is chrF++
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub word_order: usize,
-    /// Draw a 95 % interval by resampling
-    #[arg(long)]
-    pub interval: bool,
-    /// Resamples of the interval
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "interval")]
-    pub samples: usize,
-    /// Seed of the resampling
-    #[arg(long, value_name = "N", default_value_t = 12345, requires = "interval")]
-    pub resampling_seed: u64,
-    /// Name of the test set, for the signature
-    #[arg(long, value_name = "SET")]
-    pub eval: Option<String>,
-}
-
-/// Metrics that are made from text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum TextMetric {
-    /// sacreBLEU's BLEU
-    #[default]
-    Bleu,
-    /// BLEU as Moses' multi-bleu counts it, on tokenised text
-    MultiBleu,
-    /// BLEU as fairseq counts it, on tokenised text
-    FairseqBleu,
-    /// chrF and chrF++
-    Chrf,
-    /// Translation edit rate
-    Ter,
-    /// Lines that equal a reference
-    ExactMatch,
-}
-
-/// Is case looked at?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CaseChoice {
-    /// As it stands
-    Mixed,
-    /// Both sides lower-cased
-    Lower,
-}
-
-/// `zoo judge`.
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores"]))]
-pub struct JudgeArgs {
-    /// Name or path of a recipe
-    pub recipe: String,
-    /// Scores of runs that differ in their seed alone
-    #[arg(long, value_delimiter = ',', value_name = "SCORE,…", allow_negative_numbers = true)]
-    pub scores: Vec<f64>,
-    /// Hypotheses of one run, one a line; repeatable, one file a run
-    #[arg(long, value_name = "FILE")]
-    pub hypotheses: Vec<PathBuf>,
-    /// References, instead of those of the recipe's data; repeatable for several references a segment
-    #[arg(long, value_name = "FILE", requires = "hypotheses")]
-    pub references: Vec<PathBuf>,
-    /// Arm that the results are of [default: as each claim says]
-    #[arg(long)]
-    pub arm: Option<String>,
-    /// Scores of the baseline arm, in the order of --scores: judges parity claims
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "SCORE,…",
-        allow_negative_numbers = true,
-        requires = "scores"
-    )]
-    pub baseline_scores: Vec<f64>,
-    /// Hypotheses of the baseline arm, a file a run, in the order of --hypotheses: judges parity claims
-    #[arg(long, value_name = "FILE", requires = "hypotheses")]
-    pub baseline_hypotheses: Vec<PathBuf>,
-    /// Judge this claim only: its number in `zoo show`, from 1; repeatable
-    #[arg(long, value_name = "N")]
-    pub claim: Vec<usize>,
-    /// Signature that the scores were computed with [default: taken to be the claim's]
-    #[arg(long, value_name = "SIGNATURE", requires = "scores")]
-    pub signature: Option<String>,
-    /// Do not write to the ledger
-    #[arg(long)]
-    pub no_record: bool,
-}
-
 /// `zoo infer`.
 #[derive(Debug, Args)]
 pub struct InferArgs {
@@ -491,68 +380,6 @@ pub struct InferArgs {
     /// Name of a search [default: that of the claims]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,
-}
-
-/// `zoo ledger`.
-#[derive(Debug, Subcommand)]
-pub enum LedgerCommand {
-    /// Check the chain: no entry was changed, taken out or put in
-    Verify(LedgerVerifyArgs),
-    /// Derive every score and verdict again from what was kept
-    #[command(after_help = "\
-Examples:
-  zoo ledger recheck
-  zoo ledger recheck --ledger results/ledger.jsonl
-  zoo ledger recheck reversal-transformer-b3544d8bba1b.bundle.json
-  zoo ledger recheck wmt.bundle.json --references test=newstest2014.de")]
-    Recheck(LedgerRecheckArgs),
-    /// List the entries
-    List(LedgerListArgs),
-    /// Show one entry
-    Show(LedgerShowArgs),
-}
-
-/// Which ledger.
-#[derive(Debug, Args)]
-pub struct LedgerFile {
-    /// The ledger [default: ledger.jsonl in --home]
-    #[arg(long, value_name = "FILE")]
-    pub ledger: Option<PathBuf>,
-}
-
-/// `zoo ledger list`.
-#[derive(Debug, Args)]
-pub struct LedgerListArgs {
-    /// Which ledger
-    #[command(flatten)]
-    pub file: LedgerFile,
-    /// Only entries of this recipe
-    #[arg(long)]
-    pub recipe: Option<String>,
-}
-
-/// `zoo ledger show`.
-#[derive(Debug, Args)]
-pub struct LedgerShowArgs {
-    /// Number of the entry in `zoo ledger list`, or the beginning of its hash
-    pub entry: String,
-    /// Which ledger
-    #[command(flatten)]
-    pub file: LedgerFile,
-}
-
-/// `zoo report`.
-#[derive(Debug, Args)]
-pub struct ReportArgs {
-    /// Which ledger
-    #[command(flatten)]
-    pub file: LedgerFile,
-    /// A Markdown file whose table, between `<!-- results:begin -->` and `<!-- results:end -->`, is to be refreshed
-    #[arg(long, value_name = "FILE")]
-    pub into: Option<PathBuf>,
-    /// Change nothing; fail if the table is not fresh
-    #[arg(long, requires = "into")]
-    pub check: bool,
 }
 
 /// `zoo schema`.

@@ -114,22 +114,6 @@ pub struct BundleArgs {
     pub file: LedgerFile,
 }
 
-/// `zoo ledger recheck`.
-#[derive(Debug, Args)]
-pub struct LedgerRecheckArgs {
-    /// A bundle, checked by itself and without a connection; none: the ledger
-    pub bundle: Option<PathBuf>,
-    /// References of a bundle's evaluation set; repeatable [default: the recipe's data, where it is here]
-    #[arg(long, value_name = "SET=FILE", requires = "bundle")]
-    pub references: Vec<String>,
-    /// Accept that scores are not derived again where references are not here
-    #[arg(long, requires = "bundle")]
-    pub without_references: bool,
-    /// Which ledger
-    #[command(flatten)]
-    pub file: LedgerFile,
-}
-
 /// `zoo check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
@@ -144,15 +128,4 @@ pub struct AlignArgs {
     pub recipe: String,
     /// What another framework computed, laid out as docs/align.md says
     pub file: PathBuf,
-}
-
-/// `zoo ledger verify`.
-#[derive(Debug, Args)]
-pub struct LedgerVerifyArgs {
-    /// Which ledger
-    #[command(flatten)]
-    pub file: LedgerFile,
-    /// Hash that the last record must have: only so can the loss of the last records be seen
-    #[arg(long, value_name = "HASH")]
-    pub head: Option<String>,
 }

@@ -1,0 +1,94 @@
+//! Options of the commands that read what was recorded.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `zoo ledger`.
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Check the chain: no entry was changed, taken out or put in
+    Verify(LedgerVerifyArgs),
+    /// Derive every score and verdict again from what was kept
+    #[command(after_help = "\
+Examples:
+  zoo ledger recheck
+  zoo ledger recheck --ledger results/ledger.jsonl
+  zoo ledger recheck reversal-transformer-b3544d8bba1b.bundle.json
+  zoo ledger recheck wmt.bundle.json --references test=newstest2014.de")]
+    Recheck(LedgerRecheckArgs),
+    /// List the entries
+    List(LedgerListArgs),
+    /// Show one entry
+    Show(LedgerShowArgs),
+}
+
+/// Which ledger.
+#[derive(Debug, Args)]
+pub struct LedgerFile {
+    /// The ledger [default: ledger.jsonl in --home]
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+}
+
+/// `zoo ledger verify`.
+#[derive(Debug, Args)]
+pub struct LedgerVerifyArgs {
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+    /// Hash that the last record must have: only so can the loss of the last records be seen
+    #[arg(long, value_name = "HASH")]
+    pub head: Option<String>,
+}
+
+/// `zoo ledger recheck`.
+#[derive(Debug, Args)]
+pub struct LedgerRecheckArgs {
+    /// A bundle, checked by itself and without a connection; none: the ledger
+    pub bundle: Option<PathBuf>,
+    /// References of a bundle's evaluation set; repeatable [default: the recipe's data, where it is here]
+    #[arg(long, value_name = "SET=FILE", requires = "bundle")]
+    pub references: Vec<String>,
+    /// Accept that scores are not derived again where references are not here
+    #[arg(long, requires = "bundle")]
+    pub without_references: bool,
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+}
+
+/// `zoo ledger list`.
+#[derive(Debug, Args)]
+pub struct LedgerListArgs {
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+    /// Only entries of this recipe
+    #[arg(long)]
+    pub recipe: Option<String>,
+}
+
+/// `zoo ledger show`.
+#[derive(Debug, Args)]
+pub struct LedgerShowArgs {
+    /// Number of the entry in `zoo ledger list`, or the beginning of its hash
+    pub entry: String,
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+}
+
+/// `zoo report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Which ledger
+    #[command(flatten)]
+    pub file: LedgerFile,
+    /// A Markdown file whose table, between `<!-- results:begin -->` and `<!-- results:end -->`, is to be refreshed
+    #[arg(long, value_name = "FILE")]
+    pub into: Option<PathBuf>,
+    /// Change nothing; fail if the table is not fresh
+    #[arg(long, requires = "into")]
+    pub check: bool,
+}

@@ -1,0 +1,120 @@
+//! Options of the commands that take text or scores from anywhere.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// `zoo score`.
+#[derive(Debug, Args)]
+pub struct ScoreArgs {
+    /// One hypothesis a line; `-` or none: stdin
+    #[arg(long, value_name = "FILE")]
+    pub hypotheses: Option<PathBuf>,
+    /// One reference a line; repeatable for several references a segment
+    #[arg(long, value_name = "FILE", required = true)]
+    pub references: Vec<PathBuf>,
+    /// What is computed
+    #[arg(long, value_enum, default_value_t)]
+    pub metric: TextMetric,
+    /// A whole convention, as scores are published with; instead of the options below
+    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds"])]
+    pub signature: Option<String>,
+    /// BLEU: 13a, intl, char, zh or none
+    #[arg(long)]
+    pub tokenizer: Option<String>,
+    /// mixed or lower [default: the metric's usual one]
+    #[arg(long, value_enum)]
+    pub case: Option<CaseChoice>,
+    /// BLEU: exp, none, floor or add-k
+    #[arg(long)]
+    pub smoothing: Option<String>,
+    /// BLEU: value of floor or add-k
+    #[arg(long, value_name = "X")]
+    pub smoothing_value: Option<f64>,
+    /// multi-bleu, fairseq-bleu: count the parts of hyphened words, as the scripts of tensor2tensor and fairseq do
+    #[arg(long)]
+    pub split_compounds: bool,
+    /// chrF: order of word n-grams; 2 is chrF++
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub word_order: usize,
+    /// Draw a 95 % interval by resampling
+    #[arg(long)]
+    pub interval: bool,
+    /// Resamples of the interval
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "interval")]
+    pub samples: usize,
+    /// Seed of the resampling
+    #[arg(long, value_name = "N", default_value_t = 12345, requires = "interval")]
+    pub resampling_seed: u64,
+    /// Name of the test set, for the signature
+    #[arg(long, value_name = "SET")]
+    pub eval: Option<String>,
+}
+
+/// Metrics that are made from text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum TextMetric {
+    /// sacreBLEU's BLEU
+    #[default]
+    Bleu,
+    /// BLEU as Moses' multi-bleu counts it, on tokenised text
+    MultiBleu,
+    /// BLEU as fairseq counts it, on tokenised text
+    FairseqBleu,
+    /// chrF and chrF++
+    Chrf,
+    /// Translation edit rate
+    Ter,
+    /// Lines that equal a reference
+    ExactMatch,
+}
+
+/// Is case looked at?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CaseChoice {
+    /// As it stands
+    Mixed,
+    /// Both sides lower-cased
+    Lower,
+}
+
+/// `zoo judge`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores"]))]
+pub struct JudgeArgs {
+    /// Name or path of a recipe
+    pub recipe: String,
+    /// Scores of runs that differ in their seed alone
+    #[arg(long, value_delimiter = ',', value_name = "SCORE,…", allow_negative_numbers = true)]
+    pub scores: Vec<f64>,
+    /// Hypotheses of one run, one a line; repeatable, one file a run
+    #[arg(long, value_name = "FILE")]
+    pub hypotheses: Vec<PathBuf>,
+    /// References, instead of those of the recipe's data; repeatable for several references a segment
+    #[arg(long, value_name = "FILE", requires = "hypotheses")]
+    pub references: Vec<PathBuf>,
+    /// Arm that the results are of [default: as each claim says]
+    #[arg(long)]
+    pub arm: Option<String>,
+    /// Scores of the baseline arm, in the order of --scores: judges parity claims
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "SCORE,…",
+        allow_negative_numbers = true,
+        requires = "scores"
+    )]
+    pub baseline_scores: Vec<f64>,
+    /// Hypotheses of the baseline arm, a file a run, in the order of --hypotheses: judges parity claims
+    #[arg(long, value_name = "FILE", requires = "hypotheses")]
+    pub baseline_hypotheses: Vec<PathBuf>,
+    /// Judge this claim only: its number in `zoo show`, from 1; repeatable
+    #[arg(long, value_name = "N")]
+    pub claim: Vec<usize>,
+    /// Signature that the scores were computed with [default: taken to be the claim's]
+    #[arg(long, value_name = "SIGNATURE", requires = "scores")]
+    pub signature: Option<String>,
+    /// Do not write to the ledger
+    #[arg(long)]
+    pub no_record: bool,
+}
