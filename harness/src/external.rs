@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Resolved};
+use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
-use zoo_results::metrics::{Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, score};
+use zoo_results::metrics::{
+    Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, Signature, score,
+};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Evidence, Interval, RunScore};
 
@@ -53,8 +56,15 @@ impl Results {
         resolved: &Resolved,
         claims: &[(usize, &ClaimSpec)],
     ) -> Result<Self> {
-        if let Some(bad) = given.scores.iter().chain(given.baseline_scores).find(|score| !score.is_finite()) {
-            return Err(Failure::usage(format!("{bad} is no score")).hint("give a run that diverged none"));
+        let scores = given.scores.iter().chain(given.baseline_scores);
+        if let Some(bad) = scores.clone().find(|score| !score.is_finite()) {
+            return Err(Failure::usage(format!("{bad} is no score")).hint("leave out a run that has none"));
+        }
+        // Shares of a hundred: BLEU and chrF.
+        let share = claims.iter().any(|(_, claim)| matches!(claim.metric.as_str(), "bleu" | "chrf"));
+        if let Some(bad) = scores.clone().find(|score| share && !(0.0..=100.0).contains(*score)) {
+            return Err(Failure::usage(format!("{bad} is no score: it is not between 0 and 100"))
+                .hint("BLEU and chrF are given in points, e.g. 27.3"));
         }
         let read = |paths: &[PathBuf]| paths.iter().map(|path| lines::read(path)).collect::<Result<Vec<_>>>();
         let mut results = Self {
@@ -71,16 +81,30 @@ impl Results {
         if results.hypotheses.is_empty() {
             return Ok(results);
         }
+        different(given.hypotheses, &results.hypotheses)?;
+        different(given.baseline_hypotheses, &results.baseline_hypotheses)?;
         let scored = claims.iter().filter(|(_, claim)| scorer_of(claim).is_ok());
         results.evals = scored.filter_map(|(_, claim)| claim.eval.clone()).collect();
         results.evals.sort();
         results.evals.dedup();
-        if !given.references.is_empty() {
+        if given.references.is_empty() {
+            for set in &results.evals {
+                results.references.push((Some(set.clone()), vec![references::of(context, resolved, set)?]));
+            }
+        } else {
             results.references.push((None, read(given.references)?));
-            return Ok(results);
         }
-        for set in &results.evals {
-            results.references.push((Some(set.clone()), vec![references::of(context, resolved, set)?]));
+        let due = results.references.iter().flat_map(|(_, streams)| streams).map(Vec::len).min();
+        let ours = given.hypotheses.iter().zip(&results.hypotheses);
+        let theirs = given.baseline_hypotheses.iter().zip(&results.baseline_hypotheses);
+        for (file, lines) in ours.chain(theirs) {
+            if let Some(due) = due.filter(|due| *due != lines.len()) {
+                let (file, found) = (file.display(), lines.len());
+                let message =
+                    format!("{file}:{}: it has {found} lines, the references have {due}", found + 1);
+                return Err(Failure::new(Exit::Data, message)
+                    .hint("one hypothesis a line, in the order of the references"));
+            }
         }
         Ok(results)
     }
@@ -242,6 +266,17 @@ impl Results {
     }
 }
 
+/// Runs are independent; the same text twice is one run.
+fn different(files: &[PathBuf], texts: &[Vec<String>]) -> Result<()> {
+    for (at, text) in texts.iter().enumerate() {
+        if let Some(same) = texts[..at].iter().position(|other| other == text) {
+            let message = format!("{} and {} have the same text", files[same].display(), files[at].display());
+            return Err(Failure::usage(message).hint("a file for each run, and the runs of unlike seeds"));
+        }
+    }
+    Ok(())
+}
+
 /// A bare score does not say what it is: claims on different things cannot be judged by the same numbers.
 fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
     let takes_scores =
@@ -261,6 +296,24 @@ fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
     let all: Vec<String> = of.iter().map(|(number, what)| format!("{number}: {what}")).collect();
     Err(Failure::usage(format!("the claims are on different measures\n  {}", all.join("\n  ")))
         .hint("say which ones the scores are of: --claim N"))
+}
+
+/// Can the claims be judged as they are written: is every signature one, and of the claim's metric?
+///
+/// # Errors
+/// [`Exit::Recipe`], naming the claim.
+pub fn check_signatures(recipe: &str, claims: &[ClaimSpec]) -> Result<()> {
+    for (number, claim) in (1..).zip(claims) {
+        let Some(text) = &claim.signature else { continue };
+        let wrong = |what: String| Failure::new(Exit::Recipe, format!("{recipe}: claim {number}: {what}"));
+        let signature = Signature::parse(text).map_err(|error| wrong(error.to_string()))?;
+        let metric = signature.convention.metric().name();
+        if metric != claim.metric {
+            return Err(wrong(format!("metric `{}`, but its signature is of {metric}", claim.metric))
+                .hint("`zoo score` prints the signature of each metric"));
+        }
+    }
+    Ok(())
 }
 
 /// How a claim's metric is computed from text.

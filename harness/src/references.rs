@@ -5,7 +5,7 @@ use zoo_datasets::readers::parallel_text::{EmptyLines, read};
 use zoo_datasets::readers::reversal;
 use zoo_datasets::text::bpe::undo;
 use zoo_datasets::text::moses::Normalizer;
-use zoo_recipes::{EvalSetSpec, ReaderSpec, References, Resolved, TokenizerSpec};
+use zoo_recipes::{EvalSetSpec, ReaderSpec, Recipe, References, Resolved, TokenizerSpec};
 use zoo_results::exit::Exit;
 
 use crate::context::Context;
@@ -50,6 +50,17 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
         }
     }
     Ok(lines)
+}
+
+/// What signatures call an evaluation set: its corpus, or the recipe whose own text it is, its split, and its language where there
+/// are several.
+pub fn name_of(recipe: &Recipe, eval: &str) -> String {
+    let (data, set) = (&recipe.data, &recipe.data.eval[eval]);
+    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty()).unwrap_or(&recipe.recipe.name);
+    match (&set.target, data.reader.targets().len()) {
+        (Some(target), 2..) => format!("{corpus}/{}@{target}", set.split),
+        _ => format!("{corpus}/{}", set.split),
+    }
 }
 
 fn steps(tokenizer: &TokenizerSpec) -> &[zoo_recipes::NormalizeStep] {

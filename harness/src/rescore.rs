@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::ledger::{
-    Record, Rescored, Rescorer, ScoreRecord, difference_again, references_key, score_again,
+    NO_REFERENCES, Record, Rescored, Rescorer, ScoreRecord, difference_again, references_key, score_again,
 };
 use zoo_results::verdict::Interval;
 
@@ -40,7 +40,8 @@ pub fn references_of(
     if let Some(kept) = digest.and_then(|digest| kept(folder, digest)) {
         return kept;
     }
-    let found = references::of(context, resolved, eval).map_err(|failure| failure.to_string())?;
+    let found =
+        references::of(context, resolved, eval).map_err(|failure| format!("{NO_REFERENCES}: {failure}"))?;
     match digest {
         Some(digest) if records::digest_of(&found) != *digest => {
             Err(format!("the references of {eval} are not those of the record"))
@@ -68,7 +69,7 @@ impl Rescorer for FromRecipes<'_> {
         if let Some(kept) = digest.and_then(|digest| kept(&self.folder, digest)) {
             return kept;
         }
-        let document = Document::load(&record.recipe).map_err(|error| error.to_string())?;
+        let document = Document::load(&record.recipe).map_err(|error| format!("{NO_REFERENCES}: {error}"))?;
         let overrides: Vec<String> =
             record.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let selection = Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides };

@@ -63,3 +63,19 @@ fn the_recipe_in_the_readme_is_sound() {
     let checked = zoo.ends_with(0, &["check", "my-tiny.toml", "--format", "json"]).json();
     assert_eq!((checked[0]["claims"].as_u64(), checked[0]["tiers"].as_str()), (Some(1), Some("smoke")));
 }
+
+#[test]
+fn a_claim_that_could_not_be_judged_is_told_before_anything_is_trained() {
+    let zoo = Zoo::new();
+    let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
+    for (from, to, says) in [
+        ("tok:none", "tok:13b", "claim 1: signature"),
+        ("metric = \"bleu\"", "metric = \"chrf\"", "claim 1: metric `chrf`, but its signature is of bleu"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        zoo.file("reversal-transformer.toml", &text.replacen(from, to, 1));
+        zoo.ends_with(3, &["check", "./reversal-transformer.toml"]).says(says);
+        zoo.ends_with(3, &["reproduce", "./reversal-transformer.toml", "--yes"]).says(says);
+        assert!(!zoo.home().join("ledger.jsonl").exists());
+    }
+}

@@ -177,7 +177,7 @@ fn what_cannot_be_judged_says_why() {
     zoo.ends_with(2, &["judge", "transformer-big", "--scores", "27", "--arm", "fp8"]).says("has no arm fp8");
     let short = zoo.file("short", "α\n");
     let ended = zoo.ends_with(
-        12,
+        4,
         &[
             "judge",
             "reversal-transformer",
@@ -188,7 +188,7 @@ fn what_cannot_be_judged_says_why() {
             "--no-record",
         ],
     );
-    assert!(ended.stdout.contains("2000 lines"), "{}", ended.stdout);
+    ended.says("short:2: it has 1 lines, the references have 2000");
     let offline = zoo.ends_with(
         4,
         &[
@@ -201,4 +201,31 @@ fn what_cannot_be_judged_says_why() {
         ],
     );
     offline.says("test_2016_flickr");
+}
+
+#[test]
+fn what_cannot_be_a_result_is_refused() {
+    let zoo = Zoo::new();
+    let judge = |code: i32, rest: &[&str]| {
+        zoo.ends_with(code, &[&["judge", "transformer-big", "--claim", "1", "--no-record"], rest].concat())
+    };
+    judge(2, &["--scores", "150"]).says("150 is no score: it is not between 0 and 100");
+    judge(2, &["--scores", "27.4", "--signature", "nrefs:1|case:mixed|case:lc|tok:13a"]).says("signature");
+    // The same convention on another test set is another number.
+    let signature = |set: &str| format!("nrefs:1|eval:{set}|case:mixed|eff:no|tok:13a|smooth:exp");
+    let other = judge(12, &["--scores", "27.4", "--signature", &signature("newstest2017")]);
+    assert!(other.stdout.contains("ours is newstest2017"), "{}", other.stdout);
+    judge(0, &["--scores", "27.4,27.5", "--signature", &signature("test")]);
+
+    zoo.file("ref", "a b c d\ne f g h\n");
+    for (name, text) in [("one", "a b c d\ne f g h\n"), ("two", "a b c d\ne f g h\n"), ("short", "a b c d\n")]
+    {
+        zoo.file(name, text);
+    }
+    let hypotheses = |files: &[&'static str]| {
+        let files = files.iter().flat_map(|file| ["--hypotheses", file]);
+        [&["--references", "ref"][..], &files.collect::<Vec<_>>()].concat()
+    };
+    judge(2, &hypotheses(&["one", "two"])).says("one and two have the same text");
+    judge(4, &hypotheses(&["one", "short"])).says("short:2: it has 1 lines, the references have 2");
 }

@@ -54,6 +54,8 @@ fn two_files_and_twenty_lines_train_translate_and_go_on_in_the_other_arm() {
     zoo.ends_with(0, &["show", "./captions.toml"]);
 
     let run = run_folder(&zoo, "./captions.toml", &["--arms", "fp32", "--set=train.max_updates=6"]);
+    std::fs::write(zoo.home().join("bad"), b"one\n\xff\n").unwrap();
+    zoo.ends_with(4, &["infer", &run, "--input", "bad"]).says("bad:2: ");
     let translated = zoo.run_with_input(&["infer", &run], "one two three\nfive\n");
     assert_eq!((translated.code, translated.stdout.lines().count()), (0, 2), "{}", translated.stderr);
 
@@ -85,6 +87,9 @@ fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
     let ended = zoo.ends_with(0, &[&call[..], &SMALL].concat());
     assert!(ended.stdout.contains("no claim to judge"), "{}", ended.stdout);
     assert!(ended.stdout.contains("fp32, seed 1, test, beam5: bleu "), "{}", ended.stdout);
+    // What was recorded is checked again without the recipe, which is no part of the program.
+    std::fs::remove_file(zoo.home().join("captions.toml")).unwrap();
+    zoo.ends_with(0, &["ledger", "recheck"]);
 }
 
 /// One encoder, two decoders: each language is written in its own words.

@@ -48,3 +48,34 @@ fn a_flipped_byte_in_a_checkpoint_or_in_prepared_data_is_named() {
     let ended = zoo.run(&call);
     assert!(ended.code != 12 && ended.stderr.contains(&named), "code {}: {}", ended.code, ended.stderr);
 }
+
+fn only_run(zoo: &Zoo) -> std::path::PathBuf {
+    let runs = zoo.home().join("runs/reversal-transformer.smoke");
+    std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_changed_score_is_not_believed() {
+    let zoo = Zoo::new();
+    let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32"];
+    zoo.ends_with(12, &call);
+    let file = only_run(&zoo).join("eval/test.beam5.json");
+    let mut found: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    found["scores"][0]["value"] = 99.0.into();
+    std::fs::write(&file, found.to_string()).unwrap();
+    zoo.ends_with(7, &call).says("test.beam5.json says bleu 99.00, but its hypotheses score");
+}
+
+#[test]
+fn two_processes_do_not_train_the_same_run() {
+    let zoo = Zoo::new();
+    let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32"];
+    zoo.ends_with(12, &call);
+    let run = only_run(&zoo);
+    std::fs::remove_file(run.join("trained.json")).unwrap();
+    let other = std::fs::File::open(run.join("lock")).unwrap();
+    other.lock().unwrap();
+    zoo.ends_with(1, &call).says("another process trains");
+    drop(other);
+    zoo.ends_with(12, &call);
+}

@@ -6,6 +6,7 @@ use zoo_results::exit::Exit;
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::external::check_signatures;
 use crate::output::{self, Cell};
 
 /// All recipes are looked at before the first finding ends the command.
@@ -19,7 +20,9 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
     for name in &all {
         match check(name) {
             Ok(document) => {
-                let claims = document.resolve(&zoo_recipes::Selection::default())?.recipe.claim.len();
+                let claims = document.resolve(&zoo_recipes::Selection::default())?.recipe.claim;
+                check_signatures(document.file(), &claims)?;
+                let claims = claims.len();
                 table.push(vec![
                     Cell::words(document.name()),
                     Cell::words(document.file()),

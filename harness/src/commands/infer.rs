@@ -27,6 +27,8 @@ pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     };
-    infer(context, &request, input.lines(), write)?;
+    let name = args.input.as_deref().filter(|path| *path != Path::new("-"));
+    let name = name.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
+    infer(context, &request, &name, input.lines(), write)?;
     Ok(Exit::Ok)
 }

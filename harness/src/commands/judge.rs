@@ -1,9 +1,10 @@
 //! `zoo judge`.
 
 use serde_json::json;
-use zoo_recipes::{ClaimSpec, Document, Selection};
+use zoo_recipes::{ClaimSpec, Document, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Judgement;
+use zoo_results::metrics::Signature;
 use zoo_results::verdict::{Evidence, Verdict, judge, not_run};
 
 use crate::cli::JudgeArgs;
@@ -11,8 +12,8 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::external::{Given, Results};
 use crate::output::{self, Format};
-use crate::records;
 use crate::wording::{claim_line, verdict_text};
+use crate::{records, references};
 
 /// One claim with its verdict.
 struct Judged<'c> {
@@ -48,13 +49,15 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
         baseline_hypotheses: &args.baseline_hypotheses,
         references: &args.references,
     };
+    let signature = args.signature.as_deref().map(Signature::parse).transpose()?;
     let results = Results::gather(context, &given, &resolved, &claims)?;
     let judged: Vec<Judged<'_>> = claims
         .into_iter()
         .map(|(number, claim)| {
             let (evidence, verdict) =
                 match results.evidence(args.arm.as_deref(), args.signature.as_deref(), claim) {
-                    Ok(evidence) => {
+                    Ok(mut evidence) => {
+                        evidence.eval = named_set(signature.as_ref(), &resolved.recipe, claim);
                         let verdict = judge(claim, &evidence);
                         (evidence, verdict)
                     }
@@ -75,6 +78,16 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
     }
     print(context, &judged)?;
     Ok(Exit::of_verdicts(judged.iter().map(|one| &one.verdict)))
+}
+
+/// The evaluation set that a signature names, in the claim's word for it where it is the claim's.
+fn named_set(signature: Option<&Signature>, recipe: &Recipe, claim: &ClaimSpec) -> Option<String> {
+    let named = signature?.test_set.clone()?;
+    let own = claim.eval.as_ref().is_some_and(|eval| {
+        let split = recipe.data.eval.get(eval).map(|set| &set.split);
+        *eval == named || split == Some(&named) || references::name_of(recipe, eval) == named
+    });
+    if own { claim.eval.clone() } else { Some(named) }
 }
 
 /// The claims that were asked for, numbered from 1.

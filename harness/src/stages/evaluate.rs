@@ -25,6 +25,7 @@ use crate::environment::hex;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
 use crate::records::write_whole;
+use crate::references;
 
 /// Sentences that are decoded together. What is written does not depend on it.
 const SENTENCES: u32 = 64;
@@ -138,7 +139,7 @@ pub fn load_model(
     parameters::import(model, weights).map_err(|e| Failure::new(Exit::Damaged, e.to_string()))
 }
 
-/// The evaluation that lies in a folder, if it is there; an error if its files were changed.
+/// The evaluation that lies in a folder, if it is there; an error if it or its files were changed.
 pub fn stored(folder: &Path, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
     let file = folder.join(format!("{eval}.{decode}.json"));
     if !file.is_file() {
@@ -153,6 +154,27 @@ pub fn stored(folder: &Path, eval: &str, decode: &str) -> Result<Option<Evaluati
         let digest = hex(&Sha256::digest(&bytes));
         if digest != *expected {
             let message = format!("{} was changed: its SHA-256 is {digest}, not {expected}", path.display());
+            return Err(Failure::new(Exit::Damaged, message)
+                .hint(format!("delete {} to decode again", file.display())));
+        }
+    }
+    let (hypotheses, references) =
+        (lines(&folder.join(&found.hypotheses))?, lines(&folder.join(&found.references))?);
+    for known in &found.scores {
+        let scorer = Scorer::from_signature(&known.signature.to_string())?;
+        let again = score(
+            &hypotheses,
+            std::slice::from_ref(&references),
+            &ScoreOptions { scorer, resampling: None },
+        )?;
+        if (again.value - known.value).abs() > 1e-9 {
+            let message = format!(
+                "{} says {} {:.2}, but its hypotheses score {:.2}",
+                file.display(),
+                known.metric,
+                known.value,
+                again.value
+            );
             return Err(Failure::new(Exit::Damaged, message)
                 .hint(format!("delete {} to decode again", file.display())));
         }
@@ -270,7 +292,7 @@ fn store(
     let (hypotheses, reference_text) = (text(outputs), text(references));
     let mut scores = Vec::new();
     for signature in signatures(recipe, eval) {
-        let scorer = Scorer::from_signature(&signature)?;
+        let scorer = Scorer::from_signature(&signature)?.on(&references::name_of(recipe, eval))?;
         let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }

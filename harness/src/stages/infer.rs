@@ -25,10 +25,11 @@ pub struct InferRequest {
     pub decode: Option<String>,
 }
 
-/// Gives a translation for every line to `write`, in order, as soon as it is there.
+/// `input` is what messages call the lines. Gives a translation for every line to `write`, in order, as soon as it is there.
 pub fn infer(
     ctx: &Context,
     request: &InferRequest,
+    input: &str,
     lines: impl Iterator<Item = std::io::Result<String>>,
     mut write: impl FnMut(&str) -> std::io::Result<()>,
 ) -> Result<()> {
@@ -47,18 +48,24 @@ pub fn infer(
     let model = load_model(&recipe, &prepared, weights, &ctx.open_device()?)?;
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
     let translator = Translator { model: &model, prepared: &prepared, language, spec, compute };
-    let io = |e: std::io::Error| {
-        Failure::new(zoo_results::exit::Exit::Data, format!("cannot read the lines: {e}"))
+    let mut number = 0;
+    let mut read = |line: std::io::Result<String>| {
+        number += 1;
+        line.map_err(|e| {
+            let failure = Failure::new(zoo_results::exit::Exit::Data, format!("{input}:{number}: {e}"));
+            failure.hint("lines are UTF-8; convert the file, e.g. with iconv")
+        })
     };
     let mut lines = lines.peekable();
     while lines.peek().is_some() {
         ctx.check_stop()?;
-        let batch: Vec<String> =
-            lines.by_ref().take(SENTENCES).collect::<std::io::Result<_>>().map_err(io)?;
+        let batch: Vec<String> = lines.by_ref().take(SENTENCES).map(&mut read).collect::<Result<_>>()?;
         let sources: Vec<Vec<u32>> = batch.iter().map(|line| prepared.pipeline.encode_source(line)).collect();
         let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
         for line in translator.translate(&sources) {
-            write(&line).map_err(io)?;
+            write(&line).map_err(|e| {
+                Failure::new(zoo_results::exit::Exit::Internal, format!("cannot write to stdout: {e}"))
+            })?;
         }
     }
     Ok(())

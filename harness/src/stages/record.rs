@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
-use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord, utc_now};
+use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord, references_key, utc_now};
 use zoo_results::verdict::Interval;
 use zoo_training::state::Ending;
 
@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::records::{HYPOTHESES, ledger, write_whole};
+use crate::{lines, records};
 
 /// What a record has in common with others of its recipe.
 fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Environment) -> Record {
@@ -114,6 +115,12 @@ pub fn judged(
                 evaluation.seconds,
             );
             let hypotheses = keep(ctx, run, &evaluation.hypotheses, &evaluation.hypotheses_sha256)?;
+            // The recipe of somebody's file may be gone when this is checked again.
+            if zoo_recipes::find(&card.recipe).is_err() {
+                let lines = lines::read(&run.run.folder.join("eval").join(&evaluation.references))?;
+                let file = records::keep(ctx, &lines)?;
+                record.data.insert(references_key(&evaluation.eval), file.sha256);
+            }
             for value in &evaluation.scores {
                 record.scores.push(ScoreRecord {
                     eval: evaluation.eval.clone(),

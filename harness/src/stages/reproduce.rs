@@ -18,6 +18,7 @@ use super::{InitialWeights, Request, plan, record};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::Result;
+use crate::external::check_signatures;
 
 /// A claim and what came out.
 #[derive(Debug, Clone, Serialize)]
@@ -76,6 +77,9 @@ impl RunScores {
 /// Runs what is not there yet and judges all of it, look by look, until every claim is settled or the last look was taken.
 pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let arms = request.resolve_all()?;
+    if let Some(arm) = arms.first() {
+        check_signatures(request.document.file(), &arm.recipe.claim)?;
+    }
     let mut measured = Vec::new();
     let mut judged = Vec::new();
     let mut gated = false;
@@ -132,6 +136,7 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     }
     if !(run.is_trained() && evaluations.len() == wanted.len()) {
         let prepared = prepare(ctx, recipe, &resolved.folder)?;
+        let _alone = run.lock()?;
         if !run.exists() {
             record::started(ctx, request, &run.card, fingerprints(&prepared))?;
         }

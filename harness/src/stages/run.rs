@@ -10,7 +10,7 @@
 //!   eval/             for each evaluation set and search: hypotheses, references, scores
 //! ```
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -145,7 +145,26 @@ impl Run {
         Ok((Self { folder: folder.to_path_buf(), card }, recipe))
     }
 
-    /// Makes the folder and says in it what it is, unless it is there.
+    /// Makes the folder, and keeps other processes from training in it for as long as what is given back lives.
+    pub fn lock(&self) -> Result<File> {
+        fs::create_dir_all(&self.folder).map_err(|e| Failure::io("make", &self.folder, &e))?;
+        let path = self.folder.join("lock");
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(|e| Failure::io("open", &path, &e))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                Err(Failure::new(Exit::Internal, format!("another process trains {}", self.folder.display()))
+                    .hint("wait until it ends; the same command then gives its results"))
+            }
+            // Some file systems of networks have no locks.
+            Err(TryLockError::Error(e)) if e.kind() != std::io::ErrorKind::Unsupported => {
+                Err(Failure::io("lock", &path, &e))
+            }
+            _ => Ok(file),
+        }
+    }
+
+    /// Says in the folder what it is, unless it is there.
     pub fn create(&mut self, recipe: &Recipe) -> Result<()> {
         fs::create_dir_all(&self.folder).map_err(|e| Failure::io("make", &self.folder, &e))?;
         let card = self.folder.join("run.json");

@@ -86,6 +86,9 @@ pub struct Disagreement {
     pub how: String,
 }
 
+/// How a [`Rescorer`]'s reason begins where the references are only not to be had.
+pub const NO_REFERENCES: &str = "no references";
+
 /// What a recheck did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recheck {
@@ -125,7 +128,7 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
                 .entry((record.recipe_hash.clone(), score.eval.clone()))
                 .or_insert_with(|| rescorer.references(record, &score.eval));
             let derived = match refs {
-                Err(reason) => Err(format!("no references: {reason}")),
+                Err(reason) => Err(reason.clone()),
                 Ok(refs) => lines(kept, file).and_then(|lines| {
                     let rescored = rescorer.score(score, &lines, refs)?;
                     Ok(Known { lines, rescored, score: score.clone() })
