@@ -92,6 +92,10 @@ fn target_lines(
         (ReaderSpec::ParallelText { .. }, Some(corpus)) => {
             let corpus = CorpusDefinition::find(corpus)?;
             let split = eval.split.as_str();
+            let missing = corpus.bytes_to_download(&context.data_home());
+            if missing.known > 0 || missing.unknown > 0 {
+                context.progress.note(&format!("licence of {}: {}", corpus.name, corpus.licence.terms));
+            }
             let fetched = corpus.fetch_splits(&[split], &context.data_home(), &context.fetch_options());
             context.progress.end_stage();
             Ok(fetched?.split(split)?.read(data.reader.targets()[target])?)

@@ -8,6 +8,10 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
     /// Check the chain: no entry was changed, taken out or put in
+    #[command(after_help = "\
+Examples:
+  zoo ledger verify
+  zoo ledger verify --ledger results/ledger.jsonl")]
     Verify(LedgerVerifyArgs),
     /// Derive every score and verdict again from what was kept
     #[command(after_help = "\
@@ -18,8 +22,16 @@ Examples:
   zoo ledger recheck wmt.bundle.json --references test=newstest2014.de")]
     Recheck(LedgerRecheckArgs),
     /// List the entries
+    #[command(after_help = "\
+Examples:
+  zoo ledger list --recipe reversal-transformer
+  zoo ledger list --ledger results/ledger.jsonl --format csv")]
     List(LedgerListArgs),
     /// Show one entry
+    #[command(after_help = "\
+Examples:
+  zoo ledger show 3
+  zoo ledger show 10 --ledger results/ledger.jsonl --format json")]
     Show(LedgerShowArgs),
 }
 

@@ -139,9 +139,14 @@ pub fn load_model(
     parameters::import(model, weights).map_err(|e| Failure::new(Exit::Damaged, e.to_string()))
 }
 
+/// Where an evaluation is kept in a run's folder `eval`.
+pub fn evaluation_file(folder: &Path, eval: &str, decode: &str) -> PathBuf {
+    folder.join(format!("{eval}.{decode}.json"))
+}
+
 /// The evaluation that lies in a folder, if it is there; an error if it or its files were changed.
 pub fn stored(folder: &Path, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
-    let file = folder.join(format!("{eval}.{decode}.json"));
+    let file = evaluation_file(folder, eval, decode);
     if !file.is_file() {
         return Ok(None);
     }
@@ -309,7 +314,7 @@ fn store(
     };
     write_whole(&folder.join(&evaluation.references), reference_text.as_bytes())?;
     write_whole(&folder.join(&evaluation.hypotheses), hypotheses.as_bytes())?;
-    write_json(&folder.join(format!("{eval}.{decode}.json")), &evaluation)?;
+    write_json(&evaluation_file(folder, eval, decode), &evaluation)?;
     Ok(evaluation)
 }
 

@@ -9,7 +9,7 @@ use zoo_results::metrics::MetricValue;
 use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdict};
 use zoo_training::state::Ending;
 
-use super::evaluate::{decode_all, evaluated_weights, stored, wanted};
+use super::evaluate::{decode_all, evaluated_weights, evaluation_file, stored, wanted};
 use super::judge::{Measured, cases, evidence, verdict};
 use super::prepare::{fingerprints, prepare};
 use super::run::Run;
@@ -203,7 +203,7 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
                 return Ok(false);
             }
             for (eval, decode) in all_wanted(request, &resolved.recipe)? {
-                if stored(&run.folder.join("eval"), &eval, &decode)?.is_none() {
+                if !evaluation_file(&run.folder.join("eval"), &eval, &decode).is_file() {
                     return Ok(false);
                 }
             }

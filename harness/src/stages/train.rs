@@ -85,18 +85,19 @@ pub fn train(
     let log_path = run.folder.join("log.jsonl");
     let mut log = LogFile::open(&log_path, begun.batch).map_err(|e| Failure::io("open", &log_path, &e))?;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
-    log.write(&serde_json::json!({ "event": "session", "batch": begun.batch, "environment": environment }))
-        .map_err(|e| Failure::io("write", &log_path, &e))?;
+    let mut source = TrainingBatches::new(&train, &recipe.data.batching, seed, &vocabularies)?;
+    let padding = source.waste();
+    let session = serde_json::json!({
+        "event": "session", "batch": begun.batch, "environment": environment, "padding": padding,
+    });
+    log.write(&session).map_err(|e| Failure::io("write", &log_path, &e))?;
     ctx.progress.stage(&format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm));
     if begun.update > 0 {
         ctx.progress.note(&format!("goes on after update {}", begun.update));
     }
 
-    let mut source = TrainingBatches::new(&train, &recipe.data.batching, seed, &vocabularies)?;
-    ctx.progress.detail(&format!(
-        "{:.1} % of the padded batches is padding, which is not computed",
-        100.0 * source.waste()
-    ));
+    ctx.progress
+        .detail(&format!("{:.1} % of the padded batches is padding, which is not computed", 100.0 * padding));
     let batches: Vec<PairBatch> = valid.iter().flat_map(validation_batches).collect();
     let objective = TranslationLoss::new(&recipe.loss);
     let mut validate =
