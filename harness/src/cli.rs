@@ -94,7 +94,7 @@ Examples:
   zoo show transformer-big
   zoo show ./my-recipe.toml --arm mixed --toml")]
     Show(ShowArgs),
-    /// Check recipes: all that is wrong, with file, line, column and the nearest key
+    /// Check recipes: what is wrong, with file, line, column and the nearest key
     #[command(after_help = "\
 Examples:
   zoo check                 every recipe that is built in

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Resolved};
+use zoo_recipes::{ClaimKind, ClaimSpec, Diagnostic, Diagnostics, Document, Resolved};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
 use zoo_results::metrics::{
@@ -94,14 +94,19 @@ impl Results {
         } else {
             results.references.push((None, read(given.references)?));
         }
-        let due = results.references.iter().flat_map(|(_, streams)| streams).map(Vec::len).min();
+        let mut due: Vec<usize> =
+            results.references.iter().flat_map(|(_, streams)| streams).map(Vec::len).collect();
+        due.sort_unstable();
+        due.dedup();
         let ours = given.hypotheses.iter().zip(&results.hypotheses);
         let theirs = given.baseline_hypotheses.iter().zip(&results.baseline_hypotheses);
         for (file, lines) in ours.chain(theirs) {
-            if let Some(due) = due.filter(|due| *due != lines.len()) {
+            // Of several sets the text is of one; which, a claim's own line count tells.
+            if !due.is_empty() && !due.contains(&lines.len()) {
+                let lengths: Vec<String> = due.iter().map(usize::to_string).collect();
                 let (file, found) = (file.display(), lines.len());
                 let message =
-                    format!("{file}:{}: it has {found} lines, the references have {due}", found + 1);
+                    format!("{file}: it has {found} lines, the references have {}", lengths.join(" or "));
                 return Err(Failure::new(Exit::Data, message)
                     .hint("one hypothesis a line, in the order of the references"));
             }
@@ -301,19 +306,28 @@ fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
 /// Can the claims be judged as they are written: is every signature one, and of the claim's metric?
 ///
 /// # Errors
-/// [`Exit::Recipe`], naming the claim.
-pub fn check_signatures(recipe: &str, claims: &[ClaimSpec]) -> Result<()> {
-    for (number, claim) in (1..).zip(claims) {
+/// A finding for each claim that cannot, at its place in the file.
+pub fn check_signatures(document: &Document, claims: &[ClaimSpec]) -> std::result::Result<(), Diagnostics> {
+    let mut found = Diagnostics::default();
+    for (at, claim) in claims.iter().enumerate() {
         let Some(text) = &claim.signature else { continue };
-        let wrong = |what: String| Failure::new(Exit::Recipe, format!("{recipe}: claim {number}: {what}"));
-        let signature = Signature::parse(text).map_err(|error| wrong(error.to_string()))?;
-        let metric = signature.convention.metric().name();
-        if metric != claim.metric {
-            return Err(wrong(format!("metric `{}`, but its signature is of {metric}", claim.metric))
-                .hint("`zoo score` prints the signature of each metric"));
-        }
+        let (message, hint) = match Signature::parse(text) {
+            Err(error) => {
+                let text = error.to_string();
+                let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
+                (message.to_owned(), hint.to_owned())
+            }
+            Ok(signature) => match signature.convention.metric().name() {
+                metric if metric == claim.metric => continue,
+                metric => (
+                    format!("the metric is `{}`, but the signature is of {metric}", claim.metric),
+                    "`zoo score` prints the signature of each metric".to_owned(),
+                ),
+            },
+        };
+        found.push(Diagnostic::new(document.claim_origin(at), message).hint(hint));
     }
-    Ok(())
+    if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
 /// How a claim's metric is computed from text.

@@ -69,13 +69,20 @@ fn a_claim_that_could_not_be_judged_is_told_before_anything_is_trained() {
     let zoo = Zoo::new();
     let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
     for (from, to, says) in [
-        ("tok:none", "tok:13b", "claim 1: signature"),
-        ("metric = \"bleu\"", "metric = \"chrf\"", "claim 1: metric `chrf`, but its signature is of bleu"),
+        ("tok:none", "tok:13b", "signature `nrefs:1|case:mixed|eff:no|tok:13b"),
+        ("metric = \"bleu\"", "metric = \"chrf\"", "the metric is `chrf`, but the signature is of bleu"),
     ] {
         assert!(text.contains(from), "{from}");
         zoo.file("reversal-transformer.toml", &text.replacen(from, to, 1));
-        zoo.ends_with(3, &["check", "./reversal-transformer.toml"]).says(says);
-        zoo.ends_with(3, &["reproduce", "./reversal-transformer.toml", "--yes"]).says(says);
+        let line = 1 + text.lines().position(|line| line == "[[claim]]").unwrap();
+        let place = format!("./reversal-transformer.toml:{line}:");
+        for command in [
+            &["check", "./reversal-transformer.toml", "reversal-transformer"][..],
+            &["reproduce", "./reversal-transformer.toml", "--yes"],
+        ] {
+            let ended = zoo.ends_with(3, command);
+            assert!(ended.stderr.contains(&place) && ended.stderr.contains(says), "{}", ended.stderr);
+        }
         assert!(!zoo.home().join("ledger.jsonl").exists());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::binary::Zoo;
+use crate::binary::{Zoo, in_root};
 
 #[test]
 fn scores_from_outside_are_judged_in_under_a_second() {
@@ -188,7 +188,7 @@ fn what_cannot_be_judged_says_why() {
             "--no-record",
         ],
     );
-    ended.says("short:2: it has 1 lines, the references have 2000");
+    ended.says("short: it has 1 lines, the references have 2000");
     let offline = zoo.ends_with(
         4,
         &[
@@ -227,5 +227,29 @@ fn what_cannot_be_a_result_is_refused() {
         [&["--references", "ref"][..], &files.collect::<Vec<_>>()].concat()
     };
     judge(2, &hypotheses(&["one", "two"])).says("one and two have the same text");
-    judge(4, &hypotheses(&["one", "short"])).says("short:2: it has 1 lines, the references have 2");
+    judge(4, &hypotheses(&["one", "short"])).says("short: it has 1 lines, the references have 2");
+}
+
+/// Claims may be on sets of unlike length: a file is of one of them, and is judged by the claims on it.
+#[test]
+fn hypotheses_of_one_of_several_sets_are_judged_on_it() {
+    let zoo = Zoo::new();
+    let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
+    let claim = "\n[[claim]]\nkind = \"bound\"\nmetric = \"bleu\"\nvalue = 90.0\ndirection = \"higher\"\n\
+                 signature = \"nrefs:1|case:mixed|eff:no|tok:none|smooth:none\"\neval = \"valid\"\ndecode = \"beam5\"\n\
+                 arm = \"fp32\"\nassumed_sigma = 1.5\nsigma_reason = \"x\"\nmargin = 0.0\nmargin_reason = \"x\"\nsource = \"x\"\n";
+    zoo.file("reversal-transformer.toml", &(text + claim));
+    zoo.file("hypotheses", &"α\n".repeat(1000));
+    let call = [
+        "judge",
+        "./reversal-transformer.toml",
+        "--arm",
+        "fp32",
+        "--hypotheses",
+        "hypotheses",
+        "--no-record",
+    ];
+    let ended = zoo.ends_with(10, &call);
+    assert!(ended.stdout.contains("NOT RUN  claim 1"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("NOT REPRODUCED  claim 3"), "{}", ended.stdout);
 }

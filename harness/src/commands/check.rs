@@ -1,6 +1,6 @@
 //! `zoo check`.
 
-use zoo_recipes::{Document, LoadError};
+use zoo_recipes::{Document, LoadError, Selection};
 use zoo_results::exit::Exit;
 
 use crate::cli::CheckArgs;
@@ -20,9 +20,7 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
     for name in &all {
         match check(name) {
             Ok(document) => {
-                let claims = document.resolve(&zoo_recipes::Selection::default())?.recipe.claim;
-                check_signatures(document.file(), &claims)?;
-                let claims = claims.len();
+                let claims = document.resolve(&Selection::default())?.recipe.claim.len();
                 table.push(vec![
                     Cell::words(document.name()),
                     Cell::words(document.file()),
@@ -57,5 +55,6 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
 fn check(name: &str) -> std::result::Result<Document, LoadError> {
     let document = Document::load(name)?;
     document.check()?;
+    check_signatures(&document, &document.resolve(&Selection::default())?.recipe.claim)?;
     Ok(document)
 }

@@ -78,7 +78,7 @@ impl RunScores {
 pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let arms = request.resolve_all()?;
     if let Some(arm) = arms.first() {
-        check_signatures(request.document.file(), &arm.recipe.claim)?;
+        check_signatures(&request.document, &arm.recipe.claim)?;
     }
     let mut measured = Vec::new();
     let mut judged = Vec::new();
