@@ -46,6 +46,39 @@ impl Environment {
     }
 }
 
+impl Environment {
+    /// The commit, and whether it was changed.
+    pub fn sources(&self) -> String {
+        let changes = if self.dirty { "+changes" } else { "" };
+        format!("{}{changes}", self.commit)
+    }
+
+    /// What computes, in the words in which claims name hardware: the processor, or the card.
+    pub fn hardware(&self) -> String {
+        match self.device.split_once(':') {
+            None if self.device == "cpu" => self.processor.clone(),
+            Some(("cuda", number)) => {
+                let number = number.parse().unwrap_or(0);
+                let card = cuda_cards().into_iter().nth(number);
+                card.map_or_else(|| "1x CUDA device of an unknown kind".into(), |card| format!("1x {card}"))
+            }
+            _ => format!("1x {} device of an unknown kind", self.device),
+        }
+    }
+}
+
+/// Names of the cards, in the order of their slots, as NVIDIA's driver for Linux tells them.
+fn cuda_cards() -> Vec<String> {
+    let folders = std::fs::read_dir("/proc/driver/nvidia/gpus").into_iter().flatten().flatten();
+    let mut files: Vec<_> = folders.map(|folder| folder.path().join("information")).collect();
+    files.sort();
+    let model = |text: String| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Model:"))?;
+        Some(line.trim().to_string())
+    };
+    files.iter().filter_map(|file| model(std::fs::read_to_string(file).ok()?)).collect()
+}
+
 /// Lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -17,4 +17,5 @@ mod resume;
 mod sabotage;
 mod scoring;
 mod smoke;
+mod speed_ups;
 mod verifying;

@@ -15,6 +15,7 @@ use zoo_training::state::Ending;
 
 use super::evaluate::{Evaluation, lines};
 use super::run::{Run, Trained};
+use super::timing::Timing;
 use crate::error::Result;
 
 /// A run with everything that was measured on it.
@@ -133,14 +134,24 @@ pub fn cases<'a>(claims: &'a [ClaimSpec], arms: &[String]) -> Vec<Case<'a>> {
     found
 }
 
-/// What all runs together say about a case.
+/// What holds for all runs of a request alike.
+pub struct Conditions<'a> {
+    /// Numbers of seeds at which a verdict is sought.
+    pub plan: &'a LookPlan,
+    /// What computed.
+    pub hardware: &'a str,
+    /// Tier; absent: the published size.
+    pub tier: Option<&'a str>,
+    /// Keys changed that the recipe does not list as free.
+    pub overrides: &'a [String],
+}
+
+/// What all runs and timings together say about a case.
 pub fn evidence(
     case: &Case,
     measured: &[Measured],
-    plan: &LookPlan,
-    hardware: &str,
-    tier: Option<&str>,
-    overrides: &[String],
+    timings: &[Timing],
+    conditions: &Conditions,
 ) -> Result<Evidence> {
     let claim = case.claim;
     let of = |arm: &str| measured.iter().filter(|m| m.run.card.arm == arm).collect::<Vec<_>>();
@@ -159,13 +170,13 @@ pub fn evidence(
         signature: signature.map(|(value, _)| value.signature.to_string()),
         runs: arm_runs.iter().map(|run| run.run_score(claim, paired(run))).collect::<Result<_>>()?,
         baseline_runs: baseline_runs.iter().map(|run| run.run_score(claim, None)).collect::<Result<_>>()?,
-        plan: plan.clone(),
-        speed: None,
+        plan: conditions.plan.clone(),
+        speed: timings.iter().find_map(|timing| timing.evidence(claim)),
         precision: arm_runs.first().map(|run| run.precision),
         baseline_precision: baseline_runs.first().map(|run| run.precision),
-        hardware: Some(hardware.to_string()),
-        tier: tier.map(str::to_string),
-        overrides: overrides.to_vec(),
+        hardware: Some(conditions.hardware.to_string()),
+        tier: conditions.tier.map(str::to_string),
+        overrides: conditions.overrides.to_vec(),
         external: false,
     })
 }

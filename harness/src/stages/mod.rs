@@ -1,8 +1,9 @@
-//! From a recipe to a verdict: `plan -> prepare -> train(arm, seed) -> evaluate(arm, seed) -> judge -> record`.
+//! From a recipe to a verdict: `plan -> prepare -> train(arm, seed) -> evaluate(arm, seed) -> time(arms) -> judge -> record`.
 //!
 //! A stage's output has a key: a hash of the blocks of the recipe that it depends on and of the stage's own version. What is
 //! there, and whole, is not made again; what is made goes to a temporary name first.
 
+mod batches;
 mod evaluate;
 mod infer;
 mod initial;
@@ -12,6 +13,7 @@ mod prepare;
 mod record;
 mod reproduce;
 mod run;
+mod timing;
 mod train;
 
 pub use evaluate::{EvaluateRequest, evaluate, stored};

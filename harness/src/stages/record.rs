@@ -13,6 +13,7 @@ use super::Request;
 use super::judge::Measured;
 use super::reproduce::JudgedClaim;
 use super::run::Card;
+use super::timing::Timing;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
@@ -30,7 +31,7 @@ fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Env
         dirty: environment.dirty,
         lock_hash: Some(environment.lock.clone()),
         device: Some(environment.device.clone()),
-        hardware: Some(environment.processor.clone()),
+        hardware: Some(environment.hardware()),
         notes: vec![format!("{} threads, {} build", environment.threads, environment.profile)],
         ..Record::default()
     }
@@ -74,6 +75,7 @@ pub fn judged(
     arms: &[Resolved],
     seeds: &[u64],
     measured: &[Measured],
+    timings: &[Timing],
     judged: &[JudgedClaim],
 ) -> Result<()> {
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
@@ -103,7 +105,8 @@ pub fn judged(
             "{place}: {} updates, {} epochs, {} skipped",
             trained.updates, trained.epochs, trained.skipped
         ));
-        for commit in trained.commits.iter().filter(|commit| Some(*commit) != record.commit.as_ref()) {
+        let this = environment.sources();
+        for commit in trained.commits.iter().filter(|commit| **commit != this) {
             if !record.commits_crossed.contains(commit) {
                 record.commits_crossed.push(commit.clone());
             }
@@ -140,6 +143,7 @@ pub fn judged(
             }
         }
     }
+    record.notes.extend(timings.iter().map(Timing::note));
     let claims = &arms.first().ok_or_else(|| Failure::usage("no arm to judge"))?.recipe.claim;
     record.judgements = judged
         .iter()

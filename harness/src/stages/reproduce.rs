@@ -10,9 +10,10 @@ use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdi
 use zoo_training::state::Ending;
 
 use super::evaluate::{decode_all, evaluated_weights, evaluation_file, stored, wanted};
-use super::judge::{Measured, cases, evidence, verdict};
+use super::judge::{Conditions, Measured, cases, evidence, verdict};
 use super::prepare::{fingerprints, prepare};
 use super::run::Run;
+use super::timing::{Timing, time_arms};
 use super::train::train;
 use super::{InitialWeights, Request, plan, record};
 use crate::context::Context;
@@ -82,6 +83,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     }
     let mut measured = Vec::new();
     let mut judged = Vec::new();
+    let mut timings = None;
     let mut gated = false;
     let mut before = 0;
     for &seeds in request.looks.seeds() {
@@ -99,8 +101,12 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
                 measured.push(measure(ctx, request, resolved, seed)?);
             }
         }
-        judged = judge_all(ctx, request, &arms, &measured)?;
-        record::judged(ctx, request, &arms, seen, &measured, &judged)?;
+        let timings = match &timings {
+            Some(timings) => timings,
+            None => timings.insert(time_arms(ctx, request, &arms)?),
+        };
+        judged = judge_all(ctx, request, &arms, &measured, timings)?;
+        record::judged(ctx, request, &arms, seen, &measured, timings, &judged)?;
         let open = judged.iter().filter(|one| one.verdict.outcome == VerdictOutcome::Inconclusive).count();
         if open == 0 {
             break;
@@ -166,14 +172,20 @@ fn judge_all(
     request: &Request,
     arms: &[Resolved],
     measured: &[Measured],
+    timings: &[Timing],
 ) -> Result<Vec<JudgedClaim>> {
-    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+    let hardware = Environment::current(&ctx.device.settled().to_string(), ctx.threads).hardware();
     let claims = arms.first().map(|arm| arm.recipe.claim.clone()).unwrap_or_default();
     let mut overrides = arms.first().map(|arm| arm.binding_overrides.clone()).unwrap_or_default();
     overrides.extend(request.initial.as_ref().map(InitialWeights::as_override));
+    let conditions = Conditions {
+        plan: &request.looks,
+        hardware: &hardware,
+        tier: request.tier.as_deref(),
+        overrides: &overrides,
+    };
     let judge = |case: super::judge::Case| {
-        let (hardware, tier) = (&environment.processor, request.tier.as_deref());
-        let evidence = evidence(&case, measured, &request.looks, hardware, tier, &overrides)?;
+        let evidence = evidence(&case, measured, timings, &conditions)?;
         let number = claims.iter().position(|claim| std::ptr::eq(claim, case.claim)).map_or(0, |i| i + 1);
         let verdict = verdict(&case, &evidence);
         Ok(JudgedClaim { number, arm: case.arm, verdict, evidence })

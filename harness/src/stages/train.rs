@@ -1,20 +1,14 @@
 //! Trains one arm with one seed, from wherever it was left.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use zoo_datasets::batches::{
-    Batch, BatchPlan, Collator, EvalLimit, Groups, PaddedSequences, PaddingWaste, PairSource, Position,
-    Prefetch, PrefetchOptions, eval_batches,
-};
-use zoo_datasets::prepare::{EvalSet, PreparedSplit, PreparedTranslation};
-use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss};
+use zoo_datasets::prepare::PreparedTranslation;
+use zoo_models::models::{PairBatch, Seq2Seq, TranslationLoss};
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass};
-use zoo_recipes::{BatchingSpec, Recipe};
+use zoo_recipes::Recipe;
 use zoo_results::exit::Exit;
-use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
 use zoo_training::scaling::LossScaler;
@@ -24,6 +18,7 @@ use zoo_training::trainer::{Outcome, Trainer};
 use zoo_training::update::{Phase, TermSum};
 
 use super::InitialWeights;
+use super::batches::{TrainingBatches, validation_batches};
 use super::prepare::{fingerprints, vocabularies};
 use super::run::{Run, Trained, write_json};
 use crate::context::Context;
@@ -52,15 +47,7 @@ pub fn train(
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
-    let phase = Phase::single(
-        Box::new(TranslationLoss::new(&recipe.loss)),
-        &recipe.train.optimizer,
-        &recipe.train.schedule,
-        LossScaler::new(&recipe.precision.loss_scaling)?,
-        recipe.train.max_updates,
-    )?
-    .clipped(recipe.train.clip_norm)
-    .regularized(recipe.train.regularizer.as_ref());
+    let phase = phase(recipe)?;
     let valid = recipe.data.eval.get("valid").map(|spec| prepared.eval_sets("valid", spec)).transpose()?;
     let valid = valid.unwrap_or_default();
     let train = prepared.train()?;
@@ -134,90 +121,16 @@ pub fn train(
     Ok(trained)
 }
 
-/// Batches of the training split; each is in one target language.
-struct TrainingBatches {
-    pairs: Arc<Groups>,
-    plan: Arc<BatchPlan>,
-    collator: Collator,
-}
-
-impl TrainingBatches {
-    fn new(
-        languages: &[&Arc<PreparedSplit>],
-        batching: &BatchingSpec,
-        seed: u64,
-        vocabularies: &zoo_models::models::Vocabularies,
-    ) -> Result<Self> {
-        let pairs = languages.iter().map(|&split| split.clone() as Arc<dyn PairSource>);
-        let pairs = Groups::new(pairs.collect());
-        let plan = BatchPlan::of_groups(&pairs.lengths(), &pairs.sizes(), batching, seed)?;
-        let collator = Collator {
-            source_pad: vocabularies.pad,
-            target_pad: vocabularies.pad,
-            pad_length_to: plan.pad_length_to(),
-        };
-        Ok(Self { pairs: Arc::new(pairs), plan: Arc::new(plan), collator })
-    }
-
-    /// Share of padding in the first epoch's batches.
-    fn waste(&self) -> f64 {
-        let mut waste = PaddingWaste::default();
-        self.plan.epoch(0).iter().for_each(|ids| waste.add(&self.collator.batch(self.pairs.as_ref(), ids)));
-        waste.share()
-    }
-}
-
-impl BatchSource<PairBatch> for TrainingBatches {
-    fn epoch_len(&mut self, _: u64) -> std::result::Result<u64, OtherError> {
-        Ok(self.plan.batches_per_epoch() as u64)
-    }
-
-    fn batches(
-        &mut self,
-        epoch: u64,
-        from: u64,
-        share: Share,
-    ) -> std::result::Result<Batches<'_, PairBatch>, OtherError> {
-        let start = Position { epoch, batch: from };
-        let options = PrefetchOptions { start, rank: 0, world: 1, collator: self.collator };
-        let ahead = Prefetch::new(self.pairs.clone(), self.plan.clone(), options)?;
-        let of_epoch = ahead.take_while(move |placed| placed.position.epoch == epoch);
-        let mine = of_epoch.filter(move |placed| share.has(placed.position.batch));
-        Ok(Box::new(mine.map(|placed| {
-            let tokens = placed.batch.source.token_count() + placed.batch.target.token_count();
-            let language = placed.batch.ids.first().map_or(0, |&id| self.pairs.group(id));
-            Ok(Fetched { batch: pair_batch(&placed.batch, language), tokens })
-        })))
-    }
-}
-
-/// A padded batch as models read it.
-fn pair_batch(batch: &Batch, language: usize) -> PairBatch {
-    let packed = |side: &PaddedSequences| {
-        let rows: Vec<&[u32]> = (0..side.rows).filter_map(|row| side.sequence(row)).collect();
-        Packed::new(&rows)
-    };
-    PairBatch {
-        source: packed(&batch.source),
-        target: packed(&batch.target),
-        language,
-        target_positions: (batch.target.rows * batch.target.cols) as u64,
-    }
-}
-
-/// All pairs of an evaluation set, in batches of up to 4,096 tokens.
-fn validation_batches(set: &EvalSet<'_>) -> Vec<PairBatch> {
-    let split = set.split;
-    let ids = eval_batches(&split.lengths(), EvalLimit::Tokens(4096));
-    let batch = |ids: Vec<u32>| {
-        let pairs: Vec<_> = ids.iter().map(|&id| split.pair(id)).collect();
-        let (source, target): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        let longest = target.iter().map(|t| t.len()).max().unwrap_or(0);
-        let target_positions = (longest * target.len()) as u64;
-        let (source, target) = (Packed::new(&source), Packed::new(&target));
-        PairBatch { source, target, language: set.target, target_positions }
-    };
-    ids.into_iter().map(batch).collect()
+/// The one phase of a translation recipe's updates.
+pub fn phase(recipe: &Recipe) -> Result<Phase<Seq2Seq, PairBatch>> {
+    let phase = Phase::single(
+        Box::new(TranslationLoss::new(&recipe.loss)),
+        &recipe.train.optimizer,
+        &recipe.train.schedule,
+        LossScaler::new(&recipe.precision.loss_scaling)?,
+        recipe.train.max_updates,
+    )?;
+    Ok(phase.clipped(recipe.train.clip_norm).regularized(recipe.train.regularizer.as_ref()))
 }
 
 /// Sums of the loss over a validation set, without dropout.

@@ -83,6 +83,11 @@ pub enum TrainError {
         #[source]
         source: OtherError,
     },
+    /// The device failed while it was waited for.
+    #[error(
+        "the device failed: {0}\nhint: `zoo doctor` shows what the device needs; a smaller batch needs less of its memory"
+    )]
+    Device(String),
     /// The log could not be written.
     #[error("the training log could not be written: {0}\nhint: is there space left on the disk?")]
     Log(#[source] std::io::Error),

@@ -17,6 +17,7 @@ pub mod scaling;
 pub mod schedule;
 pub mod settings;
 pub mod state;
+pub mod timing;
 pub mod traces;
 pub mod trainer;
 pub mod update;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{distributions::t_quantile, mean, standard_deviation};
 
-/// Seconds of four blocks timed in the order baseline, candidate, candidate, baseline, each with the same number of updates.
+/// Seconds of four blocks timed in the order baseline, candidate, candidate, baseline: each for the same work, an update or a token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AbbaBlock {
     /// First block of the baseline.

@@ -4,5 +4,6 @@ mod checkpoints;
 mod fixtures;
 mod resume;
 mod speed;
+mod timing;
 mod toy;
 mod updates;
