@@ -201,9 +201,10 @@ fn log_values(path: &Path, event: &str) -> Vec<serde_json::Value> {
     lines.filter(|line| line["event"] == event).collect()
 }
 
-/// Training losses of the logged steps.
+/// Training losses of the logged steps, and of what was left at the end.
 fn logged_losses(path: &Path) -> Vec<f64> {
-    log_values(path, "train").iter().filter_map(|line| line["loss"].as_f64()).collect()
+    let lines = ["train", "end"].into_iter().flat_map(|event| log_values(path, event));
+    lines.filter_map(|line| line["loss"].as_f64()).collect()
 }
 
 /// Commits of all sessions of a run, each once, in order.

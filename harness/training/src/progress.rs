@@ -113,14 +113,17 @@ pub(crate) fn epoch_line(report: &EpochReport) -> Value {
     })
 }
 
-/// The JSON line of the end.
+/// The JSON line of the end, with the loss since the last line of training.
 pub(crate) fn end_line(state: &RunState, ending: &Ending) -> Value {
+    let since = &state.since_log;
     json!({
         "event": "end",
         "update": state.counters.update,
         "epoch": state.counters.epoch,
         "batch": state.counters.batch,
         "ending": ending,
+        "updates": since.updates,
+        "loss": (since.updates > 0).then(|| since.loss()),
         "seconds": state.seconds,
     })
 }

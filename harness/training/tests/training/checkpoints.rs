@@ -8,7 +8,7 @@ use crate::toy::*;
 use zoo_models::parameters;
 use zoo_recipes::{EvaluatedWeights, LossScalingSpec, ScheduleSpec};
 use zoo_training::checkpoint::{Checkpoint, CheckpointError, read_state};
-use zoo_training::{Ending, Outcome, TrainSettings, Trainer};
+use zoo_training::{Ending, Outcome, Silent, TrainSettings, Trainer};
 
 fn new(settings: TrainSettings) -> Trainer<Toy, Batch> {
     trainer(settings, phase(&ADAM, &warm_up(), &backoff(1024.0)))
@@ -234,6 +234,20 @@ fn a_run_ends_after_its_epochs() {
     assert_eq!(run(&mut trainer, &mut ToySource::default()), Outcome::Finished(Ending::MaxEpochs));
     let counters = trainer.state().counters;
     assert_eq!((counters.epoch, counters.batch, counters.update, counters.micro_step), (3, 21, 12, 21));
+}
+
+#[test]
+fn the_end_says_the_loss_since_the_last_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut trainer = new(TrainSettings { log_every: 7, max_updates: Some(10), ..settings(folder.path()) });
+    run_logged(&mut trainer, &mut ToySource::default(), &mut Silent, &AtomicBool::new(false));
+    let log = std::fs::read_to_string(folder.path().join("log.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    let (train, end) = (of("train"), of("end"));
+    assert_eq!((train.len(), end.len()), (1, 1));
+    assert_eq!((train[0]["updates"].as_u64(), end[0]["updates"].as_u64()), (Some(7), Some(3)));
+    assert!(end[0]["loss"].as_f64().unwrap() < train[0]["loss"].as_f64().unwrap(), "{log}");
 }
 
 #[test]
