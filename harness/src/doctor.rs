@@ -216,9 +216,8 @@ fn chosen(device: DeviceChoice) -> Finding {
     match device.open() {
         Ok(_) => ok("device", format!("{} is used (--device {device})", device.settled())),
         Err(failure) => {
-            let text = failure.to_string();
-            let (found, hint) = text.split_once("\nhint: ").unwrap_or((&text, "--device cpu"));
-            fault("device", found, hint)
+            let (found, hint) = failure.parts();
+            fault("device", found, hint.unwrap_or("--device cpu"))
         }
     }
 }

@@ -73,6 +73,14 @@ impl Failure {
         }
     }
 
+    /// What failed, and the first hint.
+    pub fn parts(&self) -> (&str, Option<&str>) {
+        match self.message.split_once("\nhint: ") {
+            Some((what, hints)) => (what, hints.lines().next()),
+            None => (&self.message, None),
+        }
+    }
+
     /// Writes it: findings, `error: …`, `hint: …`.
     pub fn print(&self, out: &mut dyn Write, colour: bool) {
         let paint = |code: &str, word: &str| match colour {

@@ -1,34 +1,15 @@
 //! Monte-Carlo test of the error rates that `docs/verdicts.md` states, on the very procedure: seeds arrive one by one, every planned
 //! look calls `judge`, and the first conclusive verdict stands.
 
+mod draws;
+
+use draws::Draws;
 use serde_json::json;
 use zoo_recipes::ClaimSpec;
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Evidence, Interval, Outcome, RunScore, judge};
 
 const STUDIES: u32 = 20_000;
-
-/// SplitMix64 with Box and Muller's transform: a generator of this test's own, the same on every machine.
-struct Draws(u64, Option<f64>);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        if let Some(kept) = self.1.take() {
-            return kept;
-        }
-        let (radius, angle) = ((-2.0 * self.uniform().ln()).sqrt(), std::f64::consts::TAU * self.uniform());
-        self.1 = Some(radius * angle.sin());
-        radius * angle.cos()
-    }
-}
 
 /// Shares of the studies that ended in each statement.
 #[derive(Debug)]
@@ -40,7 +21,7 @@ struct Rates {
 
 /// Runs `STUDIES` studies of a system that is `deficit` worse than the claim, with spread `sigma` between its seeds.
 fn study(claim: &ClaimSpec, plan: &[u32], deficit: f64, sigma: f64, parity: bool, seed: u64) -> Rates {
-    let mut draws = Draws(seed, None);
+    let mut draws = Draws::new(seed);
     let plan = LookPlan::try_from(plan.to_vec()).unwrap();
     let (mut reproduced, mut not_reproduced, mut seeds) = (0u32, 0u32, 0u32);
     for _ in 0..STUDIES {
@@ -187,7 +168,7 @@ fn away_from_the_margin_errors_vanish_and_decisions_come() {
 #[test]
 fn looking_once_at_all_seeds_gives_what_looking_on_the_way_gave() {
     let claim = value_claim(Some(0.4));
-    let mut draws = Draws(10, None);
+    let mut draws = Draws::new(10);
     for _ in 0..500 {
         let scores: Vec<RunScore> =
             (1..=10).map(|seed| RunScore::scored(seed, 25.6 + 0.4 * draws.normal())).collect();

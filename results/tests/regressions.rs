@@ -1,28 +1,14 @@
 //! Regression checks: false alarms come at the stated rate, planted losses are seen, and nothing unlike is compared.
 
+mod draws;
+
+use draws::Draws;
 use serde_json::json;
 use zoo_recipes::ClaimSpec;
 use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
 use zoo_results::regress::{Check, Limits, Place, Row, annotations, compare, junit, ratios, summary};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Evidence, Interval, Outcome, RunScore, SpeedEvidence};
-
-/// SplitMix64 with Box and Muller's transform: the same on every machine.
-struct Draws(u64);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 const SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
 
@@ -77,7 +63,7 @@ fn of(rows: &[Row], check: Check) -> Vec<&Row> {
 /// Share of calls, of systems that did not change, in which any quality comparison raises an alarm.
 fn alarms(arms: usize, n: usize, m: usize, sigma: Option<f64>, rate: f64, seed: u64) -> f64 {
     const CALLS: u32 = 20_000;
-    let mut draws = Draws(seed);
+    let mut draws = Draws::new(seed);
     let names = ["a", "b", "c", "d"];
     let limits = Limits { alarm_rate: rate, ..Limits::default() };
     let mut alarmed = 0;
