@@ -2,7 +2,7 @@
 # What needs an NVIDIA GPU, in stages of at most ten minutes. A stage that ended is not begun again, one that was cut off goes on:
 # call it until it says that all stages ended.
 #
-#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor parity smoke reversal multi30k
+#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor parity bench smoke reversal multi30k
 #
 # Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
 # elsewhere with `--features cuda`, packed with xz or not; else it is built here, in a target folder of its own so that features do not
@@ -53,6 +53,15 @@ run() {
 doctor() { run doctor doctor; }
 # Breaks at the encoder where the device makes TF32 of FP32 products: the record says how far off it is.
 parity() { run parity verify --to parity; }
+# Updates a second at full size, on generated batches of the published shape where the text is not there.
+bench() {
+    local recipe
+    for recipe in multi30k-transformer-tiny transformer-base transformer-big; do
+        if [ -e "$OUT/done/bench-$recipe" ]; then continue; fi
+        run "bench-$recipe" bench "$recipe" --arms fp32,mixed --offline
+        touch "$OUT/done/bench-$recipe"
+    done
+}
 smoke() {
     local recipe
     for recipe in $("$zoo" list --format csv | tail -n +2 | cut -d, -f1); do
@@ -62,7 +71,7 @@ smoke() {
 reversal() { run reversal reproduce reversal-transformer --yes; }
 multi30k() { run multi30k reproduce multi30k-transformer-tiny --yes; }
 
-for stage in "${@:-doctor parity smoke reversal multi30k}"; do
+for stage in "${@:-doctor parity bench smoke reversal multi30k}"; do
     # The default is one word of several stages.
     for stage in $stage; do
         if [ -e "$OUT/done/$stage" ]; then continue; fi

@@ -115,6 +115,15 @@ Examples:
   zoo reproduce transformer-big --plan
   zoo reproduce reversal-transformer --tier smoke --set train.log_every=1")]
     Reproduce(ReproduceArgs),
+    /// Time the updates of a recipe's arms, turn by turn, on batches of the published shape
+    #[command(after_help = "\
+Examples:
+  zoo bench multi30k-transformer-tiny
+  zoo bench transformer-base --arms fp32,mixed --device cuda:0 --format json
+  zoo bench transformer-big --arms fp32 --steps 4
+
+Real batches where the data was fetched, else generated ones. The first arm is 1.0. Nothing is recorded.")]
+    Bench(BenchArgs),
     /// Decode and score the weights of a run or checkpoint
     #[command(after_help = "\
 Examples:
@@ -317,6 +326,22 @@ pub struct ReproduceArgs {
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
+}
+
+/// `zoo bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Name or path of a recipe
+    pub recipe: String,
+    /// What is laid over it
+    #[command(flatten)]
+    pub overlay: OverlayArgs,
+    /// Arms to time [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
+    pub arms: Vec<String>,
+    /// Updates of each arm to time [default: about twelve seconds of them]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: Option<u64>,
 }
 
 /// `zoo evaluate`.

@@ -81,21 +81,21 @@ impl DeviceChoice {
 
 /// CUDA devices; `None` if CUDA is not built in.
 pub fn cuda_devices() -> Option<usize> {
-    cfg!(feature = "cuda").then(cuda::count)
+    cfg!(feature = "cuda-unfused").then(cuda::count)
 }
 
 /// Cards that wgpu sees; `None` if it is not built in.
 pub fn wgpu_devices() -> Option<usize> {
-    cfg!(feature = "wgpu").then(wgpu::count)
+    cfg!(feature = "wgpu-unfused").then(wgpu::count)
 }
 
-#[cfg(any(not(feature = "cuda"), not(feature = "wgpu")))]
+#[cfg(any(not(feature = "cuda-unfused"), not(feature = "wgpu-unfused")))]
 fn not_built_in(device: &str, feature: &str) -> Failure {
     Failure::new(Exit::Device, format!("the device {device} is not built into this program"))
         .hint(format!("build it with `cargo build --release --features {feature}`, or use --device cpu"))
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(feature = "cuda-unfused"))]
 mod cuda {
     use super::{Device, Result, not_built_in};
 
@@ -108,7 +108,7 @@ mod cuda {
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cuda-unfused")]
 mod cuda {
     use burn::tensor::DeviceType;
 
@@ -148,7 +148,7 @@ mod cuda {
     }
 }
 
-#[cfg(not(feature = "wgpu"))]
+#[cfg(not(feature = "wgpu-unfused"))]
 mod wgpu {
     use super::{Device, Result, not_built_in};
 
@@ -161,7 +161,7 @@ mod wgpu {
     }
 }
 
-#[cfg(feature = "wgpu")]
+#[cfg(feature = "wgpu-unfused")]
 mod wgpu {
     use burn::tensor::{DeviceKind, DeviceType};
 
@@ -201,7 +201,7 @@ mod tests {
         assert!("gpu".parse::<DeviceChoice>().unwrap_err().contains("cuda:N"));
     }
 
-    #[cfg(not(feature = "cuda"))]
+    #[cfg(not(feature = "cuda-unfused"))]
     #[test]
     fn a_missing_feature_is_named() {
         let failure = DeviceChoice::Cuda(0).open().unwrap_err();

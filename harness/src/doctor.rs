@@ -65,17 +65,19 @@ pub fn examine(ctx: &Context) -> Vec<Finding> {
 
 fn program(environment: &Environment) -> Finding {
     let features: Vec<&str> =
-        [("flex", true), ("cuda", cfg!(feature = "cuda")), ("wgpu", cfg!(feature = "wgpu"))]
+        [("flex", true), ("cuda", cfg!(feature = "cuda-unfused")), ("wgpu", cfg!(feature = "wgpu-unfused"))]
             .into_iter()
             .filter_map(|(name, there)| there.then_some(name))
             .collect();
+    let fused = cfg!(any(feature = "cuda", feature = "wgpu"));
     let found = format!(
-        "zoo {} at {}{}, {} build; backends: {}",
+        "zoo {} at {}{}, {} build; backends: {}{}",
         environment.version,
         environment.commit.get(..12).unwrap_or(&environment.commit),
         if environment.dirty { " with changes" } else { "" },
         environment.profile,
-        features.join(", ")
+        features.join(", "),
+        if fused { "; operations are fused" } else { "" }
     );
     match environment.profile.as_str() {
         "release" => ok("program", found),
@@ -207,6 +209,7 @@ fn wgpu() -> Finding {
             "built in; no card is seen",
             "install a Vulkan driver: `vulkaninfo` lists what there is (Mesa's has one in software)",
         ),
+        Some(1) => ok("wgpu", "1 card".to_owned()),
         Some(count) => ok("wgpu", format!("{count} cards")),
     }
 }

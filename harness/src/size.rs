@@ -5,6 +5,8 @@ use zoo_recipes::{DataSpec, ReaderSpec, Recipe, TokenizerSpec};
 
 /// Special tokens in front of every vocabulary.
 const SPECIALS: u32 = 4;
+/// Words of a vocabulary that only the data tells.
+const ASSUMED_WORDS: usize = 30_000;
 
 /// What can be said of a model without its data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,9 +30,17 @@ impl ModelSize {
 /// The size of a recipe's model; `None` where only the data tells how many words there are.
 pub fn of(recipe: &Recipe) -> Option<ModelSize> {
     let (rows, exact) = vocabulary_rows(&recipe.data)?;
+    Some(ModelSize { rows, exact, cost: cost(&recipe.model, &of_rows(recipe, rows)) })
+}
+
+/// Vocabularies of a recipe whose data is not there, as large as can be told.
+pub fn vocabularies(recipe: &Recipe) -> Vocabularies {
+    of_rows(recipe, vocabulary_rows(&recipe.data).map_or(ASSUMED_WORDS, |(rows, _)| rows))
+}
+
+fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
     let languages = recipe.data.reader.targets().len();
-    let vocabularies = Vocabularies { source: rows, target: rows, languages, pad: 0, begin: 2, end: 1 };
-    Some(ModelSize { rows, exact, cost: cost(&recipe.model, &vocabularies) })
+    Vocabularies { source: rows, target: rows, languages, pad: 0, begin: 2, end: 1 }
 }
 
 /// Rows of the vocabulary as far as the recipe tells, and whether that is exact.

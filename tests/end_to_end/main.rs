@@ -1,5 +1,6 @@
 //! The real binary, called as users call it: output, messages, exit codes.
 
+mod benching;
 mod binary;
 mod bundling;
 mod checking;

@@ -39,12 +39,12 @@ fn a_plan_is_data_when_it_is_asked_for() {
 #[test]
 fn devices_that_are_not_there_are_named() {
     let zoo = Zoo::new();
-    if cfg!(not(feature = "cuda")) {
+    if cfg!(not(feature = "cuda-unfused")) {
         let ended = zoo.ends_with(8, &["reproduce", "reversal-transformer", "--device", "cuda"]);
         ended.says("the device cuda:0 is not built into this program");
         assert!(ended.stderr.contains("--features cuda"), "{}", ended.stderr);
     }
-    if cfg!(not(feature = "wgpu")) {
+    if cfg!(not(feature = "wgpu-unfused")) {
         zoo.ends_with(8, &["reproduce", "reversal-transformer", "--device", "wgpu"]).says("wgpu");
     }
 }

@@ -1,6 +1,7 @@
 //! One file a command. Each turns options into calls and results into text; what is computed is computed elsewhere.
 
 mod align;
+mod bench;
 mod bundle;
 mod check;
 mod completions;
@@ -39,6 +40,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Check(args) => check::run(context, args),
         Command::Fetch(args) => fetch::run(context, args),
         Command::Reproduce(args) => reproduce::run(context, args),
+        Command::Bench(args) => bench::run(context, args),
         Command::Evaluate(args) => evaluate::run(context, args),
         Command::Export(args) => export::run(context, args),
         Command::New(args) => new::run(context, args),

@@ -9,7 +9,7 @@ use crate::cli::ReproduceArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
-use crate::stages::{InitialWeights, Outcome, Request, RunScores, plan, reproduce};
+use crate::stages::{InitialWeights, Outcome, Request, RunScores, chosen_arms, plan, reproduce};
 use crate::wording::{claim_line, verdict_text};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
@@ -31,21 +31,7 @@ pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
 /// What the options ask for, checked before anything is done.
 fn request(args: &ReproduceArgs) -> Result<Request> {
     let document = Document::load(&args.recipe)?;
-    let known: Vec<String> = document.arms().into_iter().map(str::to_owned).collect();
-    if let Some(arm) = args.arms.iter().find(|arm| !known.contains(arm)) {
-        return Err(Failure::usage(format!("{} has no arm {arm}", document.name()))
-            .hint(format!("its arms are {}", known.join(", "))));
-    }
-    let mut arms = Vec::new();
-    for arm in if args.arms.is_empty() { &known } else { &args.arms } {
-        if !arms.contains(arm) {
-            arms.push(arm.clone());
-        }
-    }
-    if arms.is_empty() {
-        return Err(Failure::new(Exit::Recipe, format!("{} has no arm to run", document.name()))
-            .hint("a recipe needs at least one, e.g. [arm.fp32.precision] compute = \"fp32\""));
-    }
+    let arms = chosen_arms(&document, &args.arms)?;
     let body = document.resolve(&Selection {
         arm: None,
         tier: args.overlay.tier.clone(),

@@ -4,7 +4,9 @@
 //! there, and whole, is not made again; what is made goes to a temporary name first.
 
 mod batches;
+mod bench;
 mod evaluate;
+mod generated;
 mod infer;
 mod initial;
 mod judge;
@@ -13,9 +15,11 @@ mod prepare;
 mod record;
 mod reproduce;
 mod run;
+mod timed_arm;
 mod timing;
 mod train;
 
+pub use bench::{Bench, Spread, bench};
 pub use evaluate::{EvaluateRequest, evaluate, stored};
 pub use infer::{InferRequest, infer};
 pub use initial::{InitialWeights, run_weights};
@@ -24,9 +28,10 @@ pub use reproduce::{Outcome, RunScores, reproduce};
 pub use run::Run;
 
 use zoo_recipes::{Document, Resolved, Selection};
+use zoo_results::exit::Exit;
 use zoo_results::statistics::LookPlan;
 
-use crate::error::Result;
+use crate::error::{Failure, Result};
 
 /// What `zoo reproduce` was asked for.
 #[derive(Debug, Clone)]
@@ -86,4 +91,27 @@ impl Request {
     pub fn resolve_all(&self) -> Result<Vec<Resolved>> {
         self.arms.iter().map(|arm| self.resolve(arm)).collect()
     }
+}
+
+/// The arms that were asked for, each once, in that order; all if none was named.
+///
+/// # Errors
+/// An arm that the recipe does not have, or a recipe without arms.
+pub fn chosen_arms(document: &Document, given: &[String]) -> Result<Vec<String>> {
+    let known: Vec<String> = document.arms().into_iter().map(str::to_owned).collect();
+    if let Some(arm) = given.iter().find(|arm| !known.contains(arm)) {
+        return Err(Failure::usage(format!("{} has no arm {arm}", document.name()))
+            .hint(format!("its arms are {}", known.join(", "))));
+    }
+    let mut arms = Vec::new();
+    for arm in if given.is_empty() { &known } else { given } {
+        if !arms.contains(arm) {
+            arms.push(arm.clone());
+        }
+    }
+    if arms.is_empty() {
+        return Err(Failure::new(Exit::Recipe, format!("{} has no arm to run", document.name()))
+            .hint("a recipe needs at least one, e.g. [arm.fp32.precision] compute = \"fp32\""));
+    }
+    Ok(arms)
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
-use zoo_models::models::{Vocabularies, cost};
+use zoo_models::models::cost;
 use zoo_recipes::{BatchingSpec, ReaderSpec, Resolved};
 
 use super::Request;
@@ -19,8 +19,6 @@ use crate::size::{self, grouped};
 
 /// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
 const ASSUMED_SENTENCE: f64 = 28.0;
-/// Words of a vocabulary that only the data tells.
-const ASSUMED_WORDS: usize = 30_000;
 /// Share of the matrix-product speed that a training step reaches; small models reach less.
 const ASSUMED_EFFICIENCY: f64 = 0.6;
 
@@ -175,22 +173,7 @@ struct StepCost {
 
 fn step_cost(resolved: &Resolved) -> StepCost {
     let recipe = &resolved.recipe;
-    let cost = size::of(recipe).map_or_else(
-        || {
-            cost(
-                &recipe.model,
-                &Vocabularies {
-                    source: ASSUMED_WORDS,
-                    target: ASSUMED_WORDS,
-                    languages: recipe.data.reader.targets().len(),
-                    pad: 0,
-                    begin: 2,
-                    end: 1,
-                },
-            )
-        },
-        |size| size.cost,
-    );
+    let cost = cost(&recipe.model, &size::vocabularies(recipe));
     let sentence = match &recipe.data.reader {
         ReaderSpec::Reversal { min_length, max_length, .. } => f64::from(min_length + max_length) / 2.0 + 1.0,
         ReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,

@@ -7,32 +7,24 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use zoo_datasets::prepare::PreparedTranslation;
-use zoo_models::models::{PairBatch, Seq2Seq};
-use zoo_models::precision::Compute;
 use zoo_recipes::{BatchingSpec, ClaimKind, ClaimSpec, RatioProtocol, Recipe, Resolved};
 use zoo_results::statistics::{AbbaBlock, speed_up};
 use zoo_results::verdict::{Interval, SpeedEvidence};
-use zoo_training::batches::{BatchSource, Fetched, Share};
-use zoo_training::error::TrainError;
-use zoo_training::timing::{Lap, Round, TimedArm, round};
+use zoo_training::timing::{Lap, Round, round};
 
-use super::batches::TrainingBatches;
+use super::Request;
 use super::prepare::{prepare, vocabularies};
 use super::run::{Run, read_json, write_json};
-use super::train::phase;
-use super::{InitialWeights, Request};
+use super::timed_arm::{Material, timed_arm};
 use crate::context::Context;
 use crate::environment::{Environment, hex};
-use crate::error::{Failure, Result};
+use crate::error::Result;
 use crate::progress::Step;
 
 /// Rounds of four blocks each.
 const ROUNDS: u64 = 6;
 /// A block lasts about so many seconds, as long as an update at least.
 const BLOCK_SECONDS: f64 = 0.5;
-/// Updates whose batches are kept in memory; a longer block goes through them again.
-const KEPT_UPDATES: u64 = 16;
 
 /// A timing of one arm against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -162,7 +154,9 @@ fn timing(
     let (arm_recipe, baseline_recipe) = (&equal, &baseline.recipe);
     let seed = request.seeds.first().copied().unwrap_or(baseline_recipe.train.seed);
     let open = |recipe: &Recipe, resolved: &Resolved| {
-        timed_arm(ctx, recipe, &prepare(ctx, recipe, &resolved.folder)?, request.initial.as_ref(), seed)
+        let prepared = prepare(ctx, recipe, &resolved.folder)?;
+        let material = Material { train: prepared.train()?, vocabularies: vocabularies(&prepared) };
+        timed_arm(ctx, recipe, &material, request.initial.as_ref(), seed)
     };
     let (mut candidate, mut base) = (open(arm_recipe, arm)?, open(baseline_recipe, baseline)?);
     ctx.progress.stage(&format!(
@@ -221,38 +215,6 @@ fn place(
     let name = format!("{}-{}-{protocol}-{}.json", pair.arm, pair.baseline, &key[..12]);
     let runs = arm_run.folder.parent().map(PathBuf::from).unwrap_or_else(|| ctx.runs_dir());
     Ok(runs.join("timings").join(name))
-}
-
-fn timed_arm(
-    ctx: &Context,
-    recipe: &Recipe,
-    prepared: &PreparedTranslation,
-    initial: Option<&InitialWeights>,
-    seed: u64,
-) -> Result<TimedArm<Seq2Seq, PairBatch>> {
-    let device = ctx.open_device()?.autodiff();
-    let vocabularies = vocabularies(prepared);
-    let model = Seq2Seq::new(&recipe.model, &vocabularies, seed, &device);
-    let model = match initial {
-        Some(initial) => initial.put_into(model)?,
-        None => model,
-    };
-    let mut source = TrainingBatches::new(&prepared.train()?, &recipe.data.batching, seed, &vocabularies)?;
-    let group = u64::from(recipe.train.batches_per_update);
-    let failed = |source| Failure::from(TrainError::Batch { epoch: 0, batch: 0, source });
-    let length = source.epoch_len(0).map_err(failed)?;
-    // The last update of an epoch may be a smaller one: it is no measure.
-    let kept = (length / group).min(KEPT_UPDATES);
-    let (group, kept) = if kept == 0 { (length, 1) } else { (group, kept) };
-    let share = Share { rank: 0, world: 1, group };
-    let mut batches = source.batches(0, 0, share).map_err(failed)?;
-    let mut updates: Vec<Vec<Fetched<PairBatch>>> = Vec::new();
-    for _ in 0..kept {
-        let update = batches.by_ref().take(group as usize).collect::<std::result::Result<_, _>>();
-        updates.push(update.map_err(failed)?);
-    }
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    Ok(TimedArm::new(model, vec![phase(recipe)?], updates, compute, seed)?)
 }
 
 /// Sentences or tokens of an update.

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What can be said of the GPU builds without a GPU: they compile, they do not panic without a driver, and on Vulkan (Mesa's software
+# driver will do) wgpu computes the reference fixtures, with operations fused and unfused.
+#
+#   ci/gpu-check.sh
+#
+# Root on Debian without a Vulkan driver gets Mesa's installed; ZOO_INSTALL=no leaves the machine as it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export ZOO_HOME="${ZOO_HOME:-$(mktemp -d)}" XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
+zoo=${CARGO_TARGET_DIR:-target}/gpu-check/zoo
+
+step() { printf '\n== %s\n' "$*" >&2; }
+drivers() { compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null; }
+build() { cargo build --profile gpu-check --locked -p zoo-harness --bin zoo --features "$1"; }
+# Ends with this code, and not by a panic.
+ends_with() {
+    local expected=$1 code=0
+    shift
+    "$@" >"$ZOO_HOME/out" 2>&1 || code=$?
+    if [ "$code" != "$expected" ] || grep -q "panicked" "$ZOO_HOME/out"; then
+        cat "$ZOO_HOME/out" >&2
+        echo "error: $* ended with $code, not $expected" >&2
+        exit 1
+    fi
+}
+
+step "CUDA and wgpu, fused"
+build cuda,wgpu
+"$zoo" doctor
+if [ ! -e /proc/driver/nvidia/version ]; then
+    ends_with 8 "$zoo" doctor --device cuda:0
+    ends_with 8 "$zoo" reproduce reversal-transformer --tier smoke --offline --device cuda:0
+fi
+
+if ! drivers && [ "${ZOO_INSTALL:-yes}" = yes ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    step "Mesa's software Vulkan"
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        mesa-vulkan-drivers libvulkan1; } >&2 || echo "note: Mesa could not be installed" >&2
+fi
+if ! drivers; then
+    echo "note: there is no Vulkan driver; that the builds compile is all that was seen" >&2
+    exit 0
+fi
+step "fused operations on Vulkan"
+"$zoo" verify reversal-transformer --to parity --device wgpu
+
+step "unfused operations on Vulkan"
+build wgpu-unfused
+"$zoo" verify reversal-transformer --to parity --device wgpu

@@ -1,0 +1,297 @@
+//! `zoo bench`: how fast the updates of a recipe are here, on batches of the published shape.
+//!
+//! Arms take turns (A B B A), so that a machine that slows down does not look like a slow arm. Nothing is recorded.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_models::models::{Cost, PairBatch, Seq2Seq, cost};
+use zoo_models::precision::Compute;
+use zoo_recipes::Resolved;
+use zoo_results::statistics::{AbbaBlock, SpeedUp, speed_up};
+use zoo_training::batches::Fetched;
+use zoo_training::timing::{Lap, Round, TimedArm, round};
+
+use super::prepare::{prepare, vocabularies};
+use super::timed_arm::{Material, first_updates, timed_arm};
+use super::{Request, generated};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::error::{Failure, Result};
+use crate::progress::Step;
+use crate::size;
+
+/// Rounds of four blocks, two of each arm.
+const ROUNDS: u64 = 6;
+/// A block lasts about so many seconds, as long as an update at least.
+const BLOCK_SECONDS: f64 = 1.0;
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bench {
+    /// Recipe.
+    pub recipe: String,
+    /// Tier, if it is not the published size.
+    pub tier: Option<String>,
+    /// `real`, or `generated`: lengths as text has them, words at random.
+    pub data: &'static str,
+    /// What computed.
+    pub hardware: String,
+    /// Program and machine.
+    pub environment: Environment,
+    /// Speeds, the baseline's first.
+    pub arms: Vec<ArmSpeed>,
+    /// Each further arm against the first.
+    pub speed_ups: Vec<ArmSpeedUp>,
+    /// Most memory that the process had, bytes; the CPU's.
+    pub peak_memory: Option<u64>,
+}
+
+/// An arm's speed.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArmSpeed {
+    /// Arm.
+    pub arm: String,
+    /// Type of its products.
+    pub compute: String,
+    /// Parameters.
+    pub parameters: u64,
+    /// Source and target tokens of an update, padding left aside; mean over the batches that were timed.
+    pub tokens_per_update: f64,
+    /// Seconds an update.
+    pub seconds_per_update: Spread,
+    /// Source and target tokens a second.
+    pub tokens_per_second: Spread,
+    /// Operations a second, against the count of products that the model needs.
+    pub flops: Spread,
+    /// Updates that were skipped for overflow while the clock ran.
+    pub skipped: u64,
+    /// All blocks.
+    pub laps: Vec<Lap>,
+}
+
+/// Blocks in the middle and at the ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// Median.
+    pub median: f64,
+    /// Least.
+    pub low: f64,
+    /// Most.
+    pub high: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+        let middle = values.len() / 2;
+        let median = if values.len().is_multiple_of(2) {
+            (at(middle.wrapping_sub(1)) + at(middle)) / 2.0
+        } else {
+            at(middle)
+        };
+        Self { median, low: at(0), high: at(values.len().wrapping_sub(1)) }
+    }
+}
+
+/// One arm against the first.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArmSpeedUp {
+    /// Arm.
+    pub arm: String,
+    /// The arm that is 1.0.
+    pub baseline: String,
+    /// Tokens a second over the baseline's.
+    pub speed_up: Option<SpeedUp>,
+}
+
+/// Measures the arms of a request; `steps` updates of each, or as many as give a steady number.
+pub fn bench(ctx: &Context, request: &Request, steps: Option<u64>) -> Result<Bench> {
+    let arms = request.resolve_all()?;
+    let (first, others) = arms.split_first().ok_or_else(|| Failure::usage("no arm to time"))?;
+    let mut data = Data::of(ctx, first)?;
+    let mut baseline = Contender::new(ctx, request, first, &mut data)?;
+    let mut speeds = Vec::new();
+    let mut speed_ups = Vec::new();
+    let blocks = |fastest: f64| match steps {
+        Some(steps) => {
+            let rounds = (steps / 2).clamp(1, ROUNDS);
+            (rounds, steps.div_ceil(2 * rounds))
+        }
+        None => (ROUNDS, (BLOCK_SECONDS / fastest).ceil().clamp(1.0, 1000.0) as u64),
+    };
+    if others.is_empty() {
+        let (rounds, updates) = blocks(baseline.warm_seconds);
+        for done in 1..=2 * rounds {
+            ctx.check_stop()?;
+            let lap = baseline.timed.lap(updates)?;
+            baseline.laps.push(lap);
+            ctx.progress.step(&Step { done, total: Some(2 * rounds), loss: None, tokens_per_second: None });
+        }
+    }
+    for other in others {
+        let mut candidate = Contender::new(ctx, request, other, &mut data)?;
+        let (rounds, updates) = blocks(baseline.warm_seconds.min(candidate.warm_seconds));
+        let mut measured = Vec::new();
+        for done in 1..=rounds {
+            ctx.check_stop()?;
+            let round = round(&mut baseline.timed, &mut candidate.timed, updates)?;
+            baseline.laps.extend([round.baseline_first, round.baseline_second]);
+            candidate.laps.extend([round.candidate_first, round.candidate_second]);
+            measured.push(abba(&round));
+            ctx.progress.step(&Step { done, total: Some(rounds), loss: None, tokens_per_second: None });
+        }
+        let (arm, baseline) = (candidate.name.clone(), baseline.name.clone());
+        speed_ups.push(ArmSpeedUp { arm, baseline, speed_up: speed_up(&measured) });
+        speeds.push(candidate.speed());
+    }
+    ctx.progress.end_stage();
+    speeds.insert(0, baseline.speed());
+    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+    Ok(Bench {
+        recipe: request.document.name().to_string(),
+        tier: request.tier.clone(),
+        data: data.name(),
+        hardware: environment.hardware(),
+        peak_memory: ctx.device.is_cpu().then(peak_memory).flatten(),
+        environment,
+        arms: speeds,
+        speed_ups,
+    })
+}
+
+/// Seconds a token.
+fn abba(round: &Round) -> AbbaBlock {
+    let cost = |lap: Lap| lap.seconds / lap.tokens as f64;
+    AbbaBlock {
+        baseline_first: cost(round.baseline_first),
+        candidate_first: cost(round.candidate_first),
+        candidate_second: cost(round.candidate_second),
+        baseline_second: cost(round.baseline_second),
+    }
+}
+
+/// The text, where it is there.
+enum Data {
+    Real(Box<PreparedTranslation>),
+    Generated,
+}
+
+impl Data {
+    fn of(ctx: &Context, arm: &Resolved) -> Result<Self> {
+        let corpus = arm.recipe.data.corpus.as_deref().filter(|name| !name.is_empty());
+        let missing = match corpus {
+            Some(name) => {
+                let missing = CorpusDefinition::find(name)?.bytes_to_download(&ctx.data_home());
+                missing.known > 0 || missing.unknown > 0
+            }
+            None => false,
+        };
+        if missing {
+            ctx.progress
+                .note("the data is not there (`zoo fetch`): batches of the published shape are generated");
+            return Ok(Self::Generated);
+        }
+        Ok(Self::Real(Box::new(prepare(ctx, &arm.recipe, &arm.folder)?)))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Real(_) => "real",
+            Self::Generated => "generated",
+        }
+    }
+}
+
+/// An arm that is being timed.
+struct Contender {
+    name: String,
+    compute: Compute,
+    cost: Cost,
+    timed: TimedArm<Seq2Seq, PairBatch>,
+    /// Source and target tokens of each update that is kept.
+    tokens: Vec<(u64, u64)>,
+    warm_seconds: f64,
+    laps: Vec<Lap>,
+}
+
+impl Contender {
+    fn new(ctx: &Context, request: &Request, arm: &Resolved, data: &mut Data) -> Result<Self> {
+        let (recipe, name) = (&arm.recipe, arm.arm.clone().unwrap_or_default());
+        let made: Vec<Arc<PreparedSplit>>;
+        let material = match data {
+            Data::Real(prepared) => {
+                Material { train: prepared.train()?, vocabularies: vocabularies(prepared) }
+            }
+            Data::Generated => {
+                let vocabularies = size::vocabularies(recipe);
+                made = generated::splits(recipe, &vocabularies);
+                Material { train: made.iter().collect(), vocabularies }
+            }
+        };
+        ctx.progress.stage(&format!("time {} {name}", request.document.name()));
+        let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
+        let tokens = first_updates(recipe, &material, seed)?.iter().map(|update| tokens(update)).collect();
+        let mut timed = timed_arm(ctx, recipe, &material, request.initial.as_ref(), seed)?;
+        let warm_seconds = timed.warm_up()?.seconds;
+        ctx.progress.note(&format!("{name}: warm; the last update took {warm_seconds:.3} s"));
+        Ok(Self {
+            name,
+            compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
+            cost: cost(&recipe.model, &material.vocabularies),
+            timed,
+            tokens,
+            warm_seconds,
+            laps: Vec::new(),
+        })
+    }
+
+    fn speed(self) -> ArmSpeed {
+        let operations = |lap: &Lap| -> f64 {
+            let updates = self.tokens.iter().cycle().take(lap.updates as usize);
+            updates.map(|(source, target)| self.cost.training_operations(*source, *target)).sum()
+        };
+        let of = |value: &dyn Fn(&Lap) -> f64| Spread::of(self.laps.iter().map(value));
+        let sum = |value: fn(&Lap) -> u64| self.laps.iter().map(value).sum::<u64>();
+        ArmSpeed {
+            compute: self.compute.name().to_string(),
+            parameters: self.cost.parameters,
+            tokens_per_update: sum(|lap| lap.tokens) as f64 / sum(|lap| lap.updates) as f64,
+            seconds_per_update: of(&|lap| lap.seconds / lap.updates as f64),
+            tokens_per_second: of(&|lap| lap.tokens as f64 / lap.seconds),
+            flops: of(&|lap| operations(lap) / lap.seconds),
+            skipped: sum(|lap| lap.skipped),
+            laps: self.laps,
+            arm: self.name,
+        }
+    }
+}
+
+fn tokens(update: &[Fetched<PairBatch>]) -> (u64, u64) {
+    let of = |side: fn(&PairBatch) -> usize| update.iter().map(|fetched| side(&fetched.batch) as u64).sum();
+    (of(|batch| batch.source.tokens.len()), of(|batch| batch.target.tokens.len()))
+}
+
+/// Linux keeps the most that a process ever had resident.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_median_of_even_and_odd_numbers() {
+        let of = |values: &[f64]| Spread::of(values.iter().copied());
+        assert_eq!(of(&[3.0, 1.0, 2.0]), Spread { median: 2.0, low: 1.0, high: 3.0 });
+        assert_eq!(of(&[4.0, 1.0, 2.0, 3.0]), Spread { median: 2.5, low: 1.0, high: 4.0 });
+        assert_eq!(of(&[5.0]).median, 5.0);
+    }
+}

@@ -1,0 +1,66 @@
+//! `zoo bench` by the real binary: turns, numbers that belong together, generated text where there is none.
+
+use serde_json::Value;
+
+use crate::binary::Zoo;
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn arms_take_turns_and_their_numbers_belong_together() {
+    let zoo = Zoo::new();
+    let call = ["bench", "reversal-transformer", "--tier", "smoke", "--steps", "8", "--format", "json"];
+    let found = zoo.ends_with(0, &call).json();
+    assert_eq!((&found["data"], &found["tier"]), (&"real".into(), &"smoke".into()));
+    let arms = found["arms"].as_array().unwrap();
+    assert_eq!(arms.iter().map(|arm| arm["arm"].as_str().unwrap()).collect::<Vec<_>>(), ["fp32", "mixed"]);
+    for arm in arms {
+        let laps = arm["laps"].as_array().unwrap();
+        let updates: u64 = laps.iter().map(|lap| lap["updates"].as_u64().unwrap()).sum();
+        assert_eq!(updates, 8, "{arm}");
+        let speed = &arm["tokens_per_second"];
+        let (low, median, high) = (number(&speed["low"]), number(&speed["median"]), number(&speed["high"]));
+        assert!(0.0 < low && low <= median && median <= high, "{speed}");
+        // Sixteen pairs of two to six symbols and an end.
+        let tokens = number(&arm["tokens_per_update"]);
+        assert!((96.0..=224.0).contains(&tokens), "{tokens}");
+        assert!(number(&arm["flops"]["median"]) > 6.0 * number(&arm["parameters"]) * median / 100.0);
+    }
+    let speed_up = &found["speed_ups"][0];
+    assert_eq!((&speed_up["arm"], &speed_up["baseline"]), (&"mixed".into(), &"fp32".into()));
+    assert!(number(&speed_up["speed_up"]["ratio"]) > 0.0);
+    assert!(!zoo.home().join("ledger.jsonl").exists(), "nothing is recorded");
+}
+
+#[test]
+fn text_that_is_not_there_is_generated_and_one_arm_needs_no_other() {
+    let zoo = Zoo::new();
+    let call =
+        ["bench", "transformer-big-nvidia", "--tier", "smoke", "--arms", "tf32", "--steps", "2", "--offline"];
+    let ended = zoo.ends_with(0, &call);
+    assert!(ended.stdout.contains("tf32") && ended.stdout.contains("batches"), "{}", ended.stdout);
+    let call = [
+        "bench",
+        "multi30k-transformer-tiny",
+        "--arms",
+        "fp32",
+        "--steps",
+        "1",
+        "--offline",
+        "--format",
+        "json",
+    ];
+    let found = zoo.ends_with(0, &call).json();
+    assert_eq!((&found["data"], &found["speed_ups"]), (&"generated".into(), &Value::Array(vec![])));
+    // Two batches of at most 4,096 tokens of the longer side.
+    let tokens = number(&found["arms"][0]["tokens_per_update"]);
+    assert!((8_000.0..=16_400.0).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn an_arm_that_is_not_there_is_named() {
+    let zoo = Zoo::new();
+    zoo.ends_with(2, &["bench", "reversal-transformer", "--arms", "fp64"]).says("has no arm fp64");
+}
