@@ -6,14 +6,19 @@
 #
 # Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
 # elsewhere with `--features cuda`, packed with xz or not; else it is built here, in a target folder of its own so that features do not
-# undo the usual build. ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540) bounds one call.
+# undo the usual build. ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540) bounds one call; ZOO_DEVICE
+# (cuda:0) names another device, so that the script itself can be tried without a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${OUT:?set OUT to a folder for the records}"
 mkdir -p "$OUT/done"
 end=$((SECONDS + ${SECONDS_PER_CALL:-540}))
 
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv | tee "$OUT/gpu.csv"
+device=${ZOO_DEVICE:-cuda:0}
+
+case $device in
+    cuda*) nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv | tee "$OUT/gpu.csv" ;;
+esac
 
 case ${ZOO_BINARY:-} in
     "")
@@ -38,7 +43,7 @@ run() {
         echo "no time is left in this call: call again to go on with $name"
         exit 0
     fi
-    timeout --signal INT "$left" "$zoo" "$@" --device cuda:0 --format json >"$OUT/$name.json" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
+    timeout --signal INT "$left" "$zoo" "$@" --device "$device" --format json >"$OUT/$name.json" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
     echo "$name ended with $code" | tee -a "$OUT/codes.txt"
     case $code in
         0 | 9 | 10 | 11 | 12) ;;
@@ -46,7 +51,10 @@ run() {
             echo "$name is saved: call again to go on with it"
             exit 0
             ;;
-        *) return 1 ;;
+        *)
+            cat "$OUT/$name.json" >&2
+            return 1
+            ;;
     esac
 }
 

@@ -152,7 +152,9 @@ fn the_same_hypotheses_never_alarm_and_do_not_use_the_rate_up() {
     assert!(threshold(&rows, "a").contains("more than 0.698"), "{}", threshold(&rows, "a"));
     // A record is not held against itself.
     let rows = compare(&[&recorded], &[&recorded], &Limits::default());
-    assert_eq!(of(&rows, Check::Quality)[0].standing, "no baseline");
+    let row = of(&rows, Check::Quality)[0];
+    assert_eq!(row.standing, "no baseline");
+    assert!(row.explanation.contains("this very run"), "{}", row.explanation);
 }
 
 #[test]

@@ -138,12 +138,15 @@ fn is_published(record: &Record) -> bool {
 /// What was recorded of a score, or why there is nothing to compare with.
 fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sample, String> {
     let ours = cell.record;
-    let of_recipe: Vec<&&Record> = (recorded.iter())
-        .filter(|record| record.recipe == ours.recipe && record.tier == ours.tier && is_published(record))
-        .filter(|record| **record != ours)
-        .collect();
-    if of_recipe.is_empty() {
-        return Err("nothing was recorded of it".to_owned());
+    let of_recipe = |record: &&&Record| {
+        record.recipe == ours.recipe && record.tier == ours.tier && is_published(record)
+    };
+    let (itself, of_recipe): (Vec<&&Record>, Vec<&&Record>) =
+        recorded.iter().filter(of_recipe).partition(|record| **record == ours);
+    match (itself.is_empty(), of_recipe.is_empty()) {
+        (true, true) => return Err("nothing was recorded of it".to_owned()),
+        (false, true) => return Err("what was recorded is this very run".to_owned()),
+        _ => {}
     }
     let of_version: Vec<&&Record> =
         of_recipe.into_iter().filter(|record| record.recipe_hash == ours.recipe_hash).collect();
