@@ -342,6 +342,9 @@ pub struct BenchArgs {
     /// Updates of each arm to time [default: about twelve seconds of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
+    /// Full batches of this shape, one an update, instead of the recipe's: for comparisons with programs that pad
+    #[arg(long, value_name = "SENTENCESxTOKENS")]
+    pub shape: Option<crate::stages::Shape>,
 }
 
 /// `zoo evaluate`.

@@ -60,7 +60,30 @@ fn text_that_is_not_there_is_generated_and_one_arm_needs_no_other() {
 }
 
 #[test]
-fn an_arm_that_is_not_there_is_named() {
+fn a_shape_makes_full_batches() {
     let zoo = Zoo::new();
+    let call = [
+        "bench",
+        "reversal-transformer",
+        "--arms",
+        "mixed",
+        "--shape",
+        "4x6",
+        "--steps",
+        "2",
+        "--format",
+        "json",
+    ];
+    let found = zoo.ends_with(0, &call).json();
+    let arm = &found["arms"][0];
+    assert_eq!((&found["data"], number(&arm["tokens_per_update"])), (&"4x6".into(), 48.0));
+    assert_eq!(number(&arm["vocabulary"]), 14.0);
+}
+
+#[test]
+fn an_arm_or_shape_that_is_not_there_is_named() {
+    let zoo = Zoo::new();
+    let ended = zoo.ends_with(2, &["bench", "reversal-transformer", "--shape", "64"]);
+    assert!(ended.stderr.contains("64x56"), "{}", ended.stderr);
     zoo.ends_with(2, &["bench", "reversal-transformer", "--arms", "fp64"]).says("has no arm fp64");
 }

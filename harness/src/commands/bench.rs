@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Format};
 use crate::size::grouped;
-use crate::stages::{Bench, Request, Spread, bench, chosen_arms};
+use crate::stages::{Bench, BenchOptions, Request, Spread, bench, chosen_arms};
 
 pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
     let document = Document::load(&args.recipe)?;
@@ -17,7 +17,7 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
         overrides: args.overlay.overrides.clone(),
         ..Request::of(&document, args.overlay.tier.as_deref(), 1)?
     };
-    let measured = bench(context, &request, args.steps)?;
+    let measured = bench(context, &request, BenchOptions { steps: args.steps, shape: args.shape })?;
     match context.format {
         Format::Json => output::write_json(&measured)?,
         format => output::write(&text(&measured, format))?,

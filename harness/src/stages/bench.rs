@@ -2,20 +2,21 @@
 //!
 //! Arms take turns (A B B A), so that a machine that slows down does not look like a slow arm. Nothing is recorded.
 
-use std::sync::Arc;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::Serialize;
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
-use zoo_models::models::{Cost, PairBatch, Seq2Seq, cost};
+use zoo_datasets::prepare::PreparedTranslation;
+use zoo_models::models::{Cost, PairBatch, Seq2Seq, Vocabularies, cost};
 use zoo_models::precision::Compute;
-use zoo_recipes::Resolved;
+use zoo_recipes::{Recipe, Resolved};
 use zoo_results::statistics::{AbbaBlock, SpeedUp, speed_up};
 use zoo_training::batches::Fetched;
 use zoo_training::timing::{Lap, Round, TimedArm, round};
 
 use super::prepare::{prepare, vocabularies};
-use super::timed_arm::{Material, first_updates, timed_arm};
+use super::timed_arm::{Material, Update, first_updates, timed_arm};
 use super::{Request, generated};
 use crate::context::Context;
 use crate::environment::Environment;
@@ -35,8 +36,8 @@ pub struct Bench {
     pub recipe: String,
     /// Tier, if it is not the published size.
     pub tier: Option<String>,
-    /// `real`, or `generated`: lengths as text has them, words at random.
-    pub data: &'static str,
+    /// `real`; `generated`: lengths as text has them, words at random; or the shape of full batches.
+    pub data: String,
     /// What computed.
     pub hardware: String,
     /// Program and machine.
@@ -58,6 +59,8 @@ pub struct ArmSpeed {
     pub compute: String,
     /// Parameters.
     pub parameters: u64,
+    /// Rows of the target's vocabulary.
+    pub vocabulary: usize,
     /// Source and target tokens of an update, padding left aside; mean over the batches that were timed.
     pub tokens_per_update: f64,
     /// Seconds an update.
@@ -109,15 +112,55 @@ pub struct ArmSpeedUp {
     pub speed_up: Option<SpeedUp>,
 }
 
-/// Measures the arms of a request; `steps` updates of each, or as many as give a steady number.
-pub fn bench(ctx: &Context, request: &Request, steps: Option<u64>) -> Result<Bench> {
+/// A batch of full sentences, for comparisons with programs that pad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Sentences of a batch; a batch makes an update.
+    pub sentences: u32,
+    /// Tokens of each side of each of them.
+    pub tokens: u32,
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let numbers = text.split_once('x').and_then(|(sentences, tokens)| {
+            Some(Self { sentences: sentences.parse().ok()?, tokens: tokens.parse().ok()? })
+        });
+        let usable =
+            numbers.filter(|shape| shape.sentences > 0 && shape.tokens > 1 && shape.tokens <= 65_536);
+        usable.ok_or_else(|| "give sentences x tokens, e.g. 64x56".to_owned())
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.sentences, self.tokens)
+    }
+}
+
+/// What `zoo bench` was asked for, beside recipe and arms.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BenchOptions {
+    /// Updates of each arm; else as many as give a steady number.
+    pub steps: Option<u64>,
+    /// Batches of this shape instead of the recipe's.
+    pub shape: Option<Shape>,
+}
+
+/// Measures the arms of a request.
+pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<Bench> {
     let arms = request.resolve_all()?;
     let (first, others) = arms.split_first().ok_or_else(|| Failure::usage("no arm to time"))?;
-    let mut data = Data::of(ctx, first)?;
-    let mut baseline = Contender::new(ctx, request, first, &mut data)?;
+    let data = match options.shape {
+        Some(shape) => Data::Shaped(shape),
+        None => Data::of(ctx, first)?,
+    };
+    let mut baseline = Contender::new(ctx, request, first, &data)?;
     let mut speeds = Vec::new();
     let mut speed_ups = Vec::new();
-    let blocks = |fastest: f64| match steps {
+    let blocks = |fastest: f64| match options.steps {
         Some(steps) => {
             let rounds = (steps / 2).clamp(1, ROUNDS);
             (rounds, steps.div_ceil(2 * rounds))
@@ -134,7 +177,7 @@ pub fn bench(ctx: &Context, request: &Request, steps: Option<u64>) -> Result<Ben
         }
     }
     for other in others {
-        let mut candidate = Contender::new(ctx, request, other, &mut data)?;
+        let mut candidate = Contender::new(ctx, request, other, &data)?;
         let (rounds, updates) = blocks(baseline.warm_seconds.min(candidate.warm_seconds));
         let mut measured = Vec::new();
         for done in 1..=rounds {
@@ -179,6 +222,7 @@ fn abba(round: &Round) -> AbbaBlock {
 enum Data {
     Real(Box<PreparedTranslation>),
     Generated,
+    Shaped(Shape),
 }
 
 impl Data {
@@ -199,10 +243,32 @@ impl Data {
         Ok(Self::Real(Box::new(prepare(ctx, &arm.recipe, &arm.folder)?)))
     }
 
-    fn name(&self) -> &'static str {
+    fn name(&self) -> String {
         match self {
-            Self::Real(_) => "real",
-            Self::Generated => "generated",
+            Self::Real(_) => "real".into(),
+            Self::Generated => "generated".into(),
+            Self::Shaped(shape) => shape.to_string(),
+        }
+    }
+
+    /// The vocabularies of a recipe, and the batches of its first updates.
+    fn updates(&self, recipe: &Recipe, seed: u64) -> Result<(Vocabularies, Vec<Update>)> {
+        match self {
+            Self::Real(prepared) => {
+                let material = Material { train: prepared.train()?, vocabularies: vocabularies(prepared) };
+                Ok((material.vocabularies, first_updates(recipe, &material, seed)?))
+            }
+            Self::Generated => {
+                let vocabularies = size::vocabularies(recipe);
+                let splits = generated::splits(recipe, &vocabularies);
+                let material = Material { train: splits.iter().collect(), vocabularies };
+                Ok((vocabularies, first_updates(recipe, &material, seed)?))
+            }
+            Self::Shaped(shape) => {
+                let vocabularies = size::vocabularies(recipe);
+                let updates = generated::full_batches(&vocabularies, shape.sentences, shape.tokens);
+                Ok((vocabularies, updates))
+            }
         }
     }
 }
@@ -212,6 +278,7 @@ struct Contender {
     name: String,
     compute: Compute,
     cost: Cost,
+    vocabulary: usize,
     timed: TimedArm<Seq2Seq, PairBatch>,
     /// Source and target tokens of each update that is kept.
     tokens: Vec<(u64, u64)>,
@@ -220,29 +287,20 @@ struct Contender {
 }
 
 impl Contender {
-    fn new(ctx: &Context, request: &Request, arm: &Resolved, data: &mut Data) -> Result<Self> {
+    fn new(ctx: &Context, request: &Request, arm: &Resolved, data: &Data) -> Result<Self> {
         let (recipe, name) = (&arm.recipe, arm.arm.clone().unwrap_or_default());
-        let made: Vec<Arc<PreparedSplit>>;
-        let material = match data {
-            Data::Real(prepared) => {
-                Material { train: prepared.train()?, vocabularies: vocabularies(prepared) }
-            }
-            Data::Generated => {
-                let vocabularies = size::vocabularies(recipe);
-                made = generated::splits(recipe, &vocabularies);
-                Material { train: made.iter().collect(), vocabularies }
-            }
-        };
         ctx.progress.stage(&format!("time {} {name}", request.document.name()));
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
-        let tokens = first_updates(recipe, &material, seed)?.iter().map(|update| tokens(update)).collect();
-        let mut timed = timed_arm(ctx, recipe, &material, request.initial.as_ref(), seed)?;
+        let (vocabularies, updates) = data.updates(recipe, seed)?;
+        let tokens = updates.iter().map(|update| tokens(update)).collect();
+        let mut timed = timed_arm(ctx, recipe, &vocabularies, updates, request.initial.as_ref(), seed)?;
         let warm_seconds = timed.warm_up()?.seconds;
         ctx.progress.note(&format!("{name}: warm; the last update took {warm_seconds:.3} s"));
         Ok(Self {
             name,
             compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
-            cost: cost(&recipe.model, &material.vocabularies),
+            cost: cost(&recipe.model, &vocabularies),
+            vocabulary: vocabularies.target,
             timed,
             tokens,
             warm_seconds,
@@ -260,6 +318,7 @@ impl Contender {
         ArmSpeed {
             compute: self.compute.name().to_string(),
             parameters: self.cost.parameters,
+            vocabulary: self.vocabulary,
             tokens_per_update: sum(|lap| lap.tokens) as f64 / sum(|lap| lap.updates) as f64,
             seconds_per_update: of(&|lap| lap.seconds / lap.updates as f64),
             tokens_per_second: of(&|lap| lap.tokens as f64 / lap.seconds),
@@ -293,5 +352,14 @@ mod tests {
         assert_eq!(of(&[3.0, 1.0, 2.0]), Spread { median: 2.0, low: 1.0, high: 3.0 });
         assert_eq!(of(&[4.0, 1.0, 2.0, 3.0]), Spread { median: 2.5, low: 1.0, high: 4.0 });
         assert_eq!(of(&[5.0]).median, 5.0);
+    }
+
+    #[test]
+    fn shapes_are_read_and_written() {
+        let shape: Shape = "64x56".parse().unwrap();
+        assert_eq!((shape, shape.to_string()), (Shape { sentences: 64, tokens: 56 }, "64x56".to_owned()));
+        for text in ["64", "0x5", "3x1", "x", "4x99999999"] {
+            assert!(text.parse::<Shape>().unwrap_err().contains("64x56"), "{text}");
+        }
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use zoo_datasets::prepare::{PreparedSplit, Sequences};
-use zoo_models::models::Vocabularies;
+use zoo_models::models::{Packed, PairBatch, Vocabularies};
 use zoo_recipes::{BatchingSpec, Recipe};
+use zoo_training::batches::Fetched;
 
-use super::timed_arm::KEPT_UPDATES;
+use super::timed_arm::{KEPT_UPDATES, Update};
 
 /// Mean and spread of the logarithm of a sentence's length in sub-words: 28 on average, as in WMT's English-German.
 const LOG_LENGTH: (f64, f64) = (3.13, 0.63);
@@ -34,21 +35,55 @@ fn split(recipe: &Recipe, vocabularies: &Vocabularies, pairs: u64, language: u64
     let limit = |most: Option<u32>| f64::from(most.unwrap_or(256));
     let (most_source, most_target) = (limit(filter.max_source_tokens), limit(filter.max_target_tokens));
     let mut found = PreparedSplit { name: "generated".into(), ..PreparedSplit::default() };
-    let sequence = |length: f64, rows: usize, draws: &mut Draws, into: &mut Sequences| {
-        let words = (length.round() as u64).max(2) - 1;
-        let range = (rows as u64).saturating_sub(u64::from(SPECIALS)).max(1);
-        let ids = (0..words).map(|_| (SPECIALS + (draws.next() % range) as u32).min(rows as u32 - 1));
-        let ids: Vec<u32> = ids.chain([vocabularies.end]).collect();
-        into.push(&ids);
-    };
     for line in 0..pairs {
         let log = LOG_LENGTH.0 + LOG_LENGTH.1 * draws.normal();
         let (source, target) = (log.exp(), (log + LOG_RATIO * draws.normal()).exp());
-        sequence(source.min(most_source), vocabularies.source, &mut draws, &mut found.source);
-        sequence(target.min(most_target), vocabularies.target, &mut draws, &mut found.target);
+        sequence(
+            source.min(most_source),
+            vocabularies.source,
+            vocabularies.end,
+            &mut draws,
+            &mut found.source,
+        );
+        sequence(
+            target.min(most_target),
+            vocabularies.target,
+            vocabularies.end,
+            &mut draws,
+            &mut found.target,
+        );
         found.lines.push(line as u32);
     }
     found
+}
+
+/// Updates of one batch each, every sentence of it of the same length.
+pub fn full_batches(vocabularies: &Vocabularies, sentences: u32, tokens: u32) -> Vec<Update> {
+    const KEPT: u64 = 4;
+    let side = |draws: &mut Draws, rows: usize| {
+        let lengths = vec![f64::from(tokens); sentences as usize];
+        let mut sequences = Sequences::default();
+        lengths.iter().for_each(|length| sequence(*length, rows, vocabularies.end, draws, &mut sequences));
+        Packed::new(&sequences.iter().collect::<Vec<_>>())
+    };
+    let update = |seed| {
+        let mut draws = Draws(seed);
+        let source = side(&mut draws, vocabularies.source);
+        let target = side(&mut draws, vocabularies.target);
+        let target_positions = u64::from(sentences) * u64::from(tokens);
+        let batch = PairBatch { source, target, language: 0, target_positions };
+        vec![Fetched { batch, tokens: 2 * target_positions }]
+    };
+    (0..KEPT).map(update).collect()
+}
+
+/// Adds random words, and the end token, of so many tokens together.
+fn sequence(length: f64, rows: usize, end: u32, draws: &mut Draws, into: &mut Sequences) {
+    let words = (length.round() as u64).max(2) - 1;
+    let range = (rows as u64).saturating_sub(u64::from(SPECIALS)).max(1);
+    let ids = (0..words).map(|_| (SPECIALS + (draws.next() % range) as u32).min(rows as u32 - 1));
+    let ids: Vec<u32> = ids.chain([end]).collect();
+    into.push(&ids);
 }
 
 /// SplitMix64.

@@ -19,7 +19,7 @@ mod timed_arm;
 mod timing;
 mod train;
 
-pub use bench::{Bench, Spread, bench};
+pub use bench::{Bench, BenchOptions, Shape, Spread, bench};
 pub use evaluate::{EvaluateRequest, evaluate, stored};
 pub use infer::{InferRequest, infer};
 pub use initial::{InitialWeights, run_weights};

@@ -27,30 +27,30 @@ pub struct Material<'a> {
     pub vocabularies: Vocabularies,
 }
 
-/// The arm of a recipe, with the first batches that training would see.
+/// The batches of an update.
+pub type Update = Vec<Fetched<PairBatch>>;
+
+/// The arm of a recipe, trained on these batches.
 pub fn timed_arm(
     ctx: &Context,
     recipe: &Recipe,
-    material: &Material,
+    vocabularies: &Vocabularies,
+    updates: Vec<Update>,
     initial: Option<&InitialWeights>,
     seed: u64,
 ) -> Result<TimedArm<Seq2Seq, PairBatch>> {
     let device = ctx.open_device()?.autodiff();
-    let model = Seq2Seq::new(&recipe.model, &material.vocabularies, seed, &device);
+    let model = Seq2Seq::new(&recipe.model, vocabularies, seed, &device);
     let model = match initial {
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    Ok(TimedArm::new(model, vec![phase(recipe)?], first_updates(recipe, material, seed)?, compute, seed)?)
+    Ok(TimedArm::new(model, vec![phase(recipe)?], updates, compute, seed)?)
 }
 
-/// The batches of the first updates.
-pub fn first_updates(
-    recipe: &Recipe,
-    material: &Material,
-    seed: u64,
-) -> Result<Vec<Vec<Fetched<PairBatch>>>> {
+/// The batches of the first updates that training would see.
+pub fn first_updates(recipe: &Recipe, material: &Material, seed: u64) -> Result<Vec<Update>> {
     let batching = &recipe.data.batching;
     let mut source = TrainingBatches::new(&material.train, batching, seed, &material.vocabularies)?;
     let failed = |source| Failure::from(TrainError::Batch { epoch: 0, batch: 0, source });

@@ -15,7 +15,7 @@ use zoo_training::timing::{Lap, Round, round};
 use super::Request;
 use super::prepare::{prepare, vocabularies};
 use super::run::{Run, read_json, write_json};
-use super::timed_arm::{Material, timed_arm};
+use super::timed_arm::{Material, first_updates, timed_arm};
 use crate::context::Context;
 use crate::environment::{Environment, hex};
 use crate::error::Result;
@@ -156,7 +156,8 @@ fn timing(
     let open = |recipe: &Recipe, resolved: &Resolved| {
         let prepared = prepare(ctx, recipe, &resolved.folder)?;
         let material = Material { train: prepared.train()?, vocabularies: vocabularies(&prepared) };
-        timed_arm(ctx, recipe, &material, request.initial.as_ref(), seed)
+        let updates = first_updates(recipe, &material, seed)?;
+        timed_arm(ctx, recipe, &material.vocabularies, updates, request.initial.as_ref(), seed)
     };
     let (mut candidate, mut base) = (open(arm_recipe, arm)?, open(baseline_recipe, baseline)?);
     ctx.progress.stage(&format!(

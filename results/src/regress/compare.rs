@@ -138,9 +138,8 @@ fn is_published(record: &Record) -> bool {
 /// What was recorded of a score, or why there is nothing to compare with.
 fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sample, String> {
     let ours = cell.record;
-    let of_recipe = |record: &&&Record| {
-        record.recipe == ours.recipe && record.tier == ours.tier && is_published(record)
-    };
+    let of_recipe =
+        |record: &&&Record| record.recipe == ours.recipe && record.tier == ours.tier && is_published(record);
     let (itself, of_recipe): (Vec<&&Record>, Vec<&&Record>) =
         recorded.iter().filter(of_recipe).partition(|record| **record == ours);
     match (itself.is_empty(), of_recipe.is_empty()) {
