@@ -7,7 +7,9 @@
 # Root on Debian without a Vulkan driver gets Mesa's installed; ZOO_INSTALL=no leaves the machine as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export ZOO_HOME="${ZOO_HOME:-$(mktemp -d)}" XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export ZOO_HOME="$scratch/home" XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
 zoo=${CARGO_TARGET_DIR:-target}/gpu-check/zoo
 
 step() { printf '\n== %s\n' "$*" >&2; }
@@ -17,9 +19,9 @@ build() { cargo build --profile gpu-check --locked -p zoo-harness --bin zoo --fe
 ends_with() {
     local expected=$1 code=0
     shift
-    "$@" >"$ZOO_HOME/out" 2>&1 || code=$?
-    if [ "$code" != "$expected" ] || grep -q "panicked" "$ZOO_HOME/out"; then
-        cat "$ZOO_HOME/out" >&2
+    "$@" >"$scratch/out" 2>&1 || code=$?
+    if [ "$code" != "$expected" ] || grep -q "panicked" "$scratch/out"; then
+        cat "$scratch/out" >&2
         echo "error: $* ended with $code, not $expected" >&2
         exit 1
     fi

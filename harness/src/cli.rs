@@ -339,7 +339,7 @@ pub struct BenchArgs {
     /// Arms to time [default: all]
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
     pub arms: Vec<String>,
-    /// Updates of each arm to time [default: about twelve seconds of them]
+    /// At least so many updates of each arm, 4 for a speed-up [default: about twelve seconds of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
     /// Full batches of this shape, one an update, instead of the recipe's: for comparisons with programs that pad

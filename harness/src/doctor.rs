@@ -7,7 +7,7 @@ use zoo_datasets::corpora::ByteCount;
 
 use crate::context::Context;
 use crate::device::{self, DeviceChoice};
-use crate::environment::Environment;
+use crate::environment::{Environment, fused};
 use crate::libraries::{self, Found};
 
 /// Free space below which a note is made: WMT's text with its prepared form, and the checkpoints of a big model.
@@ -69,7 +69,6 @@ fn program(environment: &Environment) -> Finding {
             .into_iter()
             .filter_map(|(name, there)| there.then_some(name))
             .collect();
-    let fused = cfg!(any(feature = "cuda", feature = "wgpu"));
     let found = format!(
         "zoo {} at {}{}, {} build; backends: {}{}",
         environment.version,
@@ -77,7 +76,7 @@ fn program(environment: &Environment) -> Finding {
         if environment.dirty { " with changes" } else { "" },
         environment.profile,
         features.join(", "),
-        if fused { "; operations are fused" } else { "" }
+        if fused() { "; operations are fused" } else { "" }
     );
     match environment.profile.as_str() {
         "release" => ok("program", found),

@@ -53,21 +53,29 @@ impl Environment {
         format!("{}{changes}", self.commit)
     }
 
-    /// What computes, in the words in which claims name hardware: the processor, or the card.
+    /// What computes: the processor, or the card by the driver's name. Which of several cards it is the driver does not tell here.
     pub fn hardware(&self) -> String {
         match self.device.split_once(':') {
             None if self.device == "cpu" => self.processor.clone(),
-            Some(("cuda", number)) => {
-                let number = number.parse().unwrap_or(0);
-                let card = cuda_cards().into_iter().nth(number);
-                card.map_or_else(|| "1x CUDA device of an unknown kind".into(), |card| format!("1x {card}"))
+            Some(("cuda", _)) => {
+                let mut cards = cuda_cards();
+                cards.dedup();
+                match cards.as_slice() {
+                    [card] => format!("1x {card}"),
+                    _ => "1x CUDA device of an unknown kind".into(),
+                }
             }
             _ => format!("1x {} device of an unknown kind", self.device),
         }
     }
 }
 
-/// Names of the cards, in the order of their slots, as NVIDIA's driver for Linux tells them.
+/// Does this program's GPU backend join operations?
+pub fn fused() -> bool {
+    cfg!(any(feature = "cuda", feature = "wgpu"))
+}
+
+/// Names of the cards, as NVIDIA's driver for Linux tells them.
 fn cuda_cards() -> Vec<String> {
     let folders = std::fs::read_dir("/proc/driver/nvidia/gpus").into_iter().flatten().flatten();
     let mut files: Vec<_> = folders.map(|folder| folder.path().join("information")).collect();

@@ -88,6 +88,7 @@ fn stops_gently(command: &Command) -> bool {
         command,
         Command::Fetch(_)
             | Command::Reproduce(_)
+            | Command::Bench(_)
             | Command::Evaluate(_)
             | Command::Explain(_)
             | Command::Regress(_)

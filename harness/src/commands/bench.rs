@@ -29,6 +29,7 @@ fn text(measured: &Bench, format: Format) -> String {
     let mut table = output::columns([
         "arm",
         "products",
+        "batches",
         "#parameters",
         "#tokens an update",
         "#seconds an update",
@@ -51,6 +52,7 @@ fn text(measured: &Bench, format: Format) -> String {
         table.push(vec![
             Cell::words(arm.arm.clone()),
             Cell::words(arm.compute.clone()),
+            Cell::words(measured.data.clone()),
             Cell::count(arm.parameters),
             whole(arm.tokens_per_update),
             number(arm.seconds_per_update.median, 3),
@@ -70,5 +72,5 @@ fn text(measured: &Bench, format: Format) -> String {
     let memory = measured.peak_memory.map_or_else(String::new, |bytes| {
         format!("; at most {:.1} GB of memory, all arms together", bytes as f64 / 1e9)
     });
-    format!("{rows}{} on {}, {} batches{memory}\n", measured.recipe, measured.hardware, measured.data)
+    format!("{rows}{} on {}{memory}\n", measured.recipe, measured.hardware)
 }

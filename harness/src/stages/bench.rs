@@ -11,12 +11,13 @@ use zoo_datasets::prepare::PreparedTranslation;
 use zoo_models::models::{Cost, PairBatch, Seq2Seq, Vocabularies, cost};
 use zoo_models::precision::Compute;
 use zoo_recipes::{Recipe, Resolved};
-use zoo_results::statistics::{AbbaBlock, SpeedUp, speed_up};
-use zoo_training::batches::Fetched;
-use zoo_training::timing::{Lap, Round, TimedArm, round};
+use zoo_results::exit::Exit;
+use zoo_results::statistics::SpeedUp;
+use zoo_training::timing::{Lap, TimedArm, round, warm_up_pair};
 
 use super::prepare::{prepare, vocabularies};
 use super::timed_arm::{Material, Update, first_updates, timed_arm};
+use super::timing::speed_ups as in_rounds;
 use super::{Request, generated};
 use crate::context::Context;
 use crate::environment::Environment;
@@ -128,9 +129,12 @@ impl FromStr for Shape {
         let numbers = text.split_once('x').and_then(|(sentences, tokens)| {
             Some(Self { sentences: sentences.parse().ok()?, tokens: tokens.parse().ok()? })
         });
-        let usable =
-            numbers.filter(|shape| shape.sentences > 0 && shape.tokens > 1 && shape.tokens <= 65_536);
-        usable.ok_or_else(|| "give sentences x tokens, e.g. 64x56".to_owned())
+        let usable = |shape: &Self| {
+            let all = u64::from(shape.sentences) * u64::from(shape.tokens);
+            shape.sentences > 0 && shape.tokens > 1 && all <= 16_777_216
+        };
+        let problem = || "give sentences x tokens, 16 million at most together, e.g. 64x56".to_owned();
+        numbers.filter(usable).ok_or_else(problem)
     }
 }
 
@@ -143,7 +147,7 @@ impl fmt::Display for Shape {
 /// What `zoo bench` was asked for, beside recipe and arms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BenchOptions {
-    /// Updates of each arm; else as many as give a steady number.
+    /// At least so many updates of each arm; else as many as give a steady number.
     pub steps: Option<u64>,
     /// Batches of this shape instead of the recipe's.
     pub shape: Option<Shape>,
@@ -158,38 +162,47 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
         None => Data::of(ctx, first)?,
     };
     let mut baseline = Contender::new(ctx, request, first, &data)?;
-    let mut speeds = Vec::new();
-    let mut speed_ups = Vec::new();
-    let blocks = |fastest: f64| match options.steps {
+    let (mut speeds, mut speed_ups) = (Vec::new(), Vec::new());
+    let blocks = |seconds: f64| match options.steps {
         Some(steps) => {
-            let rounds = (steps / 2).clamp(1, ROUNDS);
+            let rounds = steps.div_ceil(2).clamp(1, ROUNDS);
             (rounds, steps.div_ceil(2 * rounds))
         }
-        None => (ROUNDS, (BLOCK_SECONDS / fastest).ceil().clamp(1.0, 1000.0) as u64),
+        None => (ROUNDS, (BLOCK_SECONDS / seconds).ceil().clamp(1.0, 1000.0) as u64),
+    };
+    let done = |done, total| {
+        ctx.progress.step(&Step { done, total: Some(total), loss: None, tokens_per_second: None });
+        stopped(ctx)
     };
     if others.is_empty() {
-        let (rounds, updates) = blocks(baseline.warm_seconds);
-        for done in 1..=2 * rounds {
-            ctx.check_stop()?;
-            let lap = baseline.timed.lap(updates)?;
-            baseline.laps.push(lap);
-            ctx.progress.step(&Step { done, total: Some(2 * rounds), loss: None, tokens_per_second: None });
+        let seconds = baseline.timed.warm_up()?;
+        baseline.is_warm(ctx, seconds);
+        let (rounds, updates) = blocks(seconds);
+        for lap in 1..=2 * rounds {
+            baseline.laps.push(baseline.timed.clean_lap(updates)?);
+            done(lap, 2 * rounds)?;
         }
     }
     for other in others {
         let mut candidate = Contender::new(ctx, request, other, &data)?;
-        let (rounds, updates) = blocks(baseline.warm_seconds.min(candidate.warm_seconds));
+        let (of_baseline, of_candidate) = warm_up_pair(&mut baseline.timed, &mut candidate.timed)?;
+        baseline.is_warm(ctx, of_baseline);
+        candidate.is_warm(ctx, of_candidate);
+        let (rounds, updates) = blocks(of_baseline.min(of_candidate));
         let mut measured = Vec::new();
-        for done in 1..=rounds {
-            ctx.check_stop()?;
+        for number in 1..=rounds {
             let round = round(&mut baseline.timed, &mut candidate.timed, updates)?;
             baseline.laps.extend([round.baseline_first, round.baseline_second]);
             candidate.laps.extend([round.candidate_first, round.candidate_second]);
-            measured.push(abba(&round));
-            ctx.progress.step(&Step { done, total: Some(rounds), loss: None, tokens_per_second: None });
+            measured.push(round);
+            done(number, rounds)?;
         }
+        if rounds < 2 {
+            ctx.progress.note("one round has no spread: a speed-up takes --steps 4");
+        }
+        let speed_up = in_rounds(&measured, |lap| lap.tokens);
         let (arm, baseline) = (candidate.name.clone(), baseline.name.clone());
-        speed_ups.push(ArmSpeedUp { arm, baseline, speed_up: speed_up(&measured) });
+        speed_ups.push(ArmSpeedUp { arm, baseline, speed_up });
         speeds.push(candidate.speed());
     }
     ctx.progress.end_stage();
@@ -207,14 +220,11 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
     })
 }
 
-/// Seconds a token.
-fn abba(round: &Round) -> AbbaBlock {
-    let cost = |lap: Lap| lap.seconds / lap.tokens as f64;
-    AbbaBlock {
-        baseline_first: cost(round.baseline_first),
-        candidate_first: cost(round.candidate_first),
-        candidate_second: cost(round.candidate_second),
-        baseline_second: cost(round.baseline_second),
+/// Nothing of a bench is kept, so nothing goes on.
+fn stopped(ctx: &Context) -> Result<()> {
+    match ctx.stopped() {
+        true => Err(Failure::new(Exit::Interrupted, "interrupted").hint("the same command starts again")),
+        false => Ok(()),
     }
 }
 
@@ -280,9 +290,8 @@ struct Contender {
     cost: Cost,
     vocabulary: usize,
     timed: TimedArm<Seq2Seq, PairBatch>,
-    /// Source and target tokens of each update that is kept.
-    tokens: Vec<(u64, u64)>,
-    warm_seconds: f64,
+    /// Source and target tokens of the updates.
+    tokens: (u64, u64),
     laps: Vec<Lap>,
 }
 
@@ -292,10 +301,8 @@ impl Contender {
         ctx.progress.stage(&format!("time {} {name}", request.document.name()));
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
         let (vocabularies, updates) = data.updates(recipe, seed)?;
-        let tokens = updates.iter().map(|update| tokens(update)).collect();
-        let mut timed = timed_arm(ctx, recipe, &vocabularies, updates, request.initial.as_ref(), seed)?;
-        let warm_seconds = timed.warm_up()?.seconds;
-        ctx.progress.note(&format!("{name}: warm; the last update took {warm_seconds:.3} s"));
+        let tokens = tokens(&updates);
+        let timed = timed_arm(ctx, recipe, &vocabularies, updates, request.initial.as_ref(), seed)?;
         Ok(Self {
             name,
             compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
@@ -303,16 +310,17 @@ impl Contender {
             vocabulary: vocabularies.target,
             timed,
             tokens,
-            warm_seconds,
             laps: Vec::new(),
         })
     }
 
+    fn is_warm(&self, ctx: &Context, seconds: f64) {
+        ctx.progress.note(&format!("{}: warm, {seconds:.3} s an update", self.name));
+    }
+
     fn speed(self) -> ArmSpeed {
-        let operations = |lap: &Lap| -> f64 {
-            let updates = self.tokens.iter().cycle().take(lap.updates as usize);
-            updates.map(|(source, target)| self.cost.training_operations(*source, *target)).sum()
-        };
+        let (source, target) = self.tokens;
+        let of_token = self.cost.training_operations(source, target) / (source + target) as f64;
         let of = |value: &dyn Fn(&Lap) -> f64| Spread::of(self.laps.iter().map(value));
         let sum = |value: fn(&Lap) -> u64| self.laps.iter().map(value).sum::<u64>();
         ArmSpeed {
@@ -322,7 +330,7 @@ impl Contender {
             tokens_per_update: sum(|lap| lap.tokens) as f64 / sum(|lap| lap.updates) as f64,
             seconds_per_update: of(&|lap| lap.seconds / lap.updates as f64),
             tokens_per_second: of(&|lap| lap.tokens as f64 / lap.seconds),
-            flops: of(&|lap| operations(lap) / lap.seconds),
+            flops: of(&|lap| of_token * lap.tokens as f64 / lap.seconds),
             skipped: sum(|lap| lap.skipped),
             laps: self.laps,
             arm: self.name,
@@ -330,8 +338,10 @@ impl Contender {
     }
 }
 
-fn tokens(update: &[Fetched<PairBatch>]) -> (u64, u64) {
-    let of = |side: fn(&PairBatch) -> usize| update.iter().map(|fetched| side(&fetched.batch) as u64).sum();
+/// Tokens of both sides of all updates.
+fn tokens(updates: &[Update]) -> (u64, u64) {
+    let batches = || updates.iter().flatten().map(|fetched| &fetched.batch);
+    let of = |side: fn(&PairBatch) -> usize| batches().map(|batch| side(batch) as u64).sum();
     (of(|batch| batch.source.tokens.len()), of(|batch| batch.target.tokens.len()))
 }
 
@@ -358,7 +368,7 @@ mod tests {
     fn shapes_are_read_and_written() {
         let shape: Shape = "64x56".parse().unwrap();
         assert_eq!((shape, shape.to_string()), (Shape { sentences: 64, tokens: 56 }, "64x56".to_owned()));
-        for text in ["64", "0x5", "3x1", "x", "4x99999999"] {
+        for text in ["64", "0x5", "3x1", "x", "4x99999999", "4000000000x2"] {
             assert!(text.parse::<Shape>().unwrap_err().contains("64x56"), "{text}");
         }
     }

@@ -11,6 +11,7 @@ use zoo_recipes::{BatchingSpec, ReaderSpec, Resolved};
 
 use super::Request;
 use super::run::Run;
+use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::gate;
@@ -50,6 +51,10 @@ pub struct Plan {
     pub speed: f64,
     /// Arms and seeds in the order in which they run.
     pub runs: Vec<ArmPlan>,
+    /// Pairs of arms whose speeds are still to be timed against one another.
+    pub timings: usize,
+    /// Seconds of that.
+    pub timing_seconds: f64,
     /// Bytes to fetch, as far as known.
     pub download: u64,
     /// Files to fetch whose size is not known.
@@ -65,9 +70,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Seconds of all runs.
+    /// Seconds of all runs and timings.
     pub fn seconds(&self) -> f64 {
-        self.runs.iter().map(|run| run.seconds).sum()
+        self.runs.iter().map(|run| run.seconds).sum::<f64>() + self.timing_seconds
     }
 
     /// Asks, or refuses, if it costs much; see [`gate`].
@@ -102,6 +107,11 @@ impl fmt::Display for Plan {
                 duration(run.seconds)
             )?;
         }
+        if self.timings > 0 {
+            let pairs = if self.timings == 1 { "pair" } else { "pairs" };
+            let time = duration(self.timing_seconds);
+            writeln!(f, "  speed   {} {pairs} of arms to time, about {time}", self.timings)?;
+        }
         writeln!(f, "  fetch   {}", self.download_text)?;
         writeln!(
             f,
@@ -122,7 +132,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     let speed = measured_speed(&device);
     let arms = request.resolve_all()?;
     let mut runs = Vec::new();
-    let (mut memory, mut checkpoints) = (0, 0);
+    let (mut memory, mut checkpoints, mut longest) = (0, 0, 0.0_f64);
     for &seed in &request.seeds {
         for resolved in &arms {
             let step = step_cost(resolved);
@@ -131,6 +141,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let done = if run.is_trained() { limit } else { run.updates_made().min(limit) };
             let left = limit - done;
             let operations = step.operations * left as f64;
+            longest = longest.max(step.operations / (speed * ASSUMED_EFFICIENCY));
             memory = memory.max(
                 step.parameters * 16 + (step.tokens * 400.0 * f64::from(resolved.recipe.model.width)) as u64,
             );
@@ -145,6 +156,8 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             });
         }
     }
+    let timings = untimed(ctx, request, &arms)?;
+    let timing_seconds = if timings == 0 { 0.0 } else { timings as f64 * seconds_of_pair(longest) };
     let corpus =
         arms.first().and_then(|arm| arm.recipe.data.corpus.as_deref()).filter(|name| !name.is_empty());
     let corpus = corpus.map(CorpusDefinition::find).transpose()?;
@@ -154,6 +167,8 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         device: ctx.device.settled().to_string(),
         speed,
         runs,
+        timings,
+        timing_seconds,
         download: download.map_or(0, |count| count.known),
         unknown_sizes: download.map_or(0, |count| count.unknown),
         download_text: download.map_or_else(|| "nothing".into(), |count| count.to_string()),

@@ -1,23 +1,24 @@
 //! Times one arm against another where a claim is on their speeds.
 //!
-//! The weights are fresh: what an update costs does not depend on them. A timing is kept beside the runs, and made again where
-//! recipe, machine or number of threads differ.
+//! The weights are fresh: what an update costs does not depend on them. A timing is kept beside the runs, and made again by another
+//! program, on another machine, or with another number of threads.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_recipes::{BatchingSpec, ClaimKind, ClaimSpec, RatioProtocol, Recipe, Resolved};
-use zoo_results::statistics::{AbbaBlock, speed_up};
+use zoo_results::statistics::{AbbaBlock, SpeedUp, speed_up};
 use zoo_results::verdict::{Interval, SpeedEvidence};
-use zoo_training::timing::{Lap, Round, round};
+use zoo_training::timing::{Lap, Round, round, warm_up_pair};
 
 use super::Request;
 use super::prepare::{prepare, vocabularies};
 use super::run::{Run, read_json, write_json};
 use super::timed_arm::{Material, first_updates, timed_arm};
 use crate::context::Context;
-use crate::environment::{Environment, hex};
+use crate::environment::{Environment, fused, hex};
 use crate::error::Result;
 use crate::progress::Step;
 
@@ -26,48 +27,41 @@ const ROUNDS: u64 = 6;
 /// A block lasts about so many seconds, as long as an update at least.
 const BLOCK_SECONDS: f64 = 0.5;
 
+/// Raised when what is timed, or how, changes: timings of before are not used again.
+const VERSION: u32 = 1;
+
 /// A timing of one arm against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// The arm.
-    pub arm: String,
-    /// The arm that is 1.0.
-    pub baseline: String,
-    /// What was held equal.
-    pub protocol: RatioProtocol,
+    /// What was timed.
+    #[serde(flatten)]
+    pub pair: Pair,
     /// Batch of an update of the arm, in the recipe's unit.
     pub batch: u64,
     /// That of the baseline.
     pub baseline_batch: u64,
-    /// Where it was timed.
+    /// Program and machine.
     pub environment: Environment,
     /// All blocks.
     pub rounds: Vec<Round>,
 }
 
 impl Timing {
-    /// What a claim on this pair of arms is judged on; `None` if it is on another, or the clock stood still.
+    /// What a claim on this pair of arms is judged on; `None` if it is on another, or if updates were skipped while the clock ran:
+    /// they cost less than others.
     pub fn evidence(&self, claim: &ClaimSpec) -> Option<SpeedEvidence> {
-        if Pair::of(claim)? != self.pair() {
+        let skipped: u64 = self.rounds.iter().flat_map(Round::laps).map(|lap| lap.skipped).sum();
+        if Pair::of(claim)? != self.pair || skipped > 0 {
             return None;
         }
-        // Arms with batches of their own make other numbers of tokens in an update.
-        let work = |lap: &Lap| match claim.metric.as_str() {
-            "updates-per-second" => lap.updates,
-            _ => lap.tokens,
-        };
-        let cost = |lap: &Lap| lap.seconds / work(lap) as f64;
-        let block = |round: &Round| AbbaBlock {
-            baseline_first: cost(&round.baseline_first),
-            candidate_first: cost(&round.candidate_first),
-            candidate_second: cost(&round.candidate_second),
-            baseline_second: cost(&round.baseline_second),
-        };
-        let found = speed_up(&self.rounds.iter().map(block).collect::<Vec<_>>())?;
+        let found = match self.pair.work {
+            Work::Updates => speed_ups(&self.rounds, |lap| lap.updates),
+            Work::Tokens | Work::TargetTokens => speed_ups(&self.rounds, |lap| lap.tokens),
+        }?;
         Some(SpeedEvidence {
             ratio: found.ratio,
             interval: Interval { low: found.low, high: found.high, level: found.level },
-            protocol: self.protocol,
+            protocol: self.pair.protocol,
             batch: self.batch,
             baseline_batch: self.baseline_batch,
         })
@@ -75,145 +69,188 @@ impl Timing {
 
     /// A line for the record.
     pub fn note(&self) -> String {
-        let laps = self.rounds.iter().flat_map(|round| {
-            [round.baseline_first, round.candidate_first, round.candidate_second, round.baseline_second]
-        });
-        let skipped: u64 = laps.map(|lap| lap.skipped).sum();
-        let updates = self.rounds.first().map_or(0, |round| round.baseline_first.updates);
+        let laps = || self.rounds.iter().flat_map(Round::laps);
+        let skipped: u64 = laps().map(|lap| lap.skipped).sum();
+        let updates = laps().next().map_or(0, |lap| lap.updates);
         format!(
-            "{} against {} at {}: {} rounds of 4 blocks of {updates} updates, {skipped} skipped for overflow",
-            self.arm,
-            self.baseline,
-            protocol_name(self.protocol),
-            self.rounds.len()
+            "{}: {} rounds of 4 blocks of {updates} updates, {skipped} skipped for overflow, by {}",
+            self.pair,
+            self.rounds.len(),
+            self.environment.sources()
         )
     }
+}
 
-    fn pair(&self) -> Pair<'_> {
-        Pair { arm: &self.arm, baseline: &self.baseline, protocol: self.protocol }
-    }
+/// The speed-up in rounds of equal work, or of different work by its amount.
+pub fn speed_ups(rounds: &[Round], work: fn(&Lap) -> u64) -> Option<SpeedUp> {
+    let cost = |lap: &Lap| lap.seconds / work(lap) as f64;
+    let block = |round: &Round| AbbaBlock {
+        baseline_first: cost(&round.baseline_first),
+        candidate_first: cost(&round.candidate_first),
+        candidate_second: cost(&round.candidate_second),
+        baseline_second: cost(&round.baseline_second),
+    };
+    speed_up(&rounds.iter().map(block).collect::<Vec<_>>())
 }
 
 /// What is timed together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pair<'a> {
-    arm: &'a str,
-    baseline: &'a str,
-    protocol: RatioProtocol,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The arm.
+    pub arm: String,
+    /// The arm that is 1.0.
+    pub baseline: String,
+    /// What was held equal.
+    pub protocol: RatioProtocol,
+    /// What is counted.
+    pub work: Work,
 }
 
-impl<'a> Pair<'a> {
-    /// What a claim is on; `None` if it is not on a speed-up.
-    fn of(claim: &'a ClaimSpec) -> Option<Self> {
+/// What a speed is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Updates of the weights.
+    Updates,
+    /// Tokens of both sides, without padding.
+    Tokens,
+    /// Tokens of the target side, without padding.
+    TargetTokens,
+}
+
+impl Pair {
+    /// What a claim is on; `None` if timing updates cannot judge it.
+    fn of(claim: &ClaimSpec) -> Option<Self> {
+        let work = match claim.metric.as_str() {
+            "updates-per-second" => Work::Updates,
+            "tokens-per-second" => Work::Tokens,
+            "target-tokens-per-second" => Work::TargetTokens,
+            _ => return None,
+        };
         (claim.kind == ClaimKind::Ratio).then(|| Self {
-            arm: claim.arm.as_deref().unwrap_or("mixed"),
-            baseline: claim.baseline.as_deref().unwrap_or("fp32"),
+            arm: claim.arm.clone().unwrap_or_else(|| "mixed".into()),
+            baseline: claim.baseline.clone().unwrap_or_else(|| "fp32".into()),
             protocol: claim.protocol.unwrap_or(RatioProtocol::EqualBatch),
+            work,
         })
     }
 }
 
-fn protocol_name(protocol: RatioProtocol) -> &'static str {
-    match protocol {
-        RatioProtocol::EqualBatch => "equal batches",
-        RatioProtocol::AsPublished => "each arm's own batches",
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let batches = match self.protocol {
+            RatioProtocol::EqualBatch => "equal batches",
+            RatioProtocol::AsPublished => "each arm's own batches",
+        };
+        write!(f, "{} against {} at {batches}", self.arm, self.baseline)
     }
+}
+
+/// Two arms that a claim compares, both asked for.
+struct Task<'a> {
+    pair: Pair,
+    arm: &'a Resolved,
+    baseline: &'a Resolved,
+    file: PathBuf,
+}
+
+/// Every pair of arms that a claim is on, once.
+fn tasks<'a>(ctx: &Context, request: &Request, arms: &'a [Resolved]) -> Result<Vec<Task<'a>>> {
+    let claims = arms.first().map(|arm| arm.recipe.claim.as_slice()).unwrap_or_default();
+    let mut tasks: Vec<Task> = Vec::new();
+    for pair in claims.iter().filter_map(Pair::of) {
+        let of = |name: &str| arms.iter().find(|arm| arm.arm.as_deref() == Some(name));
+        let (Some(arm), Some(baseline)) = (of(&pair.arm), of(&pair.baseline)) else { continue };
+        if !tasks.iter().any(|known| known.pair == pair) {
+            let file = place(ctx, request, &pair, arm, baseline)?;
+            tasks.push(Task { pair, arm, baseline, file });
+        }
+    }
+    Ok(tasks)
+}
+
+/// How many pairs of arms are still to be timed.
+pub fn untimed(ctx: &Context, request: &Request, arms: &[Resolved]) -> Result<usize> {
+    Ok(tasks(ctx, request, arms)?.iter().filter(|task| !task.file.is_file()).count())
+}
+
+/// Seconds that timing a pair takes, where an update takes so many.
+pub fn seconds_of_pair(update: f64) -> f64 {
+    let rounds = 4.0 * ROUNDS as f64 * BLOCK_SECONDS.max(update);
+    // The warm-up: two updates of each arm, and then different ones for some seconds.
+    rounds + 2.0 * (2.0 * update + update.max(4.0))
 }
 
 /// Times every pair of arms that a claim is on, as far as both were asked for and it was not done before.
 pub fn time_arms(ctx: &Context, request: &Request, arms: &[Resolved]) -> Result<Vec<Timing>> {
-    let claims = arms.first().map(|arm| arm.recipe.claim.as_slice()).unwrap_or_default();
-    let mut timings: Vec<Timing> = Vec::new();
-    for pair in claims.iter().filter_map(Pair::of) {
-        let of = |name: &str| arms.iter().find(|arm| arm.arm.as_deref() == Some(name));
-        let (Some(arm), Some(baseline)) = (of(pair.arm), of(pair.baseline)) else { continue };
-        if !timings.iter().any(|known| known.pair() == pair) {
-            timings.push(timing(ctx, request, pair, arm, baseline)?);
-        }
-    }
-    Ok(timings)
+    let timing = |task: &Task| match task.file.is_file() {
+        true => read_json(&task.file),
+        false => time_pair(ctx, request, task),
+    };
+    tasks(ctx, request, arms)?.iter().map(timing).collect()
 }
 
-fn timing(
-    ctx: &Context,
-    request: &Request,
-    pair: Pair,
-    arm: &Resolved,
-    baseline: &Resolved,
-) -> Result<Timing> {
-    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
-    let file = place(ctx, request, pair, arm, baseline, &environment)?;
-    if file.is_file() {
-        return read_json(&file);
-    }
-    let mut equal = arm.recipe.clone();
+fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
+    let pair = &task.pair;
+    let mut equal = task.arm.recipe.clone();
     if pair.protocol == RatioProtocol::EqualBatch {
-        equal.data.batching = baseline.recipe.data.batching.clone();
-        equal.train.batches_per_update = baseline.recipe.train.batches_per_update;
+        equal.data.batching = task.baseline.recipe.data.batching.clone();
+        equal.train.batches_per_update = task.baseline.recipe.train.batches_per_update;
     }
-    let (arm_recipe, baseline_recipe) = (&equal, &baseline.recipe);
+    let (arm_recipe, baseline_recipe) = (&equal, &task.baseline.recipe);
     let seed = request.seeds.first().copied().unwrap_or(baseline_recipe.train.seed);
     let open = |recipe: &Recipe, resolved: &Resolved| {
         let prepared = prepare(ctx, recipe, &resolved.folder)?;
         let material = Material { train: prepared.train()?, vocabularies: vocabularies(&prepared) };
-        let updates = first_updates(recipe, &material, seed)?;
+        let mut updates = first_updates(recipe, &material, seed)?;
+        if pair.work == Work::TargetTokens {
+            let fetched = updates.iter_mut().flatten();
+            fetched.for_each(|fetched| fetched.tokens = fetched.batch.target.tokens.len() as u64);
+        }
         timed_arm(ctx, recipe, &material.vocabularies, updates, request.initial.as_ref(), seed)
     };
-    let (mut candidate, mut base) = (open(arm_recipe, arm)?, open(baseline_recipe, baseline)?);
-    ctx.progress.stage(&format!(
-        "time {}: {} against {} at {}",
-        request.document.name(),
-        pair.arm,
-        pair.baseline,
-        protocol_name(pair.protocol)
-    ));
+    let (mut arm, mut baseline) = (open(arm_recipe, task.arm)?, open(baseline_recipe, task.baseline)?);
+    ctx.progress.stage(&format!("time {}: {pair}", request.document.name()));
     // Another tier shows that it runs, and no more.
     let (rounds, seconds) = if request.tier.is_none() { (ROUNDS, BLOCK_SECONDS) } else { (2, 0.0) };
-    let mean = (base.warm_up()?.seconds + candidate.warm_up()?.seconds) / 2.0;
-    let updates = (seconds / mean).ceil().clamp(1.0, 1000.0) as u64;
+    let (of_baseline, of_arm) = warm_up_pair(&mut baseline, &mut arm)?;
+    let updates = (2.0 * seconds / (of_baseline + of_arm)).ceil().clamp(1.0, 1000.0) as u64;
     let mut measured = Vec::new();
     for done in 1..=rounds {
         ctx.check_stop()?;
-        measured.push(round(&mut base, &mut candidate, updates)?);
+        measured.push(round(&mut baseline, &mut arm, updates)?);
         ctx.progress.step(&Step { done, total: Some(rounds), loss: None, tokens_per_second: None });
     }
     ctx.progress.end_stage();
     let timing = Timing {
-        arm: pair.arm.to_string(),
-        baseline: pair.baseline.to_string(),
-        protocol: pair.protocol,
+        pair: pair.clone(),
         batch: batch_of(arm_recipe),
         baseline_batch: batch_of(baseline_recipe),
-        environment,
+        environment: Environment::current(&ctx.device.settled().to_string(), ctx.threads),
         rounds: measured,
     };
-    write_json(&file, &timing)?;
+    write_json(&task.file, &timing)?;
     Ok(timing)
 }
 
-/// Where a timing is kept: its name has all that it depends on.
+/// Where a timing is kept: its name has all that it depends on, the program above all.
 fn place(
     ctx: &Context,
     request: &Request,
-    pair: Pair,
+    pair: &Pair,
     arm: &Resolved,
     baseline: &Resolved,
-    environment: &Environment,
 ) -> Result<PathBuf> {
     let seed = request.seeds.first().copied().unwrap_or(baseline.recipe.train.seed);
-    let key = |resolved: &Resolved| Run::locate(ctx, resolved, seed, request.initial.as_ref());
-    let (arm_run, baseline_run) = (key(arm)?, key(baseline)?);
-    let what = serde_json::json!([
-        arm_run.card.key,
-        baseline_run.card.key,
-        environment.hardware(),
-        environment.device,
-        environment.threads,
-    ]);
+    let run = |resolved: &Resolved| Run::locate(ctx, resolved, seed, request.initial.as_ref());
+    let (arm_run, baseline_run) = (run(arm)?, run(baseline)?);
+    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+    let what = serde_json::json!({
+        "version": VERSION, "pair": pair, "arm": arm_run.card.key, "baseline": baseline_run.card.key,
+        "environment": environment, "hardware": environment.hardware(), "fused": fused(),
+    });
     let key = hex(&Sha256::digest(what.to_string()));
-    let protocol = serde_json::json!(pair.protocol);
-    let protocol = protocol.as_str().unwrap_or_default();
-    let name = format!("{}-{}-{protocol}-{}.json", pair.arm, pair.baseline, &key[..12]);
+    let name = format!("{}-{}-{}.json", pair.arm, pair.baseline, &key[..12]);
     let runs = arm_run.folder.parent().map(PathBuf::from).unwrap_or_else(|| ctx.runs_dir());
     Ok(runs.join("timings").join(name))
 }

@@ -1,12 +1,13 @@
 //! Times the updates of two arms in alternating blocks: baseline, candidate, candidate, baseline.
 //!
-//! Both arms are in memory together and go on from block to block. Every block of an arm computes the same batches, and begins and
-//! ends with the device idle. A clock that drifts, or a neighbour that comes and goes, meets both arms alike.
+//! Both arms are in memory together, go on from block to block, and go through the same updates' batches in the same order. A block
+//! begins and ends with the device idle. A clock that drifts, or a neighbour that comes and goes, meets both arms alike.
+
+use std::time::Instant;
 
 use burn::module::Module;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 use zoo_models::precision::Compute;
 
 use crate::batches::Fetched;
@@ -14,12 +15,19 @@ use crate::error::TrainError;
 use crate::reduce::Local;
 use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
 
+/// Seconds of updates with different batches that a warm-up may take: on a slow machine one update's batches have to do.
+const WARM_SECONDS: f64 = 4.0;
+/// Times that a warm-up, or a block in which an update was skipped, is tried again.
+const TRIES: u32 = 20;
+
 /// One arm of a timing: a model that is trained on a few updates' batches, over and over.
 pub struct TimedArm<M, B> {
     model: Option<M>,
     device: Device,
     phases: Vec<Phase<M, B>>,
     updates: Vec<(Vec<MicroBatch<B>>, u64)>,
+    /// The next of them.
+    next: usize,
     compute: Compute,
     seed: u64,
     micro_step: u64,
@@ -30,9 +38,9 @@ pub struct TimedArm<M, B> {
 pub struct Lap {
     /// Updates, with those that were skipped for overflow.
     pub updates: u64,
-    /// Those among them that were skipped.
+    /// Those among them that were skipped: they cost less than others.
     pub skipped: u64,
-    /// Tokens, frames or images in their batches.
+    /// Tokens, frames or images in their batches, as they were counted by whoever gave them.
     pub tokens: u64,
     /// Seconds.
     pub seconds: f64,
@@ -49,6 +57,13 @@ pub struct Round {
     pub candidate_second: Lap,
     /// Baseline again.
     pub baseline_second: Lap,
+}
+
+impl Round {
+    /// All four.
+    pub fn laps(&self) -> [Lap; 4] {
+        [self.baseline_first, self.candidate_first, self.candidate_second, self.baseline_second]
+    }
 }
 
 impl<M: Module, B> TimedArm<M, B> {
@@ -75,10 +90,10 @@ impl<M: Module, B> TimedArm<M, B> {
             (micro.collect(), tokens)
         };
         let updates = updates.into_iter().map(placed).collect();
-        Ok(Self { model: Some(model), device, phases, updates, compute, seed, micro_step: 0 })
+        Ok(Self { model: Some(model), device, phases, updates, next: 0, compute, seed, micro_step: 0 })
     }
 
-    /// Makes so many updates, from the first update's batches on.
+    /// Makes so many updates, from where it stands.
     ///
     /// # Errors
     /// The device fails, or a loss's terms are not those that it announced.
@@ -86,7 +101,9 @@ impl<M: Module, B> TimedArm<M, B> {
         let mut lap = Lap { updates, skipped: 0, tokens: 0, seconds: 0.0 };
         self.idle()?;
         let start = Instant::now();
-        for (micro, tokens) in self.updates.iter().cycle().take(updates as usize) {
+        for _ in 0..updates {
+            let (micro, tokens) = &self.updates[self.next];
+            self.next = (self.next + 1) % self.updates.len();
             let (group, count) = (micro.len() as u64, self.phases.len() as u64);
             let mut all_skipped = true;
             for (index, phase) in (0..).zip(&mut self.phases) {
@@ -110,21 +127,47 @@ impl<M: Module, B> TimedArm<M, B> {
         Ok(lap)
     }
 
-    /// Updates until kernels are compiled and the loss scale has settled; gives the last one.
+    /// A block without a skipped update, if there is one among several tries of the same batches.
     ///
     /// # Errors
     /// As [`lap`](Self::lap).
-    pub fn warm_up(&mut self) -> Result<Lap, TrainError> {
-        const LEAST: u32 = 3;
-        const MOST: u32 = 40;
-        let mut made = 0;
-        loop {
-            let lap = self.lap(1)?;
-            made += 1;
-            if made >= MOST || (made >= LEAST && lap.skipped == 0) {
-                return Ok(lap);
+    pub fn clean_lap(&mut self, updates: u64) -> Result<Lap, TrainError> {
+        let first = self.next;
+        let mut lap = self.lap(updates)?;
+        for _ in 1..TRIES {
+            if lap.skipped == 0 {
+                break;
             }
+            self.next = first;
+            lap = self.lap(updates)?;
         }
+        Ok(lap)
+    }
+
+    /// Makes one update twice, and gives the second one's seconds.
+    fn probe(&mut self) -> Result<f64, TrainError> {
+        self.next = 0;
+        self.lap(1)?;
+        self.next = 0;
+        Ok(self.lap(1)?.seconds)
+    }
+
+    /// Goes through the first `kept` updates, which alone stay, until kernels are compiled for all of them and the loss scale fits.
+    /// Gives the seconds of an update; what comes next is the first of them.
+    fn settle(&mut self, kept: usize) -> Result<f64, TrainError> {
+        self.updates.truncate(kept.max(1));
+        self.next = 0;
+        let all = self.updates.len() as u64;
+        Ok(self.clean_lap(all)?.seconds / all as f64)
+    }
+
+    /// Gets ready alone; gives the seconds of an update.
+    ///
+    /// # Errors
+    /// As [`lap`](Self::lap).
+    pub fn warm_up(&mut self) -> Result<f64, TrainError> {
+        let seconds = self.probe()?;
+        self.settle(affordable(seconds))
     }
 
     fn idle(&self) -> Result<(), TrainError> {
@@ -132,7 +175,25 @@ impl<M: Module, B> TimedArm<M, B> {
     }
 }
 
-/// One round of four blocks with the same number of updates.
+/// How many updates with different batches a warm-up can afford.
+fn affordable(seconds: f64) -> usize {
+    (WARM_SECONDS / seconds).ceil().clamp(1.0, 1e6) as usize
+}
+
+/// Gets two arms ready for rounds, with equally many different updates; gives the seconds of an update of each.
+///
+/// # Errors
+/// As [`TimedArm::lap`].
+pub fn warm_up_pair<M: Module, B>(
+    baseline: &mut TimedArm<M, B>,
+    candidate: &mut TimedArm<M, B>,
+) -> Result<(f64, f64), TrainError> {
+    let slower = baseline.probe()?.max(candidate.probe()?);
+    let kept = affordable(slower).min(baseline.updates.len()).min(candidate.updates.len());
+    Ok((baseline.settle(kept)?, candidate.settle(kept)?))
+}
+
+/// One round of four blocks with the same number of updates: both arms go through the same ones.
 ///
 /// # Errors
 /// As [`TimedArm::lap`].
@@ -142,9 +203,9 @@ pub fn round<M: Module, B>(
     updates: u64,
 ) -> Result<Round, TrainError> {
     Ok(Round {
-        baseline_first: baseline.lap(updates)?,
-        candidate_first: candidate.lap(updates)?,
-        candidate_second: candidate.lap(updates)?,
-        baseline_second: baseline.lap(updates)?,
+        baseline_first: baseline.clean_lap(updates)?,
+        candidate_first: candidate.clean_lap(updates)?,
+        candidate_second: candidate.clean_lap(updates)?,
+        baseline_second: baseline.clean_lap(updates)?,
     })
 }

@@ -80,6 +80,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
             let hint = match key {
                 "margin_reason" => "a margin says why it is as wide as it is",
                 "sigma_reason" => "an assumed sigma says where it is taken from",
+                "arm" if kind == Ratio => "name the arm, e.g. mixed",
                 "arm" => "arm = \"any\" where the source does not say",
                 _ => "see the keys of each kind in docs/recipes.md",
             };
@@ -164,6 +165,10 @@ fn numbers(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
         findings.require(claim.statistic != Statistic::Single || n == 1, &format!("{path}.n"), || {
             format!("a single run is not {n} of them")
         });
+    }
+    if claim.kind == ClaimKind::Ratio && claim.arm.as_deref() == Some("any") {
+        let message = "a ratio claim is on one arm: two are timed against one another".to_owned();
+        findings.report_with(&format!("{path}.arm"), message, "name the arm, e.g. mixed");
     }
     if let (ClaimKind::Ratio | ClaimKind::Memory, Some(value)) = (claim.kind, claim.value) {
         findings.above_zero(value, &format!("{path}.value"));

@@ -46,6 +46,10 @@ pub fn ratios(record: &Record) -> Vec<Ratio> {
         let evidence = &judgement.evidence;
         let (Some(speed), Some(arm)) = (&evidence.speed, &evidence.arm) else { continue };
         let baseline = evidence.baseline.clone().unwrap_or_else(|| "fp32".to_owned());
+        // Smaller tiers are timed to show that it runs, for moments.
+        if evidence.tier.as_deref().is_some_and(|tier| tier != "full") {
+            continue;
+        }
         if found.iter().any(|known| known.arm == *arm && known.baseline == baseline) || speed.ratio <= 0.0 {
             continue;
         }

@@ -109,11 +109,42 @@ fn precision(arm: Option<&str>, proved: Option<Precision>) -> Result<(), String>
     }
 }
 
-/// Hardware names are the same up to case, spaces and punctuation.
+/// Hardware names are the same up to case, spaces and punctuation; or if they are of as many cards of the same model, with the same
+/// memory where both tell it: a claim adds the system that the cards were in, a driver their maker and socket.
 pub(super) fn same_hardware(a: &str, b: &str) -> bool {
     let plain =
         |s: &str| s.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
-    plain(a) == plain(b)
+    let same_cards = || {
+        let (a, b) = (Cards::read(a)?, Cards::read(b)?);
+        let memory = a.gigabytes.is_none() || b.gigabytes.is_none() || a.gigabytes == b.gigabytes;
+        Some(a.count == b.count && a.model == b.model && memory)
+    };
+    plain(a) == plain(b) || same_cards() == Some(true)
+}
+
+/// GPUs, as `8x V100 16GB, DGX-1` and `1x Tesla V100-SXM2-16GB` name them.
+struct Cards {
+    count: u32,
+    model: String,
+    gigabytes: Option<u32>,
+}
+
+impl Cards {
+    fn read(name: &str) -> Option<Self> {
+        let lower = name.to_lowercase();
+        let words = || lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        // One or two letters and a number: V100, A100, H200, T4.
+        let is_model = |word: &&str| {
+            let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            let letters = word.len() - digits.len();
+            (1..=2).contains(&letters) && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+        };
+        Some(Self {
+            count: words().next()?.strip_suffix('x')?.parse().ok()?,
+            model: words().find(is_model)?.to_owned(),
+            gigabytes: words().find_map(|word| word.strip_suffix("gb")?.parse().ok()),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -152,5 +183,16 @@ mod tests {
     fn hardware_names() {
         assert!(same_hardware("4 GPUs, V100 generation", "4 gpus V100-generation"));
         assert!(!same_hardware("8 GPUs, V100 generation", "4 GPUs, V100 generation"));
+        for (claimed, ours, same) in [
+            ("1x V100 16GB, DGX-1", "1x Tesla V100-SXM2-16GB", true),
+            ("1x V100 32GB, DGX-2", "1x Tesla V100-SXM2-16GB", false),
+            ("8x V100 16GB, DGX-1", "1x Tesla V100-SXM2-16GB", false),
+            ("1x A100 40GB, DGX A100", "1x NVIDIA A100-SXM4-40GB", true),
+            ("1x A100 40GB, DGX A100", "1x NVIDIA H200", false),
+            ("4 GPUs, model unstated", "1x NVIDIA H200", false),
+            ("1x V100 16GB, DGX-1", "Intel(R) Xeon(R) Processor", false),
+        ] {
+            assert_eq!(same_hardware(claimed, ours), same, "{claimed}: {ours}");
+        }
     }
 }
