@@ -81,8 +81,8 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
                 let by_test = decide(low, high, margin);
                 let limits = format!("{} to {}", number(low), number(high));
                 verdict.notes.push(format!(
-                    "shortfall from resampling the test set in pairs: {limits} ({}s)",
-                    bound_name(alpha)
+                    "shortfall from resampling the test set in pairs: {limits} ({})",
+                    bound_name(alpha).replacen("bound", "bounds", 1)
                 ));
                 if by_seed != by_test {
                     verdict.outcome = Outcome::Inconclusive;

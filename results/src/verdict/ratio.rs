@@ -11,9 +11,6 @@ use crate::statistics::ALPHA;
 
 pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
     let Some(published) = claim.value else { return verdict.not_run("the claim has no value") };
-    if claim.metric == "time-to-train" {
-        return verdict.not_comparable("the claim is on the time of whole runs; what is timed are updates");
-    }
     let Some(speed) = &evidence.speed else { return verdict.not_run("the speed of both arms was not timed") };
     let margin = claim.margin.unwrap_or(0.0);
     (verdict.measured, verdict.target, verdict.margin) = (Some(speed.ratio), Some(published), Some(margin));
@@ -62,6 +59,9 @@ fn words(ratio: f64) -> String {
 
 fn conditions(claim: &ClaimSpec, evidence: &Evidence, speed: &SpeedEvidence) -> Result<(), String> {
     met(claim, evidence)?;
+    if claim.metric == "time-to-train" {
+        return Err("the claim is on the time of whole runs; what was timed are updates".to_owned());
+    }
     if evidence.precision == Some(Precision::Bf16Emulated) {
         return Err("half precision was emulated: its speed is not judged".to_owned());
     }
