@@ -125,7 +125,7 @@ pub fn gather(
         if !texts.contains_key(&score.eval) {
             let lines = rescore::references_of(context, &folder, record, &one, &score.eval);
             let lines = lines.map_err(|why| {
-                Failure::new(Exit::Data, why)
+                Failure::new(Exit::Data, why.to_string())
                     .hint("a bundle names the references by digest, so they are needed once")
             })?;
             bundle.references.push(BundledReferences::of(&score.eval, &lines));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::ledger::{
-    NO_REFERENCES, Record, Rescored, Rescorer, ScoreRecord, difference_again, references_key, score_again,
+    NoReferences, Record, Rescored, Rescorer, ScoreRecord, difference_again, references_key, score_again,
 };
 use zoo_results::verdict::Interval;
 
@@ -35,45 +35,46 @@ pub fn references_of(
     record: &Record,
     resolved: &Resolved,
     eval: &str,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, NoReferences> {
     let digest = record.data.get(&references_key(eval));
     if let Some(kept) = digest.and_then(|digest| kept(folder, digest)) {
         return kept;
     }
-    let found =
-        references::of(context, resolved, eval).map_err(|failure| format!("{NO_REFERENCES}: {failure}"))?;
+    let found = references::of(context, resolved, eval)
+        .map_err(|failure| NoReferences::Absent(failure.to_string()))?;
     match digest {
         Some(digest) if records::digest_of(&found) != *digest => {
-            Err(format!("the references of {eval} are not those of the record"))
+            Err(NoReferences::Changed(format!("the references of {eval} are not those of the record")))
         }
         _ => Ok(found),
     }
 }
 
 /// References that were given by hand and kept.
-fn kept(folder: &Path, digest: &str) -> Option<Result<Vec<String>, String>> {
+fn kept(folder: &Path, digest: &str) -> Option<Result<Vec<String>, NoReferences>> {
     let file = folder.join(records::kept_path(digest));
     if !file.is_file() {
         return None;
     }
     Some(match lines::read(&file) {
         Ok(lines) if records::digest_of(&lines) == digest => Ok(lines),
-        Ok(_) => Err(format!("{} was changed", file.display())),
-        Err(failure) => Err(failure.to_string()),
+        Ok(_) => Err(NoReferences::Changed(format!("{} was changed", file.display()))),
+        Err(failure) => Err(NoReferences::Changed(failure.to_string())),
     })
 }
 
 impl Rescorer for FromRecipes<'_> {
-    fn references(&mut self, record: &Record, eval: &str) -> Result<Vec<String>, String> {
+    fn references(&mut self, record: &Record, eval: &str) -> Result<Vec<String>, NoReferences> {
         let digest = record.data.get(&references_key(eval));
         if let Some(kept) = digest.and_then(|digest| kept(&self.folder, digest)) {
             return kept;
         }
-        let document = Document::load(&record.recipe).map_err(|error| format!("{NO_REFERENCES}: {error}"))?;
+        let absent = |why: &dyn std::fmt::Display| NoReferences::Absent(why.to_string());
+        let document = Document::load(&record.recipe).map_err(|error| absent(&error))?;
         let overrides: Vec<String> =
             record.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let selection = Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides };
-        let resolved = document.resolve(&selection).map_err(|found| found.to_string())?;
+        let resolved = document.resolve(&selection).map_err(|found| absent(&found))?;
         references_of(self.context, &self.folder, record, &resolved, eval)
     }
 

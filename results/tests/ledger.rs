@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use zoo_results::ledger::{
-    Entry, HypothesesFile, Judgement, Ledger, LedgerError, Record, Rescored, Rescorer, RunEnd, ScoreRecord,
-    recheck,
+    Entry, HypothesesFile, Judgement, Ledger, LedgerError, NoReferences, Record, Rescored, Rescorer, RunEnd,
+    ScoreRecord, recheck,
 };
 use zoo_results::report::{Format, ledger_table, render};
 use zoo_results::statistics::LookPlan;
@@ -181,9 +181,9 @@ impl ExactLines {
 }
 
 impl Rescorer for ExactLines {
-    fn references(&mut self, _: &Record, eval: &str) -> Result<Vec<String>, String> {
+    fn references(&mut self, _: &Record, eval: &str) -> Result<Vec<String>, NoReferences> {
         if eval != "test" {
-            return Err(format!("no set {eval}"));
+            return Err(NoReferences::Absent(format!("no set {eval}")));
         }
         Ok((0..10).map(|i| format!("line {i}")).collect())
     }

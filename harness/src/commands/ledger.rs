@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use zoo_results::exit::Exit;
-use zoo_results::ledger::{Entry, Ledger, NO_REFERENCES, recheck};
+use zoo_results::ledger::{Entry, Ledger, recheck};
 use zoo_results::report::ledger_table;
 
 use crate::cli::{LedgerCommand, LedgerFile, LedgerListArgs, LedgerShowArgs, LedgerVerifyArgs};
@@ -104,7 +104,7 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
             let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
             let message = format!("record {}: {}: {}{more}", first.sequence, first.what, first.how);
             // Nothing was found to be wrong where nothing could be looked at.
-            if found.disagreements.iter().all(|one| one.how.starts_with(NO_REFERENCES)) {
+            if found.disagreements.iter().all(|one| one.unseen) {
                 return Err(Failure::new(Exit::Data, message)
                     .hint("`zoo fetch RECIPE` or --mirror brings the references; the rest agrees"));
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::file::{Bundle, BundleError, BundledReferences};
 use crate::ledger::{
-    Entry, Recheck, Record, Rescored, Rescorer, ScoreRecord, difference_again, recheck, references_key,
-    score_again,
+    Entry, NoReferences, Recheck, Record, Rescored, Rescorer, ScoreRecord, difference_again, recheck,
+    references_key, score_again,
 };
 use crate::verdict::Interval;
 
@@ -34,8 +34,9 @@ impl Checked {
 struct Given<'a>(&'a BTreeMap<String, Vec<String>>);
 
 impl Rescorer for Given<'_> {
-    fn references(&mut self, _: &Record, eval: &str) -> Result<Vec<String>, String> {
-        self.0.get(eval).cloned().ok_or_else(|| format!("those of {eval} were not given"))
+    fn references(&mut self, _: &Record, eval: &str) -> Result<Vec<String>, NoReferences> {
+        let absent = || NoReferences::Absent(format!("those of {eval} were not given"));
+        self.0.get(eval).cloned().ok_or_else(absent)
     }
 
     fn score(

@@ -14,7 +14,7 @@ mod time;
 
 pub use chain::{Entry, GENESIS, SCHEMA};
 pub use error::LedgerError;
-pub use recheck::{Disagreement, Kept, NO_REFERENCES, Recheck, Rescored, Rescorer, recheck};
+pub use recheck::{Disagreement, Kept, NoReferences, Recheck, Rescored, Rescorer, recheck};
 pub use record::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
 pub use rescore::{difference, difference_again, references_key, score_again};
 pub use store::Ledger;

@@ -23,8 +23,8 @@ pub trait Rescorer {
     /// The references of an evaluation set of the record's recipe, one a line.
     ///
     /// # Errors
-    /// Words on why they are not to be had.
-    fn references(&mut self, record: &Record, eval: &str) -> Result<Vec<String>, String>;
+    /// Why they are not to be had.
+    fn references(&mut self, record: &Record, eval: &str) -> Result<Vec<String>, NoReferences>;
 
     /// The score of `hypotheses` under the metric and signature of `score`.
     ///
@@ -84,10 +84,27 @@ pub struct Disagreement {
     pub what: String,
     /// How.
     pub how: String,
+    /// Nothing was found to be wrong: the references are not here.
+    pub unseen: bool,
 }
 
-/// How a [`Rescorer`]'s reason begins where the references are only not to be had.
-pub const NO_REFERENCES: &str = "no references";
+/// Why there are no references to score with, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoReferences {
+    /// They are not here, and nothing is known to be wrong.
+    Absent(String),
+    /// What is here is not what was scored with.
+    Changed(String),
+}
+
+impl std::fmt::Display for NoReferences {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent(why) => write!(f, "no references: {why}"),
+            Self::Changed(why) => f.write_str(why),
+        }
+    }
+}
 
 /// What a recheck did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -116,7 +133,7 @@ struct Known {
 pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) -> Recheck {
     let mut report = Recheck::default();
     let mut known: BTreeMap<(String, String), Known> = BTreeMap::new();
-    let mut references: BTreeMap<(String, String), Result<Vec<String>, String>> = BTreeMap::new();
+    let mut references: BTreeMap<(String, String), Result<Vec<String>, NoReferences>> = BTreeMap::new();
     for entry in entries {
         let record = &entry.record;
         for score in &record.scores {
@@ -127,8 +144,9 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
             let refs = references
                 .entry((record.recipe_hash.clone(), score.eval.clone()))
                 .or_insert_with(|| rescorer.references(record, &score.eval));
+            let unseen = matches!(refs, Err(NoReferences::Absent(_)));
             let derived = match refs {
-                Err(reason) => Err(reason.clone()),
+                Err(why) => Err(why.to_string()),
                 Ok(refs) => lines(kept, file).and_then(|lines| {
                     let rescored = rescorer.score(score, &lines, refs)?;
                     Ok(Known { lines, rescored, score: score.clone() })
@@ -148,7 +166,7 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
                     "score {} {} {} {} seed {}",
                     score.metric, score.eval, score.decode, score.arm, score.seed
                 );
-                report.disagreements.push(disagreement(entry, what, how));
+                report.disagreements.push(Disagreement { unseen, ..disagreement(entry, what, how) });
             }
         }
     }
@@ -199,7 +217,7 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
 }
 
 fn disagreement(entry: &Entry, what: String, how: String) -> Disagreement {
-    Disagreement { sequence: entry.sequence, recipe: entry.record.recipe.clone(), what, how }
+    Disagreement { sequence: entry.sequence, recipe: entry.record.recipe.clone(), what, how, unseen: false }
 }
 
 /// The lines of a kept file, if it still is the file that was scored.
