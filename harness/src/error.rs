@@ -21,6 +21,14 @@ use zoo_training::schedule::ScheduleError;
 /// What every command gives back.
 pub type Result<T> = std::result::Result<T, Failure>;
 
+/// What a message says, and its first hint.
+pub fn split_hint(message: &str) -> (&str, Option<&str>) {
+    match message.split_once("\nhint: ") {
+        Some((what, hints)) => (what, hints.lines().next()),
+        None => (message, None),
+    }
+}
+
 /// A failure on its way to stderr. The text may carry further lines; those that begin with `hint:` are shown as hints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -75,10 +83,7 @@ impl Failure {
 
     /// What failed, and the first hint.
     pub fn parts(&self) -> (&str, Option<&str>) {
-        match self.message.split_once("\nhint: ") {
-            Some((what, hints)) => (what, hints.lines().next()),
-            None => (&self.message, None),
-        }
+        split_hint(&self.message)
     }
 
     /// Writes it: findings, `error: …`, `hint: …`.

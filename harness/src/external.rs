@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Diagnostic, Diagnostics, Document, Resolved};
+use zoo_recipes::{ClaimKind, ClaimSpec, Resolved};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
-use zoo_results::metrics::{
-    Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, Signature, score,
-};
+use zoo_results::metrics::{Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Evidence, Interval, RunScore};
 
@@ -301,33 +299,6 @@ fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
     let all: Vec<String> = of.iter().map(|(number, what)| format!("{number}: {what}")).collect();
     Err(Failure::usage(format!("the claims are on different measures\n  {}", all.join("\n  ")))
         .hint("say which ones the scores are of: --claim N"))
-}
-
-/// Can the claims be judged as they are written: is every signature one, and of the claim's metric?
-///
-/// # Errors
-/// A finding for each claim that cannot, at its place in the file.
-pub fn check_signatures(document: &Document, claims: &[ClaimSpec]) -> std::result::Result<(), Diagnostics> {
-    let mut found = Diagnostics::default();
-    for (at, claim) in claims.iter().enumerate() {
-        let Some(text) = &claim.signature else { continue };
-        let (message, hint) = match Signature::parse(text) {
-            Err(error) => {
-                let text = error.to_string();
-                let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
-                (message.to_owned(), hint.to_owned())
-            }
-            Ok(signature) => match signature.convention.metric().name() {
-                metric if metric == claim.metric => continue,
-                metric => (
-                    format!("the metric is `{}`, but the signature is of {metric}", claim.metric),
-                    "`zoo score` prints the signature of each metric".to_owned(),
-                ),
-            },
-        };
-        found.push(Diagnostic::new(document.claim_origin(at), message).hint(hint));
-    }
-    if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
 /// How a claim's metric is computed from text.

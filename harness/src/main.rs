@@ -24,6 +24,7 @@ mod records;
 mod references;
 mod regressing;
 mod rescore;
+mod signatures;
 mod size;
 mod stages;
 mod verify;

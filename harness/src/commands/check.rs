@@ -6,8 +6,8 @@ use zoo_results::exit::Exit;
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::external::check_signatures;
 use crate::output::{self, Cell};
+use crate::signatures::check_signatures;
 
 /// All recipes are looked at before the first finding ends the command.
 pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use zoo_datasets::prepare::{PreparedSplit, Sequences};
 use zoo_models::models::{Packed, PairBatch, Vocabularies};
+use zoo_models::random::Key;
 use zoo_recipes::{BatchingSpec, Recipe};
 use zoo_training::batches::Fetched;
 
@@ -30,46 +31,38 @@ pub fn splits(recipe: &Recipe, vocabularies: &Vocabularies) -> Vec<Arc<PreparedS
 }
 
 fn split(recipe: &Recipe, vocabularies: &Vocabularies, pairs: u64, language: u64) -> PreparedSplit {
-    let mut draws = Draws(language);
     let filter = &recipe.data.filter;
     let limit = |most: Option<u32>| f64::from(most.unwrap_or(256));
     let (most_source, most_target) = (limit(filter.max_source_tokens), limit(filter.max_target_tokens));
-    let mut found = PreparedSplit { name: "generated".into(), ..PreparedSplit::default() };
-    for line in 0..pairs {
-        let log = LOG_LENGTH.0 + LOG_LENGTH.1 * draws.normal();
-        let (source, target) = (log.exp(), (log + LOG_RATIO * draws.normal()).exp());
-        sequence(
-            source.min(most_source),
-            vocabularies.source,
-            vocabularies.end,
-            &mut draws,
-            &mut found.source,
-        );
-        sequence(
-            target.min(most_target),
-            vocabularies.target,
-            vocabularies.end,
-            &mut draws,
-            &mut found.target,
-        );
-        found.lines.push(line as u32);
+    let (lengths, ratios) = (Key::new(language, 2, 0), Key::new(language, 3, 0));
+    let mut source = Side::new(vocabularies.source, vocabularies.end, Key::new(language, 0, 0));
+    let mut target = Side::new(vocabularies.target, vocabularies.end, Key::new(language, 1, 0));
+    for line in 0..pairs as u32 {
+        let log = LOG_LENGTH.0 + LOG_LENGTH.1 * f64::from(lengths.normal(line));
+        let log_target = log + LOG_RATIO * f64::from(ratios.normal(line));
+        source.push(log.exp().min(most_source));
+        target.push(log_target.exp().min(most_target));
     }
-    found
+    PreparedSplit {
+        name: "generated".into(),
+        source: source.sequences,
+        target: target.sequences,
+        lines: (0..pairs as u32).collect(),
+        ..PreparedSplit::default()
+    }
 }
 
 /// Updates of one batch each, every sentence of it of the same length.
 pub fn full_batches(vocabularies: &Vocabularies, sentences: u32, tokens: u32) -> Vec<Update> {
     const KEPT: u64 = 4;
-    let side = |draws: &mut Draws, rows: usize| {
-        let lengths = vec![f64::from(tokens); sentences as usize];
-        let mut sequences = Sequences::default();
-        lengths.iter().for_each(|length| sequence(*length, rows, vocabularies.end, draws, &mut sequences));
-        Packed::new(&sequences.iter().collect::<Vec<_>>())
+    let packed = |rows: usize, key: Key| {
+        let mut side = Side::new(rows, vocabularies.end, key);
+        (0..sentences).for_each(|_| side.push(f64::from(tokens)));
+        Packed::new(&side.sequences.iter().collect::<Vec<_>>())
     };
-    let update = |seed| {
-        let mut draws = Draws(seed);
-        let source = side(&mut draws, vocabularies.source);
-        let target = side(&mut draws, vocabularies.target);
+    let update = |number| {
+        let source = packed(vocabularies.source, Key::new(number, 0, 0));
+        let target = packed(vocabularies.target, Key::new(number, 1, 0));
         let target_positions = u64::from(sentences) * u64::from(tokens);
         let batch = PairBatch { source, target, language: 0, target_positions };
         vec![Fetched { batch, tokens: 2 * target_positions }]
@@ -77,34 +70,29 @@ pub fn full_batches(vocabularies: &Vocabularies, sentences: u32, tokens: u32) ->
     (0..KEPT).map(update).collect()
 }
 
-/// Adds random words, and the end token, of so many tokens together.
-fn sequence(length: f64, rows: usize, end: u32, draws: &mut Draws, into: &mut Sequences) {
-    let words = (length.round() as u64).max(2) - 1;
-    let range = (rows as u64).saturating_sub(u64::from(SPECIALS)).max(1);
-    let ids = (0..words).map(|_| (SPECIALS + (draws.next() % range) as u32).min(rows as u32 - 1));
-    let ids: Vec<u32> = ids.chain([end]).collect();
-    into.push(&ids);
+/// One side of generated text.
+struct Side {
+    rows: u32,
+    end: u32,
+    key: Key,
+    drawn: u32,
+    sequences: Sequences,
 }
 
-/// SplitMix64.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+impl Side {
+    fn new(rows: usize, end: u32, key: Key) -> Self {
+        Self { rows: rows as u32, end, key, drawn: 0, sequences: Sequences::default() }
     }
 
-    /// In (0, 1).
-    fn uniform(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// Standard normal, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    /// Adds random words, and the end token, of so many tokens together.
+    fn push(&mut self, length: f64) {
+        let words = (length.round() as u32).max(2) - 1;
+        let range = self.rows.saturating_sub(SPECIALS).max(1);
+        let word = |at: u32| (SPECIALS + self.key.bits(at) % range).min(self.rows - 1);
+        let ids = (0..words).map(|at| word(self.drawn.wrapping_add(at)));
+        let ids: Vec<u32> = ids.chain([self.end]).collect();
+        self.drawn = self.drawn.wrapping_add(words);
+        self.sequences.push(&ids);
     }
 }
 

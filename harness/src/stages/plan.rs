@@ -173,7 +173,8 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         unknown_sizes: download.map_or(0, |count| count.unknown),
         download_text: download.map_or_else(|| "nothing".into(), |count| count.to_string()),
         disk: corpus.as_ref().map_or(0, |corpus| corpus.disk_bytes().known) + checkpoints,
-        memory,
+        // Arms that are timed are in memory together.
+        memory: if timings > 0 { 2 * memory } else { memory },
         licence: corpus.map(|corpus| corpus.licence.terms),
     })
 }

@@ -263,3 +263,60 @@ fn batch_of(recipe: &Recipe) -> u64 {
     };
     u64::from(of_batch) * u64::from(recipe.train.batches_per_update)
 }
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::{Document, Selection};
+
+    use super::*;
+
+    /// A published speed-up.
+    fn claim() -> ClaimSpec {
+        let recipe =
+            Document::load("transformer-big-nvidia").unwrap().resolve(&Selection::default()).unwrap().recipe;
+        recipe.claim.into_iter().find(|claim| claim.kind == ClaimKind::Ratio).unwrap()
+    }
+
+    /// The baseline takes three times as long for an update, and has twice the tokens in it.
+    fn timing(claim: &ClaimSpec, skipped: u64) -> Timing {
+        let lap = |tokens, seconds| Lap { updates: 2, skipped: 0, tokens, seconds };
+        let (slow, fast) = (lap(400, 3.0), lap(200, 1.0));
+        let round = Round {
+            baseline_first: slow,
+            candidate_first: Lap { skipped, ..fast },
+            candidate_second: fast,
+            baseline_second: slow,
+        };
+        let environment = Environment::current("cpu", 1);
+        let pair = Pair::of(claim).unwrap();
+        Timing { pair, batch: 1, baseline_batch: 2, environment, rounds: vec![round; 3] }
+    }
+
+    #[test]
+    fn work_is_counted_as_the_claim_says() {
+        for (metric, expected) in
+            [("updates-per-second", 3.0), ("tokens-per-second", 1.5), ("target-tokens-per-second", 1.5)]
+        {
+            let claim = ClaimSpec { metric: metric.into(), ..claim() };
+            let found = timing(&claim, 0).evidence(&claim).unwrap();
+            assert!((found.ratio - expected).abs() < 1e-9, "{metric}: {}", found.ratio);
+            assert_eq!((found.batch, found.baseline_batch), (1, 2));
+        }
+    }
+
+    #[test]
+    fn what_was_not_timed_is_no_evidence() {
+        let timed = ClaimSpec { metric: "updates-per-second".into(), ..claim() };
+        let clean = timing(&timed, 0);
+        for other in [
+            ClaimSpec { metric: "seconds-to-train".into(), ..timed.clone() },
+            ClaimSpec { metric: "tokens-per-second".into(), ..timed.clone() },
+            ClaimSpec { arm: Some("other".into()), ..timed.clone() },
+            ClaimSpec { kind: ClaimKind::Value, ..timed.clone() },
+        ] {
+            assert_eq!(clean.evidence(&other), None, "{other:?}");
+        }
+        // A skipped update costs less than others.
+        assert_eq!(timing(&timed, 1).evidence(&timed), None);
+    }
+}

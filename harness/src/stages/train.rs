@@ -211,9 +211,8 @@ fn logged_losses(path: &Path) -> Vec<f64> {
 fn commits(path: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for session in log_values(path, "session") {
-        let commit = session["environment"]["commit"].as_str().unwrap_or("unknown").to_string();
-        let dirty = session["environment"]["dirty"].as_bool().unwrap_or(true);
-        let commit = if dirty { format!("{commit}+changes") } else { commit };
+        let environment = serde_json::from_value::<Environment>(session["environment"].clone());
+        let commit = environment.map_or_else(|_| "unknown".to_string(), |environment| environment.sources());
         if found.last() != Some(&commit) {
             found.push(commit);
         }
