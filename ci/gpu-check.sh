@@ -46,6 +46,7 @@ if ! drivers; then
 fi
 step "fused operations on Vulkan"
 "$zoo" verify reversal-transformer --to parity --device wgpu
+"$zoo" verify reversal-transformer --to parity --device wgpu --compute fp16
 
 step "unfused operations on Vulkan"
 build wgpu-unfused

@@ -2,11 +2,12 @@
 # What needs an NVIDIA GPU, in stages of at most ten minutes. A stage that ended is not begun again, one that was cut off goes on:
 # call it until it says that all stages ended.
 #
-#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor parity bench smoke reversal multi30k
+#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor parity parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k
 #
 # Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
-# elsewhere with `--features cuda`, packed with xz or not; else it is built here, in a target folder of its own so that features do not
-# undo the usual build. ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540) bounds one call; ZOO_DEVICE
+# elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features cuda-unfused`, packed with xz or not; else they are built here, in
+# a target folder of their own so that features do not undo the usual build. The stage doctor records how the device multiplies in each
+# type. ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540) bounds one call; ZOO_DEVICE
 # (cuda:0) names another device, so that the script itself can be tried without a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,19 +26,27 @@ case $device in
     cuda*) nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv | tee "$OUT/gpu.csv" ;;
 esac
 
-case ${ZOO_BINARY:-} in
-    "")
-        export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target/gpu}"
-        cargo build --release --locked --features "$feature" --bin zoo
-        zoo=$CARGO_TARGET_DIR/release/zoo
-        ;;
-    *.xz)
-        zoo=$(mktemp)
-        xz --decompress --stdout "$ZOO_BINARY" >"$zoo"
-        chmod +x "$zoo"
-        ;;
-    *) zoo=$ZOO_BINARY ;;
-esac
+# The program to call: as it was given, unpacked, or built here.
+program() {
+    local given=$1 features=$2 unpacked
+    case $given in
+        "")
+            export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target/gpu}"
+            cargo build --release --locked --features "$features" --bin zoo >&2
+            unpacked=$OUT/zoo-$features
+            cp "$CARGO_TARGET_DIR/release/zoo" "$unpacked"
+            echo "$unpacked"
+            ;;
+        *.xz)
+            unpacked=$(mktemp)
+            xz --decompress --stdout "$given" >"$unpacked"
+            chmod +x "$unpacked"
+            echo "$unpacked"
+            ;;
+        *) echo "$given" ;;
+    esac
+}
+zoo=$(program "${ZOO_BINARY:-}" "$feature")
 export ZOO_HOME="$OUT/home"
 
 # Runs zoo until the call's end. Verdicts of any kind are results, and so is a difference that was found; anything else is a fault.
@@ -54,7 +63,7 @@ run() {
         0 | 9 | 10 | 11 | 12) ;;
         6 | 124)
             # Nothing of these is kept: one that does not end within a whole call never will.
-            if [[ $name == bench-* || $name == parity ]] && [ "$left" -gt $((budget - 30)) ]; then
+            if [[ $name == bench-* || $name == parity* ]] && [ "$left" -gt $((budget - 30)) ]; then
                 echo "error: $name needs more than $left seconds" >&2
                 return 1
             fi
@@ -71,6 +80,23 @@ run() {
 doctor() { run doctor doctor; }
 # Breaks at the encoder where the device makes TF32 of FP32 products: the record says how far off it is.
 parity() { run parity verify --to parity; }
+# Halves are held against the same fixtures, within limits of their own; a type that the device has not is no fault of ours.
+parity-half() {
+    if "$zoo" doctor --device "$device" 2>&1 | grep -q "no $1"; then
+        echo "$device has no $1" | tee -a "$OUT/codes.txt"
+    else
+        run "parity-$1" verify --to parity --compute "$1"
+    fi
+}
+parity-fp16() { parity-half fp16; }
+parity-bf16() { parity-half bf16; }
+# Tells a fault of ours from one of fusion's.
+parity-unfused() {
+    local fused=$zoo
+    zoo=$(program "${ZOO_UNFUSED:-}" "$feature-unfused")
+    run parity-unfused verify --to parity
+    zoo=$fused
+}
 # Updates a second at full size, on generated batches of the published shape where the text is not there.
 bench() {
     local recipe
@@ -89,7 +115,7 @@ smoke() {
 reversal() { run reversal reproduce reversal-transformer --yes; }
 multi30k() { run multi30k reproduce multi30k-transformer-tiny --yes; }
 
-for stage in "${@:-doctor parity bench smoke reversal multi30k}"; do
+for stage in "${@:-doctor parity parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k}"; do
     # The default is one word of several stages.
     for stage in $stage; do
         if [ -e "$OUT/done/$stage" ]; then continue; fi

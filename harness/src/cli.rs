@@ -162,6 +162,7 @@ The verdict is recorded as external in the ledger of --home.")]
     #[command(after_help = "\
 Examples:
   zoo align transformer-base dump.safetensors
+  zoo align transformer-base dump.safetensors --compute bf16
 
 docs/align.md describes the file.")]
     Align(AlignArgs),

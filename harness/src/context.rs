@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn::tensor::Device;
 use zoo_datasets::fetch::{DataHome, FetchOptions};
+use zoo_models::precision::Compute;
 use zoo_results::exit::Exit;
 
 use crate::device::DeviceChoice;
@@ -97,6 +98,21 @@ impl Context {
     /// [`Exit::Device`], naming the feature, driver or header that is missing.
     pub fn open_device(&self) -> Result<Device> {
         self.device.open()
+    }
+
+    /// Opens the chosen device, which must have products of this type.
+    ///
+    /// # Errors
+    /// [`Exit::Device`].
+    pub fn open_device_for(&self, compute: Compute) -> Result<Device> {
+        let device = self.device.open()?;
+        match device.supports_dtype(compute.0) {
+            true => Ok(device),
+            false => {
+                let message = format!("{} computes nothing in {}", self.device.settled(), compute.name());
+                Err(Failure::new(Exit::Device, message).hint("`zoo doctor` lists what the device can do"))
+            }
+        }
     }
 
     /// A path as messages should show it: below the home as `<home>/…` is no help, so as it is, but relative to the working

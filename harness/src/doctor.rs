@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use burn::tensor::{Device, FloatDType};
 use serde::Serialize;
 use zoo_datasets::corpora::ByteCount;
+use zoo_models::precision::{Compute, Products, probe};
 
 use crate::context::Context;
 use crate::device::{self, DeviceChoice};
@@ -59,7 +61,7 @@ pub fn examine(ctx: &Context) -> Vec<Finding> {
     findings.push(mirror(ctx));
     findings.extend(cuda());
     findings.push(wgpu());
-    findings.push(chosen(ctx.device));
+    findings.extend(chosen(ctx.device));
     findings
 }
 
@@ -213,13 +215,40 @@ fn wgpu() -> Finding {
     }
 }
 
-/// What `--device` comes to.
-fn chosen(device: DeviceChoice) -> Finding {
+/// What `--device` comes to, and how it multiplies.
+fn chosen(device: DeviceChoice) -> Vec<Finding> {
     match device.open() {
-        Ok(_) => ok("device", format!("{} is used (--device {device})", device.settled())),
+        Ok(opened) => {
+            vec![ok("device", format!("{} is used (--device {device})", device.settled())), products(&opened)]
+        }
         Err(failure) => {
             let (found, hint) = failure.parts();
-            fault("device", found, hint.unwrap_or("--device cpu"))
+            vec![fault("device", found, hint.unwrap_or("--device cpu"))]
         }
+    }
+}
+
+/// What a probe finds of the products in each type that arms may ask for.
+fn products(device: &Device) -> Finding {
+    /// Matrices of this width go to tensor cores where there are any.
+    const WIDTH: usize = 512;
+    let types = [FloatDType::F32, FloatDType::F16, FloatDType::BF16].map(Compute);
+    let found = types.map(|compute| match device.supports_dtype(compute.0) {
+        true => (compute.name(), Some(probe(device, compute, WIDTH))),
+        false => (compute.name(), None),
+    });
+    let words = found.map(|(name, products)| match products {
+        Some(Products::Tf32) => format!("{name} is TF32"),
+        Some(_) => name.to_owned(),
+        None => format!("no {name}"),
+    });
+    let words = words.join(", ");
+    match found[0].1 {
+        Some(Products::Tf32) => note(
+            "products",
+            words,
+            "arms in FP32 are recorded as TF32 here, and `zoo verify` breaks above the embeddings: --device cpu has true FP32",
+        ),
+        _ => ok("products", words),
     }
 }

@@ -17,6 +17,7 @@ use burn::tensor::Device;
 use serde::Serialize;
 use zoo_models::models::{Seq2Seq, Vocabularies, cost};
 use zoo_models::parameters;
+use zoo_models::precision::Compute;
 use zoo_recipes::{Document, LossScalingSpec, ModelSpec, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Recheck, recheck};
@@ -79,8 +80,9 @@ impl Fixtures {
 /// Climbs ladders; fixtures that several recipes lean on are computed once.
 pub struct Climber<'c> {
     context: &'c Context,
-    /// Fixtures are computed here.
+    /// Fixtures are computed here, with products of this type.
     device: Device,
+    compute: Compute,
     fixtures: Fixtures,
     /// Records that the upper rungs are derived from, with the folder that their hypotheses lie in.
     ledgers: Vec<(Vec<Entry>, PathBuf)>,
@@ -91,8 +93,13 @@ impl<'c> Climber<'c> {
     /// Against the fixtures in `folder`, or those that the program carries, and the ledgers at these paths.
     ///
     /// # Errors
-    /// A ledger is damaged, or the device cannot be opened.
-    pub fn new(context: &'c Context, folder: Option<&Path>, ledgers: &[PathBuf]) -> Result<Self> {
+    /// A ledger is damaged, or the device cannot be opened or has no such products.
+    pub fn new(
+        context: &'c Context,
+        compute: Compute,
+        folder: Option<&Path>,
+        ledgers: &[PathBuf],
+    ) -> Result<Self> {
         let mut read = Vec::new();
         for path in ledgers {
             let ledger = records::ledger(context, Some(path));
@@ -100,8 +107,8 @@ impl<'c> Climber<'c> {
             read.push((ledger.entries()?, folder));
         }
         let fixtures = folder.map_or(Fixtures::Carried, |folder| Fixtures::Folder(folder.to_owned()));
-        let device = context.open_device()?;
-        Ok(Self { context, device, fixtures, ledgers: read, aligned: BTreeMap::new() })
+        let device = context.open_device_for(compute)?;
+        Ok(Self { context, device, compute, fixtures, ledgers: read, aligned: BTreeMap::new() })
     }
 
     /// Climbs from the ground up to `to`, and stops at the first rung that breaks: it is the last one given back.
@@ -165,7 +172,13 @@ impl<'c> Climber<'c> {
         files.dedup();
         let said: std::result::Result<Vec<String>, String> =
             files.into_iter().map(|file| self.align(file)).collect();
-        Ok(said?.join("; "))
+        // In halves there is nothing to compare where a file has searches alone.
+        let said: Vec<String> = said?.into_iter().filter(|said| !said.is_empty()).collect();
+        let products = match self.compute {
+            Compute::FP32 => String::new(),
+            half => format!("products in {}: ", half.name()),
+        };
+        Ok(format!("{products}{}", said.join("; ")))
     }
 
     /// Computes a fixture again.
@@ -176,7 +189,7 @@ impl<'c> Climber<'c> {
         let align = || -> Found {
             let bytes = self.fixtures.bytes(file)?;
             let reference = Reference::parse(file, &bytes).map_err(|error| error.to_string())?;
-            let alignment = reference.align(&self.device).map_err(|error| error.to_string())?;
+            let alignment = reference.align(&self.device, self.compute).map_err(|error| error.to_string())?;
             if let Some(broken) = alignment.rungs.iter().find(|rung| !rung.holds()) {
                 let (name, at) = (&broken.name, &broken.at);
                 return Err(format!(
@@ -185,6 +198,9 @@ impl<'c> Climber<'c> {
                     broken.error,
                     broken.limit
                 ));
+            }
+            if alignment.rungs.is_empty() {
+                return Ok(String::new());
             }
             let tensors: usize = alignment.rungs.iter().map(|rung| rung.tensors).sum();
             Ok(format!("{file}: {} rungs, {tensors} tensors", alignment.rungs.len()))

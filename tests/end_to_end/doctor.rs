@@ -22,6 +22,7 @@ fn the_machine_is_described_and_every_finding_that_is_not_right_has_a_mend() {
     }
     let text = zoo.ends_with(0, &["doctor"]).stdout;
     assert!(text.contains("ok     device"), "{text}");
+    assert!(text.contains("fp32, fp16, bf16"), "{text}");
 }
 
 #[test]

@@ -97,3 +97,21 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     );
     zoo.ends_with(9, &["verify", bad.to_str().unwrap()]).says("schema does not hold");
 }
+
+#[test]
+fn parity_is_shown_in_halves_too() {
+    let zoo = Zoo::new();
+    for compute in ["bf16", "fp16"] {
+        let climb =
+            ["verify", "transformer-base", "--to", "parity", "--compute", compute, "--format", "json"];
+        let found = zoo.ends_with(0, &climb).json();
+        assert_eq!(found[0]["reached"], "parity");
+        let what = found[0]["rungs"][2]["what"].as_str().unwrap();
+        assert!(what.starts_with(&format!("products in {compute}: transformer_")), "{what}");
+        assert!(what.contains("6 rungs") && !what.contains("search_"), "{what}");
+    }
+    let file = in_root("tests/fixtures/transformer_prenorm_openseq2seq.safetensors");
+    let call = ["align", "transformer-base", &file, "--compute", "bf16", "--format", "json"];
+    let rungs = zoo.ends_with(0, &call).json();
+    assert!(rungs["rungs"][1]["error"].as_f64().unwrap() > 5e-4, "{rungs}");
+}

@@ -1,6 +1,7 @@
 """Forward, losses, every gradient and one update of small Transformers -> tests/fixtures/transformer_*.safetensors.
 
-Also prints what the same computation in FP32 differs by, which is what the tolerances of docs/align.md are made from.
+Also prints what the same computation differs by in FP32, and with its products in bf16 and fp16, which is what the tolerances of
+docs/align.md are made from.
 """
 
 import numpy as np
@@ -126,7 +127,7 @@ def sentences(vocabulary, seed, lengths):
     return fixture.padded(rows, vocabulary["pad"])
 
 
-def step(model, source, target, description):
+def step(model, source, target, description, scale=1.0):
     """Everything a fixture holds, in the model's precision. Rows at padding are set to 0: they are not compared."""
     pad = description["vocabulary"]["pad"]
     source_rows = (source != pad).unsqueeze(-1)
@@ -135,8 +136,8 @@ def step(model, source, target, description):
     logits = model.project(model.decode(target, memory, source))
     loss, nll, count = cross_entropy(logits, target, pad, description["loss"])
     model.zero_grad()
-    (loss / count).backward()
-    gradients = {name: p.grad.clone() for name, p in model.named_parameters()}
+    (scale * loss / count).backward()
+    gradients = {name: p.grad / scale for name, p in model.named_parameters()}
     rule = getattr(update_rules, description["optimizer"]["kind"])
     clipped, norm = update_rules.clip(gradients, description["clip_norm"])
     updated = {
@@ -165,8 +166,12 @@ def differences(exact, single):
     for name, value in exact.items():
         rung = name if name.startswith("outputs/") else name.split("/")[0]
         scale = largest if rung == "gradients" else float(value.abs().max())
-        error = float((value - single[name].double()).abs().max()) / scale
-        worst[rung] = max(worst.get(rung, 0.0), error)
+        off = (value - single[name].double()).abs() / scale
+        worst[rung] = max(worst.get(rung, 0.0), float(off.max()))
+        if rung == "gradients":
+            # A ReLU whose input is close to 0 may be on in one type and off in another: a whole row, whatever the type.
+            most = float(off.flatten().quantile(0.9))
+            worst["gradients, nine in ten"] = max(worst.get("gradients, nine in ten", 0.0), most)
     return worst
 
 
@@ -192,6 +197,11 @@ def main():
 
         single, _ = step(model.float(), source, target, description)
         print("  FP32 differs by", {key: f"{value:.1e}" for key, value in differences(exact, single).items()})
+        for half in (torch.bfloat16, torch.float16):
+            with torch.autocast("cpu", dtype=half):
+                mixed, _ = step(model, source, target, description, scale=1024.0)
+            found = {key: f"{value:.1e}" for key, value in differences(exact, mixed).items() if key != "updated"}
+            print(f"  {half} differs by", found)
         for change in ("clip_norm", "optimizer"):
             other = dict(description)
             if change == "clip_norm":

@@ -2,9 +2,33 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use burn::tensor::FloatDType;
+use clap::{Args, ValueEnum};
+use zoo_models::precision::Compute;
 
 use super::LedgerFile;
+
+/// Type of the products that references are compared in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ComputeChoice {
+    /// IEEE single
+    Fp32,
+    /// IEEE half
+    Fp16,
+    /// Brain float
+    Bf16,
+}
+
+impl ComputeChoice {
+    /// As models take it.
+    pub fn compute(self) -> Compute {
+        match self {
+            Self::Fp32 => Compute::FP32,
+            Self::Fp16 => Compute(FloatDType::F16),
+            Self::Bf16 => Compute(FloatDType::BF16),
+        }
+    }
+}
 
 /// `zoo verify`.
 #[derive(Debug, Args)]
@@ -14,6 +38,9 @@ pub struct VerifyArgs {
     /// Climb to this rung, shown before or not
     #[arg(long, value_enum, value_name = "RUNG")]
     pub to: Option<crate::evidence::Rung>,
+    /// Type of the products in which parity is shown; in halves up to the gradients, within wider limits
+    #[arg(long, value_enum, default_value_t = ComputeChoice::Fp32, value_name = "TYPE")]
+    pub compute: ComputeChoice,
     /// Fixtures to climb against [default: those that the program carries]
     #[arg(long, value_name = "FOLDER")]
     pub fixtures: Option<PathBuf>,
@@ -128,4 +155,7 @@ pub struct AlignArgs {
     pub recipe: String,
     /// What another framework computed, laid out as docs/align.md says
     pub file: PathBuf,
+    /// Type of the products; in halves it is compared up to the gradients, within wider limits
+    #[arg(long, value_enum, default_value_t = ComputeChoice::Fp32, value_name = "TYPE")]
+    pub compute: ComputeChoice,
 }

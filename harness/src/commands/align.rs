@@ -27,7 +27,8 @@ pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
         )
         .hint("sizes may differ, kinds may not; its description is in the metadata key `zoo`"));
     }
-    let alignment = reference.align(&context.open_device()?)?;
+    let alignment =
+        reference.align(&context.open_device_for(args.compute.compute())?, args.compute.compute())?;
     let mut table = output::columns(["rung", "tensors", "error", "limit", "holds", "worst at"]);
     for rung in &alignment.rungs {
         table.push(output::words([

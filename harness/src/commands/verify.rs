@@ -27,7 +27,7 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
         None => vec![context.ledger_path()],
     };
     let runs = records::known_runs(context)?;
-    let mut climber = Climber::new(context, args.fixtures.as_deref(), &ledgers)?;
+    let mut climber = Climber::new(context, args.compute.compute(), args.fixtures.as_deref(), &ledgers)?;
     let mut all: Vec<(String, Vec<Climbed>)> = Vec::new();
     let mut broken = Vec::new();
     for name in &names {

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::tensor::Device;
-use zoo_training::align::Reference;
+use burn::tensor::{Device, FloatDType};
+use zoo_models::precision::Compute;
+use zoo_training::align::{Alignment, Reference};
 
 fn references() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
@@ -25,18 +26,45 @@ fn every_reference_agrees_on_every_rung() {
     let references = references();
     assert!(references.len() >= 8, "fixtures are missing");
     for path in references {
-        let alignment = Reference::read(&path).unwrap().align(&Device::flex()).unwrap();
-        for rung in &alignment.rungs {
-            println!(
-                "{}: {} {:.1e} of {:.0e} at {}",
-                path.display(),
-                rung.name,
-                rung.error,
-                rung.limit,
-                rung.at
-            );
-        }
+        let alignment = aligned(&path, Compute::FP32);
         assert!(alignment.holds(), "{}: {:#?}", path.display(), alignment.rungs.last());
+    }
+}
+
+fn aligned(path: &Path, compute: Compute) -> Alignment {
+    let alignment = Reference::read(path).unwrap().align(&Device::flex(), compute).unwrap();
+    for rung in &alignment.rungs {
+        println!(
+            "{} in {}: {} {:.1e} of {:.0e} at {}",
+            path.display(),
+            compute.name(),
+            rung.name,
+            rung.error,
+            rung.limit,
+            rung.at
+        );
+    }
+    alignment
+}
+
+/// Half products are compared up to the gradients. Errors far below those of halves would say that they were not computed in them.
+#[test]
+fn half_products_stay_within_what_halves_differ_by() {
+    for (compute, least) in [(Compute(FloatDType::BF16), 5e-4), (Compute(FloatDType::F16), 5e-5)] {
+        for path in references() {
+            let alignment = aligned(&path, compute);
+            assert!(alignment.holds(), "{}: {:#?}", path.display(), alignment.rungs.last());
+            let names: Vec<&str> = alignment.rungs.iter().map(|rung| rung.name.as_str()).collect();
+            if path.file_name().unwrap().to_string_lossy().starts_with("transformer_") {
+                assert_eq!(
+                    names,
+                    ["embeddings", "encoder", "logits", "losses", "gradients", "most gradients"]
+                );
+                assert!(alignment.rungs[5].error > least, "{:?}", alignment.rungs[5]);
+            } else {
+                assert_eq!(names, [""; 0]);
+            }
+        }
     }
 }
 
@@ -48,7 +76,7 @@ fn planted_mistakes_break_their_rung() {
     let broken = |change: &dyn Fn(&mut zoo_training::align::Description)| {
         let mut reference = Reference::read(&path).unwrap();
         change(&mut reference.description);
-        reference.align(&Device::flex()).unwrap().rungs.pop().unwrap()
+        reference.align(&Device::flex(), Compute::FP32).unwrap().rungs.pop().unwrap()
     };
     let rung = broken(&|d| d.model.embedding.positions = zoo_recipes::Positions::SinusoidTensor2tensor);
     assert!(!rung.holds() && rung.name == "embeddings", "{rung:?}");

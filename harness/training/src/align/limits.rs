@@ -1,0 +1,43 @@
+//! How far off a device may be.
+
+use burn::tensor::FloatDType;
+use zoo_models::precision::Compute;
+
+/// The limits of the rungs that depend on the type of the products; `docs/align.md` has what they are made from.
+pub(super) struct Limits {
+    pub outputs: f64,
+    pub losses: f64,
+    pub gradients: f64,
+    /// Of nine in ten elements of a tensor: in halves a ReLU whose input is close to 0 may be on here and off there, and a whole row
+    /// of gradients with it.
+    pub most_gradients: f64,
+    /// Gradients are of the loss times this, and divided by it: those of fp16 would underflow.
+    pub scale: f32,
+    /// Updates and searches follow from the rungs before; in halves they differ by more than they are about.
+    pub to_the_end: bool,
+}
+
+impl Limits {
+    pub(super) fn of(compute: Compute) -> Self {
+        let half = |outputs, losses, most_gradients| Self {
+            outputs,
+            losses,
+            gradients: 3e-1,
+            most_gradients,
+            scale: 1024.0,
+            to_the_end: false,
+        };
+        match compute.0 {
+            FloatDType::F16 => half(5e-3, 2e-3, 5e-2),
+            FloatDType::BF16 => half(4e-2, 1e-2, 1e-1),
+            _ => Self {
+                outputs: 5e-6,
+                losses: 2e-6,
+                gradients: 1e-5,
+                most_gradients: 1e-5,
+                scale: 1.0,
+                to_the_end: true,
+            },
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The file that another framework's numbers come in; its layout is in `docs/align.md`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+use zoo_models::models::{Packed, PairBatch};
+use zoo_models::parameters::ParameterValues;
+use zoo_recipes::{DecodeSpec, LossSpec, ModelSpec, OptimizerSpec};
+
+/// Why a file cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum AlignError {
+    /// The file cannot be read.
+    #[error("cannot read `{file}`: {source}")]
+    Read {
+        /// Which.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not what `docs/align.md` describes.
+    #[error("`{file}`: {problem}\nhint: docs/align.md describes the layout")]
+    Layout {
+        /// Which.
+        file: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// The JSON in the metadata key `zoo`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Description {
+    /// 1.
+    pub layout: u32,
+    /// Who wrote it.
+    #[serde(default)]
+    pub producer: String,
+    /// As the recipe's `[model]`.
+    pub model: ModelSpec,
+    /// As the recipe's `[loss]`.
+    pub loss: LossSpec,
+    /// Size and special ids, one vocabulary for both sides.
+    pub vocabulary: DescribedVocabulary,
+    /// As the recipe's `[train.optimizer]`.
+    #[serde(default)]
+    pub optimizer: Option<OptimizerSpec>,
+    /// Rate of the one update.
+    #[serde(default)]
+    pub learning_rate: Option<f64>,
+    /// Largest global norm of the gradients.
+    #[serde(default)]
+    pub clip_norm: Option<f64>,
+    /// Named searches.
+    #[serde(default)]
+    pub searches: BTreeMap<String, DecodeSpec>,
+}
+
+/// See [`Description::vocabulary`].
+#[derive(Debug, Clone, Deserialize)]
+pub struct DescribedVocabulary {
+    /// Rows.
+    pub size: usize,
+    /// Padding id.
+    pub pad: u32,
+    /// Begin id.
+    pub begin: u32,
+    /// End id.
+    pub end: u32,
+}
+
+/// A reference file.
+#[derive(Debug)]
+pub struct Reference {
+    file: String,
+    /// What the file says of itself.
+    pub description: Description,
+    pub(super) tensors: BTreeMap<String, Values>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Values {
+    pub shape: Vec<usize>,
+    pub values: Vec<f64>,
+}
+
+impl Reference {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, AlignError> {
+        let file = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|source| AlignError::Read { file: file.clone(), source })?;
+        Self::parse(&file, &bytes)
+    }
+
+    /// Reads a file's bytes; `file` is what messages call it.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, AlignError> {
+        let file = file.to_owned();
+        let layout = |problem: String| AlignError::Layout { file: file.clone(), problem };
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| layout(e.to_string()))?;
+        let description = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
+        let description = description.ok_or_else(|| layout("the metadata has no key `zoo`".into()))?;
+        let description: Description =
+            serde_json::from_str(description).map_err(|e| layout(format!("metadata key `zoo`: {e}")))?;
+        if description.layout != 1 {
+            return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
+        }
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| layout(e.to_string()))?;
+        let mut found = BTreeMap::new();
+        for (name, view) in tensors.iter() {
+            let data = view.data();
+            let values: Vec<f64> = match view.dtype() {
+                Dtype::F32 => data.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
+                Dtype::F64 => data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect(),
+                Dtype::I32 => data.as_chunks().0.iter().map(|b| f64::from(i32::from_le_bytes(*b))).collect(),
+                Dtype::I64 => data.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as f64).collect(),
+                other => {
+                    return Err(layout(format!(
+                        "tensor `{name}` is {other:?}; F32, F64, I32 and I64 are read"
+                    )));
+                }
+            };
+            found.insert(name.to_string(), Values { shape: view.shape().to_vec(), values });
+        }
+        Ok(Self { file, description, tensors: found })
+    }
+
+    pub(super) fn layout(&self, problem: String) -> AlignError {
+        AlignError::Layout { file: self.file.clone(), problem }
+    }
+
+    pub(super) fn tensor(&self, name: &str) -> Result<&Values, AlignError> {
+        self.tensors.get(name).ok_or_else(|| self.layout(format!("tensor `{name}` is missing")))
+    }
+
+    pub(super) fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Values)> {
+        self.tensors.iter().filter_map(move |(name, values)| Some((name.strip_prefix(prefix)?, values)))
+    }
+
+    /// Ids of one side without padding.
+    pub(super) fn sequences(&self, side: &str) -> Result<Packed, AlignError> {
+        let name = format!("inputs/{side}");
+        let (ids, lengths) = (self.tensor(&name)?, self.tensor(&format!("{name}_lengths"))?);
+        let &[rows, columns] = ids.shape.as_slice() else {
+            return Err(self.layout(format!("`{name}` must be [batch, length]")));
+        };
+        if lengths.values.len() != rows || lengths.values.iter().any(|&n| n < 1.0 || n > columns as f64) {
+            return Err(self.layout(format!("`{name}_lengths` must be {rows} numbers from 1 to {columns}")));
+        }
+        let size = self.description.vocabulary.size as f64;
+        if let Some(id) = ids.values.iter().find(|&&id| id < 0.0 || id >= size) {
+            return Err(self.layout(format!("`{name}` has id {id}, outside of the vocabulary of {size}")));
+        }
+        let sequences = ids.values.chunks(columns.max(1)).zip(&lengths.values);
+        let sequences =
+            sequences.map(|(row, &n)| row[..n as usize].iter().map(|&id| id as u32).collect::<Vec<_>>());
+        Ok(Packed::new(&sequences.collect::<Vec<_>>()))
+    }
+
+    pub(super) fn batch(&self) -> Result<PairBatch, AlignError> {
+        let (source, target) = (self.sequences("source")?, self.sequences("target")?);
+        if source.lengths.len() != target.lengths.len() {
+            return Err(self.layout("`inputs/source` and `inputs/target` have unlike batch sizes".into()));
+        }
+        let target_positions = self.tensor("inputs/target")?.values.len() as u64;
+        Ok(PairBatch { source, target, language: 0, target_positions })
+    }
+}
+
+impl Values {
+    pub(super) fn largest(&self) -> f64 {
+        self.values.iter().fold(0.0, |a, x| a.max(x.abs()))
+    }
+
+    pub(super) fn parameter(&self, path: &str) -> ParameterValues {
+        let values = self.values.iter().map(|&x| x as f32).collect();
+        ParameterValues { path: path.to_string(), shape: self.shape.clone(), values }
+    }
+}

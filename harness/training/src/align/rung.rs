@@ -1,0 +1,94 @@
+//! How far off a rung is.
+
+use serde::Serialize;
+
+use super::reference::Values;
+
+/// One compared rung.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rung {
+    /// `inputs`, `embeddings`, `encoder`, `logits`, `losses`, `gradients`, in halves `most gradients`, else `update`, `search NAME`.
+    pub name: String,
+    /// Tensors compared; 0: the file has none.
+    pub tensors: usize,
+    /// Largest error, in the measure of the rung.
+    pub error: f64,
+    /// What it may be.
+    pub limit: f64,
+    /// The tensor that it was seen in.
+    pub at: String,
+}
+
+impl Rung {
+    /// Whether the rung holds.
+    pub fn holds(&self) -> bool {
+        self.error <= self.limit
+    }
+}
+
+/// The rungs up to the first that broke.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alignment {
+    /// In order; all hold but possibly the last.
+    pub rungs: Vec<Rung>,
+}
+
+impl Alignment {
+    /// Whether every rung of the file holds.
+    pub fn holds(&self) -> bool {
+        self.rungs.iter().all(Rung::holds)
+    }
+}
+
+/// The worst error of a rung so far.
+pub(super) struct Measure(Rung);
+
+impl Measure {
+    pub(super) fn new(name: &str, limit: f64) -> Self {
+        Self(Rung { name: name.to_string(), tensors: 0, error: 0.0, limit, at: String::new() })
+    }
+
+    /// Largest difference, divided by `unit`.
+    pub(super) fn add(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64) {
+        self.0.tensors += 1;
+        if expected.values.len() != ours.len() {
+            return self.fail(format!("{name}: {} values, not {}", ours.len(), expected.values.len()));
+        }
+        for (a, b) in ours.iter().zip(&expected.values) {
+            let error = (a - b).abs() / if unit > 0.0 { unit } else { 1.0 };
+            if error.is_nan() || error > self.0.error {
+                self.0.error = if error.is_nan() { f64::INFINITY } else { error };
+                self.0.at = name.to_string();
+            }
+        }
+    }
+
+    /// The difference that so large a share of the elements stays within, divided by `unit`.
+    pub(super) fn add_share(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64, share: f64) {
+        let mut off: Vec<f64> = ours.iter().zip(&expected.values).map(|(a, b)| (a - b).abs()).collect();
+        off.sort_by(f64::total_cmp);
+        let at = (share * off.len().saturating_sub(1) as f64).round() as usize;
+        let kept = Values { shape: Vec::new(), values: vec![0.0] };
+        self.add(name, &kept, &off[at..=at], unit);
+    }
+
+    pub(super) fn relative_to_itself(&mut self, name: &str, expected: Option<&Values>, ours: &[f64]) {
+        if let Some(expected) = expected {
+            self.add(name, expected, ours, expected.largest());
+        }
+    }
+
+    pub(super) fn fail(&mut self, at: String) {
+        self.0.error = f64::INFINITY;
+        self.0.at = at;
+    }
+}
+
+impl Alignment {
+    /// Adds a rung; false if it does not hold.
+    pub(super) fn add(&mut self, measure: Measure) -> bool {
+        let holds = measure.0.holds();
+        self.rungs.push(measure.0);
+        holds
+    }
+}
