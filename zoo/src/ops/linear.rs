@@ -1,40 +1,63 @@
 //! Products with a weight matrix.
 //!
-//! In bf16 on a CPU that multiplies bf16, the product is an operation of its own: operands are rounded while they are packed,
-//! bias and sums are joined before the one rounding, and gradients are rounded to bf16 as a product in bf16 rounds them.
+//! On a CPU with the instructions for it the product is an operation of its own: the bias is joined to the sums, and neither operand is
+//! transposed in memory. In bf16, operands are rounded while they are packed, sums are rounded once, and gradients are rounded
+//! to bf16 as a product in bf16 rounds them.
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, FloatDType, Tensor, bf16};
+use burn::tensor::{DType, FloatDType, Tensor, bf16 as Bf16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::bf16::{Instruction, Operand, Values, instruction, product};
+use super::bf16::{self, Instruction, Operand, Values};
+use super::fp32::{self, Matrix, Start};
 use super::{has_own_kernels, host, simd};
 use crate::contract::Pass;
-use crate::precision::matmul;
+use crate::precision::{Compute, matmul};
 
-/// The operation on backends with own kernels, for CPUs with an instruction for it.
+/// What multiplies.
+#[derive(Debug, Clone, Copy)]
+pub enum Products {
+    /// FP32 vectors.
+    Fp32,
+    /// Rounded operands.
+    Bf16(Instruction),
+}
+
+impl Products {
+    /// Of this type, if the CPU has the instructions.
+    fn of(compute: Compute) -> Option<Self> {
+        match compute.0 {
+            FloatDType::F32 => fp32::available().then_some(Self::Fp32),
+            FloatDType::BF16 => bf16::instruction().map(Self::Bf16),
+            _ => None,
+        }
+    }
+}
+
+/// The operation on backends with own kernels, for CPUs with the instructions for it.
 #[backend_extension(Flex, Autodiff)]
 pub trait LinearOp: Backend {
-    /// x [rows, in] FP32 or bf16, weight [out, in] and bias [out] (or [0]: none) FP32 -> [rows, out] bf16.
+    /// x [rows, in] FP32 or bf16, weight [out, in] and bias [out] (or [0]: none) FP32 -> [rows, out] in the products' type.
     fn affine(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        with: Instruction,
+        with: Products,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of x (in x's type), weight and bias (FP32); their values are bf16's.
+    /// Gradients of x (in x's type), weight and bias (FP32; [0] where there is none); of products in bf16, their values are bf16's.
     fn affine_backward(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        with: Instruction,
+        biased: bool,
+        with: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
@@ -43,38 +66,77 @@ impl LinearOp for Flex {
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        with: Instruction,
+        with: Products,
     ) -> FloatTensor<Self> {
         let (rows, columns) = (x.shape()[0], weight.shape()[0]);
         let (x, weight) = (x.to_contiguous(), weight.to_contiguous());
         let bias = host::values(&bias);
         let bias = (!bias.is_empty()).then_some(&*bias);
-        let out: Vec<bf16> = product(with, operand(&x), operand(&weight).transpose(), bias);
-        host::stored(out, [rows, columns])
+        match with {
+            Products::Fp32 => {
+                let (x, weight) = (host::values(&x), host::values(&weight));
+                let depth = weight.len() / columns.max(1);
+                let mut out = host::room(rows * columns);
+                let weight = Matrix::rows(&weight, columns, depth, depth);
+                let start = bias.map_or(Start::Zero, Start::Bias);
+                fp32::product(&mut out, &Matrix::rows(&x, rows, depth, depth), &weight, start);
+                host::stored(out, [rows, columns])
+            }
+            Products::Bf16(with) => {
+                let out: Vec<Bf16> = bf16::product(with, operand(&x), operand(&weight).transpose(), bias);
+                host::stored(out, [rows, columns])
+            }
+        }
     }
 
     fn affine_backward(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        with: Instruction,
+        biased: bool,
+        with: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let (x, weight, gradient) = (x.to_contiguous(), weight.to_contiguous(), gradient.to_contiguous());
+        let columns = if biased { weight.shape()[0] } else { 0 };
+        let mut db = column_sums(&gradient, columns);
+        let with = match with {
+            Products::Fp32 => {
+                let (dx, dw) = fp32_gradients(&x, &weight, &gradient);
+                return (dx, dw, host::stored(db, [columns]));
+            }
+            Products::Bf16(with) => with,
+        };
         let (dy, w) = (operand(&gradient), operand(&weight));
         let dx = match x.dtype() {
-            DType::F32 => host::stored::<f32>(product(with, dy, w, None), x.shape()),
-            _ => host::stored::<bf16>(product(with, dy, w, None), x.shape()),
+            DType::F32 => host::stored::<f32>(bf16::product(with, dy, w, None), x.shape()),
+            _ => host::stored::<Bf16>(bf16::product(with, dy, w, None), x.shape()),
         };
-        let dw: Vec<f32> = product(with, dy.transpose(), operand(&x), None);
-        let columns = weight.shape()[0];
-        (dx, host::stored(dw, weight.shape()), host::stored(column_sums(&gradient, columns), [columns]))
+        let dw: Vec<f32> = bf16::product(with, dy.transpose(), operand(&x), None);
+        simd::round_in_place(&mut db);
+        (dx, host::stored(dw, weight.shape()), host::stored(db, [columns]))
     }
 }
 
-/// Sums over the rows of a contiguous matrix, rounded to bf16.
+/// Of x and weight.
+fn fp32_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> (FlexTensor, FlexTensor) {
+    let (rows, columns, depth) = (x.shape()[0], weight.shape()[0], weight.shape()[1]);
+    let (values, w, dy) = (host::values(x), host::values(weight), host::values(gradient));
+    let mut dx = host::room(rows * depth);
+    let by_rows = Matrix::rows(&dy, rows, columns, columns);
+    fp32::product(&mut dx, &by_rows, &Matrix::columns(&w, columns, depth, depth), Start::Zero);
+    let mut dw = host::room(columns * depth);
+    let by_columns = Matrix::columns(&dy, rows, columns, columns);
+    fp32::product(&mut dw, &by_columns, &Matrix::columns(&values, rows, depth, depth), Start::Zero);
+    (host::tensor(dx, x.shape(), x.dtype()), host::stored(dw, weight.shape()))
+}
+
+/// Sums over the rows of a contiguous matrix with so many columns; none where none are wanted.
 fn column_sums(matrix: &FlexTensor, columns: usize) -> Vec<f32> {
     /// Rows whose sums are one term of the whole: fixed, so that the order does not depend on the threads.
     const ROWS: usize = 256;
+    if columns == 0 {
+        return Vec::new();
+    }
     let rows = matrix.shape()[0];
     let values = host::Source::new(matrix);
     let parts: Vec<Vec<f32>> = (0..rows.div_ceil(ROWS))
@@ -90,9 +152,7 @@ fn column_sums(matrix: &FlexTensor, columns: usize) -> Vec<f32> {
         .collect();
     let mut sums = vec![0f32; columns];
     parts.iter().for_each(|part| simd::add(&mut sums, part));
-    let mut rounded = vec![0f32; columns];
-    simd::through_bf16(&mut rounded, &sums);
-    rounded
+    sums
 }
 
 /// A contiguous matrix.
@@ -111,16 +171,16 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        with: Instruction,
+        with: Products,
     ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Affine;
         impl<B: LinearOp> Backward<B, 3> for Affine {
-            type State = (FloatTensor<B>, FloatTensor<B>, Instruction);
+            type State = (FloatTensor<B>, FloatTensor<B>, bool, Products);
             fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
                 let gradient = grads.consume::<B>(&ops.node);
-                let (x, weight, with) = ops.state;
-                let (dx, dw, db) = B::affine_backward(x, weight, gradient, with);
+                let (x, weight, biased, with) = ops.state;
+                let (dx, dw, db) = B::affine_backward(x, weight, gradient, biased, with);
                 for (parent, gradient) in ops.parents.into_iter().zip([dx, dw, db]) {
                     if let Some(parent) = parent {
                         grads.register::<B>(parent.id, gradient);
@@ -130,9 +190,10 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
         }
         let ((x, x_node), (weight, weight_node)) = (x.into_parts(), weight.into_parts());
         let (bias, bias_node) = bias.into_parts();
+        let biased = bias.shape()[0] > 0;
         match Affine.prepare::<C>([x_node, weight_node, bias_node]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
-                prep.finish((x.clone(), weight.clone(), with), B::affine(x, weight, bias, with))
+                prep.finish((x.clone(), weight.clone(), biased, with), B::affine(x, weight, bias, with))
             }
             OpsKind::UnTracked(prep) => prep.finish(B::affine(x, weight, bias, with)),
         }
@@ -142,7 +203,8 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
-        _: Instruction,
+        _: bool,
+        _: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         unreachable!("first-order autodiff: a backward operation runs on the inner backend")
     }
@@ -150,9 +212,8 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
 
 /// x [rows, in] times weight [out, in] (PyTorch's layout) transposed, plus bias [out]; in the pass's compute type.
 pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, pass: &Pass) -> Tensor<2> {
-    if pass.compute.0 == FloatDType::BF16
-        && has_own_kernels(&x.device())
-        && let Some(with) = instruction()
+    if has_own_kernels(&x.device())
+        && let Some(with) = Products::of(pass.compute)
     {
         let bias = bias.unwrap_or_else(|| Tensor::empty([0], &weight.device()));
         let out = Dispatch::affine(x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch(), with);
@@ -187,19 +248,19 @@ mod tests {
     }
 
     /// Output and gradients of x, weight and bias.
-    fn run(own: bool, half_input: bool, with_bias: bool) -> Vec<Vec<f32>> {
+    fn run(compute: Compute, own: bool, half_input: bool, with_bias: bool) -> Vec<Vec<f32>> {
         let device = Device::flex().autodiff();
         let (x, weight, bias) =
             (draw(1, [45, 70], &device), draw(2, [37, 70], &device), draw(3, [37], &device));
         let upstream = Tensor::from_inner(draw(4, [45, 37], &device).inner());
-        let pass = Pass::evaluation(BF16);
+        let pass = Pass::evaluation(compute);
         let input = if half_input { BF16.cast(x.clone()) } else { x.clone() };
         let used = with_bias.then(|| bias.clone());
         let out = match own {
             true => linear(input, weight.clone(), used, &pass),
             false => composed(input, weight.clone(), used, &pass),
         };
-        assert_eq!(out.dtype(), DType::BF16);
+        assert_eq!(out.dtype(), DType::from(compute.0));
         let grads = (to_f32(out.clone()) * upstream).sum().backward();
         let mut values = vec![host_values(out.inner())];
         values.extend([x.grad(&grads), weight.grad(&grads)].into_iter().map(|g| host_values(g.unwrap())));
@@ -211,7 +272,8 @@ mod tests {
     fn own_product_and_composition_agree_in_value_and_gradient() {
         for half_input in [false, true] {
             for with_bias in [false, true] {
-                let (own, composed) = (run(true, half_input, with_bias), run(false, half_input, with_bias));
+                let (own, composed) =
+                    (run(BF16, true, half_input, with_bias), run(BF16, false, half_input, with_bias));
                 for (own, composed) in own.iter().zip(&composed) {
                     let largest = composed.iter().fold(0f32, |m, x| m.max(x.abs()));
                     for (a, b) in own.iter().zip(composed) {
@@ -220,6 +282,19 @@ mod tests {
                     }
                     let mean = own.iter().zip(composed).map(|(a, b)| f64::from(a - b)).sum::<f64>();
                     assert!(mean.abs() / (own.len() as f64) < f64::from(largest) / 1024.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn own_product_in_fp32_is_the_composition_but_for_the_order_of_sums() {
+        for with_bias in [false, true] {
+            let of = |own| run(Compute::FP32, own, false, with_bias);
+            for (own, composed) in of(true).iter().zip(&of(false)) {
+                let largest = composed.iter().fold(0f32, |m, x| m.max(x.abs()));
+                for (a, b) in own.iter().zip(composed) {
+                    assert!((a - b).abs() <= 1e-6 * largest, "{a} {b}");
                 }
             }
         }

@@ -9,6 +9,8 @@ mod bf16;
 mod cross_entropy;
 mod dropout;
 mod embedding;
+#[allow(dead_code)]
+mod fp32;
 mod host;
 mod layer_norm;
 mod linear;

@@ -71,6 +71,39 @@ pub fn level() -> Level {
     })
 }
 
+/// Transposes 16 x 16 values of 32 bits: by pairs, by fours inside of 128 bits, then the 128-bit quarters.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn transpose_16x16(rows: [std::arch::x86_64::__m512i; 16]) -> [std::arch::x86_64::__m512i; 16] {
+    use std::arch::x86_64::*;
+    let mut a = rows;
+    for i in (0..16).step_by(2) {
+        a[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+        a[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+    }
+    let mut b = a;
+    for i in (0..16).step_by(4) {
+        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
+        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
+        b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
+        b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
+    }
+    // b[4 g + j], quarter q: column 4 q + j of rows 4 g to 4 g + 3.
+    let mut out = a;
+    for j in 0..4 {
+        let even = _mm512_shuffle_i32x4::<0x88>(b[j], b[4 + j]);
+        let odd = _mm512_shuffle_i32x4::<0xdd>(b[j], b[4 + j]);
+        let even_high = _mm512_shuffle_i32x4::<0x88>(b[8 + j], b[12 + j]);
+        let odd_high = _mm512_shuffle_i32x4::<0xdd>(b[8 + j], b[12 + j]);
+        out[j] = _mm512_shuffle_i32x4::<0x88>(even, even_high);
+        out[4 + j] = _mm512_shuffle_i32x4::<0x88>(odd, odd_high);
+        out[8 + j] = _mm512_shuffle_i32x4::<0xdd>(even, even_high);
+        out[12 + j] = _mm512_shuffle_i32x4::<0xdd>(odd, odd_high);
+    }
+    out
+}
+
 /// a * b + c, fused where that is one instruction.
 #[inline(always)]
 pub fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {

@@ -6,6 +6,7 @@
 use std::arch::x86_64::*;
 
 use super::{Operand, PANEL, STEP, TILE, Values};
+use crate::ops::simd::transpose_16x16;
 
 /// A panel of A: lanes are rows `first..first + 32`.
 ///
@@ -62,7 +63,7 @@ unsafe fn panel(to: &mut [u16], source: Source, first: usize, along_depth: bool,
                 }
             }
             if along_depth != lanes_first {
-                vectors = transpose(vectors);
+                vectors = transpose_16x16(vectors);
             }
         }
         for (vector, to) in vectors.iter().zip(tile.chunks_exact_mut(32)) {
@@ -122,35 +123,4 @@ unsafe fn across(values: Values, first: usize, second: Option<usize>, n: usize) 
         2, 17, 1, 16, 0,
     );
     _mm512_permutexvar_epi16(order, both)
-}
-
-/// 16 x 16 pairs: by pairs, by fours inside of 128 bits, then the 128-bit quarters.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
-    let mut a = rows;
-    for i in (0..16).step_by(2) {
-        a[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
-        a[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
-    }
-    let mut b = a;
-    for i in (0..16).step_by(4) {
-        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
-        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
-        b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
-        b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
-    }
-    // b[4 g + j], quarter q: column 4 q + j of rows 4 g to 4 g + 3.
-    let mut out = a;
-    for j in 0..4 {
-        let even = _mm512_shuffle_i32x4::<0x88>(b[j], b[4 + j]);
-        let odd = _mm512_shuffle_i32x4::<0xdd>(b[j], b[4 + j]);
-        let even_high = _mm512_shuffle_i32x4::<0x88>(b[8 + j], b[12 + j]);
-        let odd_high = _mm512_shuffle_i32x4::<0xdd>(b[8 + j], b[12 + j]);
-        out[j] = _mm512_shuffle_i32x4::<0x88>(even, even_high);
-        out[4 + j] = _mm512_shuffle_i32x4::<0x88>(odd, odd_high);
-        out[8 + j] = _mm512_shuffle_i32x4::<0xdd>(even, even_high);
-        out[12 + j] = _mm512_shuffle_i32x4::<0xdd>(odd, odd_high);
-    }
-    out
 }

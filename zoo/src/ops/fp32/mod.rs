@@ -1,0 +1,388 @@
+//! Matrix products in FP32, with packing that reads whatever a matrix is made from: another layout, or the patches of an image.
+//!
+//! An element's sum runs over the depth in blocks of a fixed size and in a fixed order: it depends neither on the other rows and
+//! columns nor on the number of threads. Each block is summed from zero and added to those before it, which keeps the error of long
+//! sums low.
+//!
+//! The side with fewer lanes (rows of A, columns of B) is packed once; strips of the other are packed by the task that multiplies
+//! them, and stay in its caches.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod matrix;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::host::room;
+use super::simd::{Level, level};
+
+pub use matrix::Matrix;
+
+/// Depth that is summed in registers at once: a panel of B of this depth stays in the first cache.
+const BLOCK: usize = 256;
+/// Lanes of a strip: of this depth and number they stay in the second cache.
+const STRIP: usize = 256;
+/// Multiplications below which other threads are not worth waking.
+const ALONE: usize = 1 << 18;
+
+/// One side of a product: rows of A, or columns of B, along a depth.
+pub trait Source: Sync {
+    /// Rows of A, or columns of B.
+    fn lanes(&self) -> usize;
+
+    /// Terms of a sum.
+    fn depth(&self) -> usize;
+
+    /// Writes lanes `first..first + width` as `to[i * width + lane]`, i counting the depth from the start of the range; zero
+    /// beyond the last lane.
+    fn pack(&self, to: &mut [f32], width: usize, first: usize, depth: Range<usize>);
+}
+
+/// What a product is added to.
+#[derive(Debug, Clone, Copy)]
+pub enum Start<'a> {
+    /// Nothing: whatever stands in the output is overwritten.
+    Zero,
+    /// What stands in the output.
+    Kept,
+    /// One value for each column.
+    Bias(&'a [f32]),
+}
+
+/// Which instructions multiply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kernel {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+fn kernel() -> Option<Kernel> {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        Level::V4 => return Some(Kernel::Avx512),
+        Level::V3 => return Some(Kernel::Avx2),
+        Level::Base => {}
+    }
+    None
+}
+
+/// Has this CPU the instructions?
+pub fn available() -> bool {
+    kernel().is_some()
+}
+
+/// A tile of the output.
+struct Tile<'a> {
+    /// Its first element.
+    to: *mut f32,
+    /// Elements from row to row.
+    stride: usize,
+    /// Rows and columns that are there; panels are zero beyond them.
+    rows: usize,
+    columns: usize,
+    /// Add to what stands there.
+    add: bool,
+    /// Added to every row; empty: nothing.
+    bias: &'a [f32],
+}
+
+impl Kernel {
+    /// Columns of a tile.
+    fn columns(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::COLUMNS,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::COLUMNS,
+        }
+    }
+
+    /// Rows of a tile where A has so many: as equal as they can be.
+    fn rows(self, of: usize) -> usize {
+        let most = match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::ROWS,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::ROWS,
+        };
+        of.div_ceil(of.div_ceil(most).max(1)).max(1)
+    }
+
+    /// # Safety
+    /// The tile lies inside of the output, and nothing else touches it.
+    #[inline]
+    unsafe fn multiply(self, width: usize, tile: &Tile, a: &[f32], b: &[f32]) {
+        debug_assert!(a.len() / width == b.len() / self.columns() && tile.rows <= width);
+        // SAFETY: passed on; `kernel` asked the CPU.
+        unsafe {
+            match self {
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx512 => avx512::multiply(width, tile, a, b),
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx2 => avx2::multiply(width, tile, a, b),
+            }
+        }
+    }
+}
+
+/// One side, packed: blocks of the depth, in each of them panels of `width` lanes.
+#[derive(Debug, Clone)]
+pub struct Packed {
+    values: Vec<f32>,
+    lanes: usize,
+    depth: usize,
+    width: usize,
+}
+
+impl Packed {
+    /// The columns of B, for several products with it.
+    ///
+    /// # Panics
+    /// If the CPU has not the instructions.
+    pub fn columns(b: &impl Source) -> Self {
+        Self::new(b, kernel().expect("a CPU that was asked").columns(), true)
+    }
+
+    fn new(source: &impl Source, width: usize, parallel: bool) -> Self {
+        let (lanes, depth) = (source.lanes(), source.depth());
+        let padded = lanes.next_multiple_of(width);
+        let mut values = room(padded * depth);
+        let pack = |(block, to): (usize, &mut [f32])| {
+            let depth = block * BLOCK..depth.min((block + 1) * BLOCK);
+            pack_strip(source, to, width, 0, depth);
+        };
+        let block = (padded * BLOCK).max(1);
+        match parallel && values.len() > ALONE {
+            true => values.par_chunks_mut(block).enumerate().for_each(pack),
+            false => values.chunks_mut(block).enumerate().for_each(pack),
+        }
+        Self { values, lanes, depth, width }
+    }
+
+    /// The panels of a block that `lanes` lie in; the range starts at a panel's start.
+    fn panels(&self, block: usize, lanes: &Range<usize>) -> &[f32] {
+        let depth = BLOCK.min(self.depth - block * BLOCK);
+        let values = &self.values[block * BLOCK * self.lanes.next_multiple_of(self.width)..];
+        &values[lanes.start * depth..][..lanes.len().next_multiple_of(self.width) * depth]
+    }
+}
+
+/// Panels from lane `first` on, as many as `to` has room for.
+fn pack_strip(source: &impl Source, to: &mut [f32], width: usize, first: usize, depth: Range<usize>) {
+    for (i, to) in to.chunks_exact_mut(width * depth.len()).enumerate() {
+        source.pack(to, width, first + i * width, depth.clone());
+    }
+}
+
+/// A side that is packed, or is to be packed strip by strip.
+enum Side<'a, S> {
+    Packed(&'a Packed),
+    Source(&'a S),
+}
+
+impl<S: Source> Side<'_, S> {
+    fn lanes(&self) -> usize {
+        match self {
+            Self::Packed(packed) => packed.lanes,
+            Self::Source(source) => source.lanes(),
+        }
+    }
+
+    /// The panels of a strip, in `room` if they have to be packed.
+    fn panels<'r>(
+        &'r self,
+        room: &'r mut [f32],
+        width: usize,
+        block: usize,
+        lanes: &Range<usize>,
+    ) -> &'r [f32] {
+        match self {
+            Self::Packed(packed) => packed.panels(block, lanes),
+            Self::Source(source) => {
+                let depth = block * BLOCK..source.depth().min((block + 1) * BLOCK);
+                let panels = &mut room[..lanes.len().next_multiple_of(width) * depth.len()];
+                pack_strip(*source, panels, width, lanes.start, depth);
+                panels
+            }
+        }
+    }
+}
+
+/// out [m, n] = start + a [m, k] times b [k, n], row-major, on all threads.
+///
+/// # Panics
+/// If shapes do not fit, or if the CPU has not the instructions.
+pub fn product(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
+    let multiplications = out.len().saturating_mul(a.depth());
+    let threads = if multiplications < ALONE { 1 } else { rayon::current_num_threads() };
+    sided(out, a, b, start, threads);
+}
+
+/// As [`product`], on this thread alone: for tasks of something that runs in parallel already.
+pub fn product_alone(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
+    sided(out, a, b, start, 1);
+}
+
+/// As [`product`], with columns that were packed before.
+pub fn product_packed(out: &mut [f32], a: &impl Source, b: &Packed, start: Start) {
+    let multiplications = out.len().saturating_mul(a.depth());
+    let threads = if multiplications < ALONE { 1 } else { rayon::current_num_threads() };
+    let kernel = kernel().expect("a CPU that was asked");
+    assert_eq!(b.width, kernel.columns(), "columns of B are packed by `Packed::columns`");
+    assert_eq!(a.depth(), b.depth, "depths of a product");
+    let a = Packed::new(a, kernel.rows(a.lanes()), threads > 1);
+    by_columns::<Matrix>(kernel, out, &a, &Side::Packed(b), start, threads);
+}
+
+fn sided(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start, threads: usize) {
+    let kernel = kernel().expect("a CPU that was asked");
+    assert_eq!(a.depth(), b.depth(), "depths of a product");
+    let (rows, columns) = (kernel.rows(a.lanes()), kernel.columns());
+    if b.lanes() >= a.lanes() {
+        let a = Packed::new(a, rows, threads > 1);
+        by_columns(kernel, out, &a, &Side::Source(b), start, threads);
+    } else {
+        let b = Packed::new(b, columns, threads > 1);
+        by_rows(kernel, out, &Side::Source(a), rows, &b, start, threads);
+    }
+}
+
+/// The output, written by all tasks in disjoint places.
+struct Output<'a> {
+    first: *mut f32,
+    rows: usize,
+    columns: usize,
+    start: Start<'a>,
+}
+// SAFETY: tasks write tiles of disjoint strips.
+unsafe impl Sync for Output<'_> {}
+
+impl<'a> Output<'a> {
+    fn new(out: &'a mut [f32], rows: usize, columns: usize, start: Start<'a>) -> Self {
+        assert_eq!(out.len(), rows * columns, "an output has rows x columns values");
+        if let Start::Bias(bias) = start {
+            assert_eq!(bias.len(), columns, "one bias for each column");
+        }
+        Self { first: out.as_mut_ptr(), rows, columns, start }
+    }
+
+    /// The tile at a row and a column, for a block of the depth.
+    fn tile(&self, row: usize, column: usize, most: (usize, usize), block: usize) -> Tile<'_> {
+        let columns = most.1.min(self.columns - column);
+        let bias = match self.start {
+            Start::Bias(bias) if block == 0 => &bias[column..column + columns],
+            _ => &[],
+        };
+        Tile {
+            to: self.first.wrapping_add(row * self.columns + column),
+            stride: self.columns,
+            rows: most.0.min(self.rows - row),
+            columns,
+            add: block > 0 || matches!(self.start, Start::Kept),
+            bias,
+        }
+    }
+
+    /// Without any depth there is nothing to add.
+    fn fill(&self) {
+        for row in 0..self.rows {
+            // SAFETY: a row of the output.
+            let row =
+                unsafe { std::slice::from_raw_parts_mut(self.first.add(row * self.columns), self.columns) };
+            match self.start {
+                Start::Zero => row.fill(0.0),
+                Start::Kept => {}
+                Start::Bias(bias) => row.copy_from_slice(bias),
+            }
+        }
+    }
+}
+
+/// Calls a task for each strip of so many lanes.
+fn strips(lanes: usize, width: usize, threads: usize, task: impl Fn(Range<usize>) + Sync) {
+    let count = threads * lanes.div_ceil(threads * STRIP);
+    let strip = lanes.div_ceil(count.max(1)).next_multiple_of(width);
+    let strip = |i: usize| i * strip..lanes.min((i + 1) * strip);
+    let count = (0..count).take_while(|&i| !strip(i).is_empty()).count();
+    match threads {
+        1 => (0..count).for_each(|i| task(strip(i))),
+        _ => (0..count).into_par_iter().for_each(|i| task(strip(i))),
+    }
+}
+
+fn by_columns<B: Source>(
+    kernel: Kernel,
+    out: &mut [f32],
+    a: &Packed,
+    b: &Side<B>,
+    start: Start,
+    threads: usize,
+) {
+    let output = Output::new(out, a.lanes, b.lanes(), start);
+    if a.depth == 0 {
+        return output.fill();
+    }
+    let (rows, columns) = (a.width, kernel.columns());
+    strips(output.columns, columns, threads, |strip| {
+        let mut packing = packing_room(b, strip.len().next_multiple_of(columns) * BLOCK.min(a.depth));
+        for block in 0..a.depth.div_ceil(BLOCK) {
+            let depth = BLOCK.min(a.depth - block * BLOCK);
+            let b = b.panels(&mut packing, columns, block, &strip);
+            let a = a.panels(block, &(0..output.rows));
+            for (j, b) in b.chunks_exact(columns * depth).enumerate() {
+                for (i, a) in a.chunks_exact(rows * depth).enumerate() {
+                    let tile = output.tile(i * rows, strip.start + j * columns, (rows, columns), block);
+                    // SAFETY: the strip is this task's.
+                    unsafe { kernel.multiply(rows, &tile, a, b) };
+                }
+            }
+        }
+    });
+}
+
+fn by_rows<A: Source>(
+    kernel: Kernel,
+    out: &mut [f32],
+    a: &Side<A>,
+    rows: usize,
+    b: &Packed,
+    start: Start,
+    threads: usize,
+) {
+    let output = Output::new(out, a.lanes(), b.lanes, start);
+    if b.depth == 0 {
+        return output.fill();
+    }
+    let columns = b.width;
+    strips(output.rows, rows, threads, |strip| {
+        let mut packing = packing_room(a, strip.len().next_multiple_of(rows) * BLOCK.min(b.depth));
+        for block in 0..b.depth.div_ceil(BLOCK) {
+            let depth = BLOCK.min(b.depth - block * BLOCK);
+            let a = a.panels(&mut packing, rows, block, &strip);
+            let b = b.panels(block, &(0..output.columns));
+            for (j, b) in b.chunks_exact(columns * depth).enumerate() {
+                for (i, a) in a.chunks_exact(rows * depth).enumerate() {
+                    let tile = output.tile(strip.start + i * rows, j * columns, (rows, columns), block);
+                    // SAFETY: the strip is this task's.
+                    unsafe { kernel.multiply(rows, &tile, a, b) };
+                }
+            }
+        }
+    });
+}
+
+fn packing_room<S>(side: &Side<S>, values: usize) -> Vec<f32> {
+    match side {
+        Side::Packed(_) => Vec::new(),
+        Side::Source(_) => room(values),
+    }
+}
+
+#[cfg(test)]
+mod tests;
