@@ -25,7 +25,7 @@ pub use matrix::Matrix;
 /// Depth that is summed in registers at once: a panel of B of this depth stays in the first cache.
 const BLOCK: usize = 256;
 /// Lanes of a strip: of this depth and number they stay in the second cache.
-const STRIP: usize = 256;
+const STRIP: usize = 384;
 /// Multiplications below which other threads are not worth waking.
 const ALONE: usize = 1 << 18;
 
@@ -335,11 +335,16 @@ fn by_columns<B: Source>(
             let depth = BLOCK.min(a.depth - block * BLOCK);
             let b = b.panels(&mut packing, columns, block, &strip);
             let a = a.panels(block, &(0..output.rows));
-            for (j, b) in b.chunks_exact(columns * depth).enumerate() {
-                for (i, a) in a.chunks_exact(rows * depth).enumerate() {
-                    let tile = output.tile(i * rows, strip.start + j * columns, (rows, columns), block);
-                    // SAFETY: the strip is this task's.
-                    unsafe { kernel.multiply(rows, &tile, a, b) };
+            // So many panels of A stay in the second cache while all of the strip goes by.
+            let panels = STRIP.div_ceil(rows);
+            for (part, a) in a.chunks(panels * rows * depth).enumerate() {
+                for (j, b) in b.chunks_exact(columns * depth).enumerate() {
+                    for (i, a) in a.chunks_exact(rows * depth).enumerate() {
+                        let row = (part * panels + i) * rows;
+                        let tile = output.tile(row, strip.start + j * columns, (rows, columns), block);
+                        // SAFETY: the strip is this task's.
+                        unsafe { kernel.multiply(rows, &tile, a, b) };
+                    }
                 }
             }
         }
