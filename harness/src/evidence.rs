@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::{
     DecodeSpec, Document, LossScalingSpec, LossSpec, ModelSpec, OptimizerSpec, Recipe, ScheduleSpec,
-    Selection,
 };
 
 use crate::{kinds, size};
@@ -186,11 +185,11 @@ pub fn reached(ladder: &[Step]) -> Option<Rung> {
 
 /// The recipe as each of its arms has it; its body where it has none.
 pub fn resolved_arms(document: &Document) -> Vec<Recipe> {
-    let selections: Vec<Selection> = match document.arms().as_slice() {
-        [] => vec![Selection::default()],
-        arms => arms.iter().map(|arm| Selection::arm(arm)).collect(),
-    };
-    selections.iter().filter_map(|selection| document.resolve(selection).ok()).map(|r| r.recipe).collect()
+    let Ok(mut all) = document.resolve_arms(None, &[]) else { return Vec::new() };
+    match document.arms().as_slice() {
+        [] => all.into_values().collect(),
+        arms => arms.iter().filter_map(|arm| all.remove(*arm)).collect(),
+    }
 }
 
 fn parameters(recipe: &Recipe) -> Result<String, String> {
@@ -238,11 +237,14 @@ fn traces(recipe: &Recipe) -> Result<String, String> {
 }
 
 fn run_rungs(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
-    let hash = |tier: Option<&str>| document.hash(tier, &[]).ok();
     let own: Vec<&RecordedRun> = runs.iter().filter(|run| run.recipe == document.name()).collect();
     let same = |tier: Option<&str>| {
-        let hash = hash(tier);
-        own.iter().filter(|run| run.tier.as_deref() == tier && Some(&run.hash) == hash.as_ref()).count()
+        let of_tier: Vec<_> = own.iter().filter(|run| run.tier.as_deref() == tier).collect();
+        if of_tier.is_empty() {
+            return 0;
+        }
+        let hash = document.hash(tier, &[]).ok();
+        of_tier.iter().filter(|run| Some(&run.hash) == hash.as_ref()).count()
     };
     let counted = |n: usize| format!("{n} in the ledgers");
     let full = match same(None) {

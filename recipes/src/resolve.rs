@@ -87,6 +87,22 @@ impl Document {
     /// # Errors
     /// All that is wrong with it, each at the place where it was written.
     pub fn resolve(&self, selection: &Selection) -> Result<Resolved, Diagnostics> {
+        let (recipe, binding_overrides) = self.selected(selection)?;
+        let toml = recipe.to_toml().map_err(|error| Diagnostic::new(self.start(), error.to_string()))?;
+        Ok(Resolved {
+            hash: recipe.hash(),
+            recipe,
+            arm: selection.arm.clone(),
+            tier: selection.tier.clone(),
+            overrides: selection.overrides.clone(),
+            binding_overrides,
+            folder: self.folder().to_owned(),
+            toml,
+        })
+    }
+
+    /// The recipe, and the overrides that are not free.
+    fn selected(&self, selection: &Selection) -> Result<(Recipe, Vec<String>), Diagnostics> {
         let mut found = Diagnostics::default();
         let mut root = self
             .bodies
@@ -129,18 +145,7 @@ impl Document {
         let recipe: Recipe = serde_json::from_value(root.to_json())
             .map_err(|error| Diagnostic::new(self.start(), format!("the recipe cannot be read: {error}")))?;
         validate(&recipe, &root, &self.arms(), &mut found);
-        let toml = recipe.to_toml().map_err(|error| Diagnostic::new(self.start(), error.to_string()))?;
-        let resolved = Resolved {
-            hash: recipe.hash(),
-            recipe,
-            arm: selection.arm.clone(),
-            tier: selection.tier.clone(),
-            overrides: selection.overrides.clone(),
-            binding_overrides,
-            folder: self.folder().to_owned(),
-            toml,
-        };
-        found.into_result(resolved)
+        found.into_result((recipe, binding_overrides))
     }
 
     /// Checks the body and every arm in every tier.
@@ -156,7 +161,7 @@ impl Document {
                     tier: tier.map(str::to_owned),
                     overrides: Vec::new(),
                 };
-                if let Err(more) = self.resolve(&selection) {
+                if let Err(more) = self.selected(&selection) {
                     found.extend(more);
                 }
             }
@@ -188,7 +193,7 @@ impl Document {
                 tier: tier.map(str::to_owned),
                 overrides: overrides.to_vec(),
             };
-            all.insert(arm.unwrap_or_default().to_owned(), self.resolve(&selection)?.recipe);
+            all.insert(arm.unwrap_or_default().to_owned(), self.selected(&selection)?.0);
         }
         Ok(all)
     }
