@@ -121,8 +121,10 @@ Examples:
   zoo bench multi30k-transformer-tiny
   zoo bench transformer-base --arms fp32,mixed --device cuda:0 --format json
   zoo bench transformer-big --arms fp32 --steps 4
+  zoo bench transformer-base --max-batch --shape 64x32 --memory 8GB
 
-Real batches where the data was fetched, else generated ones. The first arm is 1.0. Nothing is recorded.")]
+Real batches where the data was fetched, else generated ones. The first arm is 1.0. Nothing is recorded.
+docs/devices.md describes the columns.")]
     Bench(BenchArgs),
     /// Decode and score the weights of a run or checkpoint
     #[command(after_help = "\
@@ -346,6 +348,20 @@ pub struct BenchArgs {
     /// Full batches of this shape, one an update, instead of the recipe's: for comparisons with programs that pad
     #[arg(long, value_name = "SENTENCESxTOKENS")]
     pub shape: Option<crate::stages::Shape>,
+    /// Instead of timing, find the largest batch of each arm that fits: full batches from --shape on, else from about the
+    /// recipe's on, doubled and then bisected to a sixteenth; each is tried in a process of its own
+    #[arg(long, conflicts_with = "steps")]
+    pub max_batch: bool,
+    /// Memory that a batch may take on the CPU [default: nine tenths of what is available, which is also the most]
+    #[arg(long, value_name = "SIZE", requires = "max_batch")]
+    pub memory: Option<crate::memory::Bytes>,
+    /// Seconds that trying one batch may take: a larger one does not fit into the time
+    #[arg(long, value_name = "N", requires = "max_batch", default_value_t = 120,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_seconds: u32,
+    /// Try one batch of --shape and write what it took as JSON: what --max-batch calls
+    #[arg(long, hide = true, requires = "shape", conflicts_with_all = ["max_batch", "steps"])]
+    pub probe: bool,
 }
 
 /// `zoo evaluate`.

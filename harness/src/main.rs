@@ -17,6 +17,7 @@ mod home;
 mod kinds;
 mod libraries;
 mod lines;
+mod memory;
 mod output;
 mod process;
 mod progress;

@@ -27,6 +27,18 @@ fn arms_take_turns_and_their_numbers_belong_together() {
         let tokens = number(&arm["tokens_per_update"]);
         assert!((96.0..=224.0).contains(&tokens), "{tokens}");
         assert!(number(&arm["flops"]["median"]) > 6.0 * number(&arm["parameters"]) * median / 100.0);
+        let split = |part: &str| number(&arm["split"][part]);
+        let parts = split("forward") + split("backward") + split("update") + split("rest");
+        let step = number(&arm["seconds_per_update"]["median"]);
+        assert!((parts / step - 1.0).abs() < 1e-6, "{arm}");
+        assert!((split("data") * split("data_ahead") / step - 1.0).abs() < 1e-6, "{arm}");
+        let roofline = |part: &str| number(&arm["roofline"][part]);
+        let reached = roofline("product_share") * roofline("product_flops") / number(&arm["flops"]["median"]);
+        assert!((reached - 1.0).abs() < 1e-6, "{arm}");
+        for positive in [split("data"), split("forward"), split("backward"), split("update")] {
+            assert!(positive > 0.0, "{arm}");
+        }
+        assert!(roofline("copy_bytes") > 0.0 && roofline("update_share") > 0.0, "{arm}");
     }
     let speed_up = &found["speed_ups"][0];
     assert_eq!((&speed_up["arm"], &speed_up["baseline"]), (&"mixed".into(), &"fp32".into()));
@@ -74,9 +86,43 @@ fn a_shape_makes_full_batches() {
     let arm = &found["arms"][0];
     assert_eq!((&found["data"], number(&arm["tokens_per_update"])), (&"4x6".into(), 48.0));
     assert_eq!(number(&arm["vocabulary"]), 14.0);
+    assert!(arm["split"]["data"].is_null(), "nobody reads such batches");
     let call = ["bench", "reversal-transformer", "--shape", "4x6", "--steps", "1", "--format", "csv"];
     let rows = zoo.ends_with(0, &call).stdout;
     assert!(rows.starts_with("arm,products,batches,") && rows.contains("fp32,fp32,4x6,"), "{rows}");
+    assert!(
+        rows.contains(",forward_ms,") && rows.lines().count() == 3,
+        "all columns are in one table\n{rows}"
+    );
+}
+
+/// The mixed arm of the smallest toy within so much memory.
+#[cfg(target_os = "linux")]
+fn largest(zoo: &Zoo, memory: &str) -> Value {
+    let mut call =
+        vec!["bench", "reversal-transformer", "--tier", "smoke", "--arms", "mixed", "--threads", "2"];
+    call.extend(["--shape", "8x56", "--max-batch", "--memory", memory, "--format", "json"]);
+    zoo.ends_with(0, &call).json()["arms"][0].clone()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_largest_batch_fits_and_grows_with_the_memory() {
+    let zoo = Zoo::new();
+    let (none, small, large) = (largest(&zoo, "10MB"), largest(&zoo, "80MB"), largest(&zoo, "160MB"));
+    assert_eq!((&none["sentences"], &none["too_many"]), (&Value::Null, &1.into()));
+    for (found, limit) in [(&small, 80e6), (&large, 160e6)] {
+        let (fits, too_many) = (number(&found["sentences"]), number(&found["too_many"]));
+        assert!(fits < too_many && too_many - fits <= (fits / 16.0).max(1.0), "{found}");
+        assert_eq!(
+            (&found["bound"], number(&found["largest"]["tokens"])),
+            (&"memory".into(), fits * 2.0 * 56.0)
+        );
+        assert!(number(&found["largest"]["memory"]) <= limit, "{found}");
+        assert!(number(&found["largest"]["seconds"]) > 0.0, "{found}");
+    }
+    assert!(number(&small["sentences"]) < number(&large["sentences"]), "{small} {large}");
+    assert!(std::fs::read_dir(zoo.home()).unwrap().next().is_none(), "nothing is kept");
 }
 
 #[test]
@@ -85,4 +131,8 @@ fn an_arm_or_shape_that_is_not_there_is_named() {
     let ended = zoo.ends_with(2, &["bench", "reversal-transformer", "--shape", "64"]);
     assert!(ended.stderr.contains("64x56"), "{}", ended.stderr);
     zoo.ends_with(2, &["bench", "reversal-transformer", "--arms", "fp64"]).says("has no arm fp64");
+    let ended = zoo.ends_with(2, &["bench", "reversal-transformer", "--max-batch", "--memory", "80"]);
+    assert!(ended.stderr.contains("600MB"), "{}", ended.stderr);
+    let ended = zoo.ends_with(2, &["bench", "reversal-transformer", "--memory", "80MB"]);
+    assert!(ended.stderr.contains("--max-batch"), "{}", ended.stderr);
 }

@@ -1,14 +1,23 @@
 //! `zoo bench`.
 
+use serde::Serialize;
 use zoo_recipes::Document;
 use zoo_results::exit::Exit;
+use zoo_results::statistics::SpeedUp;
 
 use crate::cli::BenchArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{self, Cell, Format};
+use crate::memory::Bytes;
+use crate::output::{self, Cell, Format, Table};
 use crate::size::grouped;
-use crate::stages::{Bench, BenchOptions, Request, Spread, bench, chosen_arms};
+use crate::stages::{
+    Bench, BenchOptions, Bound, MaxBatch, MaxBatchOptions, Request, Spread, bench, chosen_arms, max_batch,
+    probe,
+};
+
+/// A rest of the step below this share of it is noise, and not shown to people.
+const NOISE: f64 = 0.05;
 
 pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
     let document = Document::load(&args.recipe)?;
@@ -17,15 +26,60 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
         overrides: args.overlay.overrides.clone(),
         ..Request::of(&document, args.overlay.tier.as_deref(), 1)?
     };
-    let measured = bench(context, &request, BenchOptions { steps: args.steps, shape: args.shape })?;
-    match context.format {
-        Format::Json => output::write_json(&measured)?,
-        format => output::write(&text(&measured, format))?,
+    if let (true, Some(shape)) = (args.probe, args.shape) {
+        output::write_json(&probe(context, &request, shape)?)?;
+        return Ok(Exit::Ok);
+    }
+    if args.max_batch {
+        let options = MaxBatchOptions {
+            recipe: &args.recipe,
+            shape: args.shape,
+            memory: args.memory,
+            seconds: f64::from(args.max_seconds),
+        };
+        let found = max_batch(context, &request, options)?;
+        written(context, &found, largest)?;
+    } else {
+        let options = BenchOptions { steps: args.steps, shape: args.shape };
+        let measured = bench(context, &request, options)?;
+        written(context, &measured, text)?;
     }
     Ok(Exit::Ok)
 }
 
+fn written<T: Serialize>(context: &Context, found: &T, text: impl Fn(&T, Format) -> String) -> Result<()> {
+    match context.format {
+        Format::Json => output::write_json(found),
+        format => output::write(&text(found, format)),
+    }
+}
+
 fn text(measured: &Bench, format: Format) -> String {
+    let (speeds, parts) = (speeds(measured), parts(measured));
+    match format {
+        Format::Csv => joined(speeds, parts).render(format),
+        Format::Human => {
+            let memory = measured.peak_memory.map_or_else(String::new, |bytes| {
+                format!("; at most {} of memory, all arms together", Bytes(bytes))
+            });
+            let machine = format!("{} on {}{memory}", measured.recipe, measured.hardware);
+            format!("{}\n{}{machine}\n", speeds.render(format), parts.render(format))
+        }
+        _ => format!("{}\n{}", speeds.render(format), parts.render(format)),
+    }
+}
+
+fn number(value: f64, digits: usize) -> Cell {
+    Cell { text: format!("{value:.digits$}"), value: value.into() }
+}
+
+/// A value with a unit to people; `-` where there is none.
+fn with_unit(value: Option<f64>, text: impl Fn(f64) -> String) -> Cell {
+    value.map_or_else(|| Cell::number(None), |value| Cell { text: text(value), value: value.into() })
+}
+
+/// How fast.
+fn speeds(measured: &Bench) -> Table {
     let mut table = output::columns([
         "arm",
         "products",
@@ -41,14 +95,11 @@ fn text(measured: &Bench, format: Format) -> String {
         "#90 % from",
         "#to",
     ]);
-    let number = |value: f64, digits: usize| Cell { text: format!("{value:.digits$}"), value: value.into() };
     let whole = |value: f64| Cell { text: grouped(value.round() as u64), value: value.into() };
     for arm in &measured.arms {
         let Spread { median, low, high } = arm.tokens_per_second;
         let speed_up = measured.speed_ups.iter().find(|one| one.arm == arm.arm).and_then(|one| one.speed_up);
-        let ratio = |part: fn(&zoo_results::statistics::SpeedUp) -> f64| {
-            speed_up.as_ref().map_or_else(|| Cell::words("-"), |found| number(part(found), 2))
-        };
+        let ratio = |part: fn(&SpeedUp) -> f64| with_unit(speed_up.as_ref().map(part), |x| format!("{x:.2}"));
         table.push(vec![
             Cell::words(arm.arm.clone()),
             Cell::words(arm.compute.clone()),
@@ -65,12 +116,102 @@ fn text(measured: &Bench, format: Format) -> String {
             ratio(|found| found.high),
         ]);
     }
+    table
+}
+
+/// What an update is made of, and how near it comes to what the device does at most.
+fn parts(measured: &Bench) -> Table {
+    let mut table = output::columns([
+        "arm",
+        "#forward ms",
+        "#backward ms",
+        "#update ms",
+        "#rest ms",
+        "#data ms",
+        "#data thread ahead",
+        "#ceiling GFLOP/s",
+        "#reached",
+        "#ceiling GB/s",
+        "#update reaches",
+    ]);
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    for arm in &measured.arms {
+        let (split, roofline) = (&arm.split, &arm.roofline);
+        let is_noise = split.rest.abs() <= NOISE * arm.seconds_per_update.median;
+        table.push(vec![
+            Cell::words(arm.arm.clone()),
+            number(1e3 * split.forward, 1),
+            number(1e3 * split.backward, 1),
+            number(1e3 * split.update, 1),
+            with_unit(
+                Some(1e3 * split.rest),
+                |rest| if is_noise { "-".into() } else { format!("{rest:.1}") },
+            ),
+            with_unit(split.data.map(|seconds| 1e3 * seconds), |data| format!("{data:.2}")),
+            with_unit(split.data_ahead, |times| format!("{times:.0}x")),
+            number(roofline.product_flops / 1e9, 1),
+            with_unit(Some(roofline.product_share), percent),
+            number(roofline.copy_bytes / 1e9, 1),
+            with_unit(roofline.update_share, percent),
+        ]);
+    }
+    table
+}
+
+/// Two tables of the same rows as one; both begin with the arm.
+fn joined(mut table: Table, other: Table) -> Table {
+    table.columns.extend(other.columns.into_iter().skip(1));
+    let rows = table.rows.iter_mut().zip(other.rows);
+    rows.for_each(|(row, other)| row.extend(other.into_iter().skip(1)));
+    table
+}
+
+fn largest(found: &MaxBatch, format: Format) -> String {
+    let mut table = output::columns([
+        "arm",
+        "products",
+        "#sentences",
+        "#tokens each",
+        "#too many",
+        "bound by",
+        "#tokens an update",
+        "#seconds an update",
+        "#tokens/s",
+        "#memory",
+    ]);
+    for arm in &found.arms {
+        let largest = arm.largest.as_ref();
+        let count = |value: Option<u64>| value.map_or_else(|| Cell::number(None), Cell::count);
+        let bound = match &arm.bound {
+            Bound::Memory => "memory",
+            Bound::Time => "time",
+            Bound::Shape => "largest shape",
+            Bound::Failure(error) => error,
+        };
+        table.push(vec![
+            Cell::words(arm.arm.clone()),
+            Cell::words(arm.compute.clone()),
+            count(arm.sentences.map(u64::from)),
+            Cell::count(arm.sentence.into()),
+            count(arm.too_many.map(u64::from)),
+            Cell::words(bound),
+            count(largest.map(|probed| probed.tokens)),
+            with_unit(largest.map(|probed| probed.seconds), |seconds| format!("{seconds:.3}")),
+            with_unit(largest.map(|probed| probed.tokens as f64 / probed.seconds), |speed| {
+                grouped(speed.round() as u64)
+            }),
+            with_unit(largest.and_then(|probed| probed.memory).map(|bytes| bytes as f64), |bytes| {
+                Bytes(bytes as u64).to_string()
+            }),
+        ]);
+    }
     let rows = table.render(format);
     if format != Format::Human {
         return rows;
     }
-    let memory = measured.peak_memory.map_or_else(String::new, |bytes| {
-        format!("; at most {:.1} GB of memory, all arms together", bytes as f64 / 1e9)
-    });
-    format!("{rows}{} on {}{memory}\n", measured.recipe, measured.hardware)
+    let memory = found.memory_limit.map_or_else(|| "its memory".to_owned(), |most| Bytes(most).to_string());
+    format!(
+        "{rows}{} on {}, within {memory} and {} s a batch\n",
+        found.recipe, found.hardware, found.seconds_limit
+    )
 }

@@ -43,6 +43,18 @@ impl TrainingBatches {
         Ok(Self { pairs: Arc::new(pairs), plan: Arc::new(plan), collator })
     }
 
+    /// The batches of an epoch, made by the thread that asks for them.
+    pub fn made_here(&self, epoch: u64) -> impl ExactSizeIterator<Item = Fetched<PairBatch>> {
+        let ids = self.plan.epoch(epoch).into_iter();
+        ids.map(|ids| self.fetched(&self.collator.batch(self.pairs.as_ref(), &ids)))
+    }
+
+    fn fetched(&self, batch: &Batch) -> Fetched<PairBatch> {
+        let tokens = batch.source.token_count() + batch.target.token_count();
+        let language = batch.ids.first().map_or(0, |&id| self.pairs.group(id));
+        Fetched { batch: pair_batch(batch, language), tokens }
+    }
+
     /// Share of padding in the first epoch's batches.
     pub fn waste(&self) -> f64 {
         let mut waste = PaddingWaste::default();
@@ -67,11 +79,7 @@ impl BatchSource<PairBatch> for TrainingBatches {
         let ahead = Prefetch::new(self.pairs.clone(), self.plan.clone(), options)?;
         let of_epoch = ahead.take_while(move |placed| placed.position.epoch == epoch);
         let mine = of_epoch.filter(move |placed| share.has(placed.position.batch));
-        Ok(Box::new(mine.map(|placed| {
-            let tokens = placed.batch.source.token_count() + placed.batch.target.token_count();
-            let language = placed.batch.ids.first().map_or(0, |&id| self.pairs.group(id));
-            Ok(Fetched { batch: pair_batch(&placed.batch, language), tokens })
-        })))
+        Ok(Box::new(mine.map(|placed| Ok(self.fetched(&placed.batch)))))
     }
 }
 

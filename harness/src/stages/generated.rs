@@ -52,22 +52,26 @@ fn split(recipe: &Recipe, vocabularies: &Vocabularies, pairs: u64, language: u64
     }
 }
 
-/// Updates of one batch each, every sentence of it of the same length.
-pub fn full_batches(vocabularies: &Vocabularies, sentences: u32, tokens: u32) -> Vec<Update> {
-    const KEPT: u64 = 4;
-    let packed = |rows: usize, key: Key| {
+/// Updates without end, of one batch each, every sentence of it of the same length.
+pub fn full_batches(
+    vocabularies: &Vocabularies,
+    sentences: u32,
+    tokens: u32,
+) -> impl Iterator<Item = Update> {
+    let vocabularies = *vocabularies;
+    let packed = move |rows: usize, key: Key| {
         let mut side = Side::new(rows, vocabularies.end, key);
         (0..sentences).for_each(|_| side.push(f64::from(tokens)));
         Packed::new(&side.sequences.iter().collect::<Vec<_>>())
     };
-    let update = |number| {
+    let update = move |number| {
         let source = packed(vocabularies.source, Key::new(number, 0, 0));
         let target = packed(vocabularies.target, Key::new(number, 1, 0));
         let target_positions = u64::from(sentences) * u64::from(tokens);
         let batch = PairBatch { source, target, language: 0, target_positions };
         vec![Fetched { batch, tokens: 2 * target_positions }]
     };
-    (0..KEPT).map(update).collect()
+    (0..).map(update)
 }
 
 /// One side of generated text.

@@ -19,7 +19,9 @@ mod timed_arm;
 mod timing;
 mod train;
 
-pub use bench::{Bench, BenchOptions, Shape, Spread, bench};
+pub use bench::{
+    Bench, BenchOptions, Bound, MaxBatch, MaxBatchOptions, Shape, Spread, bench, max_batch, probe,
+};
 pub use evaluate::{EvaluateRequest, evaluate, stored};
 pub use infer::{InferRequest, infer};
 pub use initial::{InitialWeights, run_weights};

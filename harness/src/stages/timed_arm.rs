@@ -1,20 +1,20 @@
 //! An arm as a clock wants it: a fresh model, and the batches of a few updates in memory.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use zoo_datasets::prepare::PreparedSplit;
 use zoo_models::models::{PairBatch, Seq2Seq, Vocabularies};
 use zoo_models::precision::Compute;
 use zoo_recipes::Recipe;
-use zoo_training::batches::{BatchSource, Fetched, Share};
-use zoo_training::error::TrainError;
+use zoo_training::batches::Fetched;
 use zoo_training::timing::TimedArm;
 
 use super::InitialWeights;
 use super::batches::TrainingBatches;
 use super::train::phase;
 use crate::context::Context;
-use crate::error::{Failure, Result};
+use crate::error::Result;
 
 /// Updates whose batches are kept in memory; a longer block goes through them again.
 pub const KEPT_UPDATES: u64 = 16;
@@ -29,6 +29,14 @@ pub struct Material<'a> {
 
 /// The batches of an update.
 pub type Update = Vec<Fetched<PairBatch>>;
+
+/// The batches of some updates.
+pub struct FirstUpdates {
+    /// In order.
+    pub updates: Vec<Update>,
+    /// Seconds that one thread takes to make those of an update, median; `None` where nobody looked.
+    pub seconds: Option<f64>,
+}
 
 /// The arm of a recipe, trained on these batches.
 pub fn timed_arm(
@@ -50,21 +58,20 @@ pub fn timed_arm(
 }
 
 /// The batches of the first updates that training would see.
-pub fn first_updates(recipe: &Recipe, material: &Material, seed: u64) -> Result<Vec<Update>> {
+pub fn first_updates(recipe: &Recipe, material: &Material, seed: u64) -> Result<FirstUpdates> {
     let batching = &recipe.data.batching;
-    let mut source = TrainingBatches::new(&material.train, batching, seed, &material.vocabularies)?;
-    let failed = |source| Failure::from(TrainError::Batch { epoch: 0, batch: 0, source });
-    let length = source.epoch_len(0).map_err(failed)?;
-    let group = u64::from(recipe.train.batches_per_update);
+    let source = TrainingBatches::new(&material.train, batching, seed, &material.vocabularies)?;
+    let mut batches = source.made_here(0);
+    let (length, group) = (batches.len(), recipe.train.batches_per_update as usize);
     // The last update of an epoch may be a smaller one: it is no measure.
-    let kept = (length / group).min(KEPT_UPDATES);
+    let kept = (length / group).min(KEPT_UPDATES as usize);
     let (group, kept) = if kept == 0 { (length, 1) } else { (group, kept) };
-    let share = Share { rank: 0, world: 1, group };
-    let mut batches = source.batches(0, 0, share).map_err(failed)?;
-    let mut updates = Vec::new();
+    let (mut updates, mut seconds) = (Vec::new(), Vec::new());
     for _ in 0..kept {
-        let update = batches.by_ref().take(group as usize).collect::<std::result::Result<_, _>>();
-        updates.push(update.map_err(failed)?);
+        let start = Instant::now();
+        updates.push(batches.by_ref().take(group).collect());
+        seconds.push(start.elapsed().as_secs_f64());
     }
-    Ok(updates)
+    seconds.sort_by(f64::total_cmp);
+    Ok(FirstUpdates { updates, seconds: seconds.get(kept / 2).copied() })
 }

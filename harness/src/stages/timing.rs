@@ -202,7 +202,7 @@ fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
     let open = |recipe: &Recipe, resolved: &Resolved| {
         let prepared = prepare(ctx, recipe, &resolved.folder)?;
         let material = Material { train: prepared.train()?, vocabularies: vocabularies(&prepared) };
-        let mut updates = first_updates(recipe, &material, seed)?;
+        let mut updates = first_updates(recipe, &material, seed)?.updates;
         if pair.work == Work::TargetTokens {
             let fetched = updates.iter_mut().flatten();
             fetched.for_each(|fetched| fetched.tokens = fetched.batch.target.tokens.len() as u64);

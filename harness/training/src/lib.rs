@@ -11,6 +11,7 @@ pub mod evaluate;
 pub mod flat;
 pub mod folder;
 pub mod optimizer;
+pub mod parts;
 pub mod progress;
 pub mod reduce;
 pub mod scaling;

@@ -12,6 +12,7 @@ use zoo_models::precision::Compute;
 
 use crate::batches::Fetched;
 use crate::error::TrainError;
+use crate::parts::{PartSeconds, Stopwatch, Unwatched, Watch, idle};
 use crate::reduce::Local;
 use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
 
@@ -98,8 +99,12 @@ impl<M: Module, B> TimedArm<M, B> {
     /// # Errors
     /// The device fails, or a loss's terms are not those that it announced.
     pub fn lap(&mut self, updates: u64) -> Result<Lap, TrainError> {
+        self.watched(updates, &mut Unwatched)
+    }
+
+    fn watched(&mut self, updates: u64, watch: &mut impl Watch) -> Result<Lap, TrainError> {
         let mut lap = Lap { updates, skipped: 0, tokens: 0, seconds: 0.0 };
-        self.idle()?;
+        idle(&self.device)?;
         let start = Instant::now();
         for _ in 0..updates {
             let (micro, tokens) = &self.updates[self.next];
@@ -114,7 +119,8 @@ impl<M: Module, B> TimedArm<M, B> {
                     group,
                 };
                 let model = self.model.take().expect("the model is away only during an update");
-                let (moved, report) = run_phase(phase, (index, count), model, micro, around, &mut Local)?;
+                let (moved, report) =
+                    run_phase(phase, (index, count), model, micro, around, &mut Local, watch)?;
                 self.model = Some(moved);
                 all_skipped &= report.skipped;
             }
@@ -122,7 +128,7 @@ impl<M: Module, B> TimedArm<M, B> {
             lap.tokens += tokens;
             lap.skipped += u64::from(all_skipped);
         }
-        self.idle()?;
+        idle(&self.device)?;
         lap.seconds = start.elapsed().as_secs_f64();
         Ok(lap)
     }
@@ -132,16 +138,37 @@ impl<M: Module, B> TimedArm<M, B> {
     /// # Errors
     /// As [`lap`](Self::lap).
     pub fn clean_lap(&mut self, updates: u64) -> Result<Lap, TrainError> {
+        Ok(self.clean(updates, |_| Unwatched)?.0)
+    }
+
+    /// Seconds of the parts of an update: the mean over its different updates, of which it makes at most so many. The device comes to
+    /// rest between parts, so that these updates are no measure of speed.
+    ///
+    /// # Errors
+    /// As [`lap`](Self::lap).
+    pub fn parts(&mut self, most: u64) -> Result<PartSeconds, TrainError> {
+        let updates = most.clamp(1, self.updates.len() as u64);
+        let (_, stopwatch) = self.clean(updates, Stopwatch::start)?;
+        Ok(stopwatch.seconds().of_each(updates))
+    }
+
+    /// A block as [`clean_lap`](Self::clean_lap) makes it, under a new watch each time.
+    fn clean<W: Watch>(
+        &mut self,
+        updates: u64,
+        watch: impl Fn(&Device) -> W,
+    ) -> Result<(Lap, W), TrainError> {
         let first = self.next;
-        let mut lap = self.lap(updates)?;
-        for _ in 1..TRIES {
-            if lap.skipped == 0 {
-                break;
+        let mut tries = 1;
+        loop {
+            let mut watching = watch(&self.device);
+            let lap = self.watched(updates, &mut watching)?;
+            if lap.skipped == 0 || tries == TRIES {
+                return Ok((lap, watching));
             }
             self.next = first;
-            lap = self.lap(updates)?;
+            tries += 1;
         }
-        Ok(lap)
     }
 
     /// Makes one update twice, and gives the second one's seconds.
@@ -168,10 +195,6 @@ impl<M: Module, B> TimedArm<M, B> {
     pub fn warm_up(&mut self) -> Result<f64, TrainError> {
         let seconds = self.probe()?;
         self.settle(affordable(seconds))
-    }
-
-    fn idle(&self) -> Result<(), TrainError> {
-        self.device.sync().map_err(|error| TrainError::Device(format!("{error:?}")))
     }
 }
 

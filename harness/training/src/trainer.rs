@@ -17,6 +17,7 @@ use crate::checkpoint::{Checkpoint, PhaseMoments};
 use crate::error::{OtherError, TrainError};
 use crate::folder::CheckpointFolder;
 use crate::optimizer::OptimizerState;
+use crate::parts::Unwatched;
 use crate::progress::{EpochReport, LogFile, Progress, UpdateReport, end_line, epoch_line, train_line};
 use crate::reduce::{Local, Reducer};
 use crate::settings::TrainSettings;
@@ -275,12 +276,12 @@ impl<M: Module, B> Trainer<M, B> {
             self.reducer.sum_values(&mut tokens)?;
         }
         let tokens = tokens[0] as u64;
-        let count = self.phases.len() as u64;
+        let (count, reducer) = (self.phases.len() as u64, self.reducer.as_mut());
         let mut model = self.model.take().expect(MODEL);
         let mut reports = Vec::with_capacity(self.phases.len());
         for (index, phase) in (0..).zip(&mut self.phases) {
             let (moved, report) =
-                run_phase(phase, (index, count), model, &micro, around, self.reducer.as_mut())?;
+                run_phase(phase, (index, count), model, &micro, around, reducer, &mut Unwatched)?;
             model = moved;
             reports.push(report);
         }

@@ -23,6 +23,7 @@ use zoo_recipes::{OptimizerSpec, RegularizerSpec, ScheduleSpec};
 use crate::error::TrainError;
 use crate::flat::{self, Flat};
 use crate::optimizer::{Optimizer, Place, optimizer};
+use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
 use crate::scaling::LossScaler;
 use crate::schedule::Schedule;
@@ -171,7 +172,8 @@ impl PhaseReport {
     }
 }
 
-/// Runs one phase over the micro-batches of an update. `phase_index` and `phases` place its micro-steps among those of the update.
+/// Runs one phase over the micro-batches of an update. `phase_index` and `phases` place its micro-steps among those of the update;
+/// `watch` is told where its parts end.
 pub fn run_phase<M: Module, B>(
     phase: &mut Phase<M, B>,
     (phase_index, phases): (u64, u64),
@@ -179,6 +181,7 @@ pub fn run_phase<M: Module, B>(
     batches: &[MicroBatch<B>],
     around: Surroundings,
     reducer: &mut dyn Reducer,
+    watch: &mut impl Watch,
 ) -> Result<(M, PhaseReport), TrainError> {
     debug_assert!(phase_index < phases);
     let mut counts = total_counts(phase, batches);
@@ -197,6 +200,7 @@ pub fn run_phase<M: Module, B>(
         let terms = phase.objective.terms(&model, &micro.batch, &mut pass);
         let loss = sums.add(&phase.name, &terms, scale)?;
         drop(terms);
+        watch.ended(Part::Forward)?;
         let mut found = loss.backward();
         let taken = parameters::take_gradients(&model, &mut found);
         for ((total, taken), mine) in gradients.iter_mut().zip(taken).zip(&mine) {
@@ -208,6 +212,7 @@ pub fn run_phase<M: Module, B>(
                 });
             }
         }
+        watch.ended(Part::Backward)?;
     }
     if scale != 1.0 {
         let unscale = (1.0 / scale) as f32;
@@ -236,6 +241,7 @@ pub fn run_phase<M: Module, B>(
         if let Some(running) = &phase.running {
             running.discard();
         }
+        watch.ended(Part::Update)?;
         return Ok((model, report));
     }
     let factor = phase.clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 }) as f32;
@@ -256,6 +262,7 @@ pub fn run_phase<M: Module, B>(
         Some(running) => running.commit(model),
         None => model,
     };
+    watch.ended(Part::Update)?;
     Ok((model, report))
 }
 

@@ -74,3 +74,17 @@ fn without_batches_there_is_nothing_to_time() {
     let failed = TimedArm::new(Toy::new(3), vec![phase], vec![], Compute::FP32, 3).err().unwrap();
     assert!(failed.to_string().contains("no batches"), "{failed}");
 }
+
+#[test]
+fn the_parts_of_an_update_take_what_it_takes() {
+    let mut arm = arm();
+    let start = std::time::Instant::now();
+    let parts = arm.parts(2).unwrap();
+    let both = start.elapsed().as_secs_f64();
+    assert!(parts.forward > 0.0 && parts.backward > 0.0 && parts.update > 0.0, "{parts:?}");
+    assert!(2.0 * parts.sum() <= both, "{parts:?} in {both} s");
+    // The third update is next: parts go through the batches as blocks do, and no further than there are different ones.
+    assert_eq!(arm.lap(1).unwrap().tokens, updates()[2].iter().map(|fetched| fetched.tokens).sum::<u64>());
+    arm.parts(100).unwrap();
+    assert_eq!(arm.lap(1).unwrap().tokens, updates()[0].iter().map(|fetched| fetched.tokens).sum::<u64>());
+}

@@ -11,6 +11,7 @@ use zoo_models::precision::{Compute, matmul, to_f32};
 use zoo_models::{Objective, Pass, Term};
 use zoo_recipes::{LossScalingSpec, RegularizerSpec, ScheduleSpec};
 use zoo_training::flat::Flat;
+use zoo_training::parts::{Part, Unwatched, Watch};
 use zoo_training::reduce::{Local, ReduceError, Reducer};
 use zoo_training::scaling::LossScaler;
 use zoo_training::update::{MicroBatch, PhaseReport, Surroundings, run_phase};
@@ -37,7 +38,16 @@ fn step(
     batches: &[Batch],
     compute: Compute,
 ) -> (Toy, PhaseReport) {
-    run_phase(phase, (0, 1), model, &micro(batches), around(compute, batches.len()), &mut Local).unwrap()
+    run_phase(
+        phase,
+        (0, 1),
+        model,
+        &micro(batches),
+        around(compute, batches.len()),
+        &mut Local,
+        &mut Unwatched,
+    )
+    .unwrap()
 }
 
 fn plain(index: u64) -> Batch {
@@ -156,7 +166,8 @@ fn tiny_update(compute: Compute, scaling: &LossScalingSpec) -> (f32, PhaseReport
     let mut phase = Phase::single(Box::new(TinyGradient), &sgd(), &constant(lr), scaler, None).unwrap();
     let batches = [MicroBatch { position: 0, batch: () }];
     let (model, report) =
-        run_phase(&mut phase, (0, 1), model, &batches, around(compute, 1), &mut Local).unwrap();
+        run_phase(&mut phase, (0, 1), model, &batches, around(compute, 1), &mut Local, &mut Unwatched)
+            .unwrap();
     (parameters::export(&model)[0].values[0], report)
 }
 
@@ -286,7 +297,8 @@ fn terms_must_match_the_counts() {
         let model = Small { w: Param::from_tensor(Tensor::zeros([2, 1], &device)) };
         let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
         let mut phase = Phase::single(objective, &sgd(), &constant(1.0), scaler, None).unwrap();
-        run_phase(&mut phase, (0, 1), model, &batches, around(Compute::FP32, 1), &mut Local).map(|_| ())
+        run_phase(&mut phase, (0, 1), model, &batches, around(Compute::FP32, 1), &mut Local, &mut Unwatched)
+            .map(|_| ())
     };
     assert!(matches!(run(Box::new(Wrong)), Err(TrainError::Terms { .. })));
     // A model outside autodiff cannot be trained, and says so.
@@ -350,7 +362,8 @@ fn distributed(world: u32, groups: &[Vec<Batch>]) -> (Vec<Toy>, PhaseReport) {
                 let around = Surroundings { micro_step, ..around(Compute::FP32, batches.len()) };
                 micro_step += batches.len() as u64;
                 let (moved, report) =
-                    run_phase(&mut phase, (0, 1), model, &mine, around, &mut reducer).unwrap();
+                    run_phase(&mut phase, (0, 1), model, &mine, around, &mut reducer, &mut Unwatched)
+                        .unwrap();
                 (model, last) = (moved, Some(report));
             }
             (model, last.unwrap())
@@ -377,4 +390,32 @@ fn two_workers_equal_one_with_twice_the_batches_dropout_and_all() {
     assert!(largest_difference(&one[0], &two[0]) < 2e-6, "{}", largest_difference(&one[0], &two[0]));
     assert!((single.loss() / double.loss() - 1.0).abs() < 1e-5);
     assert_eq!(single.terms[0].count, double.terms[0].count);
+}
+
+/// Writes down what it is told.
+#[derive(Default)]
+struct Told(Vec<Part>);
+
+impl Watch for Told {
+    fn ended(&mut self, part: Part) -> Result<(), TrainError> {
+        self.0.push(part);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_watch_is_told_of_every_part_and_of_those_of_a_skipped_update() {
+    let told = |factor| {
+        let batches: Vec<Batch> = (0..2).map(|index| Batch { factor, ..plain(index) }).collect();
+        let mut phase = phase(&sgd(), &constant(0.1), &LossScalingSpec::None);
+        let mut told = Told::default();
+        let around = around(Compute::FP32, 2);
+        let (_, report) =
+            run_phase(&mut phase, (0, 1), Toy::new(1), &micro(&batches), around, &mut Local, &mut told)
+                .unwrap();
+        (report.skipped, told.0)
+    };
+    let expected = vec![Part::Forward, Part::Backward, Part::Forward, Part::Backward, Part::Update];
+    assert_eq!(told(1.0), (false, expected.clone()));
+    assert_eq!(told(f32::NAN), (true, expected));
 }

@@ -1,0 +1,257 @@
+//! `zoo bench --max-batch`: the largest batch of each arm that fits.
+
+use std::process::Command;
+
+use serde::Serialize;
+use zoo_models::precision::Compute;
+use zoo_recipes::Resolved;
+use zoo_results::exit::Exit;
+
+use super::probe::{Bound, Limits, Probed, watched};
+use super::shape::Shape;
+use super::stopped;
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::error::{Failure, Result};
+use crate::memory::{self, Bytes};
+use crate::stages::Request;
+
+/// Share of the available memory that a batch may take; other programs want some too.
+const SHARE: f64 = 0.9;
+/// Bisection ends when the batch that fits and the one that does not are this share of it apart.
+const RESOLUTION: u32 = 16;
+
+/// What the search was asked for, beside recipe and arms.
+#[derive(Debug, Clone, Copy)]
+pub struct MaxBatchOptions<'a> {
+    /// The recipe as it was named, for the processes that try batches.
+    pub recipe: &'a str,
+    /// Where to begin, and how long sentences are; else as the recipe's batches are.
+    pub shape: Option<Shape>,
+    /// Bytes that a batch may take on the CPU; else most of what is available.
+    pub memory: Option<Bytes>,
+    /// Seconds that trying one batch may take.
+    pub seconds: f64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct MaxBatch {
+    /// Recipe.
+    pub recipe: String,
+    /// Tier, if it is not the published size.
+    pub tier: Option<String>,
+    /// What computed.
+    pub hardware: String,
+    /// Program and machine.
+    pub environment: Environment,
+    /// Bytes that a process might take; `None` on a GPU, whose own memory is the limit.
+    pub memory_limit: Option<u64>,
+    /// Seconds that trying one batch might take.
+    pub seconds_limit: f64,
+    /// By arm.
+    pub arms: Vec<ArmMaxBatch>,
+}
+
+/// An arm's largest batch.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArmMaxBatch {
+    /// Arm.
+    pub arm: String,
+    /// Type of its products.
+    pub compute: String,
+    /// Tokens of each side of a sentence.
+    pub sentence: u32,
+    /// Sentences of the largest batch that fits; `None` if one sentence is too many.
+    pub sentences: Option<u32>,
+    /// Sentences of the smallest batch that was found not to fit.
+    pub too_many: Option<u32>,
+    /// What stops that one.
+    pub bound: Bound,
+    /// How the largest batch went.
+    pub largest: Option<Probed>,
+}
+
+/// Searches for each arm: doubles or halves from the start, then bisects. Each batch is tried in a process of its own.
+///
+/// # Errors
+/// The system does not tell what memory a process has, or every batch of an arm failed for another reason than its size.
+pub fn max_batch(ctx: &Context, request: &Request, options: MaxBatchOptions) -> Result<MaxBatch> {
+    // A device that is not there is told here, and not by every process.
+    ctx.open_device()?;
+    let limits = Limits { memory: memory_limit(ctx, options.memory)?, seconds: options.seconds };
+    let arms = request.resolve_all()?;
+    let arms = arms.iter().map(|arm| of_arm(ctx, request, arm, options, limits)).collect::<Result<_>>()?;
+    ctx.progress.end_stage();
+    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+    Ok(MaxBatch {
+        recipe: request.document.name().to_string(),
+        tier: request.tier.clone(),
+        hardware: environment.hardware(),
+        environment,
+        memory_limit: limits.memory,
+        seconds_limit: limits.seconds,
+        arms,
+    })
+}
+
+fn memory_limit(ctx: &Context, given: Option<Bytes>) -> Result<Option<u64>> {
+    if !ctx.device.is_cpu() {
+        return match given {
+            None => Ok(None),
+            Some(_) => Err(Failure::usage(format!("--memory does not bind {}", ctx.device.settled()))
+                .hint("leave it out: a GPU's own memory is the limit")),
+        };
+    }
+    let available = memory::available().ok_or_else(|| {
+        Failure::new(
+            Exit::Device,
+            "this system does not tell what memory there is and what a process takes of it",
+        )
+        .hint("--max-batch needs Linux, or a GPU: --device cuda:0")
+    })?;
+    let most = (SHARE * available as f64) as u64;
+    Ok(Some(given.map_or(most, |given| given.0.min(most))))
+}
+
+fn of_arm(
+    ctx: &Context,
+    request: &Request,
+    arm: &Resolved,
+    options: MaxBatchOptions,
+    limits: Limits,
+) -> Result<ArmMaxBatch> {
+    let name = arm.arm.clone().unwrap_or_default();
+    ctx.progress.stage(&format!("largest batch of {} {name}", request.document.name()));
+    let start = options.shape.unwrap_or_else(|| Shape::of(&arm.recipe));
+    let (mut largest, mut bound) = (None, Bound::Shape);
+    let found = search(start.sentences, start.with(u32::MAX).sentences, |sentences| {
+        let shape = start.with(sentences);
+        let tried = watched(command(ctx, request, &name, options.recipe, shape)?, limits, || stopped(ctx))?;
+        ctx.progress.note(&format!("{name} {shape}: {}", words(&tried, limits)));
+        let fits = tried.is_ok();
+        match tried {
+            Ok(probed) => largest = Some(probed),
+            Err(reason) => bound = reason,
+        }
+        Ok(fits)
+    })?;
+    match (&found.largest, bound) {
+        (None, Bound::Failure(error)) => Err(Failure::new(Exit::Internal, error)
+            .about(&format!("{name} {}", start.with(1)))
+            .hint(format!("`zoo bench {} --arms {name}` may tell more", options.recipe))),
+        (_, bound) => Ok(ArmMaxBatch {
+            arm: name,
+            compute: Compute::of(&arm.recipe.precision, ctx.device.is_cpu()).name().to_string(),
+            sentence: start.tokens,
+            sentences: found.largest,
+            too_many: found.too_many,
+            bound,
+            largest,
+        }),
+    }
+}
+
+/// This program, to try one batch.
+fn command(ctx: &Context, request: &Request, arm: &str, recipe: &str, shape: Shape) -> Result<Command> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::new(Exit::Internal, format!("cannot find this program's own file: {error}"))
+    })?;
+    let mut command = Command::new(program);
+    command.args(["bench", recipe, "--arms", arm, "--shape", &shape.to_string(), "--probe", "--quiet"]);
+    command.arg("--home").arg(&ctx.home).args(["--device", &ctx.device.settled().to_string()]);
+    command.args(["--threads", &ctx.threads.to_string()]);
+    command.args(request.tier.iter().flat_map(|tier| ["--tier", tier]));
+    command.args(request.overrides.iter().flat_map(|change| ["--set", change]));
+    Ok(command)
+}
+
+fn words(tried: &std::result::Result<Probed, Bound>, limits: Limits) -> String {
+    match tried {
+        Ok(probed) => {
+            let memory = probed.memory.map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
+            format!("fits, {:.3} s an update{memory}", probed.seconds)
+        }
+        Err(Bound::Memory) => match limits.memory {
+            Some(most) => format!("takes more than {}", Bytes(most)),
+            None => "takes more memory than there is".to_owned(),
+        },
+        Err(Bound::Time) => format!("takes longer than {} s (--max-seconds)", limits.seconds),
+        Err(Bound::Shape) => "is as large as a batch can be".to_owned(),
+        Err(Bound::Failure(error)) => error.clone(),
+    }
+}
+
+/// Where a search ended.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    largest: Option<u32>,
+    too_many: Option<u32>,
+}
+
+/// The largest number up to `most` that fits, to within a sixteenth of it: doubled or halved from `start`, then bisected.
+fn search(start: u32, most: u32, mut fits: impl FnMut(u32) -> Result<bool>) -> Result<Found> {
+    let mut found = Found { largest: None, too_many: None };
+    let mut next = start.clamp(1, most);
+    loop {
+        match fits(next)? {
+            true => found.largest = Some(next),
+            false => found.too_many = Some(next),
+        }
+        next = match (found.largest, found.too_many) {
+            (Some(low), None) if low == most => return Ok(found),
+            (Some(low), None) => low.saturating_mul(2).min(most),
+            (None, Some(1)) => return Ok(found),
+            (None, Some(high)) => high / 2,
+            (Some(low), Some(high)) if high - low <= (low / RESOLUTION).max(1) => return Ok(found),
+            (Some(low), Some(high)) => low + (high - low) / 2,
+            (None, None) => unreachable!("the last one fitted, or it did not"),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found where `limit` fits, and what was tried for it.
+    fn tried(start: u32, most: u32, limit: u32) -> (Found, Vec<u32>) {
+        let mut tried = Vec::new();
+        let found = search(start, most, |sentences| {
+            tried.push(sentences);
+            Ok(sentences <= limit)
+        });
+        (found.unwrap(), tried)
+    }
+
+    #[test]
+    fn it_doubles_and_then_bisects() {
+        let (found, tried) = tried(64, 1 << 20, 300);
+        assert_eq!(tried, [64, 128, 256, 512, 384, 320, 288, 304]);
+        assert_eq!(found, Found { largest: Some(288), too_many: Some(304) });
+    }
+
+    #[test]
+    fn it_halves_where_the_start_is_too_large() {
+        let (found, tried) = tried(64, 1 << 20, 5);
+        assert_eq!(tried, [64, 32, 16, 8, 4, 6, 5]);
+        assert_eq!(found, Found { largest: Some(5), too_many: Some(6) });
+    }
+
+    #[test]
+    fn it_ends_at_nothing_and_at_everything() {
+        assert_eq!(tried(4, 100, 0).0, Found { largest: None, too_many: Some(1) });
+        assert_eq!(tried(4, 100, 1000).0, Found { largest: Some(100), too_many: None });
+        assert_eq!(tried(400, 100, 100).0, Found { largest: Some(100), too_many: None });
+    }
+
+    #[test]
+    fn what_is_found_is_within_a_sixteenth() {
+        for limit in 1..2000 {
+            let (found, tried) = tried(37, 1 << 24, limit);
+            let (low, high) = (found.largest.unwrap(), found.too_many.unwrap());
+            assert!(low <= limit && limit < high && high - low <= (low / 16).max(1), "{limit}: {found:?}");
+            assert!(tried.len() < 20, "{limit}: {tried:?}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! One batch tried in a process of its own: what becomes of it there, a full memory above all, harms nobody else.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::{Child, Command, ExitStatus};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use zoo_results::exit::Exit;
+
+use super::shape::Shape;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::memory;
+use crate::size;
+use crate::stages::timed_arm::timed_arm;
+use crate::stages::{Request, generated};
+
+/// Between two looks at a process: one that takes memory as fast as it can gets some 50 MB further.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What an update of one batch took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Probed {
+    /// Tokens of both sides.
+    pub tokens: u64,
+    /// Seconds of the second update.
+    pub seconds: f64,
+    /// Most memory that the process had, bytes; of a card with what other programs hold on it.
+    pub memory: Option<u64>,
+}
+
+/// Why a batch was not tried to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// It takes more memory than it may, or than there is.
+    Memory,
+    /// It takes longer than it may.
+    Time,
+    /// Nothing stops it but the largest shape that can be asked for.
+    Shape,
+    /// Its process failed otherwise: with this message.
+    Failure(String),
+}
+
+/// What a batch may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Resident bytes of its process; `None` on a GPU, which says itself that it is full.
+    pub memory: Option<u64>,
+    /// Seconds from the start of its process to the end of its second update.
+    pub seconds: f64,
+}
+
+/// Makes two updates of the request's first arm with a batch of this shape: the optimizer has its state only after the first.
+pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
+    let arms = request.resolve_all()?;
+    let recipe = &arms.first().ok_or_else(|| Failure::usage("no arm to try"))?.recipe;
+    let vocabularies = size::vocabularies(recipe);
+    let updates = generated::full_batches(&vocabularies, shape.sentences, shape.tokens).take(1).collect();
+    let mut timed = timed_arm(ctx, recipe, &vocabularies, updates, None, recipe.train.seed)?;
+    timed.clean_lap(1)?;
+    let lap = timed.clean_lap(1)?;
+    Ok(Probed { tokens: lap.tokens, seconds: lap.seconds, memory: memory::peak(ctx.device) })
+}
+
+/// Runs a command that prints [`Probed`] within limits, as long as `go_on` does not fail.
+///
+/// # Errors
+/// The process cannot be started or watched, or what `go_on` failed with.
+pub fn watched(
+    mut command: Command,
+    limits: Limits,
+    go_on: impl Fn() -> Result<()>,
+) -> Result<std::result::Result<Probed, Bound>> {
+    let failed =
+        |error| Failure::new(Exit::Internal, format!("cannot try a batch in a process of its own: {error}"));
+    // Files, since a pipe that nobody reads fills up.
+    let (mut out, mut told) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
+    command.stdout(out.try_clone().map_err(failed)?).stderr(told.try_clone().map_err(failed)?);
+    let mut process = Process(command.spawn().map_err(failed)?);
+    process.is_first_to_go();
+    let start = Instant::now();
+    let status = loop {
+        go_on()?;
+        if let Some(status) = process.0.try_wait().map_err(failed)? {
+            break status;
+        }
+        if limits.memory.is_some_and(|most| process.peak() > most) {
+            return Ok(Err(Bound::Memory));
+        }
+        if start.elapsed().as_secs_f64() > limits.seconds {
+            return Ok(Err(Bound::Time));
+        }
+        sleep(LOOK_EVERY);
+    };
+    // Ctrl-C reaches both.
+    go_on()?;
+    if !status.success() {
+        let told = text(&mut told).map_err(failed)?;
+        return Ok(Err(if is_full(&told) || was_killed(status) {
+            Bound::Memory
+        } else {
+            failure(&told, status)
+        }));
+    }
+    let probed: Probed = serde_json::from_str(&text(&mut out).map_err(failed)?)
+        .map_err(|error| failed(std::io::Error::other(error)))?;
+    let too_much = limits.memory.zip(probed.memory).is_some_and(|(most, took)| took > most);
+    Ok(if too_much { Err(Bound::Memory) } else { Ok(probed) })
+}
+
+/// Ends with its owner.
+struct Process(Child);
+
+impl Process {
+    /// If memory runs out all the same, the kernel ends this process and no other.
+    fn is_first_to_go(&self) {
+        let _ = std::fs::write(format!("/proc/{}/oom_score_adj", self.0.id()), "1000");
+    }
+
+    fn peak(&self) -> u64 {
+        memory::peak_of(self.0.id()).unwrap_or(0)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn text(file: &mut File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Is it a device or an allocator that says so?
+fn is_full(told: &str) -> bool {
+    /// Of CubeCL, CUDA, wgpu and Rust's allocator.
+    const WORDS: [&str; 8] = [
+        "out of memory",
+        "out-of-memory",
+        "outofmemory",
+        "out_of_memory",
+        "out of device memory",
+        "buffertoobig",
+        "can't allocate buffer",
+        "memory allocation of",
+    ];
+    let told = told.to_lowercase();
+    WORDS.iter().any(|words| told.contains(words))
+}
+
+/// The kernel ends who asks for the last page.
+#[cfg(unix)]
+fn was_killed(status: ExitStatus) -> bool {
+    const SIGKILL: i32 = 9;
+    std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGKILL)
+}
+
+#[cfg(not(unix))]
+fn was_killed(_: ExitStatus) -> bool {
+    false
+}
+
+fn failure(told: &str, status: ExitStatus) -> Bound {
+    let error = told.lines().find_map(|line| line.strip_prefix("error: "));
+    Bound::Failure(error.map_or_else(|| format!("it ended with {status}"), str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_memories_are_told_from_other_faults() {
+        for told in [
+            "error: internal error at x.rs:1: out of device memory allocating 8 bytes",
+            "error: the device failed: OutOfMemory { size: 5 }",
+            "DriverError(CUDA_ERROR_OUT_OF_MEMORY)",
+            "memory allocation of 1099511627776 bytes failed",
+        ] {
+            assert!(is_full(told), "{told}");
+        }
+        assert!(!is_full("error: the headers of the CUDA toolkit are not there"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_is_ended_or_heard() {
+        let run = |script: &str, limits: Limits| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            watched(command, limits, || Ok(())).unwrap()
+        };
+        let free = Limits { memory: Some(u64::MAX), seconds: 600.0 };
+        let probed = Probed { tokens: 8, seconds: 0.5, memory: Some(7) };
+        let printed = format!("echo '{}'", serde_json::to_string(&probed).unwrap());
+        assert_eq!(run(&printed, free), Ok(probed));
+        assert_eq!(run(&printed, Limits { memory: Some(6), ..free }), Err(Bound::Memory));
+        assert_eq!(run("exec sleep 600", Limits { seconds: 0.05, ..free }), Err(Bound::Time));
+        assert_eq!(run("kill -9 $$", free), Err(Bound::Memory));
+        assert_eq!(run("echo 'error: Out of memory' >&2; exit 1", free), Err(Bound::Memory));
+        let other = run("echo 'error: no such kernel' >&2; exit 1", free);
+        assert_eq!(other, Err(Bound::Failure("no such kernel".to_owned())));
+        #[cfg(target_os = "linux")]
+        assert_eq!(run("exec sleep 600", Limits { memory: Some(1), ..free }), Err(Bound::Memory));
+        let interrupted = || Err(Failure::new(Exit::Interrupted, "interrupted"));
+        let ended = watched(Command::new("true"), free, interrupted).unwrap_err();
+        assert_eq!(ended.exit, Exit::Interrupted);
+    }
+}

@@ -1,0 +1,95 @@
+//! Batches of one shape, as `--shape` writes it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use zoo_recipes::{BatchingSpec, Recipe};
+
+/// Tokens of one side of a batch are counted in 32 bits with room to spare.
+const MOST: u64 = 16_777_216;
+
+/// A batch of full sentences, for comparisons with programs that pad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Sentences of a batch; a batch makes an update.
+    pub sentences: u32,
+    /// Tokens of each side of each of them.
+    pub tokens: u32,
+}
+
+impl Shape {
+    /// The shape that a recipe's batches come closest to: its longest sentences where their number is fixed, sentences of usual length
+    /// where their tokens are.
+    pub fn of(recipe: &Recipe) -> Self {
+        const USUAL: u32 = 32;
+        const LONG: u32 = 64;
+        let filter = &recipe.data.filter;
+        match recipe.data.batching {
+            BatchingSpec::Sentences { sentences, .. } => {
+                let longest = filter.max_source_tokens.max(filter.max_target_tokens);
+                Self { sentences, tokens: longest.unwrap_or(LONG).clamp(2, LONG) }
+            }
+            BatchingSpec::Tokens { max_tokens, .. } => {
+                Self { sentences: (max_tokens / USUAL).max(1), tokens: USUAL }
+            }
+        }
+    }
+
+    /// The same with other sentences, as many of them as are allowed.
+    pub fn with(self, sentences: u32) -> Self {
+        let most = MOST / u64::from(self.tokens);
+        Self { sentences: sentences.min(most as u32), ..self }
+    }
+
+    fn is_usable(&self) -> bool {
+        let all = u64::from(self.sentences) * u64::from(self.tokens);
+        self.sentences > 0 && self.tokens > 1 && all <= MOST
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('x').and_then(|(sentences, tokens)| {
+            Some(Self { sentences: sentences.parse().ok()?, tokens: tokens.parse().ok()? })
+        });
+        let problem = || "give sentences x tokens, 16 million at most together, e.g. 64x56".to_owned();
+        numbers.filter(Self::is_usable).ok_or_else(problem)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.sentences, self.tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::{Document, Selection};
+
+    use super::*;
+
+    #[test]
+    fn shapes_are_read_and_written() {
+        let shape: Shape = "64x56".parse().unwrap();
+        assert_eq!((shape, shape.to_string()), (Shape { sentences: 64, tokens: 56 }, "64x56".to_owned()));
+        for text in ["64", "0x5", "3x1", "x", "4x99999999", "4000000000x2"] {
+            assert!(text.parse::<Shape>().unwrap_err().contains("64x56"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_recipe_has_a_shape() {
+        let of = |name: &str| {
+            let resolved = Document::load(name).unwrap().resolve(&Selection::default()).unwrap();
+            Shape::of(&resolved.recipe).to_string()
+        };
+        assert_eq!(of("reversal-transformer"), "64x56");
+        assert_eq!(of("multi30k-transformer-tiny"), "128x32");
+        let shape = Shape { sentences: 64, tokens: 56 };
+        assert_eq!(shape.with(2), Shape { sentences: 2, tokens: 56 });
+        assert!(shape.with(u32::MAX).is_usable());
+    }
+}
