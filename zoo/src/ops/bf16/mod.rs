@@ -13,6 +13,8 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod pack;
 
+use std::ops::Range;
+
 use burn::tensor::bf16;
 use rayon::prelude::*;
 
@@ -80,6 +82,16 @@ impl<'a> Operand<'a> {
     pub fn new(values: Values<'a>, rows: usize, columns: usize) -> Self {
         assert_eq!(values.len(), rows * columns, "an operand has rows x columns values");
         Self { values, stride: columns, transposed: false, rows, columns }
+    }
+
+    /// The first columns of a row-major matrix, `stride` elements from row to row.
+    ///
+    /// # Panics
+    /// If the values do not reach that far.
+    pub fn part(values: Values<'a>, rows: usize, columns: usize, stride: usize) -> Self {
+        let whole = rows.saturating_sub(1) * stride + columns;
+        assert!(columns <= stride && (rows == 0 || whole <= values.len()), "an operand beyond its values");
+        Self { values, stride, transposed: false, rows, columns }
     }
 
     /// Its transpose.
@@ -189,6 +201,82 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
 /// Never called: `instruction` found none.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn product<T: Stored>(_: Instruction, _: Operand, _: Operand, _: Option<&[f32]>) -> Vec<T> {
+    unreachable!("no instruction for bf16 products on this architecture")
+}
+
+/// One side, packed for several products.
+#[derive(Debug, Clone)]
+pub struct Packed {
+    values: Vec<u16>,
+    lanes: usize,
+    steps: usize,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Packed {
+    /// Rows of A, on this thread.
+    ///
+    /// # Panics
+    /// If the CPU has not the instructions.
+    pub fn rows(a: &Operand) -> Self {
+        assert!(avx512::available(), "this CPU has no AVX512-BF16");
+        let steps = a.columns.div_ceil(STEP);
+        let mut values = room::<u16>(a.rows.div_ceil(PANEL) * steps * 2 * TILE);
+        for (i, to) in values.chunks_mut((steps * 2 * TILE).max(1)).enumerate() {
+            // SAFETY: the CPU was asked.
+            unsafe { pack::rows(to, a, i * PANEL) }
+        }
+        Self { values, lanes: a.rows, steps }
+    }
+
+    /// Columns of B.
+    ///
+    /// # Panics
+    /// If the CPU has not the instructions.
+    pub fn columns(b: &Operand) -> Self {
+        assert!(avx512::available(), "this CPU has no AVX512-BF16");
+        let steps = b.rows.div_ceil(STEP);
+        let mut values = room::<u16>(b.columns.div_ceil(PANEL) * steps * 2 * TILE);
+        values.par_chunks_mut((steps * 2 * TILE).max(1)).enumerate().for_each(|(i, to)| {
+            // SAFETY: the CPU was asked.
+            unsafe { pack::columns(to, b, i * PANEL) }
+        });
+        Self { values, lanes: b.columns, steps }
+    }
+}
+
+/// Sums of a times these columns of b, not rounded, on this thread: [rows, columns], both up to a multiple of 32.
+///
+/// # Panics
+/// If depths differ, or if the columns do not start at a multiple of 32.
+#[cfg(target_arch = "x86_64")]
+pub fn product_strip(with: Instruction, a: &Packed, b: &Packed, columns: Range<usize>) -> Vec<f32> {
+    assert_eq!(a.steps, b.steps, "depths of a product");
+    assert!(columns.start.is_multiple_of(PANEL) && columns.end <= b.lanes, "a strip of whole tiles");
+    assert!(with == Instruction::Avx512 || amx::available(), "this CPU has no AMX");
+    let (stride, panel) = (columns.len().next_multiple_of(PANEL), a.steps * 2 * TILE);
+    let mut sums = room(a.lanes.next_multiple_of(PANEL) * stride);
+    let b = &b.values[columns.start / PANEL * panel..][..stride / PANEL * panel];
+    multiply(with, &mut sums, stride, &a.values, b, a.steps);
+    sums
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Packed {
+    /// Never called: `instruction` found none.
+    pub fn rows(_: &Operand) -> Self {
+        unreachable!("no instruction for bf16 products on this architecture")
+    }
+
+    /// Never called, either.
+    pub fn columns(_: &Operand) -> Self {
+        unreachable!("no instruction for bf16 products on this architecture")
+    }
+}
+
+/// Never called: `instruction` found none.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn product_strip(_: Instruction, _: &Packed, _: &Packed, _: Range<usize>) -> Vec<f32> {
     unreachable!("no instruction for bf16 products on this architecture")
 }
 
