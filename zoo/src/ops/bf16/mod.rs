@@ -183,7 +183,7 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
             let stride = width.next_multiple_of(PANEL);
             let sums = &mut sums[..panels * PANEL * stride];
             let b = &packed_b[from / PANEL * panel..][..stride / PANEL * panel];
-            multiply(with, sums, stride, packed_a, b, steps);
+            multiply(with, sums, stride, packed_a, b, steps, rows);
             for (i, sums) in sums.chunks_exact_mut(stride).take(rows).enumerate() {
                 let sums = &mut sums[..width];
                 if let Some(bias) = &bias {
@@ -245,7 +245,7 @@ impl Packed {
     }
 }
 
-/// Sums of a times these columns of b, not rounded, on this thread: [rows, columns], both up to a multiple of 32.
+/// Sums of a times these columns of b, not rounded, on this thread: [rows, columns up to a multiple of 32].
 ///
 /// # Panics
 /// If depths differ, or if the columns do not start at a multiple of 32.
@@ -257,7 +257,8 @@ pub fn product_strip(with: Instruction, a: &Packed, b: &Packed, columns: Range<u
     let (stride, panel) = (columns.len().next_multiple_of(PANEL), a.steps * 2 * TILE);
     let mut sums = room(a.lanes.next_multiple_of(PANEL) * stride);
     let b = &b.values[columns.start / PANEL * panel..][..stride / PANEL * panel];
-    multiply(with, &mut sums, stride, &a.values, b, a.steps);
+    multiply(with, &mut sums, stride, &a.values, b, a.steps, a.lanes);
+    sums.truncate(a.lanes * stride);
     sums
 }
 
@@ -290,9 +291,18 @@ impl<T> Shared<T> {
     }
 }
 
-/// sums [rows, stride] = packed a times packed b.
+/// sums [rows, stride] = packed a times packed b. There is room for whole panels of rows; those beyond `rows` are left as they are, or
+/// filled.
 #[cfg(target_arch = "x86_64")]
-fn multiply(with: Instruction, sums: &mut [f32], stride: usize, a: &[u16], b: &[u16], steps: usize) {
+fn multiply(
+    with: Instruction,
+    sums: &mut [f32],
+    stride: usize,
+    a: &[u16],
+    b: &[u16],
+    steps: usize,
+    rows: usize,
+) {
     let panel = steps * 2 * TILE;
     if steps == 0 {
         sums.fill(0.0);
@@ -302,14 +312,18 @@ fn multiply(with: Instruction, sums: &mut [f32], stride: usize, a: &[u16], b: &[
     for depth in (0..steps).step_by(DEPTH_STEPS) {
         let part = depth * 2 * TILE..steps.min(depth + DEPTH_STEPS) * 2 * TILE;
         for (i, a) in a.chunks_exact(panel).enumerate() {
+            let rows = rows - i * PANEL;
             for (j, b) in b.chunks_exact(panel).enumerate() {
                 let block = &mut sums[i * PANEL * stride + j * PANEL..];
                 let (a, b) = (&a[part.clone()], &b[part.clone()]);
                 // SAFETY: `product` asked for the instruction set; panels are whole, and a block is PANEL x PANEL.
                 unsafe {
                     match with {
+                        Instruction::Amx if rows <= PANEL / 2 => {
+                            amx::half_block(block, stride, a, b, depth > 0);
+                        }
                         Instruction::Amx => amx::block(block, stride, a, b, depth > 0),
-                        Instruction::Avx512 => avx512::block(block, stride, a, b, depth > 0),
+                        Instruction::Avx512 => avx512::block(block, stride, a, b, depth > 0, rows),
                     }
                 }
             }
