@@ -1,6 +1,6 @@
 //! Times recurrent layers, forward and backward, in each mode: one JSON object a line, for tests/reference/layers_recurrent.py's beside it.
 //!
-//! `cargo run --release --example layers_recurrent [-- repetitions]`
+//! `cargo run --release --example layers_recurrent [-- repetitions [layer]]`
 
 use std::time::Instant;
 
@@ -21,8 +21,10 @@ const LAYERS: [(&str, usize, usize, usize); 4] = [
 
 fn main() {
     let repetitions = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(20);
+    let wanted = std::env::args().nth(2);
     let device = Device::flex().autodiff();
-    for (name, width, count, steps) in LAYERS {
+    let layers = LAYERS.into_iter().filter(|layer| wanted.as_deref().is_none_or(|name| name == layer.0));
+    for (name, width, count, steps) in layers {
         for (mode, compute) in [("fp32", Compute::FP32), ("bf16", Compute(FloatDType::BF16))] {
             let init = Init::new(1, &device);
             let bound = (width as f64).sqrt().recip();
