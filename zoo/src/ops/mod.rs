@@ -14,6 +14,7 @@ mod fp32;
 mod host;
 mod layer_norm;
 mod linear;
+mod recurrent;
 mod relu;
 mod residual;
 mod simd;
@@ -25,6 +26,7 @@ pub use dropout::dropout;
 pub use embedding::embedding;
 pub use layer_norm::layer_norm;
 pub use linear::linear;
+pub use recurrent::{Sequences, gru, lstm};
 pub use relu::relu_dropout;
 pub use residual::add_dropped;
 

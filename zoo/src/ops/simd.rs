@@ -134,6 +134,30 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     if x.is_nan() { x } else { value }
 }
 
+/// 1 / (1 + e^-x), within 3 units in the last place down to x = -87; below it is no larger than 1e-38.
+#[inline(always)]
+pub fn sigmoid<const FMA: bool>(x: f32) -> f32 {
+    let negative = if x < -88.0 { 88.0 } else { -x };
+    1.0 / (1.0 + exp::<FMA>(negative))
+}
+
+/// Hyperbolic tangent, within 3 units in the last place: a polynomial about 0 (Cephes' `tanhf`), exponentials beyond.
+#[inline(always)]
+pub fn tanh<const FMA: bool>(x: f32) -> f32 {
+    let square = x * x;
+    let mut p = -5.704_988_7e-3f32;
+    p = fma::<FMA>(p, square, 2.063_909e-2);
+    p = fma::<FMA>(p, square, -5.373_971_6e-2);
+    p = fma::<FMA>(p, square, 1.333_144_2e-1);
+    p = fma::<FMA>(p, square, -3.333_328e-1);
+    let near = fma::<FMA>(p * square, x, x);
+    let size = x.abs();
+    // 1 in FP32 from 9.01 on.
+    let size = if size > 10.0 { 10.0 } else { size };
+    let far = (1.0 - 2.0 / (exp::<FMA>(2.0 * size) + 1.0)).copysign(x);
+    if size < 0.625 { near } else { far }
+}
+
 vectorized! {
     /// To bf16, to nearest, ties to even; a NaN stays one.
     pub fn round_bf16(to: &mut [bf16], from: &[f32]) {
@@ -240,6 +264,31 @@ mod tests {
         assert_eq!(exp::<true>(f32::NEG_INFINITY), 0.0);
         assert_eq!(exp::<true>(0.0), 1.0);
         assert!(exp::<true>(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn sigmoid_and_tanh_are_within_three_units_in_the_last_place() {
+        let unit = |exact: f64| f64::from(exact.abs() as f32) * f64::from(f32::EPSILON) / 2.0;
+        let near = |got: f32, exact: f64, x: f32| {
+            // A unit in the last place is between half of epsilon and epsilon, relative to the value.
+            let wrong = (f64::from(got) - exact).abs() / unit(exact);
+            assert!(exact == 0.0 && got == 0.0 || wrong <= 6.0, "at {x}: {got}, not {exact}: {wrong}");
+        };
+        let small = (0..200).map(|i| 1.3f32.powi(i - 180));
+        for x in small.flat_map(|x| [x, -x]).chain((-8700..8700).map(|i| i as f32 * 0.01)) {
+            if x.abs() < 87.0 {
+                let exact = 1.0 / (1.0 + (-f64::from(x)).exp());
+                near(sigmoid::<false>(x), exact, x);
+                near(sigmoid::<true>(x), exact, x);
+            }
+            near(tanh::<false>(x), f64::from(x).tanh(), x);
+            near(tanh::<true>(x), f64::from(x).tanh(), x);
+        }
+        for x in [f32::INFINITY, 1e30, 100.0] {
+            assert_eq!((sigmoid::<true>(x), tanh::<true>(x), tanh::<true>(-x)), (1.0, 1.0, -1.0));
+            assert!(sigmoid::<true>(-x) <= 1e-38);
+        }
+        assert!(sigmoid::<true>(f32::NAN).is_nan() && tanh::<true>(f32::NAN).is_nan());
     }
 
     #[test]

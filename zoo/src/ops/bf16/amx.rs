@@ -75,6 +75,47 @@ impl Drop for Tiles {
     }
 }
 
+/// c [16, stride] = or += the first lanes of a panel of A times a panel of B: the second ones are not there.
+///
+/// # Safety
+/// Tiles are configured on this thread.
+pub unsafe fn half_block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumulate: bool) {
+    debug_assert!(c.len() >= (PANEL / 2 - 1) * stride + PANEL && a.len() == b.len());
+    let c0 = c.as_mut_ptr();
+    // SAFETY: rows 0..16 and columns 0..32 are inside of `c`, as asserted; so are the tiles of a and b.
+    unsafe {
+        let c1 = c0.add(16);
+        let row = stride * size_of::<f32>();
+        if accumulate {
+            asm!(
+                "tileloadd tmm0, [{c0} + {row}*1]",
+                "tileloadd tmm1, [{c1} + {row}*1]",
+                c0 = in(reg) c0, c1 = in(reg) c1, row = in(reg) row,
+                options(nostack, readonly),
+            );
+        } else {
+            asm!("tilezero tmm0", "tilezero tmm1", options(nostack, nomem));
+        }
+        for (a, b) in a.chunks_exact(2 * TILE).zip(b.chunks_exact(2 * TILE)) {
+            asm!(
+                "tileloadd tmm4, [{a} + {row}*1]",
+                "tileloadd tmm6, [{b} + {row}*1]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{b} + {row}*1 + 1024]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                a = in(reg) a.as_ptr(), b = in(reg) b.as_ptr(), row = in(reg) STEP * 2,
+                options(nostack, readonly),
+            );
+        }
+        asm!(
+            "tilestored [{c0} + {row}*1], tmm0",
+            "tilestored [{c1} + {row}*1], tmm1",
+            c0 = in(reg) c0, c1 = in(reg) c1, row = in(reg) row,
+            options(nostack),
+        );
+    }
+}
+
 /// c [32, stride] = or += a panel of A times one of B.
 ///
 /// # Safety

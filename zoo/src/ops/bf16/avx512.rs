@@ -15,14 +15,14 @@ pub fn available() -> bool {
 /// Rows of A whose sums stay in registers.
 const ROWS: usize = 8;
 
-/// c [32, stride] = or += a panel of A times one of B.
+/// c [32, stride] = or += a panel of A times one of B; the first `rows` of them at least.
 ///
 /// # Safety
 /// `available` said so.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-pub unsafe fn block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumulate: bool) {
+pub unsafe fn block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumulate: bool, rows: usize) {
     assert!(c.len() >= (PANEL - 1) * stride + PANEL && a.len() == b.len());
-    for first in (0..PANEL).step_by(ROWS) {
+    for first in (0..PANEL.min(rows)).step_by(ROWS) {
         let c = c[first * stride..].as_mut_ptr();
         let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
         if accumulate {

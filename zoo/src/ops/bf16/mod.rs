@@ -13,6 +13,8 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod pack;
 
+use std::ops::Range;
+
 use burn::tensor::bf16;
 use rayon::prelude::*;
 
@@ -80,6 +82,16 @@ impl<'a> Operand<'a> {
     pub fn new(values: Values<'a>, rows: usize, columns: usize) -> Self {
         assert_eq!(values.len(), rows * columns, "an operand has rows x columns values");
         Self { values, stride: columns, transposed: false, rows, columns }
+    }
+
+    /// The first columns of a row-major matrix, `stride` elements from row to row.
+    ///
+    /// # Panics
+    /// If the values do not reach that far.
+    pub fn part(values: Values<'a>, rows: usize, columns: usize, stride: usize) -> Self {
+        let whole = rows.saturating_sub(1) * stride + columns;
+        assert!(columns <= stride && (rows == 0 || whole <= values.len()), "an operand beyond its values");
+        Self { values, stride, transposed: false, rows, columns }
     }
 
     /// Its transpose.
@@ -171,7 +183,7 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
             let stride = width.next_multiple_of(PANEL);
             let sums = &mut sums[..panels * PANEL * stride];
             let b = &packed_b[from / PANEL * panel..][..stride / PANEL * panel];
-            multiply(with, sums, stride, packed_a, b, steps);
+            multiply(with, sums, stride, packed_a, b, steps, rows);
             for (i, sums) in sums.chunks_exact_mut(stride).take(rows).enumerate() {
                 let sums = &mut sums[..width];
                 if let Some(bias) = &bias {
@@ -192,6 +204,83 @@ pub fn product<T: Stored>(_: Instruction, _: Operand, _: Operand, _: Option<&[f3
     unreachable!("no instruction for bf16 products on this architecture")
 }
 
+/// One side, packed for several products.
+#[derive(Debug, Clone)]
+pub struct Packed {
+    values: Vec<u16>,
+    lanes: usize,
+    steps: usize,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Packed {
+    /// Rows of A, on this thread.
+    ///
+    /// # Panics
+    /// If the CPU has not the instructions.
+    pub fn rows(a: &Operand) -> Self {
+        assert!(avx512::available(), "this CPU has no AVX512-BF16");
+        let steps = a.columns.div_ceil(STEP);
+        let mut values = room::<u16>(a.rows.div_ceil(PANEL) * steps * 2 * TILE);
+        for (i, to) in values.chunks_mut((steps * 2 * TILE).max(1)).enumerate() {
+            // SAFETY: the CPU was asked.
+            unsafe { pack::rows(to, a, i * PANEL) }
+        }
+        Self { values, lanes: a.rows, steps }
+    }
+
+    /// Columns of B.
+    ///
+    /// # Panics
+    /// If the CPU has not the instructions.
+    pub fn columns(b: &Operand) -> Self {
+        assert!(avx512::available(), "this CPU has no AVX512-BF16");
+        let steps = b.rows.div_ceil(STEP);
+        let mut values = room::<u16>(b.columns.div_ceil(PANEL) * steps * 2 * TILE);
+        values.par_chunks_mut((steps * 2 * TILE).max(1)).enumerate().for_each(|(i, to)| {
+            // SAFETY: the CPU was asked.
+            unsafe { pack::columns(to, b, i * PANEL) }
+        });
+        Self { values, lanes: b.columns, steps }
+    }
+}
+
+/// Sums of a times these columns of b, not rounded, on this thread: [rows, columns up to a multiple of 32].
+///
+/// # Panics
+/// If depths differ, or if the columns do not start at a multiple of 32.
+#[cfg(target_arch = "x86_64")]
+pub fn product_strip(with: Instruction, a: &Packed, b: &Packed, columns: Range<usize>) -> Vec<f32> {
+    assert_eq!(a.steps, b.steps, "depths of a product");
+    assert!(columns.start.is_multiple_of(PANEL) && columns.end <= b.lanes, "a strip of whole tiles");
+    assert!(with == Instruction::Avx512 || amx::available(), "this CPU has no AMX");
+    let (stride, panel) = (columns.len().next_multiple_of(PANEL), a.steps * 2 * TILE);
+    let mut sums = room(a.lanes.next_multiple_of(PANEL) * stride);
+    let b = &b.values[columns.start / PANEL * panel..][..stride / PANEL * panel];
+    multiply(with, &mut sums, stride, &a.values, b, a.steps, a.lanes);
+    sums.truncate(a.lanes * stride);
+    sums
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Packed {
+    /// Never called: `instruction` found none.
+    pub fn rows(_: &Operand) -> Self {
+        unreachable!("no instruction for bf16 products on this architecture")
+    }
+
+    /// Never called, either.
+    pub fn columns(_: &Operand) -> Self {
+        unreachable!("no instruction for bf16 products on this architecture")
+    }
+}
+
+/// Never called: `instruction` found none.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn product_strip(_: Instruction, _: &Packed, _: &Packed, _: Range<usize>) -> Vec<f32> {
+    unreachable!("no instruction for bf16 products on this architecture")
+}
+
 /// The output, written by all tasks in disjoint places.
 struct Shared<T>(*mut T);
 // SAFETY: see its only use.
@@ -202,9 +291,18 @@ impl<T> Shared<T> {
     }
 }
 
-/// sums [rows, stride] = packed a times packed b.
+/// sums [rows, stride] = packed a times packed b. There is room for whole panels of rows; those beyond `rows` are left as they are, or
+/// filled.
 #[cfg(target_arch = "x86_64")]
-fn multiply(with: Instruction, sums: &mut [f32], stride: usize, a: &[u16], b: &[u16], steps: usize) {
+fn multiply(
+    with: Instruction,
+    sums: &mut [f32],
+    stride: usize,
+    a: &[u16],
+    b: &[u16],
+    steps: usize,
+    rows: usize,
+) {
     let panel = steps * 2 * TILE;
     if steps == 0 {
         sums.fill(0.0);
@@ -214,14 +312,18 @@ fn multiply(with: Instruction, sums: &mut [f32], stride: usize, a: &[u16], b: &[
     for depth in (0..steps).step_by(DEPTH_STEPS) {
         let part = depth * 2 * TILE..steps.min(depth + DEPTH_STEPS) * 2 * TILE;
         for (i, a) in a.chunks_exact(panel).enumerate() {
+            let rows = rows - i * PANEL;
             for (j, b) in b.chunks_exact(panel).enumerate() {
                 let block = &mut sums[i * PANEL * stride + j * PANEL..];
                 let (a, b) = (&a[part.clone()], &b[part.clone()]);
                 // SAFETY: `product` asked for the instruction set; panels are whole, and a block is PANEL x PANEL.
                 unsafe {
                     match with {
+                        Instruction::Amx if rows <= PANEL / 2 => {
+                            amx::half_block(block, stride, a, b, depth > 0);
+                        }
                         Instruction::Amx => amx::block(block, stride, a, b, depth > 0),
-                        Instruction::Avx512 => avx512::block(block, stride, a, b, depth > 0),
+                        Instruction::Avx512 => avx512::block(block, stride, a, b, depth > 0, rows),
                     }
                 }
             }

@@ -104,6 +104,36 @@ fn a_row_does_not_depend_on_the_others() {
 }
 
 #[test]
+fn strips_of_packed_operands_are_parts_of_the_product() {
+    for with in instructions() {
+        let (m, n, k) = (45, 110, 1070);
+        let (a, b) = (draw(6, m * k), draw(7, k * n));
+        let (a, b) = (Operand::new(Values::F32(&a), m, k), Operand::new(Values::F32(&b), k, n));
+        let all: Vec<f32> = product(with, a, b, None);
+        let (rows, columns) = (Packed::rows(&a), Packed::columns(&b));
+        for strip in [0..64, 64..n, 96..n] {
+            let mut sums = product_strip(with, &rows, &columns, strip.clone());
+            crate::ops::simd::round_in_place(&mut sums);
+            let stride = strip.len().next_multiple_of(PANEL);
+            for i in 0..m {
+                assert_eq!(sums[i * stride..][..strip.len()], all[i * n..][strip.clone()]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_columns_of_a_matrix_are_an_operand() {
+    for with in instructions() {
+        let (a, b) = (draw(8, 40 * 70), draw(9, 40 * 33));
+        let b = Operand::new(Values::F32(&b), 40, 33);
+        let all: Vec<f32> = product(with, Operand::new(Values::F32(&a), 40, 70).transpose(), b, None);
+        let part = Operand::part(Values::F32(&a), 40, 50, 70).transpose();
+        assert_eq!(product::<f32>(with, part, b, None), all[..50 * 33]);
+    }
+}
+
+#[test]
 fn overflow_and_nan_come_through() {
     for with in instructions() {
         for bad in [f32::NAN, f32::INFINITY] {

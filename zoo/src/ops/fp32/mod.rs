@@ -149,6 +149,19 @@ impl Packed {
         Self::new(b, kernel().expect("a CPU that was asked").columns(), true)
     }
 
+    /// The rows of A, on this thread, for products with parts of B.
+    ///
+    /// # Panics
+    /// If the CPU has not the instructions.
+    pub fn rows(a: &impl Source) -> Self {
+        Self::new(a, kernel().expect("a CPU that was asked").rows(a.lanes()), false)
+    }
+
+    /// Rows of A, or columns of B.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
     fn new(source: &impl Source, width: usize, parallel: bool) -> Self {
         let (lanes, depth) = (source.lanes(), source.depth());
         let padded = lanes.next_multiple_of(width);
@@ -240,6 +253,22 @@ pub fn product_packed(out: &mut [f32], a: &impl Source, b: &Packed, start: Start
     by_columns::<Matrix>(kernel, out, &a, &Side::Packed(b), start, threads);
 }
 
+/// out [m, columns] = start + a times these columns of b, on this thread: for tasks that go on with what they multiplied.
+///
+/// # Panics
+/// If shapes do not fit, or if the columns do not start where a tile does: at a multiple of 32.
+pub fn product_strip(out: &mut [f32], a: &Packed, b: &Packed, columns: Range<usize>, start: Start) {
+    let kernel = kernel().expect("a CPU that was asked");
+    assert_eq!(a.depth, b.depth, "depths of a product");
+    assert_eq!(b.width, kernel.columns(), "columns of B are packed by `Packed::columns`");
+    assert!(columns.start.is_multiple_of(b.width) && columns.end <= b.lanes, "a strip of whole tiles");
+    let output = Output::new(out, a.lanes, columns.len(), start);
+    if a.depth == 0 {
+        return output.fill();
+    }
+    strip_of_columns::<Matrix>(kernel, &output, 0, a, &Side::Packed(b), columns);
+}
+
 fn sided(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start, threads: usize) {
     let kernel = kernel().expect("a CPU that was asked");
     assert_eq!(a.depth(), b.depth(), "depths of a product");
@@ -328,27 +357,40 @@ fn by_columns<B: Source>(
     if a.depth == 0 {
         return output.fill();
     }
+    strips(output.columns, kernel.columns(), threads, |strip| {
+        strip_of_columns(kernel, &output, strip.start, a, b, strip);
+    });
+}
+
+/// Columns `strip` of B, to the output's columns from `first` on. Nothing else touches these.
+fn strip_of_columns<B: Source>(
+    kernel: Kernel,
+    output: &Output,
+    first: usize,
+    a: &Packed,
+    b: &Side<B>,
+    strip: Range<usize>,
+) {
     let (rows, columns) = (a.width, kernel.columns());
-    strips(output.columns, columns, threads, |strip| {
-        let mut packing = packing_room(b, strip.len().next_multiple_of(columns) * BLOCK.min(a.depth));
-        for block in 0..a.depth.div_ceil(BLOCK) {
-            let depth = BLOCK.min(a.depth - block * BLOCK);
-            let b = b.panels(&mut packing, columns, block, &strip);
-            let a = a.panels(block, &(0..output.rows));
-            // So many panels of A stay in the second cache while all of the strip goes by.
-            let panels = STRIP.div_ceil(rows);
-            for (part, a) in a.chunks(panels * rows * depth).enumerate() {
-                for (j, b) in b.chunks_exact(columns * depth).enumerate() {
-                    for (i, a) in a.chunks_exact(rows * depth).enumerate() {
-                        let row = (part * panels + i) * rows;
-                        let tile = output.tile(row, strip.start + j * columns, (rows, columns), block);
-                        // SAFETY: the strip is this task's.
-                        unsafe { kernel.multiply(rows, &tile, a, b) };
-                    }
+    // So many panels of A stay in the second cache while all of the strip goes by.
+    let panels = STRIP.div_ceil(rows);
+    let mut packing = packing_room(b, strip.len().next_multiple_of(columns) * BLOCK.min(a.depth));
+    for block in 0..a.depth.div_ceil(BLOCK) {
+        let depth = BLOCK.min(a.depth - block * BLOCK);
+        let b = b.panels(&mut packing, columns, block, &strip);
+        let a = a.panels(block, &(0..output.rows));
+        for (part, a) in a.chunks(panels * rows * depth).enumerate() {
+            for (j, b) in b.chunks_exact(columns * depth).enumerate() {
+                for (i, a) in a.chunks_exact(rows * depth).enumerate() {
+                    let row = (part * panels + i) * rows;
+                    let tile = output.tile(row, first + j * columns, (rows, columns), block);
+                    // SAFETY: the strip is this task's.
+                    unsafe { kernel.multiply(rows, &tile, a, b) };
                 }
             }
+            }
         }
-    });
+    }
 }
 
 fn by_rows<A: Source>(

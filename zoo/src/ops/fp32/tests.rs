@@ -66,6 +66,15 @@ fn products_of_every_layout_and_edge_are_those_of_fp64() {
                 let mut packed = vec![f32::NAN; m * n];
                 product_packed(&mut packed, &a, &Packed::columns(&b), Start::Zero);
                 assert_eq!(out, packed);
+                let (whole, left) = (Packed::columns(&b), Packed::rows(&a));
+                for first in (0..n).step_by(64) {
+                    let strip = first..n.min(first + 64);
+                    let mut part = vec![f32::NAN; m * strip.len()];
+                    product_strip(&mut part, &left, &whole, strip.clone(), Start::Zero);
+                    let same =
+                        part.chunks(strip.len()).zip(out.chunks(n)).all(|(p, o)| *p == o[strip.clone()]);
+                    assert!(same, "{shape:?}: a strip of a product");
+                }
                 product(&mut out, &a, &b, Start::Bias(&bias));
                 check(&out, &|i| bias[i % n]);
                 out.copy_from_slice(&before);

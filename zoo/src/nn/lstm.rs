@@ -1,0 +1,140 @@
+//! LSTM layers over packed sequences.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+
+use super::{Biases, Init};
+use crate::contract::Pass;
+use crate::ops::{self, Sequences};
+
+/// What a sequence goes on from: [sequences, hidden] each, FP32.
+#[derive(Debug, Clone)]
+pub struct LstmState {
+    /// Output.
+    pub h: Tensor<2>,
+    /// Cell.
+    pub c: Tensor<2>,
+}
+
+impl LstmState {
+    /// Of sequences that begin.
+    pub fn zeros(sequences: usize, hidden: usize, device: &burn::tensor::Device) -> Self {
+        let zeros = || Tensor::zeros([sequences, hidden], device);
+        Self { h: zeros(), c: zeros() }
+    }
+}
+
+/// One layer of a long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates). Gates stand in PyTorch's order
+/// i, f, g, o.
+#[derive(Module, Debug)]
+pub struct Lstm {
+    /// [4 hidden, in]
+    pub weight_ih: Param<Tensor<2>>,
+    /// [4 hidden, hidden]
+    pub weight_hh: Param<Tensor<2>>,
+    /// [4 hidden]
+    pub bias_ih: Option<Param<Tensor<1>>>,
+    /// [4 hidden]; added to the other, and has its gradient.
+    pub bias_hh: Option<Param<Tensor<1>>>,
+}
+
+impl Lstm {
+    /// Weights and biases uniform in [-bound, bound) (PyTorch's bound is 1 / sqrt(hidden)). With `forget_bias` the forget gate's
+    /// biases are not drawn: the first is this, the second 0.
+    pub fn new(
+        init: &Init,
+        input: usize,
+        hidden: usize,
+        biases: Biases,
+        bound: f64,
+        forget_bias: Option<f32>,
+    ) -> Self {
+        let bias = |name: &str, forget: Option<f32>| {
+            let init = init.at(name);
+            let drawn = init.uniform([4 * hidden], bound);
+            match forget {
+                None => drawn,
+                Some(value) => drawn.map(|drawn| {
+                    let parts = vec![
+                        drawn.clone().narrow(0, 0, hidden),
+                        Tensor::full([hidden], value, &drawn.device()),
+                        drawn.clone().narrow(0, 2 * hidden, 2 * hidden),
+                    ];
+                    let tracked = drawn.device().is_autodiff();
+                    let whole = Tensor::cat(parts, 0).detach();
+                    if tracked { whole.require_grad() } else { whole }
+                }),
+            }
+        };
+        Self {
+            weight_ih: init.at("weight_ih").uniform([4 * hidden, input], bound),
+            weight_hh: init.at("weight_hh").uniform([4 * hidden, hidden], bound),
+            bias_ih: (biases != Biases::None).then(|| bias("bias_ih", forget_bias)),
+            bias_hh: (biases == Biases::Two).then(|| bias("bias_hh", forget_bias.map(|_| 0.0))),
+        }
+    }
+
+    /// x [rows, in] -> outputs [rows, hidden] in the compute type, and the last state of each sequence. Without a state
+    /// sequences begin at zero.
+    pub fn forward(
+        &self,
+        x: Tensor<2>,
+        sequences: &Sequences,
+        state: Option<LstmState>,
+        pass: &Pass,
+    ) -> (Tensor<2>, LstmState) {
+        let bias = match (&self.bias_ih, &self.bias_hh) {
+            (Some(a), Some(b)) => Some(a.val() + b.val()),
+            (a, b) => a.as_ref().or(b.as_ref()).map(Param::val),
+        };
+        let gates = ops::linear(x, self.weight_ih.val(), bias, pass);
+        let state = state.map(|state| (state.h, state.c));
+        let (out, (h, c)) = ops::lstm(gates, self.weight_hh.val(), state, sequences, pass);
+        (out, LstmState { h, c })
+    }
+
+    /// One step of every sequence, for decoders: x [sequences, in].
+    pub fn step(&self, x: Tensor<2>, state: Option<LstmState>, pass: &Pass) -> (Tensor<2>, LstmState) {
+        let each = Sequences::new(&vec![1; x.dims()[0]]);
+        self.forward(x, &each, state, pass)
+    }
+}
+
+/// Two layers that read the same rows, one from the first to the last of each sequence, one from the last to the first.
+#[derive(Module, Debug)]
+pub struct BiLstm {
+    /// First to last.
+    pub forward: Lstm,
+    /// Last to first.
+    pub backward: Lstm,
+}
+
+impl BiLstm {
+    /// Each with so many hidden units; see [`Lstm::new`].
+    pub fn new(
+        init: &Init,
+        input: usize,
+        hidden: usize,
+        biases: Biases,
+        bound: f64,
+        forget_bias: Option<f32>,
+    ) -> Self {
+        let layer = |name: &str| Lstm::new(&init.at(name), input, hidden, biases, bound, forget_bias);
+        Self { forward: layer("forward"), backward: layer("backward") }
+    }
+
+    /// x [rows, in] -> outputs of both directions side by side [rows, 2 hidden], and the last state of each: the backward one's
+    /// is that of the first row.
+    pub fn forward(
+        &self,
+        x: Tensor<2>,
+        sequences: &Sequences,
+        state: Option<[LstmState; 2]>,
+        pass: &Pass,
+    ) -> (Tensor<2>, [LstmState; 2]) {
+        let [ahead, back] = state.map_or([None, None], |state| state.map(Some));
+        let (there, ahead) = self.forward.forward(x.clone(), sequences, ahead, pass);
+        let (again, back) = self.backward.forward(x, &sequences.reversed(), back, pass);
+        (Tensor::cat(vec![there, again], 1), [ahead, back])
+    }
+}

@@ -1,0 +1,146 @@
+//! Recurrences over packed sequences of unlike length: LSTM and GRU.
+//!
+//! The input's part of the gates is one product for all steps, made before ([`super::linear`]). What is here walks through the
+//! steps: a product of all running sequences with the recurrent weight, which is packed once, and the cell on its sums while they
+//! are in the cache. To autodiff all steps are one operation; backward, the gradients of the gates are made step by step and
+//! the weight's in one product over all of them.
+//!
+//! Sequences are walked by falling length, so that one that has ended costs nothing. What a sequence gets depends on none of the
+//! others. Outputs and cells are carried in FP32; in half types they are rounded where they are multiplied, and on the way out.
+
+mod backward;
+mod cells;
+mod composed;
+mod forward;
+mod operation;
+mod sequences;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod weight;
+
+pub use sequences::Sequences;
+
+use burn::backend::Dispatch;
+use burn::tensor::{DType, Tensor};
+
+use super::has_own_kernels;
+use super::linear::Products;
+use crate::contract::Pass;
+use crate::precision::to_f32;
+use operation::{Plan, RecurrentOp};
+
+/// Which recurrence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Gates i, f, g, o; two states: output and cell.
+    Lstm,
+    /// Gates r, z, n; one state.
+    Gru,
+}
+
+impl Kind {
+    /// Number of gates.
+    fn gates(self) -> usize {
+        match self {
+            Self::Lstm => 4,
+            Self::Gru => 3,
+        }
+    }
+
+    /// Number of states.
+    fn states(self) -> usize {
+        match self {
+            Self::Lstm => 2,
+            Self::Gru => 1,
+        }
+    }
+}
+
+/// A long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates) over packed sequences.
+///
+/// `gates` [rows, 4 hidden] is the input's part of the gates i, f, g, o with every bias, in any float type; `weight` [4 hidden, hidden] is
+/// FP32. `state` is (h, c), [sequences, hidden] each; without it they are zero. Returns the outputs [rows, hidden] in the
+/// compute type, and the last (h, c) of each sequence in FP32.
+///
+/// # Panics
+/// If shapes do not fit.
+pub fn lstm(
+    gates: Tensor<2>,
+    weight: Tensor<2>,
+    state: Option<(Tensor<2>, Tensor<2>)>,
+    sequences: &Sequences,
+    pass: &Pass,
+) -> (Tensor<2>, (Tensor<2>, Tensor<2>)) {
+    let initial = state.map(|(h, c)| Tensor::cat(vec![to_f32(h), to_f32(c)], 0));
+    let (out, last) = recurrent(Kind::Lstm, gates, weight, None, initial, sequences, pass);
+    let count = sequences.count();
+    (out, (last.clone().narrow(0, 0, count), last.narrow(0, count, count)))
+}
+
+/// A gated recurrent unit (Cho et al. 2014) over packed sequences; as in PyTorch and cuDNN the reset gate is applied after the
+/// recurrent product with its bias.
+///
+/// `gates` [rows, 3 hidden] is the input's part of the gates r, z, n, in any float type; `weight` [3 hidden, hidden] and `bias` [3 hidden]
+/// of the recurrent part are FP32. `state` is h [sequences, hidden]; without it, it is zero. Returns the outputs [rows, hidden] in the
+/// compute type, and the last h of each sequence in FP32.
+///
+/// # Panics
+/// If shapes do not fit.
+pub fn gru(
+    gates: Tensor<2>,
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    state: Option<Tensor<2>>,
+    sequences: &Sequences,
+    pass: &Pass,
+) -> (Tensor<2>, Tensor<2>) {
+    recurrent(Kind::Gru, gates, weight, bias, state.map(to_f32), sequences, pass)
+}
+
+/// `initial` and the last states are [states x sequences, hidden].
+fn recurrent(
+    kind: Kind,
+    gates: Tensor<2>,
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    initial: Option<Tensor<2>>,
+    sequences: &Sequences,
+    pass: &Pass,
+) -> (Tensor<2>, Tensor<2>) {
+    let hidden = weight.dims()[1];
+    let width = kind.gates() * hidden;
+    assert_eq!(gates.dims(), [sequences.rows(), width], "one row of gates for each of the sequences' rows");
+    assert_eq!(weight.dims()[0], width, "one row of weights for each gate of each unit");
+    if let Some(initial) = &initial {
+        let expected = [kind.states() * sequences.count(), hidden];
+        assert_eq!(initial.dims(), expected, "one initial state for each sequence");
+    }
+    if has_own_kernels(&gates.device())
+        && let Some(with) = Products::of(pass.compute)
+        && hidden > 0
+    {
+        let device = gates.device();
+        let plan = Plan { kind, sequences: sequences.clone(), with, out: DType::from(pass.compute.0) };
+        let bias = bias.unwrap_or_else(|| Tensor::empty([0], &device));
+        let initial = initial.unwrap_or_else(|| Tensor::empty([0, hidden], &device));
+        let (out, last) = Dispatch::recurrent(
+            gates.into_dispatch(),
+            weight.into_dispatch(),
+            bias.into_dispatch(),
+            initial.into_dispatch(),
+            plan,
+        );
+        return (Tensor::from_dispatch(out), Tensor::from_dispatch(last));
+    }
+    composed::recurrent(kind, gates, weight, bias, initial, sequences, pass)
+}
+
+/// Two states [sequences, hidden] by falling length, zero where there are none.
+fn initial_states(states: &[f32], sequences: &Sequences, hidden: usize) -> [Vec<f32>; 2] {
+    let size = sequences.count() * hidden;
+    [0, size].map(|from| match states.get(from..from + size) {
+        Some(state) => sequences.sorted(state, hidden),
+        None => vec![0.0; size],
+    })
+}

@@ -1,0 +1,92 @@
+//! The recurrent weight, packed once for the products of all steps.
+
+use std::ops::Range;
+
+use crate::ops::bf16::{self, Instruction, Operand, Values};
+use crate::ops::fp32::{self, Matrix, Start};
+use crate::ops::linear::Products;
+
+/// Units of a strip are a multiple of this: whole tiles of either product.
+pub const TILE: usize = 32;
+
+/// One side of the products.
+pub enum Packed {
+    Fp32(fp32::Packed),
+    Bf16(bf16::Packed, Instruction),
+}
+
+impl Packed {
+    /// The rows of a matrix [rows, depth], on this thread.
+    pub fn rows(with: Products, values: &[f32], rows: usize, depth: usize) -> Self {
+        match with {
+            Products::Fp32 => Self::Fp32(fp32::Packed::rows(&Matrix::rows(values, rows, depth, depth))),
+            Products::Bf16(with) => {
+                let rows = Operand::new(Values::F32(values), rows, depth);
+                Self::Bf16(bf16::Packed::rows(&rows), with)
+            }
+        }
+    }
+
+    /// The rows of a weight [units, depth] as columns of B.
+    pub fn transposed(with: Products, weight: &[f32], units: usize, depth: usize) -> Self {
+        match with {
+            Products::Fp32 => Self::Fp32(fp32::Packed::columns(&Matrix::rows(weight, units, depth, depth))),
+            Products::Bf16(with) => {
+                let weight = Operand::new(Values::F32(weight), units, depth).transpose();
+                Self::Bf16(bf16::Packed::columns(&weight), with)
+            }
+        }
+    }
+
+    /// The columns of a weight [depth, units].
+    pub fn columns(with: Products, weight: &[f32], depth: usize, units: usize) -> Self {
+        match with {
+            Products::Fp32 => {
+                Self::Fp32(fp32::Packed::columns(&Matrix::columns(weight, depth, units, units)))
+            }
+            Products::Bf16(with) => {
+                let weight = Operand::new(Values::F32(weight), depth, units);
+                Self::Bf16(bf16::Packed::columns(&weight), with)
+            }
+        }
+    }
+}
+
+/// Sums of some units for some rows.
+pub struct Sums {
+    values: Vec<f32>,
+    stride: usize,
+    units: usize,
+}
+
+impl Sums {
+    /// The product of packed rows with the columns of these units, on this thread, plus a bias for each unit (empty: none).
+    pub fn new(rows: &Packed, weight: &Packed, units: Range<usize>, bias: &[f32]) -> Self {
+        match (rows, weight) {
+            (Packed::Fp32(rows), Packed::Fp32(weight)) => {
+                let stride = units.len();
+                let mut values = crate::ops::host::room(rows.lanes() * stride);
+                let start = if bias.is_empty() { Start::Zero } else { Start::Bias(bias) };
+                fp32::product_strip(&mut values, rows, weight, units, start);
+                Self { values, stride, units: stride }
+            }
+            (Packed::Bf16(rows, with), Packed::Bf16(weight, _)) => {
+                let units_in_all = units.len();
+                let stride = units_in_all.next_multiple_of(TILE);
+                let mut values = bf16::product_strip(*with, rows, weight, units);
+                if !bias.is_empty() {
+                    for row in values.chunks_exact_mut(stride) {
+                        row.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
+                    }
+                }
+                Self { values, stride, units: units_in_all }
+            }
+            _ => unreachable!("both sides are packed for one type"),
+        }
+    }
+
+    /// Of one row.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.stride..][..self.units]
+    }
+}
