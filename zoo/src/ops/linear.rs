@@ -31,7 +31,7 @@ pub enum Products {
 
 impl Products {
     /// Of this type, if the CPU has the instructions.
-    fn of(compute: Compute) -> Option<Self> {
+    pub fn of(compute: Compute) -> Option<Self> {
         match compute.0 {
             FloatDType::F32 => fp32::available().then_some(Self::Fp32),
             FloatDType::BF16 => bf16::instruction().map(Self::Bf16),
@@ -98,7 +98,7 @@ impl LinearOp for Flex {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let (x, weight, gradient) = (x.to_contiguous(), weight.to_contiguous(), gradient.to_contiguous());
         let columns = if biased { weight.shape()[0] } else { 0 };
-        let mut db = column_sums(&gradient, columns);
+        let mut db = column_sums(&gradient, gradient.shape()[0], columns);
         let with = match with {
             Products::Fp32 => {
                 let (dx, dw) = fp32_gradients(&x, &weight, &gradient);
@@ -130,14 +130,13 @@ fn fp32_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) ->
     (host::tensor(dx, x.shape(), x.dtype()), host::stored(dw, weight.shape()))
 }
 
-/// Sums over the rows of a contiguous matrix with so many columns; none where none are wanted.
-fn column_sums(matrix: &FlexTensor, columns: usize) -> Vec<f32> {
+/// Sums over so many rows of a contiguous matrix with so many columns; none where none are wanted.
+pub fn column_sums(matrix: &FlexTensor, rows: usize, columns: usize) -> Vec<f32> {
     /// Rows whose sums are one term of the whole: fixed, so that the order does not depend on the threads.
     const ROWS: usize = 256;
     if columns == 0 {
         return Vec::new();
     }
-    let rows = matrix.shape()[0];
     let values = host::Source::new(matrix);
     let parts: Vec<Vec<f32>> = (0..rows.div_ceil(ROWS))
         .into_par_iter()

@@ -240,6 +240,17 @@ pub fn product_packed(out: &mut [f32], a: &impl Source, b: &Packed, start: Start
     by_columns::<Matrix>(kernel, out, &a, &Side::Packed(b), start, threads);
 }
 
+/// As [`product`], with the columns packed once whatever the sizes, and the rows by the tasks: for rows that repeat what they are
+/// made of, as the patches of an image do.
+pub fn product_by_rows(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
+    let multiplications = out.len().saturating_mul(a.depth());
+    let threads = if multiplications < ALONE { 1 } else { rayon::current_num_threads() };
+    let kernel = kernel().expect("a CPU that was asked");
+    assert_eq!(a.depth(), b.depth(), "depths of a product");
+    let b = Packed::new(b, kernel.columns(), threads > 1);
+    by_rows(kernel, out, &Side::Source(a), kernel.rows(a.lanes()), &b, start, threads);
+}
+
 fn sided(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start, threads: usize) {
     let kernel = kernel().expect("a CPU that was asked");
     assert_eq!(a.depth(), b.depth(), "depths of a product");
