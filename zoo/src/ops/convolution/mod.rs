@@ -8,6 +8,8 @@
 //! batch must not depend on the longer ones, its model zeroes the steps behind the end before every convolution, so that
 //! they are what padding is.
 
+#[cfg(target_arch = "x86_64")]
+mod bf16;
 mod composed;
 mod depthwise;
 mod fp32;
@@ -20,7 +22,9 @@ mod tests;
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, FloatDType, Tensor};
+#[cfg(target_arch = "x86_64")]
+use burn::tensor::bf16 as Bf16;
+use burn::tensor::{DType, Element, Tensor};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
@@ -30,7 +34,9 @@ use super::linear::{Products, column_sums};
 use super::{has_own_kernels, host, simd};
 use crate::contract::Pass;
 use geometry::Shapes;
-use products::Fp32;
+#[cfg(target_arch = "x86_64")]
+use products::Rounded;
+use products::{Fp32, Multiply};
 
 pub use geometry::{Axis, Geometry};
 
@@ -92,12 +98,11 @@ impl ConvolutionOp for Flex {
             return host::tensor(out, shapes.output, if rounded { DType::BF16 } else { DType::F32 });
         }
         match with {
-            Products::Fp32 => {
-                let weight = products::taps_first::<f32, Fp32>(&shapes, &weight);
-                let x = products::image::<f32, Fp32>(&x, shapes.input, &[shapes.reads()]);
-                host::stored(products::forward(Fp32, &shapes, &x, &weight, bias), shapes.output)
-            }
-            Products::Bf16(_) => unreachable!("not yet"),
+            Products::Fp32 => forward::<f32, _>(Fp32, &shapes, &x, &weight, bias),
+            #[cfg(target_arch = "x86_64")]
+            Products::Bf16(with) => forward::<Bf16, _>(Rounded(with), &shapes, &x, &weight, bias),
+            #[cfg(not(target_arch = "x86_64"))]
+            Products::Bf16(_) => unreachable!("no instruction for bf16 products on this architecture"),
         }
     }
 
@@ -110,54 +115,102 @@ impl ConvolutionOp for Flex {
         with: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let shapes = shapes(&x, &weight, geometry);
-        let (dtype, out) = (x.dtype(), shapes.output[3]);
+        let half_input = x.dtype() == DType::BF16;
         let (x, weight, gradient) = (x.to_contiguous(), weight.to_contiguous(), gradient.to_contiguous());
-        let mut db = column_sums(&gradient, shapes.positions(), if wanted.bias { out } else { 0 });
+        let mut db =
+            column_sums(&gradient, shapes.positions(), if wanted.bias { shapes.output[3] } else { 0 });
         if matches!(with, Products::Bf16(_)) {
             simd::round_in_place(&mut db);
         }
-        let db_shape = [db.len()];
-        let (values, dy, w) = (host::Source::new(&x), host::Source::new(&gradient), host::values(&weight));
-        let none = || host::stored::<f32>(Vec::new(), [0]);
-        if shapes.depthwise() {
-            let rounded = matches!(with, Products::Bf16(_));
-            let round = |mut values: Vec<f32>| {
-                if rounded {
-                    simd::round_in_place(&mut values);
-                }
-                values
-            };
-            let dx = match wanted.input {
-                true => {
-                    let dx = round(depthwise::input_gradient(&shapes, &dy, &w, rounded));
-                    host::tensor(dx, shapes.input, dtype)
-                }
-                false => none(),
-            };
-            let dw = round(depthwise::weight_gradient(&shapes, &values, &dy, rounded));
-            return (dx, host::stored(dw, shapes.weight), host::stored(db, db_shape));
-        }
-        let back: Vec<_> = match wanted.input {
-            true => shapes.phases().map(|phase| shapes.reads_back(phase)).collect(),
-            false => Vec::new(),
-        };
-        match with {
-            Products::Fp32 => {
-                let dy = products::image::<f32, Fp32>(&dy, shapes.output, &back);
-                let dx = match wanted.input {
-                    true => {
-                        let w = products::taps_first::<f32, Fp32>(&shapes, &w);
-                        host::tensor(products::input_gradient(Fp32, &shapes, &dy, &w), shapes.input, dtype)
-                    }
-                    false => none(),
-                };
-                let values = products::image::<f32, Fp32>(&values, shapes.input, &[shapes.reads()]);
-                let dw = products::weight_gradient(Fp32, &shapes, &values, &dy);
-                (dx, host::stored(dw, shapes.weight), host::stored(db, db_shape))
+        let (x, dy, weight) = (host::Source::new(&x), host::Source::new(&gradient), host::values(&weight));
+        let (dx, dw) = match with {
+            _ if shapes.depthwise() => {
+                depthwise_gradients(&shapes, &x, &dy, &weight, wanted.input, half_input, with)
             }
-            Products::Bf16(_) => unreachable!("not yet"),
-        }
+            Products::Fp32 => gradients::<f32, _>(Fp32, &shapes, &x, &dy, &weight, wanted.input),
+            #[cfg(target_arch = "x86_64")]
+            Products::Bf16(with) if half_input => {
+                gradients::<Bf16, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Products::Bf16(with) => {
+                gradients::<f32, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Products::Bf16(_) => unreachable!("no instruction for bf16 products on this architecture"),
+        };
+        let biases = [db.len()];
+        (dx, dw, host::stored(db, biases))
     }
+}
+
+fn forward<T: Element + bytemuck::Pod, M: Multiply<T>>(
+    with: M,
+    shapes: &Shapes,
+    x: &host::Source,
+    weight: &[f32],
+    bias: Option<&[f32]>,
+) -> FlexTensor {
+    let weight = products::taps_first::<T, M>(shapes, weight);
+    let x = products::image::<T, M>(x, shapes.input, &[shapes.reads()]);
+    host::stored(products::forward(with, shapes, &x, &weight, bias), shapes.output)
+}
+
+/// Of x, in this type ([0] if not wanted), and of the weight.
+fn gradients<T: Element + bytemuck::Pod, M>(
+    with: M,
+    shapes: &Shapes,
+    x: &host::Source,
+    dy: &host::Source,
+    weight: &[f32],
+    input: bool,
+) -> (FlexTensor, FlexTensor)
+where
+    M: Multiply<T> + Multiply<f32, Operand = <M as Multiply<T>>::Operand>,
+{
+    let back: Vec<_> = match input {
+        true => shapes.phases().map(|phase| shapes.reads_back(phase)).collect(),
+        false => Vec::new(),
+    };
+    let dy = products::image::<T, M>(dy, shapes.output, &back);
+    let dx = match input {
+        true => {
+            let weight = products::taps_first::<T, M>(shapes, weight);
+            host::stored(products::input_gradient::<T, M>(with, shapes, &dy, &weight), shapes.input)
+        }
+        false => host::stored::<f32>(Vec::new(), [0]),
+    };
+    let x = products::image::<T, M>(x, shapes.input, &[shapes.reads()]);
+    let dw = products::weight_gradient::<M>(with, shapes, &x, &dy);
+    (dx, host::stored(dw, shapes.weight))
+}
+
+/// Of x, in its type ([0] if not wanted), and of the weight.
+fn depthwise_gradients(
+    shapes: &Shapes,
+    x: &host::Source,
+    dy: &host::Source,
+    weight: &[f32],
+    input: bool,
+    half_input: bool,
+    with: Products,
+) -> (FlexTensor, FlexTensor) {
+    let rounded = matches!(with, Products::Bf16(_));
+    let round = |mut values: Vec<f32>| {
+        if rounded {
+            simd::round_in_place(&mut values);
+        }
+        values
+    };
+    let dtype = if half_input { DType::BF16 } else { DType::F32 };
+    let dx = match input {
+        true => {
+            let dx = depthwise::input_gradient(shapes, dy, weight, rounded);
+            host::tensor(round(dx), shapes.input, dtype)
+        }
+        false => host::stored::<f32>(Vec::new(), [0]),
+    };
+    (dx, host::stored(round(depthwise::weight_gradient(shapes, x, dy, rounded)), shapes.weight))
 }
 
 impl<B: ConvolutionOp, C: CheckpointStrategy> ConvolutionOp for Autodiff<B, C> {
@@ -223,7 +276,6 @@ pub fn convolution(
 ) -> Tensor<4> {
     if has_own_kernels(&x.device())
         && let Some(with) = Products::of(pass.compute)
-        && pass.compute.0 == FloatDType::F32
     {
         let bias = bias.unwrap_or_else(|| Tensor::empty([0], &weight.device()));
         let out = Dispatch::convolved(

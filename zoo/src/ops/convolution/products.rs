@@ -6,12 +6,18 @@
 
 use std::borrow::Cow;
 
+#[cfg(target_arch = "x86_64")]
+use burn::tensor::bf16 as Bf16;
 use rayon::prelude::*;
 
 use super::geometry::{Shapes, Taps};
 use super::patches::{Gathered, Image, Side};
+#[cfg(target_arch = "x86_64")]
+use crate::ops::bf16::{self, Instruction, Order, Stored};
 use crate::ops::fp32::{self, Matrix, Source as _, Start};
 use crate::ops::host::{Source, room};
+#[cfg(target_arch = "x86_64")]
+use crate::ops::simd;
 
 /// How sides are multiplied, into values of this type.
 pub trait Multiply<T>: Copy + Sync {
@@ -51,6 +57,38 @@ impl Multiply<f32> for Fp32 {
         match a {
             Side::Rows(_) => fp32::product_by_rows(out, a, b, start),
             Side::Columns(_) => fp32::product(out, a, b, start),
+        }
+    }
+}
+
+/// Rounded operands, f32 sums.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy)]
+pub struct Rounded(pub Instruction);
+
+#[cfg(target_arch = "x86_64")]
+impl<T: Stored> Multiply<T> for Rounded {
+    type Operand = Bf16;
+
+    fn read(values: &Source, first: usize, to: &mut [Bf16]) {
+        match values {
+            Source::Wide(values) => simd::round_bf16(to, &values[first..][..to.len()]),
+            Source::Half(values) => to.copy_from_slice(&values[first..][..to.len()]),
+        }
+    }
+
+    fn whole<'a>(values: &'a Source) -> Option<&'a [Bf16]> {
+        match values {
+            Source::Wide(_) => None,
+            Source::Half(values) => Some(values),
+        }
+    }
+
+    fn multiply(self, out: &mut [T], a: &Side<Bf16>, b: &Side<Bf16>, bias: Option<&[f32]>) {
+        match a {
+            Side::Rows(_) => bf16::product_by_rows(self.0, out, a, b, bias, Order::RowMajor),
+            // Patches are B: they go by in strips, the gradient is packed once.
+            Side::Columns(_) => bf16::product_by_rows(self.0, out, b, a, bias, Order::ColumnMajor),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Own kernels against Burn's operations, and what padding and batch mates must not change.
 
-use burn::tensor::{Device, TensorData};
+use burn::tensor::{Device, FloatDType, TensorData};
 
 use super::*;
 use crate::parameters::host_values;
@@ -12,6 +12,8 @@ fn draw<const D: usize>(stream: u64, shape: [usize; D], device: &Device) -> Tens
     let values: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| key.normal(i as u32)).collect();
     Tensor::from_data(TensorData::new(values, shape), device)
 }
+
+const BF16: Compute = Compute(FloatDType::BF16);
 
 struct Case {
     input: [usize; 4],
@@ -87,17 +89,58 @@ fn fp32_is_burns_convolution_but_for_the_order_of_sums() {
     }
 }
 
+/// The composition rounds once more (product, then bias), and Flex adds up gradients of weights in bf16 by parts.
+#[test]
+fn bf16_is_burns_convolution_but_for_roundings() {
+    for (i, case) in cases().iter().enumerate() {
+        for half in [false, true] {
+            let [own, composed] = [true, false].map(|own| run(case, BF16, own, half, i % 2 == 0));
+            for (j, (own, composed)) in own.iter().zip(&composed).enumerate() {
+                let largest = composed.iter().fold(0f32, |m, x| m.max(x.abs()));
+                for (a, b) in own.iter().zip(composed) {
+                    let limit = b.abs() / 64.0 + largest / 128.0;
+                    assert!((a - b).abs() <= limit, "case {i}, value {j}, half {half}: {a} {b}");
+                }
+            }
+        }
+    }
+}
+
+/// Operands rounded, sums in FP32, rounded once: what the products in bf16 are to be, computed by those in FP32.
+#[test]
+fn bf16_is_fp32_of_rounded_operands_rounded_once() {
+    let device = Device::flex().autodiff();
+    for case in cases() {
+        let [x, weight] = [(1, case.input), (2, case.weight)]
+            .map(|(stream, shape)| BF16.cast(draw(stream, shape, &device)));
+        let of = |compute: Compute| {
+            let (x, weight) = (to_f32(x.clone()).require_grad(), to_f32(weight.clone()).require_grad());
+            let pass = Pass::evaluation(compute);
+            let y = to_f32(convolution(x.clone(), weight.clone(), None, case.geometry, &pass));
+            let upstream = to_f32(BF16.cast(draw(4, y.dims(), &device)));
+            let grads = (y.clone() * upstream).sum().backward();
+            [y.inner(), x.grad(&grads).unwrap(), weight.grad(&grads).unwrap()].map(host_values)
+        };
+        for (own, exact) in of(BF16).iter().zip(&of(Compute::FP32)) {
+            let largest = exact.iter().fold(0f32, |m, x| m.max(x.abs()));
+            for (a, b) in own.iter().zip(exact) {
+                assert!((a - b).abs() <= b.abs() / 256.0 + largest * 2e-6, "{a} {b}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_output_depends_on_nothing_but_what_it_sees() {
     let device = Device::flex();
-    for compute in [Compute::FP32] {
+    for compute in [Compute::FP32, BF16] {
         for case in cases() {
             let pass = Pass::evaluation(compute);
             let (x, weight) = (draw(1, case.input, &device), draw(2, case.weight, &device));
             let all = convolution(x.clone(), weight.clone(), None, case.geometry, &pass);
             let last = case.input[0] - 1;
-            let alone = convolution(x.slice([last..last + 1]), weight, None, case.geometry, &pass);
-            let of_all = all.slice([last..last + 1]);
+            let alone = convolution(x.narrow(0, last, 1), weight, None, case.geometry, &pass);
+            let of_all = all.narrow(0, last, 1);
             assert_eq!(host_values(alone), host_values(of_all));
         }
     }
