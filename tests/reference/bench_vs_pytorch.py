@@ -1,9 +1,10 @@
-"""Training updates of zoo and of PyTorch on the same machine, turn by turn, on full batches of the same shape.
+"""Training updates and layers of zoo and of PyTorch on the same machine, turn by turn, on full batches of the same shape.
 
-    python bench_vs_pytorch.py --zoo ../../target/release/zoo [--rounds 3] [--steps 4] [--threads 2] [--out FILE.json] [RECIPE…]
+    python bench_vs_pytorch.py --bin ../../target/release [--rounds 3] [--steps 4] [--threads 2] [--out FILE.json] [RECIPE or LAYER…]
 
 A round is PyTorch, zoo, zoo, PyTorch; every block makes the same number of updates after a warm-up of its own. A ratio above 1 means that
-zoo is faster: the geometric mean over the rounds. `ci/bench-vs-pytorch.sh` builds zoo and calls this.
+zoo is faster: the geometric mean over the rounds. Layers are forward and backward passes, the median of a block's. `ci/bench-vs-pytorch.sh`
+builds zoo and calls this.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import time
 
 import torch
 
+from fast_layers import LAYERS, Layer
 from fast_transformer import Training
 
 # Full batches that a machine without a GPU can hold, as near to the published number of tokens as it pays to wait for.
@@ -32,7 +34,7 @@ WARM_UP = 2
 
 def run_zoo(options, recipe, arm, shape):
     command = [
-        options.zoo, "bench", recipe, "--arms", arm, "--shape", shape, "--steps", str(options.steps), "--device", "cpu",
+        f"{options.bin}/zoo", "bench", recipe, "--arms", arm, "--shape", shape, "--steps", str(options.steps), "--device", "cpu",
         "--threads", str(options.threads), "--format", "json", "--quiet",
     ]  # fmt: skip
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -52,65 +54,102 @@ def run_pytorch(training, steps):
 
 def compare(options, recipe, arm, shape):
     shown = subprocess.run(
-        [options.zoo, "show", recipe, "--arm", arm, "--format", "json"], check=True, capture_output=True, text=True
+        [f"{options.bin}/zoo", "show", recipe, "--arm", arm, "--format", "json"], check=True, capture_output=True, text=True
     )
     resolved = json.loads(shown.stdout)["recipe"]
     sentences, tokens = map(int, shape.split("x"))
     _, found = run_zoo(options, recipe, arm, shape)
     rows = found["arms"][0]["vocabulary"]
     training = Training(resolved, rows, sentences, tokens, mixed=arm == "mixed")
-    ours, theirs, ratios = [], [], []
-    for _ in range(options.rounds):
-        first = run_pytorch(training, options.steps)
-        pair = [run_zoo(options, recipe, arm, shape)[0] for _ in range(2)]
-        last = run_pytorch(training, options.steps)
-        ours += pair
-        theirs += [first, last]
-        ratios.append((first + last) / sum(pair))
-    of_update = 2 * sentences * tokens
-    middle = lambda times: of_update / sorted(times)[len(times) // 2]  # noqa: E731
+    rows = turns(
+        options.rounds,
+        lambda: run_zoo(options, recipe, arm, shape)[0],
+        lambda: run_pytorch(training, options.steps),
+        2 * sentences * tokens,
+    )
     return {
         "recipe": recipe,
         "arm": arm,
         "mode": MODES[arm],
         "shape": shape,
+        **rows,
+        "unit": "tokens/s",
+        "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
+        "machine": machine(options, found),
+    }
+
+
+def compare_layer(options, name, arm, about):
+    layer = Layer(name, bf16=arm == "mixed")
+    if not layer.ways:
+        return None
+    command = [f"{options.bin}/examples/layers", "--mode", MODES[arm], "--repetitions", str(options.repetitions), name]
+    environment = os.environ | {"RAYON_NUM_THREADS": str(options.threads)}
+
+    def zoo():
+        found = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+        return json.loads(found)["seconds"]
+
+    rows = turns(options.rounds, zoo, lambda: layer.seconds(options.repetitions), 1)
+    return {"layer": name, "arm": arm, "mode": MODES[arm], **rows, "unit": "passes/s", "machine": machine(options, about)}
+
+
+def turns(rounds, zoo, pytorch, work):
+    """Speeds of both, in so much work a second, and their ratio."""
+    ours, theirs, ratios = [], [], []
+    for _ in range(rounds):
+        first = pytorch()
+        pair = [zoo(), zoo()]
+        last = pytorch()
+        ours += pair
+        theirs += [first, last]
+        ratios.append((first + last) / sum(pair))
+    middle = lambda times: work / sorted(times)[len(times) // 2]  # noqa: E731
+    return {
         "zoo": round(middle(ours), 1),
         "pytorch": round(middle(theirs), 1),
-        "unit": "tokens/s",
         "ratio": round(math.exp(sum(map(math.log, ratios)) / len(ratios)), 3),
         "rounds": [round(ratio, 3) for ratio in ratios],
-        "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
-        "machine": {
-            "processor": found["hardware"],
-            "threads": options.threads,
-            "pytorch": torch.__version__,
-            "zoo": found["environment"]["commit"],
-            "system": platform.platform(terse=True),
-        },
+    }
+
+
+def machine(options, found):
+    return {
+        "processor": found["hardware"],
+        "threads": options.threads,
+        "pytorch": torch.__version__,
+        "zoo": found["environment"]["commit"],
+        "system": platform.platform(terse=True),
     }
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--zoo", required=True)
+    parser.add_argument("--bin", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--arms", default="fp32,mixed")
     parser.add_argument("--out")
-    parser.add_argument("recipes", nargs="*", metavar="RECIPE")
+    parser.add_argument("recipes", nargs="*", metavar="RECIPE or LAYER")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     found = []
-    print("| recipe | batch | products | zoo tokens/s | PyTorch tokens/s | zoo / PyTorch | rounds |")
-    print("|---|---|---|---:|---:|---:|---|", flush=True)
-    for recipe in options.recipes or SHAPES:
+    print("| what | batch | products | unit | zoo | PyTorch | zoo / PyTorch | rounds |")
+    print("|---|---|---|---|---:|---:|---:|---|", flush=True)
+    # A short one, for what zoo says of itself and of the machine.
+    about = run_zoo(options, "reversal-transformer", "fp32", "4x8")[1]
+    for name in options.recipes or [*SHAPES, *LAYERS]:
         for arm in options.arms.split(","):
-            row = compare(options, recipe, arm, SHAPES[recipe])
+            of_layer = name in LAYERS
+            row = compare_layer(options, name, arm, about) if of_layer else compare(options, name, arm, SHAPES[name])
+            if row is None:
+                continue
             found.append(row)
             print(
-                f"| {recipe} | {row['shape']} | {row['mode']} | {row['zoo']:,.0f} | {row['pytorch']:,.0f} | {row['ratio']:.2f} | "
-                f"{', '.join(f'{ratio:.2f}' for ratio in row['rounds'])} |",
+                f"| {name} | {row.get('shape', '')} | {row['mode']} | {row['unit']} | {row['zoo']:,.1f} | {row['pytorch']:,.1f} | "
+                f"{row['ratio']:.2f} | {', '.join(f'{ratio:.2f}' for ratio in row['rounds'])} |",
                 flush=True,
             )
     if options.out:

@@ -31,6 +31,11 @@ impl Pass {
         Self { compute, dropout: None }
     }
 
+    /// Is this a training pass?
+    pub fn is_training(&self) -> bool {
+        self.dropout.is_some()
+    }
+
     /// The key of the next dropout site, or `None` when evaluating. Sites are numbered in the order of the calls, which a
     /// model fixes.
     pub fn dropout_key(&mut self) -> Option<Key> {

@@ -1,6 +1,8 @@
 //! Layers. Each holds FP32 parameters and casts to the pass's compute type where it multiplies.
 
 mod attention;
+mod batch_norm;
+mod conv;
 mod embedding;
 mod feed_forward;
 mod gru;
@@ -11,6 +13,8 @@ mod lstm;
 mod positions;
 
 pub use attention::Attention;
+pub use batch_norm::{BatchNorm, BatchNormSpec};
+pub use conv::{Channels, Conv1d, Conv2d, ConvInit};
 pub use embedding::Embedding;
 pub use feed_forward::FeedForward;
 pub use gru::{BiGru, Gru};

@@ -5,11 +5,12 @@
 //! tensor operations and differentiated by Burn.
 
 mod attention;
+mod batch_norm;
 mod bf16;
+mod convolution;
 mod cross_entropy;
 mod dropout;
 mod embedding;
-#[allow(dead_code)]
 mod fp32;
 mod host;
 mod layer_norm;
@@ -20,7 +21,9 @@ mod residual;
 mod simd;
 
 pub use attention::{Segment, Segments, attention};
+pub use batch_norm::{Normalization, Rows, Statistics, batch_norm, batch_norm_by};
 pub use bf16::{Instruction, instruction as bf16_instruction};
+pub use convolution::{Axis, Geometry, convolution};
 pub use cross_entropy::{SmoothedTargets, cross_entropy};
 pub use dropout::dropout;
 pub use embedding::embedding;

@@ -11,6 +11,8 @@ mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod gathered;
+#[cfg(target_arch = "x86_64")]
 mod pack;
 
 use std::ops::Range;
@@ -19,6 +21,11 @@ use burn::tensor::bf16;
 use rayon::prelude::*;
 
 use super::host::room;
+
+#[cfg(target_arch = "x86_64")]
+pub use gathered::{Order, Source, product_by_rows};
+#[cfg(target_arch = "x86_64")]
+pub use pack::interleaved;
 
 /// Which instruction multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,11 +108,11 @@ impl<'a> Operand<'a> {
 }
 
 /// Lanes of a panel.
-const PANEL: usize = 32;
+pub const PANEL: usize = 32;
 /// Depth of a tile.
-const STEP: usize = 32;
+pub const STEP: usize = 32;
 /// 16-bit values of a tile.
-const TILE: usize = 16 * STEP;
+pub const TILE: usize = 16 * STEP;
 /// Most rows of A that a task packs.
 const TASK_ROWS: usize = 128;
 /// Tasks that give every thread its share.

@@ -104,20 +104,27 @@ unsafe fn along(values: Values, at: usize, n: usize) -> __m512i {
 unsafe fn across(values: Values, first: usize, second: Option<usize>, n: usize) -> __m512i {
     let mask = lowest(n) as u16;
     // SAFETY: the caller has n values at both places.
-    let both = unsafe {
+    unsafe {
         match values {
             Values::Bf16(values) => {
                 let load = |at: usize| _mm256_maskz_loadu_epi16(mask, values.as_ptr().add(at).cast());
-                let high = second.map_or(_mm256_setzero_si256(), load);
-                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(load(first)), high)
+                interleaved(load(first), second.map_or(_mm256_setzero_si256(), load))
             }
             Values::F32(values) => {
                 let load = |at: usize| _mm512_maskz_loadu_ps(mask, values.as_ptr().add(at));
                 let high = second.map_or(_mm512_setzero_ps(), load);
-                std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, load(first)))
+                let both = std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, load(first)));
+                interleaved(_mm512_castsi512_si256(both), _mm512_extracti64x4_epi64::<1>(both))
             }
         }
-    };
+    }
+}
+
+/// Pairs of the values of two rows, side by side.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub fn interleaved(first: __m256i, second: __m256i) -> __m512i {
+    let both = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second);
     let order = _mm512_set_epi16(
         31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18,
         2, 17, 1, 16, 0,

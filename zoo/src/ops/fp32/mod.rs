@@ -47,8 +47,6 @@ pub trait Source: Sync {
 pub enum Start<'a> {
     /// Nothing: whatever stands in the output is overwritten.
     Zero,
-    /// What stands in the output.
-    Kept,
     /// One value for each column.
     Bias(&'a [f32]),
 }
@@ -199,22 +197,12 @@ enum Side<'a, S> {
     Source(&'a S),
 }
 
-impl<S: Source> Side<'_, S> {
-    fn lanes(&self) -> usize {
-        match self {
-            Self::Packed(packed) => packed.lanes,
-            Self::Source(source) => source.lanes(),
-        }
-    }
-
+impl<'p, S: Source> Side<'p, S> {
     /// The panels of a strip, in `room` if they have to be packed.
-    fn panels<'r>(
-        &'r self,
-        room: &'r mut [f32],
-        width: usize,
-        block: usize,
-        lanes: &Range<usize>,
-    ) -> &'r [f32] {
+    fn panels<'r>(&self, room: &'r mut [f32], width: usize, block: usize, lanes: &Range<usize>) -> &'r [f32]
+    where
+        'p: 'r,
+    {
         match self {
             Self::Packed(packed) => packed.panels(block, lanes),
             Self::Source(source) => {
@@ -232,25 +220,22 @@ impl<S: Source> Side<'_, S> {
 /// # Panics
 /// If shapes do not fit, or if the CPU has not the instructions.
 pub fn product(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
-    let multiplications = out.len().saturating_mul(a.depth());
-    let threads = if multiplications < ALONE { 1 } else { rayon::current_num_threads() };
-    sided(out, a, b, start, threads);
-}
-
-/// As [`product`], on this thread alone: for tasks of something that runs in parallel already.
-pub fn product_alone(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
-    sided(out, a, b, start, 1);
-}
-
-/// As [`product`], with columns that were packed before.
-pub fn product_packed(out: &mut [f32], a: &impl Source, b: &Packed, start: Start) {
-    let multiplications = out.len().saturating_mul(a.depth());
-    let threads = if multiplications < ALONE { 1 } else { rayon::current_num_threads() };
     let kernel = kernel().expect("a CPU that was asked");
-    assert_eq!(b.width, kernel.columns(), "columns of B are packed by `Packed::columns`");
-    assert_eq!(a.depth(), b.depth, "depths of a product");
-    let a = Packed::new(a, kernel.rows(a.lanes()), threads > 1);
-    by_columns::<Matrix>(kernel, out, &a, &Side::Packed(b), start, threads);
+    assert_eq!(a.depth(), b.depth(), "depths of a product");
+    let threads = threads(out.len(), a.depth());
+    let rows = kernel.rows(a.lanes());
+    if b.lanes() >= a.lanes() {
+        let a = Packed::new(a, rows, threads > 1);
+        by_columns(kernel, out, &a, b, start, threads);
+    } else {
+        let b = Packed::new(b, kernel.columns(), threads > 1);
+        by_rows(kernel, out, a, rows, &b, start, threads);
+    }
+}
+
+/// How many threads are worth waking.
+fn threads(elements: usize, depth: usize) -> usize {
+    if elements.saturating_mul(depth) < ALONE { 1 } else { rayon::current_num_threads() }
 }
 
 /// out [m, columns] = start + a times these columns of b, on this thread: for tasks that go on with what they multiplied.
@@ -269,17 +254,14 @@ pub fn product_strip(out: &mut [f32], a: &Packed, b: &Packed, columns: Range<usi
     strip_of_columns::<Matrix>(kernel, &output, 0, a, &Side::Packed(b), columns);
 }
 
-fn sided(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start, threads: usize) {
+/// As [`product`], with the columns packed once whatever the sizes, and the rows by the tasks: for rows that repeat what they are
+/// made of, as the patches of an image do.
+pub fn product_by_rows(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
+    let threads = threads(out.len(), a.depth());
     let kernel = kernel().expect("a CPU that was asked");
     assert_eq!(a.depth(), b.depth(), "depths of a product");
-    let (rows, columns) = (kernel.rows(a.lanes()), kernel.columns());
-    if b.lanes() >= a.lanes() {
-        let a = Packed::new(a, rows, threads > 1);
-        by_columns(kernel, out, &a, &Side::Source(b), start, threads);
-    } else {
-        let b = Packed::new(b, columns, threads > 1);
-        by_rows(kernel, out, &Side::Source(a), rows, &b, start, threads);
-    }
+    let b = Packed::new(b, kernel.columns(), threads > 1);
+    by_rows(kernel, out, a, kernel.rows(a.lanes()), &b, start, threads);
 }
 
 /// The output, written by all tasks in disjoint places.
@@ -313,7 +295,7 @@ impl<'a> Output<'a> {
             stride: self.columns,
             rows: most.0.min(self.rows - row),
             columns,
-            add: block > 0 || matches!(self.start, Start::Kept),
+            add: block > 0,
             bias,
         }
     }
@@ -326,7 +308,6 @@ impl<'a> Output<'a> {
                 unsafe { std::slice::from_raw_parts_mut(self.first.add(row * self.columns), self.columns) };
             match self.start {
                 Start::Zero => row.fill(0.0),
-                Start::Kept => {}
                 Start::Bias(bias) => row.copy_from_slice(bias),
             }
         }
@@ -345,20 +326,13 @@ fn strips(lanes: usize, width: usize, threads: usize, task: impl Fn(Range<usize>
     }
 }
 
-fn by_columns<B: Source>(
-    kernel: Kernel,
-    out: &mut [f32],
-    a: &Packed,
-    b: &Side<B>,
-    start: Start,
-    threads: usize,
-) {
+fn by_columns(kernel: Kernel, out: &mut [f32], a: &Packed, b: &impl Source, start: Start, threads: usize) {
     let output = Output::new(out, a.lanes, b.lanes(), start);
     if a.depth == 0 {
         return output.fill();
     }
     strips(output.columns, kernel.columns(), threads, |strip| {
-        strip_of_columns(kernel, &output, strip.start, a, b, strip);
+        strip_of_columns(kernel, &output, strip.start, a, &Side::Source(b), strip);
     });
 }
 
@@ -388,15 +362,14 @@ fn strip_of_columns<B: Source>(
                     unsafe { kernel.multiply(rows, &tile, a, b) };
                 }
             }
-            }
         }
     }
 }
 
-fn by_rows<A: Source>(
+fn by_rows(
     kernel: Kernel,
     out: &mut [f32],
-    a: &Side<A>,
+    a: &impl Source,
     rows: usize,
     b: &Packed,
     start: Start,
@@ -408,10 +381,10 @@ fn by_rows<A: Source>(
     }
     let columns = b.width;
     strips(output.rows, rows, threads, |strip| {
-        let mut packing = packing_room(a, strip.len().next_multiple_of(rows) * BLOCK.min(b.depth));
+        let mut packing = room(strip.len().next_multiple_of(rows) * BLOCK.min(b.depth));
         for block in 0..b.depth.div_ceil(BLOCK) {
             let depth = BLOCK.min(b.depth - block * BLOCK);
-            let a = a.panels(&mut packing, rows, block, &strip);
+            let a = Side::Source(a).panels(&mut packing, rows, block, &strip);
             let b = b.panels(block, &(0..output.columns));
             for (j, b) in b.chunks_exact(columns * depth).enumerate() {
                 for (i, a) in a.chunks_exact(rows * depth).enumerate() {

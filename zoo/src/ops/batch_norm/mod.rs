@@ -1,0 +1,576 @@
+//! Batch normalisation of rows with their channels last, in FP32 (Ioffe and Szegedy 2015; biased variance, epsilon inside of the
+//! root), with the ReLU behind it where there is one.
+//!
+//! Rows that are padding do not enter the statistics; they come out as zeros and have no gradient.
+
+use std::sync::Arc;
+
+use burn::backend::{
+    Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
+};
+use burn::tensor::{DType, Tensor, TensorData, activation};
+use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use burn_flex::FlexTensor;
+use rayon::prelude::*;
+
+use super::host::{self, Source};
+use super::simd::{fma, vectorized};
+use super::{has_own_kernels, simd};
+use crate::precision::to_f32;
+
+/// Which rows are no padding; none given: all are.
+#[derive(Debug, Clone, Default)]
+pub struct Rows(Option<Arc<[bool]>>);
+
+impl Rows {
+    /// Every row.
+    pub fn all() -> Self {
+        Self(None)
+    }
+
+    /// Those that are true.
+    pub fn of(valid: Vec<bool>) -> Self {
+        Self(Some(valid.into()))
+    }
+
+    /// The first steps of sequences, each laid out over `longest` rows.
+    pub fn of_lengths(lengths: &[usize], longest: usize) -> Self {
+        Self::of(lengths.iter().flat_map(|&length| (0..longest).map(move |i| i < length)).collect())
+    }
+
+    /// Of so many rows.
+    fn count(&self, rows: usize) -> usize {
+        self.0.as_ref().map_or(rows, |valid| valid.iter().filter(|&&valid| valid).count())
+    }
+
+    /// A part; empty if all rows count.
+    fn part(&self, first: usize, rows: usize) -> &[bool] {
+        self.0.as_ref().map_or(&[], |valid| &valid[first..][..rows])
+    }
+
+    /// [rows, 1] of zeros and ones.
+    fn tensor(&self, like: &Tensor<2>) -> Option<Tensor<2>> {
+        let valid = self.0.as_ref()?;
+        let values: Vec<f32> = valid.iter().map(|&valid| f32::from(u8::from(valid))).collect();
+        Some(Tensor::from_data(TensorData::new(values, [valid.len(), 1]), &like.device()))
+    }
+}
+
+/// Mean and variance of every channel over the rows of a batch. Not differentiable: what running statistics are made of.
+#[derive(Debug, Clone)]
+pub struct Statistics {
+    /// [channels]
+    pub mean: Tensor<1>,
+    /// [channels], the mean square of the deviations (divided by the count: biased).
+    pub variance: Tensor<1>,
+    /// Rows that they are of.
+    pub count: usize,
+}
+
+/// How rows are normalised.
+#[derive(Debug, Clone)]
+pub struct Normalization {
+    /// Added to the variance.
+    pub epsilon: f64,
+    /// A ReLU behind.
+    pub relu: bool,
+    /// The rows that count.
+    pub rows: Rows,
+}
+
+/// What the operation knows beside its tensors.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    epsilon: f32,
+    relu: bool,
+    rows: Rows,
+    /// The statistics are those of x, and change with it.
+    of_batch: bool,
+}
+
+/// The operation on backends with own kernels.
+#[backend_extension(Flex, Autodiff)]
+pub trait BatchNormOp: Backend {
+    /// Mean and biased variance [channels] of x [rows, channels].
+    fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// x [rows, channels] FP32 or bf16; mean, variance, gamma and beta [channels] -> FP32 [rows, channels].
+    fn batch_normalized(
+        x: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        kind: Kind,
+    ) -> FloatTensor<Self>;
+
+    /// Gradients of x (in its type), gamma and beta.
+    fn batch_normalized_backward(
+        x: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        kind: Kind,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+/// Rows of a block: its sums are one term, so that the order does not depend on the threads.
+fn block_rows(channels: usize) -> usize {
+    (16_384 / channels.max(1)).clamp(16, 1024)
+}
+
+/// Values of a block as FP32.
+fn block<'a>(values: &'a Source, first: usize, n: usize, room: &'a mut Vec<f32>) -> &'a [f32] {
+    match values {
+        Source::Wide(values) => &values[first..][..n],
+        Source::Half(_) => {
+            room.resize(n, 0.0);
+            values.read(first, room);
+            room
+        }
+    }
+}
+
+/// What a channel's values are multiplied with.
+struct Scales {
+    mean: Vec<f32>,
+    /// 1 / sqrt(variance + epsilon)
+    inverse: Vec<f32>,
+    /// gamma times that
+    scale: Vec<f32>,
+    beta: Vec<f32>,
+}
+
+impl Scales {
+    fn new(
+        mean: &FlexTensor,
+        variance: &FlexTensor,
+        gamma: &FlexTensor,
+        beta: &FlexTensor,
+        kind: &Kind,
+    ) -> Self {
+        let inverse: Vec<f32> = host::values(variance)
+            .iter()
+            .map(|variance| (1.0 / (f64::from(*variance) + f64::from(kind.epsilon)).sqrt()) as f32)
+            .collect();
+        let scale = inverse.iter().zip(host::values(gamma).iter()).map(|(a, b)| a * b).collect();
+        Self { mean: host::values(mean).into_owned(), inverse, scale, beta: host::values(beta).into_owned() }
+    }
+}
+
+impl BatchNormOp for Flex {
+    fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let (n, channels) = (x.shape()[0], x.shape()[1]);
+        let values = Source::new(&x);
+        let step = block_rows(channels);
+        let parts: Vec<(usize, Vec<f32>)> = (0..n.div_ceil(step))
+            .into_par_iter()
+            .map_init(Vec::new, |room, i| {
+                let (first, there) = (i * step, step.min(n - i * step));
+                let valid = rows.part(first, there);
+                let count = if valid.is_empty() { there } else { valid.iter().filter(|&&v| v).count() };
+                let mut sums = vec![0f32; 3 * channels];
+                let x = block(&values, first * channels, there * channels, room);
+                block_moments(&mut sums, x, valid, count as f32, channels);
+                (count, sums)
+            })
+            .collect();
+        let (mean, variance) = joined(&parts, channels);
+        (host::stored(mean, [channels]), host::stored(variance, [channels]))
+    }
+
+    fn batch_normalized(
+        x: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        kind: Kind,
+    ) -> FloatTensor<Self> {
+        let (shape, channels) = (x.shape(), x.shape()[1]);
+        let scales = Scales::new(&mean, &variance, &gamma, &beta, &kind);
+        let values = Source::new(&x);
+        let mut out = host::room(shape.num_elements());
+        let step = block_rows(channels);
+        out.par_chunks_mut((step * channels).max(1)).enumerate().for_each_init(Vec::new, |room, (i, out)| {
+            let x = block(&values, i * step * channels, out.len(), room);
+            let valid = kind.rows.part(i * step, out.len() / channels);
+            normalize(out, x, &scales.mean, &scales.scale, &scales.beta, valid, kind.relu);
+        });
+        host::stored(out, shape)
+    }
+
+    fn batch_normalized_backward(
+        x: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        kind: Kind,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let (shape, n, channels) = (x.shape(), x.shape()[0], x.shape()[1]);
+        let scales = Scales::new(&mean, &variance, &gamma, &beta, &kind);
+        let (values, gradients) = (Source::new(&x), Source::new(&gradient));
+        let step = block_rows(channels);
+        let part = |i: usize| (i * step, step.min(n - i * step));
+        let parts: Vec<Vec<f32>> = (0..n.div_ceil(step))
+            .into_par_iter()
+            .map_init(
+                || (Vec::new(), Vec::new()),
+                |(room, other), i| {
+                    let (first, there) = part(i);
+                    let x = block(&values, first * channels, there * channels, room);
+                    let dy = block(&gradients, first * channels, there * channels, other);
+                    let mut sums = vec![0f32; 2 * channels];
+                    let valid = kind.rows.part(first, there);
+                    sum_gradients(
+                        &mut sums,
+                        x,
+                        dy,
+                        &scales.mean,
+                        &scales.scale,
+                        &scales.beta,
+                        valid,
+                        kind.relu,
+                    );
+                    sums
+                },
+            )
+            .collect();
+        let mut sums = vec![0f64; 2 * channels];
+        for part in &parts {
+            sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += f64::from(*x));
+        }
+        // Of dy (x - mean), and of dy.
+        let (projected, total) = sums.split_at(channels);
+        let count = if kind.of_batch { kind.rows.count(n).max(1) as f64 } else { f64::INFINITY };
+        let inverse = scales.inverse.iter().map(|&inverse| f64::from(inverse));
+        let dgamma: Vec<f32> = projected.iter().zip(inverse.clone()).map(|(a, b)| (a * b) as f32).collect();
+        let dbeta: Vec<f32> = total.iter().map(|&sum| sum as f32).collect();
+        // dx = scale (dy - total / n - (x - mean) inverse^2 projected / n)
+        let along: Vec<f32> = projected
+            .iter()
+            .zip(inverse)
+            .map(|(sum, inverse)| (sum * inverse * inverse / count) as f32)
+            .collect();
+        let constant: Vec<f32> = total.iter().map(|sum| (sum / count) as f32).collect();
+        let write = |i: usize, out: &mut [f32], room: &mut Vec<f32>, other: &mut Vec<f32>| {
+            let (first, there) = part(i);
+            let x = block(&values, first * channels, there * channels, room);
+            let dy = block(&gradients, first * channels, there * channels, other);
+            let valid = kind.rows.part(first, there);
+            let Scales { mean, scale, beta, .. } = &scales;
+            spread(out, x, dy, mean, scale, beta, &along, &constant, valid, kind.relu);
+        };
+        let size = (step * channels).max(1);
+        let dx = if x.dtype() == DType::BF16 {
+            let mut out = host::room(n * channels);
+            out.par_chunks_mut(size).enumerate().for_each_init(
+                || (Vec::new(), Vec::new(), Vec::new()),
+                |(room, other, wide), (i, out)| {
+                    wide.resize(out.len(), 0.0);
+                    write(i, wide, room, other);
+                    simd::round_bf16(out, wide);
+                },
+            );
+            host::stored(out, shape)
+        } else {
+            let mut out = host::room(n * channels);
+            out.par_chunks_mut(size).enumerate().for_each_init(
+                || (Vec::new(), Vec::new()),
+                |(room, other), (i, out)| write(i, out, room, other),
+            );
+            host::tensor(out, shape, x.dtype())
+        };
+        (dx, host::stored(dgamma, [channels]), host::stored(dbeta, [channels]))
+    }
+}
+
+/// Mean and variance from those of the blocks, in order, in FP64 (Chan et al. 1979).
+fn joined(parts: &[(usize, Vec<f32>)], channels: usize) -> (Vec<f32>, Vec<f32>) {
+    let (mut count, mut mean, mut squares) = (0.0, vec![0f64; channels], vec![0f64; channels]);
+    for (rows, sums) in parts.iter().filter(|(rows, _)| *rows > 0) {
+        let rows = *rows as f64;
+        let all = count + rows;
+        for c in 0..channels {
+            let [about, rest, square] = [0, 1, 2].map(|i| f64::from(sums[i * channels + c]));
+            // The squares are about a rounded mean; what it was wrong by is the rest.
+            let of_block = about + rest / rows;
+            let delta = of_block - mean[c];
+            squares[c] += square - rest * rest / rows + delta * delta * count * rows / all;
+            mean[c] += delta * rows / all;
+        }
+        count = all;
+    }
+    let variance = squares.iter().map(|&sum| (sum.max(0.0) / f64::max(count, 1.0)) as f32);
+    // A NaN must come through: overflow is detected by it.
+    let variance = variance.zip(&squares).map(|(v, s)| if s.is_nan() { f32::NAN } else { v }).collect();
+    (mean.iter().map(|&mean| mean as f32).collect(), variance)
+}
+
+/// Does row i count?
+#[inline(always)]
+fn counts(valid: &[bool], i: usize) -> bool {
+    valid.is_empty() || valid[i]
+}
+
+vectorized! {
+    /// For each channel: the mean, the sum of deviations from it as rounded, the sum of their squares.
+    fn block_moments(sums: &mut [f32], x: &[f32], valid: &[bool], count: f32, channels: usize) {
+        let (mean, rest) = sums.split_at_mut(channels);
+        let (rest, squares) = rest.split_at_mut(channels);
+        for (i, row) in x.chunks_exact(channels).enumerate() {
+            if counts(valid, i) {
+                mean.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            }
+        }
+        if count > 0.0 {
+            mean.iter_mut().for_each(|sum| *sum /= count);
+        }
+        for (i, row) in x.chunks_exact(channels).enumerate() {
+            if counts(valid, i) {
+                for c in 0..channels {
+                    let deviation = row[c] - mean[c];
+                    rest[c] += deviation;
+                    squares[c] = fma::<FMA>(deviation, deviation, squares[c]);
+                }
+            }
+        }
+    }
+
+    fn normalize(out: &mut [f32], x: &[f32], mean: &[f32], scale: &[f32], beta: &[f32], valid: &[bool], relu: bool) {
+        let channels = mean.len();
+        let (scale, beta) = (&scale[..channels], &beta[..channels]);
+        for (i, (out, row)) in out.chunks_exact_mut(channels).zip(x.chunks_exact(channels)).enumerate() {
+            if !counts(valid, i) {
+                out.fill(0.0);
+                continue;
+            }
+            for c in 0..channels {
+                out[c] = fma::<FMA>(row[c] - mean[c], scale[c], beta[c]);
+            }
+            if relu {
+                out.iter_mut().for_each(|y| *y = if *y <= 0.0 { 0.0 } else { *y });
+            }
+        }
+    }
+
+    /// Sums of dy (x - mean), and of dy.
+    fn sum_gradients(sums: &mut [f32], x: &[f32], dy: &[f32], mean: &[f32], scale: &[f32], beta: &[f32], valid: &[bool], relu: bool) {
+        let channels = mean.len();
+        let (projected, total) = sums.split_at_mut(channels);
+        let (scale, beta, total) = (&scale[..channels], &beta[..channels], &mut total[..channels]);
+        for (i, (row, dy)) in x.chunks_exact(channels).zip(dy.chunks_exact(channels)).enumerate() {
+            if !counts(valid, i) {
+                continue;
+            }
+            for c in 0..channels {
+                let deviation = row[c] - mean[c];
+                let off = relu && fma::<FMA>(deviation, scale[c], beta[c]) <= 0.0;
+                let dy = if off { 0.0 } else { dy[c] };
+                projected[c] = fma::<FMA>(dy, deviation, projected[c]);
+                total[c] += dy;
+            }
+        }
+    }
+
+    /// Gradients of x.
+    fn spread(
+        out: &mut [f32], x: &[f32], dy: &[f32], mean: &[f32], scale: &[f32], beta: &[f32], along: &[f32], constant: &[f32],
+        valid: &[bool], relu: bool,
+    ) {
+        let channels = mean.len();
+        let (scale, beta) = (&scale[..channels], &beta[..channels]);
+        let (along, constant) = (&along[..channels], &constant[..channels]);
+        for (i, out) in out.chunks_exact_mut(channels).enumerate() {
+            if !counts(valid, i) {
+                out.fill(0.0);
+                continue;
+            }
+            let (row, dy) = (&x[i * channels..][..channels], &dy[i * channels..][..channels]);
+            for c in 0..channels {
+                let deviation = row[c] - mean[c];
+                let off = relu && fma::<FMA>(deviation, scale[c], beta[c]) <= 0.0;
+                let dy = if off { 0.0 } else { dy[c] };
+                out[c] = fma::<FMA>(-deviation, along[c], dy - constant[c]) * scale[c];
+            }
+        }
+    }
+}
+
+impl<B: BatchNormOp, C: CheckpointStrategy> BatchNormOp for Autodiff<B, C> {
+    fn batch_moments(_: FloatTensor<Self>, _: Rows) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        unreachable!("statistics are taken on the inner backend")
+    }
+
+    fn batch_normalized(
+        x: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        kind: Kind,
+    ) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Normalized;
+        impl<B: BatchNormOp> Backward<B, 3> for Normalized {
+            type State = (FloatTensor<B>, [FloatTensor<B>; 4], Kind);
+            fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let gradient = grads.consume::<B>(&ops.node);
+                let (x, [mean, variance, gamma, beta], kind) = ops.state;
+                let (dx, dgamma, dbeta) =
+                    B::batch_normalized_backward(x, mean, variance, gamma, beta, gradient, kind);
+                for (parent, gradient) in ops.parents.into_iter().zip([dx, dgamma, dbeta]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, gradient);
+                    }
+                }
+            }
+        }
+        let ((x, x_node), (gamma, gamma_node), (beta, beta_node)) =
+            (x.into_parts(), gamma.into_parts(), beta.into_parts());
+        let (mean, variance) = (mean.into_primitive(), variance.into_primitive());
+        let out = B::batch_normalized(
+            x.clone(),
+            mean.clone(),
+            variance.clone(),
+            gamma.clone(),
+            beta.clone(),
+            kind.clone(),
+        );
+        match Normalized.prepare::<C>([x_node, gamma_node, beta_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((x, [mean, variance, gamma, beta], kind), out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+
+    fn batch_normalized_backward(
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: Kind,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        unreachable!("first-order autodiff: a backward operation runs on the inner backend")
+    }
+}
+
+/// Mean and variance of x [rows, channels] of any float type over the rows that count; on the device without autodiff.
+pub fn batch_statistics(x: Tensor<2>, rows: &Rows) -> Statistics {
+    let x = x.inner();
+    let count = rows.count(x.dims()[0]);
+    if has_own_kernels(&x.device()) {
+        let (mean, variance) = Dispatch::batch_moments(x.into_dispatch(), rows.clone());
+        let (mean, variance) = (Tensor::from_dispatch(mean), Tensor::from_dispatch(variance));
+        return Statistics { mean, variance, count };
+    }
+    let (mean, variance) = moments(&to_f32(x), rows);
+    Statistics { mean: mean.squeeze_dim(0), variance: variance.squeeze_dim(0), count }
+}
+
+/// Normalises x [rows, channels] of any float type by the statistics of its own rows, then scales by gamma and shifts by beta;
+/// the result is FP32. Returns the statistics for running ones.
+pub fn batch_norm(
+    x: Tensor<2>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    how: &Normalization,
+) -> (Tensor<2>, Statistics) {
+    let statistics = batch_statistics(x.clone(), &how.rows);
+    let out = match has_own_kernels(&x.device()) {
+        true => own(x, gamma, beta, &statistics, how, true),
+        false => composed(x, gamma, beta, None, how),
+    };
+    (out, statistics)
+}
+
+/// As [`batch_norm`], by given statistics that do not depend on x: the running ones, when evaluating.
+pub fn batch_norm_by(
+    x: Tensor<2>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    statistics: &Statistics,
+    how: &Normalization,
+) -> Tensor<2> {
+    match has_own_kernels(&x.device()) {
+        true => own(x, gamma, beta, statistics, how, false),
+        false => composed(x, gamma, beta, Some(statistics), how),
+    }
+}
+
+fn own(
+    x: Tensor<2>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    statistics: &Statistics,
+    how: &Normalization,
+    of_batch: bool,
+) -> Tensor<2> {
+    // All tensors of an operation are of one device, with autodiff or without.
+    let given = |values: &Tensor<1>| match x.device().is_autodiff() {
+        true => Tensor::from_inner(values.clone()),
+        false => values.clone(),
+    };
+    let (mean, variance) = (given(&statistics.mean), given(&statistics.variance));
+    let kind = Kind { epsilon: how.epsilon as f32, relu: how.relu, rows: how.rows.clone(), of_batch };
+    let x = if x.dtype() == DType::BF16 { x } else { to_f32(x) };
+    let out = Dispatch::batch_normalized(
+        x.into_dispatch(),
+        mean.into_dispatch(),
+        variance.into_dispatch(),
+        gamma.into_dispatch(),
+        beta.into_dispatch(),
+        kind,
+    );
+    Tensor::from_dispatch(out)
+}
+
+/// Mean and biased variance [1, channels].
+fn moments(x: &Tensor<2>, rows: &Rows) -> (Tensor<2>, Tensor<2>) {
+    let Some(valid) = rows.tensor(x) else {
+        let mean = x.clone().mean_dim(0);
+        let centred = x.clone() - mean.clone();
+        return (mean, (centred.clone() * centred).mean_dim(0));
+    };
+    let count = rows.count(x.dims()[0]).max(1) as f64;
+    let mean = (x.clone() * valid.clone()).sum_dim(0) / count;
+    let centred = (x.clone() - mean.clone()) * valid;
+    (mean, (centred.clone() * centred).sum_dim(0) / count)
+}
+
+fn composed(
+    x: Tensor<2>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    statistics: Option<&Statistics>,
+    how: &Normalization,
+) -> Tensor<2> {
+    let x = to_f32(x);
+    let (mean, variance) = match statistics {
+        None => moments(&x, &how.rows),
+        Some(Statistics { mean, variance, .. }) => {
+            let given = |values: &Tensor<1>| match x.device().is_autodiff() {
+                true => Tensor::from_inner(values.clone()).unsqueeze(),
+                false => values.clone().unsqueeze(),
+            };
+            (given(mean), given(variance))
+        }
+    };
+    let valid = how.rows.tensor(&x);
+    let out = (x - mean) / (variance + how.epsilon).sqrt() * gamma.unsqueeze() + beta.unsqueeze();
+    let out = if how.relu { activation::relu(out) } else { out };
+    match valid {
+        Some(valid) => out * valid,
+        None => out,
+    }
+}
+
+#[cfg(test)]
+mod tests;

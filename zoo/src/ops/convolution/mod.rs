@@ -1,0 +1,294 @@
+//! Convolution (cross-correlation, as everywhere in the field) of images or sequences with channels last.
+//!
+//! On a CPU with the instructions for it the convolution is an operation of its own. Its three products read the patches where
+//! they lie in the image; nothing is unfolded in memory, only the zeros around an image are put there. A sequence is an image of
+//! height 1. Sums have a fixed order: over the taps and channels for an output, over the images and positions in order for a weight.
+//!
+//! A convolution knows nothing of lengths: behind a sequence's end it reads what stands there. Where a shorter sequence of a
+//! batch must not depend on the longer ones, its model zeroes the steps behind the end before every convolution, so that
+//! they are what padding is.
+
+#[cfg(target_arch = "x86_64")]
+mod bf16;
+mod composed;
+mod depthwise;
+mod fp32;
+mod geometry;
+mod patches;
+mod products;
+#[cfg(test)]
+mod tests;
+
+use burn::backend::{
+    Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
+};
+#[cfg(target_arch = "x86_64")]
+use burn::tensor::bf16 as Bf16;
+use burn::tensor::{DType, Element, Tensor};
+use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use burn_flex::FlexTensor;
+
+use super::linear::{Products, column_sums};
+use super::{has_own_kernels, host, simd};
+use crate::contract::Pass;
+use geometry::Shapes;
+#[cfg(target_arch = "x86_64")]
+use products::Rounded;
+use products::{Fp32, Multiply};
+
+pub use geometry::{Axis, Geometry};
+
+/// The operation on backends with own kernels, for CPUs with the instructions for it.
+#[backend_extension(Flex, Autodiff)]
+pub trait ConvolutionOp: Backend {
+    /// x [images, height, width, channels] FP32 or bf16, weight [out, channels / groups, kernel height, kernel width] and bias
+    /// [out] (or [0]: none) FP32 -> [images, height, width, out] in the products' type.
+    fn convolved(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        geometry: Geometry,
+        with: Products,
+    ) -> FloatTensor<Self>;
+
+    /// Gradients of x (in x's type; [0] if not wanted), weight and bias (FP32; [0] where there is none); of products in bf16,
+    /// their values are bf16's.
+    fn convolved_backward(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        geometry: Geometry,
+        wanted: Wanted,
+        with: Products,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+/// Which gradients are wanted beside the weight's.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// The input's: the first layer's is not.
+    input: bool,
+    /// The bias's.
+    bias: bool,
+}
+
+/// Shapes of x and weight.
+fn shapes(x: &FlexTensor, weight: &FlexTensor, geometry: Geometry) -> Shapes {
+    let dimensions = |tensor: &FlexTensor| [0, 1, 2, 3].map(|i| tensor.shape()[i]);
+    Shapes::new(dimensions(x), dimensions(weight), geometry)
+}
+
+impl ConvolutionOp for Flex {
+    fn convolved(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        geometry: Geometry,
+        with: Products,
+    ) -> FloatTensor<Self> {
+        let shapes = shapes(&x, &weight, geometry);
+        let (x, weight, bias) = (x.to_contiguous(), weight.to_contiguous(), host::values(&bias));
+        let (x, weight) = (host::Source::new(&x), host::values(&weight));
+        let bias = (!bias.is_empty()).then_some(&*bias);
+        if shapes.depthwise() {
+            let rounded = matches!(with, Products::Bf16(_));
+            let out = depthwise::forward(&shapes, &x, &weight, bias, rounded);
+            return host::tensor(out, shapes.output, if rounded { DType::BF16 } else { DType::F32 });
+        }
+        match with {
+            Products::Fp32 => forward::<f32, _>(Fp32, &shapes, &x, &weight, bias),
+            #[cfg(target_arch = "x86_64")]
+            Products::Bf16(with) => forward::<Bf16, _>(Rounded(with), &shapes, &x, &weight, bias),
+            #[cfg(not(target_arch = "x86_64"))]
+            Products::Bf16(_) => unreachable!("no instruction for bf16 products on this architecture"),
+        }
+    }
+
+    fn convolved_backward(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        geometry: Geometry,
+        wanted: Wanted,
+        with: Products,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let shapes = shapes(&x, &weight, geometry);
+        let half_input = x.dtype() == DType::BF16;
+        let (x, weight, gradient) = (x.to_contiguous(), weight.to_contiguous(), gradient.to_contiguous());
+        let mut db = column_sums(
+            &host::Source::new(&gradient),
+            shapes.positions(),
+            if wanted.bias { shapes.output[3] } else { 0 },
+        );
+        if matches!(with, Products::Bf16(_)) {
+            simd::round_in_place(&mut db);
+        }
+        let (x, dy, weight) = (host::Source::new(&x), host::Source::new(&gradient), host::values(&weight));
+        let (dx, dw) = match with {
+            _ if shapes.depthwise() => {
+                depthwise_gradients(&shapes, &x, &dy, &weight, wanted.input, half_input, with)
+            }
+            Products::Fp32 => gradients::<f32, _>(Fp32, &shapes, &x, &dy, &weight, wanted.input),
+            #[cfg(target_arch = "x86_64")]
+            Products::Bf16(with) if half_input => {
+                gradients::<Bf16, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Products::Bf16(with) => {
+                gradients::<f32, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Products::Bf16(_) => unreachable!("no instruction for bf16 products on this architecture"),
+        };
+        let biases = [db.len()];
+        (dx, dw, host::stored(db, biases))
+    }
+}
+
+fn forward<T: Element + bytemuck::Pod, M: Multiply<T>>(
+    with: M,
+    shapes: &Shapes,
+    x: &host::Source,
+    weight: &[f32],
+    bias: Option<&[f32]>,
+) -> FlexTensor {
+    let weight = products::taps_first::<T, M>(shapes, weight);
+    let x = products::image::<T, M>(x, shapes.input, &[shapes.reads()]);
+    host::stored(products::forward(with, shapes, &x, &weight, bias), shapes.output)
+}
+
+/// Of x, in this type ([0] if not wanted), and of the weight.
+fn gradients<T: Element + bytemuck::Pod, M>(
+    with: M,
+    shapes: &Shapes,
+    x: &host::Source,
+    dy: &host::Source,
+    weight: &[f32],
+    input: bool,
+) -> (FlexTensor, FlexTensor)
+where
+    M: Multiply<T> + Multiply<f32, Operand = <M as Multiply<T>>::Operand>,
+{
+    let back: Vec<_> = match input {
+        true => shapes.phases().map(|phase| shapes.reads_back(phase)).collect(),
+        false => Vec::new(),
+    };
+    let dy = products::image::<T, M>(dy, shapes.output, &back);
+    let dx = match input {
+        true => {
+            let weight = products::taps_first::<T, M>(shapes, weight);
+            host::stored(products::input_gradient::<T, M>(with, shapes, &dy, &weight), shapes.input)
+        }
+        false => host::stored::<f32>(Vec::new(), [0]),
+    };
+    let x = products::image::<T, M>(x, shapes.input, &[shapes.reads()]);
+    let dw = products::weight_gradient::<M>(with, shapes, &x, &dy);
+    (dx, host::stored(dw, shapes.weight))
+}
+
+/// Of x, in its type ([0] if not wanted), and of the weight.
+fn depthwise_gradients(
+    shapes: &Shapes,
+    x: &host::Source,
+    dy: &host::Source,
+    weight: &[f32],
+    input: bool,
+    half_input: bool,
+    with: Products,
+) -> (FlexTensor, FlexTensor) {
+    let rounded = matches!(with, Products::Bf16(_));
+    let round = |mut values: Vec<f32>| {
+        if rounded {
+            simd::round_in_place(&mut values);
+        }
+        values
+    };
+    let dtype = if half_input { DType::BF16 } else { DType::F32 };
+    let dx = match input {
+        true => {
+            let dx = depthwise::input_gradient(shapes, dy, weight, rounded);
+            host::tensor(round(dx), shapes.input, dtype)
+        }
+        false => host::stored::<f32>(Vec::new(), [0]),
+    };
+    (dx, host::stored(round(depthwise::weight_gradient(shapes, x, dy, rounded)), shapes.weight))
+}
+
+impl<B: ConvolutionOp, C: CheckpointStrategy> ConvolutionOp for Autodiff<B, C> {
+    fn convolved(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        geometry: Geometry,
+        with: Products,
+    ) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Convolved;
+        impl<B: ConvolutionOp> Backward<B, 3> for Convolved {
+            type State = (FloatTensor<B>, FloatTensor<B>, bool, Geometry, Products);
+            fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let gradient = grads.consume::<B>(&ops.node);
+                let (x, weight, bias, geometry, with) = ops.state;
+                let wanted = Wanted { input: ops.parents[0].is_some(), bias };
+                let (dx, dw, db) = B::convolved_backward(x, weight, gradient, geometry, wanted, with);
+                for (parent, gradient) in ops.parents.into_iter().zip([dx, dw, db]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, gradient);
+                    }
+                }
+            }
+        }
+        let ((x, x_node), (weight, weight_node)) = (x.into_parts(), weight.into_parts());
+        let (bias, bias_node) = bias.into_parts();
+        let biased = bias.shape()[0] > 0;
+        match Convolved.prepare::<C>([x_node, weight_node, bias_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(
+                (x.clone(), weight.clone(), biased, geometry, with),
+                B::convolved(x, weight, bias, geometry, with),
+            ),
+            OpsKind::UnTracked(prep) => prep.finish(B::convolved(x, weight, bias, geometry, with)),
+        }
+    }
+
+    fn convolved_backward(
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: Geometry,
+        _: Wanted,
+        _: Products,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        unreachable!("first-order autodiff: a backward operation runs on the inner backend")
+    }
+}
+
+/// Convolves x [images, height, width, channels] with weight [out, channels / groups, kernel height, kernel width] (PyTorch's
+/// layout) and adds bias [out]: [images, height, width, out], in the pass's compute type. Of a kernel longer than the padded
+/// input there is no output.
+///
+/// # Panics
+/// If channels do not fit the groups and the weight, or a stride or dilation is 0.
+pub fn convolution(
+    x: Tensor<4>,
+    weight: Tensor<4>,
+    bias: Option<Tensor<1>>,
+    geometry: Geometry,
+    pass: &Pass,
+) -> Tensor<4> {
+    if has_own_kernels(&x.device())
+        && let Some(with) = Products::of(pass.compute)
+    {
+        let bias = bias.unwrap_or_else(|| Tensor::empty([0], &weight.device()));
+        let out = Dispatch::convolved(
+            x.into_dispatch(),
+            weight.into_dispatch(),
+            bias.into_dispatch(),
+            geometry,
+            with,
+        );
+        return Tensor::from_dispatch(out);
+    }
+    composed::convolution(x, weight, bias, geometry, pass)
+}
