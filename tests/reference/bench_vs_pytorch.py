@@ -123,6 +123,14 @@ def machine(options, found):
     }
 
 
+def write(path, found):
+    """All rows so far: a run that is cut off leaves those that it measured."""
+    with open(f"{path}.part", "w", encoding="utf-8") as file:
+        json.dump(found, file, indent=1)
+        file.write("\n")
+    os.replace(f"{path}.part", path)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
@@ -135,6 +143,8 @@ def main():
     parser.add_argument("recipes", nargs="*", metavar="RECIPE or LAYER")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    if options.out and os.path.exists(options.out):
+        parser.error(f"{options.out} is there already: records are not overwritten")
     found = []
     print("| what | batch | products | unit | zoo | PyTorch | zoo / PyTorch | rounds |")
     print("|---|---|---|---|---:|---:|---:|---|", flush=True)
@@ -147,15 +157,13 @@ def main():
             if row is None:
                 continue
             found.append(row)
+            if options.out:
+                write(options.out, found)
             print(
                 f"| {name} | {row.get('shape', '')} | {row['mode']} | {row['unit']} | {row['zoo']:,.1f} | {row['pytorch']:,.1f} | "
                 f"{row['ratio']:.2f} | {', '.join(f'{ratio:.2f}' for ratio in row['rounds'])} |",
                 flush=True,
             )
-    if options.out:
-        with open(options.out, "x", encoding="utf-8") as file:
-            json.dump(found, file, indent=1)
-            file.write("\n")
 
 
 if __name__ == "__main__":
