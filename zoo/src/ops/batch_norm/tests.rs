@@ -1,5 +1,6 @@
 use burn::tensor::{Device, FloatDType};
 
+use super::kernels::counts;
 use super::*;
 use crate::parameters::host_values;
 use crate::precision::Compute;
