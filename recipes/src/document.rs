@@ -185,9 +185,20 @@ impl Document {
     /// there is no such claim.
     pub fn claim_origin(&self, at: usize) -> Origin {
         let start = Origin::File { file: self.file.as_str().into(), line: 1, column: 1 };
+        self.claims().get(at).map_or(start, |item| item.origin.clone())
+    }
+
+    /// How many claims the file makes.
+    pub fn claim_count(&self) -> usize {
+        self.claims().len()
+    }
+
+    fn claims(&self) -> &[Node] {
         let claims = self.bodies.last().and_then(Node::table).and_then(|table| table.get("claim"));
-        let Some(Value::Array(items)) = claims.map(|claims| &claims.value) else { return start };
-        items.get(at).map_or(start, |item| item.origin.clone())
+        match claims.map(|claims| &claims.value) {
+            Some(Value::Array(items)) => items,
+            _ => &[],
+        }
     }
 
     /// The file's own text, without its base.

@@ -1,7 +1,7 @@
 //! `zoo list`.
 
 use rayon::prelude::*;
-use zoo_recipes::{DataStatus, Document, Selection};
+use zoo_recipes::{DataStatus, Document};
 use zoo_results::exit::Exit;
 
 use crate::cli::ListArgs;
@@ -36,12 +36,11 @@ fn row(name: &str, args: &ListArgs, runs: &[RecordedRun]) -> Result<Option<Vec<C
     if args.evidence.is_some_and(|least| rung.is_none_or(|rung| rung < least)) {
         return Ok(None);
     }
-    let claims = document.resolve(&Selection::default())?.recipe.claim.len();
     Ok(Some(vec![
         Cell::words(&about.name),
         Cell::words(&about.task),
         Cell::words(document.arms().join(" ")),
-        Cell::count(claims as u64),
+        Cell::count(document.claim_count() as u64),
         Cell::words(rung.map_or("none", |rung| rung.name())),
         Cell::words(status(about.status)),
         Cell::words(&about.summary),
