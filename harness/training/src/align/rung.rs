@@ -65,11 +65,15 @@ impl Measure {
 
     /// The difference that so large a share of the elements stays within, divided by `unit`.
     pub(super) fn add_share(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64, share: f64) {
+        if expected.values.len() != ours.len() {
+            return self.fail(format!("{name}: {} values, not {}", ours.len(), expected.values.len()));
+        }
         let mut off: Vec<f64> = ours.iter().zip(&expected.values).map(|(a, b)| (a - b).abs()).collect();
         off.sort_by(f64::total_cmp);
         let at = (share * off.len().saturating_sub(1) as f64).round() as usize;
-        let kept = Values { shape: Vec::new(), values: vec![0.0] };
-        self.add(name, &kept, &off[at..=at], unit);
+        if let Some(&kept) = off.get(at) {
+            self.add(name, &Values { shape: Vec::new(), values: vec![0.0] }, &[kept], unit);
+        }
     }
 
     pub(super) fn relative_to_itself(&mut self, name: &str, expected: Option<&Values>, ours: &[f64]) {
@@ -90,5 +94,38 @@ impl Alignment {
         let holds = measure.0.holds();
         self.rungs.push(measure.0);
         holds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(values: &[f64]) -> Values {
+        Values { shape: Vec::new(), values: values.to_vec() }
+    }
+
+    #[test]
+    fn a_share_leaves_the_worst_aside_and_nothing_else() {
+        let expected = values(&[0.0; 11]);
+        let mut ours = [0.1; 11];
+        ours[3] = 50.0;
+        let mut measure = Measure::new("most", 0.2);
+        measure.add_share("w", &expected, &ours, 1.0, 0.9);
+        assert_eq!((measure.0.error, measure.0.tensors), (0.1, 1));
+        ours[4] = 50.0;
+        let mut measure = Measure::new("most", 0.2);
+        measure.add_share("w", &expected, &ours, 1.0, 0.9);
+        assert!(!measure.0.holds());
+    }
+
+    #[test]
+    fn a_tensor_of_another_size_breaks_a_share() {
+        let mut measure = Measure::new("most", 0.2);
+        measure.add_share("w", &values(&[]), &[1.0, 2.0], 1.0, 0.9);
+        assert!(!measure.0.holds() && measure.0.at.contains("2 values, not 0"), "{:?}", measure.0);
+        let mut measure = Measure::new("most", 0.2);
+        measure.add_share("w", &values(&[]), &[], 1.0, 0.9);
+        assert!(measure.0.holds());
     }
 }
