@@ -1,122 +1,132 @@
-//! The CPU kernel: one head of one sequence, forward and backward.
+//! The CPU kernel: one head of one sequence, forward and backward, in matrix products over blocks of query rows.
 
-use super::super::simd::{exp, fma, max, sum_by, vectorized};
+use std::ops::Range;
+
+use super::super::fp32::{Matrix, Packed, Source, Start, product_strip};
+use super::super::host::room;
+use super::super::simd::{exp, max, sum_by, vectorized};
 use super::{Plan, Segment};
 
-/// Keys and values of one head of one sequence, laid out for vector loops: rows padded to whole vectors of sixteen.
-pub struct Scratch {
-    size: usize,
-    padded: usize,
-    keys: usize,
-    /// [size, keys]
-    k_columns: Vec<f32>,
-    /// [size, keys]
-    v_columns: Vec<f32>,
-    /// [keys, padded]
-    k_rows: Vec<f32>,
-    /// [keys, padded]
-    v_rows: Vec<f32>,
-    /// [keys, padded], gradients
-    dk: Vec<f32>,
-    dv: Vec<f32>,
-    weights: Vec<f32>,
-    dropped: Vec<f32>,
-    slope: Vec<f32>,
-    query: Vec<f32>,
-    upstream: Vec<f32>,
+/// Query rows whose scores are held at once.
+const ROWS: usize = 256;
+
+/// A head of a sequence, and how to find it in the rows of a tensor.
+#[derive(Clone, Copy)]
+pub struct Head<'a> {
+    pub segment: &'a Segment,
+    pub plan: &'a Plan,
+    /// Of a row.
+    pub width: usize,
+    pub head: usize,
 }
 
-impl Scratch {
-    /// For heads of this size.
-    pub fn new(segment: &Segment, size: usize) -> Self {
-        let (padded, keys) = (size.next_multiple_of(16), segment.keys);
-        let rows = vec![0f32; keys * padded];
-        let columns = vec![0f32; keys * size];
-        Self {
-            size,
-            padded,
-            keys,
-            k_columns: columns.clone(),
-            v_columns: columns,
-            k_rows: rows.clone(),
-            v_rows: rows.clone(),
-            dk: rows.clone(),
-            dv: rows,
-            weights: vec![0.0; keys],
-            dropped: vec![0.0; keys],
-            slope: vec![0.0; keys],
-            query: vec![0.0; padded],
-            upstream: vec![0.0; padded],
+impl<'a> Head<'a> {
+    fn size(&self) -> usize {
+        self.width / self.plan.heads
+    }
+
+    fn scale(&self) -> f32 {
+        1.0 / (self.size() as f32).sqrt()
+    }
+
+    fn at(&self, row: usize) -> usize {
+        row * self.width + self.head * self.size()
+    }
+
+    /// This head's columns of so many rows as the rows of A or, in a transposed product, of B.
+    fn rows<'v>(&self, values: &'v [f32], first: usize, count: usize) -> Matrix<'v> {
+        Matrix::rows(&values[self.at(first)..], count, self.size(), self.width)
+    }
+
+    /// As the columns of B.
+    fn columns<'v>(&self, values: &'v [f32], first: usize, count: usize) -> Matrix<'v> {
+        Matrix::columns(&values[self.at(first)..], count, self.size(), self.width)
+    }
+
+    fn keys<'v>(&self, values: &'v [f32]) -> Matrix<'v> {
+        self.rows(values, self.segment.key, self.segment.keys)
+    }
+
+    /// Writes rows of the head's size from row `first` of a tensor on.
+    fn write(&self, to: &mut [f32], first: usize, rows: &[f32], scale: f32) {
+        for (i, row) in rows.chunks_exact(self.size()).enumerate() {
+            let to = &mut to[self.at(first + i)..][..self.size()];
+            to.iter_mut().zip(row).for_each(|(to, x)| *to = x * scale);
         }
     }
 
-    /// Lays out the keys and values of one head.
-    pub fn load_keys(&mut self, k: &[f32], v: &[f32], segment: &Segment, width: usize, head: usize) {
-        for t in 0..self.keys {
-            let from = (segment.key + t) * width + head * self.size;
-            let (k, v) = (&k[from..][..self.size], &v[from..][..self.size]);
-            self.k_rows[t * self.padded..][..self.size].copy_from_slice(k);
-            self.v_rows[t * self.padded..][..self.size].copy_from_slice(v);
-            for d in 0..self.size {
-                self.k_columns[d * self.keys + t] = k[d];
-                self.v_columns[d * self.keys + t] = v[d];
+    /// The scaled queries of a block.
+    fn queries(&self, q: &[f32], block: &Range<usize>) -> Vec<f32> {
+        let (size, scale) = (self.size(), self.scale());
+        let mut scaled = Vec::with_capacity(block.len() * size);
+        for i in block.clone() {
+            let row = &q[self.at(self.segment.query + i)..][..size];
+            scaled.extend(row.iter().map(|x| x * scale));
+        }
+        scaled
+    }
+
+    /// Query rows of the segment.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let queries = self.segment.queries;
+        (0..queries).step_by(ROWS).map(move |first| first..queries.min(first + ROWS))
+    }
+
+    /// `out` has the segment's query rows.
+    pub fn forward(&self, out: &mut [f32], q: &[f32], k: &[f32], v: &[f32]) {
+        let (size, keys) = (self.size(), self.segment.keys);
+        if keys == 0 || self.segment.queries == 0 {
+            return out.fill(0.0);
+        }
+        let k = Packed::columns(&self.keys(k));
+        let v = Packed::columns(&self.columns(v, self.segment.key, keys));
+        for block in self.blocks() {
+            let queries = self.queries(q, &block);
+            let mut weights = multiplied(&Matrix::rows(&queries, block.len(), size, size), &k);
+            probabilities(&mut weights, *self, block.start);
+            dropped(&mut weights, *self, block.start);
+            let mixed = multiplied(&Matrix::rows(&weights, block.len(), keys, keys), &v);
+            self.write(out, block.start, &mixed, 1.0);
+        }
+    }
+
+    /// Gradients: `dq` has the segment's query rows, `dk` and `dv` its key rows.
+    pub fn backward(&self, [dq, dk, dv]: [&mut [f32]; 3], [q, k, v, gradient]: [&[f32]; 4]) {
+        let (size, keys) = (self.size(), self.segment.keys);
+        if keys == 0 || self.segment.queries == 0 {
+            return [dq, dk, dv].into_iter().for_each(|gradient| gradient.fill(0.0));
+        }
+        let key_columns = Packed::columns(&self.keys(k));
+        let value_columns = Packed::columns(&self.keys(v));
+        let key_rows = Packed::columns(&self.columns(k, self.segment.key, keys));
+        let mut sums = [vec![0f32; keys * size], vec![0f32; keys * size]];
+        for block in self.blocks() {
+            let (rows, first) = (block.len(), self.segment.query + block.start);
+            let queries = self.queries(q, &block);
+            let mut weights = multiplied(&Matrix::rows(&queries, rows, size, size), &key_columns);
+            probabilities(&mut weights, *self, block.start);
+            let mut slopes = multiplied(&self.rows(gradient, first, rows), &value_columns);
+            slopes_of_scores(&mut slopes, &mut weights, *self, block.start);
+
+            let upstream = Packed::columns(&self.columns(gradient, first, rows));
+            let of_values = multiplied(&Matrix::columns(&weights, rows, keys, keys), &upstream);
+            let queries = Packed::columns(&Matrix::columns(&queries, rows, size, size));
+            let of_keys = multiplied(&Matrix::columns(&slopes, rows, keys, keys), &queries);
+            for (sums, part) in sums.iter_mut().zip([of_keys, of_values]) {
+                sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
             }
+            let of_queries = multiplied(&Matrix::rows(&slopes, rows, keys, keys), &key_rows);
+            self.write(dq, block.start, &of_queries, self.scale());
         }
+        self.write(dk, 0, &sums[0], 1.0);
+        self.write(dv, 0, &sums[1], 1.0);
     }
 }
 
-/// out[t] = sum over d of x[d] * columns[d][t], for the first `n` t; four d at a time.
-#[inline(always)]
-fn project<const FMA: bool>(out: &mut [f32], x: &[f32], columns: &[f32], stride: usize, n: usize) {
-    let out = &mut out[..n];
-    out.fill(0.0);
-    let mut d = 0;
-    while d + 4 <= x.len() {
-        let (a, b, c, e) = (x[d], x[d + 1], x[d + 2], x[d + 3]);
-        let (ca, cb) = (&columns[d * stride..][..n], &columns[(d + 1) * stride..][..n]);
-        let (cc, ce) = (&columns[(d + 2) * stride..][..n], &columns[(d + 3) * stride..][..n]);
-        for t in 0..n {
-            out[t] = fma::<FMA>(
-                e,
-                ce[t],
-                fma::<FMA>(c, cc[t], fma::<FMA>(b, cb[t], fma::<FMA>(a, ca[t], out[t]))),
-            );
-        }
-        d += 4;
-    }
-    while d < x.len() {
-        let column = &columns[d * stride..][..n];
-        for t in 0..n {
-            out[t] = fma::<FMA>(x[d], column[t], out[t]);
-        }
-        d += 1;
-    }
-}
-
-/// out = sum over t of weights[t] * rows[t], rows padded to a multiple of sixteen.
-#[inline(always)]
-fn mix<const FMA: bool>(out: &mut [f32], weights: &[f32], rows: &[f32], padded: usize) {
-    for (block, out) in out.chunks_exact_mut(16).enumerate() {
-        let mut lanes = [0f32; 16];
-        for (t, &w) in weights.iter().enumerate() {
-            let row = &rows[t * padded + block * 16..][..16];
-            for i in 0..16 {
-                lanes[i] = fma::<FMA>(w, row[i], lanes[i]);
-            }
-        }
-        out.copy_from_slice(&lanes);
-    }
-}
-
-/// rows[t] += weights[t] * x.
-#[inline(always)]
-fn spread<const FMA: bool>(rows: &mut [f32], weights: &[f32], x: &[f32], padded: usize) {
-    for (t, &w) in weights.iter().enumerate() {
-        let row = &mut rows[t * padded..][..padded];
-        for (sum, &x) in row.iter_mut().zip(x) {
-            *sum = fma::<FMA>(w, x, *sum);
-        }
-    }
+fn multiplied(a: &Matrix, b: &Packed) -> Vec<f32> {
+    let mut out = room(a.lanes() * b.lanes());
+    product_strip(&mut out, &Packed::rows(a), b, 0..b.lanes(), Start::Zero);
+    out
 }
 
 /// scores -> probabilities in place.
@@ -139,79 +149,55 @@ fn first_element(plan: &Plan, row: usize, head: usize) -> u32 {
 }
 
 vectorized! {
-    /// One head of one sequence: `out` has the segment's query rows.
-    pub fn forward_head(out: &mut [f32], q: &[f32], s: &mut Scratch, segment: &Segment, plan: &Plan, width: usize, head: usize) {
-        let scale = 1.0 / (s.size as f32).sqrt();
-        for i in 0..segment.queries {
-            let row = segment.query + i;
-            let n = plan.segments.visible(segment, i);
-            for (to, from) in s.query.iter_mut().zip(&q[row * width + head * s.size..][..s.size]) {
-                *to = from * scale;
-            }
-            project::<FMA>(&mut s.weights, &s.query[..s.size], &s.k_columns, s.keys, n);
-            let weights = &mut s.weights[..n];
-            softmax::<FMA>(weights);
-            if let Some(mask) = plan.mask {
-                let first = first_element(plan, row, head);
-                for (t, w) in weights.iter_mut().enumerate() {
-                    *w *= mask.factor(first.wrapping_add(t as u32));
-                }
-            }
-            mix::<FMA>(&mut s.upstream, weights, &s.v_rows, s.padded);
-            out[i * width + head * s.size..][..s.size].copy_from_slice(&s.upstream[..s.size]);
+    /// Scores of the query rows from `first` on -> probabilities, 0 where a row may not look.
+    fn probabilities(scores: &mut [f32], head: Head<'_>, first: usize) {
+        for (i, row) in scores.chunks_exact_mut(head.segment.keys).enumerate() {
+            let (visible, hidden) = row.split_at_mut(head.plan.segments.visible(head.segment, first + i));
+            softmax::<FMA>(visible);
+            hidden.fill(0.0);
         }
     }
 
-    /// Its gradients: `dq` has the segment's query rows, `dk` and `dv` its key rows.
-    pub fn backward_head(
-        dq: &mut [f32], dk: &mut [f32], dv: &mut [f32], q: &[f32], gradient: &[f32],
-        s: &mut Scratch, segment: &Segment, plan: &Plan, width: usize, head: usize,
-    ) {
-        let scale = 1.0 / (s.size as f32).sqrt();
-        s.dk.fill(0.0);
-        s.dv.fill(0.0);
-        for i in 0..segment.queries {
-            let row = segment.query + i;
-            let at = row * width + head * s.size;
-            let n = plan.segments.visible(segment, i);
-            for (to, from) in s.query.iter_mut().zip(&q[at..][..s.size]) {
-                *to = from * scale;
-            }
-            s.upstream[..s.size].copy_from_slice(&gradient[at..][..s.size]);
-            project::<FMA>(&mut s.weights, &s.query[..s.size], &s.k_columns, s.keys, n);
-            softmax::<FMA>(&mut s.weights[..n]);
-            project::<FMA>(&mut s.slope, &s.upstream[..s.size], &s.v_columns, s.keys, n);
-            let (weights, dropped, slope) = (&s.weights[..n], &mut s.dropped[..n], &mut s.slope[..n]);
-            match plan.mask {
-                Some(mask) => {
-                    let first = first_element(plan, row, head);
-                    for t in 0..n {
-                        let factor = mask.factor(first.wrapping_add(t as u32));
-                        dropped[t] = weights[t] * factor;
-                        slope[t] *= factor;
-                    }
-                }
-                None => dropped.copy_from_slice(weights),
-            }
-            spread::<FMA>(&mut s.dv, dropped, &s.upstream, s.padded);
-            // dropped is free again: the products whose sum every slope is shifted by.
-            for t in 0..n {
-                dropped[t] = weights[t] * slope[t];
-            }
-            let shift = sum_by(dropped, |x| x);
-            for t in 0..n {
-                slope[t] = weights[t] * (slope[t] - shift);
-            }
-            spread::<FMA>(&mut s.dk, slope, &s.query, s.padded);
-            mix::<FMA>(&mut s.upstream, slope, &s.k_rows, s.padded);
-            for (to, from) in dq[i * width + head * s.size..][..s.size].iter_mut().zip(&s.upstream) {
-                *to = from * scale;
+    /// Multiplies weights by their mask.
+    fn dropped(weights: &mut [f32], head: Head<'_>, first: usize) {
+        let _ = FMA;
+        let Some(mask) = head.plan.mask else { return };
+        for (i, row) in weights.chunks_exact_mut(head.segment.keys).enumerate() {
+            let element = first_element(head.plan, head.segment.query + first + i, head.head);
+            for (t, w) in row.iter_mut().enumerate() {
+                *w *= mask.factor(element.wrapping_add(t as u32));
             }
         }
-        for t in 0..s.keys {
-            let at = t * width + head * s.size;
-            dk[at..][..s.size].copy_from_slice(&s.dk[t * s.padded..][..s.size]);
-            dv[at..][..s.size].copy_from_slice(&s.dv[t * s.padded..][..s.size]);
+    }
+
+    /// Gradients of the mixed weights -> of the scores; probabilities -> the weights that were mixed.
+    fn slopes_of_scores(slopes: &mut [f32], weights: &mut [f32], head: Head<'_>, first: usize) {
+        let _ = FMA;
+        let keys = head.segment.keys;
+        let mut products = vec![0f32; keys];
+        for (i, (slopes, weights)) in slopes.chunks_exact_mut(keys).zip(weights.chunks_exact_mut(keys)).enumerate() {
+            let n = head.plan.segments.visible(head.segment, first + i);
+            let (visible, hidden) = slopes.split_at_mut(n);
+            hidden.fill(0.0);
+            let (weights, products) = (&mut weights[..n], &mut products[..n]);
+            let element = first_element(head.plan, head.segment.query + first + i, head.head);
+            if let Some(mask) = head.plan.mask {
+                for (t, slope) in visible.iter_mut().enumerate() {
+                    *slope *= mask.factor(element.wrapping_add(t as u32));
+                }
+            }
+            for t in 0..n {
+                products[t] = weights[t] * visible[t];
+            }
+            let shift = sum_by(products, |x| x);
+            for t in 0..n {
+                visible[t] = weights[t] * (visible[t] - shift);
+            }
+            if let Some(mask) = head.plan.mask {
+                for (t, w) in weights.iter_mut().enumerate() {
+                    *w *= mask.factor(element.wrapping_add(t as u32));
+                }
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Scaled dot-product attention over packed sequences of unlike length (Vaswani et al. 2017, section 3.2).
 //!
 //! Tokens of all sequences stand below each other, without padding: q [query rows, width], k and v [key rows, width]. A
-//! [`Segment`] says which query rows look at which key rows. Softmax is FP32; the scores never leave the cache.
+//! [`Segment`] says which query rows look at which key rows. Softmax is FP32; the scores of 256 query rows are held at once.
 //! Several segments may look at the same keys when there is no gradient (the hypotheses of a beam share their source).
 
 mod heads;
@@ -19,10 +19,10 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
 use super::dropout::Mask;
-use super::{dropout, has_own_kernels, host};
+use super::{dropout, fp32, has_own_kernels, host};
 use crate::contract::Pass;
 use crate::precision::{matmul, to_f32};
-use heads::{Scratch, backward_head, forward_head};
+use heads::Head;
 
 /// What the kernels need besides tensors.
 #[derive(Debug, Clone)]
@@ -67,11 +67,8 @@ impl AttentionOp for Flex {
         let list = &plan.segments.list;
         let pieces = split_rows(&mut out, list.iter().map(|s| s.queries * width));
         pieces.into_par_iter().zip(list.par_iter()).for_each(|(out, segment)| {
-            let mut scratch = Scratch::new(segment, width / plan.heads);
-            for head in 0..plan.heads {
-                scratch.load_keys(&k, &v, segment, width, head);
-                forward_head(out, &q, &mut scratch, segment, &plan, width, head);
-            }
+            let head = |head| Head { segment, plan: &plan, width, head };
+            (0..plan.heads).for_each(|i| head(i).forward(out, &q, &k, &v));
         });
         host::tensor(out, shape, dtype)
     }
@@ -94,11 +91,8 @@ impl AttentionOp for Flex {
         let values = split_rows(&mut dv, list.iter().map(|s| s.keys * width));
         let pieces: Vec<_> = queries.into_iter().zip(keys).zip(values).collect();
         pieces.into_par_iter().zip(list.par_iter()).for_each(|(((dq, dk), dv), segment)| {
-            let mut scratch = Scratch::new(segment, width / plan.heads);
-            for head in 0..plan.heads {
-                scratch.load_keys(&k, &v, segment, width, head);
-                backward_head(dq, dk, dv, &q, &gradient, &mut scratch, segment, &plan, width, head);
-            }
+            let head = |head| Head { segment, plan: &plan, width, head };
+            (0..plan.heads).for_each(|i| head(i).backward([dq, dk, dv], [&q, &k, &v, &gradient]));
         });
         (
             host::tensor(dq, q_shape, dtype),
@@ -179,7 +173,8 @@ pub fn attention(
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
     let plan = Plan { segments: segments.clone(), heads, mask: Mask::draw(rate, pass) };
-    if has_own_kernels(&q.device()) {
+    // The kernel is made of products, which a CPU without AVX2 has none of.
+    if has_own_kernels(&q.device()) && fp32::available() {
         let out = Dispatch::attended(q.into_dispatch(), k.into_dispatch(), v.into_dispatch(), plan);
         return Tensor::from_dispatch(out);
     }
@@ -256,35 +251,29 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [rows, 24]), device).require_grad()
     }
 
-    /// Kernel and composition: values and gradients of q, k, v.
-    fn both(segments: &Segments, rows: usize, key_rows: usize, rate: f64) -> [Vec<Vec<f32>>; 2] {
+    /// Values and gradients of q, k, v, by the kernel or by the composition.
+    fn run(own: bool, segments: &Segments, rows: usize, key_rows: usize, rate: f64) -> Vec<Vec<f32>> {
         let device = Device::flex().autodiff();
-        [true, false].map(|own| {
-            let (q, k, v) = (draw(1, rows, &device), draw(2, key_rows, &device), draw(3, key_rows, &device));
-            let weights = draw(4, rows, &device).inner();
-            let mut pass = Pass::training(Compute::FP32, 1, 5);
-            let out = if own {
-                attention(q.clone(), k.clone(), v.clone(), segments, 3, rate, &mut pass)
-            } else {
-                let mask = (rate > 0.0).then(|| Mask::new(pass.dropout_key().unwrap(), rate));
-                composed(
-                    q.clone(),
-                    k.clone(),
-                    v.clone(),
-                    &Plan { segments: segments.clone(), heads: 3, mask },
-                )
-            };
-            let grads = (out.clone() * Tensor::from_inner(weights)).sum().backward();
-            vec![
-                host_values(out.inner()),
-                host_values(q.grad(&grads).unwrap()),
-                host_values(k.grad(&grads).unwrap()),
-                host_values(v.grad(&grads).unwrap()),
-            ]
-        })
+        let (q, k, v) = (draw(1, rows, &device), draw(2, key_rows, &device), draw(3, key_rows, &device));
+        let weights = draw(4, rows, &device).inner();
+        let mut pass = Pass::training(Compute::FP32, 1, 5);
+        let out = if own {
+            attention(q.clone(), k.clone(), v.clone(), segments, 3, rate, &mut pass)
+        } else {
+            let plan = Plan { segments: segments.clone(), heads: 3, mask: Mask::draw(rate, &mut pass) };
+            composed(q.clone(), k.clone(), v.clone(), &plan)
+        };
+        let grads = (out.clone() * Tensor::from_inner(weights)).sum().backward();
+        let mut values = vec![host_values(out.inner())];
+        values.extend([q, k, v].map(|x| host_values(x.grad(&grads).unwrap())));
+        values
     }
 
-    /// FP32 sums of up to 41 products of order 1 in unlike order.
+    fn both(segments: &Segments, rows: usize, key_rows: usize, rate: f64) -> [Vec<Vec<f32>>; 2] {
+        [true, false].map(|own| run(own, segments, rows, key_rows, rate))
+    }
+
+    /// FP32 sums of up to 301 products of order 1 in unlike order.
     fn assert_close([own, composed]: [Vec<Vec<f32>>; 2]) {
         for (own, composed) in own.iter().zip(&composed) {
             for (a, b) in own.iter().zip(composed) {
@@ -304,6 +293,23 @@ mod tests {
     #[test]
     fn cross_attention_with_dropout_agrees_with_its_composition() {
         assert_close(both(&Segments::across(&[5, 1, 20], &[7, 33, 2]), 26, 42, 0.4));
+    }
+
+    /// Beyond a block of query rows, and of keys.
+    #[test]
+    fn long_sequences_agree_with_their_composition() {
+        assert_close(both(&Segments::own(&[3, 301], true), 304, 304, 0.1));
+        assert_close(both(&Segments::across(&[290], &[270]), 290, 270, 0.0));
+    }
+
+    #[test]
+    fn a_sequence_may_be_empty() {
+        let segments = Segments::across(&[4, 0, 2], &[5, 3, 0]);
+        let values = run(true, &segments, 6, 8, 0.0);
+        let [with, dq, dk, dv] = &values[..] else { panic!("an output and three gradients") };
+        assert!(with[4 * 24..].iter().chain(&dq[4 * 24..]).all(|&x| x == 0.0));
+        assert!(dk[5 * 24..].iter().chain(&dv[5 * 24..]).all(|&x| x == 0.0));
+        assert!(with[..4 * 24].iter().all(|&x| x != 0.0));
     }
 
     #[test]
