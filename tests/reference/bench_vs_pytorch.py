@@ -4,12 +4,13 @@
 
 A round is PyTorch, zoo, zoo, PyTorch; every block makes the same number of updates after a warm-up of its own. A ratio above 1 means that
 zoo is faster: the geometric mean over the rounds. Layers are forward and backward passes, the median of a block's. `ci/bench-vs-pytorch.sh`
-builds zoo and calls this.
+builds zoo and calls this. `memory` is the most that a process of its own had resident over some updates, libraries included.
 """
 
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import platform
 import subprocess
@@ -52,6 +53,14 @@ def run_pytorch(training, steps):
     return (time.perf_counter() - begin) / steps
 
 
+def pytorch_memory(threads, steps, *training):
+    """Most bytes resident; to be called in a fresh process."""
+    torch.set_num_threads(threads)
+    run_pytorch(Training(*training), steps)
+    with open("/proc/self/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+
 def compare(options, recipe, arm, shape):
     shown = subprocess.run(
         [f"{options.bin}/zoo", "show", recipe, "--arm", arm, "--format", "json"], check=True, capture_output=True, text=True
@@ -59,14 +68,16 @@ def compare(options, recipe, arm, shape):
     resolved = json.loads(shown.stdout)["recipe"]
     sentences, tokens = map(int, shape.split("x"))
     _, found = run_zoo(options, recipe, arm, shape)
-    rows = found["arms"][0]["vocabulary"]
-    training = Training(resolved, rows, sentences, tokens, mixed=arm == "mixed")
+    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, arm == "mixed")
+    training = Training(*described)
     rows = turns(
         options.rounds,
         lambda: run_zoo(options, recipe, arm, shape)[0],
         lambda: run_pytorch(training, options.steps),
         2 * sentences * tokens,
     )
+    with multiprocessing.get_context("spawn").Pool(1) as fresh:
+        memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))
     return {
         "recipe": recipe,
         "arm": arm,
@@ -74,6 +85,7 @@ def compare(options, recipe, arm, shape):
         "shape": shape,
         **rows,
         "unit": "tokens/s",
+        "memory": {"zoo": found["peak_memory"], "pytorch": memory},
         "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
         "machine": machine(options, found),
     }
@@ -146,8 +158,8 @@ def main():
     if options.out and os.path.exists(options.out):
         parser.error(f"{options.out} is there already: records are not overwritten")
     found = []
-    print("| what | batch | products | unit | zoo | PyTorch | zoo / PyTorch | rounds |")
-    print("|---|---|---|---|---:|---:|---:|---|", flush=True)
+    print("| what | batch | products | unit | zoo | PyTorch | zoo / PyTorch | rounds | memory, MB |")
+    print("|---|---|---|---|---:|---:|---:|---|---|", flush=True)
     # A short one, for what zoo says of itself and of the machine.
     about = run_zoo(options, "reversal-transformer", "fp32", "4x8")[1]
     for name in options.recipes or [*SHAPES, *LAYERS]:
@@ -159,9 +171,11 @@ def main():
             found.append(row)
             if options.out:
                 write(options.out, found)
+            memory = ", ".join(f"{bytes >> 20:,}" for bytes in row.get("memory", {}).values())
             print(
                 f"| {name} | {row.get('shape', '')} | {row['mode']} | {row['unit']} | {row['zoo']:,.1f} | {row['pytorch']:,.1f} | "
-                f"{row['ratio']:.2f} | {', '.join(f'{ratio:.2f}' for ratio in row['rounds'])} |",
+                f"{row['ratio']:.2f} | {', '.join(f'{ratio:.2f}' for ratio in row['rounds'])} | "
+                f"{memory} |",
                 flush=True,
             )
 

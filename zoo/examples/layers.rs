@@ -14,7 +14,7 @@ use zoo_models::nn::{
     Gru, Init, LayerNorm, Lstm,
 };
 use zoo_models::ops::{Axis, Rows, Segments, Sequences, SmoothedTargets, cross_entropy, dropout, embedding};
-use zoo_models::precision::{Compute, to_f32};
+use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_recipes::{LinearInit, Smoothing};
 
@@ -67,8 +67,8 @@ impl Bench {
         self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == name)
     }
 
-    /// The layer's output, summed, and the gradients of its input and of its parameters. What comes in is in the compute type, as
-    /// from the layer before.
+    /// The layer's output, and the gradients of its input and of its parameters where that of the output is ones. What comes in is
+    /// in the compute type, as from the layer before.
     fn time<const D: usize>(
         &self,
         name: &str,
@@ -84,7 +84,7 @@ impl Bench {
             self.report(name, compute, || {
                 let x = x.clone().detach().require_grad();
                 let y = layer(x.clone(), &mut Pass::training(compute, 1, 1));
-                let gradients = to_f32(y).sum().backward();
+                let gradients = y.backward();
                 assert!(x.grad(&gradients).is_some());
             });
         }
@@ -122,7 +122,7 @@ impl Bench {
         let ids: Vec<Option<u32>> = (0..2048).map(|i| Some(i * 7919 % 32_000)).collect();
         if self.wants("embedding-32000-512") && self.modes.contains(&Compute::FP32) {
             self.report("embedding-32000-512", Compute::FP32, || {
-                let gradients = embedding(table.clone(), &ids).sum().backward();
+                let gradients = embedding(table.clone(), &ids).backward();
                 assert!(table.grad(&gradients).is_some());
             });
         }
