@@ -10,8 +10,8 @@ use std::time::Instant;
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use zoo_models::Pass;
 use zoo_models::nn::{
-    Attention, BatchNorm, BatchNormSpec, BiLstm, Biases, Channels, Conv1d, Conv2d, ConvInit, FeedForward,
-    Gru, Init, LayerNorm, Lstm,
+    Attention, BatchNorm, BatchNormSpec, Biases, Bidirectional, Channels, Conv1d, Conv2d, ConvInit,
+    FeedForward, Gru, Init, LayerNorm, Lstm, Recurrent,
 };
 use zoo_models::ops::{Axis, Rows, Segments, Sequences, SmoothedTargets, cross_entropy, dropout, embedding};
 use zoo_models::precision::Compute;
@@ -145,7 +145,9 @@ impl Bench {
                     self.time(name, shape, |x, pass| layer.forward(x, &sequences, None, pass).0);
                 }
                 Some(("bilstm", _)) => {
-                    let layer = BiLstm::new(&init, width, width, Biases::Two, bound, None);
+                    let layer = Bidirectional::new(&init, |init| {
+                        Lstm::new(init, width, width, Biases::Two, bound, None)
+                    });
                     self.time(name, shape, |x, pass| layer.forward(x, &sequences, None, pass).0);
                 }
                 _ => {

@@ -7,7 +7,7 @@ use burn::module::Param;
 use burn::tensor::{Device, FloatDType, Gradients, Tensor, TensorData};
 use safetensors::SafeTensors;
 use zoo_models::Pass;
-use zoo_models::nn::{Gru, Lstm, LstmState};
+use zoo_models::nn::{Gru, Lstm, LstmState, Recurrent};
 use zoo_models::ops::Sequences;
 use zoo_models::parameters::host_values;
 use zoo_models::precision::{Compute, to_f32};

@@ -160,3 +160,46 @@ impl Conv2d {
         ops::convolution(x, self.weight.val(), self.bias.as_ref().map(Param::val), self.geometry, pass)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::parameters::host_values;
+
+    /// Weights of [48, 16 / 2, 3] in two groups: 24 terms a sum, 72 sums a term.
+    fn drawn(start: ConvInit) -> (Vec<f32>, Vec<f32>) {
+        let channels = Channels { input: 16, output: 48, groups: 2 };
+        let layer = Conv1d::new(&Init::new(1, &Device::flex()), channels, 3, Axis::default(), true, start);
+        (host_values(layer.weight.val()), host_values(layer.bias.unwrap().val()))
+    }
+
+    fn largest(values: &[f32]) -> f32 {
+        values.iter().fold(0f32, |most, x| most.max(x.abs()))
+    }
+
+    #[test]
+    fn uniform_weights_fill_their_bound() {
+        for (start, bound) in [
+            (ConvInit::Xavier(0.5), 0.5 * (6f32 / 96.0).sqrt()),
+            (ConvInit::Kaiming, (6f32 / 24.0).sqrt()),
+            (ConvInit::Torch, 24f32.sqrt().recip()),
+        ] {
+            let (weights, bias) = drawn(start);
+            assert!(largest(&weights) <= bound && largest(&weights) > 0.99 * bound, "{start:?}");
+            match start {
+                ConvInit::Torch => assert!(largest(&bias) <= bound && largest(&bias) > 0.8 * bound),
+                _ => assert_eq!(largest(&bias), 0.0),
+            }
+        }
+    }
+
+    /// The standard deviation of 1,152 draws is within some 2 % of the distribution's.
+    #[test]
+    fn normal_weights_have_their_deviation() {
+        let (weights, _) = drawn(ConvInit::KaimingNormalFanOut);
+        let deviation = (weights.iter().map(|x| x * x).sum::<f32>() / weights.len() as f32).sqrt();
+        assert!((deviation / (2f32 / 72.0).sqrt() - 1.0).abs() < 0.08, "{deviation}");
+    }
+}

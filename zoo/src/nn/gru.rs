@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::{Biases, Init};
+use super::{Biases, Init, Recurrent};
 use crate::contract::Pass;
 use crate::ops::{self, Sequences};
 
@@ -32,10 +32,12 @@ impl Gru {
             bias_hh: (biases == Biases::Two).then(|| bias("bias_hh")),
         }
     }
+}
 
-    /// x [rows, in] -> outputs [rows, hidden] in the compute type, and the last state of each sequence. Without a state
-    /// sequences begin at zero.
-    pub fn forward(
+impl Recurrent for Gru {
+    type State = Tensor<2>;
+
+    fn forward(
         &self,
         x: Tensor<2>,
         sequences: &Sequences,
@@ -45,43 +47,5 @@ impl Gru {
         let gates = ops::linear(x, self.weight_ih.val(), self.bias_ih.as_ref().map(Param::val), pass);
         let bias = self.bias_hh.as_ref().map(Param::val);
         ops::gru(gates, self.weight_hh.val(), bias, state, sequences, pass)
-    }
-
-    /// One step of every sequence, for decoders: x [sequences, in].
-    pub fn step(&self, x: Tensor<2>, state: Option<Tensor<2>>, pass: &Pass) -> (Tensor<2>, Tensor<2>) {
-        let each = Sequences::new(&vec![1; x.dims()[0]]);
-        self.forward(x, &each, state, pass)
-    }
-}
-
-/// Two layers that read the same rows, one from the first to the last of each sequence, one from the last to the first.
-#[derive(Module, Debug)]
-pub struct BiGru {
-    /// First to last.
-    pub forward: Gru,
-    /// Last to first.
-    pub backward: Gru,
-}
-
-impl BiGru {
-    /// Each with so many hidden units; see [`Gru::new`].
-    pub fn new(init: &Init, input: usize, hidden: usize, biases: Biases, bound: f64) -> Self {
-        let layer = |name: &str| Gru::new(&init.at(name), input, hidden, biases, bound);
-        Self { forward: layer("forward"), backward: layer("backward") }
-    }
-
-    /// x [rows, in] -> outputs of both directions side by side [rows, 2 hidden], and the last state of each: the backward one's
-    /// is that of the first row.
-    pub fn forward(
-        &self,
-        x: Tensor<2>,
-        sequences: &Sequences,
-        state: Option<[Tensor<2>; 2]>,
-        pass: &Pass,
-    ) -> (Tensor<2>, [Tensor<2>; 2]) {
-        let [ahead, back] = state.map_or([None, None], |state| state.map(Some));
-        let (there, ahead) = self.forward.forward(x.clone(), sequences, ahead, pass);
-        let (again, back) = self.backward.forward(x, &sequences.reversed(), back, pass);
-        (Tensor::cat(vec![there, again], 1), [ahead, back])
     }
 }

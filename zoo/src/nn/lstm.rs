@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::{Biases, Init};
+use super::{Biases, Init, Recurrent};
 use crate::contract::Pass;
 use crate::ops::{self, Sequences};
 
@@ -73,10 +73,12 @@ impl Lstm {
             bias_hh: (biases == Biases::Two).then(|| bias("bias_hh", forget_bias.map(|_| 0.0))),
         }
     }
+}
 
-    /// x [rows, in] -> outputs [rows, hidden] in the compute type, and the last state of each sequence. Without a state
-    /// sequences begin at zero.
-    pub fn forward(
+impl Recurrent for Lstm {
+    type State = LstmState;
+
+    fn forward(
         &self,
         x: Tensor<2>,
         sequences: &Sequences,
@@ -92,49 +94,33 @@ impl Lstm {
         let (out, (h, c)) = ops::lstm(gates, self.weight_hh.val(), state, sequences, pass);
         (out, LstmState { h, c })
     }
-
-    /// One step of every sequence, for decoders: x [sequences, in].
-    pub fn step(&self, x: Tensor<2>, state: Option<LstmState>, pass: &Pass) -> (Tensor<2>, LstmState) {
-        let each = Sequences::new(&vec![1; x.dims()[0]]);
-        self.forward(x, &each, state, pass)
-    }
 }
 
-/// Two layers that read the same rows, one from the first to the last of each sequence, one from the last to the first.
-#[derive(Module, Debug)]
-pub struct BiLstm {
-    /// First to last.
-    pub forward: Lstm,
-    /// Last to first.
-    pub backward: Lstm,
-}
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
 
-impl BiLstm {
-    /// Each with so many hidden units; see [`Lstm::new`].
-    pub fn new(
-        init: &Init,
-        input: usize,
-        hidden: usize,
-        biases: Biases,
-        bound: f64,
-        forget_bias: Option<f32>,
-    ) -> Self {
-        let layer = |name: &str| Lstm::new(&init.at(name), input, hidden, biases, bound, forget_bias);
-        Self { forward: layer("forward"), backward: layer("backward") }
+    use super::*;
+    use crate::parameters::host_values;
+
+    #[test]
+    fn the_forget_bias_stands_where_the_second_gate_is() {
+        let init = Init::new(1, &Device::flex());
+        let drawn = Lstm::new(&init, 2, 3, Biases::Two, 0.1, None);
+        let set = Lstm::new(&init, 2, 3, Biases::Two, 0.1, Some(1.0));
+        let values = |bias: &Option<Param<Tensor<1>>>| host_values(bias.as_ref().unwrap().val());
+        for (drawn, set, forget) in [(&drawn.bias_ih, &set.bias_ih, 1.0), (&drawn.bias_hh, &set.bias_hh, 0.0)]
+        {
+            let (drawn, set) = (values(drawn), values(set));
+            assert_eq!(set[3..6], [forget; 3]);
+            assert_eq!((&set[..3], &set[6..]), (&drawn[..3], &drawn[6..]));
+            assert!(drawn.iter().all(|x| x.abs() <= 0.1 && *x != 0.0));
+        }
     }
 
-    /// x [rows, in] -> outputs of both directions side by side [rows, 2 hidden], and the last state of each: the backward one's
-    /// is that of the first row.
-    pub fn forward(
-        &self,
-        x: Tensor<2>,
-        sequences: &Sequences,
-        state: Option<[LstmState; 2]>,
-        pass: &Pass,
-    ) -> (Tensor<2>, [LstmState; 2]) {
-        let [ahead, back] = state.map_or([None, None], |state| state.map(Some));
-        let (there, ahead) = self.forward.forward(x.clone(), sequences, ahead, pass);
-        let (again, back) = self.backward.forward(x, &sequences.reversed(), back, pass);
-        (Tensor::cat(vec![there, again], 1), [ahead, back])
+    #[test]
+    fn a_set_forget_bias_is_learnt() {
+        let lstm = Lstm::new(&Init::new(1, &Device::flex().autodiff()), 2, 3, Biases::One, 0.1, Some(1.0));
+        assert!(lstm.bias_ih.unwrap().val().is_require_grad());
     }
 }
