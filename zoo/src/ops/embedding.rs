@@ -10,15 +10,17 @@ use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
-use super::{has_own_kernels, host};
+use super::{has_device_kernels, host};
 
 /// The operation on backends with own kernels. `None` among the ids gives a row of zeros and takes no gradient.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait EmbeddingOp: Backend {
     /// table [vocabulary, width] -> [ids, width].
+    #[fusion(dtype = table, shape = burn::tensor::Shape::from([ids.len(), table[1]]))]
     fn rows(table: FloatTensor<Self>, ids: Arc<[Option<u32>]>) -> FloatTensor<Self>;
 
     /// gradient [ids, width] -> [vocabulary, width].
+    #[fusion(dtype = gradient, shape = burn::tensor::Shape::from([*vocabulary, gradient[1]]))]
     fn rows_backward(
         gradient: FloatTensor<Self>,
         ids: Arc<[Option<u32>]>,
@@ -94,14 +96,14 @@ pub fn embedding(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
     let [vocabulary, _] = table.dims();
     let inside = |id: &u32| (*id as usize) < vocabulary;
     assert!(ids.iter().flatten().all(inside), "token id outside of the vocabulary of {vocabulary}");
-    if has_own_kernels(&table.device()) {
+    if has_device_kernels(&table.device()) {
         return Tensor::from_dispatch(Dispatch::rows(table.into_dispatch(), ids.into()));
     }
     composed(table, ids)
 }
 
 /// `gather` rather than `select`: its gradient is a parallel scatter on CUDA.
-fn composed(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
+pub(super) fn composed(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
     let [_, width] = table.dims();
     let device = table.device();
     let n = ids.len();

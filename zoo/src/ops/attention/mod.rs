@@ -19,7 +19,7 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
 use super::dropout::Mask;
-use super::{dropout, has_own_kernels, host};
+use super::{dropout, has_device_kernels, host};
 use crate::contract::Pass;
 use crate::precision::{matmul, to_f32};
 use heads::{Scratch, backward_head, forward_head};
@@ -27,15 +27,23 @@ use heads::{Scratch, backward_head, forward_head};
 /// What the kernels need besides tensors.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    segments: Segments,
-    heads: usize,
-    mask: Option<Mask>,
+    pub(super) segments: Segments,
+    pub(super) heads: usize,
+    pub(super) mask: Option<Mask>,
+}
+
+impl Plan {
+    /// `heads` heads over these segments; weights are dropped by the mask.
+    pub(super) fn new(segments: &Segments, heads: usize, mask: Option<Mask>) -> Self {
+        Self { segments: segments.clone(), heads, mask }
+    }
 }
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait AttentionOp: Backend {
     /// [query rows, width].
+    #[fusion(dtype = q, shape = q)]
     fn attended(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -44,6 +52,7 @@ pub trait AttentionOp: Backend {
     ) -> FloatTensor<Self>;
 
     /// Gradients of q, k, v.
+    #[fusion(meta = |q, k, v, _, _| (q.clone(), k.clone(), v.clone()))]
     fn attended_backward(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -178,8 +187,8 @@ pub fn attention(
 ) -> Tensor<2> {
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
-    let plan = Plan { segments: segments.clone(), heads, mask: Mask::draw(rate, pass) };
-    if has_own_kernels(&q.device()) {
+    let plan = Plan::new(segments, heads, Mask::draw(rate, pass));
+    if has_device_kernels(&q.device()) {
         let out = Dispatch::attended(q.into_dispatch(), k.into_dispatch(), v.into_dispatch(), plan);
         return Tensor::from_dispatch(out);
     }
@@ -187,7 +196,7 @@ pub fn attention(
 }
 
 /// Padded to [sequences, heads, length, size], with the same mask elements as the kernel.
-fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) -> Tensor<2> {
+pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) -> Tensor<2> {
     let list = &plan.segments.list;
     let device = q.device();
     let [rows, width] = q.dims();
@@ -267,12 +276,7 @@ mod tests {
                 attention(q.clone(), k.clone(), v.clone(), segments, 3, rate, &mut pass)
             } else {
                 let mask = (rate > 0.0).then(|| Mask::new(pass.dropout_key().unwrap(), rate));
-                composed(
-                    q.clone(),
-                    k.clone(),
-                    v.clone(),
-                    &Plan { segments: segments.clone(), heads: 3, mask },
-                )
+                composed(q.clone(), k.clone(), v.clone(), &Plan::new(segments, 3, mask))
             };
             let grads = (out.clone() * Tensor::from_inner(weights)).sum().backward();
             vec![

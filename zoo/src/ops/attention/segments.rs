@@ -18,9 +18,9 @@ pub struct Segment {
 /// The sequences of a batch. Query rows are covered once, in order.
 #[derive(Debug, Clone)]
 pub struct Segments {
-    pub(super) list: Arc<[Segment]>,
-    pub(super) causal: bool,
-    pub(super) longest_key: usize,
+    pub(in crate::ops) list: Arc<[Segment]>,
+    pub(in crate::ops) causal: bool,
+    pub(in crate::ops) longest_key: usize,
 }
 
 impl Segments {
