@@ -7,6 +7,8 @@
 mod heads;
 mod segments;
 
+#[cfg(feature = "cubecl")]
+pub(super) use segments::padded;
 pub use segments::{Segment, Segments};
 
 use burn::backend::{

@@ -9,7 +9,7 @@ use burn_cubecl::CubeBackend;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::super::attention::{AttentionOp, Plan};
+use super::super::attention::{AttentionOp, Plan, padded};
 use super::dropout::{Drawn, drawn, factors};
 use super::rows::{Sharing, largest, sum};
 use super::{cubes, element, numbers, room, values};
@@ -18,15 +18,6 @@ use super::{cubes, element, numbers, room, values};
 const UNITS: usize = 256;
 /// Below every score.
 const LEAST: f32 = -3.402_823_5e38;
-
-/// The length that a longest sequence is padded to: 1, multiples of 8 to 64, then four sizes an octave. Less than a fifth of
-/// the keys is padding beyond 64.
-fn padded(longest: usize) -> usize {
-    if longest <= 1 {
-        return 1;
-    }
-    longest.next_multiple_of((longest.next_power_of_two() / 8).max(8))
-}
 
 /// [rows, heads * size] -> [sequences, heads, length, size], times `scale`; zeros where a sequence ended. `places` are the first
 /// row and the rows of each sequence.
@@ -387,19 +378,5 @@ impl AttentionOp for CubeBackend {
             keys.gather(&product(&transposed(&slopes), &q), key_rows, 1.0),
             keys.gather(&product(&transposed(&scores), &gradient), key_rows, 1.0),
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_are_few_and_none_is_cut() {
-        let sizes: std::collections::BTreeSet<usize> = (1..=512).map(padded).collect();
-        assert_eq!(sizes.len(), 1 + 8 + 3 * 4);
-        for longest in 1..=512 {
-            assert!(padded(longest) >= longest && padded(longest) < longest + (longest / 4).max(8));
-        }
     }
 }

@@ -7,7 +7,7 @@ use burn::tensor::DType;
 use burn_cubecl::CubeBackend;
 use cubecl::prelude::*;
 
-use super::super::embedding::EmbeddingOp;
+use super::super::embedding::{EmbeddingOp, sorted};
 use super::{cubes, numbers, room, values};
 
 /// Units of a cube.
@@ -84,36 +84,5 @@ impl EmbeddingOp for CubeBackend {
             );
         }
         out
-    }
-}
-
-/// The numbers of the tokens that have an id, by id and then in their order, and where those of each id begin.
-fn sorted(ids: &[Option<u32>], vocabulary: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut begins = vec![0u32; vocabulary + 1];
-    ids.iter().flatten().for_each(|&id| begins[id as usize + 1] += 1);
-    for row in 0..vocabulary {
-        begins[row + 1] += begins[row];
-    }
-    let mut next = begins.clone();
-    // A buffer of nothing is none: one number at least.
-    let mut tokens = vec![0u32; (begins[vocabulary] as usize).max(1)];
-    for (token, id) in (0u32..).zip(ids) {
-        if let Some(id) = id {
-            tokens[next[*id as usize] as usize] = token;
-            next[*id as usize] += 1;
-        }
-    }
-    (tokens, begins)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_are_sorted_by_id_and_keep_their_order() {
-        let (tokens, begins) = sorted(&[Some(2), None, Some(0), Some(2), Some(3)], 5);
-        assert_eq!(tokens, [2, 0, 3, 4]);
-        assert_eq!(begins, [0, 1, 1, 3, 4, 4]);
     }
 }
