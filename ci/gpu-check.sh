@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What can be said of the GPU builds without a GPU: they compile, they do not panic without a driver, and on Vulkan (Mesa's software
-# driver will do) wgpu computes the reference fixtures, with operations fused and unfused.
+# driver will do) wgpu's own kernels agree with Burn's operations and compute the reference fixtures, with operations fused and unfused.
 #
 #   ci/gpu-check.sh
 #
@@ -45,9 +45,12 @@ if ! drivers; then
     exit 0
 fi
 step "fused operations on Vulkan"
+"$zoo" verify --kernels --device wgpu
+"$zoo" verify --kernels --device wgpu --compute fp16
 "$zoo" verify reversal-transformer --to parity --device wgpu
 "$zoo" verify reversal-transformer --to parity --device wgpu --compute fp16
 
 step "unfused operations on Vulkan"
 build wgpu-unfused
+"$zoo" verify --kernels --device wgpu
 "$zoo" verify reversal-transformer --to parity --device wgpu

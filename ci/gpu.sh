@@ -2,7 +2,8 @@
 # What needs an NVIDIA GPU, in stages of at most ten minutes. A stage that ended is not begun again, one that was cut off goes on:
 # call it until it says that all stages ended.
 #
-#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor parity parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k
+#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor kernels kernels-fp16 kernels-bf16 parity parity-fp16
+#                                      parity-bf16 parity-unfused bench smoke reversal multi30k
 #
 # Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
 # elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features cuda-unfused`, packed with xz or not; else they are built here, in
@@ -63,7 +64,7 @@ run() {
         0 | 9 | 10 | 11 | 12) ;;
         6 | 124)
             # Nothing of these is kept: one that does not end within a whole call never will.
-            if [[ $name == bench-* || $name == parity* ]] && [ "$left" -gt $((budget - 30)) ]; then
+            if [[ $name =~ ^(bench-|parity|kernels) ]] && [ "$left" -gt $((budget - 30)) ]; then
                 echo "error: $name needs more than $left seconds" >&2
                 return 1
             fi
@@ -78,18 +79,24 @@ run() {
 }
 
 doctor() { run doctor doctor; }
+# Own kernels against the same in Burn's operations, values and gradients.
+kernels() { run kernels verify --kernels; }
 # Breaks at the encoder where the device makes TF32 of FP32 products: the record says how far off it is.
 parity() { run parity verify --to parity; }
-# Halves are held against the same fixtures, within limits of their own; a type that the device has not is no fault of ours.
-parity-half() {
-    if "$zoo" doctor --device "$device" 2>&1 | grep -q "no $1"; then
-        echo "$device has no $1" | tee -a "$OUT/codes.txt"
+# The same in halves, within limits of their own; a type that the device has not is no fault of ours.
+in-halves() {
+    local compute=$1 name=$2
+    shift 2
+    if "$zoo" doctor --device "$device" 2>&1 | grep -q "no $compute"; then
+        echo "$device has no $compute" | tee -a "$OUT/codes.txt"
     else
-        run "parity-$1" verify --to parity --compute "$1"
+        run "$name-$compute" verify "$@" --compute "$compute"
     fi
 }
-parity-fp16() { parity-half fp16; }
-parity-bf16() { parity-half bf16; }
+kernels-fp16() { in-halves fp16 kernels --kernels; }
+kernels-bf16() { in-halves bf16 kernels --kernels; }
+parity-fp16() { in-halves fp16 parity --to parity; }
+parity-bf16() { in-halves bf16 parity --to parity; }
 # Tells a fault of ours from one of fusion's.
 parity-unfused() {
     local fused=$zoo
@@ -115,7 +122,8 @@ smoke() {
 reversal() { run reversal reproduce reversal-transformer --yes; }
 multi30k() { run multi30k reproduce multi30k-transformer-tiny --yes; }
 
-for stage in "${@:-doctor parity parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k}"; do
+all="doctor kernels kernels-fp16 kernels-bf16 parity parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k"
+for stage in "${@:-$all}"; do
     # The default is one word of several stages.
     for stage in $stage; do
         if [ -e "$OUT/done/$stage" ]; then continue; fi

@@ -47,6 +47,9 @@ pub struct VerifyArgs {
     /// Ledger whose runs small-run and full-run derive again [default: ledger.jsonl in --home]
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
+    /// Hold own operations against the same in Burn's on --device, and climb nothing
+    #[arg(long, conflicts_with_all = ["recipes", "to", "fixtures", "ledger"])]
+    pub kernels: bool,
 }
 
 /// `zoo regress`.

@@ -1,6 +1,7 @@
 //! `zoo verify`.
 
 use serde_json::json;
+use zoo_models::ops::{Agreement, agreements};
 use zoo_recipes::Document;
 use zoo_results::exit::Exit;
 
@@ -14,6 +15,9 @@ use crate::verify::{Climbed, Climber};
 
 /// Recipes are climbed one after the other, and all of them before the first broken rung ends the command.
 pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
+    if args.kernels {
+        return kernels(context, args);
+    }
     let names: Vec<String> = match args.recipes.as_slice() {
         [] => zoo_recipes::names().into_iter().map(str::to_owned).collect(),
         some => some.to_vec(),
@@ -50,6 +54,44 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
             Err(Failure::new(Exit::Mismatch, format!("{first}{more}"))
                 .hint("what stands above a broken rung was not looked at; `zoo show NAME` says what each is derived from"))
         }
+    }
+}
+
+/// Own operations against their compositions.
+fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
+    let compute = args.compute.compute();
+    let found = agreements(&context.open_device_for(compute)?, compute);
+    let mut table =
+        output::columns(["operation", "holds", "#error", "#limit", "#launches", "#composed launches"]);
+    for one in &found {
+        let launches = |which: usize| match one.launches {
+            Some(launches) => Cell { text: launches[which].to_string(), value: launches[which].into() },
+            None => Cell::words("-"),
+        };
+        table.push(vec![
+            Cell::words(one.operation),
+            Cell::words(if one.holds() { "yes" } else { "NO" }),
+            Cell { text: format!("{:.1e}", one.error), value: one.error.into() },
+            Cell { text: format!("{:.0e}", one.limit), value: one.limit.into() },
+            launches(0),
+            launches(1),
+        ]);
+    }
+    output::write(&table.render(context.format))?;
+    let broken: Vec<&Agreement> = found.iter().filter(|one| !one.holds()).collect();
+    match broken.as_slice() {
+        [] => Ok(Exit::Ok),
+        [first, rest @ ..] => Err(Failure::new(
+            Exit::Mismatch,
+            format!(
+                "{}: the own operation differs from its composition by {:.1e}, {:.0e} is allowed (and {} more)",
+                first.operation,
+                first.error,
+                first.limit,
+                rest.len()
+            ),
+        )
+        .hint("`zoo verify --to parity` says which of the two is wrong: fixtures are computed with the own operations")),
     }
 }
 

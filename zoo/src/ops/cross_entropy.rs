@@ -16,16 +16,16 @@ use rayon::prelude::*;
 use zoo_recipes::Smoothing;
 
 use super::simd::{exp, max, round_bf16, sum_by, vectorized, widen_bf16};
-use super::{has_own_kernels, host};
+use super::{has_device_kernels, host};
 use crate::precision::to_f32;
 
 /// True classes and how they are smoothed.
 #[derive(Debug, Clone)]
 pub struct SmoothedTargets {
-    classes: Arc<[u32]>,
-    true_mass: f64,
-    other_mass: f64,
-    constant: f64,
+    pub(super) classes: Arc<[u32]>,
+    pub(super) true_mass: f64,
+    pub(super) other_mass: f64,
+    pub(super) constant: f64,
 }
 
 impl SmoothedTargets {
@@ -63,12 +63,14 @@ impl SmoothedTargets {
 }
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait CrossEntropyOp: Backend {
     /// logits [rows, vocabulary] -> [2]: the smoothed loss, and the plain negative log-likelihood, both summed over rows.
+    #[fusion(dtype = DType::F32, shape = burn::tensor::Shape::from([2]))]
     fn loss(logits: FloatTensor<Self>, targets: SmoothedTargets) -> FloatTensor<Self>;
 
     /// Gradient of the logits, given those of the two sums.
+    #[fusion(dtype = logits, shape = logits)]
     fn loss_backward(
         logits: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
@@ -188,15 +190,19 @@ impl<B: CrossEntropyOp, C: CheckpointStrategy> CrossEntropyOp for Autodiff<B, C>
 /// If there are not as many classes as rows.
 pub fn cross_entropy(logits: Tensor<2>, targets: &SmoothedTargets) -> (Tensor<1>, Tensor<1>) {
     assert_eq!(logits.dims()[0], targets.classes.len(), "a class for every row of logits");
-    let sums = if has_own_kernels(&logits.device()) {
-        Tensor::<1>::from_dispatch(Dispatch::loss(logits.into_dispatch(), targets.clone()))
-    } else {
-        composed(to_f32(logits), targets)
-    };
+    let sums = sums(logits, targets);
     (sums.clone().narrow(0, 0, 1), sums.narrow(0, 1, 1))
 }
 
-fn composed(logits: Tensor<2>, targets: &SmoothedTargets) -> Tensor<1> {
+/// Both sums: [2].
+pub(super) fn sums(logits: Tensor<2>, targets: &SmoothedTargets) -> Tensor<1> {
+    if has_device_kernels(&logits.device()) {
+        return Tensor::from_dispatch(Dispatch::loss(logits.into_dispatch(), targets.clone()));
+    }
+    composed(to_f32(logits), targets)
+}
+
+pub(super) fn composed(logits: Tensor<2>, targets: &SmoothedTargets) -> Tensor<1> {
     let [rows, _] = logits.dims();
     let device = logits.device();
     let classes: Vec<i32> = targets.classes.iter().map(|&class| class as i32).collect();

@@ -11,7 +11,7 @@ use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
 use super::simd::vectorized;
-use super::{has_own_kernels, host};
+use super::{has_device_kernels, host};
 use crate::contract::Pass;
 use crate::random::Key;
 
@@ -42,9 +42,10 @@ impl Mask {
 }
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait DropoutOp: Backend {
     /// x times its mask.
+    #[fusion(dtype = x, shape = x)]
     fn masked(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self>;
 }
 
@@ -93,7 +94,7 @@ impl<B: DropoutOp, C: CheckpointStrategy> DropoutOp for Autodiff<B, C> {
 /// Drops elements of `x` (any shape) with the given rate; the identity when evaluating or when the rate is 0.
 pub fn dropout<const D: usize>(x: Tensor<D>, rate: f64, pass: &mut Pass) -> Tensor<D> {
     let Some(mask) = Mask::draw(rate, pass) else { return x };
-    if has_own_kernels(&x.device()) {
+    if has_device_kernels(&x.device()) {
         return Tensor::from_dispatch(Dispatch::masked(x.into_dispatch(), mask));
     }
     masked_in_order(x, mask)

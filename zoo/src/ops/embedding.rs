@@ -10,15 +10,17 @@ use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
-use super::{has_own_kernels, host};
+use super::{has_device_kernels, host};
 
 /// The operation on backends with own kernels. `None` among the ids gives a row of zeros and takes no gradient.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait EmbeddingOp: Backend {
     /// table [vocabulary, width] -> [ids, width].
+    #[fusion(dtype = table, shape = burn::tensor::Shape::from([ids.len(), table[1]]))]
     fn rows(table: FloatTensor<Self>, ids: Arc<[Option<u32>]>) -> FloatTensor<Self>;
 
     /// gradient [ids, width] -> [vocabulary, width].
+    #[fusion(dtype = gradient, shape = burn::tensor::Shape::from([*vocabulary, gradient[1]]))]
     fn rows_backward(
         gradient: FloatTensor<Self>,
         ids: Arc<[Option<u32>]>,
@@ -86,6 +88,26 @@ impl<B: EmbeddingOp, C: CheckpointStrategy> EmbeddingOp for Autodiff<B, C> {
     }
 }
 
+/// The numbers of the tokens that have an id, by id and then in their order, and where those of each id begin.
+#[cfg(any(test, feature = "cubecl"))]
+pub(super) fn sorted(ids: &[Option<u32>], vocabulary: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut begins = vec![0u32; vocabulary + 1];
+    ids.iter().flatten().for_each(|&id| begins[id as usize + 1] += 1);
+    for row in 0..vocabulary {
+        begins[row + 1] += begins[row];
+    }
+    let mut next = begins.clone();
+    // A buffer of nothing is none: one number at least.
+    let mut tokens = vec![0u32; (begins[vocabulary] as usize).max(1)];
+    for (token, id) in (0u32..).zip(ids) {
+        if let Some(id) = id {
+            tokens[next[*id as usize] as usize] = token;
+            next[*id as usize] += 1;
+        }
+    }
+    (tokens, begins)
+}
+
 /// Rows of `table` [vocabulary, width] for each id; rows of zeros, without a gradient, for `None`. FP32 [ids, width].
 ///
 /// # Panics
@@ -94,14 +116,14 @@ pub fn embedding(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
     let [vocabulary, _] = table.dims();
     let inside = |id: &u32| (*id as usize) < vocabulary;
     assert!(ids.iter().flatten().all(inside), "token id outside of the vocabulary of {vocabulary}");
-    if has_own_kernels(&table.device()) {
+    if has_device_kernels(&table.device()) {
         return Tensor::from_dispatch(Dispatch::rows(table.into_dispatch(), ids.into()));
     }
     composed(table, ids)
 }
 
 /// `gather` rather than `select`: its gradient is a parallel scatter on CUDA.
-fn composed(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
+pub(super) fn composed(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
     let [_, width] = table.dims();
     let device = table.device();
     let n = ids.len();
@@ -134,5 +156,12 @@ mod tests {
         assert!(value[10..15].iter().all(|&x| x == 0.0));
         assert!(gradient[0..5].iter().all(|&x| x == 0.0));
         assert!(gradient[15..20].iter().any(|&x| x != 0.0));
+    }
+
+    #[test]
+    fn tokens_are_sorted_by_id_and_keep_their_order() {
+        let (tokens, begins) = sorted(&[Some(2), None, Some(0), Some(2), Some(3)], 5);
+        assert_eq!(tokens, [2, 0, 3, 4]);
+        assert_eq!(begins, [0, 1, 1, 3, 4, 4]);
     }
 }

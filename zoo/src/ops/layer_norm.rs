@@ -12,16 +12,17 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
 use super::simd::{fma, sum_by, vectorized};
-use super::{has_own_kernels, host};
+use super::{has_device_kernels, host};
 use crate::precision::to_f32;
 
 /// Rows whose parameter gradients are summed by one task. Fixed, so that the order of a sum does not depend on the threads.
 const ROWS: usize = 64;
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait LayerNormOp: Backend {
     /// x [rows, width], gamma and beta [width] -> [rows, width].
+    #[fusion(dtype = x, shape = x)]
     fn normalized(
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
@@ -30,6 +31,7 @@ pub trait LayerNormOp: Backend {
     ) -> FloatTensor<Self>;
 
     /// Gradients of x, gamma and beta.
+    #[fusion(meta = |x, gamma, _, _| (x.clone(), gamma.clone(), gamma.clone()))]
     fn normalized_backward(
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
@@ -183,7 +185,7 @@ impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
 /// Normalises rows of `x` [rows, width] of any float type; the result is FP32.
 pub fn layer_norm(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
     let x = to_f32(x);
-    if has_own_kernels(&x.device()) {
+    if has_device_kernels(&x.device()) {
         let out = Dispatch::normalized(
             x.into_dispatch(),
             gamma.into_dispatch(),
@@ -195,7 +197,7 @@ pub fn layer_norm(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64)
     composed(x, gamma, beta, epsilon)
 }
 
-fn composed(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
+pub(super) fn composed(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
     let centred = x.clone() - x.mean_dim(1);
     let variance = (centred.clone() * centred.clone()).mean_dim(1);
     centred / (variance + epsilon).sqrt() * gamma.unsqueeze() + beta.unsqueeze()

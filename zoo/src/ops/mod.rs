@@ -1,14 +1,17 @@
 //! Own operations, one file each: the CPU kernel, the analytic gradient, the same thing in tensor operations for every other
 //! backend, and the tests that hold the two together.
 //!
-//! On the CPU backend (Flex) an operation is a node of its own in the autodiff graph. Elsewhere it is composed of Burn's
-//! tensor operations and differentiated by Burn.
+//! On the CPU backend (Flex) an operation is a node of its own in the autodiff graph, and so it is on CUDA and wgpu where
+//! `cube` has kernels for it. Elsewhere it is composed of Burn's tensor operations and differentiated by Burn.
 
+mod agreement;
 mod attention;
 mod batch_norm;
 mod bf16;
 mod convolution;
 mod cross_entropy;
+#[cfg(feature = "cubecl")]
+mod cube;
 mod dropout;
 mod embedding;
 mod fp32;
@@ -20,6 +23,7 @@ mod relu;
 mod residual;
 mod simd;
 
+pub use agreement::{Agreement, agreements};
 pub use attention::{Segment, Segments, attention};
 pub use batch_norm::{Normalization, Rows, Statistics, batch_norm, batch_norm_by};
 pub use bf16::{Instruction, instruction as bf16_instruction};
@@ -36,7 +40,13 @@ pub use residual::add_dropped;
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 
-/// Do the own kernels run here?
+/// Do the own kernels of every operation run here?
 pub fn has_own_kernels(device: &Device) -> bool {
     matches!(device.clone().inner().as_dispatch(), DispatchDevice::Flex(_))
+}
+
+/// Do own kernels run here of the operations that have them in CubeCL, too? With CubeCL, other devices than the CPU are its own; 256
+/// units a cube, which the kernels take, are what every device of CUDA's and WebGPU's has.
+fn has_device_kernels(device: &Device) -> bool {
+    cfg!(feature = "cubecl") || has_own_kernels(device)
 }

@@ -10,16 +10,18 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
 use super::dropout::{Mask, apply, masked_in_order};
 use super::simd::vectorized;
-use super::{has_own_kernels, host};
+use super::{has_device_kernels, host};
 use crate::contract::Pass;
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait ReluOp: Backend {
     /// max(x, 0), times the mask.
+    #[fusion(dtype = x, shape = x)]
     fn rectified(x: FloatTensor<Self>, mask: Option<Mask>) -> FloatTensor<Self>;
 
     /// Gradient of x.
+    #[fusion(dtype = x, shape = x)]
     fn rectified_backward(
         x: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
@@ -107,13 +109,13 @@ impl<B: ReluOp, C: CheckpointStrategy> ReluOp for Autodiff<B, C> {
 /// ReLU, then dropout; in the type of x.
 pub fn relu_dropout(x: Tensor<2>, rate: f64, pass: &mut Pass) -> Tensor<2> {
     let mask = Mask::draw(rate, pass);
-    if has_own_kernels(&x.device()) {
+    if has_device_kernels(&x.device()) {
         return Tensor::from_dispatch(Dispatch::rectified(x.into_dispatch(), mask));
     }
     composed(x, mask)
 }
 
-fn composed(x: Tensor<2>, mask: Option<Mask>) -> Tensor<2> {
+pub(super) fn composed(x: Tensor<2>, mask: Option<Mask>) -> Tensor<2> {
     let x = activation::relu(x);
     match mask {
         Some(mask) => masked_in_order(x, mask),

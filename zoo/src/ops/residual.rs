@@ -9,18 +9,20 @@ use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
 use super::dropout::{Mask, apply, masked_in_order};
-use super::{has_own_kernels, host, simd};
+use super::{has_device_kernels, has_own_kernels, host, simd};
 use crate::contract::Pass;
 use crate::precision::to_f32;
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait ResidualOp: Backend {
     /// x + y times the mask, FP32; the product is rounded to y's type.
+    #[fusion(dtype = x, shape = x)]
     fn joined(x: FloatTensor<Self>, y: FloatTensor<Self>, mask: Option<Mask>) -> FloatTensor<Self>;
 
-    /// Gradient of y: that of the sum times the mask, rounded to `half` or not.
-    fn joined_backward(gradient: FloatTensor<Self>, mask: Option<Mask>, half: bool) -> FloatTensor<Self>;
+    /// Gradient of y, in its type: that of the sum times the mask.
+    #[fusion(dtype = *dtype, shape = gradient)]
+    fn joined_backward(gradient: FloatTensor<Self>, mask: Option<Mask>, dtype: DType) -> FloatTensor<Self>;
 }
 
 impl ResidualOp for Flex {
@@ -44,8 +46,7 @@ impl ResidualOp for Flex {
         })
     }
 
-    fn joined_backward(gradient: FloatTensor<Self>, mask: Option<Mask>, half: bool) -> FloatTensor<Self> {
-        let dtype = if half { DType::BF16 } else { DType::F32 };
+    fn joined_backward(gradient: FloatTensor<Self>, mask: Option<Mask>, dtype: DType) -> FloatTensor<Self> {
         let values = host::Source::new(&gradient);
         host::build(gradient.shape(), dtype, |first, out| {
             values.read(first, out);
@@ -61,15 +62,15 @@ impl<B: ResidualOp, C: CheckpointStrategy> ResidualOp for Autodiff<B, C> {
         #[derive(Debug)]
         struct Joined;
         impl<B: ResidualOp> Backward<B, 2> for Joined {
-            type State = (Option<Mask>, bool);
+            type State = (Option<Mask>, DType);
             fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
                 let [x, y] = ops.parents;
                 let gradient = grads.consume::<B>(&ops.node);
-                let (mask, half) = ops.state;
+                let (mask, dtype) = ops.state;
                 if let Some(y) = y {
-                    let gradient = match (mask, half) {
-                        (None, false) => gradient.clone(),
-                        _ => B::joined_backward(gradient.clone(), mask, half),
+                    let gradient = match (mask, dtype) {
+                        (None, DType::F32) => gradient.clone(),
+                        _ => B::joined_backward(gradient.clone(), mask, dtype),
                     };
                     grads.register::<B>(y.id, gradient);
                 }
@@ -78,15 +79,15 @@ impl<B: ResidualOp, C: CheckpointStrategy> ResidualOp for Autodiff<B, C> {
                 }
             }
         }
-        let half = y.dtype() == DType::BF16;
+        let dtype = y.dtype();
         let ((x, x_node), (y, y_node)) = (x.into_parts(), y.into_parts());
         match Joined.prepare::<C>([x_node, y_node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((mask, half), B::joined(x, y, mask)),
+            OpsKind::Tracked(prep) => prep.finish((mask, dtype), B::joined(x, y, mask)),
             OpsKind::UnTracked(prep) => prep.finish(B::joined(x, y, mask)),
         }
     }
 
-    fn joined_backward(_: FloatTensor<Self>, _: Option<Mask>, _: bool) -> FloatTensor<Self> {
+    fn joined_backward(_: FloatTensor<Self>, _: Option<Mask>, _: DType) -> FloatTensor<Self> {
         unreachable!("first-order autodiff: a backward operation runs on the inner backend")
     }
 }
@@ -94,14 +95,14 @@ impl<B: ResidualOp, C: CheckpointStrategy> ResidualOp for Autodiff<B, C> {
 /// x (FP32) plus the dropout of y (any float type): FP32.
 pub fn add_dropped(x: Tensor<2>, y: Tensor<2>, rate: f64, pass: &mut Pass) -> Tensor<2> {
     let mask = Mask::draw(rate, pass);
-    let supported = y.dtype() != DType::F16;
-    if supported && has_own_kernels(&x.device()) {
+    let supported = y.dtype() != DType::F16 || !has_own_kernels(&x.device());
+    if supported && has_device_kernels(&x.device()) {
         return Tensor::from_dispatch(Dispatch::joined(x.into_dispatch(), y.into_dispatch(), mask));
     }
     composed(x, y, mask)
 }
 
-fn composed(x: Tensor<2>, y: Tensor<2>, mask: Option<Mask>) -> Tensor<2> {
+pub(super) fn composed(x: Tensor<2>, y: Tensor<2>, mask: Option<Mask>) -> Tensor<2> {
     let y = match mask {
         Some(mask) => masked_in_order(y, mask),
         None => y,

@@ -7,6 +7,8 @@
 mod heads;
 mod segments;
 
+#[cfg(feature = "cubecl")]
+pub(super) use segments::padded;
 pub use segments::{Segment, Segments};
 
 use burn::backend::{
@@ -19,7 +21,7 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
 use super::dropout::Mask;
-use super::{dropout, fp32, has_own_kernels, host};
+use super::{dropout, fp32, has_device_kernels, has_own_kernels, host};
 use crate::contract::Pass;
 use crate::precision::{matmul, to_f32};
 use heads::Head;
@@ -27,15 +29,23 @@ use heads::Head;
 /// What the kernels need besides tensors.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    segments: Segments,
-    heads: usize,
-    mask: Option<Mask>,
+    pub(super) segments: Segments,
+    pub(super) heads: usize,
+    pub(super) mask: Option<Mask>,
+}
+
+impl Plan {
+    /// `heads` heads over these segments; weights are dropped by the mask.
+    pub(super) fn new(segments: &Segments, heads: usize, mask: Option<Mask>) -> Self {
+        Self { segments: segments.clone(), heads, mask }
+    }
 }
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait AttentionOp: Backend {
     /// [query rows, width].
+    #[fusion(dtype = q, shape = q)]
     fn attended(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -44,6 +54,7 @@ pub trait AttentionOp: Backend {
     ) -> FloatTensor<Self>;
 
     /// Gradients of q, k, v.
+    #[fusion(meta = |q, k, v, _, _| (q.clone(), k.clone(), v.clone()))]
     fn attended_backward(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
@@ -172,9 +183,10 @@ pub fn attention(
 ) -> Tensor<2> {
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
-    let plan = Plan { segments: segments.clone(), heads, mask: Mask::draw(rate, pass) };
-    // The kernel is made of products, which a CPU without AVX2 has none of.
-    if has_own_kernels(&q.device()) && fp32::available() {
+    let plan = Plan::new(segments, heads, Mask::draw(rate, pass));
+    // The CPU's kernel is made of products, which one without AVX2 has none of.
+    let without = has_own_kernels(&q.device()) && !fp32::available();
+    if has_device_kernels(&q.device()) && !without {
         let out = Dispatch::attended(q.into_dispatch(), k.into_dispatch(), v.into_dispatch(), plan);
         return Tensor::from_dispatch(out);
     }
@@ -182,7 +194,7 @@ pub fn attention(
 }
 
 /// Padded to [sequences, heads, length, size], with the same mask elements as the kernel.
-fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) -> Tensor<2> {
+pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) -> Tensor<2> {
     let list = &plan.segments.list;
     let device = q.device();
     let [rows, width] = q.dims();
@@ -260,7 +272,7 @@ mod tests {
         let out = if own {
             attention(q.clone(), k.clone(), v.clone(), segments, 3, rate, &mut pass)
         } else {
-            let plan = Plan { segments: segments.clone(), heads: 3, mask: Mask::draw(rate, &mut pass) };
+            let plan = Plan::new(segments, 3, Mask::draw(rate, &mut pass));
             composed(q.clone(), k.clone(), v.clone(), &plan)
         };
         let grads = (out.clone() * Tensor::from_inner(weights)).sum().backward();

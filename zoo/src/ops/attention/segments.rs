@@ -18,9 +18,9 @@ pub struct Segment {
 /// The sequences of a batch. Query rows are covered once, in order.
 #[derive(Debug, Clone)]
 pub struct Segments {
-    pub(super) list: Arc<[Segment]>,
-    pub(super) causal: bool,
-    pub(super) longest_key: usize,
+    pub(in crate::ops) list: Arc<[Segment]>,
+    pub(in crate::ops) causal: bool,
+    pub(in crate::ops) longest_key: usize,
 }
 
 impl Segments {
@@ -68,5 +68,29 @@ impl Segments {
     /// Do key rows, too, appear once and in order? Needed for a gradient.
     pub(super) fn keys_are_disjoint(&self) -> bool {
         self.list.iter().try_fold(0, |next, s| (s.key == next).then_some(next + s.keys)).is_some()
+    }
+}
+
+/// The length that a longest sequence is padded to: 1, multiples of 8 to 64, then four sizes an octave. Less than a fifth of
+/// the keys is padding beyond 64.
+#[cfg(any(test, feature = "cubecl"))]
+pub fn padded(longest: usize) -> usize {
+    if longest <= 1 {
+        return 1;
+    }
+    longest.next_multiple_of((longest.next_power_of_two() / 8).max(8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_few_and_none_is_cut() {
+        let sizes: std::collections::BTreeSet<usize> = (1..=512).map(padded).collect();
+        assert_eq!(sizes.len(), 1 + 8 + 3 * 4);
+        for longest in 1..=512 {
+            assert!(padded(longest) >= longest && padded(longest) < longest + (longest / 4).max(8));
+        }
     }
 }

@@ -1,0 +1,382 @@
+//! Attention: rows are spread to [sequences, heads, length, size], Burn multiplies, and a kernel over rows of scores does all that
+//! is between two products. Nothing but q, k and v is kept for the backward pass.
+//!
+//! Lengths are rounded up to few sizes, so that products come in few shapes: each is tuned, compiled and vectorised for itself.
+
+use burn::backend::ops::FloatTensorOps;
+use burn::backend::{TensorMetadata, tensor::FloatTensor};
+use burn_cubecl::CubeBackend;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+use super::super::attention::{AttentionOp, Plan, padded};
+use super::dropout::{Drawn, drawn, factors};
+use super::rows::{Sharing, largest, sum};
+use super::{cubes, element, numbers, room, values};
+
+/// Units of a cube where each has one value.
+const UNITS: usize = 256;
+/// Below every score.
+const LEAST: f32 = -3.402_823_5e38;
+
+/// [rows, heads * size] -> [sequences, heads, length, size], times `scale`; zeros where a sequence ended. `places` are the first
+/// row and the rows of each sequence.
+#[cube(launch_unchecked)]
+fn spread_kernel<F: Float>(
+    x: &[F],
+    places: &[u32],
+    out: &mut [F],
+    heads: usize,
+    length: usize,
+    size: usize,
+    scale: f32,
+    #[define(F)] _type: ElemType,
+) {
+    if ABSOLUTE_POS >= out.len() {
+        terminate!();
+    }
+    let place = place(heads, length, size);
+    let mut value = f32::new(0.0);
+    if place.step < places[2 * place.sequence + 1] as usize {
+        let row = places[2 * place.sequence] as usize + place.step;
+        value = f32::cast_from(x[row * heads * size + place.column]) * scale;
+    }
+    out[ABSOLUTE_POS] = F::cast_from(value);
+}
+
+/// The way back of [`spread_kernel`].
+#[cube(launch_unchecked)]
+fn gather_kernel<F: Float>(
+    x: &[F],
+    places: &[u32],
+    out: &mut [F],
+    heads: usize,
+    length: usize,
+    size: usize,
+    scale: f32,
+    #[define(F)] _type: ElemType,
+) {
+    if ABSOLUTE_POS >= x.len() {
+        terminate!();
+    }
+    let place = place(heads, length, size);
+    if place.step < places[2 * place.sequence + 1] as usize {
+        let row = places[2 * place.sequence] as usize + place.step;
+        let value = f32::cast_from(x[ABSOLUTE_POS]) * scale;
+        out[row * heads * size + place.column] = F::cast_from(value);
+    }
+}
+
+/// Where a unit's value of [sequences, heads, length, size] belongs.
+#[derive(CubeType)]
+struct Place {
+    sequence: usize,
+    /// Its row of the sequence.
+    step: usize,
+    /// Its column of the packed rows.
+    column: usize,
+}
+
+#[cube]
+fn place(heads: usize, length: usize, size: usize) -> Place {
+    let head = ABSOLUTE_POS / (length * size);
+    let step = ABSOLUTE_POS / size % length;
+    Place { sequence: head / heads, step, column: head % heads * size + ABSOLUTE_POS % size }
+}
+
+/// What a row of scores is of.
+#[derive(CubeType, Clone, Copy)]
+struct Row {
+    /// Where it begins among the scores.
+    first: usize,
+    /// Keys that it sees; 0 where the sequence has no such row.
+    visible: usize,
+    /// The number of its first weight, for the mask.
+    element: u32,
+    /// Is there such a row?
+    live: bool,
+}
+
+/// Sizes of the scores [sequences, heads, queries, keys].
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+struct Sizes {
+    rows: usize,
+    heads: usize,
+    queries: usize,
+    keys: usize,
+    /// Keys of the longest sequence: elements of the mask are numbered by it.
+    longest: u32,
+}
+
+/// `segments` are the first query row, the query rows and the keys of each sequence.
+#[cube]
+fn row(segments: &[u32], sizes: &Sizes, #[comptime] causal: bool, #[comptime] sharing: Sharing) -> Row {
+    let number = CUBE_POS * comptime!(sharing.rows) + UNIT_POS_Y as usize;
+    let live = number < sizes.rows;
+    let number = min(number, sizes.rows - 1);
+    let step = (number % sizes.queries) as u32;
+    let head = number / sizes.queries;
+    let segment = head / sizes.heads * 3;
+    let (query, queries, keys) = (segments[segment], segments[segment + 1], segments[segment + 2]);
+    let mut visible = u32::new(0);
+    if step < queries {
+        visible = if causal { keys + 1 + step - queries } else { keys };
+    }
+    let packed = (query + step) * sizes.heads as u32 + (head % sizes.heads) as u32;
+    Row { first: number * sizes.keys, visible: visible as usize, element: packed * sizes.longest, live }
+}
+
+/// The largest score that a row sees, and the inverse of the sum of exp(score - largest).
+#[cube]
+fn softmax<F: Float>(
+    scores: &[F],
+    row: &Row,
+    scratch: &mut Shared<[f32]>,
+    #[comptime] sharing: Sharing,
+) -> (f32, f32) {
+    let mut top = f32::new(LEAST);
+    let mut i = UNIT_POS_X as usize;
+    while i < row.visible {
+        top = max(top, f32::cast_from(scores[row.first + i]));
+        i += comptime!(sharing.units);
+    }
+    let top = largest(top, scratch, sharing);
+    let mut mass = f32::new(0.0);
+    let mut i = UNIT_POS_X as usize;
+    while i < row.visible {
+        mass += (f32::cast_from(scores[row.first + i]) - top).exp();
+        i += comptime!(sharing.units);
+    }
+    (top, 1.0 / sum(mass, scratch, sharing))
+}
+
+/// Scores to dropped weights, in place; 0 where a row does not look.
+#[cube(launch_unchecked)]
+fn weights_kernel<F: Float>(
+    scores: &mut [F],
+    segments: &[u32],
+    sizes: Sizes,
+    mask: Drawn,
+    #[comptime] causal: bool,
+    #[comptime] sharing: Sharing,
+    #[define(F)] _type: ElemType,
+) {
+    let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
+    let row = row(segments, &sizes, causal, sharing);
+    let (top, inverse) = softmax::<F>(&*scores, &row, &mut scratch, sharing);
+    if row.live {
+        let mut i = UNIT_POS_X as usize;
+        while i < sizes.keys {
+            let mut weight = f32::new(0.0);
+            if i < row.visible {
+                let factor = factors::<Const<1>>(&mask, row.element + i as u32).extract(0usize);
+                weight = (f32::cast_from(scores[row.first + i]) - top).exp() * inverse * factor;
+            }
+            scores[row.first + i] = F::cast_from(weight);
+            i += comptime!(sharing.units);
+        }
+    }
+}
+
+/// Scores to dropped weights, and the gradients of those to the gradients of the scores; both in place.
+#[cube(launch_unchecked)]
+fn weights_backward_kernel<F: Float>(
+    scores: &mut [F],
+    slopes: &mut [F],
+    segments: &[u32],
+    sizes: Sizes,
+    mask: Drawn,
+    #[comptime] causal: bool,
+    #[comptime] sharing: Sharing,
+    #[define(F)] _type: ElemType,
+) {
+    let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
+    let row = row(segments, &sizes, causal, sharing);
+    let (top, inverse) = softmax::<F>(&*scores, &row, &mut scratch, sharing);
+    let mut shift = f32::new(0.0);
+    let mut i = UNIT_POS_X as usize;
+    while i < row.visible {
+        let factor = factors::<Const<1>>(&mask, row.element + i as u32).extract(0usize);
+        let weight = (f32::cast_from(scores[row.first + i]) - top).exp() * inverse;
+        shift += weight * f32::cast_from(slopes[row.first + i]) * factor;
+        i += comptime!(sharing.units);
+    }
+    let shift = sum(shift, &mut scratch, sharing);
+    if row.live {
+        let mut i = UNIT_POS_X as usize;
+        while i < sizes.keys {
+            let mut weight = f32::new(0.0);
+            let mut slope = f32::new(0.0);
+            if i < row.visible {
+                let factor = factors::<Const<1>>(&mask, row.element + i as u32).extract(0usize);
+                let softmax = (f32::cast_from(scores[row.first + i]) - top).exp() * inverse;
+                weight = softmax * factor;
+                slope = softmax * (f32::cast_from(slopes[row.first + i]) * factor - shift);
+            }
+            scores[row.first + i] = F::cast_from(weight);
+            slopes[row.first + i] = F::cast_from(slope);
+            i += comptime!(sharing.units);
+        }
+    }
+}
+
+/// Which rows of a packed tensor are whose, and to what length they are spread.
+#[derive(Clone)]
+struct Side {
+    places: Vec<u32>,
+    length: usize,
+    heads: usize,
+}
+
+impl Side {
+    /// The side of the queries and that of the keys.
+    fn both(plan: &Plan) -> [Self; 2] {
+        let list = &plan.segments.list;
+        let side = |places: Vec<[usize; 2]>| Self {
+            length: padded(places.iter().map(|place| place[1]).max().unwrap_or(0)),
+            places: places.as_flattened().iter().map(|&x| x as u32).collect(),
+            heads: plan.heads,
+        };
+        [
+            side(list.iter().map(|s| [s.query, s.queries]).collect()),
+            side(list.iter().map(|s| [s.key, s.keys]).collect()),
+        ]
+    }
+
+    /// [rows, width] -> [sequences, heads, length, size], times `scale`.
+    fn spread(&self, x: &CubeTensor, scale: f32) -> CubeTensor {
+        let [_, width] = x.shape().dims();
+        let (n, size) = (self.places.len() / 2, width / self.heads);
+        let out = room(x, [n, self.heads, self.length, size], x.dtype);
+        // SAFETY: a unit beyond the values ends before it reads; places are inside of the rows.
+        unsafe {
+            spread_kernel::launch_unchecked(
+                &x.client,
+                cubes((n * self.length * width).div_ceil(UNITS), x),
+                CubeDim::new_1d(UNITS as u32),
+                values(x),
+                numbers(x, &self.places),
+                values(&out),
+                self.heads,
+                self.length,
+                size,
+                scale,
+                element(x),
+            );
+        }
+        out
+    }
+
+    /// [sequences, heads, length, size] -> [rows, width], times `scale`.
+    fn gather(&self, x: &CubeTensor, rows: usize, scale: f32) -> CubeTensor {
+        let [n, heads, length, size] = x.shape().dims();
+        let out = room(x, [rows, heads * size], x.dtype);
+        // SAFETY: a unit beyond the values ends before it reads; places are inside of the rows.
+        unsafe {
+            gather_kernel::launch_unchecked(
+                &x.client,
+                cubes((n * heads * length * size).div_ceil(UNITS), x),
+                CubeDim::new_1d(UNITS as u32),
+                values(x),
+                numbers(x, &self.places),
+                values(&out),
+                heads,
+                length,
+                size,
+                scale,
+                element(x),
+            );
+        }
+        out
+    }
+}
+
+/// Scores [sequences, heads, queries, keys] to dropped weights, and their slopes, where there are any, to those of the scores.
+fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
+    let [n, heads, queries, keys] = scores.shape().dims();
+    let segments: Vec<[u32; 3]> =
+        plan.segments.list.iter().map(|s| [s.query, s.queries, s.keys].map(|x| x as u32)).collect();
+    let segments = numbers(scores, segments.as_flattened());
+    let rows = n * heads * queries;
+    let sizes = SizesLaunch::new(rows, heads, queries, keys, plan.segments.longest_key as u32);
+    let sharing = Sharing::short(&scores.client);
+    let (count, dim) = (cubes(rows.div_ceil(sharing.rows), scores), sharing.dim());
+    let causal = plan.segments.causal;
+    // SAFETY: units without a row read the last one and write nothing; a row sees no more keys than it has scores.
+    unsafe {
+        match slopes {
+            None => weights_kernel::launch_unchecked(
+                &scores.client,
+                count,
+                dim,
+                values(scores),
+                segments,
+                sizes,
+                drawn(plan.mask),
+                causal,
+                sharing,
+                element(scores),
+            ),
+            Some(slopes) => weights_backward_kernel::launch_unchecked(
+                &scores.client,
+                count,
+                dim,
+                values(scores),
+                values(slopes),
+                segments,
+                sizes,
+                drawn(plan.mask),
+                causal,
+                sharing,
+                element(scores),
+            ),
+        }
+    }
+}
+
+fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
+    CubeBackend::float_matmul(a.clone(), b.clone())
+}
+
+fn transposed(x: &CubeTensor) -> CubeTensor {
+    CubeBackend::float_swap_dims(x.clone(), 2, 3)
+}
+
+impl AttentionOp for CubeBackend {
+    fn attended(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        plan: Plan,
+    ) -> FloatTensor<Self> {
+        let [rows, width] = q.shape().dims();
+        let [queries, keys] = Side::both(&plan);
+        let scale = 1.0 / ((width / plan.heads) as f32).sqrt();
+        let (q, k, v) = (queries.spread(&q, scale), keys.spread(&k, 1.0), keys.spread(&v, 1.0));
+        let scores = product(&q, &transposed(&k));
+        weights(&scores, None, &plan);
+        queries.gather(&product(&scores, &v), rows, 1.0)
+    }
+
+    fn attended_backward(
+        q: FloatTensor<Self>,
+        k: FloatTensor<Self>,
+        v: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        plan: Plan,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let ([query_rows, width], [key_rows, _]) = (q.shape().dims(), k.shape().dims());
+        let [queries, keys] = Side::both(&plan);
+        let scale = 1.0 / ((width / plan.heads) as f32).sqrt();
+        let (q, gradient) = (queries.spread(&q, scale), queries.spread(&gradient, 1.0));
+        let (k, v) = (keys.spread(&k, 1.0), keys.spread(&v, 1.0));
+        let scores = product(&q, &transposed(&k));
+        let slopes = product(&gradient, &transposed(&v));
+        weights(&scores, Some(&slopes), &plan);
+        (
+            queries.gather(&product(&slopes, &k), query_rows, scale),
+            keys.gather(&product(&transposed(&slopes), &q), key_rows, 1.0),
+            keys.gather(&product(&transposed(&scores), &gradient), key_rows, 1.0),
+        )
+    }
+}

@@ -1,0 +1,56 @@
+//! The own operations on CUDA and wgpu: kernels in CubeCL, one launch where Burn's tensor operations take several.
+//!
+//! Sums are FP32 in an order that the shape alone fixes, without atomics: a run gives the same bits every time.
+
+mod attention;
+mod cross_entropy;
+mod dropout;
+mod embedding;
+mod layer_norm;
+mod rows;
+
+use burn::backend::TensorMetadata;
+use burn::backend::cubecl::dtype_to_storage_type;
+use burn::tensor::{DType, Shape};
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::ops::numeric::empty_device_dtype;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::CubeCount;
+use cubecl::ir::ElemType;
+use cubecl::prelude::{BufferArg, VectorSize};
+
+/// A tensor without values on the device of another.
+fn room(like: &CubeTensor, shape: impl Into<Shape>, dtype: DType) -> CubeTensor {
+    empty_device_dtype(like.client.clone(), like.device.clone(), shape.into(), dtype)
+}
+
+/// Its values row-major, as an argument.
+fn values(x: &CubeTensor) -> BufferArg {
+    into_contiguous(x.clone()).into_buffer_arg()
+}
+
+fn element(x: &CubeTensor) -> ElemType {
+    dtype_to_storage_type(x.dtype)
+}
+
+/// Numbers that the host has and a kernel looks up.
+fn numbers(like: &CubeTensor, numbers: &[u32]) -> BufferArg {
+    let handle = like.client.create_from_slice(bytemuck::cast_slice(numbers));
+    // SAFETY: the handle is of these numbers.
+    unsafe { BufferArg::from_raw_parts(handle, numbers.len()) }
+}
+
+/// How many values of these tensors a unit can load at once: a power of two that divides the values.
+fn width(tensors: &[&CubeTensor]) -> VectorSize {
+    let n = tensors[0].shape().num_elements();
+    let most = tensors.iter().map(|x| 16 / x.dtype.size()).min().unwrap_or(1);
+    let most = most.min(tensors[0].client.properties().hardware.max_vector_size);
+    (0..=most.ilog2()).rev().map(|power| 1 << power).find(|width| n % width == 0).unwrap_or(1)
+}
+
+/// So many cubes, in two dimensions where one has not room for them.
+fn cubes(count: usize, like: &CubeTensor) -> CubeCount {
+    let most = like.client.properties().hardware.max_cube_count.0 as usize;
+    let rows = count.div_ceil(most).max(1);
+    CubeCount::Static(count.div_ceil(rows) as u32, rows as u32, 1)
+}

@@ -1,0 +1,78 @@
+//! Sums and maxima over rows: some units share a row, and put together what each has of it in a fixed order.
+
+use cubecl::client::Client;
+use cubecl::features::Plane;
+use cubecl::prelude::*;
+
+/// How rows are shared out. A cube is `units` wide (they share a row) and `rows` high.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sharing {
+    /// Units that share a row: a power of two.
+    pub units: usize,
+    /// Rows of a cube.
+    pub rows: usize,
+    /// The units of a row are a plane, which can put numbers together without memory.
+    pub planes: bool,
+}
+
+/// Units of a cube.
+const UNITS: usize = 256;
+
+impl Sharing {
+    /// Short rows: a plane each where planes have one size and can add, else 32 units.
+    pub fn short(client: &Client) -> Self {
+        let properties = client.properties();
+        let (least, most) = (properties.hardware.plane_size_min, properties.hardware.plane_size_max);
+        let planes =
+            properties.features.plane.contains(Plane::Ops) && least == most && (8..=64).contains(&most);
+        let units = if planes { most as usize } else { 32 };
+        Self { units, rows: UNITS / units, planes }
+    }
+
+    /// Long rows: a cube each.
+    pub fn long() -> Self {
+        Self { units: UNITS, rows: 1, planes: false }
+    }
+
+    /// Its cube.
+    pub fn dim(self) -> CubeDim {
+        CubeDim::new_2d(self.units as u32, self.rows as u32)
+    }
+
+    /// Numbers of shared memory that a cube needs.
+    pub fn room(self) -> usize {
+        if self.planes { 1 } else { self.units * self.rows }
+    }
+}
+
+/// The sum of what the units of a row have; every unit of the cube calls it. `scratch` has [`Sharing::room`].
+#[cube]
+pub fn sum(x: f32, scratch: &mut Shared<[f32]>, #[comptime] sharing: Sharing) -> f32 {
+    if sharing.planes { plane_sum(x) } else { tree(x, scratch, sharing, false) }
+}
+
+/// The largest of what the units of a row have; as [`sum`].
+#[cube]
+pub fn largest(x: f32, scratch: &mut Shared<[f32]>, #[comptime] sharing: Sharing) -> f32 {
+    if sharing.planes { plane_max(x) } else { tree(x, scratch, sharing, true) }
+}
+
+/// Halves, added or compared until one is left.
+#[cube]
+fn tree(x: f32, scratch: &mut Shared<[f32]>, #[comptime] sharing: Sharing, #[comptime] largest: bool) -> f32 {
+    let here = UNIT_POS as usize;
+    // Nobody still reads what an earlier call left.
+    sync_cube();
+    scratch[here] = x;
+    sync_cube();
+    #[unroll]
+    for level in 0..comptime!(sharing.units.ilog2() as usize) {
+        let half = comptime!(sharing.units >> (level + 1));
+        if (UNIT_POS_X as usize) < half {
+            let (a, b) = (scratch[here], scratch[here + half]);
+            scratch[here] = if largest { max(a, b) } else { a + b };
+        }
+        sync_cube();
+    }
+    scratch[UNIT_POS_Y as usize * comptime!(sharing.units)]
+}
