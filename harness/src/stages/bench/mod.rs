@@ -25,7 +25,7 @@ use crate::progress::Step;
 pub use self::max_batch::{MaxBatch, MaxBatchOptions, max_batch};
 pub use self::probe::{Bound, probe};
 pub use self::shape::Shape;
-pub use self::speeds::{Bench, Spread};
+pub use self::speeds::{Bench, DataMargin, Spread};
 
 /// Rounds of four blocks, two of each arm.
 const ROUNDS: u64 = 6;
@@ -98,7 +98,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
     let peak_memory = memory::peak(ctx.device);
     let device = ctx.open_device()?;
     let copy = ceilings::copy(&device)?;
-    let arms = ended.into_iter().map(|arm| arm.speed(&device, copy)).collect::<Result<_>>()?;
+    let arms = ended.into_iter().map(|arm| arm.speed(&device, copy)).collect::<Result<Vec<_>>>()?;
     ctx.progress.end_stage();
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     Ok(Bench {
@@ -107,6 +107,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
         data: data.name(),
         hardware: environment.hardware(),
         environment,
+        data_margin: DataMargin::of(&arms),
         arms,
         speed_ups,
         peak_memory,
