@@ -129,9 +129,10 @@ impl fmt::Display for Plan {
 
 /// Makes the plan. Fetches nothing.
 pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
+    let arms = request.resolve_all()?;
+    let ctx = &ctx.for_arms(&arms)?;
     let device = ctx.open_device()?;
     let speed = measured_speed(&device);
-    let arms = request.resolve_all()?;
     let mut runs = Vec::new();
     let (mut memory, mut checkpoints, mut longest) = (0, 0, 0.0_f64);
     for &seed in &request.seeds {

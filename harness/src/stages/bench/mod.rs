@@ -44,6 +44,7 @@ pub struct BenchOptions {
 /// Measures the arms of a request.
 pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<Bench> {
     let arms = request.resolve_all()?;
+    let ctx = &ctx.for_arms(&arms)?;
     let (first, others) = arms.split_first().ok_or_else(|| Failure::usage("no arm to time"))?;
     let data = match options.shape {
         Some(shape) => Data::Shaped(shape),

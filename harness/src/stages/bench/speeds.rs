@@ -34,7 +34,7 @@ pub struct Bench {
 pub struct ArmSpeed {
     /// Arm.
     pub arm: String,
-    /// Type of its products.
+    /// Type of its products, as a probe finds it.
     pub compute: String,
     /// Parameters.
     pub parameters: u64,
