@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What can be said of the GPU builds without a GPU: they compile, they do not panic without a driver, and on Vulkan (Mesa's software
 # driver will do) wgpu's own kernels agree with Burn's operations and compute the reference fixtures, with operations fused and unfused.
+# Kernels are kept in the home, and used again.
 #
 #   ci/gpu-check.sh
 #
@@ -10,7 +11,7 @@ cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export ZOO_HOME="$scratch/home" XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
-zoo=${CARGO_TARGET_DIR:-target}/gpu-check/zoo
+zoo=$(realpath -m "${CARGO_TARGET_DIR:-target}")/gpu-check/zoo
 
 step() { printf '\n== %s\n' "$*" >&2; }
 drivers() { compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null; }
@@ -44,10 +45,45 @@ if ! drivers; then
     echo "note: there is no Vulkan driver; that the builds compile is all that was seen" >&2
     exit 0
 fi
-step "fused operations on Vulkan"
+step "a device that is opened with other properties, as CUDA's is without TF32"
+cargo test --profile gpu-check --locked -p zoo-harness --bin zoo --features cuda,wgpu device::
+
+step "own kernels on Vulkan"
 "$zoo" verify --kernels --device wgpu
 "$zoo" verify --kernels --device wgpu --compute fp16
-"$zoo" verify reversal-transformer --to parity --device wgpu
+
+step "fused operations on Vulkan; kernels are kept in the home and nowhere else"
+rm -rf "$ZOO_HOME/kernels"
+mkdir "$scratch/elsewhere" "$scratch/user"
+kept=$ZOO_HOME/kernels
+# A database and what was written to it last; reading changes neither.
+kernels() { cat "$kept"/wgpu*.db "$kept"/wgpu*.db-wal | sha256sum; }
+# Without the driver's own cache, which would make a second time quicker too.
+parity() (
+    cd "$scratch/elsewhere"
+    export HOME=$scratch/user XDG_CACHE_HOME=$scratch/user MESA_SHADER_CACHE_DISABLE=true
+    "$zoo" verify reversal-transformer --to parity --device wgpu
+)
+SECONDS=0
+parity
+first=$SECONDS
+if [ "$(cat "$kept"/wgpu*.db* | wc -c)" -lt 1000000 ]; then
+    echo "error: no kernels were kept in $kept" >&2
+    exit 1
+fi
+before=$(kernels)
+SECONDS=0
+parity
+echo "parity took $first s, and $SECONDS s with the kernels of the first time" >&2
+if [ "$before" != "$(kernels)" ]; then
+    echo "error: the second time found out more about kernels than the first" >&2
+    exit 1
+fi
+if [ -n "$(ls -A "$scratch/elsewhere")" ] || [ -n "$(find "$scratch/user" -ipath '*cubecl*' -o -name '*.db')" ]; then
+    echo "error: kernels were kept outside of the home" >&2
+    exit 1
+fi
+"$zoo" doctor --device wgpu | grep "^ok .*kernels .* in [0-9]* files"
 "$zoo" verify reversal-transformer --to parity --device wgpu --compute fp16
 
 step "unfused operations on Vulkan"

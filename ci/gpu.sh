@@ -2,14 +2,15 @@
 # What needs an NVIDIA GPU, in stages of at most ten minutes. A stage that ended is not begun again, one that was cut off goes on:
 # call it until it says that all stages ended.
 #
-#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor kernels kernels-fp16 kernels-bf16 parity parity-fp16
-#                                      parity-bf16 parity-unfused bench smoke reversal multi30k
+#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor kernels kernels-fp16 kernels-bf16 strict parity-tf32
+#                                      parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k
 #
 # Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
 # elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features cuda-unfused`, packed with xz or not; else they are built here, in
-# a target folder of their own so that features do not undo the usual build. The stage doctor records how the device multiplies in each
-# type. ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540) bounds one call; ZOO_DEVICE
-# (cuda:0) names another device, so that the script itself can be tried without a GPU.
+# a target folder of their own so that features do not undo the usual build. Products of FP32 are FP32 (`--fp32 strict`) except where
+# TF32 is in the name; the stages doctor and strict record how the device multiplies in each type. Kernels that were compiled once are
+# kept in OUT/home/kernels, so that what goes on does not begin with them. ZOO_MIRROR names the corpora where there is no network;
+# SECONDS_PER_CALL (540) bounds one call; ZOO_DEVICE (cuda:0) names another device, so that the script itself can be tried without a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${OUT:?set OUT to a folder for the records}"
@@ -60,6 +61,7 @@ run() {
     fi
     timeout --signal INT "$left" "$zoo" "$@" --device "$device" --format json >"$OUT/$name.json" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
     echo "$name ended with $code" | tee -a "$OUT/codes.txt"
+    ended=$code
     case $code in
         0 | 9 | 10 | 11 | 12) ;;
         6 | 124)
@@ -78,11 +80,29 @@ run() {
     esac
 }
 
-doctor() { run doctor doctor; }
+# Is there TF32 to be had? Only CUDA's devices have it.
+has_tf32() { [[ $device == cuda* ]]; }
+doctor() { if has_tf32; then run doctor doctor --fp32 tf32; else run doctor doctor; fi; }
 # Own kernels against the same in Burn's operations, values and gradients.
-kernels() { run kernels verify --kernels; }
-# Breaks at the encoder where the device makes TF32 of FP32 products: the record says how far off it is.
-parity() { run parity verify --to parity; }
+kernels() { run kernels verify --kernels --fp32 strict; }
+# Products that are FP32 hold FP32's limits to the last rung; anything else is a fault.
+strict() {
+    run strict-doctor doctor --fp32 strict
+    run strict-parity verify --to parity --fp32 strict
+    if [ "$ended" != 0 ]; then
+        cat "$OUT/strict-parity.json" >&2
+        echo "error: the limits of FP32 do not hold with --fp32 strict" >&2
+        return 1
+    fi
+}
+# Breaks at the encoder: the record says how far off TF32 is.
+parity-tf32() {
+    if has_tf32; then
+        run parity-tf32 verify --to parity --fp32 tf32
+    else
+        echo "$device has no TF32" | tee -a "$OUT/codes.txt"
+    fi
+}
 # The same in halves, within limits of their own; a type that the device has not is no fault of ours.
 in-halves() {
     local compute=$1 name=$2
@@ -112,17 +132,20 @@ bench() {
         run "bench-$recipe" bench "$recipe" --arms fp32,mixed --offline
         touch "$OUT/done/bench-$recipe"
     done
+    # What FP32 costs beside TF32.
+    if has_tf32; then run bench-tf32 bench transformer-big --arms fp32,mixed --fp32 tf32 --offline; fi
 }
 smoke() {
     local recipe
     for recipe in $("$zoo" list --format csv | tail -n +2 | cut -d, -f1); do
-        run "smoke-$recipe" reproduce "$recipe" --tier smoke --offline
+        # All arms in one call, those that stand for TF32 too: they are recorded as what they were.
+        run "smoke-$recipe" reproduce "$recipe" --tier smoke --offline --fp32 strict
     done
 }
 reversal() { run reversal reproduce reversal-transformer --yes; }
 multi30k() { run multi30k reproduce multi30k-transformer-tiny --yes; }
 
-all="doctor kernels kernels-fp16 kernels-bf16 parity parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k"
+all="doctor kernels kernels-fp16 kernels-bf16 strict parity-tf32 parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k"
 for stage in "${@:-$all}"; do
     # The default is one word of several stages.
     for stage in $stage; do

@@ -12,6 +12,7 @@ pub use self::ledger::{
 };
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
+use crate::fp32::Fp32;
 use crate::output::Format;
 
 mod checks;
@@ -61,6 +62,9 @@ pub struct GlobalOptions {
     /// auto, cpu, cuda[:N] or wgpu
     #[arg(long, global = true, default_value_t, value_name = "DEVICE")]
     pub device: DeviceChoice,
+    /// FP32 products on a device that has TF32 [default: as the arms' names say, else strict]
+    #[arg(long, global = true, value_enum, value_name = "PRODUCTS")]
+    pub fp32: Option<Fp32>,
     /// Threads of the CPU [default: as many as it has]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,

@@ -11,11 +11,12 @@ use zoo_results::exit::Exit;
 
 use crate::device::DeviceChoice;
 use crate::error::{Failure, Result};
+use crate::fp32::Fp32;
 use crate::output::Format;
 use crate::progress::Console;
 
 /// Where things lie, what may be done, where it is computed, and who is told.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Context {
     /// Everything the program keeps: `downloads/`, `corpora/`, `prepared/`, `runs/`, `ledger.jsonl`, …
     pub home: PathBuf,
@@ -29,12 +30,14 @@ pub struct Context {
     pub format: Format,
     /// Where tensors live.
     pub device: DeviceChoice,
+    /// How FP32 products are computed where the device leaves a choice; `None` until `--fp32` or the arms of the call settle it.
+    pub fp32: Option<Fp32>,
     /// Threads of the CPU's pool; goes into the record, since results are bit for bit only at an equal number.
     pub threads: usize,
     /// Set by Ctrl-C: save and stop at the next step.
     pub stop: Arc<AtomicBool>,
     /// stderr.
-    pub progress: Console,
+    pub progress: Arc<Console>,
 }
 
 impl Context {
@@ -62,7 +65,7 @@ impl Context {
         FetchOptions {
             mirror: self.mirror.clone(),
             offline: self.offline,
-            progress: &self.progress,
+            progress: &*self.progress,
             ..FetchOptions::default()
         }
     }
@@ -70,6 +73,11 @@ impl Context {
     /// The ledger of this home; the project's own is `results/ledger.jsonl`.
     pub fn ledger_path(&self) -> PathBuf {
         self.home.join("ledger.jsonl")
+    }
+
+    /// Kernels that a GPU's compiler made, and which of them are fastest.
+    pub fn kernels_dir(&self) -> PathBuf {
+        self.home.join("kernels")
     }
 
     /// The folders of training runs.
@@ -81,14 +89,10 @@ impl Context {
     pub fn quiet_within(&self, home: &Path) -> Self {
         Self {
             home: home.to_owned(),
-            mirror: self.mirror.clone(),
             offline: true,
             yes: true,
-            format: self.format,
-            device: self.device,
-            threads: self.threads,
-            stop: Arc::clone(&self.stop),
-            progress: Console::new(-1, Arc::clone(&self.stop)),
+            progress: Arc::new(Console::new(-1, Arc::clone(&self.stop))),
+            ..self.clone()
         }
     }
 
@@ -97,7 +101,7 @@ impl Context {
     /// # Errors
     /// [`Exit::Device`], naming the feature, driver or header that is missing.
     pub fn open_device(&self) -> Result<Device> {
-        self.device.open()
+        self.device.open(self.fp32.unwrap_or_default())
     }
 
     /// Opens the chosen device, which must have products of this type.
@@ -105,7 +109,7 @@ impl Context {
     /// # Errors
     /// [`Exit::Device`].
     pub fn open_device_for(&self, compute: Compute) -> Result<Device> {
-        let device = self.device.open()?;
+        let device = self.open_device()?;
         match device.supports_dtype(compute.0) {
             true => Ok(device),
             false => {

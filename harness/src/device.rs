@@ -3,10 +3,18 @@
 use std::fmt;
 use std::str::FromStr;
 
+use std::path::Path;
+
 use burn::tensor::Device;
 use zoo_results::exit::Exit;
 
 use crate::error::{Failure, Result};
+use crate::fp32::Fp32;
+
+#[cfg(feature = "gpu")]
+mod kernels;
+#[cfg(any(feature = "cuda-unfused", all(test, feature = "gpu")))]
+mod registration;
 
 /// What the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,17 +74,34 @@ impl DeviceChoice {
         self.settled() == Self::Cpu
     }
 
+    /// May products of FP32 be rounded to TF32 there?
+    pub fn has_tf32(self) -> bool {
+        matches!(self.settled(), Self::Cuda(_))
+    }
+
     /// The device, without gradients. Nothing falls back: what was asked for is opened, or the error names what is missing.
     ///
     /// # Errors
-    /// [`Exit::Device`].
-    pub fn open(self) -> Result<Device> {
+    /// [`Exit::Device`]; also where this process opened the device with other products of FP32.
+    pub fn open(self, fp32: Fp32) -> Result<Device> {
         match self.settled() {
+            other if fp32 == Fp32::Tf32 && !other.has_tf32() => {
+                Err(Failure::new(Exit::Device, format!("{other} has no TF32: its products of FP32 are FP32"))
+                    .hint("leave --fp32 tf32 out"))
+            }
             Self::Auto | Self::Cpu => Ok(Device::flex()),
-            Self::Cuda(number) => cuda::open(number),
+            Self::Cuda(number) => cuda::open(number, fp32),
             Self::Wgpu => wgpu::open(),
         }
     }
+}
+
+/// Has this process keep what it finds out about a GPU's kernels in a folder; to be called before anything else here.
+pub fn keep_kernels(folder: &Path) {
+    #[cfg(feature = "gpu")]
+    kernels::keep_in(folder);
+    #[cfg(not(feature = "gpu"))]
+    let _ = folder;
 }
 
 /// CUDA devices; `None` if CUDA is not built in.
@@ -97,30 +122,37 @@ fn not_built_in(device: &str, feature: &str) -> Failure {
 
 #[cfg(not(feature = "cuda-unfused"))]
 mod cuda {
-    use super::{Device, Result, not_built_in};
+    use super::{Device, Fp32, Result, not_built_in};
 
     pub fn count() -> usize {
         0
     }
 
-    pub fn open(number: usize) -> Result<Device> {
+    pub fn open(number: usize, _: Fp32) -> Result<Device> {
         Err(not_built_in(&format!("cuda:{number}"), "cuda"))
     }
 }
 
 #[cfg(feature = "cuda-unfused")]
 mod cuda {
-    use burn::tensor::DeviceType;
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, PoisonError};
 
-    use super::{Device, Exit, Failure, Result};
-    use crate::libraries;
+    use burn::tensor::DeviceType;
+    use cubecl::cuda::{CudaDevice, CudaRuntime};
+
+    use super::{Device, Exit, Failure, Fp32, Result, kernels, registration};
+    use crate::{environment, libraries};
+
+    /// The devices that this process has opened.
+    static OPENED: Mutex<BTreeMap<usize, Fp32>> = Mutex::new(BTreeMap::new());
 
     /// Listing needs the driver's library; without it there are none, and no panic.
     pub fn count() -> usize {
         Device::enumerate(DeviceType::Cuda).into_iter().count()
     }
 
-    pub fn open(number: usize) -> Result<Device> {
+    pub fn open(number: usize, fp32: Fp32) -> Result<Device> {
         let failure = |message: String| Failure::new(Exit::Device, message);
         let count = count();
         if count == 0 {
@@ -144,7 +176,43 @@ mod cuda {
         if let Some(mend) = libraries::find("libnvrtc.so").mend() {
             return Err(failure("CUDA's run-time compiler, libnvrtc.so, is not found".to_owned()).hint(mend));
         }
+        settle(number, fp32)?;
         Ok(Device::cuda(number))
+    }
+
+    /// Opens the device at the first call with products of FP32 as they are wanted; later ones must want the same.
+    fn settle(number: usize, fp32: Fp32) -> Result<()> {
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        match opened.get(&number) {
+            Some(before) if *before == fp32 => return Ok(()),
+            Some(before) => {
+                let message = format!(
+                    "this process has opened cuda:{number} with --fp32 {}, and now wants {}",
+                    before.name(),
+                    fp32.name()
+                );
+                return Err(Failure::new(Exit::Device, message)
+                    .hint("make a call of its own for each, or give --fp32"));
+            }
+            None => {}
+        }
+        // CubeCL opens the file together with the device, which alone would tell the name of the very card.
+        kernels::belong_to(&["cuda", &environment::cuda_cards().join("+"), fp32.name()]);
+        let device = CudaDevice::new(number);
+        match fp32 {
+            Fp32::Tf32 => cubecl::Device::Cuda(device).client(),
+            Fp32::Strict => registration::open_with::<CudaRuntime>(&device, |properties| {
+                registration::without_tf32(&mut properties.features);
+            })
+            .map_err(|_| {
+                Failure::new(
+                    Exit::Internal,
+                    format!("cuda:{number} was opened before TF32 was taken from it"),
+                )
+            })?,
+        };
+        opened.insert(number, fp32);
+        Ok(())
     }
 }
 
@@ -163,9 +231,14 @@ mod wgpu {
 
 #[cfg(feature = "wgpu-unfused")]
 mod wgpu {
-    use burn::tensor::{DeviceKind, DeviceType};
+    use std::sync::Once;
 
-    use super::{Device, Exit, Failure, Result};
+    use burn::tensor::{DeviceKind, DeviceType};
+    use cubecl::wgpu::WgpuDevice;
+
+    use super::{Device, Exit, Failure, Result, kernels};
+
+    static OPENED: Once = Once::new();
 
     pub fn count() -> usize {
         Device::enumerate(DeviceType::Wgpu).into_iter().count()
@@ -176,6 +249,10 @@ mod wgpu {
             return Err(Failure::new(Exit::Device, "wgpu finds no graphics card")
                 .hint("a Vulkan driver must be there (`vulkaninfo` lists it); else use --device cpu"));
         }
+        OPENED.call_once(|| {
+            let client = cubecl::Device::Wgpu(WgpuDevice::default()).client();
+            kernels::belong_to(&["wgpu", &client.properties().identity.name]);
+        });
         Ok(Device::wgpu(DeviceKind::DefaultDevice))
     }
 }
@@ -201,10 +278,17 @@ mod tests {
         assert!("gpu".parse::<DeviceChoice>().unwrap_err().contains("cuda:N"));
     }
 
+    #[test]
+    fn a_device_without_tf32_says_so() {
+        let failure = DeviceChoice::Cpu.open(Fp32::Tf32).unwrap_err();
+        assert_eq!(failure.exit, Exit::Device);
+        assert!(failure.to_string().contains("cpu has no TF32"), "{failure}");
+    }
+
     #[cfg(not(feature = "cuda-unfused"))]
     #[test]
     fn a_missing_feature_is_named() {
-        let failure = DeviceChoice::Cuda(0).open().unwrap_err();
+        let failure = DeviceChoice::Cuda(0).open(Fp32::Strict).unwrap_err();
         assert_eq!(failure.exit, Exit::Device);
         assert!(failure.to_string().contains("--features cuda"));
         assert_eq!(DeviceChoice::Auto.settled(), DeviceChoice::Cpu);

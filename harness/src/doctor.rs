@@ -8,8 +8,9 @@ use zoo_datasets::corpora::ByteCount;
 use zoo_models::precision::{Compute, Products, probe};
 
 use crate::context::Context;
-use crate::device::{self, DeviceChoice};
+use crate::device;
 use crate::environment::{Environment, fused};
+use crate::fp32::Fp32;
 use crate::libraries::{self, Found};
 
 /// Free space below which a note is made: WMT's text with its prepared form, and the checkpoints of a big model.
@@ -53,7 +54,7 @@ fn fault(subject: &'static str, found: impl Into<String>, mend: impl Into<String
     Finding { subject, state: State::Fault, found: found.into(), mend: Some(mend.into()) }
 }
 
-/// Looks at everything. Opens no connection, and leaves nothing behind.
+/// Looks at everything. Opens no connection, and leaves nothing behind but the kernels of a GPU's probe.
 pub fn examine(ctx: &Context) -> Vec<Finding> {
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let mut findings = vec![program(&environment), processor(&environment)];
@@ -61,7 +62,10 @@ pub fn examine(ctx: &Context) -> Vec<Finding> {
     findings.push(mirror(ctx));
     findings.extend(cuda());
     findings.push(wgpu());
-    findings.extend(chosen(ctx.device));
+    findings.extend(chosen(ctx));
+    if cfg!(feature = "gpu") {
+        findings.push(kernels(&ctx.kernels_dir()));
+    }
     findings
 }
 
@@ -216,10 +220,14 @@ fn wgpu() -> Finding {
 }
 
 /// What `--device` comes to, and how it multiplies.
-fn chosen(device: DeviceChoice) -> Vec<Finding> {
-    match device.open() {
+fn chosen(ctx: &Context) -> Vec<Finding> {
+    let device = ctx.device;
+    match ctx.open_device() {
         Ok(opened) => {
-            vec![ok("device", format!("{} is used (--device {device})", device.settled())), products(&opened)]
+            vec![
+                ok("device", format!("{} is used (--device {device})", device.settled())),
+                products(&opened, device.has_tf32().then(|| ctx.fp32.unwrap_or_default())),
+            ]
         }
         Err(failure) => {
             let (found, hint) = failure.parts();
@@ -228,8 +236,22 @@ fn chosen(device: DeviceChoice) -> Vec<Finding> {
     }
 }
 
-/// What a probe finds of the products in each type that arms may ask for.
-fn products(device: &Device) -> Finding {
+/// Compiled kernels, and which of them are fastest.
+fn kernels(folder: &Path) -> Finding {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes: Vec<u64> = files.filter_map(|file| Some(file.metadata().ok()?.len())).collect();
+    let size = ByteCount { known: sizes.iter().sum(), unknown: 0 };
+    ok(
+        "kernels",
+        match sizes.len() {
+            0 => format!("{} has none yet: those of a GPU are kept there", folder.display()),
+            count => format!("{} has {size} in {count} files", folder.display()),
+        },
+    )
+}
+
+/// What a probe finds of the products in each type that arms may ask for; and what was asked of FP32, where there is a choice.
+fn products(device: &Device, asked: Option<Fp32>) -> Finding {
     /// Matrices of this width go to tensor cores where there are any.
     const WIDTH: usize = 512;
     let types = [FloatDType::F32, FloatDType::F16, FloatDType::BF16].map(Compute);
@@ -243,12 +265,14 @@ fn products(device: &Device) -> Finding {
         None => format!("no {name}"),
     });
     let words = words.join(", ");
-    match found[0].1 {
-        Some(Products::Tf32) => note(
+    match (found[0].1, asked) {
+        (Some(Products::Tf32), Some(Fp32::Tf32)) => note(
             "products",
             words,
-            "arms in FP32 are recorded as TF32 here, and `zoo verify` breaks above the embeddings: --device cpu has true FP32",
+            "as --fp32 tf32 asks: arms in FP32 are recorded as TF32, and `zoo verify` breaks above the embeddings",
         ),
-        _ => ok("products", words),
+        (Some(Products::Tf32), _) => fault("products", words, "FP32 has to be FP32 here; please report this"),
+        (_, Some(fp32)) => ok("products", format!("{words} (--fp32 {})", fp32.name())),
+        (_, None) => ok("products", words),
     }
 }

@@ -76,7 +76,7 @@ pub fn fused() -> bool {
 }
 
 /// Names of the cards, as NVIDIA's driver for Linux tells them.
-fn cuda_cards() -> Vec<String> {
+pub fn cuda_cards() -> Vec<String> {
     let folders = std::fs::read_dir("/proc/driver/nvidia/gpus").into_iter().flatten().flatten();
     let mut files: Vec<_> = folders.map(|folder| folder.path().join("information")).collect();
     files.sort();

@@ -11,6 +11,7 @@ mod error;
 mod evidence;
 mod explaining;
 mod external;
+mod fp32;
 mod gate;
 mod help;
 mod home;

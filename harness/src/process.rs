@@ -11,6 +11,7 @@ use zoo_results::exit::Exit;
 
 use crate::cli::{Cli, Command};
 use crate::context::Context;
+use crate::device;
 use crate::error::{Failure, Result};
 use crate::output;
 use crate::progress::Console;
@@ -69,17 +70,20 @@ pub fn context(cli: &Cli) -> Result<Context> {
         .build_global()
         .map_err(|error| Failure::new(Exit::Internal, format!("cannot start {threads} threads: {error}")))?;
     let verbosity = if global.quiet { -1 } else { i8::try_from(global.verbose).unwrap_or(i8::MAX) };
-    Ok(Context {
+    let context = Context {
         home: crate::home::resolve(global.home.as_deref())?,
         mirror: global.mirror.clone().filter(|mirror| !mirror.is_empty()),
         offline: global.offline,
         yes: global.yes,
         format: global.format,
         device: global.device,
+        fp32: global.fp32,
         threads,
-        progress: Console::new(verbosity, Arc::clone(&stop)),
+        progress: Arc::new(Console::new(verbosity, Arc::clone(&stop))),
         stop,
-    })
+    };
+    device::keep_kernels(&context.kernels_dir());
+    Ok(context)
 }
 
 /// Commands that look at the stop flag; the others end at once on Ctrl-C.

@@ -32,6 +32,15 @@ fn arms_take_turns_and_their_numbers_belong_together() {
         let step = number(&arm["seconds_per_update"]["median"]);
         assert!((parts / step - 1.0).abs() < 1e-6, "{arm}");
         assert!((split("data") * split("data_ahead") / step - 1.0).abs() < 1e-6, "{arm}");
+        let margin = &found["data_margin"];
+        let made = 1.0 / split("data");
+        assert!(
+            number(&margin["times"]) <= made * number(&arm["seconds_per_update"]["low"]) * (1.0 + 1e-9),
+            "{margin}"
+        );
+        if margin["arm"] == arm["arm"] {
+            assert!((number(&margin["made_per_second"]) / made - 1.0).abs() < 1e-6, "{margin}");
+        }
         let roofline = |part: &str| number(&arm["roofline"][part]);
         let reached = roofline("product_share") * roofline("product_flops") / number(&arm["flops"]["median"]);
         assert!((reached - 1.0).abs() < 1e-6, "{arm}");

@@ -33,6 +33,8 @@ fn what_was_asked_for_and_is_not_there_is_a_fault() {
     assert_eq!(state(&found, "device"), "fault");
     let found = zoo.ends_with(4, &["doctor", "--mirror", "no/such/folder", "--format", "json"]).json();
     assert_eq!((state(&found, "mirror").as_str(), state(&found, "device").as_str()), ("fault", "ok"));
+    let found = zoo.ends_with(8, &["doctor", "--device", "cpu", "--fp32", "tf32", "--format", "json"]).json();
+    assert_eq!(state(&found, "device"), "fault");
     zoo.file("file", "");
     let home = zoo.home().join("file").join("home");
     let found = zoo.run(&["doctor", "--home", home.to_str().unwrap(), "--format", "json"]);

@@ -3,6 +3,7 @@
 //! A path is the field names joined by dots, e.g. `encoder.layers.0.self_attention.query.weight`. Optimizers, checkpoints and
 //! parity fixtures speak of parameters by path, never by Burn's ids, which are made anew in every process.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
@@ -104,9 +105,22 @@ pub fn update<M: Module>(module: M, change: impl FnMut(&str, Tensor<1>) -> Tenso
     module.map(&mut mapper)
 }
 
-/// FP32 values of a tensor, on the host.
+thread_local! {
+    static READS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// FP32 values of a tensor, on the host; without a copy where the host holds them and nobody else does.
+///
+/// The device comes to the end of what it was given first, so that a training step may call this once: see [`reads`].
+#[expect(clippy::disallowed_methods, reason = "this is where tensors are read, and counted")]
 pub fn host_values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    crate::precision::to_f32(tensor).into_data().try_to_vec::<f32>().expect("an f32 tensor has f32 data")
+    READS.set(READS.get() + 1);
+    crate::precision::to_f32(tensor).into_data().try_into_vec::<f32>().expect("an f32 tensor has f32 data")
+}
+
+/// How often this thread has called [`host_values`].
+pub fn reads() -> u64 {
+    READS.get()
 }
 
 /// Which of several kinds a part is does not belong to a path: `encoder.layers`, not `encoder.Transformer.layers`.

@@ -69,6 +69,18 @@ pub enum Products {
     Bf16,
 }
 
+impl Products {
+    /// `fp32`, `tf32`, `fp16` or `bf16`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fp32 => "fp32",
+            Self::Tf32 => "tf32",
+            Self::Fp16 => "fp16",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
 /// Finds out how `width` x `width` matrices are multiplied on this device in this compute type: 1 + 2^-12 times 1 survives with
 /// 23 bits of fraction, and is 1 with 10 or fewer.
 pub fn probe(device: &burn::tensor::Device, compute: Compute, width: usize) -> Products {

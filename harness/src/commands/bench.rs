@@ -12,12 +12,14 @@ use crate::memory::Bytes;
 use crate::output::{self, Cell, Format, Table};
 use crate::size::grouped;
 use crate::stages::{
-    Bench, BenchOptions, Bound, MaxBatch, MaxBatchOptions, Request, Spread, bench, chosen_arms, max_batch,
-    probe,
+    Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Request, Spread, bench, chosen_arms,
+    max_batch, probe,
 };
 
 /// A rest of the step below this share of it is noise, and not shown to people.
 const NOISE: f64 = 0.05;
+/// How many times ahead of the fastest updates the data thread should be.
+const ENOUGH: f64 = 2.0;
 
 pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
     let document = Document::load(&args.recipe)?;
@@ -62,11 +64,22 @@ fn text(measured: &Bench, format: Format) -> String {
             let memory = measured.peak_memory.map_or_else(String::new, |bytes| {
                 format!("; at most {} of memory, all arms together", Bytes(bytes))
             });
+            let margin = measured.data_margin.as_ref().map_or_else(String::new, margin);
             let machine = format!("{} on {}{memory}", measured.recipe, measured.hardware);
-            format!("{}\n{}{machine}\n", speeds.render(format), parts.render(format))
+            format!("{}\n{}{margin}{machine}\n", speeds.render(format), parts.render(format))
         }
         _ => format!("{}\n{}", speeds.render(format), parts.render(format)),
     }
+}
+
+/// How far the data thread keeps ahead.
+fn margin(margin: &DataMargin) -> String {
+    let DataMargin { arm, made_per_second, used_per_second, times } = margin;
+    let short = if *times < ENOUGH { format!(": less than {ENOUGH}x") } else { String::new() };
+    format!(
+        "data thread: batches of {made_per_second:.1} updates a second, {times:.1}x the {used_per_second:.2} of {arm}, which uses them up \
+         fastest{short}\n"
+    )
 }
 
 fn number(value: f64, digits: usize) -> Cell {
@@ -214,4 +227,26 @@ fn largest(found: &MaxBatch, format: Format) -> String {
         "{rows}{} on {}, within {memory} and {} s a batch\n",
         found.recipe, found.hardware, found.seconds_limit
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_thread_that_is_hardly_faster_is_told() {
+        let of = |times: f64| {
+            margin(&DataMargin {
+                arm: "mixed".into(),
+                made_per_second: 4.0 * times,
+                used_per_second: 4.0,
+                times,
+            })
+        };
+        assert_eq!(
+            of(3.0),
+            "data thread: batches of 12.0 updates a second, 3.0x the 4.00 of mixed, which uses them up fastest\n"
+        );
+        assert!(of(1.5).ends_with("fastest: less than 2x\n"), "{}", of(1.5));
+    }
 }

@@ -28,7 +28,7 @@ pub fn run(context: &Context) -> Result<Exit> {
     let faults: Vec<&Finding> = findings.iter().filter(|finding| finding.state == State::Fault).collect();
     Ok(match faults.as_slice() {
         [] => Exit::Ok,
-        faults if faults.iter().any(|fault| fault.subject == "device") => Exit::Device,
+        faults if faults.iter().any(|fault| ["device", "products"].contains(&fault.subject)) => Exit::Device,
         _ => Exit::Data,
     })
 }

@@ -45,7 +45,7 @@ pub fn run(context: &Context, args: &FetchArgs) -> Result<Exit> {
 fn verify(context: &Context, corpus: &CorpusDefinition) -> Result<Exit> {
     let mut table = output::columns(["file", "path", "result"]);
     let mut bad = Vec::new();
-    for check in corpus.verify(&context.data_home(), &context.progress) {
+    for check in corpus.verify(&context.data_home(), &*context.progress) {
         let result = match check.result {
             Ok(sha256) => format!("sha256:{sha256}"),
             Err(error) => {

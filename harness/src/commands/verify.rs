@@ -30,6 +30,7 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
         Some(path) => vec![path.clone()],
         None => vec![context.ledger_path()],
     };
+    let context = &context.for_fixtures();
     let runs = records::known_runs(context)?;
     let mut climber = Climber::new(context, args.compute.compute(), args.fixtures.as_deref(), &ledgers)?;
     let mut all: Vec<(String, Vec<Climbed>)> = Vec::new();

@@ -20,7 +20,7 @@ mod timing;
 mod train;
 
 pub use bench::{
-    Bench, BenchOptions, Bound, MaxBatch, MaxBatchOptions, Shape, Spread, bench, max_batch, probe,
+    Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Shape, Spread, bench, max_batch, probe,
 };
 pub use evaluate::{EvaluateRequest, evaluate, stored};
 pub use infer::{InferRequest, infer};

@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::models::cost;
+use zoo_models::parameters::host_values;
 use zoo_recipes::{BatchingSpec, ReaderSpec, Resolved};
 
 use super::Request;
@@ -128,9 +129,10 @@ impl fmt::Display for Plan {
 
 /// Makes the plan. Fetches nothing.
 pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
+    let arms = request.resolve_all()?;
+    let ctx = &ctx.for_arms(&arms)?;
     let device = ctx.open_device()?;
     let speed = measured_speed(&device);
-    let arms = request.resolve_all()?;
     let mut runs = Vec::new();
     let (mut memory, mut checkpoints, mut longest) = (0, 0, 0.0_f64);
     for &seed in &request.seeds {
@@ -237,7 +239,7 @@ fn measured_speed(device: &Device) -> f64 {
     let a = Tensor::<2>::ones([SIZE, SIZE], device);
     let multiply = || {
         let product = a.clone().matmul(a.clone());
-        product.narrow(0, 0, 1).narrow(1, 0, 1).into_data()
+        host_values(product.narrow(0, 0, 1).narrow(1, 0, 1))
     };
     // The first one may compile.
     multiply();

@@ -18,7 +18,8 @@ use super::train::train;
 use super::{InitialWeights, Request, plan, record};
 use crate::context::Context;
 use crate::environment::Environment;
-use crate::error::Result;
+use crate::error::{Failure, Result};
+use crate::fp32::Fp32;
 use crate::signatures::check_signatures;
 
 /// A claim and what came out.
@@ -78,6 +79,7 @@ impl RunScores {
 /// Runs what is not there yet and judges all of it, look by look, until every claim is settled or the last look was taken.
 pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let arms = request.resolve_all()?;
+    let ctx = &ctx.for_arms(&arms)?;
     if let Some(arm) = arms.first() {
         check_signatures(&request.document, &arm.recipe.claim)?;
     }
@@ -143,6 +145,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
     let recipe = &resolved.recipe;
     let mut run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
+    let precision = proved(ctx, Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?;
     let wanted = all_wanted(request, recipe)?;
     let folder = run.folder.join("eval");
     let mut evaluations = Vec::new();
@@ -171,7 +174,6 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
         };
     }
     let trained = run.trained()?;
-    let precision = proved(ctx, &Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?;
     let data = trained.data.clone();
     Ok(Measured { run, trained, evaluations, precision, data })
 }
@@ -245,9 +247,19 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
 }
 
 /// The products of this device, as a probe on the run's own width finds them.
-fn proved(ctx: &Context, compute: &Compute, recipe: &zoo_recipes::Recipe) -> Result<Precision> {
+///
+/// # Errors
+/// They are TF32 where they have to be FP32: nothing is trained then that would not be what it is called.
+fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Result<Precision> {
     let device = ctx.open_device()?;
-    let found = probe(&device, *compute, recipe.model.width as usize);
+    let found = probe(&device, compute, recipe.model.width as usize);
+    if found == Products::Tf32 && ctx.fp32 == Some(Fp32::Strict) {
+        let message =
+            format!("{} rounds FP32 operands to TF32 in spite of --fp32 strict", ctx.device.settled());
+        return Err(
+            Failure::new(Exit::Device, message).hint("--fp32 tf32 computes and records it as what it is")
+        );
+    }
     Ok(match found {
         Products::Fp32 => Precision::Fp32,
         Products::Tf32 => Precision::Tf32,

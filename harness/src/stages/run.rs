@@ -57,7 +57,7 @@ pub struct Card {
     pub overrides: Vec<String>,
     /// Seed.
     pub seed: u64,
-    /// Type of products.
+    /// Type of products: `tf32` where FP32 was asked to be that.
     pub compute: String,
     /// Folder that relative paths of the recipe are relative to.
     pub base: PathBuf,
@@ -105,7 +105,7 @@ impl Run {
         initial: Option<&InitialWeights>,
     ) -> Result<Self> {
         let recipe = &resolved.recipe;
-        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu()).name().to_string();
+        let compute = ctx.compute_name(Compute::of(&recipe.precision, ctx.device.is_cpu())).to_string();
         let files = own_files(&recipe.data, &resolved.folder)?;
         let key = training_key(recipe, &files, seed, &compute, initial);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());

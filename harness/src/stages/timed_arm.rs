@@ -75,3 +75,37 @@ pub fn first_updates(recipe: &Recipe, material: &Material, seed: u64) -> Result<
     seconds.sort_by(f64::total_cmp);
     Ok(FirstUpdates { updates, seconds: seconds.get(kept / 2).copied() })
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+    use zoo_models::parameters::{host_values, reads};
+    use zoo_recipes::{Document, Selection};
+
+    use super::*;
+    use crate::size;
+    use crate::stages::generated::full_batches;
+
+    #[test]
+    fn an_update_of_several_batches_reads_from_its_device_once() {
+        let document = Document::load("transformer-big-nvidia").unwrap();
+        for arm in ["fp32", "mixed"] {
+            let selection =
+                Selection { arm: Some(arm.into()), tier: Some("smoke".into()), ..Selection::default() };
+            let recipe = document.resolve(&selection).unwrap().recipe;
+            let vocabularies = size::vocabularies(&recipe);
+            let batches: Vec<_> = full_batches(&vocabularies, 4, 6).take(3).flatten().collect();
+            assert!(batches.len() > 1, "several batches an update");
+            let model = Seq2Seq::new(&recipe.model, &vocabularies, 1, &Device::flex().autodiff());
+            let compute = Compute::of(&recipe.precision, true);
+            let mut timed =
+                TimedArm::new(model, vec![phase(&recipe).unwrap()], vec![batches], compute, 1).unwrap();
+            let before = reads();
+            timed.lap(2).unwrap();
+            assert_eq!(reads() - before, 2, "{arm}: loss, norm and finiteness are read together");
+        }
+        let before = reads();
+        host_values(burn::tensor::Tensor::<1>::zeros([1], &Device::flex()));
+        assert_eq!(reads() - before, 1, "another read is seen");
+    }
+}

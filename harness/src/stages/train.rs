@@ -6,16 +6,15 @@ use std::sync::atomic::AtomicBool;
 use zoo_datasets::prepare::PreparedTranslation;
 use zoo_models::models::{PairBatch, Seq2Seq, TranslationLoss};
 use zoo_models::precision::Compute;
-use zoo_models::{Objective, Pass};
 use zoo_recipes::Recipe;
 use zoo_results::exit::Exit;
-use zoo_training::error::OtherError;
+use zoo_training::evaluate;
 use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
 use zoo_training::scaling::LossScaler;
 use zoo_training::settings::TrainSettings;
 use zoo_training::state::{Counters, Ending};
 use zoo_training::trainer::{Outcome, Trainer};
-use zoo_training::update::{Phase, TermSum};
+use zoo_training::update::Phase;
 
 use super::InitialWeights;
 use super::batches::{TrainingBatches, validation_batches};
@@ -87,8 +86,7 @@ pub fn train(
         .detail(&format!("{:.1} % of the padded batches is padding, which is not computed", 100.0 * padding));
     let batches: Vec<PairBatch> = valid.iter().flat_map(validation_batches).collect();
     let objective = TranslationLoss::new(&recipe.loss);
-    let mut validate =
-        |model: &Seq2Seq| Ok::<_, OtherError>(validation(model, &objective, &batches, compute));
+    let mut validate = |model: &Seq2Seq| evaluate(&objective, model, batches.iter().map(Ok), compute);
     let mut watcher = Watcher { ctx, total: recipe.train.max_updates };
     let stop: &AtomicBool = &ctx.stop;
     let validation: Option<&mut zoo_training::trainer::Validation<'_, Seq2Seq>> =
@@ -131,31 +129,6 @@ pub fn phase(recipe: &Recipe) -> Result<Phase<Seq2Seq, PairBatch>> {
         recipe.train.max_updates,
     )?;
     Ok(phase.clipped(recipe.train.clip_norm).regularized(recipe.train.regularizer.as_ref()))
-}
-
-/// Sums of the loss over a validation set, without dropout.
-fn validation(
-    model: &Seq2Seq,
-    objective: &TranslationLoss,
-    batches: &[PairBatch],
-    compute: Compute,
-) -> Vec<TermSum> {
-    let mut sums: Vec<TermSum> = Vec::new();
-    for batch in batches {
-        let counts = objective.counts(batch);
-        let terms = objective.terms(model, batch, &mut Pass::evaluation(compute));
-        for (term, (_, count)) in terms.into_iter().zip(counts) {
-            let sum = f64::from(zoo_models::parameters::host_values(term.sum)[0]);
-            match sums.iter_mut().find(|known| known.name == term.name) {
-                Some(known) => {
-                    known.sum += sum;
-                    known.count += count;
-                }
-                None => sums.push(TermSum { name: term.name.into(), sum, count, weight: term.weight }),
-            }
-        }
-    }
-    sums
 }
 
 /// Tells the console.

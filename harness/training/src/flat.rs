@@ -6,6 +6,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
+use zoo_models::parameters::host_values;
 
 /// Elements that one thread works on at a time. Fixed, so that sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 1 << 14;
@@ -35,7 +36,7 @@ pub struct Magnitude {
 impl Flat {
     /// From a flat FP32 tensor outside autodiff.
     pub fn from_tensor(tensor: Tensor<1>) -> Self {
-        if is_host(&tensor.device()) { Self::Host(host_vector(tensor)) } else { Self::Device(tensor) }
+        if is_host(&tensor.device()) { Self::Host(host_storage(tensor)) } else { Self::Device(tensor) }
     }
 
     /// As a tensor, shape [n].
@@ -74,7 +75,7 @@ impl Flat {
     pub fn to_vec(&self) -> Vec<f32> {
         match self {
             Self::Host(values) => values.clone(),
-            Self::Device(tensor) => host_vector(tensor.clone()),
+            Self::Device(tensor) => host_values(tensor.clone()),
         }
     }
 
@@ -128,8 +129,10 @@ pub(crate) fn is_host(device: &Device) -> bool {
     device.clone().inner() == Device::flex()
 }
 
-/// The values of a flat FP32 tensor, without a copy if nobody else holds it and its device is the host.
-pub(crate) fn host_vector(tensor: Tensor<1>) -> Vec<f32> {
+/// The values of an FP32 tensor of the host's, without a copy if nobody else holds it. No device is read.
+#[expect(clippy::disallowed_methods, reason = "the values are in the host's memory already")]
+fn host_storage(tensor: Tensor<1>) -> Vec<f32> {
+    debug_assert!(is_host(&tensor.device()), "values on a device are read with `host_values`");
     tensor.into_data().try_into_vec::<f32>().expect("the tensors of this crate are FP32")
 }
 
@@ -143,7 +146,7 @@ pub fn measure(buffers: &[&Flat], scalars: Vec<Tensor<1>>) -> (Vec<Magnitude>, V
         }
     }
     pending.extend(scalars);
-    let read = if pending.is_empty() { Vec::new() } else { host_vector(Tensor::cat(pending, 0)) };
+    let read = if pending.is_empty() { Vec::new() } else { host_values(Tensor::cat(pending, 0)) };
     let mut read = read.into_iter().map(f64::from);
     let mut next = || read.next().expect("as many values as were asked for");
     let magnitudes = buffers
@@ -185,6 +188,8 @@ pub(crate) fn magnitude(values: &[f32]) -> Magnitude {
 
 #[cfg(test)]
 mod tests {
+    use zoo_models::parameters::reads;
+
     use super::*;
 
     fn device_flat(values: &[f32]) -> Flat {
@@ -198,7 +203,7 @@ mod tests {
         let flat = Flat::from_tensor(tensor);
         let Flat::Host(vector) = &flat else { panic!("the CPU backend's tensors are vectors") };
         let place = vector.as_ptr();
-        let back = host_vector(flat.into_tensor(&Device::flex()));
+        let back = host_storage(flat.into_tensor(&Device::flex()));
         assert_eq!(back, values);
         assert_eq!(back.as_ptr(), place, "and that without a copy");
     }
@@ -228,7 +233,10 @@ mod tests {
     #[test]
     fn scalars_are_read_with_the_magnitudes() {
         let one = Tensor::<1>::from_data([2.5f32], &Device::flex());
-        let (magnitudes, scalars) = measure(&[&device_flat(&[3.0, -4.0]), &Flat::Host(vec![2.0])], vec![one]);
+        let buffers = [device_flat(&[3.0, -4.0]), Flat::Host(vec![2.0]), device_flat(&[0.0])];
+        let before = reads();
+        let (magnitudes, scalars) = measure(&buffers.each_ref(), vec![one]);
+        assert_eq!(reads() - before, 1);
         assert_eq!(magnitudes[0], Magnitude { square_sum: 25.0, largest: 4.0 });
         assert_eq!(magnitudes[1], Magnitude { square_sum: 4.0, largest: 2.0 });
         assert_eq!(scalars, [2.5]);

@@ -90,11 +90,16 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
     Ok(notes)
 }
 
-/// An arm named after a precision must have computed in it; an arm named `mixed` must have used half-precision products. What
-/// follows a hyphen (`mixed-a100`) tells arms of one precision apart.
+/// The word of an arm's name that may name a precision: what follows a hyphen (`mixed-a100`) tells arms of one precision apart.
+#[must_use]
+pub fn precision_word(arm: &str) -> &str {
+    arm.split('-').next().unwrap_or(arm)
+}
+
+/// An arm named after a precision must have computed in it; an arm named `mixed` must have used half-precision products.
 fn precision(arm: Option<&str>, proved: Option<Precision>) -> Result<(), String> {
     let (Some(arm), Some(proved)) = (arm, proved) else { return Ok(()) };
-    let holds = match arm.split('-').next().unwrap_or(arm) {
+    let holds = match precision_word(arm) {
         "fp32" => proved == Precision::Fp32,
         "tf32" => proved == Precision::Tf32,
         "fp16" => proved == Precision::Fp16,

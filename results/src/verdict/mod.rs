@@ -14,7 +14,7 @@ mod rule;
 mod value;
 mod wording;
 
-pub use conditions::{direction_of, signature_difference};
+pub use conditions::{direction_of, precision_word, signature_difference};
 pub use evidence::{ErrorCount, Evidence, Interval, Precision, RunScore, RunStatus, SpeedEvidence};
 pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;

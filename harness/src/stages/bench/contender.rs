@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::PreparedTranslation;
 use zoo_models::models::{Cost, PairBatch, Seq2Seq, Vocabularies, cost};
-use zoo_models::precision::Compute;
+use zoo_models::precision::{Compute, probe};
 use zoo_recipes::{OptimizerSpec, Recipe, Resolved, Tying};
 use zoo_training::parts::PartSeconds;
 use zoo_training::timing::{Lap, TimedArm};
@@ -96,6 +96,8 @@ pub struct Contender {
 struct Arm {
     name: String,
     compute: Compute,
+    /// Of the model.
+    width: usize,
     cost: Cost,
     vocabulary: usize,
     /// Bytes that the optimizer must move for each parameter.
@@ -116,6 +118,7 @@ impl Contender {
         let arm = Arm {
             name,
             compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
+            width: recipe.model.width as usize,
             cost: cost(&recipe.model, &vocabularies),
             vocabulary: vocabularies.target,
             moved: bytes_moved(recipe),
@@ -163,7 +166,7 @@ impl Ended {
         let moved = arm.moved.map(|bytes| (bytes * arm.cost.parameters) as f64);
         Ok(ArmSpeed {
             arm: arm.name,
-            compute: arm.compute.name().to_string(),
+            compute: probe(device, arm.compute, arm.width).name().to_string(),
             parameters: arm.cost.parameters,
             vocabulary: arm.vocabulary,
             tokens_per_update: sum(|lap| lap.tokens) as f64 / sum(|lap| lap.updates) as f64,

@@ -121,6 +121,7 @@ fn of_arm(
     options: MaxBatchOptions,
     limits: Limits,
 ) -> Result<ArmMaxBatch> {
+    let ctx = &ctx.for_arms(std::slice::from_ref(arm))?;
     let name = arm.arm.clone().unwrap_or_default();
     ctx.progress.stage(&format!("largest batch of {} {name}", request.document.name()));
     let start = options.shape.unwrap_or_else(|| Shape::of(&arm.recipe));
@@ -142,7 +143,7 @@ fn of_arm(
             .hint(format!("`zoo bench {} --arms {name}` may tell more", options.recipe))),
         (_, bound) => Ok(ArmMaxBatch {
             arm: name,
-            compute: Compute::of(&arm.recipe.precision, ctx.device.is_cpu()).name().to_string(),
+            compute: ctx.compute_name(Compute::of(&arm.recipe.precision, ctx.device.is_cpu())).to_string(),
             sentence: start.tokens,
             sentences: found.largest,
             too_many: found.too_many,
@@ -161,6 +162,7 @@ fn command(ctx: &Context, request: &Request, arm: &str, recipe: &str, shape: Sha
     command.args(["bench", recipe, "--arms", arm, "--shape", &shape.to_string(), "--probe", "--quiet"]);
     command.arg("--home").arg(&ctx.home).args(["--device", &ctx.device.settled().to_string()]);
     command.args(["--threads", &ctx.threads.to_string()]);
+    command.args(ctx.fp32.iter().flat_map(|fp32| ["--fp32", fp32.name()]));
     command.args(request.tier.iter().flat_map(|tier| ["--tier", tier]));
     command.args(request.overrides.iter().flat_map(|change| ["--set", change]));
     Ok(command)

@@ -25,7 +25,7 @@ use crate::progress::Step;
 pub use self::max_batch::{MaxBatch, MaxBatchOptions, max_batch};
 pub use self::probe::{Bound, probe};
 pub use self::shape::Shape;
-pub use self::speeds::{Bench, Spread};
+pub use self::speeds::{Bench, DataMargin, Spread};
 
 /// Rounds of four blocks, two of each arm.
 const ROUNDS: u64 = 6;
@@ -44,6 +44,7 @@ pub struct BenchOptions {
 /// Measures the arms of a request.
 pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<Bench> {
     let arms = request.resolve_all()?;
+    let ctx = &ctx.for_arms(&arms)?;
     let (first, others) = arms.split_first().ok_or_else(|| Failure::usage("no arm to time"))?;
     let data = match options.shape {
         Some(shape) => Data::Shaped(shape),
@@ -98,7 +99,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
     let peak_memory = memory::peak(ctx.device);
     let device = ctx.open_device()?;
     let copy = ceilings::copy(&device)?;
-    let arms = ended.into_iter().map(|arm| arm.speed(&device, copy)).collect::<Result<_>>()?;
+    let arms = ended.into_iter().map(|arm| arm.speed(&device, copy)).collect::<Result<Vec<_>>>()?;
     ctx.progress.end_stage();
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     Ok(Bench {
@@ -107,6 +108,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
         data: data.name(),
         hardware: environment.hardware(),
         environment,
+        data_margin: DataMargin::of(&arms),
         arms,
         speed_ups,
         peak_memory,

@@ -57,6 +57,7 @@ pub struct Limits {
 /// Makes two updates of the request's first arm with a batch of this shape: the optimizer has its state only after the first.
 pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let arms = request.resolve_all()?;
+    let ctx = &ctx.for_arms(&arms)?;
     let recipe = &arms.first().ok_or_else(|| Failure::usage("no arm to try"))?.recipe;
     let vocabularies = size::vocabularies(recipe);
     let updates = generated::full_batches(&vocabularies, shape.sentences, shape.tokens).take(1).collect();

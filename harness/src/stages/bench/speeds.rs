@@ -19,6 +19,8 @@ pub struct Bench {
     pub hardware: String,
     /// Program and machine.
     pub environment: Environment,
+    /// How far the thread that makes batches keeps ahead of the fastest updates; `None` for batches of one shape.
+    pub data_margin: Option<DataMargin>,
     /// Speeds, the baseline's first.
     pub arms: Vec<ArmSpeed>,
     /// Each further arm against the first.
@@ -32,7 +34,7 @@ pub struct Bench {
 pub struct ArmSpeed {
     /// Arm.
     pub arm: String,
-    /// Type of its products.
+    /// Type of its products, as a probe finds it.
     pub compute: String,
     /// Parameters.
     pub parameters: u64,
@@ -72,6 +74,35 @@ pub struct Split {
     pub update: f64,
     /// What the median update takes beyond these three; negative where the parts overlap when nobody watches.
     pub rest: f64,
+}
+
+/// How far one thread that makes batches keeps ahead, where it has the least room.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DataMargin {
+    /// Arm whose updates leave it the least.
+    pub arm: String,
+    /// Updates whose batches that thread makes in a second.
+    pub made_per_second: f64,
+    /// Updates a second in the arm's fastest block.
+    pub used_per_second: f64,
+    /// The first over the second; below 1 training waits for data.
+    pub times: f64,
+}
+
+impl DataMargin {
+    /// Of all arms.
+    pub fn of(arms: &[ArmSpeed]) -> Option<Self> {
+        let margins = arms.iter().filter_map(|arm| {
+            let (made, used) = (1.0 / arm.split.data?, 1.0 / arm.seconds_per_update.low);
+            Some(Self {
+                arm: arm.arm.clone(),
+                made_per_second: made,
+                used_per_second: used,
+                times: made / used,
+            })
+        });
+        margins.min_by(|a, b| a.times.total_cmp(&b.times))
+    }
 }
 
 /// Measured ceilings of the device, and how much of them an arm reaches.
@@ -129,6 +160,41 @@ pub struct ArmSpeedUp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn arm(name: &str, fastest: f64, data: Option<f64>) -> ArmSpeed {
+        let spread = Spread { median: 2.0 * fastest, low: fastest, high: 4.0 * fastest };
+        ArmSpeed {
+            arm: name.into(),
+            compute: "fp32".into(),
+            parameters: 1,
+            vocabulary: 1,
+            tokens_per_update: 1.0,
+            seconds_per_update: spread,
+            tokens_per_second: spread,
+            flops: spread,
+            split: Split { data, data_ahead: None, forward: 0.0, backward: 0.0, update: 0.0, rest: 0.0 },
+            roofline: Roofline {
+                product_flops: 1.0,
+                product_share: 1.0,
+                copy_bytes: 1.0,
+                update_share: None,
+            },
+            skipped: 0,
+            laps: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_margin_is_that_of_the_fastest_block_of_the_arm_that_leaves_the_least() {
+        // 8 updates' batches a second against 4 updates at most, and 4 against 1.
+        let arms = [arm("fp32", 1.0, Some(0.25)), arm("mixed", 0.25, Some(0.125))];
+        let margin = DataMargin::of(&arms).unwrap();
+        assert_eq!(
+            (margin.arm.as_str(), margin.made_per_second, margin.used_per_second, margin.times),
+            ("mixed", 8.0, 4.0, 2.0)
+        );
+        assert_eq!(DataMargin::of(&[arm("fp32", 1.0, None)]), None);
+    }
 
     #[test]
     fn a_spread_has_the_median_of_even_and_odd_numbers() {

@@ -1,0 +1,155 @@
+//! `--fp32`: how products of FP32 operands are computed where a device could round them to TF32.
+//!
+//! A process has one answer to that: it is a property of the device, which cannot change once it is open.
+
+use clap::ValueEnum;
+use zoo_models::precision::Compute;
+use zoo_recipes::Resolved;
+use zoo_results::verdict::precision_word;
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+
+/// What becomes of FP32 operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, ValueEnum)]
+pub enum Fp32 {
+    /// All 23 bits of their fractions are multiplied
+    #[default]
+    Strict,
+    /// They are rounded to 10 bits of fraction where that is faster
+    Tf32,
+}
+
+impl Fp32 {
+    /// `strict` or `tf32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Tf32 => "tf32",
+        }
+    }
+
+    fn compute_name(self, compute: Compute) -> &'static str {
+        match self {
+            Self::Tf32 if compute == Compute::FP32 => self.name(),
+            _ => compute.name(),
+        }
+    }
+
+    /// What an arm of this name stands for; `None` where its products are halves, to which it does not matter.
+    fn of_arm(arm: &str, compute: Compute) -> Option<Self> {
+        match precision_word(arm) {
+            _ if compute != Compute::FP32 => None,
+            "tf32" => Some(Self::Tf32),
+            _ => Some(Self::Strict),
+        }
+    }
+
+    /// What arms of these names and types stand for together; those of one kind, and those of the other, where they disagree.
+    fn of_arms(arms: &[(&str, Compute)]) -> std::result::Result<Self, [Vec<String>; 2]> {
+        let of = |kind: Self| -> Vec<String> {
+            let asking = arms.iter().filter(|(arm, compute)| Self::of_arm(arm, *compute) == Some(kind));
+            asking.map(|(arm, _)| (*arm).to_owned()).collect()
+        };
+        match (of(Self::Strict), of(Self::Tf32)) {
+            (_, tf32) if tf32.is_empty() => Ok(Self::Strict),
+            (strict, _) if strict.is_empty() => Ok(Self::Tf32),
+            (strict, tf32) => Err([strict, tf32]),
+        }
+    }
+}
+
+impl Context {
+    /// The type of products that runs of an arm are kept under: FP32 that was asked to be TF32 is another type.
+    pub fn compute_name(&self, compute: Compute) -> &'static str {
+        self.fp32.unwrap_or_default().compute_name(compute)
+    }
+
+    /// This call with `--fp32` settled: as it was given, else as the arms' names say.
+    ///
+    /// # Errors
+    /// Some arms stand for TF32 and others for FP32, the device has both, and `--fp32` was not given.
+    pub fn for_arms(&self, arms: &[Resolved]) -> Result<Self> {
+        let compute = |arm: &Resolved| Compute::of(&arm.recipe.precision, self.device.is_cpu());
+        let arms: Vec<(&str, Compute)> =
+            arms.iter().map(|arm| (arm.arm.as_deref().unwrap_or_default(), compute(arm))).collect();
+        let asked = if self.device.has_tf32() { Fp32::of_arms(&arms) } else { Ok(Fp32::Strict) };
+        let fp32 = match (self.fp32, asked) {
+            (Some(given), _) => given,
+            (None, Ok(asked)) => asked,
+            (None, Err([strict, tf32])) => {
+                let [strict, tf32] = [strict.join(","), tf32.join(",")];
+                return Err(Failure::usage(format!(
+                    "{strict} stand for products in FP32, {tf32} for TF32, and one call has either"
+                ))
+                .hint(format!(
+                    "leave {tf32} out with --arms, and make a second call with --arms {tf32} and what is held against it; \
+                     or give --fp32: all arms are then computed so, and recorded as what they were"
+                )));
+            }
+        };
+        Ok(self.with_fp32(fp32))
+    }
+
+    /// This call for a run whose products were of this type.
+    pub fn for_run(&self, compute: &str) -> Self {
+        let as_trained =
+            if self.device.has_tf32() && compute == Fp32::Tf32.name() { Fp32::Tf32 } else { Fp32::Strict };
+        self.with_fp32(self.fp32.unwrap_or(as_trained))
+    }
+
+    /// This call for what is held against FP32: strict, unless `--fp32` says otherwise.
+    pub fn for_fixtures(&self) -> Self {
+        self.with_fp32(self.fp32.unwrap_or_default())
+    }
+
+    fn with_fp32(&self, fp32: Fp32) -> Self {
+        Self { fp32: Some(fp32), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::FloatDType;
+
+    use super::*;
+
+    #[test]
+    fn arms_say_by_their_names_what_fp32_is_to_them() {
+        let bf16 = Compute(FloatDType::BF16);
+        for (arms, expected) in [
+            (&[("fp32", Compute::FP32), ("mixed", bf16)][..], Ok(Fp32::Strict)),
+            (&[("tf32", Compute::FP32), ("mixed-a100", bf16)], Ok(Fp32::Tf32)),
+            (&[("tf32-large", Compute::FP32)], Ok(Fp32::Tf32)),
+            // A name of one's own says nothing, its type does.
+            (&[("baseline", Compute::FP32)], Ok(Fp32::Strict)),
+            (&[("mixed", bf16)], Ok(Fp32::Strict)),
+            (
+                &[
+                    ("fp32", Compute::FP32),
+                    ("tf32", Compute::FP32),
+                    ("mixed", bf16),
+                    ("fp32-dgx2", Compute::FP32),
+                ],
+                Err([vec!["fp32".to_owned(), "fp32-dgx2".to_owned()], vec!["tf32".to_owned()]]),
+            ),
+        ] {
+            assert_eq!(Fp32::of_arms(arms), expected, "{arms:?}");
+        }
+    }
+
+    #[test]
+    fn strict_runs_have_the_names_that_they_always_had() {
+        let bf16 = Compute(FloatDType::BF16);
+        let names = |fp32: Fp32| [Compute::FP32, bf16].map(|compute| fp32.compute_name(compute));
+        assert_eq!(names(Fp32::Strict), ["fp32", "bf16"]);
+        assert_eq!(names(Fp32::Tf32), ["tf32", "bf16"]);
+    }
+
+    #[test]
+    fn words_of_the_option_are_those_of_run_folders() {
+        for fp32 in Fp32::value_variants() {
+            assert_eq!(fp32.to_possible_value().unwrap().get_name(), fp32.name());
+        }
+    }
+}
