@@ -18,17 +18,23 @@ pub use fp32::{forward, gradients};
 
 /// Depth that is summed at once: weights of this depth stay in the first cache, and the error of long sums stays low.
 const BLOCK: usize = 256;
-/// Outputs of a row below which a tile leaves the units of multiplication waiting.
-const NARROW: usize = 4;
+/// Outputs of a row below which too few share the weights that a tile loads.
+const NARROW: usize = 8;
+/// Output channels that are enough to share packed patches.
+const MANY: usize = 512;
+/// Channels whose multiples put neighbouring positions into the same sets of the first cache.
+const PAGE: usize = 1024;
 /// Tiles that share weights while these are in the first cache; what they read stays in the second.
 const BAND: usize = 32;
 
 /// Is this the faster way? By the geometry and the CPU alone.
 pub fn suits(shapes: &Shapes) -> bool {
     let [.., columns] = shapes.geometry.axes;
-    let shapes = joined(shapes);
-    let narrow = shapes.output[2].min(shapes.input[2] / columns.stride) < NARROW;
-    level() == Level::V4 && !narrow
+    let all = joined(shapes);
+    let narrow = all.output[2].min(all.input[2] / columns.stride) < NARROW;
+    let many = shapes.weight[0] / shapes.geometry.groups > MANY;
+    let conflicts = shapes.input[3].is_multiple_of(PAGE) || shapes.output[3].is_multiple_of(PAGE);
+    level() == Level::V4 && !narrow && !many && !conflicts
 }
 
 /// Of kernels of one tap that move by one, all positions are one row.
