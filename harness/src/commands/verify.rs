@@ -60,6 +60,7 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
 
 /// Own operations against their compositions.
 fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
+    let context = &context.for_fixtures();
     let compute = args.compute.compute();
     let found = agreements(&context.open_device_for(compute)?, compute);
     let mut table =

@@ -38,6 +38,18 @@ impl<'a> Source<'a> {
             Self::Half(values) => simd::widen_bf16(to, &values[first..][..to.len()]),
         }
     }
+
+    /// `n` values from number `first` on, as FP32; in `room` if they are not that already.
+    pub fn part<'r>(&'r self, first: usize, n: usize, room: &'r mut Vec<f32>) -> &'r [f32] {
+        match self {
+            Self::Wide(values) => &values[first..][..n],
+            Self::Half(_) => {
+                room.resize(n, 0.0);
+                self.read(first, room);
+                room
+            }
+        }
+    }
 }
 
 /// A tensor made in parts: `make(first, part)` writes the FP32 values from number `first` on.

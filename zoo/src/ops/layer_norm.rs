@@ -9,10 +9,12 @@ use burn::tensor::{DType, Tensor};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::simd::{fma, sum_by, vectorized};
-use super::{has_device_kernels, host};
+use super::host::{self, Source};
+use super::simd::{self, fma, sum_by, vectorized};
+use super::{has_device_kernels, has_own_kernels};
 use crate::precision::to_f32;
 
 /// Rows whose parameter gradients are summed by one task. Fixed, so that the order of a sum does not depend on the threads.
@@ -21,7 +23,7 @@ const ROWS: usize = 64;
 /// The operation on backends with own kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait LayerNormOp: Backend {
-    /// x [rows, width], gamma and beta [width] -> [rows, width].
+    /// x [rows, width] FP32 (on the CPU bf16 too), gamma and beta [width] -> FP32 [rows, width].
     #[fusion(dtype = x, shape = x)]
     fn normalized(
         x: FloatTensor<Self>,
@@ -30,7 +32,7 @@ pub trait LayerNormOp: Backend {
         epsilon: f32,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of x, gamma and beta.
+    /// Gradients of x (in its type), gamma and beta.
     #[fusion(meta = |x, gamma, _, _| (x.clone(), gamma.clone(), gamma.clone()))]
     fn normalized_backward(
         x: FloatTensor<Self>,
@@ -47,14 +49,14 @@ impl LayerNormOp for Flex {
         beta: FloatTensor<Self>,
         epsilon: f32,
     ) -> FloatTensor<Self> {
-        let shape = x.shape();
-        let (x, gamma, beta) = (host::values(&x), host::values(&gamma), host::values(&beta));
-        let width = gamma.len();
-        let mut out = host::room(x.len());
-        out.par_chunks_mut(ROWS * width)
-            .zip(x.par_chunks(ROWS * width))
-            .for_each(|(out, x)| forward_rows(out, x, &gamma, &beta, epsilon));
-        host::tensor(out, shape, DType::F32)
+        let (x, shape) = (x.to_contiguous(), x.shape());
+        let (values, gamma, beta) = (Source::new(&x), host::values(&gamma), host::values(&beta));
+        let block = ROWS * gamma.len();
+        let mut out = host::room(shape.num_elements());
+        out.par_chunks_mut(block).enumerate().for_each_init(Vec::new, |room, (i, out)| {
+            forward_rows(out, values.part(i * block, out.len(), room), &gamma, &beta, epsilon);
+        });
+        host::stored(out, shape)
     }
 
     fn normalized_backward(
@@ -63,29 +65,42 @@ impl LayerNormOp for Flex {
         gradient: FloatTensor<Self>,
         epsilon: f32,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let shape = x.shape();
-        let (x, gamma, gradient) = (host::values(&x), host::values(&gamma), host::values(&gradient));
-        let width = gamma.len();
-        let mut out = host::room(x.len());
-        let partial: Vec<Vec<f32>> = out
-            .par_chunks_mut(ROWS * width)
-            .zip(x.par_chunks(ROWS * width).zip(gradient.par_chunks(ROWS * width)))
-            .map(|(out, (x, gradient))| {
-                let mut sums = vec![0f32; 2 * width];
-                backward_rows(out, x, gradient, &gamma, &mut sums, epsilon);
+        let (x, gradient) = (x.to_contiguous(), gradient.to_contiguous());
+        let (values, gradients, gamma) = (Source::new(&x), Source::new(&gradient), host::values(&gamma));
+        let (width, n) = (gamma.len(), x.shape().num_elements());
+        let block = ROWS * width;
+        let rows = |i: usize, out: &mut [f32], room: &mut Vec<f32>, other: &mut Vec<f32>| {
+            let x = values.part(i * block, out.len(), room);
+            let gradient = gradients.part(i * block, out.len(), other);
+            let mut sums = vec![0f32; 2 * width];
+            backward_rows(out, x, gradient, &gamma, &mut sums, epsilon);
+            sums
+        };
+        let rooms = || (Vec::new(), Vec::new(), Vec::new());
+        let (dx, partial): (FlexTensor, Vec<Vec<f32>>) = if x.dtype() == DType::BF16 {
+            let mut out = host::room(n);
+            let blocks = out.par_chunks_mut(block).enumerate();
+            let partial = blocks.map_init(rooms, |(room, other, wide), (i, out)| {
+                wide.resize(out.len(), 0.0);
+                let sums = rows(i, wide, room, other);
+                simd::round_bf16(out, wide);
                 sums
-            })
-            .collect();
+            });
+            let partial = partial.collect();
+            (host::stored(out, x.shape()), partial)
+        } else {
+            let mut out = host::room(n);
+            let blocks = out.par_chunks_mut(block).enumerate();
+            let partial = blocks.map_init(rooms, |(room, other, _), (i, out)| rows(i, out, room, other));
+            let partial = partial.collect();
+            (host::tensor(out, x.shape(), x.dtype()), partial)
+        };
         let mut sums = vec![0f32; 2 * width];
         for part in &partial {
             sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
         }
         let beta = sums.split_off(width);
-        (
-            host::tensor(out, shape, DType::F32),
-            host::tensor(sums, [width], DType::F32),
-            host::tensor(beta, [width], DType::F32),
-        )
+        (dx, host::tensor(sums, [width], DType::F32), host::tensor(beta, [width], DType::F32))
     }
 }
 
@@ -125,9 +140,9 @@ vectorized! {
                 for_beta[i] += gradient[i];
             }
             let mean_gradient = sum_by(&scaled, |g| g) / width as f32;
-            let mut lanes = [0f32; super::simd::LANES];
+            let mut lanes = [0f32; simd::LANES];
             for i in 0..width {
-                let lane = i % super::simd::LANES;
+                let lane = i % simd::LANES;
                 lanes[lane] = fma::<FMA>(scaled[i], normal[i], lanes[lane]);
             }
             let projection = lanes.iter().sum::<f32>() / width as f32;
@@ -184,7 +199,7 @@ impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
 
 /// Normalises rows of `x` [rows, width] of any float type; the result is FP32.
 pub fn layer_norm(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
-    let x = to_f32(x);
+    let x = if x.dtype() == DType::BF16 && has_own_kernels(&x.device()) { x } else { to_f32(x) };
     if has_device_kernels(&x.device()) {
         let out = Dispatch::normalized(
             x.into_dispatch(),
@@ -205,10 +220,11 @@ pub(super) fn composed(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon:
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, TensorData};
+    use burn::tensor::{Device, FloatDType, TensorData};
 
     use super::*;
     use crate::parameters::host_values;
+    use crate::precision::Compute;
     use crate::random::Key;
 
     fn draw(stream: u64, shape: [usize; 2], device: &Device) -> Tensor<2> {
@@ -237,5 +253,25 @@ mod tests {
                 assert!((a - b).abs() <= 1e-5 * (1.0 + b.abs()) * 4.0, "{a} {b}");
             }
         }
+    }
+
+    /// A cast before the norm, and one of the gradient behind it: bit for bit.
+    #[test]
+    fn of_bf16_is_that_of_the_same_values_in_fp32() {
+        let device = Device::flex().autodiff();
+        let half = Compute(FloatDType::BF16);
+        let run = |wide: bool| {
+            let x = half.cast(draw(1, [131, 37], &device)).detach().require_grad();
+            let (gamma, beta) = (draw(2, [1, 37], &device), draw(3, [1, 37], &device));
+            let weights = draw(4, [131, 37], &device).inner();
+            let input = if wide { to_f32(x.clone()) } else { x.clone() };
+            let y = layer_norm(input, gamma.clone().reshape([37]), beta.clone().reshape([37]), 1e-5);
+            assert_eq!(y.dtype(), DType::F32);
+            let grads = (y.clone() * Tensor::from_inner(weights)).sum().backward();
+            let dx = x.grad(&grads).unwrap();
+            assert_eq!(dx.dtype(), DType::BF16);
+            [y.inner(), to_f32(dx), gamma.grad(&grads).unwrap(), beta.grad(&grads).unwrap()].map(host_values)
+        };
+        assert_eq!(run(false), run(true));
     }
 }

@@ -125,18 +125,6 @@ fn block_rows(channels: usize) -> usize {
     (16_384 / channels.max(1)).clamp(16, 1024)
 }
 
-/// Values of a block as FP32.
-fn block<'a>(values: &'a Source, first: usize, n: usize, room: &'a mut Vec<f32>) -> &'a [f32] {
-    match values {
-        Source::Wide(values) => &values[first..][..n],
-        Source::Half(_) => {
-            room.resize(n, 0.0);
-            values.read(first, room);
-            room
-        }
-    }
-}
-
 /// What a channel's values are multiplied with.
 struct Scales {
     mean: Vec<f32>,
@@ -176,7 +164,7 @@ impl BatchNormOp for Flex {
                 let valid = rows.part(first, there);
                 let count = if valid.is_empty() { there } else { valid.iter().filter(|&&v| v).count() };
                 let mut sums = vec![0f32; 3 * channels];
-                let x = block(&values, first * channels, there * channels, room);
+                let x = values.part(first * channels, there * channels, room);
                 block_moments(&mut sums, x, valid, count as f32, channels);
                 (count, sums)
             })
@@ -199,7 +187,7 @@ impl BatchNormOp for Flex {
         let mut out = host::room(shape.num_elements());
         let step = block_rows(channels);
         out.par_chunks_mut((step * channels).max(1)).enumerate().for_each_init(Vec::new, |room, (i, out)| {
-            let x = block(&values, i * step * channels, out.len(), room);
+            let x = values.part(i * step * channels, out.len(), room);
             let valid = kind.rows.part(i * step, out.len() / channels);
             normalize(out, x, &scales.mean, &scales.scale, &scales.beta, valid, kind.relu);
         });
@@ -226,8 +214,8 @@ impl BatchNormOp for Flex {
                 || (Vec::new(), Vec::new()),
                 |(room, other), i| {
                     let (first, there) = part(i);
-                    let x = block(&values, first * channels, there * channels, room);
-                    let dy = block(&gradients, first * channels, there * channels, other);
+                    let x = values.part(first * channels, there * channels, room);
+                    let dy = gradients.part(first * channels, there * channels, other);
                     let mut sums = vec![0f32; 2 * channels];
                     let valid = kind.rows.part(first, there);
                     sum_gradients(
@@ -263,8 +251,8 @@ impl BatchNormOp for Flex {
         let constant: Vec<f32> = total.iter().map(|sum| (sum / count) as f32).collect();
         let write = |i: usize, out: &mut [f32], room: &mut Vec<f32>, other: &mut Vec<f32>| {
             let (first, there) = part(i);
-            let x = block(&values, first * channels, there * channels, room);
-            let dy = block(&gradients, first * channels, there * channels, other);
+            let x = values.part(first * channels, there * channels, room);
+            let dy = gradients.part(first * channels, there * channels, other);
             let valid = kind.rows.part(first, there);
             let Scales { mean, scale, beta, .. } = &scales;
             spread(out, x, dy, mean, scale, beta, &along, &constant, valid, kind.relu);

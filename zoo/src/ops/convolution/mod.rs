@@ -12,6 +12,8 @@
 mod bf16;
 mod composed;
 mod depthwise;
+#[cfg(target_arch = "x86_64")]
+mod direct;
 mod fp32;
 mod geometry;
 mod patches;
@@ -89,6 +91,10 @@ impl ConvolutionOp for Flex {
         with: Products,
     ) -> FloatTensor<Self> {
         let shapes = shapes(&x, &weight, geometry);
+        if shapes.positions() == 0 {
+            let dtype = if matches!(with, Products::Bf16(_)) { DType::BF16 } else { DType::F32 };
+            return host::tensor(Vec::new(), shapes.output, dtype);
+        }
         let (x, weight, bias) = (x.to_contiguous(), weight.to_contiguous(), host::values(&bias));
         let (x, weight) = (host::Source::new(&x), host::values(&weight));
         let bias = (!bias.is_empty()).then_some(&*bias);
@@ -98,6 +104,10 @@ impl ConvolutionOp for Flex {
             return host::tensor(out, shapes.output, if rounded { DType::BF16 } else { DType::F32 });
         }
         match with {
+            #[cfg(target_arch = "x86_64")]
+            Products::Fp32 if direct::suits(&shapes) => {
+                host::stored(direct::forward(&shapes, &x, &weight, bias), shapes.output)
+            }
             Products::Fp32 => forward::<f32, _>(Fp32, &shapes, &x, &weight, bias),
             #[cfg(target_arch = "x86_64")]
             Products::Bf16(with) => forward::<Bf16, _>(Rounded(with), &shapes, &x, &weight, bias),
@@ -116,6 +126,18 @@ impl ConvolutionOp for Flex {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let shapes = shapes(&x, &weight, geometry);
         let half_input = x.dtype() == DType::BF16;
+        if shapes.positions() == 0 {
+            let zeros = |shape: &[usize], dtype: DType| {
+                host::tensor(vec![0.0; shape.iter().product()], shape.to_vec(), dtype)
+            };
+            let input: &[usize] = if wanted.input { &shapes.input } else { &[0] };
+            let biases = if wanted.bias { shapes.output[3] } else { 0 };
+            return (
+                zeros(input, x.dtype()),
+                zeros(&shapes.weight, DType::F32),
+                zeros(&[biases], DType::F32),
+            );
+        }
         let (x, weight, gradient) = (x.to_contiguous(), weight.to_contiguous(), gradient.to_contiguous());
         let mut db = column_sums(
             &host::Source::new(&gradient),
@@ -129,6 +151,12 @@ impl ConvolutionOp for Flex {
         let (dx, dw) = match with {
             _ if shapes.depthwise() => {
                 depthwise_gradients(&shapes, &x, &dy, &weight, wanted.input, half_input, with)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Products::Fp32 if direct::suits(&shapes) => {
+                let (dx, dw) = direct::gradients(&shapes, &x, &dy, &weight, wanted.input);
+                let dx = if wanted.input { host::stored(dx, shapes.input) } else { host::stored(dx, [0]) };
+                (dx, host::stored(dw, shapes.weight))
             }
             Products::Fp32 => gradients::<f32, _>(Fp32, &shapes, &x, &dy, &weight, wanted.input),
             #[cfg(target_arch = "x86_64")]

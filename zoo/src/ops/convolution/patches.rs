@@ -11,9 +11,9 @@ use crate::ops::host::room;
 pub struct Image<'a, E: Clone> {
     values: Cow<'a, [E]>,
     /// Images, height, width and channels, with the zeros.
-    shape: [usize; 4],
+    pub shape: [usize; 4],
     /// Zeros before the first row and column.
-    before: [usize; 2],
+    pub before: [usize; 2],
 }
 
 impl<'a, E: bytemuck::Pod + Send + Sync> Image<'a, E> {
@@ -53,6 +53,15 @@ impl<'a, E: bytemuck::Pod + Send + Sync> Image<'a, E> {
     /// All values, zeros included.
     pub fn values(&self) -> &[E] {
         &self.values
+    }
+
+    /// # Panics
+    /// If these reads of a row, which has no others, reach beyond it.
+    pub fn assert_columns(&self, columns: &Taps) {
+        let (before, wide) = (self.before[1] as isize, self.shape[2] as isize);
+        let last = (columns.count.saturating_sub(1) * columns.step) as isize;
+        let inside = |(_, x): &(usize, isize)| before + x >= 0 && before + last + x < wide;
+        assert!(self.before[0] == 0 && (columns.count == 0 || columns.taps.iter().all(inside)));
     }
 
     /// Where the patches start that are read at all positions, and the runs of each; of all channels.

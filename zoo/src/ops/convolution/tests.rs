@@ -26,7 +26,7 @@ fn case(input: [usize; 4], weight: [usize; 4], axes: [Axis; 2], groups: usize) -
 }
 
 /// Every branch: runs that join the taps of a row and such that do not, strides that leave inputs unseen, unlike padding, lanes and
-/// depths that end inside of a panel, groups, depthwise with and without a rest of channels, 1 x 1.
+/// depths that end inside of a panel, groups, depthwise with and without a rest of channels, 1 x 1, few columns and many.
 fn cases() -> Vec<Case> {
     let axis = Axis::default;
     vec![
@@ -49,6 +49,10 @@ fn cases() -> Vec<Case> {
         case([2, 1, 31, 4], [8, 1, 1, 3], [axis(), axis().centred(3)], 4),
         case([2, 6, 5, 4], [5, 4, 3, 3], [axis().padded(4, 3), axis().padded(5, 0)], 1),
         case([2, 30, 30, 40], [50, 40, 3, 3], [axis().centred(3), axis().centred(3)], 1),
+        // More positions than a chunk of them, in a row that is cut; runs longer than a block; rows of the kernel that see nothing.
+        case([1, 1, 900, 5], [40, 5, 1, 4], [axis(), axis().strided(2).same(900, 4)], 1),
+        case([2, 7, 13, 300], [70, 300, 2, 3], [axis().padded(3, 3), axis().dilated(2).padded(9, 1)], 1),
+        case([2, 21, 23, 2], [3, 2, 1, 1], [axis().strided(3), axis().strided(2)], 1),
     ]
 }
 
@@ -143,6 +147,18 @@ fn an_output_depends_on_nothing_but_what_it_sees() {
             let of_all = all.narrow(0, last, 1);
             assert_eq!(host_values(alone), host_values(of_all));
         }
+    }
+}
+
+#[test]
+fn an_empty_batch_has_gradients_of_zeros() {
+    for (case, compute) in cases().iter().flat_map(|case| [(case, Compute::FP32), (case, BF16)]) {
+        let [_, height, width, channels] = case.input;
+        let empty = Case { input: [0, height, width, channels], ..*case };
+        let [out, dx, dw] =
+            <[Vec<f32>; 3]>::try_from(run(&empty, compute, true, false, false)).expect("three");
+        assert!(out.is_empty() && dx.is_empty() && dw.iter().all(|&g| g == 0.0));
+        assert_eq!(dw.len(), case.weight.iter().product::<usize>());
     }
 }
 

@@ -46,11 +46,10 @@ pub unsafe fn multiply(width: usize, tile: &Tile, a: &[f32], b: &[f32]) {
 
 #[target_feature(enable = "avx512f")]
 unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
-    let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
-    let masks = [lowest(tile.columns), lowest(tile.columns.saturating_sub(16))];
+    let mut sums: Sums<ROWS> = [[_mm512_setzero_ps(); 2]; ROWS];
     let depth = b.len() / COLUMNS;
     let (mut a, mut b) = (a.as_ptr(), b.as_ptr());
-    // SAFETY: panels have `depth` rows of ROWS and of 32; only rows and columns of the tile are written, and prefetching is harmless.
+    // SAFETY: panels have `depth` rows of ROWS and of 32; prefetching is harmless; the tile is the caller's.
     unsafe {
         if tile.add {
             for row in 0..tile.rows {
@@ -68,6 +67,23 @@ unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
             a = a.add(ROWS);
             b = b.add(COLUMNS);
         }
+        store(tile, &sums);
+    }
+}
+
+/// The sums of a tile.
+pub type Sums<const ROWS: usize> = [[__m512; 2]; ROWS];
+
+/// Writes or adds the sums of a tile, and its bias.
+///
+/// # Safety
+/// The CPU has AVX-512 F; the tile may be written.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub unsafe fn store<const ROWS: usize>(tile: &Tile, sums: &Sums<ROWS>) {
+    let masks = [lowest(tile.columns), lowest(tile.columns.saturating_sub(16))];
+    // SAFETY: only rows and columns of the tile are read and written.
+    unsafe {
         let bias = match tile.bias {
             [] => [_mm512_setzero_ps(); 2],
             bias => {

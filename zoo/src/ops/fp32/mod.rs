@@ -10,7 +10,7 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+pub mod avx512;
 mod matrix;
 
 use std::ops::Range;
@@ -76,18 +76,18 @@ pub fn available() -> bool {
 }
 
 /// A tile of the output.
-struct Tile<'a> {
+pub struct Tile<'a> {
     /// Its first element.
-    to: *mut f32,
+    pub to: *mut f32,
     /// Elements from row to row.
-    stride: usize,
+    pub stride: usize,
     /// Rows and columns that are there; panels are zero beyond them.
-    rows: usize,
-    columns: usize,
+    pub rows: usize,
+    pub columns: usize,
     /// Add to what stands there.
-    add: bool,
+    pub add: bool,
     /// Added to every row; empty: nothing.
-    bias: &'a [f32],
+    pub bias: &'a [f32],
 }
 
 impl Kernel {
