@@ -67,7 +67,7 @@ parity() (
 SECONDS=0
 parity
 first=$SECONDS
-if [ "$(cat "$kept"/wgpu*.db* | wc -c)" -lt 1000000 ]; then
+if [ "$(cat "$kept"/wgpu*.db "$kept"/wgpu*.db-wal | wc -c)" -lt 100000 ]; then
     echo "error: no kernels were kept in $kept" >&2
     exit 1
 fi
