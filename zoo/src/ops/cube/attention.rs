@@ -6,64 +6,40 @@
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn_cubecl::CubeBackend;
+use burn_cubecl::kernel::matmul::{MatmulStrategy, matmul};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::super::attention::{AttentionOp, Plan, padded};
 use super::dropout::{Drawn, drawn, factors};
-use super::rows::{Sharing, largest, sum};
-use super::{cubes, element, numbers, room, values};
+use super::rows::{LEAST, Sharing, largest, sum};
+use super::{UNITS, cubes, element, numbers, output, room, values};
 
-/// Units of a cube where each has one value.
-const UNITS: usize = 256;
-/// Below every score.
-const LEAST: f32 = -3.402_823_5e38;
-
-/// [rows, heads * size] -> [sequences, heads, length, size], times `scale`; zeros where a sequence ended. `places` are the first
-/// row and the rows of each sequence.
+/// [rows, heads * size] -> [sequences, heads, length, size], times `scale`, with zeros where a sequence ended; with `back` the other
+/// way. `places` are the first row and the rows of each sequence. A unit has a value of the four-dimensional tensor.
 #[cube(launch_unchecked)]
-fn spread_kernel<F: Float>(
-    x: &[F],
+fn moved_kernel<F: Float>(
+    from: &[F],
     places: &[u32],
-    out: &mut [F],
+    to: &mut [F],
     heads: usize,
     length: usize,
     size: usize,
     scale: f32,
+    #[comptime] back: bool,
     #[define(F)] _type: ElemType,
 ) {
-    if ABSOLUTE_POS >= out.len() {
+    let place = place(heads, length, size);
+    if 2 * place.sequence >= places.len() {
         terminate!();
     }
-    let place = place(heads, length, size);
-    let mut value = f32::new(0.0);
     if place.step < places[2 * place.sequence + 1] as usize {
         let row = places[2 * place.sequence] as usize + place.step;
-        value = f32::cast_from(x[row * heads * size + place.column]) * scale;
-    }
-    out[ABSOLUTE_POS] = F::cast_from(value);
-}
-
-/// The way back of [`spread_kernel`].
-#[cube(launch_unchecked)]
-fn gather_kernel<F: Float>(
-    x: &[F],
-    places: &[u32],
-    out: &mut [F],
-    heads: usize,
-    length: usize,
-    size: usize,
-    scale: f32,
-    #[define(F)] _type: ElemType,
-) {
-    if ABSOLUTE_POS >= x.len() {
-        terminate!();
-    }
-    let place = place(heads, length, size);
-    if place.step < places[2 * place.sequence + 1] as usize {
-        let row = places[2 * place.sequence] as usize + place.step;
-        let value = f32::cast_from(x[ABSOLUTE_POS]) * scale;
-        out[row * heads * size + place.column] = F::cast_from(value);
+        let packed = row * heads * size + place.column;
+        let (source, target) = if back { (ABSOLUTE_POS, packed) } else { (packed, ABSOLUTE_POS) };
+        to[target] = F::cast_from(f32::cast_from(from[source]) * scale);
+    } else if !back {
+        to[ABSOLUTE_POS] = F::new(0.0);
     }
 }
 
@@ -246,48 +222,38 @@ impl Side {
     /// [rows, width] -> [sequences, heads, length, size], times `scale`.
     fn spread(&self, x: &CubeTensor, scale: f32) -> CubeTensor {
         let [_, width] = x.shape().dims();
-        let (n, size) = (self.places.len() / 2, width / self.heads);
-        let out = room(x, [n, self.heads, self.length, size], x.dtype);
-        // SAFETY: a unit beyond the values ends before it reads; places are inside of the rows.
-        unsafe {
-            spread_kernel::launch_unchecked(
-                &x.client,
-                cubes((n * self.length * width).div_ceil(UNITS), x),
-                CubeDim::new_1d(UNITS as u32),
-                values(x),
-                numbers(x, &self.places),
-                values(&out),
-                self.heads,
-                self.length,
-                size,
-                scale,
-                element(x),
-            );
-        }
+        let out = room(x, [self.places.len() / 2, self.heads, self.length, width / self.heads], x.dtype);
+        self.moved(x, &out, width, scale, false);
         out
     }
 
     /// [sequences, heads, length, size] -> [rows, width], times `scale`.
     fn gather(&self, x: &CubeTensor, rows: usize, scale: f32) -> CubeTensor {
-        let [n, heads, length, size] = x.shape().dims();
+        let [_, heads, _, size] = x.shape().dims();
         let out = room(x, [rows, heads * size], x.dtype);
-        // SAFETY: a unit beyond the values ends before it reads; places are inside of the rows.
+        self.moved(x, &out, heads * size, scale, true);
+        out
+    }
+
+    fn moved(&self, from: &CubeTensor, to: &CubeTensor, width: usize, scale: f32, back: bool) {
+        let units = self.places.len() / 2 * self.length * width;
+        // SAFETY: a unit beyond the sequences ends before it reads; places are inside of the rows.
         unsafe {
-            gather_kernel::launch_unchecked(
-                &x.client,
-                cubes((n * heads * length * size).div_ceil(UNITS), x),
+            moved_kernel::launch_unchecked(
+                &from.client,
+                cubes(units.div_ceil(UNITS), from),
                 CubeDim::new_1d(UNITS as u32),
-                values(x),
-                numbers(x, &self.places),
-                values(&out),
-                heads,
-                length,
-                size,
+                values(from),
+                numbers(from, &self.places),
+                output(to),
+                self.heads,
+                self.length,
+                width / self.heads,
                 scale,
-                element(x),
+                back,
+                element(from),
             );
         }
-        out
     }
 }
 
@@ -309,7 +275,7 @@ fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
                 &scores.client,
                 count,
                 dim,
-                values(scores),
+                output(scores),
                 segments,
                 sizes,
                 drawn(plan.mask),
@@ -321,8 +287,8 @@ fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
                 &scores.client,
                 count,
                 dim,
-                values(scores),
-                values(slopes),
+                output(scores),
+                output(slopes),
                 segments,
                 sizes,
                 drawn(plan.mask),
@@ -334,8 +300,12 @@ fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
     }
 }
 
+/// a b, row-major, so that a kernel can write over it.
 fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
-    CubeBackend::float_matmul(a.clone(), b.clone())
+    let ([n, heads, rows, _], [_, _, _, columns]) = (a.shape().dims(), b.shape().dims());
+    let out = room(a, [n, heads, rows, columns], a.dtype);
+    matmul(a.clone(), b.clone(), Some(out), MatmulStrategy::default(), a.dtype)
+        .expect("a product of matching shapes")
 }
 
 fn transposed(x: &CubeTensor) -> CubeTensor {

@@ -7,11 +7,8 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::super::cross_entropy::{CrossEntropyOp, SmoothedTargets};
-use super::rows::{Sharing, largest, sum};
-use super::{cubes, element, numbers, room, values};
-
-/// Below every logit that a half or a float has.
-const LEAST: f32 = -3.402_823_5e38;
+use super::rows::{LEAST, Sharing, largest, sum};
+use super::{cubes, element, numbers, output, room, values};
 
 /// What a unit, and then a row, knows of its logits.
 #[derive(CubeType, Clone, Copy)]
@@ -150,7 +147,7 @@ impl CrossEntropyOp for CubeBackend {
                 sharing.dim(),
                 values(&logits),
                 numbers(&logits, &targets.classes),
-                values(&losses),
+                output(&losses),
                 vocabulary,
                 (targets.true_mass - targets.other_mass) as f32,
                 targets.other_mass as f32,
@@ -163,7 +160,7 @@ impl CrossEntropyOp for CubeBackend {
                 CubeCount::Static(1, 1, 1),
                 sharing.dim(),
                 values(&losses),
-                values(&totals),
+                output(&totals),
                 sharing,
             );
         }
@@ -187,7 +184,7 @@ impl CrossEntropyOp for CubeBackend {
                 values(&logits),
                 numbers(&logits, &targets.classes),
                 values(&gradient),
-                values(&out),
+                output(&out),
                 vocabulary,
                 (targets.true_mass - targets.other_mass) as f32,
                 targets.other_mass as f32,

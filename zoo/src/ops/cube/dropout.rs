@@ -9,7 +9,7 @@ use cubecl::prelude::*;
 use super::super::dropout::{DropoutOp, Mask};
 use super::super::relu::ReluOp;
 use super::super::residual::ResidualOp;
-use super::{cubes, element, room, values, width};
+use super::{UNITS, cubes, element, output, room, values, width};
 
 /// [`Mask`] on a device.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
@@ -96,7 +96,6 @@ fn joined_kernel<I: Float, Y: Float, N: Size>(
 
 /// One unit for every so many values.
 fn grid(out: &CubeTensor, width: VectorSize) -> (CubeCount, CubeDim) {
-    const UNITS: usize = 256;
     let units = out.shape().num_elements() / width;
     (cubes(units.div_ceil(UNITS), out), CubeDim::new_1d(UNITS as u32))
 }
@@ -114,7 +113,7 @@ fn masked(x: &CubeTensor, mask: Option<Mask>, rectify: bool, dtype: DType) -> Cu
             dim,
             width,
             values(x),
-            values(&out),
+            output(&out),
             drawn(mask),
             rectify,
             types,
@@ -138,7 +137,7 @@ fn joined(x: &CubeTensor, y: &CubeTensor, mask: Option<Mask>, sum: bool) -> Cube
             width,
             values(x),
             values(y),
-            values(&out),
+            output(&out),
             drawn(mask),
             sum,
             types,

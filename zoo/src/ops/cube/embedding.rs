@@ -8,10 +8,8 @@ use burn_cubecl::CubeBackend;
 use cubecl::prelude::*;
 
 use super::super::embedding::{EmbeddingOp, sorted};
-use super::{cubes, numbers, room, values};
+use super::{UNITS, cubes, numbers, output, room, values};
 
-/// Units of a cube.
-const UNITS: usize = 256;
 /// The id of no row.
 const NONE: u32 = u32::MAX;
 
@@ -55,7 +53,7 @@ impl EmbeddingOp for CubeBackend {
                 CubeDim::new_1d(UNITS as u32),
                 values(&table),
                 numbers(&table, &ids),
-                values(&out),
+                output(&out),
                 width,
             );
         }
@@ -79,7 +77,7 @@ impl EmbeddingOp for CubeBackend {
                 values(&gradient),
                 numbers(&gradient, &tokens),
                 numbers(&gradient, &begins),
-                values(&out),
+                output(&out),
                 width,
             );
         }

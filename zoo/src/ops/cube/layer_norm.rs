@@ -7,12 +7,10 @@ use cubecl::prelude::*;
 
 use super::super::layer_norm::LayerNormOp;
 use super::rows::{Sharing, sum};
-use super::{cubes, room, values};
+use super::{UNITS, cubes, output, room, values};
 
 /// Rows whose part of the parameters' gradients one unit adds up.
 const ROWS: usize = 128;
-/// Columns of a cube where units have columns.
-const COLUMNS: usize = 256;
 
 /// Mean and inverse standard deviation of the row that begins at `first`.
 #[cube]
@@ -172,7 +170,7 @@ impl LayerNormOp for CubeBackend {
                 values(&x),
                 values(&gamma),
                 values(&beta),
-                values(&out),
+                output(&out),
                 rows,
                 epsilon,
                 sharing,
@@ -193,7 +191,7 @@ impl LayerNormOp for CubeBackend {
         let statistics = room(&x, [rows, 2], DType::F32);
         let parts = room(&x, [blocks, 2, width], DType::F32);
         let [for_gamma, for_beta] = [(); 2].map(|()| room(&x, [width], DType::F32));
-        let columns = CubeDim::new_1d(COLUMNS as u32);
+        let columns = CubeDim::new_1d(UNITS as u32);
         // SAFETY: units without a row read the last one and write nothing, and those without a column do nothing.
         unsafe {
             normalized_backward_kernel::launch_unchecked(
@@ -203,30 +201,30 @@ impl LayerNormOp for CubeBackend {
                 values(&x),
                 values(&gamma),
                 values(&gradient),
-                values(&out),
-                values(&statistics),
+                output(&out),
+                output(&statistics),
                 rows,
                 epsilon,
                 sharing,
             );
             parameters_kernel::launch_unchecked(
                 &x.client,
-                CubeCount::Static(width.div_ceil(COLUMNS) as u32, blocks as u32, 1),
+                CubeCount::Static(width.div_ceil(UNITS) as u32, blocks as u32, 1),
                 columns,
                 values(&x),
                 values(&gradient),
                 values(&statistics),
-                values(&parts),
+                output(&parts),
                 rows,
                 width,
             );
             totals_kernel::launch_unchecked(
                 &x.client,
-                CubeCount::Static(width.div_ceil(COLUMNS) as u32, 1, 1),
+                CubeCount::Static(width.div_ceil(UNITS) as u32, 1, 1),
                 columns,
                 values(&parts),
-                values(&for_gamma),
-                values(&for_beta),
+                output(&for_gamma),
+                output(&for_beta),
                 blocks,
             );
         }

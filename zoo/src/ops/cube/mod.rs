@@ -13,20 +13,34 @@ use burn::backend::TensorMetadata;
 use burn::backend::cubecl::dtype_to_storage_type;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::ops::numeric::empty_device_dtype;
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::CubeCount;
 use cubecl::ir::ElemType;
 use cubecl::prelude::{BufferArg, VectorSize};
 
-/// A tensor without values on the device of another.
+/// Units of a cube.
+const UNITS: usize = 256;
+
+/// A tensor without values on the device of another, row-major: Burn's own rooms have padded rows on CUDA.
 fn room(like: &CubeTensor, shape: impl Into<Shape>, dtype: DType) -> CubeTensor {
-    empty_device_dtype(like.client.clone(), like.device.clone(), shape.into(), dtype)
+    empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), shape.into(), dtype)
 }
 
-/// Its values row-major, as an argument.
+/// Its values row-major, as an argument that a kernel reads: of a copy, where the tensor has another order.
 fn values(x: &CubeTensor) -> BufferArg {
     into_contiguous(x.clone()).into_buffer_arg()
+}
+
+/// What a kernel writes: a [`room`], never a copy of one.
+fn output(x: &CubeTensor) -> BufferArg {
+    assert!(
+        x.is_contiguous(),
+        "a kernel would write rows of {:?} beside those of {:?}",
+        x.shape(),
+        x.meta.strides()
+    );
+    x.clone().into_buffer_arg()
 }
 
 fn element(x: &CubeTensor) -> ElemType {

@@ -4,6 +4,8 @@ use cubecl::client::Client;
 use cubecl::features::Plane;
 use cubecl::prelude::*;
 
+use super::UNITS;
+
 /// How rows are shared out. A cube is `units` wide (they share a row) and `rows` high.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sharing {
@@ -15,8 +17,8 @@ pub struct Sharing {
     pub planes: bool,
 }
 
-/// Units of a cube.
-const UNITS: usize = 256;
+/// Below every number that a row may have.
+pub const LEAST: f32 = -3.402_823_5e38;
 
 impl Sharing {
     /// Short rows: a plane each where planes have one size and can add, else 32 units.
