@@ -36,6 +36,10 @@ pub struct Magnitude {
 impl Flat {
     /// From a flat FP32 tensor outside autodiff.
     pub fn from_tensor(tensor: Tensor<1>) -> Self {
+        #[cfg(test)]
+        if AS_ON_A_DEVICE.get() {
+            return Self::Device(tensor);
+        }
         if is_host(&tensor.device()) { Self::Host(host_storage(tensor)) } else { Self::Device(tensor) }
     }
 
@@ -115,6 +119,20 @@ impl Flat {
             }
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static AS_ON_A_DEVICE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs this thread's part of something as where tensors are not plain host memory.
+#[cfg(test)]
+pub(crate) fn as_on_a_device<T>(run: impl FnOnce() -> T) -> T {
+    AS_ON_A_DEVICE.set(true);
+    let result = run();
+    AS_ON_A_DEVICE.set(false);
+    result
 }
 
 fn device_of(flat: &Flat) -> Option<Device> {

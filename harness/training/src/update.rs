@@ -426,3 +426,7 @@ fn add_penalty<M: Module>(
         weight.into_tensor(&device)
     })
 }
+
+#[cfg(test)]
+#[path = "update_tests.rs"]
+mod tests;
