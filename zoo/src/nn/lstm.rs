@@ -16,14 +16,6 @@ pub struct LstmState {
     pub c: Tensor<2>,
 }
 
-impl LstmState {
-    /// Of sequences that begin.
-    pub fn zeros(sequences: usize, hidden: usize, device: &burn::tensor::Device) -> Self {
-        let zeros = || Tensor::zeros([sequences, hidden], device);
-        Self { h: zeros(), c: zeros() }
-    }
-}
-
 /// One layer of a long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates). Gates stand in PyTorch's order
 /// i, f, g, o.
 #[derive(Module, Debug)]

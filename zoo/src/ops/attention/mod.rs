@@ -209,7 +209,8 @@ pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) ->
     let mut back = vec![0i32; rows];
     for (s, segment) in list.iter().enumerate() {
         for i in 0..queries {
-            let row = segment.query + i.min(segment.queries.saturating_sub(1));
+            // What stands where a sequence has no row is hidden below.
+            let row = (segment.query + i.min(segment.queries.saturating_sub(1))).min(rows - 1);
             query_rows.push(row as i32);
             first.push((row * heads * keys) as i32);
             if i < segment.queries {
@@ -218,7 +219,8 @@ pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) ->
             let visible = if i < segment.queries { plan.segments.visible(segment, i) } else { segment.keys };
             hidden.extend((0..keys).map(|t| t >= visible));
         }
-        key_rows.extend((0..keys).map(|t| (segment.key + t.min(segment.keys.saturating_sub(1))) as i32));
+        let row = |t: usize| (segment.key + t.min(segment.keys.saturating_sub(1))).min(k.dims()[0] - 1);
+        key_rows.extend((0..keys).map(|t| row(t) as i32));
     }
     let ints = |values: Vec<i32>| {
         let len = values.len();
@@ -230,9 +232,10 @@ pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) ->
     let q = split(q * (1.0 / (size as f64).sqrt()), &query_rows, queries);
     let (k, v) = (split(k, &key_rows, keys), split(v, &key_rows, keys));
     let hidden = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [n, 1, queries, keys]), &device);
-    let scores =
-        to_f32(matmul(q, k.swap_dims(2, 3))).mask_fill(hidden.expand([n, heads, queries, keys]), -1e9);
-    let mut weights = activation::softmax(scores, 3);
+    let hidden = hidden.expand([n, heads, queries, keys]);
+    let scores = to_f32(matmul(q, k.swap_dims(2, 3))).mask_fill(hidden.clone(), -1e9);
+    // Again 0, where nothing is seen.
+    let mut weights = activation::softmax(scores, 3).mask_fill(hidden, 0.0);
     if let Some(mask) = plan.mask {
         let inner = device.clone().inner();
         let row = Tensor::<1, Int>::from_data(TensorData::new(first, [n * queries]), &inner)
@@ -317,6 +320,7 @@ mod tests {
     #[test]
     fn a_sequence_may_be_empty() {
         let segments = Segments::across(&[4, 0, 2], &[5, 3, 0]);
+        assert_close(both(&segments, 6, 8, 0.0));
         let values = run(true, &segments, 6, 8, 0.0);
         let [with, dq, dk, dv] = &values[..] else { panic!("an output and three gradients") };
         assert!(with[4 * 24..].iter().chain(&dq[4 * 24..]).all(|&x| x == 0.0));
