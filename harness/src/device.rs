@@ -180,6 +180,17 @@ mod cuda {
         Ok(Device::cuda(number))
     }
 
+    /// Name of a device's card; with its number where cards of several kinds could be it.
+    fn card(number: usize) -> String {
+        let mut cards = environment::cuda_cards();
+        cards.sort();
+        cards.dedup();
+        match cards.as_slice() {
+            [card] => card.clone(),
+            _ => format!("{}-{number}", cards.join("+")),
+        }
+    }
+
     /// Opens the device at the first call with products of FP32 as they are wanted; later ones must want the same.
     fn settle(number: usize, fp32: Fp32) -> Result<()> {
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +208,7 @@ mod cuda {
             None => {}
         }
         // CubeCL opens the file together with the device, which alone would tell the name of the very card.
-        kernels::belong_to(&["cuda", &environment::cuda_cards().join("+"), fp32.name()]);
+        kernels::belong_to(&["cuda", &card(number), fp32.name()]);
         let device = CudaDevice::new(number);
         match fp32 {
             Fp32::Tf32 => cubecl::Device::Cuda(device).client(),

@@ -65,6 +65,11 @@ impl Context {
         self.fp32.unwrap_or_default().compute_name(compute)
     }
 
+    /// The same in the keys of runs. Where a device has both, a plain `fp32` could mean either: it did before `--fp32` was there.
+    pub fn compute_key<'c>(&self, name: &'c str) -> &'c str {
+        if self.device.has_tf32() && name == Compute::FP32.name() { "fp32-strict" } else { name }
+    }
+
     /// This call with `--fp32` settled: as it was given, else as the arms' names say.
     ///
     /// # Errors
@@ -92,10 +97,22 @@ impl Context {
     }
 
     /// This call for a run whose products were of this type.
-    pub fn for_run(&self, compute: &str) -> Self {
+    ///
+    /// # Errors
+    /// `--fp32` was given and says otherwise: what is kept of a run is of one type.
+    pub fn for_run(&self, compute: &str) -> Result<Self> {
         let as_trained =
             if self.device.has_tf32() && compute == Fp32::Tf32.name() { Fp32::Tf32 } else { Fp32::Strict };
-        self.with_fp32(self.fp32.unwrap_or(as_trained))
+        let in_fp32 = [Compute::FP32.name(), Fp32::Tf32.name()].contains(&compute);
+        match self.fp32 {
+            Some(given) if in_fp32 && given != as_trained => Err(Failure::usage(format!(
+                "the run was trained with --fp32 {}, and is asked for with {}",
+                as_trained.name(),
+                given.name()
+            ))
+            .hint("leave --fp32 out, or train a run of its own with `zoo reproduce --fp32`")),
+            given => Ok(self.with_fp32(given.unwrap_or(as_trained))),
+        }
     }
 
     /// This call for what is held against FP32: strict, unless `--fp32` says otherwise.

@@ -50,7 +50,7 @@ pub fn selected(words: &[String]) -> Result<Vec<Document>> {
 /// What a run fails with.
 pub fn run(context: &Context, document: &Document, tier: Option<&str>, seeds: u32) -> Result<()> {
     let request = Request::of(document, tier, seeds)?;
-    reproduce(context, &request)?;
+    reproduce(&context.for_fixtures(), &request)?;
     Ok(())
 }
 

@@ -70,7 +70,7 @@ pub struct Evaluation {
 /// `zoo evaluate`.
 pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluation>> {
     let (run, recipe) = Run::open(&request.run)?;
-    let ctx = &ctx.for_run(&run.card.compute);
+    let ctx = &ctx.for_run(&run.card.compute)?;
     let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
     let prepared = prepare(ctx, &recipe, &run.card.base)?;
     if request.run.is_file() {

@@ -34,7 +34,7 @@ pub fn infer(
     mut write: impl FnMut(&str) -> std::io::Result<()>,
 ) -> Result<()> {
     let (run, recipe) = Run::open(&request.run)?;
-    let ctx = &ctx.for_run(&run.card.compute);
+    let ctx = &ctx.for_run(&run.card.compute)?;
     let of_claims = recipe.claim.iter().find_map(|claim| claim.decode.clone());
     let name = request.decode.clone().or(of_claims).or_else(|| recipe.decode.keys().next().cloned());
     let name = name.ok_or_else(|| Failure::usage("the recipe has no search"))?;

@@ -58,7 +58,7 @@ pub struct MaxBatch {
 pub struct ArmMaxBatch {
     /// Arm.
     pub arm: String,
-    /// Type of its products.
+    /// Type of its products: as they were found to be, if anything was computed.
     pub compute: String,
     /// Tokens of each side of a sentence.
     pub sentence: u32,
@@ -143,7 +143,10 @@ fn of_arm(
             .hint(format!("`zoo bench {} --arms {name}` may tell more", options.recipe))),
         (_, bound) => Ok(ArmMaxBatch {
             arm: name,
-            compute: ctx.compute_name(Compute::of(&arm.recipe.precision, ctx.device.is_cpu())).to_string(),
+            compute: largest.as_ref().map_or_else(
+                || ctx.compute_name(Compute::of(&arm.recipe.precision, ctx.device.is_cpu())).to_string(),
+                |probed| probed.compute.clone(),
+            ),
             sentence: start.tokens,
             sentences: found.largest,
             too_many: found.too_many,

@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use zoo_models::precision::{self, Compute};
 use zoo_results::exit::Exit;
 
 use super::shape::Shape;
@@ -21,8 +22,10 @@ use crate::stages::{Request, generated};
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What an update of one batch took.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probed {
+    /// Type of its products, as it was found to be.
+    pub compute: String,
     /// Tokens of both sides.
     pub tokens: u64,
     /// Seconds of the second update.
@@ -64,7 +67,10 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let mut timed = timed_arm(ctx, recipe, &vocabularies, updates, None, recipe.train.seed)?;
     timed.clean_lap(1)?;
     let lap = timed.clean_lap(1)?;
-    Ok(Probed { tokens: lap.tokens, seconds: lap.seconds, memory: memory::peak(ctx.device) })
+    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let found = precision::probe(&ctx.open_device()?, compute, recipe.model.width as usize);
+    let compute = found.name().to_string();
+    Ok(Probed { compute, tokens: lap.tokens, seconds: lap.seconds, memory: memory::peak(ctx.device) })
 }
 
 /// Runs a command that prints [`Probed`] within limits, as long as `go_on` does not fail.
@@ -202,7 +208,7 @@ mod tests {
             watched(command, limits, || Ok(())).unwrap()
         };
         let free = Limits { memory: Some(u64::MAX), seconds: 600.0 };
-        let probed = Probed { tokens: 8, seconds: 0.5, memory: Some(7) };
+        let probed = Probed { compute: "bf16".into(), tokens: 8, seconds: 0.5, memory: Some(7) };
         let printed = format!("echo '{}'", serde_json::to_string(&probed).unwrap());
         assert_eq!(run(&printed, free), Ok(probed));
         assert_eq!(run(&printed, Limits { memory: Some(6), ..free }), Err(Bound::Memory));
