@@ -30,11 +30,15 @@ ends_with() {
 
 step "CUDA and wgpu, fused"
 build cuda,wgpu
+
 "$zoo" doctor
 if [ ! -e /proc/driver/nvidia/version ]; then
     ends_with 8 "$zoo" doctor --device cuda:0
     ends_with 8 "$zoo" reproduce reversal-transformer --tier smoke --offline --device cuda:0
 fi
+
+step "lints of what only these builds compile"
+cargo clippy --profile gpu-check --locked -p zoo-harness --bin zoo --features cuda,wgpu -- -D warnings
 
 if ! drivers && [ "${ZOO_INSTALL:-yes}" = yes ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     step "Mesa's software Vulkan"

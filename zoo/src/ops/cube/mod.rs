@@ -59,7 +59,7 @@ fn width(tensors: &[&CubeTensor]) -> VectorSize {
     let n = tensors[0].shape().num_elements();
     let most = tensors.iter().map(|x| 16 / x.dtype.size()).min().unwrap_or(1);
     let most = most.min(tensors[0].client.properties().hardware.max_vector_size);
-    (0..=most.ilog2()).rev().map(|power| 1 << power).find(|width| n % width == 0).unwrap_or(1)
+    (0..=most.ilog2()).rev().map(|power| 1 << power).find(|width| n.is_multiple_of(*width)).unwrap_or(1)
 }
 
 /// So many cubes, in two dimensions where one has not room for them.
