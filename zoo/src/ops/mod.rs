@@ -10,6 +10,7 @@ mod batch_norm;
 mod bf16;
 mod convolution;
 mod cross_entropy;
+mod ctc;
 #[cfg(feature = "cubecl")]
 mod cube;
 mod dropout;
@@ -29,6 +30,7 @@ pub use batch_norm::{Normalization, Rows, Statistics, batch_norm, batch_norm_by}
 pub use bf16::{Instruction, instruction as bf16_instruction};
 pub use convolution::{Axis, Geometry, convolution};
 pub use cross_entropy::{SmoothedTargets, cross_entropy};
+pub use ctc::{Utterances, ctc};
 pub use dropout::dropout;
 pub use embedding::embedding;
 pub use layer_norm::layer_norm;

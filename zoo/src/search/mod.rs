@@ -1,7 +1,9 @@
 //! Searches over a step-wise decoder: written once, for every model that can write one token more.
 
 mod beam;
+pub mod ctc;
 mod greedy;
+pub mod ngram;
 
 pub use beam::{Beam, beam};
 pub use greedy::greedy;

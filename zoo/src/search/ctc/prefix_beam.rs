@@ -1,0 +1,347 @@
+//! Prefix beam search (Hannun et al. 2014, as Baidu's decoder has it): prefixes are scored by all their alignments, and by a language
+//! model at the end of each word.
+
+use super::alignment::alignment;
+use super::{Frames, Transcript};
+use crate::search::ngram::{History, Ngram};
+
+/// Settings of a search.
+#[derive(Debug, Clone, Copy)]
+pub struct PrefixBeam<'a> {
+    /// Prefixes that are kept.
+    pub beam: usize,
+    /// Classes of a frame are taken from the likeliest down until they have this probability together; 1 takes all.
+    pub cutoff: f64,
+    /// And so many at most.
+    pub classes: usize,
+    /// Scores words.
+    pub words: Option<Words<'a>>,
+}
+
+/// A language model over what labels spell.
+#[derive(Debug, Clone, Copy)]
+pub struct Words<'a> {
+    /// The model.
+    pub model: &'a Ngram,
+    /// Weight of its natural logarithms.
+    pub alpha: f64,
+    /// Added for every word.
+    pub beta: f64,
+    /// log10 of the probability of a word that the model does not know (Baidu's decoder: -1000).
+    pub unknown: f64,
+    /// The label between words.
+    pub space: u32,
+    /// What each label spells.
+    pub letters: &'a [String],
+}
+
+/// The logarithm of nothing.
+const NEVER: f64 = f64::NEG_INFINITY;
+
+/// A prefix: a label behind another one.
+struct Node {
+    parent: usize,
+    label: u32,
+    children: Vec<(u32, usize)>,
+    /// Alignments that end in a blank, and in the label; of the last frame and of this one.
+    before: [f64; 2],
+    now: [f64; 2],
+    /// What the language model gives to all its whole words, and the history behind them.
+    model: f64,
+    history: Option<History>,
+    /// It was reached in this frame.
+    listed: bool,
+}
+
+const ROOT: usize = 0;
+
+impl Node {
+    fn new(parent: usize, label: u32) -> Self {
+        let never = [NEVER; 2];
+        let (children, history) = (Vec::new(), None);
+        Self { parent, label, children, before: never, now: never, model: 0.0, history, listed: false }
+    }
+
+    fn score(&self) -> f64 {
+        log_add(self.before[0], self.before[1]) + self.model
+    }
+}
+
+/// ln(e^a + e^b).
+fn log_add(a: f64, b: f64) -> f64 {
+    let (top, low) = if a > b { (a, b) } else { (b, a) };
+    if low == NEVER { top } else { top + (low - top).exp().ln_1p() }
+}
+
+impl PrefixBeam<'_> {
+    /// Prefixes from best to worst, at most `beam`. A score is the logarithm of the labels' probability, and the language model's.
+    pub fn decode(&self, frames: Frames<'_>) -> Vec<Transcript> {
+        let mut nodes = vec![Node::new(ROOT, frames.blank)];
+        nodes[ROOT].before = [0.0, NEVER];
+        nodes[ROOT].history = self.words.map(|words| words.model.begin());
+        let mut kept = vec![ROOT];
+        for row in frames.rows() {
+            let classes = self.pruned(row);
+            let mut reached = Vec::new();
+            for &node in &kept {
+                for &class in &classes {
+                    self.extend(
+                        &mut nodes,
+                        &mut reached,
+                        node,
+                        class,
+                        f64::from(row[class as usize]),
+                        frames.blank,
+                    );
+                }
+            }
+            for &node in &kept {
+                nodes[node].before = [NEVER; 2];
+            }
+            for &node in &reached {
+                let node = &mut nodes[node];
+                (node.before, node.now, node.listed) = (node.now, [NEVER; 2], false);
+            }
+            reached.sort_by(|&a, &b| nodes[b].score().total_cmp(&nodes[a].score()).then(a.cmp(&b)));
+            for &node in reached.iter().skip(self.beam) {
+                nodes[node].before = [NEVER; 2];
+            }
+            reached.truncate(self.beam);
+            kept = reached;
+        }
+        let mut found: Vec<(f64, usize)> =
+            kept.into_iter().map(|node| (nodes[node].score() + self.last_word(&nodes, node), node)).collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let transcript = |(score, node): (f64, usize)| {
+            let units = labels(&nodes, node);
+            let times = alignment(frames, &units).unwrap_or_default();
+            Transcript { units, times, score }
+        };
+        found.into_iter().map(transcript).collect()
+    }
+
+    /// Classes of a frame from the likeliest down.
+    fn pruned(&self, row: &[f32]) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..row.len() as u32).collect();
+        order.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]).then(a.cmp(&b)));
+        let mut mass = 0.0;
+        let enough = order.iter().position(|&class| {
+            mass += f64::from(row[class as usize]).exp();
+            mass >= self.cutoff
+        });
+        let count = if self.cutoff < 1.0 { enough.map_or(row.len(), |last| last + 1) } else { row.len() };
+        order.truncate(count.min(self.classes).max(1));
+        order
+    }
+
+    /// What a frame of this class makes of a prefix.
+    fn extend(
+        &self,
+        nodes: &mut Vec<Node>,
+        reached: &mut Vec<usize>,
+        node: usize,
+        class: u32,
+        log_prob: f64,
+        blank: u32,
+    ) {
+        let [blanks, label] = nodes[node].before;
+        let mut reach = |nodes: &mut Vec<Node>, node: usize, end: usize, score: f64| {
+            if score == NEVER {
+                return;
+            }
+            let to = &mut nodes[node];
+            to.now[end] = log_add(to.now[end], score);
+            if !to.listed {
+                to.listed = true;
+                reached.push(node);
+            }
+        };
+        if class == blank {
+            return reach(nodes, node, 0, log_add(blanks, label) + log_prob);
+        }
+        let again = node != ROOT && nodes[node].label == class;
+        if again {
+            reach(nodes, node, 1, label + log_prob);
+        }
+        // The same label once more needs a blank between.
+        let score = if again { blanks } else { log_add(blanks, label) };
+        if score == NEVER {
+            return;
+        }
+        let known = nodes[node].children.iter().find(|(label, _)| *label == class).map(|&(_, child)| child);
+        let child = known.unwrap_or_else(|| {
+            let mut child = Node::new(node, class);
+            (child.model, child.history) = (nodes[node].model, nodes[node].history);
+            if let Some(words) = self.words.filter(|words| words.space == class) {
+                let (score, history) = words.scored(nodes, node);
+                child.model += score;
+                child.history = Some(history);
+            }
+            nodes.push(child);
+            let child = nodes.len() - 1;
+            nodes[node].children.push((class, child));
+            child
+        });
+        reach(nodes, child, 1, score + log_prob);
+    }
+
+    /// What the language model gives to a last word that no space has ended.
+    fn last_word(&self, nodes: &[Node], node: usize) -> f64 {
+        match self.words {
+            Some(words) if node != ROOT && nodes[node].label != words.space => words.scored(nodes, node).0,
+            _ => 0.0,
+        }
+    }
+}
+
+impl Words<'_> {
+    /// What the word that ends at a node adds, and the history behind it. A space behind nothing ends no word.
+    fn scored(&self, nodes: &[Node], node: usize) -> (f64, History) {
+        let history = nodes[node].history.unwrap_or_else(|| self.model.begin());
+        let (mut at, mut reversed) = (node, Vec::new());
+        while at != ROOT && nodes[at].label != self.space {
+            reversed.push(nodes[at].label);
+            at = nodes[at].parent;
+        }
+        if reversed.is_empty() {
+            return (0.0, history);
+        }
+        let word: String =
+            reversed.iter().rev().map(|&label| self.letters[label as usize].as_str()).collect();
+        let (log10, history) = match self.model.word(&word) {
+            Some(word) => self.model.score(&history, word),
+            // It is forgotten: a history with it would be known to no n-gram.
+            None => (self.unknown, self.model.begin()),
+        };
+        (self.alpha * log10 * std::f64::consts::LN_10 + self.beta, history)
+    }
+}
+
+fn labels(nodes: &[Node], mut node: usize) -> Vec<u32> {
+    let mut labels = Vec::new();
+    while node != ROOT {
+        labels.push(nodes[node].label);
+        node = nodes[node].parent;
+    }
+    labels.reverse();
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::random::Key;
+
+    const ALL: PrefixBeam<'static> = PrefixBeam { beam: 100_000, cutoff: 1.0, classes: 100, words: None };
+    const BLANK: u32 = 3;
+
+    fn rows(case: u64, frames: u32) -> Vec<f32> {
+        let key = Key::new(case, 9, 0);
+        let row = |t: u32| {
+            let row: Vec<f32> = (0..4).map(|c| 1.5 * key.normal(4 * t + c)).collect();
+            let mass = row.iter().map(|x| x.exp()).sum::<f32>().ln();
+            row.into_iter().map(move |x| x - mass)
+        };
+        (0..frames).flat_map(row).collect()
+    }
+
+    /// The probability of every label sequence, over all its paths.
+    fn by_paths(log_probs: &[f32]) -> BTreeMap<Vec<u32>, f64> {
+        let frames = (log_probs.len() / 4) as u32;
+        let mut found = BTreeMap::new();
+        for number in 0..4usize.pow(frames) {
+            let path: Vec<u32> = (0..frames).map(|t| (number / 4usize.pow(t) % 4) as u32).collect();
+            let score: f64 = path
+                .iter()
+                .zip(log_probs.chunks(4))
+                .map(|(&class, row)| f64::from(row[class as usize]))
+                .sum();
+            let mut labels = path;
+            labels.dedup();
+            labels.retain(|&label| label != BLANK);
+            *found.entry(labels).or_insert(0.0) += score.exp();
+        }
+        found
+    }
+
+    fn frames(log_probs: &[f32]) -> Frames<'_> {
+        Frames { log_probs, classes: 4, blank: BLANK }
+    }
+
+    #[test]
+    fn without_pruning_every_label_sequence_has_its_probability() {
+        for case in 0..6 {
+            let log_probs = rows(case, 5);
+            let expected = by_paths(&log_probs);
+            let found = ALL.decode(frames(&log_probs));
+            assert_eq!(found.len(), expected.len());
+            for transcript in &found {
+                let expected = expected[&transcript.units].ln();
+                assert!((transcript.score - expected).abs() < 1e-5, "{transcript:?} {expected}");
+                assert_eq!(transcript.times.len(), transcript.units.len());
+            }
+            assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        }
+    }
+
+    fn letters() -> Vec<String> {
+        ["a", "b", " ", ""].map(str::to_owned).to_vec()
+    }
+
+    const MODEL: &str = "\\data\\\nngram 1=4\nngram 2=2\n\\1-grams:\n-1 <s> -0.5\n-1.2 </s>\n-0.3 a -0.4\n-0.9 ab -0.2\n\\2-grams:\n\
+                         -0.1 <s> ab\n-0.2 ab a\n\\end\\\n";
+
+    #[test]
+    fn words_are_scored_where_they_end() {
+        let (model, letters) = (Ngram::read(MODEL.as_bytes()).unwrap(), letters());
+        let words =
+            Words { model: &model, alpha: 0.8, beta: 0.3, unknown: -5.0, space: 2, letters: &letters };
+        let score_of = |text: &str| -> f64 {
+            let mut history = model.begin();
+            let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+            let of = |word: &&str| {
+                let log10 = match model.word(word) {
+                    Some(id) => {
+                        let (log10, next) = model.score(&history, id);
+                        history = next;
+                        log10
+                    }
+                    None => {
+                        history = model.begin();
+                        -5.0
+                    }
+                };
+                0.8 * log10 * std::f64::consts::LN_10 + 0.3
+            };
+            words.iter().map(of).sum()
+        };
+        let log_probs = rows(77, 5);
+        let expected = by_paths(&log_probs);
+        let found = PrefixBeam { words: Some(words), ..ALL }.decode(frames(&log_probs));
+        assert_eq!(found.len(), expected.len());
+        for transcript in &found {
+            let text: String =
+                transcript.units.iter().map(|&label| letters[label as usize].as_str()).collect();
+            let expected = expected[&transcript.units].ln() + score_of(&text);
+            assert!((transcript.score - expected).abs() < 1e-5, "`{text}` {} {expected}", transcript.score);
+        }
+    }
+
+    #[test]
+    fn a_narrow_beam_finds_the_best_of_clear_frames() {
+        let row = |&class: &u32| (0..4).map(move |i| if i == class { -0.01f32 } else { -6.0 });
+        let log_probs: Vec<f32> = [0u32, 3, 0, 1, 1, 3, 2].iter().flat_map(row).collect();
+        let narrow = PrefixBeam { beam: 3, cutoff: 0.995, classes: 2, words: None };
+        let found = narrow.decode(frames(&log_probs));
+        assert_eq!((found[0].units.as_slice(), found.len()), (&[0u32, 0, 1, 2][..], 3));
+        assert_eq!(found[0].times, [0..1, 2..3, 3..5, 6..7]);
+    }
+
+    #[test]
+    fn no_frames_are_no_labels() {
+        let found = ALL.decode(frames(&[]));
+        assert_eq!((found.len(), found[0].score, found[0].units.len()), (1, 0.0, 0));
+    }
+}
