@@ -18,7 +18,7 @@ pub fn ctc(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
     if aligned.is_empty() {
         return logits.sum() * 0.0;
     }
-    if longest as f64 * (classes as f64).ln() >= DEEPEST {
+    if utterances.optional.is_some() || longest as f64 * (classes as f64).ln() >= DEEPEST {
         return on_the_host(to_f32(logits), utterances);
     }
     let device = logits.device();
@@ -46,16 +46,17 @@ pub fn ctc(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
     losses.sum()
 }
 
-/// The logits are read, and the gradient is sent back: for utterances of several thousand frames on other devices than the CPU.
+/// The logits are read, and the gradient is sent back: for utterances of several thousand frames, and optional labels, on other devices
+/// than the CPU.
 pub fn on_the_host(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
     let ([rows, classes], device) = (logits.dims(), logits.device());
     let values = host_values(logits.clone().detach());
     let (mut room, mut sum, mut gradient) = (align::Room::default(), 0.0, vec![0f32; rows * classes]);
     for utterance in utterances.list.iter().filter(|utterance| utterances.has_alignment(utterance)) {
         let rows = utterance.row * classes..(utterance.row + utterance.frames) * classes;
-        let (labels, blank) = (utterances.labels(utterance), utterances.blank);
-        let loss = room.loss(&values[rows.clone()], classes, labels, blank);
-        room.gradient(&mut gradient[rows], classes, labels, blank, loss);
+        let labels = utterances.aligned(utterance);
+        let loss = room.loss(&values[rows.clone()], classes, labels);
+        room.gradient(&mut gradient[rows], classes, labels, loss);
         sum += loss;
     }
     let gradient = Tensor::<2>::from_data(TensorData::new(gradient, [rows, classes]), &device);

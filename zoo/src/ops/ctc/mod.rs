@@ -28,6 +28,7 @@ pub struct Utterances {
     list: Arc<[Utterance]>,
     labels: Arc<[u32]>,
     blank: u32,
+    optional: Option<u32>,
 }
 
 /// One of them.
@@ -55,7 +56,19 @@ impl Utterances {
             all.extend_from_slice(labels);
         }
         assert!(!all.contains(&blank), "the blank is no label");
-        Self { list: list.into(), labels: all.into(), blank }
+        Self { list: list.into(), labels: all.into(), blank, optional: None }
+    }
+
+    /// With a label that may be said or not wherever it stands, as a silence between words: the likelihood is that of all ways. (A
+    /// lexicon with optional silence of probability 1/2 gives the same, times 1/2 for every choice.)
+    ///
+    /// # Panics
+    /// If it stands twice side by side.
+    pub fn with_optional(mut self, label: u32) -> Self {
+        let twice = |utterance: &Utterance| self.labels(utterance).windows(2).any(|pair| pair == [label; 2]);
+        assert!(!self.list.iter().any(twice), "an optional label beside itself");
+        self.optional = Some(label);
+        self
     }
 
     /// How many have an alignment: a frame for every label, and one for a blank between two that are equal. The others have no loss
@@ -69,9 +82,18 @@ impl Utterances {
     }
 
     fn has_alignment(&self, utterance: &Utterance) -> bool {
-        let labels = self.labels(utterance);
-        let repeats = labels.windows(2).filter(|pair| pair[0] == pair[1]).count();
-        utterance.frames >= labels.len() + repeats
+        let said = |label: &&u32| self.optional != Some(**label);
+        let (mut least, mut before) = (0, None);
+        for label in self.labels(utterance).iter().filter(said) {
+            least += 1 + usize::from(before == Some(label));
+            before = Some(label);
+        }
+        // Between two that are equal an optional label parts them as well as a blank.
+        utterance.frames >= least
+    }
+
+    fn aligned(&self, utterance: &Utterance) -> align::Labels<'_> {
+        align::Labels { list: self.labels(utterance), blank: self.blank, optional: self.optional }
     }
 
     /// # Panics
@@ -111,7 +133,7 @@ impl CtcOp for Flex {
             .filter(|utterance| utterances.has_alignment(utterance))
             .map_init(align::Room::default, |room, utterance| {
                 let logits = &logits[utterance.row * classes..][..utterance.frames * classes];
-                room.loss(logits, classes, utterances.labels(utterance), utterances.blank)
+                room.loss(logits, classes, utterances.aligned(utterance))
             })
             .collect();
         host::tensor(vec![losses.iter().sum::<f64>() as f32], [1], DType::F32)
@@ -140,9 +162,9 @@ impl CtcOp for Flex {
             .filter(|(utterance, _)| utterances.has_alignment(utterance))
             .map_init(align::Room::default, |room, (utterance, part)| {
                 let logits = &logits[utterance.row * classes..][..part.len()];
-                let (labels, blank) = (utterances.labels(utterance), utterances.blank);
-                let loss = room.loss(logits, classes, labels, blank);
-                room.gradient(part, classes, labels, blank, loss);
+                let labels = utterances.aligned(utterance);
+                let loss = room.loss(logits, classes, labels);
+                room.gradient(part, classes, labels, loss);
                 loss
             })
             .collect();

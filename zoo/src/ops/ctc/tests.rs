@@ -62,6 +62,54 @@ fn every_path_counts_once() {
     }
 }
 
+/// All sequences that optional labels make of one.
+fn ways(labels: &[u32], optional: u32) -> Vec<Vec<u32>> {
+    let places: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == optional).collect();
+    (0..1usize << places.len())
+        .map(|kept| {
+            let said =
+                |i: &usize| places.iter().position(|place| place == i).is_none_or(|bit| kept >> bit & 1 == 1);
+            (0..labels.len()).filter(said).map(|i| labels[i]).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn optional_labels_are_all_ways_together() {
+    let (frames, classes, blank) = (9, 5, 4);
+    let x = logits(frames, classes, 1.5, &Device::flex().autodiff());
+    for labels in
+        [&[0u32, 1, 0, 2, 0][..], &[0, 1, 0, 1, 0], &[1, 0, 2], &[0], &[0, 3], &[3, 0], &[1, 1, 0, 1]]
+    {
+        let (mut likelihood, mut expected) = (0.0, vec![0f64; frames * classes]);
+        for way in ways(labels, 0) {
+            let utterances = Utterances::new(&[&way], &[(0, frames)], blank);
+            if utterances.alignable() == 0 {
+                continue;
+            }
+            let (loss, gradient) = run(&x, |x| ctc(x, &utterances));
+            let probability = f64::from(-loss).exp();
+            likelihood += probability;
+            expected.iter_mut().zip(gradient).for_each(|(to, slope)| *to += probability * f64::from(slope));
+        }
+        let utterances = Utterances::new(&[labels], &[(0, frames)], blank).with_optional(0);
+        let (loss, gradient) = run(&x, |x| ctc(x, &utterances));
+        assert!((f64::from(loss) + likelihood.ln()).abs() < 1e-5, "{labels:?}: {loss} {}", -likelihood.ln());
+        for (slope, expected) in gradient.iter().zip(&expected) {
+            assert!((f64::from(*slope) - expected / likelihood).abs() < 1e-6, "{labels:?}: {slope}");
+        }
+        assert_close(&run(&x, |x| composed::ctc(x, &utterances)), &(loss, gradient), 1e-7);
+    }
+}
+
+#[test]
+fn what_is_optional_needs_no_frames() {
+    let count = |frames: usize| {
+        Utterances::new(&[[0u32, 1, 0, 1, 0]], &[(0, frames)], 4).with_optional(0).alignable()
+    };
+    assert_eq!([2, 3].map(count), [0, 1]);
+}
+
 /// Rows that are nobody's between them; one that cannot be aligned; one without labels; one without frames.
 fn several() -> Utterances {
     let labels: [&[u32]; 5] = [&[3, 3, 1], &[2, 2, 2], &[], &[], &[5, 4, 0, 1]];
@@ -112,9 +160,10 @@ fn long_utterances_lose_nothing() {
     values.chunks_exact_mut(classes).for_each(|row| row[blank as usize] += 40.0);
     let labels: Vec<u32> = (0..600).map(|i| i * 7 % 28).collect();
     let mut room = align::Room::default();
-    let loss = room.loss(&values, classes, &labels, blank);
+    let labels = align::Labels { list: &labels, blank, optional: None };
+    let loss = room.loss(&values, classes, labels);
     let mut gradient = vec![0f32; values.len()];
-    room.gradient(&mut gradient, classes, &labels, blank, loss);
+    room.gradient(&mut gradient, classes, labels, loss);
     assert!(loss > 10_000.0 && loss.is_finite(), "{loss}");
     // A frame's softmax and its occupancy each sum to 1, and every label is somewhere.
     let mut occupied = vec![0f64; classes];
