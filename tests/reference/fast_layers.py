@@ -54,6 +54,18 @@ def cross_entropy():
     return as_it_is(None, torch.randn(1024, 32_000), call)
 
 
+def ctc():
+    labels = [[(i + j * j) * 7 % 28 for j in range(180 + i % 5)] for i in range(32)]
+    lengths, frames = torch.tensor([len(x) for x in labels]), torch.full((32,), 600)
+    labels = torch.tensor(sum(labels, []))
+
+    def call(x):
+        logs = x.float().view(32, 600, 29).transpose(0, 1).log_softmax(2)
+        return nn.functional.ctc_loss(logs, labels, frames, lengths, blank=28, reduction="sum", zero_infinity=True)
+
+    return as_it_is(None, torch.randn(32 * 600, 29), call)
+
+
 def embedding():
     layer, ids = nn.Embedding(32_000, 512), torch.arange(2048) * 7919 % 32_000
 
@@ -100,6 +112,7 @@ LAYERS = {
     "layer-norm-512": lambda: as_it_is(nn.LayerNorm(512), torch.randn(4096, 512)),
     "dropout": lambda: as_it_is(nn.Dropout(0.1), torch.randn(4096, 2048)),
     "cross-entropy-32000": cross_entropy,
+    "ctc-29": ctc,
     "embedding-32000-512": embedding,
     "lstm-512": lambda: recurrent(nn.LSTM, 512, 16, 100),
     "lstm-1024": lambda: recurrent(nn.LSTM, 1024, 32, 50),

@@ -13,7 +13,9 @@ use zoo_models::nn::{
     Attention, BatchNorm, BatchNormSpec, Biases, Bidirectional, Channels, Conv1d, Conv2d, ConvInit,
     FeedForward, Gru, Init, LayerNorm, Lstm, Recurrent,
 };
-use zoo_models::ops::{Axis, Rows, Segments, Sequences, SmoothedTargets, cross_entropy, dropout, embedding};
+use zoo_models::ops::{
+    Axis, Rows, Segments, Sequences, SmoothedTargets, Utterances, cross_entropy, ctc, dropout, embedding,
+};
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_recipes::{LinearInit, Smoothing};
@@ -117,6 +119,13 @@ impl Bench {
         let targets: Vec<u32> = (0..1024).map(|i| i * 31 % 32_000).collect();
         let targets = SmoothedTargets::new(&targets, 32_000, 0.1, Smoothing::AllClasses);
         self.time("cross-entropy-32000", [1024, 32_000], |x, _| cross_entropy(x, &targets).0.unsqueeze());
+
+        // Twelve seconds of speech each, in characters.
+        let labels: Vec<Vec<u32>> =
+            (0..32).map(|i| (0..180 + i % 5).map(|j| (i + j * j) * 7 % 28).collect()).collect();
+        let frames: Vec<(usize, usize)> = (0..32).map(|i| (i * 600, 600)).collect();
+        let utterances = Utterances::new(&labels, &frames, 28);
+        self.time("ctc-29", [32 * 600, 29], |x, _| ctc(x, &utterances).unsqueeze());
 
         let table = self.draw([32_000, 512]).require_grad();
         let ids: Vec<Option<u32>> = (0..2048).map(|i| Some(i * 7919 % 32_000)).collect();
