@@ -2,6 +2,7 @@
 //!
 //! Every struct denies unknown keys, every `kind` is a closed set, units stand in the key or the value.
 
+mod acoustic;
 mod claim;
 mod data;
 mod decode;
@@ -9,6 +10,7 @@ mod model;
 mod precision;
 mod train;
 
+pub use acoustic::*;
 pub use claim::*;
 pub use data::*;
 pub use decode::*;

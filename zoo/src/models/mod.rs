@@ -1,5 +1,6 @@
 //! Models: a spec becomes a Burn module here. One part or family a file.
 
+pub mod acoustic;
 mod batch;
 mod cost;
 mod seq2seq;

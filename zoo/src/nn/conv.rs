@@ -12,6 +12,8 @@ use crate::ops::{self, Axis, Geometry};
 pub enum ConvInit {
     /// Xavier-uniform times a gain: bound gain * sqrt(6 / (fan in + fan out)). Zero bias.
     Xavier(f64),
+    /// Xavier-normal: standard deviation sqrt(2 / (fan in + fan out)). Zero bias.
+    XavierNormal,
     /// Kaiming-uniform for ReLU: bound sqrt(6 / fan in). Zero bias.
     Kaiming,
     /// Kaiming-normal for ReLU over the fan out: standard deviation sqrt(2 / fan out) (ResNets). Zero bias.
@@ -35,6 +37,7 @@ impl ConvInit {
         let at = init.at("weight");
         let weight = match self {
             Self::Xavier(gain) => at.uniform(shape, gain * (6.0 / (fan_in + fan_out)).sqrt()),
+            Self::XavierNormal => at.normal(shape, (2.0 / (fan_in + fan_out)).sqrt()),
             Self::Kaiming => at.uniform(shape, (6.0 / fan_in).sqrt()),
             Self::KaimingNormalFanOut => at.normal(shape, (2.0 / fan_out).sqrt()),
             Self::Torch => at.uniform(shape, fan_in.powf(-0.5)),

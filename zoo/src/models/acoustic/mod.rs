@@ -1,0 +1,200 @@
+//! Speech: features of frames to the classes of frames.
+//!
+//! Utterances lie side by side, padded to the longest. What stands behind an utterance's end is 0 before every layer that looks at
+//! neighbours, and counts in no statistic: what a model says of an utterance does not depend on its batch.
+
+mod convolution;
+mod frames;
+mod image;
+mod recurrent;
+mod size;
+
+pub use frames::Frames;
+pub use size::parameters;
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, Activation, DenseSpec};
+
+use self::convolution::{ConvolutionBlock, RowConvolution};
+use self::image::ImageConvolution;
+use self::recurrent::RecurrentStack;
+use crate::contract::Pass;
+use crate::nn::{BatchNorm, BatchNormSpec, ConvInit, Init, Linear};
+use crate::ops::{self, Statistics};
+
+/// Layers of a spec, and the projection to the classes.
+#[derive(Module, Debug)]
+pub struct AcousticModel {
+    layers: Vec<Layer>,
+    output: Linear,
+}
+
+#[derive(Module, Debug)]
+enum Layer {
+    Image(ImageConvolution),
+    Convolution(ConvolutionBlock),
+    Recurrent(RecurrentStack),
+    Row(RowConvolution),
+    Dense(Dense),
+}
+
+impl AcousticModel {
+    /// For so many features of a frame, and classes.
+    ///
+    /// # Panics
+    /// If a convolution over frequency stands behind a layer without frequencies: recipes are checked before.
+    pub fn new(spec: &AcousticSpec, features: usize, classes: usize, seed: u64, device: &Device) -> Self {
+        let init = Init::new(seed, device);
+        let mut shape = Shape { frequencies: Some(features), channels: 1, dense: Vec::new() };
+        let layers = spec.layer.iter().enumerate().map(|(i, layer)| {
+            let at = init.at("layers").at(i);
+            match layer {
+                AcousticLayerSpec::Convolution2d(layer) => {
+                    Layer::Image(ImageConvolution::new(&at, layer, spec, &mut shape))
+                }
+                AcousticLayerSpec::Convolution(layer) => {
+                    Layer::Convolution(ConvolutionBlock::new(&at, layer, spec, &mut shape))
+                }
+                AcousticLayerSpec::Recurrent(layer) => {
+                    Layer::Recurrent(RecurrentStack::new(&at, layer, &mut shape))
+                }
+                AcousticLayerSpec::RowConvolution(layer) => {
+                    Layer::Row(RowConvolution::new(&at, layer, spec, &mut shape))
+                }
+                AcousticLayerSpec::Dense(layer) => Layer::Dense(Dense::new(&at, layer, spec, &mut shape)),
+            }
+        });
+        let layers = layers.collect();
+        let output = affine(&init.at("output"), spec.init, shape.flat(), classes);
+        Self { layers, output }
+    }
+
+    /// The classes' logits of every frame, padding included, in the compute type; and, of a training pass, what the batch norms saw,
+    /// for [`Self::fold`].
+    pub fn forward(&self, frames: Frames, pass: &mut Pass) -> (Frames, Vec<Statistics>) {
+        let mut seen = Vec::new();
+        let mut earlier = Vec::new();
+        let mut frames = frames;
+        for layer in &self.layers {
+            frames = match layer {
+                Layer::Image(layer) => layer.forward(frames, pass, &mut seen),
+                Layer::Convolution(layer) => layer.forward(frames, &mut earlier, pass, &mut seen),
+                Layer::Recurrent(layer) => layer.forward(frames, pass),
+                Layer::Row(layer) => layer.forward(frames, pass, &mut seen),
+                Layer::Dense(layer) => layer.forward(frames, pass),
+            };
+        }
+        (frames.map_rows(|x| self.output.forward(x, pass)), seen)
+    }
+
+    /// With what the batch norms saw in their running statistics.
+    ///
+    /// # Panics
+    /// If it is not of this model's [`Self::forward`] in training.
+    pub fn fold(self, seen: &[Statistics]) -> Self {
+        let mut seen = seen.iter();
+        let layers = self.layers.into_iter().map(|layer| match layer {
+            Layer::Image(layer) => Layer::Image(layer.fold(&mut seen)),
+            Layer::Convolution(layer) => Layer::Convolution(layer.fold(&mut seen)),
+            Layer::Row(layer) => Layer::Row(layer.fold(&mut seen)),
+            other => other,
+        });
+        let layers = layers.collect();
+        assert!(seen.next().is_none(), "statistics of this model");
+        Self { layers, ..self }
+    }
+}
+
+/// What a layer reads, while a model is built.
+#[derive(Debug, Clone)]
+struct Shape {
+    /// Frequencies, until a layer takes them as channels.
+    frequencies: Option<usize>,
+    channels: usize,
+    /// Channels of the inputs of the dense residual blocks so far.
+    dense: Vec<usize>,
+}
+
+impl Shape {
+    /// Channels of a frame as a whole.
+    fn flat(&self) -> usize {
+        self.frequencies.unwrap_or(1) * self.channels
+    }
+
+    /// A layer of a frame as a whole made so many channels.
+    fn becomes(&mut self, channels: usize) {
+        (self.frequencies, self.channels) = (None, channels);
+    }
+}
+
+fn start(init: AcousticInit) -> ConvInit {
+    match init {
+        AcousticInit::XavierUniform => ConvInit::Xavier(1.0),
+        AcousticInit::XavierNormal => ConvInit::XavierNormal,
+        AcousticInit::Torch => ConvInit::Torch,
+    }
+}
+
+/// An affine map with the model's initialiser.
+fn affine(init: &Init, start: AcousticInit, input: usize, output: usize) -> Linear {
+    let fans = (input + output) as f64;
+    let bound = (input as f64).powf(-0.5);
+    let shape = [output, input];
+    let (weight, bias) = (init.at("weight"), init.at("bias"));
+    let (weight, bias) = match start {
+        AcousticInit::XavierUniform => {
+            (weight.uniform(shape, (6.0 / fans).sqrt()), bias.constant([output], 0.0))
+        }
+        AcousticInit::XavierNormal => {
+            (weight.normal(shape, (2.0 / fans).sqrt()), bias.constant([output], 0.0))
+        }
+        AcousticInit::Torch => (weight.uniform(shape, bound), bias.uniform([output], bound)),
+    };
+    Linear { weight, bias: Some(bias) }
+}
+
+/// A norm as the spec has them; with the ReLU inside where one follows at once.
+fn norm(init: &Init, spec: &AcousticSpec, channels: usize, activation: Activation) -> BatchNorm {
+    let zoo_recipes::BatchNormSpec { epsilon, momentum, affine, unbiased } = spec.norm;
+    let relu = activation != Activation::None;
+    BatchNorm::new(init, channels, BatchNormSpec { epsilon, momentum, unbiased, affine, relu })
+}
+
+/// What is left of an activation behind a ReLU.
+fn cut<const D: usize>(x: Tensor<D>, activation: Activation) -> Tensor<D> {
+    if activation == Activation::Relu20 { x.clamp_max(20.0) } else { x }
+}
+
+/// Every frame by itself.
+#[derive(Module, Debug)]
+struct Dense {
+    linear: Linear,
+    #[module(skip)]
+    activation: Activation,
+    #[module(skip)]
+    dropout: f64,
+}
+
+impl Dense {
+    fn new(init: &Init, layer: &DenseSpec, spec: &AcousticSpec, shape: &mut Shape) -> Self {
+        let units = layer.units as usize;
+        let linear = affine(&init.at("linear"), spec.init, shape.flat(), units);
+        shape.becomes(units);
+        Self { linear, activation: layer.activation, dropout: layer.dropout }
+    }
+
+    fn forward(&self, frames: Frames, pass: &mut Pass) -> Frames {
+        frames.map_rows(|x| {
+            let x = self.linear.forward(x, pass);
+            match self.activation {
+                Activation::None => ops::dropout(x, self.dropout, pass),
+                Activation::Relu => ops::relu_dropout(x, self.dropout, pass),
+                Activation::Relu20 => {
+                    let x = cut(ops::relu_dropout(x, 0.0, pass), Activation::Relu20);
+                    ops::dropout(x, self.dropout, pass)
+                }
+            }
+        })
+    }
+}
