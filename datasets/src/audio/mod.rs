@@ -1,0 +1,3 @@
+//! Speech: files become samples.
+
+pub mod decode;
