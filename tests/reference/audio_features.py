@@ -1,12 +1,13 @@
 """Features and resampled waveforms as the libraries themselves compute them.
 
     pip install numpy librosa python_speech_features kaldi-native-fbank resampy soundfile safetensors torch torchaudio lhotse
-    python audio_features.py --recording sense_and_sensibility_01_austen_64kb-0930.wav
+    python -m venv old && old/bin/pip install resampy==0.2.2 "setuptools<80"
+    python audio_features.py --recording sense_and_sensibility_01_austen_64kb-0930.wav --old-python old/bin/python
 
 Writes tests/fixtures/audio_features.safetensors: a piece of a recording at 16 kHz (LibriVox, public domain; as packed with
 pocketsphinx, test/data/librivox) and of generated sound at 8 kHz, and for each case its features; `zoo` in the metadata lists the
 cases with their specs. tests/fixtures/speech.flac is the same piece of the recording. The committed file was written with python_speech_features 0.6, librosa 0.11.0, kaldi-native-fbank 1.23.0,
-lhotse 1.33.0, resampy 0.4.3, torchaudio 2.11.0.
+lhotse 1.33.0, resampy 0.2.2 and 0.4.3, torchaudio 2.11.0.
 
 The recipes around the libraries are OpenSeq2Seq's (`open_seq2seq/data/speech2text/speech_utils.py`), before normalisation.
 """
@@ -14,6 +15,8 @@ The recipes around the libraries are OpenSeq2Seq's (`open_seq2seq/data/speech2te
 import argparse
 import json
 import math
+import subprocess
+import tempfile
 from pathlib import Path
 
 import kaldi_native_fbank
@@ -92,14 +95,22 @@ def through_kaldi(signal, rate, features, window="povey", snip_edges=True, low=2
     return np.stack([computer.get_frame(frame) for frame in range(computer.num_frames_ready)])
 
 
-def kaiser_best(samples, rate, new_rate, version):
-    if version == "resampy-0.4":
-        return resampy.resample(samples, rate, new_rate, filter="kaiser_best")
-    # The filter that resampy had until 0.2.
-    taper = lambda length: np.kaiser(length, 14.769656459379492)  # noqa: E731
-    return resampy.resample(
-        samples, rate, new_rate, filter="sinc_window", num_zeros=64, precision=9, window=taper, rolloff=0.9475937167399596
-    )
+# Reads the sound's file, writes the result's.
+OLD_RESAMPY = """
+import sys, numpy, resampy
+assert resampy.__version__.startswith("0.2"), resampy.__version__
+sound, made, rate, new_rate = sys.argv[1:]
+numpy.save(made, resampy.resample(numpy.load(sound), int(rate), int(new_rate), filter="kaiser_best"))
+"""
+
+
+def old_kaiser_best(python, samples, rate, new_rate):
+    """By resampy 0.2, in the interpreter that has it."""
+    with tempfile.TemporaryDirectory() as folder:
+        sound, made = f"{folder}/sound.npy", f"{folder}/made.npy"
+        np.save(sound, samples)
+        subprocess.run([python, "-c", OLD_RESAMPY, sound, made, str(rate), str(new_rate)], check=True)
+        return np.load(made)
 
 
 def generated(rate):
@@ -151,6 +162,7 @@ def cases(recording, chirp):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--recording", required=True)
+    parser.add_argument("--old-python", required=True)
     options = parser.parse_args()
     recording, rate = soundfile.read(options.recording, dtype="int16")
     assert rate == RATE and recording.ndim == 1
@@ -164,10 +176,13 @@ def main():
         described["features"].append({"name": name, "sound": sound, "rate": rate, "bits": 8 * made.dtype.itemsize, "spec": spec})
 
     short = recording[2000:3000].astype(np.float32) / 32768
-    for version in ("resampy-0.2", "resampy-0.4"):
-        for new_rate in (14400, 15217, 16800, 17600):
+    for new_rate in (14400, 15217, 16000, 16800, 17600):
+        for version in ("resampy-0.2", "resampy-0.4"):
             name = f"{version}.{new_rate}"
-            tensors[name] = kaiser_best(short, RATE, new_rate, version)
+            if version == "resampy-0.2":
+                tensors[name] = old_kaiser_best(options.old_python, short, RATE, new_rate)
+            else:
+                tensors[name] = resampy.resample(short, RATE, new_rate, filter="kaiser_best")
             described["resampled"].append({"name": name, "by": version, "from": RATE, "to": new_rate})
     for factor in (0.9, 1.1, 0.95):
         name = f"lhotse.speed.{factor}"

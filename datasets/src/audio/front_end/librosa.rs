@@ -6,7 +6,7 @@
 use zoo_recipes::{FeatureOutput, FeaturesSpec};
 
 use super::cepstra::Cepstra;
-use super::{INT16, peak, pre_emphasise};
+use super::{INT16, decibels, peak, pre_emphasise};
 use crate::audio::mel::MelFilters;
 use crate::audio::stft::Stft;
 use crate::random::RandomStream;
@@ -95,7 +95,7 @@ impl Librosa {
         let mut values = Vec::new();
         match &self.output {
             Output::Spectrogram { bins } => self.stft.each_power(&signal, |power| {
-                values.extend(power[..*bins].iter().map(|power| 10.0 * power.max(POWER_FLOOR).log10()));
+                values.extend(power[..*bins].iter().map(|power| decibels(power.max(POWER_FLOOR))));
             }),
             Output::LogMel { filters, offset } => {
                 let mut energies = vec![0.0; filters.len()];
@@ -109,7 +109,7 @@ impl Librosa {
                 let mut all = Vec::new();
                 self.stft.each_power(&signal, |power| {
                     filters.apply(power, &mut energies);
-                    all.extend(energies.iter().map(|energy| 10.0 * energy.max(CEPSTRA_FLOOR).log10()));
+                    all.extend(energies.iter().map(|energy| decibels(energy.max(CEPSTRA_FLOOR))));
                 });
                 let least =
                     all.iter().fold(f64::NEG_INFINITY, |most: f64, one| most.max(*one)) - CEPSTRA_RANGE;

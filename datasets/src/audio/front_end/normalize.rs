@@ -4,32 +4,38 @@ use zoo_recipes::FeatureNorm;
 
 /// Normalises [frames, width] row-major features. The deviation is that of the whole population, as numpy's.
 pub(super) fn normalize(values: &mut [f64], width: usize, norm: FeatureNorm) {
-    match norm {
-        FeatureNorm::None => {}
-        FeatureNorm::Global => {
-            let (mean, scale) = mean_and_scale(values.iter().copied(), values.len());
-            values.iter_mut().for_each(|value| *value = (*value - mean) * scale);
+    if norm == FeatureNorm::None {
+        return;
+    }
+    let frames = (values.len() / width) as f64;
+    // All columns are of the same length: what holds for everything is the mean over them.
+    let finish = |sums: &mut [f64]| {
+        sums.iter_mut().for_each(|sum| *sum /= frames);
+        if norm == FeatureNorm::Global {
+            let mean = sums.iter().sum::<f64>() / width as f64;
+            sums.fill(mean);
         }
-        FeatureNorm::PerFeature => {
-            let frames = values.len() / width;
-            for feature in 0..width {
-                let column = values.iter().skip(feature).step_by(width).copied();
-                let (mean, scale) = mean_and_scale(column, frames);
-                values
-                    .iter_mut()
-                    .skip(feature)
-                    .step_by(width)
-                    .for_each(|value| *value = (*value - mean) * scale);
-            }
+    };
+    let mut means = vec![0.0; width];
+    for row in values.chunks_exact(width) {
+        means.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    }
+    finish(&mut means);
+    let mut scales = vec![0.0; width];
+    for row in values.chunks_exact(width) {
+        for ((sum, value), mean) in scales.iter_mut().zip(row).zip(&means) {
+            *sum += (value - mean) * (value - mean);
         }
     }
-}
-
-/// Mean, and 1 over the deviation. The scale of a constant is 0: the sources divide by zero there.
-fn mean_and_scale(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f64) {
-    let mean = values.clone().sum::<f64>() / count as f64;
-    let deviation = (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count as f64).sqrt();
-    // Rounding leaves a constant a deviation of some 1e-16 of its size.
-    let constant = deviation <= 1e-12 * mean.abs();
-    (mean, if constant { 0.0 } else { 1.0 / deviation })
+    finish(&mut scales);
+    for (scale, mean) in scales.iter_mut().zip(&means) {
+        let deviation = scale.sqrt();
+        // Rounding leaves a constant a deviation of some 1e-16 of its size; the sources divide by it, or by zero.
+        *scale = if deviation <= 1e-12 * mean.abs() { 0.0 } else { 1.0 / deviation };
+    }
+    for row in values.chunks_exact_mut(width) {
+        for ((value, mean), scale) in row.iter_mut().zip(&means).zip(&scales) {
+            *value = (*value - mean) * scale;
+        }
+    }
 }

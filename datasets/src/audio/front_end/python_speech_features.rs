@@ -7,7 +7,7 @@
 use zoo_recipes::{FeatureOutput, FeaturesSpec, WindowFunction};
 
 use super::cepstra::Cepstra;
-use super::{peak, pre_emphasise};
+use super::{decibels, peak, pre_emphasise};
 use crate::audio::mel::MelFilters;
 use crate::audio::spectrum::Spectrum;
 use crate::audio::window::window;
@@ -102,7 +102,9 @@ impl PythonSpeechFeatures {
             match &self.output {
                 Output::Spectrogram { bins } => {
                     loudest = power.iter().fold(loudest, |loudest, power| loudest.max(*power));
-                    values.extend(power[..*bins].iter().map(|power| decibels(power * scale)));
+                    values.extend(
+                        power[..*bins].iter().map(|power| decibels((power * scale).max(POWER_FLOOR))),
+                    );
                 }
                 Output::Mel { filters, cepstra, .. } => {
                     filters.apply(power, &mut energies);
@@ -117,13 +119,9 @@ impl PythonSpeechFeatures {
             }
         }
         if let Output::Spectrogram { .. } = self.output {
-            let loudest = decibels(loudest * scale);
+            let loudest = decibels((loudest * scale).max(POWER_FLOOR));
             values.iter_mut().for_each(|value| *value -= loudest);
         }
         values
     }
-}
-
-fn decibels(power: f64) -> f64 {
-    10.0 * power.max(POWER_FLOOR).log10()
 }

@@ -15,12 +15,10 @@ struct Filter {
     table: Vec<f64>,
     /// Steps from a zero crossing of the sinc (before its roll-off) to the next.
     precision: usize,
-    /// A filter of equal rates changes the sound, too: resampy leaves it out since 0.3.
-    copies_equal_rates: bool,
 }
 
 impl Filter {
-    fn new(zeros: usize, precision: usize, rolloff: f64, beta: f64, copies_equal_rates: bool) -> Self {
+    fn new(zeros: usize, precision: usize, rolloff: f64, beta: f64) -> Self {
         let last = zeros * precision;
         let value = |at: usize| {
             let x = rolloff * PI * (at as f64 / precision as f64);
@@ -28,7 +26,7 @@ impl Filter {
             let share = at as f64 / last as f64;
             rolloff * sinc * bessel_i0(beta * (1.0 - share * share).sqrt()) / bessel_i0(beta)
         };
-        Self { table: (0..=last).map(value).collect(), precision, copies_equal_rates }
+        Self { table: (0..=last).map(value).collect(), precision }
     }
 
     fn of(version: KaiserBest) -> &'static Self {
@@ -36,10 +34,10 @@ impl Filter {
         static NEW: OnceLock<Filter> = OnceLock::new();
         match version {
             KaiserBest::Resampy02 => {
-                OLD.get_or_init(|| Self::new(64, 512, 0.947_593_716_739_959_6, 14.769_656_459_379_492, false))
+                OLD.get_or_init(|| Self::new(64, 512, 0.947_593_716_739_959_6, 14.769_656_459_379_492))
             }
             KaiserBest::Resampy04 => {
-                NEW.get_or_init(|| Self::new(50, 8192, 0.917_347_371_260_876_1, 12.984_585_247_040_012, true))
+                NEW.get_or_init(|| Self::new(50, 8192, 0.917_347_371_260_876_1, 12.984_585_247_040_012))
             }
         }
     }
@@ -71,7 +69,7 @@ pub struct KaiserResampler {
     stride: usize,
     steps: usize,
     precision: usize,
-    copies: bool,
+    version: KaiserBest,
 }
 
 impl KaiserResampler {
@@ -90,8 +88,7 @@ impl KaiserResampler {
             values[place] = (value * scale) as f32;
             growth[place] = filter.table.get(at + 1).map_or(0.0, |next| ((next - value) * scale) as f32);
         }
-        let copies = from == to && filter.copies_equal_rates;
-        Self { from, to, values, growth, columns, stride, steps, precision: filter.precision, copies }
+        Self { from, to, values, growth, columns, stride, steps, precision: filter.precision, version }
     }
 
     /// Samples that so many become.
@@ -99,18 +96,25 @@ impl KaiserResampler {
         (samples as f64 * f64::from(self.to) / f64::from(self.from)) as usize
     }
 
-    /// The samples at the new rate.
+    /// The samples at the new rate. Equal rates are filtered by resampy 0.2 and left alone by 0.4.
     pub fn resample(&self, samples: &[f32]) -> Vec<f32> {
-        if self.copies {
+        let length = samples.len();
+        if length == 0 || (self.from == self.to && self.version == KaiserBest::Resampy04) {
             return samples.to_vec();
         }
         let ratio = f64::from(self.to) / f64::from(self.from);
         let (scale, step) = (ratio.min(1.0), 1.0 / ratio);
         let backwards: Vec<f32> = samples.iter().rev().copied().collect();
-        let length = samples.len();
+        let mut sum = 0.0;
         (0..self.length(length))
             .map(|at| {
-                let time = at as f64 * step;
+                // A time that is a whole number may come out below it, and is then seen from the sample before: with a stride
+                // that was cut, that is another value. So times are added up where resampy adds them up.
+                let time = match self.version {
+                    KaiserBest::Resampy02 => sum,
+                    KaiserBest::Resampy04 => at as f64 * step,
+                };
+                sum += step;
                 // Rounding may carry the last time to the end.
                 let now = (time as usize).min(length - 1);
                 let share = scale * (time - now as f64);
