@@ -1,5 +1,6 @@
 //! Data: files fetched and verified, corpora, text, samplers, batches. Nothing here knows a tensor library.
 
+pub mod audio;
 pub mod batches;
 pub mod corpora;
 pub mod fetch;

@@ -30,3 +30,4 @@ pub use resolve::{Difference, Resolved, Selection, hash_of_arms};
 pub use schema::{schema, schema_text};
 pub use spec::*;
 pub use tree::Origin;
+pub use validate::Problem;

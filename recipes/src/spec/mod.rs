@@ -3,17 +3,21 @@
 //! Every struct denies unknown keys, every `kind` is a closed set, units stand in the key or the value.
 
 mod acoustic;
+mod augmentation;
 mod claim;
 mod data;
 mod decode;
+mod features;
 mod model;
 mod precision;
 mod train;
 
 pub use acoustic::*;
+pub use augmentation::*;
 pub use claim::*;
 pub use data::*;
 pub use decode::*;
+pub use features::*;
 pub use model::*;
 pub use precision::*;
 pub use train::*;

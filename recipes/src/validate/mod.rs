@@ -1,5 +1,6 @@
 //! What a schema cannot say: ranges, combinations, names that must exist.
 
+mod audio;
 mod claim;
 mod data;
 mod model;
@@ -11,6 +12,8 @@ use crate::nearest::did_you_mean;
 use crate::schema::find_path;
 use crate::spec::{DataStatus, DecodeSpec, LengthPenalty, MaxLength, ReaderSpec, Recipe};
 use crate::tree::Node;
+
+pub use audio::Problem;
 
 /// Checks a recipe of the right shape; `root` is the tree it was read from, `arms` the arms that claims may name.
 pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut Diagnostics) {

@@ -1,0 +1,128 @@
+//! Kaldi's log-mel filter bank, as lhotse's `Fbank` computes it from samples in [-1, 1) (icefall's recipes do).
+//!
+//! Where we knowingly differ: lhotse refuses utterances that are shorter than what it mirrors; here they are mirrored again, as
+//! Kaldi does. With an odd hop lhotse begins one sample later than Kaldi, whose place is taken. Kaldi draws its dither frame
+//! by frame; as in lhotse it is on the samples here.
+
+use zoo_recipes::{FeaturesSpec, SampleScale};
+
+use super::INT16;
+use crate::audio::mel::MelFilters;
+use crate::audio::spectrum::Spectrum;
+use crate::audio::window::window;
+use crate::random::RandomStream;
+
+#[derive(Debug, Clone)]
+pub(super) struct Kaldi {
+    window: Vec<f64>,
+    hop: usize,
+    snip_edges: bool,
+    scale: f32,
+    dither: f64,
+    remove_dc: bool,
+    preemphasis: f64,
+    energy_floor: f64,
+    spectrum: Spectrum,
+    filters: MelFilters,
+}
+
+impl Kaldi {
+    pub(super) fn new(spec: &FeaturesSpec, rate: u32) -> Option<Self> {
+        let FeaturesSpec::Kaldi {
+            features,
+            window: function,
+            preemphasis,
+            remove_dc,
+            snip_edges,
+            scale,
+            dither,
+            low_hz,
+            high_hz,
+            energy_floor,
+            ..
+        } = spec
+        else {
+            return None;
+        };
+        let fft = spec.fft_length(rate);
+        Some(Self {
+            window: window(*function, spec.window_samples(rate)),
+            hop: spec.hop_samples(rate),
+            snip_edges: *snip_edges,
+            scale: match scale {
+                SampleScale::Unit => 1.0,
+                SampleScale::Int16 => INT16,
+            },
+            dither: *dither,
+            remove_dc: *remove_dc,
+            preemphasis: *preemphasis,
+            energy_floor: *energy_floor,
+            spectrum: Spectrum::new(fft),
+            filters: MelFilters::kaldi(rate, fft, *features as usize, *low_hz, *high_hz),
+        })
+    }
+
+    pub(super) fn frames(&self, samples: usize) -> usize {
+        match self.snip_edges {
+            true if samples < self.window.len() => 0,
+            true => 1 + (samples - self.window.len()) / self.hop,
+            false => (samples + self.hop / 2) / self.hop,
+        }
+    }
+
+    pub(super) fn scaled(&self, samples: &[f32]) -> Vec<f32> {
+        samples.iter().map(|sample| sample * self.scale).collect()
+    }
+
+    pub(super) fn features(&self, mut samples: Vec<f32>, dither: Option<RandomStream>) -> Vec<f64> {
+        if let Some(mut stream) = dither.filter(|_| self.dither > 0.0) {
+            stream.add_normal(&mut samples, self.dither);
+        }
+        let frames = self.frames(samples.len());
+        let length = self.window.len();
+        // Not snipped, the middle of frame k is in the middle of hop k.
+        let before = if self.snip_edges { 0 } else { (length / 2) as isize - (self.hop / 2) as isize };
+        let mut room = self.spectrum.room();
+        let mut energies = vec![0.0; self.filters.len()];
+        let mut values = Vec::with_capacity(frames * self.filters.len());
+        for frame in 0..frames {
+            let start = (frame * self.hop) as isize - before;
+            room.frame[length..].fill(0.0);
+            let signal = &mut room.frame[..length];
+            match usize::try_from(start).ok().and_then(|start| samples.get(start..start + length)) {
+                Some(inside) => {
+                    signal.iter_mut().zip(inside).for_each(|(place, sample)| *place = f64::from(*sample));
+                }
+                None => {
+                    for (at, place) in signal.iter_mut().enumerate() {
+                        *place = f64::from(samples[mirrored(start + at as isize, samples.len())]);
+                    }
+                }
+            }
+            self.shape(signal);
+            self.filters.apply(self.spectrum.power(&mut room), &mut energies);
+            values.extend(energies.iter().map(|energy| energy.max(self.energy_floor).ln()));
+        }
+        values
+    }
+
+    /// Mean off, pre-emphasis, window. Before the first sample of a frame stands its copy.
+    fn shape(&self, signal: &mut [f64]) {
+        if self.remove_dc {
+            let mean = signal.iter().sum::<f64>() / signal.len() as f64;
+            signal.iter_mut().for_each(|sample| *sample -= mean);
+        }
+        if self.preemphasis > 0.0 {
+            super::pre_emphasise(signal, self.preemphasis);
+            signal[0] -= self.preemphasis * signal[0];
+        }
+        signal.iter_mut().zip(&self.window).for_each(|(sample, weight)| *sample *= weight);
+    }
+}
+
+/// Where a place before or behind the samples comes from: mirrored with the last sample doubled, as often as it takes.
+fn mirrored(at: isize, length: usize) -> usize {
+    let length = length as isize;
+    let around = at.rem_euclid(2 * length);
+    around.min(2 * length - 1 - around) as usize
+}

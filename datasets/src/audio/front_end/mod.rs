@@ -1,0 +1,154 @@
+//! Front ends: waveforms become the features of a recogniser. Each file follows one library.
+//!
+//! A [`FrontEnd`] is planned once and used by many threads. Inside all numbers are FP64.
+
+mod cepstra;
+mod kaldi;
+mod librosa;
+mod normalize;
+mod python_speech_features;
+
+use zoo_recipes::{FeatureNorm, FeaturesSpec, Problem};
+
+use self::kaldi::Kaldi;
+use self::librosa::Librosa;
+use self::python_speech_features::PythonSpeechFeatures;
+use crate::random::RandomStream;
+
+/// Features of one utterance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Features {
+    /// [frames, width] row-major.
+    pub values: Vec<f32>,
+    /// Features a frame.
+    pub width: usize,
+}
+
+impl Features {
+    /// Number of frames.
+    pub fn frames(&self) -> usize {
+        self.values.len() / self.width
+    }
+}
+
+/// A spec that no front end or augmentation can be made of.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct SpecError {
+    /// What is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+impl SpecError {
+    pub(super) fn unless_none(problems: Vec<Problem>) -> Result<(), Self> {
+        if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
+    }
+}
+
+/// A planned front end.
+#[derive(Debug, Clone)]
+pub struct FrontEnd {
+    analysis: Analysis,
+    normalize: FeatureNorm,
+    width: usize,
+    rate: u32,
+}
+
+#[derive(Debug, Clone)]
+enum Analysis {
+    PythonSpeechFeatures(PythonSpeechFeatures),
+    Librosa(Librosa),
+    Kaldi(Kaldi),
+}
+
+impl FrontEnd {
+    /// Plans the front end of a spec for audio of `rate` hertz.
+    ///
+    /// # Errors
+    /// What is wrong with the spec's values.
+    pub fn new(spec: &FeaturesSpec, rate: u32) -> Result<Self, SpecError> {
+        SpecError::unless_none(spec.problems(rate))?;
+        let (analysis, normalize) = match spec {
+            FeaturesSpec::PythonSpeechFeatures { normalize, .. } => {
+                (PythonSpeechFeatures::new(spec, rate).map(Analysis::PythonSpeechFeatures), normalize)
+            }
+            FeaturesSpec::Librosa { normalize, .. } => {
+                (Librosa::new(spec, rate).map(Analysis::Librosa), normalize)
+            }
+            FeaturesSpec::Kaldi { normalize, .. } => (Kaldi::new(spec, rate).map(Analysis::Kaldi), normalize),
+        };
+        let analysis = analysis.expect("each front end is made of its own kind of spec");
+        Ok(Self { analysis, normalize: *normalize, width: spec.features() as usize, rate })
+    }
+
+    /// The sample rate that it is for, in hertz.
+    pub fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// Features a frame.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Frames that so many samples become.
+    pub fn frames(&self, samples: usize) -> usize {
+        match &self.analysis {
+            Analysis::PythonSpeechFeatures(analysis) => analysis.frames(samples),
+            Analysis::Librosa(analysis) => analysis.frames(samples),
+            Analysis::Kaldi(analysis) => analysis.frames(samples),
+        }
+    }
+
+    /// Features of samples in [-1, 1). `dither` gives the noise that the spec asks for; without it there is none.
+    pub fn features(&self, samples: &[f32], dither: Option<RandomStream>) -> Features {
+        self.of_scaled(self.scaled(samples), dither)
+    }
+
+    /// Samples in the scale in which this front end's source varies them: its augmentations come between this and
+    /// [`Self::of_scaled`].
+    pub(super) fn scaled(&self, samples: &[f32]) -> Vec<f32> {
+        match &self.analysis {
+            Analysis::PythonSpeechFeatures(_) => samples.iter().map(|sample| sample * INT16).collect(),
+            Analysis::Librosa(analysis) => analysis.scaled(samples),
+            Analysis::Kaldi(analysis) => analysis.scaled(samples),
+        }
+    }
+
+    /// Features of samples in the scale of [`Self::scaled`].
+    pub(super) fn of_scaled(&self, samples: Vec<f32>, dither: Option<RandomStream>) -> Features {
+        let mut values = match &self.analysis {
+            Analysis::PythonSpeechFeatures(analysis) => analysis.features(&samples),
+            Analysis::Librosa(analysis) => analysis.features(samples, dither),
+            Analysis::Kaldi(analysis) => analysis.features(samples, dither),
+        };
+        normalize::normalize(&mut values, self.width, self.normalize);
+        Features { values: values.into_iter().map(|value| value as f32).collect(), width: self.width }
+    }
+}
+
+/// What a sample of 1 is among integers of 16 bits.
+const INT16: f32 = 32_768.0;
+
+/// OpenSeq2Seq adds this, in the scale of 16 bits, to the peak that it divides by.
+const OVER_PEAK: f32 = 1e-5;
+
+/// The largest magnitude, and a little more.
+fn peak(samples: impl Iterator<Item = f32>) -> f32 {
+    samples.fold(0.0, |peak: f32, sample| peak.max(sample.abs())) + OVER_PEAK
+}
+
+/// 10 log10(power), by the natural logarithm, which takes half the time.
+fn decibels(power: f64) -> f64 {
+    power.ln() * (10.0 / std::f64::consts::LN_10)
+}
+
+/// y[t] = x[t] - coefficient x[t - 1], y[0] = x[0].
+fn pre_emphasise(samples: &mut [f64], coefficient: f64) {
+    for at in (1..samples.len()).rev() {
+        samples[at] -= coefficient * samples[at - 1];
+    }
+}
+
+#[cfg(test)]
+mod tests;

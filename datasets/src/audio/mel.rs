@@ -1,0 +1,201 @@
+//! Mel scales and filter banks: librosa's, Kaldi's, python_speech_features'.
+
+use zoo_recipes::{MelScale, MelSpec};
+
+/// Slaney's scale is linear up to here (hertz),
+const SLANEY_LINEAR_TO: f64 = 1000.0;
+/// with so many hertz a mel,
+const SLANEY_HERTZ: f64 = 200.0 / 3.0;
+/// and takes so many mels for a factor of 6.4 above.
+const SLANEY_MELS: f64 = 27.0;
+
+/// Mels of a frequency in hertz.
+pub fn mel(scale: MelScale, hertz: f64) -> f64 {
+    match scale {
+        MelScale::Htk => 2595.0 * (1.0 + hertz / 700.0).log10(),
+        MelScale::Slaney if hertz < SLANEY_LINEAR_TO => hertz / SLANEY_HERTZ,
+        MelScale::Slaney => {
+            SLANEY_LINEAR_TO / SLANEY_HERTZ + (hertz / SLANEY_LINEAR_TO).ln() * SLANEY_MELS / 6.4_f64.ln()
+        }
+    }
+}
+
+/// Frequency in hertz of mels; the inverse of [`mel`].
+pub fn hertz(scale: MelScale, mels: f64) -> f64 {
+    let corner = SLANEY_LINEAR_TO / SLANEY_HERTZ;
+    match scale {
+        MelScale::Htk => 700.0 * (10_f64.powf(mels / 2595.0) - 1.0),
+        MelScale::Slaney if mels < corner => mels * SLANEY_HERTZ,
+        MelScale::Slaney => SLANEY_LINEAR_TO * ((mels - corner) * 6.4_f64.ln() / SLANEY_MELS).exp(),
+    }
+}
+
+/// Filters over the `fft / 2 + 1` bins of a spectrum. They are computed in FP64, stored in FP32 without their zeros.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MelFilters {
+    bins: usize,
+    /// First bin and end within `weights` of each filter.
+    filters: Vec<(usize, usize)>,
+    weights: Vec<f32>,
+}
+
+impl MelFilters {
+    /// librosa's `filters.mel`: triangles in hertz whose corners are evenly spaced in mels.
+    pub fn triangular(rate: u32, fft: usize, count: usize, spec: &MelSpec) -> Self {
+        let rate = f64::from(rate);
+        let (low, high) = (mel(spec.scale, spec.low_hz), mel(spec.scale, spec.high_hz.unwrap_or(rate / 2.0)));
+        let corner = |at: usize| hertz(spec.scale, low + (high - low) * at as f64 / (count + 1) as f64);
+        Self::collect(fft, count, |filter, bin| {
+            let (left, centre, right) = (corner(filter), corner(filter + 1), corner(filter + 2));
+            let frequency = bin as f64 * rate / fft as f64;
+            let height = ((frequency - left) / (centre - left)).min((right - frequency) / (right - centre));
+            height.max(0.0) * if spec.area_normalized { 2.0 / (right - left) } else { 1.0 }
+        })
+    }
+
+    /// Kaldi's: triangles in mels (HTK's, by natural logarithms); the highest bin is in none. A `high_hz` of 0 or less counts
+    /// from half the rate.
+    pub fn kaldi(rate: u32, fft: usize, count: usize, low_hz: f64, high_hz: f64) -> Self {
+        let rate = f64::from(rate);
+        let high_hz = if high_hz <= 0.0 { high_hz + rate / 2.0 } else { high_hz };
+        let mels = |hertz: f64| 1127.0 * (1.0 + hertz / 700.0).ln();
+        let (low, high) = (mels(low_hz), mels(high_hz));
+        let step = (high - low) / (count + 1) as f64;
+        Self::collect(fft, count, |filter, bin| {
+            if bin == fft / 2 {
+                return 0.0;
+            }
+            let (left, right) = (low + filter as f64 * step, low + (filter + 2) as f64 * step);
+            let at = mels(bin as f64 * rate / fft as f64);
+            ((at - left) / step).min((right - at) / step).max(0.0)
+        })
+    }
+
+    /// python_speech_features' `get_filterbanks`: HTK mels from 0 to half the rate, corners moved down to whole bins. A filter
+    /// whose corners fall together is empty.
+    pub fn on_whole_bins(rate: u32, fft: usize, count: usize) -> Self {
+        let rate = f64::from(rate);
+        let high = mel(MelScale::Htk, rate / 2.0);
+        let corner = |at: usize| {
+            let frequency = hertz(MelScale::Htk, high * at as f64 / (count + 1) as f64);
+            ((fft + 1) as f64 * frequency / rate).floor()
+        };
+        Self::collect(fft, count, |filter, bin| {
+            let (left, centre, right) = (corner(filter), corner(filter + 1), corner(filter + 2));
+            let at = bin as f64;
+            if at >= left && at < centre {
+                (at - left) / (centre - left)
+            } else if at >= centre && at < right {
+                (right - at) / (right - centre)
+            } else {
+                0.0
+            }
+        })
+    }
+
+    fn collect(fft: usize, count: usize, weight: impl Fn(usize, usize) -> f64) -> Self {
+        let bins = fft / 2 + 1;
+        let (mut filters, mut weights) = (Vec::with_capacity(count), Vec::new());
+        for filter in 0..count {
+            let row: Vec<f32> = (0..bins).map(|bin| weight(filter, bin) as f32).collect();
+            let first = row.iter().position(|weight| *weight > 0.0).unwrap_or(0);
+            let end = row.iter().rposition(|weight| *weight > 0.0).map_or(first, |last| last + 1);
+            weights.extend_from_slice(&row[first..end]);
+            filters.push((first, weights.len()));
+        }
+        Self { bins, filters, weights }
+    }
+
+    /// Number of filters.
+    pub fn len(&self) -> usize {
+        self.filters.len()
+    }
+
+    /// Is there no filter?
+    pub fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    /// Bins of the spectra that they are for.
+    pub fn bins(&self) -> usize {
+        self.bins
+    }
+
+    /// All weights, [filters, bins] row-major.
+    pub fn dense(&self) -> Vec<f32> {
+        let mut dense = vec![0.0; self.len() * self.bins];
+        for (row, (first, weights)) in dense.chunks_exact_mut(self.bins).zip(self.rows()) {
+            row[first..first + weights.len()].copy_from_slice(weights);
+        }
+        dense
+    }
+
+    /// What each filter lets through of a spectrum: `energies[f] = sum over b of weight[f, b] spectrum[b]`.
+    ///
+    /// # Panics
+    /// Where the spectrum has fewer than [`Self::bins`] bins.
+    pub fn apply(&self, spectrum: &[f64], energies: &mut [f64]) {
+        for (energy, (first, weights)) in energies.iter_mut().zip(self.rows()) {
+            let part = &spectrum[first..first + weights.len()];
+            // Four sums side by side, or every addition waits for the one before.
+            let mut sums = [0.0; 4];
+            let (fours, rest) = (weights.chunks_exact(4), part.chunks_exact(4));
+            let tail: f64 =
+                fours.remainder().iter().zip(rest.remainder()).map(|(w, p)| f64::from(*w) * p).sum();
+            for (weights, part) in fours.zip(rest) {
+                for lane in 0..4 {
+                    sums[lane] += f64::from(weights[lane]) * part[lane];
+                }
+            }
+            *energy = (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail;
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (usize, &[f32])> {
+        let starts = std::iter::once(0).chain(self.filters.iter().map(|(_, end)| *end));
+        starts.zip(&self.filters).map(|(start, (first, end))| (*first, &self.weights[start..*end]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_turn_back() {
+        for scale in [MelScale::Slaney, MelScale::Htk] {
+            for frequency in [0.0, 20.0, 999.0, 1000.0, 1001.0, 8000.0, 22_050.0] {
+                assert!(
+                    (hertz(scale, mel(scale, frequency)) - frequency).abs() < 1e-9,
+                    "{scale:?} {frequency}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn dense_and_sparse_filters_agree() {
+        let filters = MelFilters::triangular(16_000, 512, 64, &MelSpec::default());
+        let spectrum: Vec<f64> = (0..257).map(|bin| f64::from(bin * 37 % 101)).collect();
+        let mut energies = vec![0.0; 64];
+        filters.apply(&spectrum, &mut energies);
+        for (row, energy) in filters.dense().chunks_exact(257).zip(energies) {
+            let due: f64 = row.iter().zip(&spectrum).map(|(w, s)| f64::from(*w) * s).sum();
+            assert!((due - energy).abs() < 1e-9 * due.abs().max(1.0));
+        }
+    }
+
+    #[test]
+    fn more_filters_than_bins_leave_some_empty_and_break_nothing() {
+        for filters in [
+            MelFilters::triangular(16_000, 64, 200, &MelSpec::default()),
+            MelFilters::kaldi(16_000, 64, 200, 20.0, -400.0),
+            MelFilters::on_whole_bins(16_000, 64, 200),
+        ] {
+            assert_eq!((filters.len(), filters.bins()), (200, 33));
+            let mut energies = vec![1.0; 200];
+            filters.apply(&[1.0; 33], &mut energies);
+            assert!(energies.contains(&0.0));
+        }
+    }
+}

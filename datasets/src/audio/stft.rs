@@ -1,0 +1,166 @@
+//! The short-time Fourier transform, as librosa and PyTorch define it.
+
+use realfft::num_complex::Complex;
+use zoo_recipes::{Padding, WindowFunction};
+
+use super::spectrum::{Spectrum, SpectrumRoom};
+use super::window::window;
+
+/// A planned transform. `n_fft` 1024, hop 256, a periodic Hann window and mirrored padding are those of Tacotron 2.
+#[derive(Debug, Clone)]
+pub struct Stft {
+    spectrum: Spectrum,
+    /// The window, which lies in the middle of the frame, and where it begins there.
+    window: Vec<f64>,
+    first: usize,
+    hop: usize,
+    /// `None`: the first frame begins at the first sample. Else it is centred on it.
+    centred: Option<Padding>,
+}
+
+impl Stft {
+    /// `window_length` is at most `n_fft`; what is beyond is left out. Lengths are in samples, at least 1.
+    pub fn new(
+        n_fft: usize,
+        hop: usize,
+        function: WindowFunction,
+        window_length: usize,
+        centred: Option<Padding>,
+    ) -> Self {
+        let spectrum = Spectrum::new(n_fft);
+        let window = window(function, window_length.min(spectrum.length()));
+        let first = (spectrum.length() - window.len()) / 2;
+        Self { spectrum, window, first, hop: hop.max(1), centred }
+    }
+
+    /// Bins of a frame.
+    pub fn bins(&self) -> usize {
+        self.spectrum.bins()
+    }
+
+    /// Frames of so many samples. Not centred, a rest that fills no frame is left out.
+    pub fn frames(&self, samples: usize) -> usize {
+        let length = match self.centred {
+            // What mirroring cannot make of nothing.
+            Some(_) if samples == 0 => return 0,
+            Some(_) => samples + 2 * self.margin(),
+            None => samples,
+        };
+        if length < self.spectrum.length() { 0 } else { 1 + (length - self.spectrum.length()) / self.hop }
+    }
+
+    /// Magnitudes, [frames, bins] row-major.
+    pub fn magnitudes(&self, samples: &[f32]) -> Vec<f32> {
+        let samples: Vec<f64> = samples.iter().map(|sample| f64::from(*sample)).collect();
+        let mut magnitudes = Vec::with_capacity(self.frames(samples.len()) * self.bins());
+        self.each_power(&samples, |power| magnitudes.extend(power.iter().map(|power| power.sqrt() as f32)));
+        magnitudes
+    }
+
+    /// Complex spectra, [frames, bins] row-major.
+    pub fn complex(&self, samples: &[f32]) -> Vec<Complex<f32>> {
+        let samples: Vec<f64> = samples.iter().map(|sample| f64::from(*sample)).collect();
+        let mut spectra = Vec::with_capacity(self.frames(samples.len()) * self.bins());
+        self.each(&samples, |spectrum, room| {
+            let bins = spectrum.complex(room);
+            spectra.extend(bins.iter().map(|bin| Complex::new(bin.re as f32, bin.im as f32)));
+        });
+        spectra
+    }
+
+    /// Calls `visit` with the power spectrum of each frame in turn.
+    pub(super) fn each_power(&self, samples: &[f64], mut visit: impl FnMut(&[f64])) {
+        self.each(samples, |spectrum, room| visit(spectrum.power(room)));
+    }
+
+    fn each(&self, samples: &[f64], mut visit: impl FnMut(&Spectrum, &mut SpectrumRoom)) {
+        let frames = self.frames(samples.len());
+        let padded = match self.centred {
+            Some(padding) => &pad(samples, self.margin(), padding),
+            None => samples,
+        };
+        let mut room = self.spectrum.room();
+        for frame in 0..frames {
+            let start = frame * self.hop + self.first;
+            room.frame.fill(0.0);
+            let place = &mut room.frame[self.first..];
+            for ((place, sample), weight) in place.iter_mut().zip(&padded[start..]).zip(&self.window) {
+                *place = sample * weight;
+            }
+            visit(&self.spectrum, &mut room);
+        }
+    }
+
+    fn margin(&self) -> usize {
+        self.spectrum.length() / 2
+    }
+}
+
+/// `samples` with `margin` more at both ends.
+fn pad(samples: &[f64], margin: usize, padding: Padding) -> Vec<f64> {
+    let mut padded = vec![0.0; samples.len() + 2 * margin];
+    if samples.is_empty() {
+        return padded;
+    }
+    padded[margin..margin + samples.len()].copy_from_slice(samples);
+    if padding == Padding::Reflect {
+        let last = padded.len() - 1;
+        for at in 1..=margin {
+            padded[margin - at] = samples[mirrored(at, samples.len())];
+            // `last - margin` is the place of the last sample.
+            padded[last - margin + at] = samples[samples.len() - 1 - mirrored(at, samples.len())];
+        }
+    }
+    padded
+}
+
+/// Where place `at` beyond an end comes from when the samples are mirrored at both ends as often as it takes (`numpy.pad`).
+fn mirrored(at: usize, length: usize) -> usize {
+    if length == 1 {
+        return 0;
+    }
+    let around = at % (2 * (length - 1));
+    around.min(2 * (length - 1) - around)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirroring_is_that_of_numpy() {
+        assert_eq!(pad(&[1.0, 2.0, 3.0], 2, Padding::Reflect), [3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]);
+        // numpy.pad([1, 2], 3, mode="reflect")
+        assert_eq!(pad(&[1.0, 2.0], 3, Padding::Reflect), [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0]);
+        assert_eq!(pad(&[7.0], 2, Padding::Reflect), [7.0; 5]);
+        assert_eq!(pad(&[7.0], 1, Padding::Zeros), [0.0, 7.0, 0.0]);
+    }
+
+    #[test]
+    fn a_tone_stands_in_its_bin() {
+        let tone: Vec<f32> =
+            (0..4096).map(|t| (std::f32::consts::TAU * 64.0 * t as f32 / 1024.0).cos()).collect();
+        let stft = Stft::new(1024, 256, WindowFunction::HannPeriodic, 1024, Some(Padding::Reflect));
+        let magnitudes = stft.magnitudes(&tone);
+        assert_eq!(magnitudes.len(), 17 * 513);
+        let middle = &magnitudes[8 * 513..9 * 513];
+        // A periodic Hann window has the sum 512, of which half is at the positive frequency.
+        assert!((middle[64] - 256.0).abs() < 1e-2, "{}", middle[64]);
+        assert!(middle[70] < 1e-2);
+    }
+
+    #[test]
+    fn frames_are_counted_as_they_come() {
+        for (samples, centred) in [
+            (0, None),
+            (5, None),
+            (1024, None),
+            (0, Some(Padding::Zeros)),
+            (1, Some(Padding::Reflect)),
+            (777, Some(Padding::Zeros)),
+        ] {
+            let stft = Stft::new(512, 160, WindowFunction::Hann, 320, centred);
+            assert_eq!(stft.magnitudes(&vec![0.5; samples]).len(), stft.frames(samples) * 257, "{samples}");
+        }
+    }
+}

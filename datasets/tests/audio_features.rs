@@ -1,0 +1,149 @@
+//! Front ends and resamplers against the libraries whose numbers they give (`tests/reference/audio_features.py`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+use zoo_datasets::audio::decode::decode;
+use zoo_datasets::audio::resample::{KaiserResampler, SincResampler};
+use zoo_datasets::audio::{Features, FrontEnd};
+use zoo_recipes::{FeaturesSpec, KaiserBest};
+
+/// Of each frame's largest magnitude, where the library computes in FP32: librosa's own FP32 and FP64 are 1.3e-5 apart on the
+/// recording.
+const FEATURES_FP32: f32 = 1e-4;
+/// Where it computes in FP64. Fixtures, features and the weights of mel filters are stored in FP32.
+const FEATURES_FP64: f32 = 3e-7;
+/// Of the largest sample: resampy adds up to 128 products in FP32.
+const SAMPLES: f32 = 2e-6;
+
+#[derive(Deserialize)]
+struct Description {
+    features: Vec<FeatureCase>,
+    resampled: Vec<ResampleCase>,
+    /// Where the resampled piece begins and ends in the recording.
+    short: [usize; 2],
+}
+
+#[derive(Deserialize)]
+struct FeatureCase {
+    name: String,
+    sound: String,
+    rate: u32,
+    /// Of the library's numbers.
+    bits: u32,
+    spec: FeaturesSpec,
+}
+
+#[derive(Deserialize)]
+struct ResampleCase {
+    name: String,
+    by: String,
+    from: u32,
+    to: u32,
+}
+
+struct Fixture {
+    description: Description,
+    /// Samples in [-1, 1).
+    sounds: BTreeMap<String, Vec<f32>>,
+    /// Shape and values.
+    made: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
+}
+
+fn fixture() -> Fixture {
+    let bytes = std::fs::read(folder().join("audio_features.safetensors")).unwrap();
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    let description = serde_json::from_str(&metadata.metadata().as_ref().unwrap()["zoo"]).unwrap();
+    let mut fixture = Fixture { description, sounds: BTreeMap::new(), made: BTreeMap::new() };
+    for (name, tensor) in SafeTensors::deserialize(&bytes).unwrap().tensors() {
+        match tensor.dtype() {
+            Dtype::I16 => {
+                let samples = tensor.data().chunks_exact(2);
+                let samples = samples.map(|two| f32::from(i16::from_le_bytes([two[0], two[1]])) / 32_768.0);
+                fixture.sounds.insert(name, samples.collect());
+            }
+            Dtype::F32 => {
+                let values = tensor.data().chunks_exact(4);
+                let values = values.map(|four| f32::from_le_bytes(four.try_into().unwrap()));
+                fixture.made.insert(name, (tensor.shape().to_vec(), values.collect()));
+            }
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+    fixture
+}
+
+/// The largest difference over the largest magnitude of its row.
+fn worst_of_rows(ours: &[f32], theirs: &[f32], width: usize) -> f32 {
+    let row = |(ours, theirs): (&[f32], &[f32])| {
+        let largest = theirs.iter().fold(f32::MIN_POSITIVE, |most, one| most.max(one.abs()));
+        ours.iter().zip(theirs).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f32::max)
+    };
+    ours.chunks_exact(width).zip(theirs.chunks_exact(width)).map(row).fold(0.0, f32::max)
+}
+
+#[test]
+fn features_are_those_of_the_libraries() {
+    let Fixture { description, sounds, made } = fixture();
+    assert!(description.features.len() >= 16);
+    for FeatureCase { name, sound, rate, bits, spec } in &description.features {
+        let front_end = FrontEnd::new(spec, *rate).unwrap();
+        let Features { values, width } = front_end.features(&sounds[sound], None);
+        let (shape, theirs) = &made[name];
+        assert_eq!([values.len() / width, width], shape[..], "{name}");
+        assert_eq!(front_end.frames(sounds[sound].len()), shape[0], "{name}");
+        let worst = worst_of_rows(&values, theirs, width);
+        println!("{name}: {worst:.1e}");
+        let limit = if *bits == 64 { FEATURES_FP64 } else { FEATURES_FP32 };
+        assert!(worst < limit, "{name}: {worst:e}");
+    }
+}
+
+#[test]
+fn resampled_waveforms_are_those_of_the_libraries() {
+    let Fixture { description, sounds, made } = fixture();
+    let [start, end] = description.short;
+    let short = &sounds["recording"][start..end];
+    assert!(description.resampled.len() >= 13);
+    for ResampleCase { name, by, from, to } in &description.resampled {
+        let ours = match by.as_str() {
+            "resampy-0.2" => KaiserResampler::new(KaiserBest::Resampy02, *from, *to).resample(short),
+            "resampy-0.4" => KaiserResampler::new(KaiserBest::Resampy04, *from, *to).resample(short),
+            "lhotse" => SincResampler::new(*from, *to).resample(short),
+            other => panic!("{other}"),
+        };
+        let theirs = &made[name].1;
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+        let worst = worst_of_rows(&ours, theirs, ours.len());
+        println!("{name}: {worst:.1e}");
+        assert!(worst < SAMPLES, "{name}: {worst:e}");
+    }
+}
+
+#[test]
+fn flac_has_the_samples_that_were_written() {
+    let audio = decode(&folder().join("speech.flac"), Some(16_000)).unwrap();
+    assert_eq!(audio.samples, fixture().sounds["recording"]);
+}
+
+#[test]
+fn threads_share_a_front_end() {
+    let Fixture { description, sounds, .. } = fixture();
+    for FeatureCase { name, sound, rate, spec, .. } in &description.features {
+        let front_end = FrontEnd::new(spec, *rate).unwrap();
+        let alone = front_end.features(&sounds[sound], None);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..3).map(|_| scope.spawn(|| front_end.features(&sounds[sound], None))).collect();
+            for thread in threads {
+                assert_eq!(thread.join().unwrap(), alone, "{name}");
+            }
+        });
+    }
+}

@@ -1,0 +1,377 @@
+//! Values of front ends and of augmentation, for recipes and for whoever makes a spec in code.
+
+use std::fmt;
+
+use crate::spec::{
+    AugmentationSpec, FeatureOutput, FeaturesSpec, MasksSpec, MelSpec, NoiseSpec, SpeedSpec, WindowFunction,
+};
+
+/// A value that cannot be, at a key of the block that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Dotted path within the block, e.g. `mel.high_hz`.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Longest window and hop in milliseconds: above it a typing error is likelier than a wish.
+const LONGEST_MS: f64 = 10_000.0;
+/// Longest FFT, most features, largest multiple of frames.
+const LARGEST: u32 = 1 << 17;
+const RATES: std::ops::RangeInclusive<u32> = 100..=1_000_000;
+
+#[derive(Default)]
+struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn require(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(Problem { key: key.to_owned(), message: message(), hint: None });
+        }
+    }
+
+    fn hint(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String, hint: impl Into<String>) {
+        if !holds {
+            self.0.push(Problem { key: key.to_owned(), message: message(), hint: Some(hint.into()) });
+        }
+    }
+
+    fn count(&mut self, value: u32, key: &str) {
+        self.require((1..=LARGEST).contains(&value), key, || {
+            format!("`{key}` is {value}; it must be 1 to {LARGEST}")
+        });
+    }
+
+    /// Finite and in [least, most].
+    fn within(&mut self, value: f64, least: f64, most: f64, key: &str) {
+        self.require((least..=most).contains(&value), key, || {
+            format!("`{key}` is {value}; it must be {least} to {most}")
+        });
+    }
+
+    fn above_zero(&mut self, value: f64, key: &str) {
+        self.require(value > 0.0 && value.is_finite(), key, || {
+            format!("`{key}` is {value}; it must be a finite number greater than 0")
+        });
+    }
+
+    fn rate(&mut self, rate: u32) {
+        self.require(RATES.contains(&rate), "rate", || {
+            format!("the sample rate is {rate} Hz; it must be {} to {} Hz", RATES.start(), RATES.end())
+        });
+    }
+
+    fn times(&mut self, window_ms: f64, hop_ms: f64, rate: u32) {
+        for (value, key, least) in [(window_ms, "window_ms", 2), (hop_ms, "hop_ms", 1)] {
+            self.within(value, 0.0, LONGEST_MS, key);
+            self.require(
+                !(0.0..=LONGEST_MS).contains(&value) || samples_in(value, rate) >= least,
+                key,
+                || format!("`{key}` is {value}, which is less than {least} samples at {rate} Hz"),
+            );
+        }
+    }
+
+    fn fft(&mut self, fft: u32, window: usize, output: FeatureOutput, features: u32) {
+        self.count(fft, "fft");
+        self.hint(
+            fft as usize >= window,
+            "fft",
+            || format!("`fft` is {fft}, the window has {window} samples"),
+            format!("fft = {}", window.next_power_of_two()),
+        );
+        let bins = fft / 2 + 1;
+        self.require(output != FeatureOutput::Spectrogram || features <= bins, "features", || {
+            format!("`features` is {features}; a spectrum of this window has {bins} bins")
+        });
+    }
+
+    fn edges(&mut self, low_hz: f64, high_hz: f64, rate: u32, low_key: &str, high_key: &str) {
+        let half = f64::from(rate) / 2.0;
+        self.within(low_hz, 0.0, half, low_key);
+        self.require(high_hz > low_hz && high_hz <= half, high_key, || {
+            format!(
+                "the last filter ends at {high_hz} Hz; it must be above {low_hz} Hz and at most {half} Hz"
+            )
+        });
+    }
+}
+
+/// Whole samples in a time, rounded down as all three libraries do.
+fn samples_in(ms: f64, rate: u32) -> usize {
+    // The little more is for times such as 0.3 ms, whose product is a hair below a whole number.
+    (f64::from(rate) * ms / 1000.0 + 1e-6).floor() as usize
+}
+
+impl FeaturesSpec {
+    /// Samples of a window at a sample rate.
+    pub fn window_samples(&self, rate: u32) -> usize {
+        let (Self::PythonSpeechFeatures { window_ms, .. }
+        | Self::Librosa { window_ms, .. }
+        | Self::Kaldi { window_ms, .. }) = self;
+        samples_in(*window_ms, rate)
+    }
+
+    /// Samples from a frame to the next at a sample rate.
+    pub fn hop_samples(&self, rate: u32) -> usize {
+        let (Self::PythonSpeechFeatures { hop_ms, .. }
+        | Self::Librosa { hop_ms, .. }
+        | Self::Kaldi { hop_ms, .. }) = self;
+        samples_in(*hop_ms, rate)
+    }
+
+    /// Features a frame.
+    pub fn features(&self) -> u32 {
+        let (Self::PythonSpeechFeatures { features, .. }
+        | Self::Librosa { features, .. }
+        | Self::Kaldi { features, .. }) = self;
+        *features
+    }
+
+    /// FFT length at a sample rate.
+    pub fn fft_length(&self, rate: u32) -> usize {
+        let window = self.window_samples(rate);
+        match self {
+            Self::PythonSpeechFeatures { output: FeatureOutput::Spectrogram, .. } => window,
+            Self::PythonSpeechFeatures { fft, .. } => *fft as usize,
+            Self::Librosa { fft: Some(fft), .. } => *fft as usize,
+            Self::Librosa { output: FeatureOutput::Spectrogram, .. } => window,
+            Self::Librosa { .. } | Self::Kaldi { .. } => window.next_power_of_two(),
+        }
+    }
+
+    /// What is wrong with the values, for audio of `rate` hertz; empty: nothing.
+    pub fn problems(&self, rate: u32) -> Vec<Problem> {
+        let mut found = Problems::default();
+        found.rate(rate);
+        found.count(self.features(), "features");
+        match self {
+            Self::PythonSpeechFeatures {
+                output,
+                features,
+                window_ms,
+                hop_ms,
+                fft: _,
+                preemphasis,
+                pad_frames_to,
+                normalize: _,
+            } => {
+                found.times(*window_ms, *hop_ms, rate);
+                found.within(*preemphasis, 0.0, 1.0, "preemphasis");
+                found.count(*pad_frames_to, "pad_frames_to");
+                self.check_fft(*output, *features, rate, &mut found);
+            }
+            Self::Librosa {
+                output,
+                features,
+                window_ms,
+                hop_ms,
+                fft: _,
+                window,
+                padding: _,
+                peak_normalize: _,
+                dither,
+                preemphasis,
+                mel,
+                log_offset,
+                normalize: _,
+            } => {
+                found.times(*window_ms, *hop_ms, rate);
+                found.within(*preemphasis, 0.0, 1.0, "preemphasis");
+                found.within(*dither, 0.0, 1.0, "dither");
+                found.above_zero(*log_offset, "log_offset");
+                self.check_fft(*output, *features, rate, &mut found);
+                self.check_window(*window, rate, &mut found);
+                let MelSpec { low_hz, high_hz, scale: _, area_normalized: _ } = *mel;
+                found.edges(
+                    low_hz,
+                    high_hz.unwrap_or(f64::from(rate) / 2.0),
+                    rate,
+                    "mel.low_hz",
+                    "mel.high_hz",
+                );
+            }
+            Self::Kaldi {
+                features: _,
+                window_ms,
+                hop_ms,
+                window,
+                preemphasis,
+                remove_dc: _,
+                snip_edges: _,
+                scale: _,
+                dither,
+                low_hz,
+                high_hz,
+                energy_floor,
+                normalize: _,
+            } => {
+                found.times(*window_ms, *hop_ms, rate);
+                found.within(*preemphasis, 0.0, 1.0, "preemphasis");
+                found.within(*dither, 0.0, 32_768.0, "dither");
+                found.above_zero(*energy_floor, "energy_floor");
+                self.check_window(*window, rate, &mut found);
+                let top = if *high_hz <= 0.0 { high_hz + f64::from(rate) / 2.0 } else { *high_hz };
+                found.edges(*low_hz, top, rate, "low_hz", "high_hz");
+            }
+        }
+        found.0
+    }
+
+    /// What depends on the length of the window, if that makes sense.
+    fn check_fft(&self, output: FeatureOutput, features: u32, rate: u32, found: &mut Problems) {
+        if found.0.is_empty() {
+            let fft = u32::try_from(self.fft_length(rate)).unwrap_or(u32::MAX);
+            found.fft(fft, self.window_samples(rate), output, features);
+        }
+    }
+
+    fn check_window(&self, window: WindowFunction, rate: u32, found: &mut Problems) {
+        let ends_are_zero =
+            matches!(window, WindowFunction::Hann | WindowFunction::Blackman | WindowFunction::Povey);
+        if found.0.is_empty() && ends_are_zero {
+            found.require(self.window_samples(rate) > 2, "window_ms", || {
+                "a window of two samples that is 0 at both ends leaves nothing".to_owned()
+            });
+        }
+    }
+}
+
+impl AugmentationSpec {
+    /// What is wrong with the values for features of this width; empty: nothing.
+    pub fn problems(&self, features: u32) -> Vec<Problem> {
+        let mut found = Problems::default();
+        match &self.speed {
+            Some(SpeedSpec::Uniform { ratio, filter: _ }) => {
+                found.within(*ratio, 0.0, 0.9, "speed.ratio");
+            }
+            Some(SpeedSpec::Choice { factors, filter: _ } | SpeedSpec::Copies { factors }) => {
+                found.require(!factors.is_empty(), "speed.factors", || {
+                    "`speed.factors` has no factor".to_owned()
+                });
+                for (at, factor) in factors.iter().enumerate() {
+                    found.within(*factor, 0.1, 10.0, &format!("speed.factors.{at}"));
+                }
+            }
+            None => {}
+        }
+        if let Some(SpeedSpec::Copies { factors }) = &self.speed {
+            found.hint(
+                !factors.contains(&1.0),
+                "speed.factors",
+                || "`speed.factors` has 1, the example itself".to_owned(),
+                "leave 1 out; the example is there anyway",
+            );
+        }
+        if let Some(NoiseSpec { min_db, max_db }) = self.noise {
+            found.require((-300..=300).contains(&min_db), "noise.min_db", || {
+                format!("`noise.min_db` is {min_db}; it must be -300 to 300")
+            });
+            found.require(max_db > min_db && max_db <= 300, "noise.max_db", || {
+                format!("`noise.max_db` is {max_db}; it must be above `noise.min_db` and at most 300")
+            });
+        }
+        if let Some(MasksSpec { frequency_masks, max_features, time_masks, max_frames }) = self.masks {
+            found.require(frequency_masks == 0 || max_features < features, "masks.max_features", || {
+                format!(
+                    "`masks.max_features` is {max_features}; it must be less than the {features} features"
+                )
+            });
+            for (masks, width, key) in [
+                (frequency_masks, max_features, "masks.max_features"),
+                (time_masks, max_frames, "masks.max_frames"),
+            ] {
+                found.require((masks == 0) == (width == 0), key, || {
+                    format!("`{key}` is {width} and there are {masks} masks of it; both or none are 0")
+                });
+                found.require(masks <= 1000 && width <= LARGEST, key, || {
+                    format!("{masks} masks of {width} are more than any example has")
+                });
+            }
+        }
+        found.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features(toml: &str) -> FeaturesSpec {
+        toml::from_str(toml).unwrap()
+    }
+
+    fn keys(problems: &[Problem]) -> Vec<&str> {
+        problems.iter().map(|problem| problem.key.as_str()).collect()
+    }
+
+    #[test]
+    fn published_front_ends_have_no_problem() {
+        for spec in [
+            "kind = \"python-speech-features\"\noutput = \"spectrogram\"\nfeatures = 160",
+            "kind = \"python-speech-features\"\noutput = \"mfcc\"\nfeatures = 13",
+            "kind = \"librosa\"\noutput = \"log-mel\"\nfeatures = 64\nnormalize = \"per-feature\"\ndither = 1e-5",
+            "kind = \"kaldi\"\nfeatures = 80",
+        ] {
+            assert_eq!(features(spec).problems(16_000), [], "{spec}");
+        }
+        let yesno = features("kind = \"kaldi\"\nfeatures = 23");
+        assert_eq!(yesno.problems(8_000), []);
+        assert_eq!(
+            (yesno.window_samples(8_000), yesno.hop_samples(8_000), yesno.fft_length(8_000)),
+            (200, 80, 256)
+        );
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_named() {
+        let spectrogram = "kind = \"python-speech-features\"\noutput = \"spectrogram\"\nfeatures = ";
+        assert_eq!(keys(&features(&format!("{spectrogram}162")).problems(16_000)), ["features"]);
+        assert_eq!(keys(&features(&format!("{spectrogram}0")).problems(16_000)), ["features"]);
+        let mel = "kind = \"librosa\"\noutput = \"log-mel\"\nfeatures = 64\n";
+        for (line, key) in [
+            ("window_ms = nan", "window_ms"),
+            ("window_ms = 1e300", "window_ms"),
+            ("hop_ms = 0.01", "hop_ms"),
+            ("fft = 256", "fft"),
+            ("dither = -1.0", "dither"),
+            ("preemphasis = 1.5", "preemphasis"),
+            ("log_offset = 0.0", "log_offset"),
+            ("mel = { high_hz = 9000.0 }", "mel.high_hz"),
+            ("mel = { low_hz = -1.0 }", "mel.low_hz"),
+        ] {
+            assert_eq!(keys(&features(&format!("{mel}{line}")).problems(16_000)), [key], "{line}");
+        }
+        assert_eq!(keys(&features(mel).problems(0)), ["rate", "window_ms", "hop_ms", "mel.high_hz"]);
+        let kaldi = features("kind = \"kaldi\"\nfeatures = 23\nhigh_hz = -4000.0");
+        assert_eq!(keys(&kaldi.problems(8_000)), ["high_hz"]);
+    }
+
+    #[test]
+    fn augmentation_that_cannot_be_is_named() {
+        let problems = |toml: &str| {
+            let spec: AugmentationSpec = toml::from_str(toml).unwrap();
+            spec.problems(64).into_iter().map(|problem| problem.key).collect::<Vec<_>>()
+        };
+        let masks = "masks = { frequency_masks = 2, max_features = 6, time_masks = 2, max_frames = 6 }";
+        let jasper = format!("speed = {{ kind = \"choice\", factors = [0.9, 1.0, 1.1] }}\n{masks}");
+        assert!(problems(&jasper).is_empty());
+        assert_eq!(problems("speed = { kind = \"copies\", factors = [1.0] }"), ["speed.factors"]);
+        assert_eq!(problems("speed = { kind = \"uniform\", ratio = 1.0 }"), ["speed.ratio"]);
+        assert_eq!(problems("noise = { min_db = -60, max_db = -60 }"), ["noise.max_db"]);
+        assert_eq!(problems("masks = { frequency_masks = 1, max_features = 64 }"), ["masks.max_features"]);
+    }
+}
