@@ -1,7 +1,7 @@
 //! From hypotheses and references to a value: the one way in.
 
 use super::bootstrap::{Resampling, interval};
-use super::convention::{Case, Convention};
+use super::convention::{Case, Convention, Metric};
 use super::error::ScoreError;
 use super::segments::{SegmentStatistics, fingerprint};
 use super::signature::Signature;
@@ -39,11 +39,13 @@ enum Detail {
 
 impl Detail {
     /// As parts of a value, with the `line` that the field's own tools print.
-    fn parts(&self) -> serde_json::Map<String, serde_json::Value> {
+    fn parts(&self, metric: Metric) -> serde_json::Map<String, serde_json::Value> {
         let (parts, line) = match self {
             Detail::None => return serde_json::Map::new(),
             Detail::Bleu(detail) => (serde_json::to_value(detail), detail.multi_bleu_line()),
-            Detail::Edits(counts) => (serde_json::to_value(counts), format!("%WER {counts}")),
+            Detail::Edits(counts) => {
+                (serde_json::to_value(counts), format!("%{} {counts}", metric.name().to_uppercase()))
+            }
         };
         let mut parts = match parts {
             Ok(serde_json::Value::Object(parts)) => parts,
@@ -69,7 +71,7 @@ pub fn score(
     let (statistics, detail) = options.scorer.measure(hypotheses, references)?;
     let mut value = MetricValue::from_statistics(&statistics);
     if let Some(parts) = value.detail.as_object_mut() {
-        parts.extend(detail.parts());
+        parts.extend(detail.parts(options.scorer.convention.metric()));
     }
     if let Some(resampling) = options.resampling {
         value.interval = Some(interval(&statistics, resampling)?);

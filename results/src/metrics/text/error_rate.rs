@@ -11,8 +11,8 @@
 //! | words | between U+0020 | between spaces |
 //! | characters | code points, spaces among them | code points, spaces among them |
 //!
-//! `space:jiwer` is what `jiwer.wer` and `jiwer.cer` do unasked; words of `space:collapse` are Python's `str.split`, which OpenSeq2Seq and
-//! ESPnet count. Insertions against an empty reference count; where no reference has any unit, the rate is their number, times 100.
+//! `space:jiwer` is what `jiwer.wer` and `jiwer.cer` do unasked; words of `space:collapse` are Python's `str.split`, which OpenSeq2Seq
+//! counts. Insertions against an empty reference count; where no reference has any unit, the rate is their number, times 100.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
