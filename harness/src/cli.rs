@@ -153,6 +153,7 @@ Examples:
 Examples:
   zoo score --hypotheses out.de --references ref.de
   zoo score --references ref.de --metric chrf --interval < out.de
+  zoo score --hypotheses out.txt --references ref.txt --metric wer --case lower --worst 5
   zoo score --hypotheses out.de --references a.de --references b.de --tokenizer none --case lower --smoothing none")]
     Score(ScoreArgs),
     /// Judge results of any framework by a recipe's claims

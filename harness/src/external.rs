@@ -8,7 +8,7 @@ use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
 use zoo_results::metrics::{Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Interval, RunScore};
+use zoo_results::verdict::{ErrorCount, Evidence, Interval, RunScore};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -158,6 +158,7 @@ impl Results {
             *signature = Some(value.signature.to_string());
             runs.push(RunScore {
                 score: Some(value.value),
+                counts: ErrorCount::of(&value),
                 interval: value.interval.map(|interval| Interval {
                     low: interval.lower,
                     high: interval.upper,

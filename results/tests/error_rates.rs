@@ -6,8 +6,9 @@ mod draws;
 use draws::Draws;
 use serde_json::json;
 use zoo_recipes::ClaimSpec;
+use zoo_results::metrics::{Convention, Resampling, SegmentStatistics, Signature, Unit, interval};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Interval, Outcome, RunScore, judge};
+use zoo_results::verdict::{ErrorCount, Evidence, Interval, Outcome, RunScore, judge};
 
 const STUDIES: u32 = 20_000;
 
@@ -141,6 +142,90 @@ fn parity_keeps_the_rates() {
             assert!(rate < limit && rate > 0.03, "{rate}");
         }
     }
+}
+
+/// The verdict of a bound in percent on errors that were counted, and an interval where the test set was resampled.
+fn bound(percent: f64, errors: u64, total: u64, interval: Option<Interval>) -> Outcome {
+    let claim: ClaimSpec = serde_json::from_value(
+        json!({"kind": "bound", "metric": "wer", "value": percent, "source": "synthetic"}),
+    )
+    .unwrap();
+    let counts = Some(ErrorCount { errors, total, scale: 100.0 });
+    let run = RunScore { counts, interval, ..RunScore::scored(1, 100.0 * errors as f64 / total as f64) };
+    let evidence =
+        Evidence { runs: vec![run], plan: LookPlan::fixed(1), external: true, ..Evidence::default() };
+    judge(&claim, &evidence).outcome
+}
+
+#[test]
+fn counted_errors_near_zero_keep_the_rates() {
+    // At a true rate on the bound, the chance of each number of errors is known: no sampling. Errors are whole, so the binomial
+    // limits cannot use their 5 % up; and of 240 words not even none proves 0.42 %.
+    for (percent, words, most) in
+        [(0.42, 240u64, 0.0), (0.42, 2_400, 0.05), (1.0, 600, 0.05), (3.41, 5_000, 0.05)]
+    {
+        let rate: f64 = percent / 100.0;
+        let mut rates = Rates { reproduced: 0.0, not_reproduced: 0.0, seeds: 1.0 };
+        let mut probability = (1.0 - rate).powi(words as i32);
+        for errors in 0..=words {
+            match bound(percent, errors, words, None) {
+                Outcome::Reproduced => rates.reproduced += probability,
+                Outcome::NotReproduced => rates.not_reproduced += probability,
+                _ => {}
+            }
+            probability *= (words - errors) as f64 / (errors + 1) as f64 * rate / (1.0 - rate);
+        }
+        documented(&format!("bound {percent} %, errors among {words} words"), &[1], &rates);
+        assert!(rates.reproduced <= most && rates.not_reproduced <= 0.05, "{rates:?}");
+        assert!(rates.not_reproduced > 0.01 && (most == 0.0 || rates.reproduced > 0.015), "{rates:?}");
+    }
+}
+
+/// Errors come in bunches: a fifth of the utterances are hard. `resampled`: with the interval of the utterances beside the counts.
+fn bunches(resampled: bool) -> Rates {
+    const UTTERANCES: usize = 150;
+    const WORDS: u64 = 12;
+    let mut draws = Draws::new(12);
+    let (mut reproduced, mut not_reproduced) = (0u32, 0u32);
+    let signature = Signature::own(Convention::Accuracy(Unit::Word), None);
+    let studies = 2_000;
+    for _ in 0..studies {
+        let rows: Vec<(f64, f64)> = (0..UTTERANCES)
+            .map(|_| {
+                let rate = if draws.uniform() < 0.2 { 0.4 } else { 0.025 };
+                ((0..WORDS).filter(|_| draws.uniform() < rate).count() as f64, WORDS as f64)
+            })
+            .collect();
+        let (errors, total) = (rows.iter().map(|row| row.0 as u64).sum(), WORDS * UTTERANCES as u64);
+        // A rate of errors is resampled as one of right answers is.
+        let statistics = SegmentStatistics::from_ratios(signature.clone(), &rows).unwrap();
+        let of = |found: zoo_results::metrics::Interval| Interval {
+            low: found.lower,
+            high: found.upper,
+            level: found.confidence,
+        };
+        let limits =
+            resampled.then(|| of(interval(&statistics, Resampling { samples: 400, seed: 1 }).unwrap()));
+        match bound(10.0, errors, total, limits) {
+            Outcome::Reproduced => reproduced += 1,
+            Outcome::NotReproduced => not_reproduced += 1,
+            _ => {}
+        }
+    }
+    let share = |n: u32| f64::from(n) / f64::from(studies);
+    Rates { reproduced: share(reproduced), not_reproduced: share(not_reproduced), seeds: 1.0 }
+}
+
+#[test]
+fn errors_in_bunches_need_the_resampled_interval() {
+    // The mean rate is on the bound, 0.2 * 40 % + 0.8 * 2.5 % = 10 %. The standard error of a share of 5 % in 2,000 studies is half a
+    // point.
+    let counted = bunches(false);
+    documented("bound 10 %, errors in bunches, counted alone", &[1], &counted);
+    assert!(counted.reproduced > 0.08 && counted.not_reproduced > 0.08, "{counted:?}");
+    let both = bunches(true);
+    documented("bound 10 %, errors in bunches, counted and resampled", &[1], &both);
+    assert!((both.reproduced - 0.05).abs() < 0.02 && (both.not_reproduced - 0.05).abs() < 0.02, "{both:?}");
 }
 
 #[test]

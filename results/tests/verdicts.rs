@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use zoo_recipes::{ClaimSpec, RatioProtocol};
+use zoo_results::metrics::{MetricValue, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
     ErrorCount, Evidence, Interval, Outcome, Precision, RunScore, RunStatus, SeedsNeeded, SigmaSource,
@@ -190,6 +191,67 @@ fn bound_on_an_error_rate_near_zero() {
     assert_eq!(enough.outcome, Outcome::Reproduced);
     close(enough.shortfall_high, 100.0 * (1.0 - 0.05f64.powf(1.0 / 299.0)) - 1.0);
     assert_eq!(counted(20, 299).outcome, Outcome::NotReproduced);
+}
+
+/// One word of 240: what a toy set of eight recordings can show.
+#[test]
+fn bound_on_one_word() {
+    let bound = claim(json!({"kind": "bound", "metric": "wer", "value": 0.42}));
+    let run = |errors: u64, interval| {
+        let counts = Some(ErrorCount { errors, total: 240, scale: 100.0 });
+        RunScore { counts, interval, ..RunScore::scored(1, 100.0 * errors as f64 / 240.0) }
+    };
+    let judged = |errors, interval| {
+        judge(
+            &bound,
+            &Evidence { runs: vec![run(errors, interval)], plan: LookPlan::fixed(1), ..Evidence::default() },
+        )
+    };
+    // 1 of 240 is 0.4167 %, inside of the bound by a thirtieth of a word; its limit is 1.96 %.
+    let one = judged(1, None);
+    says(&one, Outcome::Inconclusive, "No 10000000 words would settle it: too close to the margin");
+    assert!((one.shortfall_high.unwrap() - 1.54).abs() < 0.01 && one.units_needed.is_none(), "{one:?}");
+    // None at all is still no proof, and says what would be.
+    let none = judged(0, None);
+    says(&none, Outcome::Inconclusive, "About 712 words with this rate would probably settle it.");
+    assert_eq!(none.units_needed, Some(712));
+    close(none.shortfall_high, 100.0 * (1.0 - 0.05f64.powf(1.0 / 240.0)) - 0.42);
+    // A bootstrap of no errors has no width; the exact limits stay.
+    let bare = judged(0, Some(Interval { low: 0.0, high: 0.0, level: 0.95 }));
+    assert_eq!((bare.outcome, bare.shortfall_high), (none.outcome, none.shortfall_high));
+    says(&judged(8, None), Outcome::NotReproduced, "2.91 worse than the bound 0.420");
+    assert_eq!(judged(6, None).outcome, Outcome::NotReproduced);
+    // The wider limit counts: errors in bunches show in the resampled interval alone.
+    let bunched = judged(6, Some(Interval { low: 0.0, high: 8.0, level: 0.95 }));
+    says(&bunched, Outcome::Inconclusive, "words with this rate would probably settle it");
+    assert!(bunched.units_needed > Some(240) && bunched.units_needed < Some(1000), "{bunched:?}");
+    // Better than the bound, and enough words: settled.
+    let enough = RunScore {
+        counts: Some(ErrorCount { errors: 1, total: 2400, scale: 100.0 }),
+        ..RunScore::scored(1, 100.0 / 2400.0)
+    };
+    let enough =
+        judge(&bound, &Evidence { runs: vec![enough], plan: LookPlan::fixed(1), ..Evidence::default() });
+    assert_eq!(enough.outcome, Outcome::Reproduced);
+}
+
+#[test]
+fn counts_come_from_an_error_rate() {
+    let value = |signature: &str, reference: &str| {
+        let scorer = Scorer::from_signature(signature).unwrap();
+        score(&["a b c".into()], &[vec![reference.into()]], &ScoreOptions { scorer, resampling: None })
+            .unwrap()
+    };
+    let wer = "metric:wer|nrefs:1|case:lc|space:collapse|align:jiwer";
+    assert_eq!(
+        ErrorCount::of(&value(wer, "a x c d")),
+        Some(ErrorCount { errors: 2, total: 4, scale: 100.0 })
+    );
+    assert_eq!(ErrorCount::of(&value(wer, "")), None);
+    assert_eq!(ErrorCount::of(&value("metric:exact-match|nrefs:1|case:lc", "a b c")), None);
+    let kept: MetricValue =
+        serde_json::from_str(&serde_json::to_string(&value(wer, "a b")).unwrap()).unwrap();
+    assert_eq!(ErrorCount::of(&kept), Some(ErrorCount { errors: 1, total: 2, scale: 100.0 }));
 }
 
 fn parity_claim() -> ClaimSpec {

@@ -12,9 +12,15 @@ fn equal_text_scores_100_by_every_metric() {
     let zoo = Zoo::new();
     zoo.file("hyp", HYPOTHESES);
     zoo.file("ref", FIRST);
-    for (metric, value) in
-        [("bleu", 100.0), ("multi-bleu", 100.0), ("chrf", 100.0), ("ter", 0.0), ("exact-match", 100.0)]
-    {
+    for (metric, value) in [
+        ("bleu", 100.0),
+        ("multi-bleu", 100.0),
+        ("chrf", 100.0),
+        ("ter", 0.0),
+        ("wer", 0.0),
+        ("cer", 0.0),
+        ("exact-match", 100.0),
+    ] {
         let found = zoo
             .ends_with(
                 0,

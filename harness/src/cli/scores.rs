@@ -17,7 +17,7 @@ pub struct ScoreArgs {
     #[arg(long, value_enum, default_value_t)]
     pub metric: TextMetric,
     /// A whole convention, as scores are published with; instead of the options below
-    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds"])]
+    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds", "whitespace"])]
     pub signature: Option<String>,
     /// BLEU: 13a, intl, char, zh or none
     #[arg(long)]
@@ -34,6 +34,15 @@ pub struct ScoreArgs {
     /// multi-bleu, fairseq-bleu: count the parts of hyphened words, as the scripts of tensor2tensor and fairseq do
     #[arg(long)]
     pub split_compounds: bool,
+    /// wer, cer: white space as jiwer has it, or collapse: runs of any white space are one space [default: jiwer]
+    #[arg(long, value_name = "NAME")]
+    pub whitespace: Option<String>,
+    /// wer, cer: also show the utterances with the most errors, aligned
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub worst: usize,
+    /// wer, cer: also show the rate by length of the reference, in classes that end at these
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub lengths: Vec<u64>,
     /// chrF: order of word n-grams; 2 is chrF++
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub word_order: usize,
@@ -65,6 +74,10 @@ pub enum TextMetric {
     Chrf,
     /// Translation edit rate
     Ter,
+    /// Word error rate, as jiwer counts it
+    Wer,
+    /// Character error rate, as jiwer counts it: spaces are characters
+    Cer,
     /// Lines that equal a reference
     ExactMatch,
 }

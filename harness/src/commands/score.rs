@@ -4,8 +4,9 @@ use std::path::Path;
 
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, Resampling, ScoreOptions, Scorer, Smoothing,
-    TerOptions, TokenisedBleu, Tokenizer, score,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorReport, ErrorUnit,
+    LengthClass, Resampling, ScoreOptions, Scorer, Smoothing, TerOptions, TokenisedBleu, Tokenizer,
+    Utterance, Whitespace, score,
 };
 
 use crate::cli::{CaseChoice, ScoreArgs, TextMetric};
@@ -32,7 +33,17 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
     let references =
         args.references.iter().map(|path| lines::read(path)).collect::<Result<Vec<Vec<String>>>>()?;
     let hypotheses = lines::read(hypotheses)?;
-    let value = score(&hypotheses, &references, &ScoreOptions { scorer, resampling })?;
+    let convention = *scorer.convention();
+    let mut value = score(&hypotheses, &references, &ScoreOptions { scorer, resampling })?;
+    let (worst, classes) = report(args, &convention, &hypotheses, &references)?;
+    if let Some(detail) = value.detail.as_object_mut() {
+        if args.worst > 0 {
+            detail.insert("worst".into(), serde_json::json!(worst));
+        }
+        if !args.lengths.is_empty() {
+            detail.insert("by_length".into(), serde_json::json!(classes));
+        }
+    }
 
     match context.format {
         Format::Json => output::write_json(&value)?,
@@ -48,6 +59,13 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
                 text.push_str(&format!("{line}\n"));
             }
             text.push_str(&format!("signature {}\n", value.signature));
+            for LengthClass { from, to, utterances, counts } in &classes {
+                let to = to.map_or_else(|| "more".to_owned(), |to| to.to_string());
+                text.push_str(&format!("length {from} to {to}: {utterances} utterances, {counts}\n"));
+            }
+            for Utterance { line, counts, alignment } in &worst {
+                text.push_str(&format!("line {line}: {counts}\n{alignment}\n"));
+            }
             output::write(&text)?;
         }
         Format::Csv | Format::Md => {
@@ -68,6 +86,28 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// Where the errors are, as far as it was asked for: the worst utterances, and the rate by length.
+fn report(
+    args: &ScoreArgs,
+    convention: &Convention,
+    hypotheses: &[String],
+    references: &[Vec<String>],
+) -> Result<(Vec<Utterance>, Vec<LengthClass>)> {
+    if args.worst == 0 && args.lengths.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let (Convention::ErrorRate(options), [references]) = (convention, references) else {
+        return Err(Failure::usage(format!("{} has no --worst and no --lengths", convention.metric()))
+            .hint("error rates have: --metric wer or cer"));
+    };
+    if !args.lengths.is_sorted_by(|one, next| one < next) {
+        return Err(Failure::usage("the lengths do not rise").hint("e.g. --lengths 5,10,20,40"));
+    }
+    let report = ErrorReport::new(hypotheses, references, *options)?;
+    let classes = if args.lengths.is_empty() { Vec::new() } else { report.by_length(&args.lengths) };
+    Ok((report.worst(args.worst), classes))
+}
+
 /// The convention that the options describe; an option that the metric does not have is an error, not ignored.
 fn convention(args: &ScoreArgs) -> Result<Convention> {
     let case = |usual: Case| match args.case {
@@ -77,12 +117,14 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
     };
     let is_bleu = args.metric == TextMetric::Bleu;
     let is_tokenised = matches!(args.metric, TextMetric::MultiBleu | TextMetric::FairseqBleu);
+    let is_error_rate = matches!(args.metric, TextMetric::Wer | TextMetric::Cer);
     let compounds = if args.split_compounds { Compounds::Split } else { Compounds::Whole };
     for (option, given, has) in [
         ("--tokenizer", args.tokenizer.is_some(), is_bleu),
         ("--smoothing", args.smoothing.is_some(), is_bleu),
         ("--smoothing-value", args.smoothing_value.is_some(), is_bleu),
         ("--split-compounds", args.split_compounds, is_tokenised),
+        ("--whitespace", args.whitespace.is_some(), is_error_rate),
         ("--word-order", args.word_order != 0, args.metric == TextMetric::Chrf),
     ] {
         if given && !has {
@@ -118,6 +160,11 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
             ..ChrfOptions::default()
         }),
         TextMetric::Ter => Convention::Ter(TerOptions { case: case(Case::Lower), ..TerOptions::default() }),
+        TextMetric::Wer | TextMetric::Cer => Convention::ErrorRate(ErrorRateOptions {
+            unit: if args.metric == TextMetric::Wer { ErrorUnit::Word } else { ErrorUnit::Character },
+            case: case(Case::Mixed),
+            whitespace: args.whitespace.as_deref().map_or(Ok(Whitespace::default()), Whitespace::parse)?,
+        }),
         TextMetric::ExactMatch => Convention::ExactMatch(case(Case::Mixed)),
     })
 }

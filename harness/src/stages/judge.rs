@@ -9,7 +9,8 @@ use zoo_results::metrics::{
 };
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
-    Evidence, Interval, Precision, RunScore, RunStatus, Verdict, direction_of, judge, signature_difference,
+    ErrorCount, Evidence, Interval, Precision, RunScore, RunStatus, Verdict, direction_of, judge,
+    signature_difference,
 };
 use zoo_training::state::Ending;
 
@@ -89,6 +90,7 @@ impl Measured {
             return Ok(found);
         };
         found.score = Some(value.value);
+        found.counts = ErrorCount::of(&value);
         found.interval =
             value.interval.as_ref().map(|i| Interval { low: i.lower, high: i.upper, level: i.confidence });
         found.hypotheses = Some(evaluation.hypotheses_sha256.clone());

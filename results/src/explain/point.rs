@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::metrics::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, Smoothing, TerOptions, Tokenizer,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, Smoothing, TerOptions, Tokenizer,
 };
 
 /// What is done to both sides before n-grams are counted.
@@ -131,6 +131,7 @@ pub(super) fn convention(of: &Convention, text: Text, case: Case) -> Convention 
         }),
         Convention::Chrf(options) => Convention::Chrf(ChrfOptions { case, ..options }),
         Convention::Ter(options) => Convention::Ter(TerOptions { case, ..options }),
+        Convention::ErrorRate(options) => Convention::ErrorRate(ErrorRateOptions { case, ..options }),
         Convention::ExactMatch(_) => Convention::ExactMatch(case),
         other => other,
     }
@@ -142,6 +143,7 @@ pub(super) fn case_of(convention: &Convention) -> Case {
         Convention::Bleu(options) => options.case,
         Convention::Chrf(options) => options.case,
         Convention::Ter(options) => options.case,
+        Convention::ErrorRate(options) => options.case,
         Convention::TokenisedBleu(_, case, _) | Convention::ExactMatch(case) => *case,
         _ => Case::Mixed,
     }

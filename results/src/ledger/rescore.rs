@@ -5,7 +5,7 @@ use zoo_recipes::Direction;
 use super::recheck::Rescored;
 use super::record::ScoreRecord;
 use crate::metrics::{Resampling, ScoreError, ScoreOptions, Scorer, Signature, paired_gain, score};
-use crate::verdict::Interval;
+use crate::verdict::{ErrorCount, Interval};
 
 /// Key of a record's data under which the digest of an evaluation set's references stands.
 #[must_use]
@@ -26,12 +26,13 @@ pub fn score_again(
     let scorer = Scorer::from_signature(&recorded.signature).map_err(|error| error.to_string())?;
     let options = ScoreOptions { scorer, resampling: signature.resampling };
     let value = score(hypotheses, &[references.to_vec()], &options).map_err(|error| error.to_string())?;
+    let counts = ErrorCount::of(&value);
     let interval = value.interval.map(|interval| Interval {
         low: interval.lower,
         high: interval.upper,
         level: interval.confidence,
     });
-    Ok(Rescored { value: value.value, interval, counts: None })
+    Ok(Rescored { value: value.value, interval, counts })
 }
 
 /// [`difference`] with the resamples that the recorded interval was drawn from.

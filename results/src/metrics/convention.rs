@@ -3,7 +3,7 @@
 use super::error::{ScoreError, unknown};
 use zoo_recipes::spec::Direction;
 
-/// A metric. Error rates of speech will join.
+/// A metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -14,6 +14,10 @@ pub enum Metric {
     Chrf,
     /// Translation edit rate in percent; may exceed 100.
     Ter,
+    /// Word error rate in percent; may exceed 100.
+    Wer,
+    /// Character error rate in percent; may exceed 100.
+    Cer,
     /// Right ones among all, in percent.
     Accuracy,
     /// Hypotheses equal to a reference, in percent.
@@ -26,10 +30,12 @@ pub enum Metric {
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Metric; 7] = [
+    pub const ALL: [Metric; 9] = [
         Metric::Bleu,
         Metric::Chrf,
         Metric::Ter,
+        Metric::Wer,
+        Metric::Cer,
         Metric::Accuracy,
         Metric::ExactMatch,
         Metric::Loss,
@@ -42,6 +48,8 @@ impl Metric {
             Metric::Bleu => "bleu",
             Metric::Chrf => "chrf",
             Metric::Ter => "ter",
+            Metric::Wer => "wer",
+            Metric::Cer => "cer",
             Metric::Accuracy => "accuracy",
             Metric::ExactMatch => "exact-match",
             Metric::Loss => "loss",
@@ -53,7 +61,7 @@ impl Metric {
     pub fn direction(self) -> Direction {
         match self {
             Metric::Bleu | Metric::Chrf | Metric::Accuracy | Metric::ExactMatch => Direction::Higher,
-            Metric::Ter | Metric::Loss | Metric::Perplexity => Direction::Lower,
+            Metric::Ter | Metric::Wer | Metric::Cer | Metric::Loss | Metric::Perplexity => Direction::Lower,
         }
     }
 
@@ -283,6 +291,58 @@ impl Default for TerOptions {
     }
 }
 
+/// What an error rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorUnit {
+    /// Words: the metric is `wer`.
+    Word,
+    /// Code points, spaces among them: the metric is `cer`.
+    Character,
+}
+
+/// What an error rate makes of white space; ends of lines never count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Whitespace {
+    /// As jiwer 4.0 does unasked. Words part at U+0020 and at two white-space characters or more: one tab alone stays inside of a word.
+    /// Characters stand as they are.
+    #[default]
+    Jiwer,
+    /// Runs of any white space are one space: Python's `str.split`, which OpenSeq2Seq counts words by.
+    Collapse,
+}
+
+impl Whitespace {
+    /// All of them.
+    pub const ALL: [Whitespace; 2] = [Whitespace::Jiwer, Whitespace::Collapse];
+
+    /// The name in a signature's `space:` part.
+    pub fn name(self) -> &'static str {
+        match self {
+            Whitespace::Jiwer => "jiwer",
+            Whitespace::Collapse => "collapse",
+        }
+    }
+
+    /// The treatment of that name.
+    pub fn parse(name: &str) -> Result<Self, ScoreError> {
+        let all = Whitespace::ALL.map(Whitespace::name);
+        let found = Whitespace::ALL.into_iter().find(|w| w.name() == name);
+        found.ok_or_else(|| unknown("treatment of white space", name, &all))
+    }
+}
+
+/// Options of word and character error rate. Edits cost 1 each; of equally short alignments jiwer's is counted (`align:jiwer`).
+/// sclite's costs of 4, 3 and 3 are not built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorRateOptions {
+    /// Words or characters.
+    pub unit: ErrorUnit,
+    /// Case.
+    pub case: Case,
+    /// White space.
+    pub whitespace: Whitespace,
+}
+
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -316,6 +376,8 @@ pub enum Convention {
     Chrf(ChrfOptions),
     /// sacreBLEU's TER.
     Ter(TerOptions),
+    /// Word or character error rate, as jiwer computes it.
+    ErrorRate(ErrorRateOptions),
     /// Hypotheses that equal a reference once white space is collapsed.
     ExactMatch(Case),
     /// Right ones among all.
@@ -333,6 +395,10 @@ impl Convention {
             Convention::Bleu(_) | Convention::TokenisedBleu(..) => Metric::Bleu,
             Convention::Chrf(_) => Metric::Chrf,
             Convention::Ter(_) => Metric::Ter,
+            Convention::ErrorRate(o) => match o.unit {
+                ErrorUnit::Word => Metric::Wer,
+                ErrorUnit::Character => Metric::Cer,
+            },
             Convention::ExactMatch(_) => Metric::ExactMatch,
             Convention::Accuracy(_) => Metric::Accuracy,
             Convention::Loss(..) => Metric::Loss,

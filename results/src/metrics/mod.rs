@@ -1,7 +1,7 @@
 //! Metrics: what was measured, as what, and how sure it is.
 //!
 //! [`score`] is the way in for text; [`MetricValue`] what comes out; [`Signature`] what must be equal before two
-//! values are compared; [`interval`], [`paired_bootstrap`] and [`paired_gain`] the uncertainty.
+//! values are compared; [`interval`], [`paired_bootstrap`] and [`paired_gain`] the uncertainty; [`ErrorReport`] where the errors are.
 
 mod arithmetic;
 mod bootstrap;
@@ -19,13 +19,16 @@ pub use bootstrap::{
     paired_gain,
 };
 pub use convention::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, Metric, Smoothing, TerOptions, TokenisedBleu,
-    Tokenizer, Unit,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit, Metric, Smoothing,
+    TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,
 };
 pub use error::ScoreError;
 pub use scorer::{ScoreOptions, Scorer, score};
 pub use segments::SegmentStatistics;
 pub use signature::{Signature, SignatureError};
 pub use text::bleu::BleuDetail;
+pub use text::error_rate::{Alignment, EditCounts, Step};
+pub use text::error_report::{ErrorReport, LengthClass, Utterance};
+pub use text::levenshtein::Edit;
 pub use text::tokenised_bleu::split_compounds;
 pub use value::MetricValue;

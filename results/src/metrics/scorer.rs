@@ -1,12 +1,13 @@
 //! From hypotheses and references to a value: the one way in.
 
 use super::bootstrap::{Resampling, interval};
-use super::convention::{Case, Convention};
+use super::convention::{Case, Convention, Metric};
 use super::error::ScoreError;
 use super::segments::{SegmentStatistics, fingerprint};
 use super::signature::Signature;
 use super::text::bleu::BleuDetail;
-use super::text::{bleu, check_streams, chrf, is_space, ter, tokenised_bleu};
+use super::text::error_rate::EditCounts;
+use super::text::{bleu, check_streams, chrf, error_rate, is_space, ter, tokenised_bleu};
 use super::value::MetricValue;
 
 /// Scores text by one convention.
@@ -26,6 +27,41 @@ pub struct ScoreOptions {
     pub resampling: Option<Resampling>,
 }
 
+/// What a score was made of, beside its statistics.
+enum Detail {
+    /// The statistics say it all.
+    None,
+    /// Of any BLEU.
+    Bleu(BleuDetail),
+    /// Of an error rate.
+    Edits(EditCounts),
+}
+
+impl Detail {
+    /// As parts of a value, with the `line` that the field's own tools print.
+    fn parts(&self, metric: Metric) -> serde_json::Map<String, serde_json::Value> {
+        let (parts, line) = match self {
+            Detail::None => return serde_json::Map::new(),
+            Detail::Bleu(detail) => (serde_json::to_value(detail), detail.multi_bleu_line()),
+            Detail::Edits(counts) => {
+                (serde_json::to_value(counts), format!("%{} {counts}", metric.name().to_uppercase()))
+            }
+        };
+        let mut parts = match parts {
+            Ok(serde_json::Value::Object(parts)) => parts,
+            _ => serde_json::Map::new(),
+        };
+        parts.remove("score");
+        parts.insert("line".into(), line.into());
+        if let Detail::Edits(counts) = self {
+            parts.insert("errors".into(), counts.errors().into());
+            parts.insert("reference_length".into(), counts.reference_length().into());
+            parts.insert("hypothesis_length".into(), counts.hypothesis_length().into());
+        }
+        parts
+    }
+}
+
 /// Scores hypotheses, one a segment, against reference streams, each with one reference a segment.
 pub fn score(
     hypotheses: &[String],
@@ -34,11 +70,8 @@ pub fn score(
 ) -> Result<MetricValue, ScoreError> {
     let (statistics, detail) = options.scorer.measure(hypotheses, references)?;
     let mut value = MetricValue::from_statistics(&statistics);
-    if let (Some(detail), Some(parts)) = (detail, value.detail.as_object_mut())
-        && let Ok(serde_json::Value::Object(bleu)) = serde_json::to_value(&detail)
-    {
-        parts.extend(bleu.into_iter().filter(|(key, _)| key != "score"));
-        parts.insert("line".into(), detail.multi_bleu_line().into());
+    if let Some(parts) = value.detail.as_object_mut() {
+        parts.extend(detail.parts(options.scorer.convention.metric()));
     }
     if let Some(resampling) = options.resampling {
         value.interval = Some(interval(&statistics, resampling)?);
@@ -93,35 +126,43 @@ impl Scorer {
         hypotheses: &[String],
         references: &[Vec<String>],
     ) -> Result<Option<BleuDetail>, ScoreError> {
-        self.measure(hypotheses, references).map(|(_, detail)| detail)
+        self.measure(hypotheses, references).map(|(_, detail)| match detail {
+            Detail::Bleu(detail) => Some(detail),
+            _ => None,
+        })
     }
 
     fn measure(
         &self,
         hypotheses: &[String],
         references: &[Vec<String>],
-    ) -> Result<(SegmentStatistics, Option<BleuDetail>), ScoreError> {
+    ) -> Result<(SegmentStatistics, Detail), ScoreError> {
         check_streams(hypotheses, references)?;
         if let Some(expected) = self.references.filter(|n| *n != references.len()) {
             return Err(ScoreError::ReferenceCount { expected, found: references.len() });
         }
-        let mut detail = None;
+        let mut detail = Detail::None;
         let (width, rows) = match &self.convention {
             Convention::Bleu(options) => {
                 let (rows, parts) = bleu::corpus(hypotheses, references, options)?;
-                detail = Some(parts);
+                detail = Detail::Bleu(parts);
                 (bleu::WIDTH, rows)
             }
             Convention::TokenisedBleu(whose, case, compounds) => {
                 let (rows, parts) =
                     tokenised_bleu::corpus(hypotheses, references, *whose, *case, *compounds)?;
-                detail = Some(parts);
+                detail = Detail::Bleu(parts);
                 (bleu::WIDTH, rows)
             }
             Convention::Chrf(options) => {
                 (chrf::width(options), chrf::corpus(hypotheses, references, options)?.0)
             }
             Convention::Ter(options) => (ter::WIDTH, ter::corpus(hypotheses, references, options)?),
+            Convention::ErrorRate(options) => {
+                let counts = error_rate::corpus(hypotheses, references, options)?;
+                detail = Detail::Edits(counts.iter().copied().sum());
+                (error_rate::WIDTH, error_rate::rows(&counts))
+            }
             Convention::ExactMatch(case) => (2, exact_matches(hypotheses, references, *case)),
             other => return Err(ScoreError::NotFromText { metric: other.metric().name() }),
         };

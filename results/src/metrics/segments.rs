@@ -6,7 +6,7 @@ use super::arithmetic::Arithmetic;
 use super::convention::Convention;
 use super::error::ScoreError;
 use super::signature::Signature;
-use super::text::{bleu, chrf, ter, tokenised_bleu};
+use super::text::{bleu, chrf, error_rate, ter, tokenised_bleu};
 
 /// Statistics of a scored corpus, a row of `width` numbers for each segment.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,6 +126,7 @@ fn value_of(convention: &Convention, sums: &[f64], arithmetic: Arithmetic) -> f6
         Convention::TokenisedBleu(..) => tokenised_bleu::from_sums(sums).0,
         Convention::Chrf(options) => chrf::from_sums(sums, options, arithmetic),
         Convention::Ter(_) => ter::from_sums(sums, arithmetic),
+        Convention::ErrorRate(_) => error_rate::from_sums(sums),
         Convention::ExactMatch(_) | Convention::Accuracy(_) => 100.0 * ratio(),
         Convention::Loss(..) => ratio(),
         Convention::Perplexity(_) => ratio().exp(),

@@ -1,8 +1,8 @@
 //! Signatures: everything that must be equal before two scores may be compared, as one line of text.
 //!
-//! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`) with four parts of our
-//! own: `eval:` (test set), `impl:` (a BLEU that is not sacreBLEU's), `compounds:` (hyphened words split) and `metric:` (metrics
-//! that sacreBLEU has not).
+//! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`) with parts of our
+//! own: `eval:` (test set), `impl:` (a BLEU that is not sacreBLEU's), `compounds:` (hyphened words split), `metric:` (metrics
+//! that sacreBLEU has not), and of error rates `space:` (white space) and `align:` (costs, and which of equally short alignments).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +12,8 @@ use thiserror::Error;
 
 use super::bootstrap::Resampling;
 use super::convention::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, Metric, Smoothing, TerOptions, TokenisedBleu,
-    Tokenizer, Unit,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit, Metric, Smoothing,
+    TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,
 };
 use super::error::ScoreError;
 
@@ -147,6 +147,11 @@ impl Signature {
                 parts.push(("norm", yes(o.normalized)));
                 parts.push(("punct", yes(!o.no_punct)));
                 parts.push(("asian", yes(false)));
+            }
+            Convention::ErrorRate(o) => {
+                parts.push(case(&o.case));
+                parts.push(("space", o.whitespace.name().to_string()));
+                parts.push(("align", "jiwer".to_string()));
             }
             Convention::ExactMatch(c) => parts.push(case(c)),
             Convention::Accuracy(u) | Convention::Perplexity(u) => parts.push(("unit", u.name().to_string())),
@@ -354,6 +359,8 @@ impl Reader<'_> {
                 }
                 Convention::Ter(TerOptions { case, normalized, no_punct })
             }
+            Metric::Wer => self.error_rate(ErrorUnit::Word)?,
+            Metric::Cer => self.error_rate(ErrorUnit::Character)?,
             Metric::ExactMatch => Convention::ExactMatch(self.case()?),
             Metric::Accuracy => Convention::Accuracy(self.unit()?),
             Metric::Perplexity => Convention::Perplexity(self.unit()?),
@@ -369,6 +376,17 @@ impl Reader<'_> {
         };
         self.name("options", convention.check())?;
         Ok(convention)
+    }
+
+    fn error_rate(&mut self, unit: ErrorUnit) -> Result<Convention, SignatureError> {
+        let (case, space) = (self.case()?, self.take("space")?);
+        let whitespace = self.name("space", Whitespace::parse(&space))?;
+        let align = self.take("align")?;
+        if align != "jiwer" {
+            let hint = "`align:jiwer`: edits cost 1 each, and of equally short alignments jiwer's is counted";
+            return self.fail(format!("`align:{align}` is not built in"), hint);
+        }
+        Ok(Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace }))
     }
 
     fn bleu(&mut self) -> Result<Convention, SignatureError> {

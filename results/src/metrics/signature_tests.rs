@@ -26,6 +26,8 @@ fn forms_of_sacrebleu_are_read() {
         "nrefs:2|bs:1000|seed:12345|case:lc|eff:yes|tok:intl|smooth:floor[0.10]|version:2.6.0",
         "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:2.6.0",
         "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:2.6.0",
+        "metric:wer|nrefs:1|eval:dev-clean|case:lc|space:collapse|align:jiwer",
+        "metric:cer|nrefs:1|bs:1000|seed:12345|case:mixed|space:jiwer|align:jiwer",
         "metric:exact-match|nrefs:1|case:mixed",
         "metric:loss|eval:valid|unit:token|label-smoothing:0.1",
         "metric:perplexity|unit:word",
@@ -63,6 +65,11 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("nrefs:1|eval:a|test:b|case:mixed|eff:no|tok:13a|smooth:exp", "both"),
         ("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:yes", "Asian"),
         ("metric:loss|unit:token|label-smoothing:NaN", "out of range"),
+        ("metric:wer|nrefs:1|case:lc|align:jiwer", "`space:` is missing"),
+        ("metric:wer|nrefs:1|case:lc|space:collapsed|align:jiwer", "did you mean `collapse`?"),
+        ("metric:wer|nrefs:1|case:lc|space:jiwer|align:sclite", "`align:sclite` is not built in"),
+        ("metric:cer|case:lc|space:jiwer|align:jiwer", "`nrefs:` is missing"),
+        ("metric:wer|nrefs:1|case:lc|space:jiwer|align:jiwer|tok:13a", "no part of a wer signature"),
         ("version:2.6.0", "which metric"),
     ] {
         let e = Signature::parse(text).unwrap_err().to_string();
@@ -136,6 +143,12 @@ fn any_convention() -> impl Strategy<Value = Convention> {
         (case.clone(), any::<bool>(), any::<bool>()).prop_map(|(case, normalized, no_punct)| {
             Convention::Ter(TerOptions { case, normalized, no_punct })
         }),
+        (case.clone(), any::<bool>(), prop::sample::select(Whitespace::ALL.to_vec())).prop_map(
+            |(case, words, whitespace)| {
+                let unit = if words { ErrorUnit::Word } else { ErrorUnit::Character };
+                Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace })
+            }
+        ),
         case.prop_map(Convention::ExactMatch),
         unit.clone().prop_map(Convention::Accuracy),
         unit.clone().prop_map(Convention::Perplexity),

@@ -14,14 +14,15 @@ use super::signature::{Signature, SignatureError};
 pub struct MetricValue {
     /// Which metric.
     pub metric: Metric,
-    /// BLEU, chrF, TER, accuracy and exact match in percent; loss in nats; perplexity as it is.
+    /// BLEU, chrF, TER, error rates, accuracy and exact match in percent; loss in nats; perplexity as it is.
     pub value: f64,
     /// What it was computed as; two values are compared only where these agree.
     pub signature: Signature,
     /// Over resampled segments, where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// Parts of the score, e.g. precisions, brevity penalty, lengths; `segments`; `references_sha256`.
+    /// Parts of the score, e.g. precisions, brevity penalty, lengths; hits, substitutions, deletions, insertions; `segments`;
+    /// `references_sha256`.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub detail: serde_json::Value,
     /// Which way is better.

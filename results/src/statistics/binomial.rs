@@ -1,6 +1,9 @@
-//! Exact limits of a rate.
+//! Exact limits of a rate, and how many trials would hold it to one side of a limit.
 
-use super::distributions::beta_quantile;
+use super::distributions::{beta_cdf, beta_quantile, normal_quantile};
+
+/// More trials than this are never suggested.
+pub const TRIAL_LIMIT: u64 = 10_000_000;
 
 /// Clopper and Pearson's limits of a rate after `errors` in `total` trials; each limit is wrong with probability at most `alpha`.
 ///
@@ -16,6 +19,59 @@ pub fn clopper_pearson(errors: f64, total: f64, alpha: f64) -> (f64, f64) {
     let low = if errors == 0.0 { 0.0 } else { beta_quantile(alpha, errors, total - errors + 1.0) };
     let high = if errors == total { 1.0 } else { beta_quantile(1.0 - alpha, errors + 1.0, total - errors) };
     (low, high)
+}
+
+/// How many trials, more than `seen`, put [`clopper_pearson`]'s limit at level `alpha` on the other side of `limit` with probability
+/// `chance`, where the true rate is `rate`. `None` where more than [`TRIAL_LIMIT`] would be needed, or the two rates are the same.
+///
+/// Exact where few errors are expected; from 500 on by the normal approximation.
+#[must_use]
+pub fn trials_needed(rate: f64, limit: f64, alpha: f64, chance: f64, seen: u64) -> Option<u64> {
+    if !(0.0..=1.0).contains(&rate) || !(0.0..=1.0).contains(&limit) || rate == limit {
+        return None;
+    }
+    let deviation = |p: f64| (p * (1.0 - p)).sqrt();
+    let (z, probably) = (normal_quantile(1.0 - alpha), normal_quantile(chance));
+    let normal = ((z * deviation(limit) + probably * deviation(rate)) / (limit - rate)).powi(2).ceil();
+    let within = |n: f64| (n <= TRIAL_LIMIT as f64).then_some((n as u64).max(seen + 1));
+    if normal.is_nan() || normal * rate.min(limit) > 500.0 {
+        return within(normal);
+    }
+    let more = seen + 1;
+    if rate < limit {
+        // The more errors, the more trials it takes until as few of them are too rare at the limit.
+        let with = |k| Some((k, least(k, TRIAL_LIMIT, |n| at_most(k, n, limit) <= alpha)?.max(more)));
+        return (0..).map_while(with).find(|(k, n)| at_most(*k, *n, rate) >= chance).map(|(_, n)| n);
+    }
+    // Up to how many trials `k` errors are too many at the limit; of those, the first where there are probably as many.
+    let mut from = more;
+    for k in 1..=TRIAL_LIMIT {
+        let end = least(k, TRIAL_LIMIT, |n| 1.0 - at_most(k - 1, n, limit) >= alpha);
+        let to = end.map_or(TRIAL_LIMIT, |n| n - 1);
+        let found = least(from, to, |n| 1.0 - at_most(k - 1, n, rate) >= chance);
+        if found.is_some() || end.is_none() {
+            return found;
+        }
+        from = from.max(to + 1);
+    }
+    None
+}
+
+/// The least number of a range from which on `holds`.
+fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    if low > high || !holds(high) {
+        return None;
+    }
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(low)
+}
+
+/// P(at most `k` errors in `n` trials at `rate`).
+fn at_most(k: u64, n: u64, rate: f64) -> f64 {
+    if k >= n { 1.0 } else { beta_cdf(1.0 - rate, (n - k) as f64, k as f64 + 1.0) }
 }
 
 #[cfg(test)]
@@ -35,6 +91,32 @@ mod tests {
         assert!((low - 0.032_070_937).abs() < 1e-8 && (high - 0.378_926_83).abs() < 1e-8, "{low} {high}");
         assert_eq!(clopper_pearson(5.0, 5.0, 0.05).1, 1.0);
         assert_eq!(clopper_pearson(0.0, 0.0, 0.05), (0.0, 1.0));
+    }
+
+    #[test]
+    fn trials_that_would_settle_it() {
+        let needed = |rate, limit, seen| trials_needed(rate, limit, 0.05, 0.8, seen);
+        // Without errors, 0.05 = (1 - limit)^n, in closed form: 711.8 and 298.07.
+        assert_eq!(needed(0.0, 0.0042, 240), Some(712));
+        assert_eq!(needed(0.0, 0.01, 10), Some(299));
+        assert_eq!(needed(0.0, 0.01, 500), Some(501));
+        // By the normal approximation, ((1.645 sqrt(0.1 * 0.9) + 0.842 sqrt(0.095 * 0.905)) / 0.005)^2.
+        assert_eq!(needed(0.095, 0.1, 100), Some(21918));
+        assert_eq!(needed(1.0 / 240.0, 0.0042, 240), None);
+        assert_eq!((needed(0.1, 0.1, 1), needed(f64::NAN, 0.1, 1), needed(0.1, 1.1, 1)), (None, None, None));
+        // Few errors are counted exactly, on both sides: the first number with which the limit passes 80 times in 100.
+        for (rate, limit) in [(0.01, 0.05), (0.08, 0.02), (0.0, 0.3), (1.0, 0.5), (0.1, 0.0)] {
+            let chance = |n: u64| -> f64 {
+                let passes = |k: &u64| {
+                    let (low, high) = clopper_pearson(*k as f64, n as f64, 0.05);
+                    if rate < limit { high <= limit } else { low > limit }
+                };
+                let below = |k: u64| if k == 0 { 0.0 } else { at_most(k - 1, n, rate) };
+                (0..=n).filter(passes).map(|k| at_most(k, n, rate) - below(k)).sum()
+            };
+            let first = (6..).find(|n| chance(*n) >= 0.8);
+            assert_eq!(needed(rate, limit, 5), first, "{rate} {limit}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod order;
 mod sample;
 mod speed;
 
-pub use binomial::clopper_pearson;
+pub use binomial::{TRIAL_LIMIT, clopper_pearson, trials_needed};
 pub use distributions::{chi_squared_cdf, normal_cdf, normal_quantile, t_cdf, t_quantile};
 pub use looks::{ALPHA, Look, LookError, LookPlan};
 pub use order::{MaximumOfNormals, maximum_of_normals};

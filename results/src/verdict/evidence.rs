@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use zoo_recipes::RatioProtocol;
 
+use crate::metrics::{Convention, MetricValue};
 use crate::statistics::LookPlan;
 
 /// Everything measured that bears on one claim. Fields that do not matter for the claim's kind may be left at their defaults.
@@ -68,7 +69,7 @@ pub struct RunScore {
     /// `bound`: the score's interval from resampling the test set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// `bound`: errors and words, where the score is an error rate; used in place of `interval`.
+    /// `bound`: errors and words, where the score is an error rate; its limits and those of `interval` are both kept to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<ErrorCount>,
     /// `parity`: interval of score minus the same seed's baseline score, from resampling the test set in pairs.
@@ -134,6 +135,17 @@ pub struct ErrorCount {
     pub total: u64,
     /// Score of a rate of 1: 100 where the score is in percent.
     pub scale: f64,
+}
+
+impl ErrorCount {
+    /// The counts behind a word or character error rate; `None` of other metrics, and where no reference has a unit.
+    #[must_use]
+    pub fn of(value: &MetricValue) -> Option<Self> {
+        let count = |key: &str| value.detail.get(key)?.as_u64();
+        let Convention::ErrorRate(_) = value.signature.convention else { return None };
+        let (errors, total) = (count("errors")?, count("reference_length")?);
+        (total > 0).then_some(Self { errors, total, scale: 100.0 })
+    }
 }
 
 /// The type in which a probe saw products computed.

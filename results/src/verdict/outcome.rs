@@ -144,6 +144,9 @@ pub struct Verdict {
     /// What would settle it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds_needed: Option<SeedsNeeded>,
+    /// Words (or characters, cases) of a test set that would probably settle it, should the error rate stay where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units_needed: Option<u64>,
     /// The scores came from outside.
     #[serde(default)]
     pub external: bool,
@@ -182,6 +185,7 @@ impl Verdict {
             alpha: None,
             equal_system: None,
             seeds_needed: None,
+            units_needed: None,
             external: evidence.external,
             notes,
         }

@@ -16,7 +16,7 @@ use crate::statistics::{
 pub const SEED_LIMIT: u32 = 200;
 
 /// Chance of a settled verdict for which seeds are suggested.
-const PROBABLY: f64 = 0.8;
+pub(super) const PROBABLY: f64 = 0.8;
 
 /// The spread between seeds and the distribution that goes with it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,10 +3,13 @@
 //! BLEU, chrF and TER go through the `sacrebleu-rs` crate, which follows Python sacreBLEU 2.6.0 to the last bit but
 //! is silent about unknown options and panics on uneven streams. Here everything is checked before it is called,
 //! and what it lacks is added: the `zh` tokenizer, fractional add-k, Python's four separators that Rust does not
-//! count as white space.
+//! count as white space. Word and character error rates are our own, equal to jiwer's.
 
 pub mod bleu;
 pub mod chrf;
+pub mod error_rate;
+pub mod error_report;
+pub mod levenshtein;
 mod ngrams;
 pub mod ter;
 pub mod tokenised_bleu;
@@ -18,7 +21,10 @@ use super::convention::{Case, Tokenizer};
 use super::error::ScoreError;
 
 /// One hypothesis a line, one reference a line and stream: the same number of lines everywhere.
-pub(crate) fn check_streams(hypotheses: &[String], references: &[Vec<String>]) -> Result<(), ScoreError> {
+pub(crate) fn check_streams<S: AsRef<[String]>>(
+    hypotheses: &[String],
+    references: &[S],
+) -> Result<(), ScoreError> {
     if hypotheses.is_empty() {
         return Err(ScoreError::NoHypotheses);
     }
@@ -26,6 +32,7 @@ pub(crate) fn check_streams(hypotheses: &[String], references: &[Vec<String>]) -
         return Err(ScoreError::NoReferences);
     }
     for (i, stream) in references.iter().enumerate() {
+        let stream = stream.as_ref();
         if stream.len() != hypotheses.len() {
             return Err(ScoreError::LengthMismatch {
                 stream: i + 1,
@@ -90,8 +97,8 @@ mod tests {
     fn uneven_streams_are_refused() {
         let two = vec!["a".to_string(), "b".to_string()];
         let one = vec!["a".to_string()];
-        assert_eq!(check_streams(&[], &[vec![]]), Err(ScoreError::NoHypotheses));
-        assert_eq!(check_streams(&two, &[]), Err(ScoreError::NoReferences));
+        assert_eq!(check_streams(&[], &[Vec::new()]), Err(ScoreError::NoHypotheses));
+        assert_eq!(check_streams::<Vec<String>>(&two, &[]), Err(ScoreError::NoReferences));
         let e = check_streams(&two, &[two.clone(), one.clone()]).unwrap_err().to_string();
         assert!(e.starts_with("reference stream 2 has 1 lines, the hypotheses have 2"), "{e}");
         assert!(check_streams(&one, std::slice::from_ref(&two)).is_err());
