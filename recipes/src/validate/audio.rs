@@ -1,73 +1,15 @@
 //! Values of front ends and of augmentation, for recipes and for whoever makes a spec in code.
 
-use std::fmt;
-
+use super::problems::{LARGEST, Problem, Problems};
 use crate::spec::{
     AugmentationSpec, FeatureOutput, FeaturesSpec, MasksSpec, MelSpec, NoiseSpec, SpeedSpec, WindowFunction,
 };
 
-/// A value that cannot be, at a key of the block that was checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Dotted path within the block, e.g. `mel.high_hz`.
-    pub key: String,
-    /// What is wrong.
-    pub message: String,
-    /// What to do next.
-    pub hint: Option<String>,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, "\nhint: {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Longest window and hop in milliseconds: above it a typing error is likelier than a wish.
 const LONGEST_MS: f64 = 10_000.0;
-/// Longest FFT, most features, largest multiple of frames.
-const LARGEST: u32 = 1 << 17;
 const RATES: std::ops::RangeInclusive<u32> = 100..=1_000_000;
 
-#[derive(Default)]
-struct Problems(Vec<Problem>);
-
 impl Problems {
-    fn require(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String) {
-        if !holds {
-            self.0.push(Problem { key: key.to_owned(), message: message(), hint: None });
-        }
-    }
-
-    fn hint(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String, hint: impl Into<String>) {
-        if !holds {
-            self.0.push(Problem { key: key.to_owned(), message: message(), hint: Some(hint.into()) });
-        }
-    }
-
-    fn count(&mut self, value: u32, key: &str) {
-        self.require((1..=LARGEST).contains(&value), key, || {
-            format!("`{key}` is {value}; it must be 1 to {LARGEST}")
-        });
-    }
-
-    /// Finite and in [least, most].
-    fn within(&mut self, value: f64, least: f64, most: f64, key: &str) {
-        self.require((least..=most).contains(&value), key, || {
-            format!("`{key}` is {value}; it must be {least} to {most}")
-        });
-    }
-
-    fn above_zero(&mut self, value: f64, key: &str) {
-        self.require(value > 0.0 && value.is_finite(), key, || {
-            format!("`{key}` is {value}; it must be a finite number greater than 0")
-        });
-    }
-
     fn rate(&mut self, rate: u32) {
         self.require(RATES.contains(&rate), "rate", || {
             format!("the sample rate is {rate} Hz; it must be {} to {} Hz", RATES.start(), RATES.end())

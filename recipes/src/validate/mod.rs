@@ -1,9 +1,11 @@
 //! What a schema cannot say: ranges, combinations, names that must exist.
 
+mod acoustic;
 mod audio;
 mod claim;
 mod data;
 mod model;
+mod problems;
 mod train;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -13,7 +15,7 @@ use crate::schema::find_path;
 use crate::spec::{DataStatus, DecodeSpec, LengthPenalty, MaxLength, ReaderSpec, Recipe};
 use crate::tree::Node;
 
-pub use audio::Problem;
+pub use problems::Problem;
 
 /// Checks a recipe of the right shape; `root` is the tree it was read from, `arms` the arms that claims may name.
 pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut Diagnostics) {

@@ -1,0 +1,70 @@
+//! Findings on a block that is checked by itself, in a recipe or made in code.
+
+use std::fmt;
+
+/// A value that cannot be, at a key of the block that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Dotted path within the block, e.g. `mel.high_hz`.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Largest of what is counted: lengths of FFTs, features, channels.
+pub(super) const LARGEST: u32 = 1 << 17;
+
+/// Collects them.
+#[derive(Default)]
+pub(super) struct Problems(pub(super) Vec<Problem>);
+
+impl Problems {
+    pub(super) fn require(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(Problem { key: key.to_owned(), message: message(), hint: None });
+        }
+    }
+
+    pub(super) fn hint(
+        &mut self,
+        holds: bool,
+        key: &str,
+        message: impl FnOnce() -> String,
+        hint: impl Into<String>,
+    ) {
+        if !holds {
+            self.0.push(Problem { key: key.to_owned(), message: message(), hint: Some(hint.into()) });
+        }
+    }
+
+    pub(super) fn count(&mut self, value: u32, key: &str) {
+        self.require((1..=LARGEST).contains(&value), key, || {
+            format!("`{key}` is {value}; it must be 1 to {LARGEST}")
+        });
+    }
+
+    /// Finite and in [least, most].
+    pub(super) fn within(&mut self, value: f64, least: f64, most: f64, key: &str) {
+        self.require((least..=most).contains(&value), key, || {
+            format!("`{key}` is {value}; it must be {least} to {most}")
+        });
+    }
+
+    pub(super) fn above_zero(&mut self, value: f64, key: &str) {
+        self.require(value > 0.0 && value.is_finite(), key, || {
+            format!("`{key}` is {value}; it must be a finite number greater than 0")
+        });
+    }
+}
