@@ -30,7 +30,6 @@ ends_with() {
 
 step "CUDA and wgpu, fused"
 build cuda,wgpu
-
 "$zoo" doctor
 if [ ! -e /proc/driver/nvidia/version ]; then
     ends_with 8 "$zoo" doctor --device cuda:0

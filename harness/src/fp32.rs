@@ -36,6 +36,27 @@ impl Fp32 {
         }
     }
 
+    /// A type of products in the keys of runs. Where a device has both, a plain `fp32` could mean either: it did before `--fp32` was
+    /// there.
+    fn key(compute: &str, has_tf32: bool) -> &str {
+        if has_tf32 && compute == Compute::FP32.name() { "fp32-strict" } else { compute }
+    }
+
+    /// What a run with products of this type goes on with, where `given` is what the call asks for.
+    fn of_run(compute: &str, has_tf32: bool, given: Option<Self>) -> Result<Self> {
+        let as_trained = if has_tf32 && compute == Self::Tf32.name() { Self::Tf32 } else { Self::Strict };
+        let in_fp32 = [Compute::FP32.name(), Self::Tf32.name()].contains(&compute);
+        match given {
+            Some(given) if in_fp32 && given != as_trained => Err(Failure::usage(format!(
+                "the run was trained with --fp32 {}, and is asked for with {}",
+                as_trained.name(),
+                given.name()
+            ))
+            .hint("leave --fp32 out, or train a run of its own with `zoo reproduce --fp32`")),
+            given => Ok(given.unwrap_or(as_trained)),
+        }
+    }
+
     /// What an arm of this name stands for; `None` where its products are halves, to which it does not matter.
     fn of_arm(arm: &str, compute: Compute) -> Option<Self> {
         match precision_word(arm) {
@@ -65,9 +86,9 @@ impl Context {
         self.fp32.unwrap_or_default().compute_name(compute)
     }
 
-    /// The same in the keys of runs. Where a device has both, a plain `fp32` could mean either: it did before `--fp32` was there.
+    /// The same in the keys of runs.
     pub fn compute_key<'c>(&self, name: &'c str) -> &'c str {
-        if self.device.has_tf32() && name == Compute::FP32.name() { "fp32-strict" } else { name }
+        Fp32::key(name, self.device.has_tf32())
     }
 
     /// This call with `--fp32` settled: as it was given, else as the arms' names say.
@@ -101,18 +122,7 @@ impl Context {
     /// # Errors
     /// `--fp32` was given and says otherwise: what is kept of a run is of one type.
     pub fn for_run(&self, compute: &str) -> Result<Self> {
-        let as_trained =
-            if self.device.has_tf32() && compute == Fp32::Tf32.name() { Fp32::Tf32 } else { Fp32::Strict };
-        let in_fp32 = [Compute::FP32.name(), Fp32::Tf32.name()].contains(&compute);
-        match self.fp32 {
-            Some(given) if in_fp32 && given != as_trained => Err(Failure::usage(format!(
-                "the run was trained with --fp32 {}, and is asked for with {}",
-                as_trained.name(),
-                given.name()
-            ))
-            .hint("leave --fp32 out, or train a run of its own with `zoo reproduce --fp32`")),
-            given => Ok(self.with_fp32(given.unwrap_or(as_trained))),
-        }
+        Ok(self.with_fp32(Fp32::of_run(compute, self.device.has_tf32(), self.fp32)?))
     }
 
     /// This call for what is held against FP32: strict, unless `--fp32` says otherwise.
@@ -161,6 +171,32 @@ mod tests {
         let names = |fp32: Fp32| [Compute::FP32, bf16].map(|compute| fp32.compute_name(compute));
         assert_eq!(names(Fp32::Strict), ["fp32", "bf16"]);
         assert_eq!(names(Fp32::Tf32), ["tf32", "bf16"]);
+    }
+
+    #[test]
+    fn strict_runs_of_a_device_with_tf32_are_not_those_of_before() {
+        assert_eq!(
+            ["fp32", "tf32", "bf16"].map(|name| Fp32::key(name, true)),
+            ["fp32-strict", "tf32", "bf16"]
+        );
+        assert_eq!(["fp32", "bf16"].map(|name| Fp32::key(name, false)), ["fp32", "bf16"]);
+    }
+
+    #[test]
+    fn a_run_goes_on_as_it_was_trained() {
+        for (compute, has_tf32, given, expected) in [
+            ("fp32", true, None, Some(Fp32::Strict)),
+            ("tf32", true, None, Some(Fp32::Tf32)),
+            ("tf32", true, Some(Fp32::Tf32), Some(Fp32::Tf32)),
+            ("tf32", true, Some(Fp32::Strict), None),
+            ("fp32", true, Some(Fp32::Tf32), None),
+            // To halves it does not matter, and a device without TF32 has one kind of FP32.
+            ("bf16", true, Some(Fp32::Tf32), Some(Fp32::Tf32)),
+            ("tf32", false, Some(Fp32::Strict), Some(Fp32::Strict)),
+        ] {
+            let found = Fp32::of_run(compute, has_tf32, given);
+            assert_eq!(found.ok(), expected, "{compute} {has_tf32} {given:?}");
+        }
     }
 
     #[test]
