@@ -14,9 +14,10 @@ pub struct Ngram {
     /// By a hash of the words: log10 of the probability of the last after the others, and log10 of the weight of backing off from all.
     grams: HashMap<u64, (f32, f32)>,
     begin: Option<u32>,
-    end: Option<u32>,
-    unknown: Option<u32>,
 }
+
+/// Stands in histories for words that the model does not know.
+const UNKNOWN: u32 = u32::MAX;
 
 /// The words that the next one depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,14 +75,7 @@ impl Ngram {
     /// # Errors
     /// It is no model, or cannot be read.
     pub fn read(text: impl BufRead) -> Result<Self, NgramError> {
-        let mut model = Self {
-            order: 0,
-            words: HashMap::new(),
-            grams: HashMap::new(),
-            begin: None,
-            end: None,
-            unknown: None,
-        };
+        let mut model = Self { order: 0, words: HashMap::new(), grams: HashMap::new(), begin: None };
         let (mut part, mut counts, mut read, mut number) = (Part::Before, Vec::new(), Vec::new(), 0);
         for line in text.lines() {
             number += 1;
@@ -133,9 +127,7 @@ impl Ngram {
             let reason = format!("{counted} {}-grams were announced, and {read} are there", order + 1);
             return Err(NgramError { line: number, reason });
         }
-        let id = |word: &str| model.words.get(word).copied();
-        (model.begin, model.end) = (id("<s>"), id("</s>"));
-        model.unknown = id("<unk>").or(id("<UNK>"));
+        model.begin = model.words.get("<s>").copied();
         Ok(model)
     }
 
@@ -172,29 +164,18 @@ impl Ngram {
         Ok(())
     }
 
-    /// Length of the longest n-grams.
-    pub fn order(&self) -> usize {
-        self.order
-    }
-
-    /// The number of a word; that of unknown words for others, if there is one.
-    pub fn word(&self, word: &str) -> Option<u32> {
-        self.words.get(word).copied().or(self.unknown)
-    }
-
     /// Before the first word of a sentence.
     pub fn begin(&self) -> History {
         self.begin.map_or(History::NONE, |begin| History::NONE.then(begin, self.order.saturating_sub(1)))
     }
 
-    /// log10 of the probability of a word, and the history of the next one.
-    pub fn score(&self, history: &History, word: u32) -> (f64, History) {
-        (self.log10(history.words(), word), history.then(word, self.order.saturating_sub(1)))
-    }
-
-    /// log10 of the probability that a sentence ends; 0 where the model has no end.
-    pub fn end(&self, history: &History) -> f64 {
-        self.end.map_or(0.0, |end| self.log10(history.words(), end))
+    /// log10 of the probability of a word, and the history of the next one; no probability where the model does not know the word, or
+    /// one of those that it depends on.
+    pub fn score(&self, history: &History, word: &str) -> (Option<f64>, History) {
+        let word = self.words.get(word).copied();
+        let after = history.then(word.unwrap_or(UNKNOWN), self.order.saturating_sub(1));
+        let known = word.filter(|_| !history.words().contains(&UNKNOWN));
+        (known.map(|word| self.log10(history.words(), word)), after)
     }
 
     fn log10(&self, history: &[u32], word: u32) -> f64 {
@@ -234,29 +215,37 @@ mod tests {
         assert!((found - expected).abs() < 1e-6, "{found} {expected}");
     }
 
-    #[test]
-    fn the_longest_known_history_counts() {
-        let model = Ngram::read(MODEL.as_bytes()).unwrap();
-        let [a, b] = ["a", "b"].map(|word| model.word(word).unwrap());
-        let (first, history) = model.score(&model.begin(), a);
-        close(first, -0.4);
-        let (second, history) = model.score(&history, b);
-        close(second, -0.25);
-        // No trigram `a b b`, no bigram `b b`: weights of `a b` and of `b`.
-        close(model.score(&history, b).0, -0.7 - 0.1 - 0.8);
-        // `a b </s>` backs off to `b </s>`.
-        close(model.end(&history), -0.7 - 0.1);
-        close(model.score(&model.begin(), b).0, -0.3 - 0.8);
+    fn score(model: &Ngram, history: &History, word: &str) -> (f64, History) {
+        let (log10, history) = model.score(history, word);
+        (log10.unwrap(), history)
     }
 
     #[test]
-    fn words_that_are_not_there_are_unknown() {
+    fn the_longest_known_history_counts() {
         let model = Ngram::read(MODEL.as_bytes()).unwrap();
-        assert_eq!(model.order(), 3);
-        let unknown = model.word("zebra").unwrap();
-        close(model.score(&model.begin(), unknown).0, -0.3 - 1.0);
-        let without = MODEL.replace("<unk>", "c");
-        assert_eq!(Ngram::read(without.as_bytes()).unwrap().word("zebra"), None);
+        let (first, history) = score(&model, &model.begin(), "a");
+        close(first, -0.4);
+        let (second, history) = score(&model, &history, "b");
+        close(second, -0.25);
+        // No trigram `a b b`, no bigram `b b`: weights of `a b` and of `b`.
+        close(score(&model, &history, "b").0, -0.7 - 0.1 - 0.8);
+        // `a b </s>` backs off to `b </s>`.
+        close(score(&model, &history, "</s>").0, -0.7 - 0.1);
+        close(score(&model, &model.begin(), "b").0, -0.3 - 0.8);
+    }
+
+    #[test]
+    fn unknown_words_have_no_probability_until_they_are_forgotten() {
+        let model = Ngram::read(MODEL.as_bytes()).unwrap();
+        let (log10, mut history) = model.score(&model.begin(), "zebra");
+        assert_eq!(log10, None);
+        // A history of two words.
+        for word in ["a", "b"] {
+            let (log10, after) = model.score(&history, word);
+            assert_eq!(log10, None, "{word}");
+            history = after;
+        }
+        close(score(&model, &history, "b").0, -0.7 - 0.1 - 0.8);
     }
 
     #[test]

@@ -4,8 +4,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use zoo_recipes::{AcousticSpec, Activation, ConvolutionSpec, FramePadding, Residual, RowConvolutionSpec};
 
-use super::image::same;
-use super::{Frames, Shape, cut, norm, start};
+use super::{Frames, Shape, cut, norm, same, start};
 use crate::contract::Pass;
 use crate::nn::{BatchNorm, Channels, Conv1d, Init};
 use crate::ops::{self, Axis, Statistics};

@@ -29,11 +29,6 @@ impl Frames {
         self.x.dims()[1]
     }
 
-    /// Channels of a frame.
-    pub fn channels(&self) -> usize {
-        self.x.dims()[2]
-    }
-
     /// First row and rows of each utterance in [`Self::rows`].
     pub fn places(&self) -> Vec<(usize, usize)> {
         let longest = self.longest();

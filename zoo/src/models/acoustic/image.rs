@@ -3,7 +3,7 @@
 use burn::module::Module;
 use zoo_recipes::{AcousticSpec, Activation, Convolution2dSpec};
 
-use super::{Frames, Shape, cut, norm, start};
+use super::{Frames, Shape, cut, norm, same, start};
 use crate::contract::Pass;
 use crate::nn::{BatchNorm, Channels, Conv2d, Init};
 use crate::ops::{Axis, Rows, Statistics};
@@ -56,10 +56,4 @@ impl ImageConvolution {
     pub fn fold<'s>(self, seen: &mut impl Iterator<Item = &'s Statistics>) -> Self {
         Self { norm: self.norm.fold(seen.next().expect("statistics for every norm")), ..self }
     }
-}
-
-/// Zeros that keep ceil(frames / stride) frames where these are a multiple of the stride: the same ones for every utterance.
-pub fn same(stride: usize, dilation: usize, kernel: usize) -> Axis {
-    let long = stride * (dilation * kernel + 1);
-    Axis::default().strided(stride).dilated(dilation).same(long, kernel)
 }

@@ -4,6 +4,7 @@
 //! neighbours, and counts in no statistic: what a model says of an utterance does not depend on its batch.
 
 mod convolution;
+mod dense;
 mod frames;
 mod image;
 mod recurrent;
@@ -14,14 +15,15 @@ pub use size::parameters;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, Activation, DenseSpec};
+use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, Activation};
 
 use self::convolution::{ConvolutionBlock, RowConvolution};
+use self::dense::{Dense, affine};
 use self::image::ImageConvolution;
 use self::recurrent::RecurrentStack;
 use crate::contract::Pass;
 use crate::nn::{BatchNorm, BatchNormSpec, ConvInit, Init, Linear};
-use crate::ops::{self, Statistics};
+use crate::ops::{Axis, Statistics};
 
 /// Layers of a spec, and the projection to the classes.
 #[derive(Module, Debug)]
@@ -43,7 +45,7 @@ impl AcousticModel {
     /// For so many features of a frame, and classes.
     ///
     /// # Panics
-    /// If a convolution over frequency stands behind a layer without frequencies: recipes are checked before.
+    /// If the spec has a problem ([`AcousticSpec::problems`]).
     pub fn new(spec: &AcousticSpec, features: usize, classes: usize, seed: u64, device: &Device) -> Self {
         let init = Init::new(seed, device);
         let mut shape = Shape { frequencies: Some(features), channels: 1, dense: Vec::new() };
@@ -136,24 +138,6 @@ fn start(init: AcousticInit) -> ConvInit {
     }
 }
 
-/// An affine map with the model's initialiser.
-fn affine(init: &Init, start: AcousticInit, input: usize, output: usize) -> Linear {
-    let fans = (input + output) as f64;
-    let bound = (input as f64).powf(-0.5);
-    let shape = [output, input];
-    let (weight, bias) = (init.at("weight"), init.at("bias"));
-    let (weight, bias) = match start {
-        AcousticInit::XavierUniform => {
-            (weight.uniform(shape, (6.0 / fans).sqrt()), bias.constant([output], 0.0))
-        }
-        AcousticInit::XavierNormal => {
-            (weight.normal(shape, (2.0 / fans).sqrt()), bias.constant([output], 0.0))
-        }
-        AcousticInit::Torch => (weight.uniform(shape, bound), bias.uniform([output], bound)),
-    };
-    Linear { weight, bias: Some(bias) }
-}
-
 /// A norm as the spec has them; with the ReLU inside where one follows at once.
 fn norm(init: &Init, spec: &AcousticSpec, channels: usize, activation: Activation) -> BatchNorm {
     let zoo_recipes::BatchNormSpec { epsilon, momentum, affine, unbiased } = spec.norm;
@@ -166,35 +150,8 @@ fn cut<const D: usize>(x: Tensor<D>, activation: Activation) -> Tensor<D> {
     if activation == Activation::Relu20 { x.clamp_max(20.0) } else { x }
 }
 
-/// Every frame by itself.
-#[derive(Module, Debug)]
-struct Dense {
-    linear: Linear,
-    #[module(skip)]
-    activation: Activation,
-    #[module(skip)]
-    dropout: f64,
-}
-
-impl Dense {
-    fn new(init: &Init, layer: &DenseSpec, spec: &AcousticSpec, shape: &mut Shape) -> Self {
-        let units = layer.units as usize;
-        let linear = affine(&init.at("linear"), spec.init, shape.flat(), units);
-        shape.becomes(units);
-        Self { linear, activation: layer.activation, dropout: layer.dropout }
-    }
-
-    fn forward(&self, frames: Frames, pass: &mut Pass) -> Frames {
-        frames.map_rows(|x| {
-            let x = self.linear.forward(x, pass);
-            match self.activation {
-                Activation::None => ops::dropout(x, self.dropout, pass),
-                Activation::Relu => ops::relu_dropout(x, self.dropout, pass),
-                Activation::Relu20 => {
-                    let x = cut(ops::relu_dropout(x, 0.0, pass), Activation::Relu20);
-                    ops::dropout(x, self.dropout, pass)
-                }
-            }
-        })
-    }
+/// Zeros that keep ceil(frames / stride) frames where these are a multiple of the stride: the same ones for every utterance.
+fn same(stride: usize, dilation: usize, kernel: usize) -> Axis {
+    let long = stride * (dilation * kernel + 1);
+    Axis::default().strided(stride).dilated(dilation).same(long, kernel)
 }

@@ -1,5 +1,7 @@
-//! Prefix beam search (Hannun et al. 2014, as Baidu's decoder has it): prefixes are scored by all their alignments, and by a language
-//! model at the end of each word.
+//! Prefix beam search (Hannun et al. 2014): prefixes are scored by all their alignments, and by a language model at the end of each
+//! word, as Baidu's decoder in OpenSeq2Seq does it: `alpha` weighs logarithms to the base of 10, and an n-gram with a word that the
+//! model does not know has one score, whatever the others are. Where we knowingly differ: that decoder spells nothing but words of the
+//! model; here others are spelt, and cost what they cost when they end.
 
 use super::alignment::alignment;
 use super::{Frames, Transcript};
@@ -23,11 +25,11 @@ pub struct PrefixBeam<'a> {
 pub struct Words<'a> {
     /// The model.
     pub model: &'a Ngram,
-    /// Weight of its natural logarithms.
+    /// Weight of its log10 probabilities.
     pub alpha: f64,
     /// Added for every word.
     pub beta: f64,
-    /// log10 of the probability of a word that the model does not know (Baidu's decoder: -1000).
+    /// Stands for log10 of the probability of an n-gram with a word that the model does not know (Baidu's decoder: -1000).
     pub unknown: f64,
     /// The label between words.
     pub space: u32,
@@ -208,12 +210,8 @@ impl Words<'_> {
         }
         let word: String =
             reversed.iter().rev().map(|&label| self.letters[label as usize].as_str()).collect();
-        let (log10, history) = match self.model.word(&word) {
-            Some(word) => self.model.score(&history, word),
-            // It is forgotten: a history with it would be known to no n-gram.
-            None => (self.unknown, self.model.begin()),
-        };
-        (self.alpha * log10 * std::f64::consts::LN_10 + self.beta, history)
+        let (log10, history) = self.model.score(&history, &word);
+        (self.alpha * log10.unwrap_or(self.unknown) + self.beta, history)
     }
 }
 
@@ -302,18 +300,9 @@ mod tests {
             let mut history = model.begin();
             let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
             let of = |word: &&str| {
-                let log10 = match model.word(word) {
-                    Some(id) => {
-                        let (log10, next) = model.score(&history, id);
-                        history = next;
-                        log10
-                    }
-                    None => {
-                        history = model.begin();
-                        -5.0
-                    }
-                };
-                0.8 * log10 * std::f64::consts::LN_10 + 0.3
+                let (log10, next) = model.score(&history, word);
+                history = next;
+                0.8 * log10.unwrap_or(-5.0) + 0.3
             };
             words.iter().map(of).sum()
         };
