@@ -66,6 +66,7 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed={}", fixtures.display());
     let mut models = Vec::new();
     let mut optimizers = Vec::new();
+    let mut acoustic = Vec::new();
     let mut files: Vec<PathBuf> =
         fs::read_dir(&fixtures)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.sort();
@@ -73,6 +74,11 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let Some(mut description) = description(file)? else { continue };
         if let Some(Value::Object(rules)) = description.remove("rules") {
             optimizers.extend(rules.into_iter().map(|(_, rule)| rule));
+        }
+        if file.file_stem().is_some_and(|stem| stem == "acoustic")
+            && let Some(Value::Object(cases)) = description.remove("cases")
+        {
+            acoustic.extend(cases.into_iter().map(|(_, layers)| layers));
         }
         if description.contains_key("model") {
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -89,6 +95,7 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let index = json!({
         "models": models,
         "optimizers": optimizers,
+        "acoustic": acoustic,
         "schedules": traces("schedules.json", "schedule")?,
         "scalers": traces("scalers.json", "scaler")?,
     });

@@ -7,4 +7,5 @@ pub mod fetch;
 pub mod prepare;
 pub mod random;
 pub mod readers;
+pub mod speech;
 pub mod text;

@@ -42,6 +42,8 @@ pub enum Purpose {
     Noise = 7,
     /// Where features of an utterance are hidden.
     Masks = 8,
+    /// Which recordings are joined.
+    Join = 9,
 }
 
 /// The numbers of one (seed, purpose, stream) in turn.

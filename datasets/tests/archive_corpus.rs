@@ -216,3 +216,57 @@ fn definitions_that_cannot_be_right_say_why() {
         assert!(error.starts_with("x.toml: ") && error.contains(why), "{to}: {error}");
     }
 }
+
+#[test]
+fn members_of_a_large_folder_are_read_again_only_if_their_length_or_time_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let noise = |seed: u32| -> Vec<u8> {
+        let next = |state: &mut u32| {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            Some((*state >> 24) as u8)
+        };
+        std::iter::repeat_n((), 33 << 20).scan(seed, |state, ()| next(state)).collect()
+    };
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::none()));
+    for name in ["r/a.wav", "r/b/c.wav", "r/d.txt"] {
+        let bytes = noise(name.len() as u32);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, &bytes[..]).unwrap();
+    }
+    let archive = builder.into_inner().unwrap().finish().unwrap();
+    let mirror = dir.path().join("mirror/example.invalid");
+    fs::create_dir_all(&mirror).unwrap();
+    fs::write(mirror.join("r.tgz"), &archive).unwrap();
+    let text = format!(
+        "name = \"r\"\nsummary = \"s\"\nhomepage = \"h\"\nlicence = {{ terms = \"t\", source = \"s\" }}\n\
+         [split.train.recordings]\nsuffix = \".wav\"\nfolders = [{{ file = \"r\", folder = \"r\" }}]\n\
+         transcripts = {{ kind = \"file-name\", words = {{ a = \"A\" }} }}\n\
+         [file.r]\nunpack = \"tar.gz\"\nsource.urls = [\"https://example.invalid/r.tgz\"]\nsource.sha256 = \"{}\"\n",
+        sha256_of(&archive)
+    );
+    let corpus = CorpusDefinition::parse(&text, "r.toml").unwrap();
+    let home = DataHome::new(dir.path().join("home"));
+    let mirror = Some(dir.path().join("mirror").display().to_string());
+    let options = FetchOptions { mirror, offline: true, ..FetchOptions::default() };
+    let fetched = corpus.fetch_all(&home, &options).unwrap();
+    let folder = &fetched.split("train").unwrap().recordings.as_ref().unwrap().folders[0];
+    assert!(folder.join("b/c.wav").is_file() && !folder.join("d.txt").exists());
+
+    let path = folder.join("a.wav");
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[5] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let error = corpus.fetch_all(&home, &options).unwrap_err().to_string();
+    assert!(error.contains("a.wav"), "{error}");
+    // Damage that leaves length and time is left to a full verification.
+    fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    assert_eq!(corpus.fetch_all(&home, &options).unwrap(), fetched);
+    let bad: Vec<_> = corpus.verify(&home, &Silent).into_iter().filter(|c| c.result.is_err()).collect();
+    assert_eq!((bad.len(), &bad[0].path), (1, &path));
+    fs::remove_file(&path).unwrap();
+    corpus.fetch_all(&home, &options).unwrap();
+    assert!(path.is_file(), "what is missing is unpacked again");
+}

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use tar::{EntryType, Header};
 use zoo_datasets::fetch::{
-    Packing, Silent, UnpackError, UnpackLimits, Unpacked, content_digest, gunzip, sha256_of, unpack,
+    Packing, Silent, UnpackError, UnpackLimits, Unpacked, Wanted, content_digest, gunzip, sha256_of, unpack,
 };
 
 /// A tar entry with any name and kind, as an enemy would write it.
@@ -126,7 +126,7 @@ fn long_names_of_both_conventions_are_read() {
 
 #[test]
 fn only_the_members_asked_for_are_written_but_all_are_judged() {
-    let only: BTreeSet<String> = ["b".to_owned()].into();
+    let only = Wanted::from(BTreeSet::from(["b".to_owned()]));
     let place = Place::new();
     let archive = place.archive(&gz(&tar_of(&[(b"a", b"1"), (b"b", b"2")])));
     let unpacked =

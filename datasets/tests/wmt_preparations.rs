@@ -114,7 +114,9 @@ fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Ve
             *max_vocabulary = max_vocabulary.map(|_| 90);
         }
         TokenizerSpec::SentencePiece { pieces, .. } => *pieces = 150,
-        TokenizerSpec::Words { .. } => unreachable!("no published preparation is of words"),
+        TokenizerSpec::Words { .. } | TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+            unreachable!("no published preparation is of these")
+        }
     }
     (corpus, files)
 }

@@ -173,13 +173,25 @@ Examples:
 
 docs/align.md describes the file.")]
     Align(AlignArgs),
-    /// Translate lines with a trained run
+    /// Translate lines, or write down what is said in recordings, with a trained run
     #[command(after_help = "\
 Examples:
   echo 'α β γ' | zoo infer ~/.local/share/zoo/runs/RUN
   zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --decode beam5
-  zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --target fr")]
+  zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --target fr
+  zoo infer ~/.local/share/zoo/runs/RUN speech.wav
+  zoo infer ~/.local/share/zoo/runs/RUN recordings/ --format json
+
+JSON has the time of each word, and how long it took, a line for each recording.")]
     Infer(InferArgs),
+    /// Write the features of a recording, as a recipe's model reads them
+    #[command(after_help = "\
+Examples:
+  zoo features wave2letter-plus speech.flac --out features.npy
+  zoo features yesno-tdnn speech.wav --out features.npy --training
+
+The file is NumPy's: FP32, [frames, features].")]
+    Features(FeaturesArgs),
     /// Check, judge again, list or show what was recorded
     #[command(
         subcommand,
@@ -421,8 +433,11 @@ pub struct NewArgs {
 pub struct InferArgs {
     /// Folder of a run
     pub run: PathBuf,
+    /// Recordings (WAV, FLAC), folders of them, or `-` for one on stdin; of a model of text, one file of lines
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// Lines to translate; `-` or none: stdin
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub input: Option<PathBuf>,
     /// Language to translate into, of a model that writes several [default: its first]
     #[arg(long, value_name = "LANGUAGE")]
@@ -430,6 +445,27 @@ pub struct InferArgs {
     /// Name of a search [default: that of the claims]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,
+}
+
+/// `zoo features`.
+#[derive(Debug, Args)]
+pub struct FeaturesArgs {
+    /// Name of a recipe of speech, or path of one
+    pub recipe: String,
+    /// A recording: WAV or FLAC
+    pub file: PathBuf,
+    /// Where to write them
+    #[arg(long, short, value_name = "FILE")]
+    pub out: PathBuf,
+    /// As in training: with the recipe's augmentation
+    #[arg(long)]
+    pub training: bool,
+    /// Another size than the published one
+    #[arg(long, value_name = "TIER")]
+    pub tier: Option<String>,
+    /// Change a key, e.g. data.features.dither=0
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
 }
 
 /// `zoo schema`.

@@ -9,6 +9,7 @@ use zoo_datasets::corpora::CorpusError;
 use zoo_datasets::fetch::FetchError;
 use zoo_datasets::prepare::PrepareError;
 use zoo_datasets::readers::parallel_text::ReadError;
+use zoo_datasets::speech::SpeechError;
 use zoo_recipes::{Diagnostics, LoadError};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreError, SignatureError};
@@ -196,6 +197,7 @@ failures! {
     },
     ReadError => |_| Exit::Data,
     PlanError => |_| Exit::Data,
+    SpeechError => |_| Exit::Data,
     CheckpointError => checkpoint_exit,
     ScheduleError => |_| Exit::Recipe,
     ScalingError => |_| Exit::Recipe,

@@ -12,13 +12,15 @@
 //!
 //! A run of a higher rung shows the lower ones among the runs; the rungs below them are each derived for themselves.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::{
-    DecodeSpec, Document, LossScalingSpec, LossSpec, ModelSpec, OptimizerSpec, Recipe, ScheduleSpec,
+    AcousticLayerSpec, AcousticSpec, Architecture, DecodeSpec, Document, LossScalingSpec, LossSpec,
+    ModelSpec, OptimizerSpec, Recipe, ScheduleSpec,
 };
 
 use crate::{kinds, size};
@@ -99,6 +101,8 @@ pub struct Fixtures {
     /// Those with a model.
     pub models: Vec<ModelFixture>,
     optimizers: Vec<OptimizerSpec>,
+    /// Layers of the acoustic models.
+    acoustic: Vec<Vec<AcousticLayerSpec>>,
     schedules: Vec<ScheduleSpec>,
     scalers: Vec<LossScalingSpec>,
 }
@@ -205,6 +209,9 @@ fn parameters(recipe: &Recipe) -> Result<String, String> {
 }
 
 fn parity(recipe: &Recipe) -> Result<String, String> {
+    if let Some(Architecture::Acoustic(spec)) = recipe.model.architecture() {
+        return acoustic_parity(spec);
+    }
     let Some(model) = FIXTURES.models.iter().find(|fixture| fixture.is_like(recipe)) else {
         return Err("no fixture has these kinds of parts".to_owned());
     };
@@ -215,6 +222,23 @@ fn parity(recipe: &Recipe) -> Result<String, String> {
     }
     Ok(format!("tests/fixtures/{}", model.file))
 }
+
+/// Does each kind of layer, with each of its options, stand in a model of the fixture?
+pub fn acoustic_parity(spec: &AcousticSpec) -> Result<String, String> {
+    let known: BTreeSet<&str> = FIXTURES.acoustic.iter().flatten().flat_map(kinds::layer_parts).collect();
+    let unknown: BTreeSet<&str> =
+        spec.layer.iter().flat_map(kinds::layer_parts).filter(|part| !known.contains(part)).collect();
+    match unknown.is_empty() {
+        true => Ok(format!("tests/fixtures/{ACOUSTIC}")),
+        false => {
+            let unknown: Vec<&str> = unknown.into_iter().collect();
+            Err(format!("tests/fixtures/{ACOUSTIC} has no {}", unknown.join(", ")))
+        }
+    }
+}
+
+/// The fixture of acoustic models. Their searches are tried against all paths by unit tests.
+pub const ACOUSTIC: &str = "acoustic.safetensors";
 
 fn traces(recipe: &Recipe) -> Result<String, String> {
     if !FIXTURES.schedules.contains(&recipe.train.schedule) {

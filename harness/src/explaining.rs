@@ -120,7 +120,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
                 eval: Some(eval.clone()),
                 decode: Some(search.clone()),
             };
-            let found = match stored(folder, &eval, search)? {
+            let found = match stored(folder, &recipe, &eval, search)? {
                 None if args.decode => evaluate(context, &request)?.into_iter().next(),
                 found => found,
             };
@@ -232,7 +232,7 @@ fn target_language(recipe: &Recipe, eval: Option<&String>) -> Option<String> {
     let of_set = eval.and_then(|name| data.eval.get(name)).and_then(|set| set.target.clone());
     match &data.reader {
         ReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
-        ReaderSpec::Reversal { .. } => None,
+        ReaderSpec::Reversal { .. } | ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_) => None,
     }
 }
 

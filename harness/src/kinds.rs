@@ -1,6 +1,9 @@
 //! Models of the same kinds of parts: equal but for sizes, rates and initialisers, which change numbers and not code.
 
-use zoo_recipes::{DecodeSpec, DecoderSpec, EncoderSpec, LinearInit, LossSpec, ModelSpec};
+use zoo_recipes::{
+    AcousticInit, AcousticLayerSpec, AcousticSpec, Activation, DecodeSpec, DecoderSpec, EncoderSpec,
+    FramePadding, LinearInit, LossSpec, ModelSpec, RecurrentCell, Residual,
+};
 
 /// Two models, or the dotted keys in which their kinds differ.
 pub fn model_differences(one: &ModelSpec, other: &ModelSpec) -> Vec<String> {
@@ -25,36 +28,117 @@ fn differences(path: &str, one: &serde_json::Value, other: &serde_json::Value, k
 
 fn kinds_of(model: &ModelSpec) -> ModelSpec {
     let mut kinds = model.clone();
-    kinds.width = 1;
-    kinds.embedding.init_std = None;
-    kinds.embedding.dropout = 0.0;
-    let EncoderSpec::Transformer(e) = &mut kinds.encoder;
-    (e.layers, e.heads, e.ffn, e.norm_epsilon) = (1, 1, 1, 0.0);
-    (e.dropout, e.attention_dropout, e.activation_dropout) = (0.0, 0.0, 0.0);
-    e.init = LinearInit::XavierUniform;
-    // Computes less, not something else.
-    e.remove_padding = false;
-    let DecoderSpec::Transformer(d) = &mut kinds.decoder;
-    (d.layers, d.heads, d.ffn, d.norm_epsilon) = (1, 1, 1, 0.0);
-    (d.dropout, d.attention_dropout, d.activation_dropout) = (0.0, 0.0, 0.0);
-    d.init = LinearInit::XavierUniform;
-    // Whether the target begins with a token of its own is the data's affair.
-    d.begin_token_in_target = false;
+    kinds.width = kinds.width.map(|_| 1);
+    if let Some(embedding) = &mut kinds.embedding {
+        (embedding.init_std, embedding.dropout) = (None, 0.0);
+    }
+    match &mut kinds.encoder {
+        EncoderSpec::Transformer(e) => {
+            (e.layers, e.heads, e.ffn, e.norm_epsilon) = (1, 1, 1, 0.0);
+            (e.dropout, e.attention_dropout, e.activation_dropout) = (0.0, 0.0, 0.0);
+            e.init = LinearInit::XavierUniform;
+            // Computes less, not something else.
+            e.remove_padding = false;
+        }
+        EncoderSpec::Acoustic(e) => acoustic_kinds(e),
+    }
+    match &mut kinds.decoder {
+        DecoderSpec::Transformer(d) => {
+            (d.layers, d.heads, d.ffn, d.norm_epsilon) = (1, 1, 1, 0.0);
+            (d.dropout, d.attention_dropout, d.activation_dropout) = (0.0, 0.0, 0.0);
+            d.init = LinearInit::XavierUniform;
+            // Whether the target begins with a token of its own is the data's affair.
+            d.begin_token_in_target = false;
+        }
+        DecoderSpec::Ctc {} => {}
+    }
     kinds
+}
+
+/// Each kind of layer once, in the order of its first.
+fn acoustic_kinds(spec: &mut AcousticSpec) {
+    spec.init = AcousticInit::Torch;
+    (spec.norm.epsilon, spec.norm.momentum) = (0.0, 0.0);
+    let mut kinds = Vec::new();
+    for mut layer in std::mem::take(&mut spec.layer) {
+        match &mut layer {
+            AcousticLayerSpec::Convolution2d(l) => (l.channels, l.kernel, l.stride) = (1, [1; 2], [1; 2]),
+            AcousticLayerSpec::Convolution(l) => {
+                (l.repeat, l.channels, l.kernel, l.dropout) = (1, 1, 1, 0.0);
+                (l.stride, l.dilation) = (1 + u32::from(l.stride > 1), 1 + u32::from(l.dilation > 1));
+            }
+            AcousticLayerSpec::Recurrent(l) => (l.layers, l.hidden, l.dropout) = (1, 1, 0.0),
+            AcousticLayerSpec::RowConvolution(l) => l.width = 1,
+            AcousticLayerSpec::Dense(l) => (l.units, l.dropout) = (1, 0.0),
+        }
+        if !kinds.contains(&layer) {
+            kinds.push(layer);
+        }
+    }
+    spec.layer = kinds;
+}
+
+/// What a layer is made of, its sizes and rates left out.
+pub fn layer_parts(layer: &AcousticLayerSpec) -> Vec<&'static str> {
+    let activated = |activation: Activation| match activation {
+        Activation::None => "layer without activation",
+        Activation::Relu => "ReLU",
+        Activation::Relu20 => "ReLU cut at 20",
+    };
+    match layer {
+        AcousticLayerSpec::Convolution2d(layer) => vec!["2-D convolution", activated(layer.activation)],
+        AcousticLayerSpec::Convolution(layer) => {
+            let residual = match layer.residual {
+                Residual::None => None,
+                Residual::Block => Some("residual"),
+                Residual::Dense => Some("dense residual"),
+            };
+            let options = [
+                (layer.stride > 1, "stride"),
+                (layer.dilation > 1, "dilation"),
+                (layer.separable, "separable convolution"),
+                (layer.padding == FramePadding::None, "convolution without padding"),
+                (layer.bias, "convolution with a bias"),
+                (layer.activation_before_norm, "activation before the norm"),
+            ];
+            let options = options.into_iter().filter(|(there, _)| *there).map(|(_, name)| name);
+            ["convolution", activated(layer.activation)].into_iter().chain(residual).chain(options).collect()
+        }
+        AcousticLayerSpec::Recurrent(layer) => {
+            let cell = match layer.cell {
+                RecurrentCell::Lstm => "LSTM",
+                RecurrentCell::Gru => "GRU",
+            };
+            [cell].into_iter().chain(layer.bidirectional.then_some("both directions")).collect()
+        }
+        AcousticLayerSpec::RowConvolution(layer) => vec!["row convolution", activated(layer.activation)],
+        AcousticLayerSpec::Dense(layer) => vec!["dense layer", activated(layer.activation)],
+    }
 }
 
 /// Is it the same loss but for the mass that smoothing takes? Without any the recipe's kind of smoothing does not matter.
 pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
-    let LossSpec::CrossEntropy { label_smoothing, smoothing, denominator } = recipe;
-    let LossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. } = other;
-    denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing)
+    match (recipe, other) {
+        (
+            LossSpec::CrossEntropy { label_smoothing, smoothing, denominator },
+            LossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. },
+        ) => denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing),
+        (LossSpec::Ctc { .. }, LossSpec::Ctc { .. }) => recipe == other,
+        _ => false,
+    }
 }
 
 /// Is it the same search but for beam, exponent and lengths?
 pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
     use std::mem::discriminant;
     match (one, other) {
-        (DecodeSpec::Greedy { .. }, DecodeSpec::Greedy { .. }) => true,
+        (DecodeSpec::Greedy { .. }, DecodeSpec::Greedy { .. })
+        | (DecodeSpec::CtcGreedy {}, DecodeSpec::CtcGreedy {})
+        | (DecodeSpec::CtcLexicon { .. }, DecodeSpec::CtcLexicon { .. }) => true,
+        (
+            DecodeSpec::CtcBeam { language_model, .. },
+            DecodeSpec::CtcBeam { language_model: other_model, .. },
+        ) => language_model.is_some() == other_model.is_some(),
         (
             DecodeSpec::Beam { length_penalty, stop, .. },
             DecodeSpec::Beam { length_penalty: other_penalty, stop: other_stop, .. },

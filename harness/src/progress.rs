@@ -24,7 +24,7 @@ pub struct Step {
     /// Training loss.
     pub loss: Option<f64>,
     /// Speed.
-    pub tokens_per_second: Option<f64>,
+    pub speed: Option<(f64, &'static str)>,
 }
 
 /// Tells the user what is going on. All its methods may be called from any thread.
@@ -168,7 +168,7 @@ impl Stage {
             None => count(step.done),
         }];
         parts.extend(step.loss.map(|loss| format!("loss {loss:.4}")));
-        parts.extend(step.tokens_per_second.map(|speed| format!("{speed:.0} tokens/s")));
+        parts.extend(step.speed.map(|(speed, unit)| format!("{speed:.0} {unit}/s")));
         let done = step.done.saturating_sub(first);
         let spent = now.duration_since(self.started).as_secs_f64();
         if let Some(total) = step.total
@@ -268,7 +268,7 @@ mod tests {
         let started = Instant::now();
         let stage =
             Stage { name: "train".into(), unit: Unit::Steps, started, first: Some(500), printed: None };
-        let step = Step { done: 510, total: Some(610), loss: Some(1.25), tokens_per_second: Some(900.4) };
+        let step = Step { done: 510, total: Some(610), loss: Some(1.25), speed: Some((900.4, "tokens")) };
         let line = stage.line(&step, 500, started + Duration::from_secs(20));
         assert_eq!(line, "510 of 610, loss 1.2500, 900 tokens/s, 3 min 20 s left");
     }

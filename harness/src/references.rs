@@ -10,6 +10,7 @@ use zoo_results::exit::Exit;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::stages::{Prepared, prepare};
 
 /// Reads, or fetches, the references of the evaluation set `name`, checks how many there are, and normalises them if the
 /// recipe says so.
@@ -27,6 +28,9 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
         let message = format!("the references of {name} are in {}", data.reader.targets().join(", "));
         return Err(Failure::usage(message).hint("name an evaluation set that has one `target`"));
     };
+    if data.reader.sample_rate_hz().is_some() {
+        return of_speech(context, resolved, name);
+    }
     let raw = target_lines(context, resolved, eval, target)?;
     if raw.len() as u64 != u64::from(eval.lines) {
         return Err(another(name, "lines", raw.len(), eval.lines));
@@ -52,6 +56,17 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
     Ok(lines)
 }
 
+/// What is said in an evaluation set of recordings.
+fn of_speech(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
+    match prepare(context, &resolved.recipe, &resolved.folder)? {
+        Prepared::Speech(speech) => {
+            let set = &resolved.recipe.data.eval[name];
+            Ok(speech.prepared.eval_set(name, set)?.references_as(set.references).to_vec())
+        }
+        Prepared::Translation(_) => unreachable!("its reader reads recordings"),
+    }
+}
+
 /// What signatures call an evaluation set: its corpus, or the recipe whose own text it is, its split, and its language where there
 /// are several.
 pub fn name_of(recipe: &Recipe, eval: &str) -> String {
@@ -66,7 +81,9 @@ pub fn name_of(recipe: &Recipe, eval: &str) -> String {
 fn steps(tokenizer: &TokenizerSpec) -> &[zoo_recipes::NormalizeStep] {
     match tokenizer {
         TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => normalize,
-        TokenizerSpec::SentencePiece { .. } => &[],
+        TokenizerSpec::SentencePiece { .. }
+        | TokenizerSpec::Characters { .. }
+        | TokenizerSpec::Lexicon { .. } => &[],
     }
 }
 
@@ -100,6 +117,7 @@ fn target_lines(
             context.progress.end_stage();
             Ok(fetched?.split(split)?.read(data.reader.targets()[target])?)
         }
+        (ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_), _) => unreachable!("recordings have no lines"),
         (ReaderSpec::ParallelText { files, .. }, None) => {
             let pair = files.get(&eval.split);
             let Some((source, target)) = pair.and_then(|pair| Some((&pair.source, pair.target(target)?)))

@@ -1,7 +1,11 @@
 //! Sizes of a recipe's model before any data is there.
 
-use zoo_models::models::{Cost, Vocabularies, cost};
-use zoo_recipes::{DataSpec, ReaderSpec, Recipe, TokenizerSpec};
+use std::collections::BTreeSet;
+
+use zoo_models::models::{self, Cost, Vocabularies, acoustic};
+use zoo_recipes::{
+    AcousticLayerSpec, Architecture, DataSpec, FeaturesSpec, ModelSpec, ReaderSpec, Recipe, TokenizerSpec,
+};
 
 /// Special tokens in front of every vocabulary.
 const SPECIALS: u32 = 4;
@@ -30,7 +34,39 @@ impl ModelSize {
 /// The size of a recipe's model; `None` where only the data tells how many words there are.
 pub fn of(recipe: &Recipe) -> Option<ModelSize> {
     let (rows, exact) = vocabulary_rows(&recipe.data)?;
-    Some(ModelSize { rows, exact, cost: cost(&recipe.model, &of_rows(recipe, rows)) })
+    Some(ModelSize { rows, exact, cost: of_model(recipe, rows) })
+}
+
+/// Parameters and operations of a recipe's model, as far as they can be told without its data.
+pub fn cost(recipe: &Recipe) -> Cost {
+    of_model(recipe, vocabulary_rows(&recipe.data).map_or(ASSUMED_WORDS, |(rows, _)| rows))
+}
+
+fn of_model(recipe: &Recipe, rows: usize) -> Cost {
+    match recipe.model.architecture() {
+        Some(Architecture::Acoustic(spec)) => {
+            let features = recipe.data.features.as_ref().map_or(0, FeaturesSpec::features);
+            acoustic::cost(spec, features.into(), rows as u64)
+        }
+        _ => models::cost(&recipe.model, &of_rows(recipe, rows)),
+    }
+}
+
+/// What the matrix products of a model are as wide as, mostly.
+pub fn width(model: &ModelSpec) -> usize {
+    match model.architecture() {
+        Some(Architecture::Acoustic(spec)) => {
+            let width = |layer: &AcousticLayerSpec| match layer {
+                AcousticLayerSpec::Convolution2d(layer) => layer.channels,
+                AcousticLayerSpec::Convolution(layer) => layer.channels,
+                AcousticLayerSpec::Recurrent(layer) => layer.hidden,
+                AcousticLayerSpec::Dense(layer) => layer.units,
+                AcousticLayerSpec::RowConvolution(_) => 1,
+            };
+            spec.layer.iter().map(width).max().unwrap_or(1) as usize
+        }
+        _ => model.width.unwrap_or(1) as usize,
+    }
 }
 
 /// Vocabularies of a recipe whose data is not there, as large as can be told.
@@ -60,6 +96,13 @@ fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
             Some((up(words, *pad_vocabulary_to), false))
         }
         (TokenizerSpec::SentencePiece { pieces, .. }, _) => Some((*pieces as usize, true)),
+        // The blank is one more class; a checked recipe of text has no such tokenizer, and none of speech has words.
+        (TokenizerSpec::Characters { alphabet, .. }, _) => Some((alphabet.chars().count() + 1, true)),
+        (TokenizerSpec::Lexicon { words, silence }, _) => {
+            let sounds: BTreeSet<&String> = words.values().flatten().chain(silence).collect();
+            Some((sounds.len() + 1, true))
+        }
+        (TokenizerSpec::Words { .. }, ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_)) => None,
     }
 }
 

@@ -13,24 +13,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use burn::module::Module;
 use burn::tensor::Device;
 use serde::Serialize;
-use zoo_models::models::{Seq2Seq, Vocabularies, cost};
+use zoo_models::models::Vocabularies;
 use zoo_models::parameters;
 use zoo_models::precision::Compute;
-use zoo_recipes::{Document, LossScalingSpec, ModelSpec, Recipe, Selection};
+use zoo_recipes::{Architecture, Document, LossScalingSpec, ModelSpec, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Recheck, recheck};
-use zoo_training::align::Reference;
+use zoo_training::align::{AcousticCase, Reference};
 use zoo_training::traces::{RuleTraces, ScalerTrace, ScheduleTrace};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{FIXTURES, Rung, resolved_arms, same_rule};
+use crate::evidence::{ACOUSTIC, FIXTURES, Rung, acoustic_parity, resolved_arms, same_rule};
 use crate::records::{self, HYPOTHESES};
 use crate::rescore::FromRecipes;
 use crate::size::grouped;
-use crate::stages::{Request, reproduce};
+use crate::stages::{Frames, Material, Request, Text, reproduce};
 
 /// Larger models are built with one and with two layers a side instead of all of them.
 const BUILT_WHOLE: u64 = 20_000_000;
@@ -122,9 +123,7 @@ impl<'c> Climber<'c> {
             let start = Instant::now();
             let found = match rung {
                 Rung::Schema => schema(document),
-                Rung::Parameters => {
-                    self.arms(document, |_, recipe| built(&recipe.model, recipe.data.reader.targets().len()))
-                }
+                Rung::Parameters => self.arms(document, |_, recipe| built(recipe)),
                 Rung::Parity => self.arms(document, Self::parity),
                 Rung::Traces => self.arms(document, Self::traces),
                 Rung::Smoke => self.smoke(document)?,
@@ -154,6 +153,10 @@ impl<'c> Climber<'c> {
     }
 
     fn parity(&mut self, recipe: &Recipe) -> Found {
+        if let Some(Architecture::Acoustic(spec)) = recipe.model.architecture() {
+            acoustic_parity(spec)?;
+            return self.acoustic();
+        }
         let mut files: Vec<&str> = (FIXTURES.models.iter())
             .filter(|fixture| fixture.is_like(recipe))
             .map(|fixture| fixture.file.as_str())
@@ -179,6 +182,24 @@ impl<'c> Climber<'c> {
             half => format!("products in {}: ", half.name()),
         };
         Ok(format!("{products}{}", said.join("; ")))
+    }
+
+    /// Computes the acoustic models of the fixture again, in FP32 whatever the products of the others are.
+    fn acoustic(&mut self) -> Found {
+        if let Some(known) = self.aligned.get(ACOUSTIC) {
+            return known.clone();
+        }
+        let follow = || -> Found {
+            let cases = AcousticCase::read_all(&self.fixtures.bytes(ACOUSTIC)?)?;
+            let mut tensors = 0;
+            for case in &cases {
+                tensors += case.follow(&self.device)?;
+            }
+            Ok(format!("{ACOUSTIC}: {} models, {tensors} tensors", cases.len()))
+        };
+        let found = follow();
+        self.aligned.insert(ACOUSTIC.to_owned(), found.clone());
+        found
     }
 
     /// Computes a fixture again.
@@ -328,24 +349,59 @@ fn schema(document: &Document) -> Found {
 }
 
 /// Builds a model and counts it.
-fn built(model: &ModelSpec, languages: usize) -> Found {
-    let vocabularies = Vocabularies { source: ROWS, target: ROWS, languages, pad: 0, begin: 2, end: 1 };
-    let count = |model: &ModelSpec| -> std::result::Result<u64, String> {
-        let expected = cost(model, &vocabularies).parameters;
-        let found = parameters::count(&Seq2Seq::new(model, &vocabularies, 0, &Device::flex())) as u64;
-        match found == expected {
-            true => Ok(found),
-            false => Err(format!("built, it has {} parameters, not {}", grouped(found), grouped(expected))),
-        }
-    };
-    if cost(model, &vocabularies).parameters <= BUILT_WHOLE {
-        return Ok(format!("{} built with {ROWS} words, as counted", grouped(count(model)?)));
+fn built(recipe: &Recipe) -> Found {
+    let with = |model: ModelSpec| Recipe { model, ..recipe.clone() };
+    let (whole, words) = counts(recipe)?;
+    if whole <= BUILT_WHOLE {
+        return Ok(format!("{} built with {words}, as counted", grouped(count(recipe)?)));
     }
     let mut found = Vec::new();
     for layers in [1, 2] {
-        found.push(grouped(count(&with_layers(model, layers)?)?));
+        found.push(grouped(count(&with(with_layers(&recipe.model, layers)?))?));
     }
-    Ok(format!("{} and {} built with {ROWS} words and 1 and 2 layers, as counted", found[0], found[1]))
+    Ok(format!("{} and {} built with {words} and 1 and 2 layers, as counted", found[0], found[1]))
+}
+
+/// The parameters of a model by arithmetic, and with what.
+fn counts(recipe: &Recipe) -> std::result::Result<(u64, String), String> {
+    if recipe.data.reader.sample_rate_hz().is_some() {
+        let frames = Frames::of(recipe).map_err(|failure| failure.to_string())?;
+        return Ok((frames.cost(recipe).parameters, format!("{} classes", frames.classes())));
+    }
+    Ok((of_rows(recipe).cost(recipe).parameters, format!("{ROWS} words")))
+}
+
+fn of_rows(recipe: &Recipe) -> Text {
+    let languages = recipe.data.reader.targets().len();
+    let vocabularies = Vocabularies { source: ROWS, target: ROWS, languages, pad: 0, begin: 2, end: 1 };
+    Text { train: Vec::new(), vocabularies }
+}
+
+/// The parameters of a model that was built, which must be as many as the arithmetic says.
+fn count(recipe: &Recipe) -> std::result::Result<u64, String> {
+    let (expected, _) = counts(recipe)?;
+    let found = match recipe.data.reader.sample_rate_hz() {
+        Some(_) => {
+            let frames = Frames::of(recipe).map_err(|failure| failure.to_string())?;
+            learned(&frames.model(recipe, 0, &Device::flex()))
+        }
+        None => learned(&of_rows(recipe).model(recipe, 0, &Device::flex())),
+    };
+    match found == expected {
+        true => Ok(found),
+        false => Err(format!("built, it has {} parameters, not {}", grouped(found), grouped(expected))),
+    }
+}
+
+/// Learned numbers: running statistics are none.
+fn learned<M: Module>(model: &M) -> u64 {
+    let learned = |path: &str| !path.rsplit('.').next().is_some_and(|name| name.starts_with("running_"));
+    let shapes = parameters::shapes(model);
+    shapes
+        .iter()
+        .filter(|(path, _)| learned(path))
+        .map(|(_, shape)| shape.iter().product::<usize>() as u64)
+        .sum()
 }
 
 /// The model with at most so many layers, whatever its kinds.
@@ -355,7 +411,10 @@ fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, S
         for (key, value) in members {
             match value.as_u64() {
                 Some(layers) if key == "layers" => *value = layers.min(most).into(),
-                _ => cut(value, most),
+                _ => match value.as_array_mut().filter(|_| key == "layer") {
+                    Some(layers) => layers.truncate(most as usize),
+                    None => cut(value, most),
+                },
             }
         }
     }
@@ -373,12 +432,11 @@ mod tests {
         let recipe =
             Document::load("transformer-big").unwrap().resolve(&Selection::default()).unwrap().recipe;
         let small = with_layers(&recipe.model, 2).unwrap();
-        let vocabularies =
-            Vocabularies { source: ROWS, target: ROWS, languages: 1, pad: 0, begin: 2, end: 1 };
-        let parameters = |model: &ModelSpec| cost(model, &vocabularies).parameters;
+        let parameters =
+            |model: &ModelSpec| counts(&Recipe { model: model.clone(), ..recipe.clone() }).unwrap().0;
         assert_eq!(small.width, recipe.model.width);
         // Six layers a side: two of them are a third of what is not table or last norm.
-        let rest = (ROWS + 4) as u64 * u64::from(recipe.model.width);
+        let rest = (ROWS + 4) as u64 * u64::from(recipe.model.width.unwrap());
         assert_eq!(3 * (parameters(&small) - rest), parameters(&recipe.model) - rest);
     }
 

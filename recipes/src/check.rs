@@ -41,6 +41,7 @@ impl<'s> Check<'s, '_> {
             },
             Some("array") => match &node.value {
                 Value::Array(items) => {
+                    self.items(schema, node, items.len(), path);
                     for (index, item) in items.iter().enumerate() {
                         self.value(&schema["items"], item, &join(path, &index.to_string()), &item.origin);
                     }
@@ -65,13 +66,24 @@ impl<'s> Check<'s, '_> {
         }
     }
 
+    /// How many items an array has, where that is fixed.
+    fn items(&mut self, schema: &Json, node: &Node, there: usize, path: &str) {
+        let limit = |key: &str| schema[key].as_u64().and_then(|limit| usize::try_from(limit).ok());
+        let (least, most) = (limit("minItems").unwrap_or(0), limit("maxItems").unwrap_or(usize::MAX));
+        if !(least..=most).contains(&there) {
+            let due = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+            self.report(&node.origin, format!("`{path}` has {there} items; {due} are due here"));
+        }
+    }
+
     fn integer(&mut self, schema: &Json, node: &Node, path: &str) {
         let Value::Integer(number) = node.value else { return self.wrong_type(node, "an integer", path) };
-        let least = schema["minimum"].as_i64().unwrap_or(i64::MIN);
-        let most = match schema["format"].as_str() {
-            Some("uint32") => i64::from(u32::MAX),
-            _ => i64::MAX,
+        let (least, most) = match schema["format"].as_str() {
+            Some("uint32") => (0, i64::from(u32::MAX)),
+            Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            _ => (i64::MIN, i64::MAX),
         };
+        let least = schema["minimum"].as_i64().unwrap_or(least);
         if !(least..=most).contains(&number) {
             self.report(&node.origin, format!("`{path}` is {number}; it must be {least} to {most}"));
         }

@@ -33,7 +33,9 @@ fn valid(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), 
     for (keyword, rule) in members {
         match keyword.as_str() {
             "description" | "default" | "title" | "$schema" | "$defs" | "then" | "else" => {}
-            "format" => assert!(matches!(rule.as_str(), Some("double" | "uint32" | "uint64")), "{rule}"),
+            "format" => {
+                assert!(matches!(rule.as_str(), Some("double" | "int32" | "uint32" | "uint64")), "{rule}")
+            }
             "$ref" => {
                 let name = rule.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
                 assert!(root["$defs"].get(name).is_some(), "nothing is called {name}");
@@ -56,6 +58,13 @@ fn valid(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), 
             "const" => {
                 if value != rule {
                     return fail(format!("{value} is not {rule}"));
+                }
+            }
+            "minItems" | "maxItems" => {
+                let (due, there) = (rule.as_u64().unwrap() as usize, value.as_array().map(Vec::len));
+                let fits = |there: usize| if keyword == "minItems" { there >= due } else { there <= due };
+                if there.is_some_and(|there| !fits(there)) {
+                    return fail(format!("{value} has not {due} items"));
                 }
             }
             "minimum" => {

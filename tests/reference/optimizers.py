@@ -21,6 +21,7 @@ RULES = {
     "adam-raw-root-large-epsilon": {**ADAM, "epsilon": 0.01, "epsilon_place": "raw-root"},
     "sgd": {"kind": "sgd", "momentum": 0.0},
     "sgd-momentum": {"kind": "sgd", "momentum": 0.9},
+    "sgd-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1},
     # On rows without a gradient Adam still moves (by its old moments); LazyAdam does not, and keeps the moments.
     "adam-sparse": {**ADAM, "epsilon": 1e-3, "epsilon_place": "raw-root"},
     "lazy-adam-sparse": {**ADAM, "kind": "lazy-adam", "epsilon": 1e-3, "epsilon_place": "raw-root"},
@@ -33,6 +34,9 @@ RULES = {
     "novograd-as-coded-averaging": {
         **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "as-coded"},
 }  # fmt: skip
+
+# Of momentum 0.9; the published one, and one that leaves some updates as they are.
+LARC = {"larc": {"eta": 0.001}, "larc-rarely": {"eta": 0.03, "min_update": 1e-3, "epsilon": 0.1}}
 
 # Rows that have a gradient in each update. Row 6 never has one, row 2 only at first.
 ROWS = [[0, 2, 3], [0], [1, 3, 4], [5], [0, 1]]
@@ -61,7 +65,15 @@ def main():
                 current = getattr(update_rules, spec["kind"])(*arguments)
             after.append(current)
         tensors[f"{name}/weights"] = torch.stack(after)
-    fixture.save("optimizers", tensors, {"layout": 1, "computed_in": "float64", "rules": RULES})
+    for name, spec in LARC.items():
+        state, current, after = {}, weight, []
+        for update in range(5):
+            lr = float(rates[update])
+            gradient = update_rules.larc(current, gradients[update], lr, spec)
+            current = update_rules.sgd(current, gradient, state, lr, RULES["sgd-momentum"])
+            after.append(current)
+        tensors[f"{name}/weights"] = torch.stack(after)
+    fixture.save("optimizers", tensors, {"layout": 1, "computed_in": "float64", "rules": RULES, "larc": LARC})
 
 
 if __name__ == "__main__":

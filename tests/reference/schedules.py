@@ -91,6 +91,19 @@ def piecewise_constant(spec, s, total):
 # length of its own and a warm-up that is longer than `begin_decay_at`.
 CASES = {
     "fixed": ({"kind": "fixed", "lr": 1e-3}, 800),
+    "fixed-icefall": ({"kind": "fixed", "lr": 1e-2}, 300),
+    "fixed-deepspeech2": ({"kind": "fixed", "lr": 3e-4}, 800),
+    "wave2letter": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 219600}, 219600),
+    "wave2letter-mixed": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 109800}, 109800),
+    "fsdd-digits": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0}, 1870),
+    "deepspeech2-large": ({"kind": "poly-decay", "lr": 1e-3, "power": 0.5}, 439400),
+    "deepspeech2-medium": ({"kind": "poly-decay", "lr": 2e-4, "power": 0.5}, 109850),
+    "deepspeech2-small": (
+        {"kind": "exp-decay", "lr": 1e-4, "decay_updates": 5000, "decay_rate": 0.9, "staircase": True}, 49704),
+    "jasper": ({"kind": "poly-decay", "lr": 0.02, "power": 2.0, "min_lr": 1e-5}, 439200),
+    "jasper-nvidia": (
+        {"kind": "exp-decay", "lr": 0.01, "begin_decay_at": 76704, "decay_updates": 544, "decay_rate": 0.981,
+         "staircase": True, "min_lr": 1e-5}, 239360),
     "reversal-transformer": ({"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 200, "width": 128}, 800),
     "transformer-base": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 512}, 300000),
     "transformer-big": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 1024}, 300000),

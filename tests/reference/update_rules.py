@@ -60,9 +60,17 @@ def novograd(weight, gradient, state, lr, spec):
 
 
 def sgd(weight, gradient, state, lr, spec):
-    """Heavy ball: v = momentum v + g, no dampening, then w - lr v."""
+    """Heavy ball: v = momentum v + (g + decay w), no dampening, then w - lr v."""
+    gradient = gradient + spec.get("weight_decay", 0.0) * weight
     state["velocity"] = spec["momentum"] * state.get("velocity", torch.zeros_like(weight)) + gradient
     return weight - lr * state["velocity"]
+
+
+def larc(weight, gradient, lr, spec):
+    """The gradient that the rule sees: layer-wise adaptive rate control as OpenSeq2Seq has it in its mode `clip`."""
+    least, epsilon = spec.get("min_update", 1e-7), spec.get("epsilon", 1e-7)
+    factor = max(spec["eta"] * float(weight.norm()) / (lr * (float(gradient.norm()) + epsilon)), least)
+    return min(factor, 1.0) * gradient
 
 
 def clip(gradients, limit):

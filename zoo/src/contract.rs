@@ -67,3 +67,14 @@ pub trait Objective<M, B> {
     /// The sums for this batch.
     fn terms(&self, model: &M, batch: &B, pass: &mut Pass) -> Vec<Term>;
 }
+
+/// Running statistics (batch norm's) that forward passes propose. They enter the model on a good update alone.
+///
+/// An objective keeps what its passes computed beside the model; the update then commits it or throws it away.
+pub trait Running<M>: Send {
+    /// Folds what the passes of this update proposed into the model, in the order of the micro-batches.
+    fn commit(&self, model: M) -> M;
+
+    /// Forgets what the passes of this update proposed.
+    fn discard(&self);
+}

@@ -12,4 +12,4 @@ pub mod precision;
 pub mod random;
 pub mod search;
 
-pub use contract::{Objective, Pass, Term};
+pub use contract::{Objective, Pass, Running, Term};

@@ -31,6 +31,11 @@ pub enum PlanError {
         /// Sentences a batch.
         sentences: u32,
     },
+    /// Batches of recordings are not batches of text.
+    #[error(
+        "data.batching: these are batches of recordings, the examples are text\nhint: kind = \"sentences\" or \"tokens\""
+    )]
+    Recordings,
     /// A number of the recipe makes no sense.
     #[error("data.batching: {0} must be at least 1\nhint: leave the key out for its default")]
     Zero(&'static str),
@@ -115,6 +120,7 @@ impl BatchPlan {
                 }
                 Ok(Self { kind: Kind::Frozen(batches), seed, pad_length_to })
             }
+            BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. } => Err(PlanError::Recordings),
         }
     }
 

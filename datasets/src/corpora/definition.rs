@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use super::error::CorpusError;
 use super::preparation::Preparation;
-use crate::fetch::{DataHome, Packing, Source};
+use super::recordings::RecordingsDefinition;
+use crate::fetch::{DataHome, Packing, Source, Wanted};
 
 /// The definitions in `corpora/`, by file stem.
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpora.rs"));
@@ -61,18 +62,22 @@ pub struct FileDefinition {
     pub unpacked_size: Option<u64>,
 }
 
-/// A split: for each language, the texts that make it up, one after another.
+/// A split: for each language, the texts that make it up, one after another; or recordings.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitDefinition {
-    /// Lines it must have, where known.
+    /// Lines, or recordings, it must have, where known.
     #[serde(default)]
     pub lines: Option<u64>,
     /// How its files are read.
     #[serde(default)]
     pub format: TextFormat,
     /// Files by language code.
+    #[serde(default)]
     pub text: BTreeMap<String, Vec<TextPart>>,
+    /// Recordings with their transcripts.
+    #[serde(default)]
+    pub recordings: Option<RecordingsDefinition>,
 }
 
 /// How a file holds its lines. A gzipped file is recognised and gunzipped while it is read.
@@ -203,8 +208,14 @@ impl CorpusDefinition {
         }
         let mut used = BTreeSet::new();
         for (name, split) in &self.splits {
-            if split.text.is_empty() {
-                return Err(format!("split {name:?} has no text"));
+            match (&split.recordings, split.text.is_empty()) {
+                (None, true) => return Err(format!("split {name:?} has neither text nor recordings")),
+                (Some(_), false) => return Err(format!("split {name:?} has both text and recordings")),
+                (Some(recordings), true) => {
+                    recordings.check(&self.files).map_err(|why| format!("split {name:?}: {why}"))?;
+                    used.extend(recordings.folders.iter().map(|folder| &folder.file));
+                }
+                (None, false) => {}
             }
             for (language, parts) in &split.text {
                 if parts.is_empty() {
@@ -257,14 +268,20 @@ impl CorpusDefinition {
                 known: self.splits.keys().cloned().collect(),
             })?;
             files.extend(definition.text.values().flatten().map(|part| part.file.as_str()));
+            let recordings = definition.recordings.iter().flat_map(|recordings| &recordings.folders);
+            files.extend(recordings.map(|folder| folder.file.as_str()));
         }
         Ok(files)
     }
 
     /// Members of the archive `file` that any split uses.
-    pub(super) fn members_of(&self, file: &str) -> BTreeSet<String> {
+    pub(super) fn members_of(&self, file: &str) -> Wanted {
         let parts = self.splits.values().flat_map(|s| s.text.values().flatten());
-        parts.filter(|p| p.file == file).filter_map(|p| p.member.clone()).collect()
+        let recordings = self.splits.values().filter_map(|split| split.recordings.as_ref());
+        Wanted {
+            named: parts.filter(|p| p.file == file).filter_map(|p| p.member.clone()).collect(),
+            folders: recordings.flat_map(|recordings| recordings.members_of(file)).collect(),
+        }
     }
 
     /// Bytes of all files, as they are downloaded.

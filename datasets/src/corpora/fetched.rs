@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::definition::{CorpusDefinition, TextPart};
 use super::error::CorpusError;
+use super::recordings::{FetchedRecordings, RecordingsFolder};
 use super::text::{Lines, TextFile, read_lines};
 use super::unpacked::UnpackedArchive;
 use crate::fetch::{self, DataHome, FetchError, FetchOptions, Progress};
@@ -36,10 +37,12 @@ pub struct Fingerprint {
 pub struct FetchedSplit {
     /// Its name.
     pub name: String,
-    /// Lines it must have, where known.
+    /// Lines, or recordings, it must have, where known.
     pub lines: Option<u64>,
     /// For each language, the files that hold its lines, one after another.
     pub text: BTreeMap<String, Vec<TextFile>>,
+    /// Its recordings.
+    pub recordings: Option<FetchedRecordings>,
 }
 
 /// What came of verifying one file.
@@ -111,6 +114,11 @@ impl CorpusDefinition {
                 name: name.into(),
                 lines: split.lines,
                 text: split.text.iter().map(|(language, parts)| (language.clone(), files(parts))).collect(),
+                recordings: split.recordings.as_ref().map(|definition| {
+                    let place = |folder: &RecordingsFolder| paths[folder.file.as_str()].join(&folder.folder);
+                    let folders = definition.folders.iter().map(place).collect();
+                    FetchedRecordings { folders, definition: definition.clone() }
+                }),
             }
         };
         let splits = splits.iter().map(|name| ((*name).to_owned(), fetched_split(name))).collect();

@@ -6,6 +6,7 @@ mod definition;
 mod error;
 mod fetched;
 mod preparation;
+mod recordings;
 mod text;
 mod unpacked;
 
@@ -16,4 +17,8 @@ pub use definition::{
 pub use error::CorpusError;
 pub use fetched::{FetchedCorpus, FetchedSplit, FileCheck, Fingerprint};
 pub use preparation::{CleanSpec, Preparation};
+pub(crate) use recordings::TRANS_TXT;
+pub use recordings::{
+    FetchedRecordings, NameField, RecordingsDefinition, RecordingsFolder, Selection, Transcripts,
+};
 pub use text::{Lines, TextFile, read_lines};

@@ -1,14 +1,12 @@
 //! Lines of text files: plain, gzipped, or in the SGML of the WMT test sets.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
-
-use flate2::bufread::MultiGzDecoder;
 
 use super::definition::TextFormat;
 use super::error::CorpusError;
+use crate::text::open_text;
 
 /// A file with lines in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,25 +107,6 @@ impl Iterator for Lines {
 
 fn text_error(path: &Path, line: u64, error: &io::Error) -> CorpusError {
     CorpusError::Text { path: path.into(), line, reason: error.to_string() }
-}
-
-/// Opens a text, gunzipping it if its first two bytes are gzip's.
-fn open_text(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
-    let mut head = [0; 2];
-    let mut file = File::open(path)?;
-    let mut filled = 0;
-    while filled < 2 {
-        match file.read(&mut head[filled..])? {
-            0 => break,
-            n => filled += n,
-        }
-    }
-    let input = BufReader::with_capacity(1 << 16, File::open(path)?);
-    Ok(if head == [0x1f, 0x8b] {
-        Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input)))
-    } else {
-        Box::new(input)
-    })
 }
 
 /// The text of a line `<seg …>text</seg>`; `None` for any other line.

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::fetch::{
-    DataHome, Event, FetchError, Fetched, Lock, Member, Mismatch, Packing, Progress, Stamp, UnpackLimits,
-    beside, read_json, sha256_file, unpack, write_json,
+    DataHome, Event, FetchError, Fetched, FolderMembers, Lock, Member, Mismatch, Packing, Progress, Stamp,
+    UnpackLimits, Wanted, beside, read_json, sha256_file, unpack, write_json,
 };
 
-/// Members below this size are digested at every use; see the like bound of downloads.
+/// Members below this size are digested at every use; see the like bound of downloads. Members of folders are so only if all of them
+/// together are below it: hours would go by over a large corpus. The others are digested if their length or time has changed.
 const ALWAYS_READ_BELOW: u64 = 64 << 20;
 
 /// `<file>.unpacked.json`, beside the folder.
@@ -19,6 +20,9 @@ const ALWAYS_READ_BELOW: u64 = 64 << 20;
 struct UnpackedRecord {
     /// SHA-256 of the archive that the members come from.
     archive: String,
+    /// Folders of which every member that matches is here.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    folders: BTreeSet<FolderMembers>,
     members: Vec<KeptMember>,
 }
 
@@ -54,42 +58,46 @@ impl<'a> UnpackedArchive<'a> {
         beside(&self.folder(), ".unpacked.json")
     }
 
-    /// Makes sure that `members` of `archive` are there and whole.
+    /// Makes sure that the members `wanted` of `archive` are there and whole.
     pub(super) fn ensure(
         &self,
         archive: &Fetched,
-        members: &BTreeSet<String>,
+        wanted: &Wanted,
         unpacked_size: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<(), FetchError> {
-        if self.usable(archive, members, progress)? {
+        if self.usable(archive, wanted, progress)? {
             return Ok(());
         }
         let lock = self.home.lock_path(&format!("corpora/{}/{}", self.corpus, self.file));
         let _lock = Lock::take(&lock, || progress.event(Event::Waiting { name: self.file }))?;
-        if self.usable(archive, members, progress)? {
+        if self.usable(archive, wanted, progress)? {
             return Ok(());
         }
-        self.unpack(archive, members, unpacked_size, progress)
+        self.unpack(archive, wanted, unpacked_size, progress)
     }
 
-    /// Are all `members`, of this very archive, there? A damaged one is an error that names it.
+    /// Are all `wanted`, of this very archive, there? A damaged one is an error that names it.
     fn usable(
         &self,
         archive: &Fetched,
-        members: &BTreeSet<String>,
+        wanted: &Wanted,
         progress: &dyn Progress,
     ) -> Result<bool, FetchError> {
         let Some(record) = self.record()? else { return Ok(false) };
         let kept: BTreeSet<&str> = record.members.iter().map(|k| k.member.path.as_str()).collect();
-        if record.archive != archive.sha256 || !members.iter().all(|m| kept.contains(m.as_str())) {
+        let all = wanted.named.iter().all(|member| kept.contains(member.as_str()));
+        if record.archive != archive.sha256 || !all || !wanted.folders.is_subset(&record.folders) {
             return Ok(false);
         }
+        let in_folder = |kept: &&KeptMember| record.folders.iter().any(|f| f.takes(&kept.member.path));
+        let in_folders: u64 = record.members.iter().filter(in_folder).map(|kept| kept.member.bytes).sum();
         for kept in &record.members {
             let path = self.folder().join(&kept.member.path);
             let Ok(metadata) = fs::metadata(&path) else { return Ok(false) };
             let stamp = Stamp { bytes: kept.member.bytes, modified_ns: kept.modified_ns };
-            if Stamp::of(&metadata) != stamp || stamp.bytes < ALWAYS_READ_BELOW {
+            let small = if in_folder(&kept) { in_folders } else { stamp.bytes };
+            if Stamp::of(&metadata) != stamp || small < ALWAYS_READ_BELOW {
                 check_member_file(&path, &kept.member, progress)?;
             }
         }
@@ -106,7 +114,7 @@ impl<'a> UnpackedArchive<'a> {
     fn unpack(
         &self,
         archive: &Fetched,
-        members: &BTreeSet<String>,
+        wanted: &Wanted,
         unpacked_size: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<(), FetchError> {
@@ -128,7 +136,7 @@ impl<'a> UnpackedArchive<'a> {
             // The other members of the archive count as well; they are read, though not kept.
             limits.bytes = limits.bytes.min(bytes.saturating_mul(20).max(1 << 30));
         }
-        let unpacked = unpack(&archive.path, self.packing, &fresh, Some(members), limits, progress)?;
+        let unpacked = unpack(&archive.path, self.packing, &fresh, Some(wanted), limits, progress)?;
         let mut kept = Vec::new();
         for member in unpacked.members {
             let path = fresh.join(&member.path);
@@ -137,7 +145,12 @@ impl<'a> UnpackedArchive<'a> {
         }
         // Members of an older archive, or an incomplete folder: ours, and derived from the archive.
         remove_folder(&folder)?;
-        write_json(&self.record_path(), &UnpackedRecord { archive: archive.sha256.clone(), members: kept })?;
+        let record = UnpackedRecord {
+            archive: archive.sha256.clone(),
+            folders: wanted.folders.clone(),
+            members: kept,
+        };
+        write_json(&self.record_path(), &record)?;
         fs::rename(&fresh, &folder).map_err(FetchError::io("rename to", &folder))
     }
 

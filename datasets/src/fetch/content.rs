@@ -20,12 +20,20 @@ use super::walk::walk;
 /// # Errors
 /// The archive is refused (see [`super::unpack()`]), or something in the folder is no plain file.
 pub fn content_digest(path: &Path) -> Result<String, UnpackError> {
+    content_digest_of(path, "")
+}
+
+/// The same over those files alone whose path ends in `suffix`.
+///
+/// # Errors
+/// As [`content_digest`].
+pub fn content_digest_of(path: &Path, suffix: &str) -> Result<String, UnpackError> {
     let limits = UnpackLimits::default();
     let error = |e: io::Error| UnpackError::unreadable(path, &e);
     if path.is_dir() {
         let mut members = Vec::new();
         folder_members(path, "", &mut members).map_err(error)?;
-        return Ok(combine(members));
+        return Ok(combine(members, suffix));
     }
     let packing = match Compression::of_file(path).map_err(error)? {
         Some(Compression::Zip) => Packing::Zip,
@@ -50,10 +58,11 @@ pub fn content_digest(path: &Path) -> Result<String, UnpackError> {
         copy(entry, &mut sha256)?;
         Ok(Some(hex(&sha256.finalize())))
     })?;
-    Ok(combine(members))
+    Ok(combine(members, suffix))
 }
 
-fn combine(mut members: Vec<Member>) -> String {
+fn combine(mut members: Vec<Member>, suffix: &str) -> String {
+    members.retain(|member| member.path.ends_with(suffix));
     members.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     let mut sha256 = Sha256::new();
     for member in members {

@@ -17,6 +17,13 @@ pub enum Digest {
     Md5(String),
     /// [`super::content_digest`] of the archive, for archives whose own bytes are not stable.
     Content(String),
+    /// The same of those members alone whose path ends in this, where copies differ in the others.
+    ContentOf {
+        /// End of their paths, such as `.wav`.
+        suffix: String,
+        /// The digest.
+        sha256: String,
+    },
     /// Nobody published one. The first fetch pins the SHA-256 that it saw; later ones must agree with it.
     Unknown,
 }
@@ -27,6 +34,7 @@ impl fmt::Display for Digest {
             Self::Sha256(hex) => write!(f, "sha256:{hex}"),
             Self::Md5(hex) => write!(f, "md5:{hex}"),
             Self::Content(hex) => write!(f, "content-sha256:{hex}"),
+            Self::ContentOf { suffix, sha256 } => write!(f, "content-sha256 of *{suffix}:{sha256}"),
             Self::Unknown => f.write_str("unknown"),
         }
     }

@@ -14,13 +14,14 @@ mod sniff;
 mod source;
 mod unpack;
 mod walk;
+mod wanted;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use content::content_digest;
+pub use content::{content_digest, content_digest_of};
 pub use digest::{Digest, Mismatch, sha256_file, sha256_of};
 pub use error::{Attempt, FetchError};
 pub use layout::{DataHome, place_of};
@@ -29,6 +30,7 @@ pub use progress::{Event, Progress, Silent};
 pub use record::Pin;
 pub use source::Source;
 pub use unpack::{Member, UnpackError, UnpackLimits, Unpacked, gunzip, unpack};
+pub use wanted::{FolderMembers, Wanted};
 
 pub(crate) use digest::is_hex;
 pub(crate) use lock::Lock;
@@ -221,10 +223,16 @@ impl<'a> Job<'a> {
         let mismatch = match &self.source.digest {
             Digest::Sha256(expected) => differs("sha256", expected, digest.sha256.clone()),
             Digest::Md5(expected) => differs("md5", expected, digest.md5.clone().unwrap_or_default()),
-            Digest::Content(expected) => match content_digest(path) {
-                Ok(actual) => differs("content-sha256", expected, actual),
-                Err(e) => Some(Mismatch::Archive(e.reason())),
-            },
+            Digest::Content(expected) | Digest::ContentOf { sha256: expected, .. } => {
+                let suffix = match &self.source.digest {
+                    Digest::ContentOf { suffix, .. } => suffix,
+                    _ => "",
+                };
+                match content_digest_of(path, suffix) {
+                    Ok(actual) => differs("content-sha256", expected, actual),
+                    Err(e) => Some(Mismatch::Archive(e.reason())),
+                }
+            }
             Digest::Unknown => {
                 record::pin_of(self.home, &self.name)?.filter(|pin| pin.sha256 != digest.sha256).map(|pin| {
                     Mismatch::Pin { expected: pin.sha256, actual: digest.sha256.clone(), from: pin.from }

@@ -8,7 +8,8 @@ use super::layout::place_of;
 
 /// One file that can be downloaded.
 ///
-/// In TOML: `urls`, `size`, and exactly one of `sha256`, `md5`, `content_sha256` or `digest = "unknown"`.
+/// In TOML: `urls`, `size`, and exactly one of `sha256`, `md5`, `content_sha256` or `digest = "unknown"`; `content_suffix` restricts
+/// `content_sha256` to the members that end so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SourceText", into = "SourceText")]
 pub struct Source {
@@ -35,7 +36,9 @@ impl Source {
             }
         }
         let (hex, digits) = match &digest {
-            Digest::Sha256(hex) | Digest::Content(hex) => (hex.as_str(), 64),
+            Digest::Sha256(hex) | Digest::Content(hex) | Digest::ContentOf { sha256: hex, .. } => {
+                (hex.as_str(), 64)
+            }
             Digest::Md5(hex) => (hex.as_str(), 32),
             Digest::Unknown => ("", 0),
         };
@@ -71,6 +74,8 @@ struct SourceText {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content_sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    content_suffix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<Absent>,
 }
 
@@ -84,10 +89,19 @@ impl TryFrom<SourceText> for Source {
     type Error = String;
 
     fn try_from(text: SourceText) -> Result<Self, String> {
+        if text.content_suffix.is_some() && text.content_sha256.is_none() {
+            return Err(
+                "`content_suffix` says of which members `content_sha256` is, which is not stated".into()
+            );
+        }
+        let content = |sha256| match text.content_suffix {
+            Some(suffix) => Digest::ContentOf { suffix, sha256 },
+            None => Digest::Content(sha256),
+        };
         let stated: Vec<Digest> = [
             text.sha256.map(Digest::Sha256),
             text.md5.map(Digest::Md5),
-            text.content_sha256.map(Digest::Content),
+            text.content_sha256.map(content),
             text.digest.map(|Absent::Unknown| Digest::Unknown),
         ]
         .into_iter()
@@ -111,12 +125,16 @@ impl From<Source> for SourceText {
             sha256: None,
             md5: None,
             content_sha256: None,
+            content_suffix: None,
             digest: None,
         };
         match source.digest {
             Digest::Sha256(hex) => text.sha256 = Some(hex),
             Digest::Md5(hex) => text.md5 = Some(hex),
             Digest::Content(hex) => text.content_sha256 = Some(hex),
+            Digest::ContentOf { suffix, sha256 } => {
+                (text.content_suffix, text.content_sha256) = (Some(suffix), Some(sha256));
+            }
             Digest::Unknown => text.digest = Some(Absent::Unknown),
         }
         text

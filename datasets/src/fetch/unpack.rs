@@ -12,6 +12,7 @@ use super::digest::hex;
 use super::packing::{BLOCK, Compression, Packing, decompressed};
 use super::progress::{Event, Progress};
 use super::walk::walk;
+use super::wanted::Wanted;
 
 /// What an archive may grow to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,12 +82,12 @@ pub struct Unpacked {
 /// files, paths that appear twice, names that are not UTF-8, streams that end early, growth beyond `limits`.
 ///
 /// # Errors
-/// See [`UnpackError`]; also when `into` exists, or a member of `only` is not in the archive.
+/// See [`UnpackError`]; also when `into` exists, or a member that `only` names is not in the archive.
 pub fn unpack(
     archive: &Path,
     packing: Packing,
     into: &Path,
-    only: Option<&BTreeSet<String>>,
+    only: Option<&Wanted>,
     limits: UnpackLimits,
     progress: &dyn Progress,
 ) -> Result<Unpacked, UnpackError> {
@@ -109,7 +110,7 @@ pub fn unpack(
     let name = archive.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let mut written = 0;
     let mut visit = |path: &str, entry: &mut dyn Read| -> io::Result<Option<String>> {
-        if only.is_some_and(|only| !only.contains(path)) {
+        if only.is_some_and(|only| !only.takes(path)) {
             io::copy(entry, &mut io::sink())?;
             return Ok(None);
         }
@@ -144,7 +145,7 @@ pub fn unpack(
     let members = walk(archive, packing, limits, &mut visit)?;
     if let Some(only) = only {
         let found: BTreeSet<&str> = members.iter().map(|m| m.path.as_str()).collect();
-        if let Some(absent) = only.iter().find(|o| !found.contains(o.as_str())) {
+        if let Some(absent) = only.named.iter().find(|o| !found.contains(o.as_str())) {
             return Err(error(format!("{absent:?} is not in it")));
         }
     }

@@ -43,7 +43,7 @@ pub(super) fn build(
     let work =
         tempfile::Builder::new().prefix(".work-").tempdir_in(folder).map_err(PrepareError::io(folder))?;
     let builder = Builder { folder, work: work.path(), data, options, surroundings };
-    let mut counts = builder.word_counts();
+    let mut counts = builder.word_counts()?;
     let mut staged = Vec::new();
     for split in splits {
         (surroundings.progress)(PrepareStep::Text(split.name()));
@@ -99,20 +99,29 @@ struct Builder<'a> {
     surroundings: &'a Surroundings<'a>,
 }
 
+/// Tokenizers of speech: see [`crate::speech`].
+const CLASSES_OF_FRAMES: PrepareError = PrepareError::Unavailable {
+    what: "text in classes of frames",
+    hint: "data.tokenizer.kind = \"words\", \"subword-nmt\" or \"sentence-piece\"; recordings are read by data.reader.kind = \"audio-manifest\"",
+};
+
 impl Builder<'_> {
     fn preparation(&self) -> Option<&Preparation> {
         self.surroundings.preparation
     }
 
-    fn word_counts(&self) -> TrainingWords {
+    fn word_counts(&self) -> Result<TrainingWords, PrepareError> {
         let words = match &self.data.tokenizer {
             TokenizerSpec::Words { .. } => TrainingWords::new(WordKind::WhiteSpace, true),
             TokenizerSpec::SubwordNmt { joined_dictionary, .. } => {
                 TrainingWords::new(WordKind::Spaces, *joined_dictionary)
             }
             TokenizerSpec::SentencePiece { joint, .. } => TrainingWords::new(WordKind::SentencePiece, *joint),
+            TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+                return Err(CLASSES_OF_FRAMES);
+            }
         };
-        words.of_languages(self.data.reader.targets().len())
+        Ok(words.of_languages(self.data.reader.targets().len()))
     }
 
     fn stage(
@@ -178,6 +187,9 @@ impl Builder<'_> {
                 };
                 let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
                 (Segmenter::SentencePiece { source, target }, vocabularies)
+            }
+            TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+                return Err(CLASSES_OF_FRAMES);
             }
         };
         Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin))

@@ -24,8 +24,10 @@ pub(super) struct Treatment {
 /// The `normalize` steps of a tokenizer; SentencePiece normalises by itself.
 fn steps(tokenizer: &TokenizerSpec) -> &[NormalizeStep] {
     match tokenizer {
-        TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => normalize,
-        TokenizerSpec::SentencePiece { .. } => &[],
+        TokenizerSpec::Words { normalize, .. }
+        | TokenizerSpec::SubwordNmt { normalize, .. }
+        | TokenizerSpec::Characters { normalize, .. } => normalize,
+        TokenizerSpec::SentencePiece { .. } | TokenizerSpec::Lexicon { .. } => &[],
     }
 }
 

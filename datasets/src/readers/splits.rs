@@ -14,9 +14,9 @@ use crate::corpora::{FetchedCorpus, FetchedSplit, read_lines};
 /// Name of the training split.
 pub const TRAIN: &str = "train";
 
-/// The splits that `data` uses: `train` and those of its evaluation sets.
+/// The splits that `data` uses: the one that is trained on and those of its evaluation sets.
 pub fn split_names(data: &DataSpec) -> BTreeSet<String> {
-    data.eval.values().map(|set| set.split.clone()).chain([TRAIN.to_string()]).collect()
+    data.eval.values().map(|set| set.split.clone()).chain([data.training().to_string()]).collect()
 }
 
 /// A split in one of its target languages.
@@ -180,6 +180,7 @@ mod tests {
         };
         let english = vec![file("1.en", "a\nb\n"), file("2.en", "c\n")];
         let split = |name: &str, german: &str| FetchedSplit {
+            recordings: None,
             name: name.into(),
             lines: None,
             text: [("en".to_string(), english.clone()), ("de".to_string(), vec![file(name, german)])].into(),

@@ -1,15 +1,12 @@
 //! Pairs of lines in turn, however many there are: what is held is what was asked for.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
-
-use flate2::bufread::MultiGzDecoder;
 
 use super::SplitText;
 use super::parallel_text::{EmptyLines, ReadError};
 use crate::corpora::{CorpusError, Lines};
-use crate::text::TextError;
+use crate::text::{TextError, open_text};
 
 /// The pairs of a split in turn.
 pub struct PairReader {
@@ -177,15 +174,7 @@ pub(super) struct OwnLines {
 
 impl OwnLines {
     pub(super) fn open(file: &Path) -> Result<Self, TextError> {
-        let io_error = |e| TextError::io(file, e);
-        let mut head = Vec::with_capacity(2);
-        File::open(file).map_err(io_error)?.take(2).read_to_end(&mut head).map_err(io_error)?;
-        let input = BufReader::with_capacity(1 << 16, File::open(file).map_err(io_error)?);
-        let reader: Box<dyn BufRead + Send> = if head == [0x1f, 0x8b] {
-            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input)))
-        } else {
-            Box::new(input)
-        };
+        let reader = open_text(file).map_err(|e| TextError::io(file, e))?;
         Ok(Self { reader, file: file.to_path_buf(), line: 0 })
     }
 

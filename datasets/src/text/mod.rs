@@ -2,12 +2,15 @@
 
 pub mod bpe;
 pub mod counts;
+mod file;
 mod merges;
 pub mod moses;
 pub mod sentencepiece;
 pub mod vocabulary;
 
 use std::path::{Path, PathBuf};
+
+pub use file::open_text;
 
 /// What can go wrong with text and the files that describe how to treat it.
 #[derive(Debug, thiserror::Error)]

@@ -1,34 +1,113 @@
 //! `zoo infer`.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::path::Path;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 
 use zoo_results::exit::Exit;
 
 use crate::cli::InferArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::{InferRequest, infer};
+use crate::output::{self, Format};
+use crate::stages::{InferRequest, Inference, Transcription};
+
+/// The name of stdin.
+const STDIN: &str = "-";
 
 pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
-    let input: Box<dyn BufRead> = match args.input.as_deref() {
-        Some(path) if path != Path::new("-") => {
+    let request = InferRequest { run: args.run.clone(), decode: args.decode.clone() };
+    let inference = Inference::open(context, &request)?;
+    match inference.is_of_speech() {
+        true => listen(context, args, &inference)?,
+        false => translate(args, &inference)?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn translate(args: &InferArgs, inference: &Inference) -> Result<()> {
+    let input = match (&args.input, args.files.as_slice()) {
+        (Some(file), _) => Some(file.as_path()),
+        (None, []) => None,
+        (None, [file]) => Some(file.as_path()),
+        (None, _) => return Err(Failure::usage("one file of lines is translated at a time")),
+    };
+    let input = input.filter(|path| *path != Path::new(STDIN));
+    let lines: Box<dyn BufRead> = match input {
+        Some(path) => {
             let file = File::open(path).map_err(|error| Failure::io("open", path, &error))?;
             Box::new(BufReader::new(file))
         }
-        _ => Box::new(std::io::stdin().lock()),
+        None => Box::new(std::io::stdin().lock()),
     };
-    let request =
-        InferRequest { run: args.run.clone(), target: args.target.clone(), decode: args.decode.clone() };
     let mut out = std::io::stdout().lock();
     let write = |line: &str| match writeln!(out, "{line}").and_then(|()| out.flush()) {
         // The reader went away: nothing is left to be done, and nothing went wrong.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     };
-    let name = args.input.as_deref().filter(|path| *path != Path::new("-"));
-    let name = name.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
-    infer(context, &request, &name, input.lines(), write)?;
-    Ok(Exit::Ok)
+    let name = input.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
+    inference.translate(args.target.as_deref(), &name, lines.lines(), write)
+}
+
+fn listen(context: &Context, args: &InferArgs, inference: &Inference) -> Result<()> {
+    if args.input.is_some() || args.target.is_some() {
+        return Err(Failure::usage("the run listens to recordings, in the language that they are in")
+            .hint("zoo infer RUN file.wav"));
+    }
+    let files = recordings(&args.files)?;
+    let read = |file: &Path| {
+        let mut bytes = Vec::new();
+        let read = match file == Path::new(STDIN) {
+            true => std::io::stdin().lock().read_to_end(&mut bytes),
+            false => File::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
+        };
+        read.map(|_| bytes).map_err(|error| Failure::io("read", file, &error))
+    };
+    let alone = files.len() == 1;
+    let (mut spoken, mut taken) = (0.0, 0.0);
+    let found = |one: Transcription| {
+        (spoken, taken) = (spoken + one.seconds, taken + one.latency);
+        match context.format {
+            Format::Json => {
+                let line = serde_json::to_string(&one)
+                    .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+                output::write(&format!("{line}\n"))
+            }
+            _ if alone => output::write(&format!("{}\n", one.text)),
+            _ => output::write(&format!("{}\t{}\n", one.file, one.text)),
+        }
+    };
+    inference.listener()?.listen(files.iter().map(PathBuf::as_path), read, found)?;
+    context.progress.note(&format!("{spoken:.1} s of speech in {taken:.3} s"));
+    Ok(())
+}
+
+/// The recordings that were named: folders become the WAV and FLAC files that lie in them, sorted.
+fn recordings(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(|error| Failure::io("read", path, &error))?;
+        let mut found = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(|error| Failure::io("read", path, &error))?.path();
+            let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
+            if ending.is_some_and(|ending| ending == "wav" || ending == "flac") {
+                found.push(file);
+            }
+        }
+        if found.is_empty() {
+            return Err(Failure::new(Exit::Data, format!("no WAV or FLAC file lies in {}", path.display())));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    match files.is_empty() {
+        true => Err(Failure::usage("no recording is named").hint("zoo infer RUN file.wav")),
+        false => Ok(files),
+    }
 }

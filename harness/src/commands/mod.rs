@@ -9,6 +9,7 @@ mod doctor;
 mod evaluate;
 mod explain;
 mod export;
+mod features;
 mod fetch;
 mod infer;
 mod judge;
@@ -48,6 +49,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Judge(args) => judge::run(context, args),
         Command::Align(args) => align::run(context, args),
         Command::Infer(args) => infer::run(context, args),
+        Command::Features(args) => features::run(context, args),
         Command::Ledger(command) => ledger::run(context, command),
         Command::Regress(args) => regress::run(context, args),
         Command::Explain(args) => explain::run(context, args),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_recipes::{ClaimSpec, Document, ReaderSpec, Resolved, Selection};
+use zoo_recipes::{ClaimSpec, Document, ReaderSpec, Resolved, Selection, TonesSpec};
 use zoo_results::exit::Exit;
 
 use crate::cli::ShowArgs;
@@ -90,6 +90,11 @@ impl<'d> Shown<'d> {
             lines.push(("licence", format!("{} ({})", corpus.licence.terms, corpus.licence.source)));
         } else if let ReaderSpec::Reversal { train, valid, test, .. } = &self.resolved.recipe.data.reader {
             lines.push(("generated", format!("{train} training, {valid} validation, {test} test pairs")));
+        } else if let ReaderSpec::Tones(TonesSpec { train, valid, test, .. }) =
+            &self.resolved.recipe.data.reader
+        {
+            lines
+                .push(("generated", format!("{train} training, {valid} validation, {test} test utterances")));
         }
         let data = &self.resolved.recipe.data;
         let languages = data.reader.targets();

@@ -5,30 +5,20 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use zoo_datasets::batches::{EvalLimit, PairSource, eval_batches, restore_order};
-use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
-use zoo_datasets::text::moses;
-use zoo_models::Pass;
-use zoo_models::models::{Packed, Seq2Seq, Writer};
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_models::precision::Compute;
-use zoo_models::search::{SearchIds, search};
-use zoo_recipes::{DecodeSpec, Detokenizer, Recipe};
+use zoo_recipes::{DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_training::checkpoint::Checkpoint;
 
-use super::prepare::{prepare, vocabularies};
+use super::prepare::{Prepared, prepare};
 use super::run::{Run, read_json, write_json};
+use super::task::{Decoded, Material, Task};
 use crate::context::Context;
 use crate::environment::hex;
 use crate::error::{Failure, Result};
-use crate::progress::Step;
 use crate::records::write_whole;
 use crate::references;
-
-/// Sentences that are decoded together. What is written does not depend on it.
-const SENTENCES: u32 = 64;
 
 /// The convention of a recipe without claims: sacreBLEU's default.
 const USUAL: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
@@ -51,6 +41,9 @@ pub struct Evaluation {
     pub eval: String,
     /// Search.
     pub decode: String,
+    /// What the search was; absent in evaluations of earlier programs, whose searches are those of their run's recipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<DecodeSpec>,
     /// One line a sentence.
     pub hypotheses: PathBuf,
     /// SHA-256 of that file.
@@ -96,9 +89,15 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
     if let Some(name) = decode.filter(|name| !recipe.decode.contains_key(*name)) {
         return Err(unknown("search", name, recipe.decode.keys().collect()));
     }
+    if let Some(name) = decode.filter(|name| lacks_language_model(&recipe.decode[*name])) {
+        return Err(Failure::usage(format!("the search `{name}` needs a language model, and none is given"))
+            .hint(format!("--set decode.{name}.language_model=model.arpa.gz")));
+    }
     let mut pairs: Vec<(String, String)> = Vec::new();
     let of_claims =
         recipe.claim.iter().filter_map(|claim| Some((claim.eval.clone()?, claim.decode.clone()?)));
+    let of_claims =
+        of_claims.filter(|(_, search)| decode.is_some() || !lacks_language_model(&recipe.decode[search]));
     for (claim_eval, claim_decode) in of_claims {
         let pair = (eval.map_or(claim_eval, str::to_string), decode.map_or(claim_decode, str::to_string));
         if !pairs.contains(&pair) {
@@ -123,6 +122,11 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
     Ok(pairs)
 }
 
+/// A search that means nothing without the language model that it has not: what is claimed of it is not run.
+fn lacks_language_model(search: &DecodeSpec) -> bool {
+    matches!(search, DecodeSpec::CtcBeam { needs_language_model: true, language_model: None, .. })
+}
+
 /// The weights that the recipe evaluates, and their files.
 pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<(Vec<ParameterValues>, Vec<PathBuf>)> {
     let found = run.checkpoints().evaluated(&recipe.train.checkpoint.evaluate)?;
@@ -130,24 +134,44 @@ pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<(Vec<ParameterVal
 }
 
 /// A model outside autodiff with the given weights.
-pub fn load_model(
+pub fn load_model<D: Material>(
     recipe: &Recipe,
-    prepared: &PreparedTranslation,
+    material: &D,
     weights: Vec<ParameterValues>,
     device: &Device,
-) -> Result<Seq2Seq> {
-    let model = Seq2Seq::new(&recipe.model, &vocabularies(prepared), 0, device);
+) -> Result<D::Model> {
+    let model = material.model(recipe, 0, device);
     parameters::import(model, weights).map_err(|e| Failure::new(Exit::Damaged, e.to_string()))
 }
 
-/// Where an evaluation is kept in a run's folder `eval`.
-pub fn evaluation_file(folder: &Path, eval: &str, decode: &str) -> PathBuf {
-    folder.join(format!("{eval}.{decode}.json"))
+/// Where an evaluation is kept in a run's folder `eval`, without its ending: another search of the same name (`--set decode.…`) has a
+/// place of its own.
+fn stem(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<String> {
+    let (plain, search) = (format!("{eval}.{decode}"), &recipe.decode[decode]);
+    let file = folder.join(format!("{plain}.json"));
+    if !file.is_file() {
+        return Ok(plain);
+    }
+    let found: Evaluation = read_json(&file)?;
+    let of_run = || Some(Run::open(folder).ok()?.1.decode.get(decode)?.clone());
+    if found.search.or_else(of_run).is_none_or(|found| found == *search) {
+        return Ok(plain);
+    }
+    let text = serde_json::to_vec(search).unwrap_or_default();
+    Ok(format!("{plain}-{}", &hex(&Sha256::digest(text))[..8]))
+}
+
+/// Where an evaluation with a search of the recipe is kept in a run's folder `eval`.
+///
+/// # Errors
+/// What lies there is no evaluation.
+pub fn evaluation_file(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<PathBuf> {
+    Ok(folder.join(format!("{}.json", stem(folder, recipe, eval, decode)?)))
 }
 
 /// The evaluation that lies in a folder, if it is there; an error if it or its files were changed.
-pub fn stored(folder: &Path, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
-    let file = evaluation_file(folder, eval, decode);
+pub fn stored(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
+    let file = evaluation_file(folder, recipe, eval, decode)?;
     if !file.is_file() {
         return Ok(None);
     }
@@ -198,7 +222,21 @@ pub fn lines(path: &Path) -> Result<Vec<String>> {
 pub fn decode_all(
     ctx: &Context,
     recipe: &Recipe,
-    prepared: &PreparedTranslation,
+    prepared: &Prepared,
+    folder: &Path,
+    weights: (Vec<ParameterValues>, Vec<PathBuf>),
+    wanted: &[(String, String)],
+) -> Result<Vec<Evaluation>> {
+    match prepared {
+        Prepared::Translation(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
+        Prepared::Speech(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
+    }
+}
+
+fn decode_task<T: Task>(
+    ctx: &Context,
+    recipe: &Recipe,
+    task: &T,
     folder: &Path,
     (weights, files): (Vec<ParameterValues>, Vec<PathBuf>),
     wanted: &[(String, String)],
@@ -206,82 +244,23 @@ pub fn decode_all(
     let mut found = Vec::new();
     let mut model = None;
     for (eval, decode) in wanted {
-        if let Some(evaluation) = stored(folder, eval, decode)? {
+        if let Some(evaluation) = stored(folder, recipe, eval, decode)? {
             found.push(evaluation);
             continue;
         }
         if model.is_none() {
-            model = Some(load_model(recipe, prepared, weights.clone(), &ctx.open_device()?)?);
+            model =
+                Some(load_model(recipe, &task.material(recipe, 0)?, weights.clone(), &ctx.open_device()?)?);
         }
         let model = model.as_ref().expect("just made");
-        let set = prepared.eval_set(eval, &recipe.data.eval[eval])?;
         let start = std::time::Instant::now();
         ctx.progress.stage(&format!("decode {eval}, {decode}"));
-        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-        let translator =
-            Translator { model, prepared, language: set.target, spec: &recipe.decode[decode], compute };
-        let outputs = decode_split(ctx, &translator, set.split)?;
-        let outputs = detokenized(recipe, eval, &prepared.targets[set.target], outputs)?;
+        let decoded = task.decode(ctx, recipe, (eval, decode), model)?;
         ctx.progress.end_stage();
         let seconds = start.elapsed().as_secs_f64();
-        found.push(store(recipe, folder, (eval, decode), &outputs, set.references, &files, seconds)?);
+        found.push(store(recipe, folder, (eval, decode), &decoded, &files, seconds)?);
     }
     Ok(found)
-}
-
-/// One line for each sentence of a split.
-fn decode_split(ctx: &Context, translator: &Translator<'_>, split: &PreparedSplit) -> Result<Vec<String>> {
-    let batches = eval_batches(&split.lengths(), EvalLimit::Sentences(SENTENCES));
-    let mut outputs = Vec::new();
-    for batch in &batches {
-        ctx.check_stop()?;
-        let sources: Vec<&[u32]> = batch.iter().filter_map(|&id| split.source.get(id as usize)).collect();
-        outputs.extend(translator.translate(&sources));
-        let done = outputs.len() as u64;
-        ctx.progress.step(&Step { done, total: Some(split.source.len() as u64), ..Step::default() });
-    }
-    Ok(restore_order(&batches, outputs).expect("an output for every sentence"))
-}
-
-/// Hypotheses as the evaluation set's references are: without their tokenisation where the recipe says so.
-fn detokenized(recipe: &Recipe, eval: &str, target: &str, outputs: Vec<String>) -> Result<Vec<String>> {
-    let Some(Detokenizer::Moses) = recipe.data.eval[eval].detokenize else {
-        return Ok(outputs);
-    };
-    let Some(language) = moses::Language::from_code(target) else {
-        let message = format!("data.eval.{eval}: Moses' rules for the language `{target}` are not built in");
-        return Err(Failure::new(Exit::Recipe, message).hint("they are for en, de and fr"));
-    };
-    let detokenizer = moses::Detokenizer::new(language);
-    Ok(outputs.iter().map(|line| detokenizer.line(line)).collect())
-}
-
-/// How text becomes text of one target language.
-pub struct Translator<'a> {
-    /// A model outside autodiff.
-    pub model: &'a Seq2Seq,
-    /// Ids and text.
-    pub prepared: &'a PreparedTranslation,
-    /// Index of the target language.
-    pub language: usize,
-    /// The search.
-    pub spec: &'a DecodeSpec,
-    /// Type of products.
-    pub compute: Compute,
-}
-
-impl Translator<'_> {
-    /// The best hypothesis of each source, as text.
-    pub fn translate(&self, sources: &[&[u32]]) -> Vec<String> {
-        let ids = self.prepared.pipeline.target.specials();
-        let ids = SearchIds { pad: ids.pad, end: ids.end };
-        let writer = Writer::new(self.model, self.language, Pass::evaluation(self.compute));
-        let found = search(&writer, &Packed::new(sources), self.spec, ids);
-        let text = |ranked: Vec<zoo_models::search::Hypothesis>| {
-            ranked.first().map(|best| self.prepared.undo(&best.tokens)).unwrap_or_default()
-        };
-        found.into_iter().map(text).collect()
-    }
 }
 
 /// Scores outputs by every convention that a claim on this set and search names, and keeps it all.
@@ -289,8 +268,7 @@ fn store(
     recipe: &Recipe,
     folder: &Path,
     (eval, decode): (&str, &str),
-    outputs: &[String],
-    references: &[String],
+    Decoded { hypotheses: outputs, references }: &Decoded,
     weights: &[PathBuf],
     seconds: f64,
 ) -> Result<Evaluation> {
@@ -302,10 +280,12 @@ fn store(
         let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }
+    let stem = stem(folder, recipe, eval, decode)?;
     let evaluation = Evaluation {
         eval: eval.into(),
         decode: decode.into(),
-        hypotheses: format!("{eval}.{decode}.hyp.txt").into(),
+        search: Some(recipe.decode[decode].clone()),
+        hypotheses: format!("{stem}.hyp.txt").into(),
         hypotheses_sha256: hex(&Sha256::digest(&hypotheses)),
         references: format!("{eval}.ref.txt").into(),
         references_sha256: hex(&Sha256::digest(&reference_text)),
@@ -315,7 +295,7 @@ fn store(
     };
     write_whole(&folder.join(&evaluation.references), reference_text.as_bytes())?;
     write_whole(&folder.join(&evaluation.hypotheses), hypotheses.as_bytes())?;
-    write_json(&evaluation_file(folder, eval, decode), &evaluation)?;
+    write_json(&folder.join(format!("{stem}.json")), &evaluation)?;
     Ok(evaluation)
 }
 

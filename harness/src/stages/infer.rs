@@ -1,13 +1,17 @@
-//! Translates lines with a trained run.
+//! What a trained run makes of lines or recordings.
 
 use std::path::PathBuf;
 
 use zoo_models::precision::Compute;
-use zoo_recipes::Recipe;
+use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_results::exit::Exit;
 
-use super::evaluate::{Translator, evaluated_weights, load_model};
-use super::prepare::prepare;
+use super::evaluate::{evaluated_weights, load_model};
+use super::prepare::{Prepared, prepare};
 use super::run::Run;
+use super::speech::Listener;
+use super::task::Task;
+use super::translation::Translator;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
@@ -19,57 +23,93 @@ const SENTENCES: usize = 64;
 pub struct InferRequest {
     /// Folder of a run.
     pub run: PathBuf,
-    /// Target language; absent: the recipe's first.
-    pub target: Option<String>,
     /// Search; absent: that of the first claim, or the recipe's first.
     pub decode: Option<String>,
 }
 
-/// `input` is what messages call the lines. Gives a translation for every line to `write`, in order, as soon as it is there.
-pub fn infer(
-    ctx: &Context,
-    request: &InferRequest,
-    input: &str,
-    lines: impl Iterator<Item = std::io::Result<String>>,
-    mut write: impl FnMut(&str) -> std::io::Result<()>,
-) -> Result<()> {
-    let (run, recipe) = Run::open(&request.run)?;
-    let ctx = &ctx.for_run(&run.card.compute)?;
-    let of_claims = recipe.claim.iter().find_map(|claim| claim.decode.clone());
-    let name = request.decode.clone().or(of_claims).or_else(|| recipe.decode.keys().next().cloned());
-    let name = name.ok_or_else(|| Failure::usage("the recipe has no search"))?;
-    let spec = recipe.decode.get(&name).ok_or_else(|| {
-        let known: Vec<&str> = recipe.decode.keys().map(String::as_str).collect();
-        Failure::usage(format!("the recipe has no search `{name}`"))
-            .hint(format!("it has {}", known.join(", ")))
-    })?;
-    let language = language(&recipe, request.target.as_deref())?;
-    let prepared = prepare(ctx, &recipe, &run.card.base)?;
-    let (weights, _) = evaluated_weights(&run, &recipe)?;
-    let model = load_model(&recipe, &prepared, weights, &ctx.open_device()?)?;
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    let translator = Translator { model: &model, prepared: &prepared, language, spec, compute };
-    let mut number = 0;
-    let mut read = |line: std::io::Result<String>| {
-        number += 1;
-        line.map_err(|e| {
-            let failure = Failure::new(zoo_results::exit::Exit::Data, format!("{input}:{number}: {e}"));
-            failure.hint("lines are UTF-8; convert the file, e.g. with iconv")
-        })
-    };
-    let mut lines = lines.peekable();
-    while lines.peek().is_some() {
-        ctx.check_stop()?;
-        let batch: Vec<String> = lines.by_ref().take(SENTENCES).map(&mut read).collect::<Result<_>>()?;
-        let sources: Vec<Vec<u32>> = batch.iter().map(|line| prepared.pipeline.encode_source(line)).collect();
-        let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
-        for line in translator.translate(&sources) {
-            write(&line).map_err(|e| {
-                Failure::new(zoo_results::exit::Exit::Internal, format!("cannot write to stdout: {e}"))
-            })?;
-        }
+/// A run that is asked what it makes of something.
+pub struct Inference {
+    ctx: Context,
+    run: Run,
+    recipe: Recipe,
+    search: DecodeSpec,
+}
+
+impl Inference {
+    /// Opens the run.
+    ///
+    /// # Errors
+    /// There is none, or it has no such search.
+    pub fn open(ctx: &Context, request: &InferRequest) -> Result<Self> {
+        let (run, recipe) = Run::open(&request.run)?;
+        let ctx = ctx.for_run(&run.card.compute)?;
+        let of_claims = recipe.claim.iter().find_map(|claim| claim.decode.clone());
+        let name = request.decode.clone().or(of_claims).or_else(|| recipe.decode.keys().next().cloned());
+        let name = name.ok_or_else(|| Failure::usage("the recipe has no search"))?;
+        let search = recipe.decode.get(&name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = recipe.decode.keys().map(String::as_str).collect();
+            Failure::usage(format!("the recipe has no search `{name}`"))
+                .hint(format!("it has {}", known.join(", ")))
+        })?;
+        Ok(Self { ctx, run, recipe, search })
     }
-    Ok(())
+
+    /// Does it listen to recordings, or read text?
+    pub fn is_of_speech(&self) -> bool {
+        self.recipe.data.reader.sample_rate_hz().is_some()
+    }
+
+    /// The model, ready to listen.
+    ///
+    /// # Errors
+    /// The weights cannot be read.
+    pub fn listener(&self) -> Result<Listener> {
+        Listener::new(&self.ctx, &self.run, &self.recipe, &self.search)
+    }
+
+    /// Translates lines. `input` is what messages call them. Gives a translation for every line to `write`, in order, as soon as it is
+    /// there.
+    ///
+    /// # Errors
+    /// A line cannot be read or written.
+    pub fn translate(
+        &self,
+        target: Option<&str>,
+        input: &str,
+        lines: impl Iterator<Item = std::io::Result<String>>,
+        mut write: impl FnMut(&str) -> std::io::Result<()>,
+    ) -> Result<()> {
+        let Self { ctx, run, recipe, search } = self;
+        let language = language(recipe, target)?;
+        let Prepared::Translation(prepared) = prepare(ctx, recipe, &run.card.base)? else {
+            return Err(Failure::usage("the run listens to recordings").hint("name WAV or FLAC files"));
+        };
+        let (weights, _) = evaluated_weights(run, recipe)?;
+        let model = load_model(recipe, &prepared.material(recipe, 0)?, weights, &ctx.open_device()?)?;
+        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+        let translator = Translator { model: &model, prepared: &prepared, language, spec: search, compute };
+        let mut number = 0;
+        let mut read = |line: std::io::Result<String>| {
+            number += 1;
+            line.map_err(|e| {
+                let failure = Failure::new(Exit::Data, format!("{input}:{number}: {e}"));
+                failure.hint("lines are UTF-8; convert the file, e.g. with iconv")
+            })
+        };
+        let mut lines = lines.peekable();
+        while lines.peek().is_some() {
+            ctx.check_stop()?;
+            let batch: Vec<String> = lines.by_ref().take(SENTENCES).map(&mut read).collect::<Result<_>>()?;
+            let sources: Vec<Vec<u32>> =
+                batch.iter().map(|line| prepared.pipeline.encode_source(line)).collect();
+            let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
+            for line in translator.translate(&sources) {
+                write(&line)
+                    .map_err(|e| Failure::new(Exit::Internal, format!("cannot write to stdout: {e}")))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The index of a target language.

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use burn::module::Module;
 use sha2::{Digest, Sha256};
-use zoo_models::models::Seq2Seq;
 use zoo_models::parameters::{self, ParameterValues};
 use zoo_recipes::Recipe;
 use zoo_results::exit::Exit;
@@ -49,7 +49,7 @@ impl InitialWeights {
     }
 
     /// Puts the weights into a model. All parameters must be there, in their shapes, and no others.
-    pub fn put_into(&self, model: Seq2Seq) -> Result<Seq2Seq> {
+    pub fn put_into<M: Module>(&self, model: M) -> Result<M> {
         let weights = weights::without_tied_copies(self.weights.to_vec(), &parameters::shapes(&model));
         parameters::import(model, weights)
             .map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", self.from)))

@@ -3,10 +3,8 @@
 //! A stage's output has a key: a hash of the blocks of the recipe that it depends on and of the stage's own version. What is
 //! there, and whole, is not made again; what is made goes to a temporary name first.
 
-mod batches;
 mod bench;
 mod evaluate;
-mod generated;
 mod infer;
 mod initial;
 mod judge;
@@ -15,19 +13,26 @@ mod prepare;
 mod record;
 mod reproduce;
 mod run;
+mod speech;
+mod task;
 mod timed_arm;
 mod timing;
 mod train;
+mod translation;
 
 pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Shape, Spread, bench, max_batch, probe,
 };
 pub use evaluate::{EvaluateRequest, evaluate, stored};
-pub use infer::{InferRequest, infer};
+pub use infer::{InferRequest, Inference};
 pub use initial::{InitialWeights, run_weights};
 pub use plan::plan;
+pub use prepare::{Prepared, prepare};
 pub use reproduce::{Outcome, RunScores, reproduce};
 pub use run::Run;
+pub use speech::{Frames, Transcription, features};
+pub use task::Material;
+pub use translation::Text;
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::exit::Exit;

@@ -6,12 +6,12 @@ use std::time::Instant;
 use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
-use zoo_models::models::cost;
 use zoo_models::parameters::host_values;
-use zoo_recipes::{BatchingSpec, ReaderSpec, Resolved};
+use zoo_recipes::{AudioManifestSpec, BatchingSpec, ReaderSpec, Resolved, SpeedSpec};
 
 use super::Request;
 use super::run::Run;
+use super::speech::generated::{USUAL_SECONDS, hop_ms};
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::Result;
@@ -145,7 +145,8 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let operations = step.operations * left as f64;
             longest = longest.max(step.operations / (speed * ASSUMED_EFFICIENCY));
             memory = memory.max(
-                step.parameters * 16 + (step.tokens * 400.0 * f64::from(resolved.recipe.model.width)) as u64,
+                step.parameters * 16
+                    + (step.tokens * 400.0 * size::width(&resolved.recipe.model) as f64) as u64,
             );
             checkpoints += step.parameters * 4 * (2 * 3 + kept_weights(resolved));
             runs.push(ArmPlan {
@@ -191,32 +192,50 @@ struct StepCost {
 
 fn step_cost(resolved: &Resolved) -> StepCost {
     let recipe = &resolved.recipe;
-    let cost = cost(&recipe.model, &size::vocabularies(recipe));
-    let sentence = match &recipe.data.reader {
+    let cost = size::cost(recipe);
+    let batches = f64::from(recipe.train.batches_per_update);
+    // Tokens of a sentence, or frames of an utterance.
+    let example = match &recipe.data.reader {
         ReaderSpec::Reversal { min_length, max_length, .. } => f64::from(min_length + max_length) / 2.0 + 1.0,
         ReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,
-    };
-    let batches = f64::from(recipe.train.batches_per_update);
-    let (tokens, examples) = match recipe.data.batching {
-        BatchingSpec::Sentences { sentences, .. } => {
-            (batches * f64::from(sentences) * sentence, batches * f64::from(sentences))
-        }
-        BatchingSpec::Tokens { max_tokens, .. } => {
-            (batches * f64::from(max_tokens), batches * f64::from(max_tokens) / sentence)
+        ReaderSpec::AudioManifest(_) => USUAL_SECONDS * 1000.0 / hop_ms(recipe),
+        ReaderSpec::Tones(spec) => {
+            let letters = f64::from(spec.most_words * (spec.longest_word + 2)) / 4.0;
+            letters * spec.letter_ms / hop_ms(recipe)
         }
     };
-    let operations = cost.training_operations(tokens as u64, tokens as u64);
-    StepCost { parameters: cost.parameters, tokens: 2.0 * tokens, examples, operations }
+    let examples = batches
+        * match recipe.data.batching {
+            BatchingSpec::Sentences { sentences: n, .. } | BatchingSpec::Utterances { utterances: n } => {
+                f64::from(n)
+            }
+            BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / example,
+            BatchingSpec::Seconds { max_seconds } => {
+                (max_seconds * 1000.0 / hop_ms(recipe) / example).max(1.0)
+            }
+        };
+    let read = examples * example;
+    let operations = cost.training_operations(read as u64, read as u64);
+    let sides = if recipe.data.reader.sample_rate_hz().is_some() { 1.0 } else { 2.0 };
+    StepCost { parameters: cost.parameters, tokens: sides * read, examples, operations }
 }
 
 fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
-    let train = &resolved.recipe.train;
+    let (train, data) = (&resolved.recipe.train, &resolved.recipe.data);
     let by_epochs = train.max_epochs.map(|epochs| {
-        let examples = match &resolved.recipe.data.reader {
+        let examples = match &data.reader {
             ReaderSpec::Reversal { train, .. } => f64::from(*train),
-            ReaderSpec::ParallelText { .. } => 1e6,
+            ReaderSpec::Tones(spec) => f64::from(spec.train),
+            ReaderSpec::AudioManifest(AudioManifestSpec { join: Some(join), .. }) => {
+                f64::from(join.utterances.get("train").copied().unwrap_or(0))
+            }
+            ReaderSpec::ParallelText { .. } | ReaderSpec::AudioManifest(_) => 1e6,
         };
-        let pairs = examples * resolved.recipe.data.reader.targets().len() as f64;
+        let copies = match data.augmentation.as_ref().and_then(|augmentation| augmentation.speed.as_ref()) {
+            Some(SpeedSpec::Copies { factors }) => 1 + factors.len(),
+            _ => 1,
+        };
+        let pairs = examples * (copies * data.reader.targets().len()) as f64;
         (epochs as f64 * pairs / step.examples).ceil() as u64
     });
     match (train.max_updates, by_epochs) {

@@ -1,4 +1,4 @@
-//! From a recipe's `[data]` to token ids: fetched, verified, prepared once, and kept.
+//! From a recipe's `[data]` to what training reads: fetched, verified, prepared once, and kept.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,21 +7,57 @@ use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
 use zoo_datasets::readers::{pair_splits, split_names};
-use zoo_models::models::Vocabularies;
+use zoo_datasets::speech::{self, PreparedSpeech, SpeechPlace, SpeechStep};
 use zoo_recipes::{DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec};
 
+use super::speech::Speech;
+use super::task::Task;
 use crate::context::Context;
 use crate::environment::hex;
 use crate::error::{Failure, Result};
+use crate::progress::Step;
 
 /// Raised when a change of the code makes prepared data of before unlike that of after.
 const VERSION: u32 = 1;
 
+/// Prepared data, by task.
+pub enum Prepared {
+    /// Pairs of token sequences.
+    Translation(Box<PreparedTranslation>),
+    /// Recordings and their labels.
+    Speech(Box<Speech>),
+}
+
+impl Prepared {
+    /// For each split, the SHA-256 of what training and decoding see of it.
+    pub fn fingerprints(&self) -> BTreeMap<String, String> {
+        match self {
+            Self::Translation(task) => task.fingerprints(),
+            Self::Speech(task) => task.fingerprints(),
+        }
+    }
+}
+
 /// The data of a recipe. `base` is the folder that the recipe's paths are relative to.
-pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTranslation> {
-    let data = &recipe.data;
-    let DecoderSpec::Transformer(decoder) = &recipe.model.decoder;
-    let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target };
+pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<Prepared> {
+    match &recipe.model.decoder {
+        DecoderSpec::Transformer(decoder) => {
+            let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target };
+            Ok(Prepared::Translation(Box::new(translation(ctx, &recipe.data, options, base)?)))
+        }
+        DecoderSpec::Ctc {} => {
+            let prepared = recordings(ctx, &recipe.data, base)?;
+            Ok(Prepared::Speech(Box::new(Speech { prepared, base: base.to_path_buf() })))
+        }
+    }
+}
+
+fn translation(
+    ctx: &Context,
+    data: &DataSpec,
+    options: PrepareOptions,
+    base: &Path,
+) -> Result<PreparedTranslation> {
     let own_files = own_files(data, base)?;
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
     let definition = corpus.map(CorpusDefinition::find).transpose()?;
@@ -56,6 +92,40 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
     prepared
 }
 
+fn recordings(ctx: &Context, data: &DataSpec, base: &Path) -> Result<PreparedSpeech> {
+    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
+    let folder = ctx.home.join("prepared").join(format!("{}-recordings", corpus.unwrap_or("own")));
+    let progress = |step: SpeechStep<'_>| match step {
+        SpeechStep::Split(split) => ctx.progress.stage(&format!("read {split}")),
+        SpeechStep::List(split, done, total) => {
+            ctx.progress.stage(&format!("list {split}"));
+            let (done, total) = (done as u64, Some(total as u64));
+            ctx.progress.step(&Step { done, total, ..Step::default() });
+        }
+    };
+    let place = SpeechPlace { base, progress: &progress };
+    let prepared = speech::prepare(&folder, data, place, || -> Result<_> {
+        let splits = split_names(data);
+        let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
+        let fetch = |name: &str| -> Result<_> {
+            let definition = CorpusDefinition::find(name)?;
+            Ok(definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())?)
+        };
+        corpus.map(fetch).transpose()
+    });
+    ctx.progress.end_stage();
+    let prepared = prepared?;
+    for split in prepared.splits.values() {
+        let skipped: u64 = split.statistics.skipped.values().sum();
+        if let Some(first) = split.skipped.first() {
+            let of = split.statistics.read;
+            ctx.progress
+                .note(&format!("{}: {skipped} of {of} recordings left out, the first: {first}", split.name));
+        }
+    }
+    Ok(prepared)
+}
+
 /// Path and SHA-256 of every file that the recipe itself names.
 pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
@@ -64,6 +134,9 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
             let targets = [&split.target].into_iter().chain(&split.further_targets);
             files.extend([&split.source].into_iter().chain(targets).map(|file| base.join(file)));
         }
+    }
+    if let ReaderSpec::AudioManifest(spec) = &data.reader {
+        files.extend(spec.files.values().map(|file| base.join(file)));
     }
     if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
         files.push(base.join(model));
@@ -74,31 +147,4 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
 fn stamp(file: &Path) -> Result<(String, String)> {
     let bytes = std::fs::read(file).map_err(|e| Failure::io("read", file, &e))?;
     Ok((file.display().to_string(), hex(&Sha256::digest(&bytes))))
-}
-
-/// Sizes and special ids of prepared data.
-pub fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
-    let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
-    let ids = target.specials();
-    Vocabularies {
-        source: source.len(),
-        target: target.len(),
-        languages: prepared.targets.len(),
-        pad: ids.pad,
-        begin: ids.begin,
-        end: ids.end,
-    }
-}
-
-/// For each split, the SHA-256 of its ids: what training and decoding saw.
-pub fn fingerprints(prepared: &PreparedTranslation) -> BTreeMap<String, String> {
-    let digest = |split: &zoo_datasets::prepare::PreparedSplit| {
-        let mut hash = Sha256::new();
-        for sequence in split.source.iter().chain(split.target.iter()) {
-            hash.update((sequence.len() as u64).to_le_bytes());
-            sequence.iter().for_each(|id| hash.update(id.to_le_bytes()));
-        }
-        hex(&hash.finalize())
-    };
-    prepared.splits.iter().map(|(name, split)| (name.clone(), digest(split))).collect()
 }

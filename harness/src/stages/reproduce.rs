@@ -11,7 +11,7 @@ use zoo_training::state::Ending;
 
 use super::evaluate::{decode_all, evaluated_weights, evaluation_file, stored, wanted};
 use super::judge::{Conditions, Measured, cases, evidence, verdict};
-use super::prepare::{fingerprints, prepare};
+use super::prepare::prepare;
 use super::run::Run;
 use super::timing::{Timing, time_arms, untimed};
 use super::train::train;
@@ -21,6 +21,7 @@ use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
 use crate::signatures::check_signatures;
+use crate::size;
 
 /// A claim and what came out.
 #[derive(Debug, Clone, Serialize)]
@@ -150,13 +151,13 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     let folder = run.folder.join("eval");
     let mut evaluations = Vec::new();
     for (eval, decode) in &wanted {
-        evaluations.extend(stored(&folder, eval, decode)?);
+        evaluations.extend(stored(&folder, recipe, eval, decode)?);
     }
     if !(run.is_trained() && evaluations.len() == wanted.len()) {
         let prepared = prepare(ctx, recipe, &resolved.folder)?;
         let _alone = run.lock()?;
         if !run.exists() {
-            record::started(ctx, request, &run.card, fingerprints(&prepared))?;
+            record::started(ctx, request, &run.card, prepared.fingerprints())?;
         }
         let done = train(ctx, recipe, &prepared, &mut run, request.initial.as_ref()).and_then(|trained| {
             if matches!(trained.ending, Ending::Diverged { .. }) {
@@ -237,7 +238,8 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
                 return Ok(false);
             }
             for (eval, decode) in all_wanted(request, &resolved.recipe)? {
-                if !evaluation_file(&run.folder.join("eval"), &eval, &decode).is_file() {
+                let folder = run.folder.join("eval");
+                if !evaluation_file(&folder, &resolved.recipe, &eval, &decode)?.is_file() {
                     return Ok(false);
                 }
             }
@@ -252,7 +254,7 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
 /// They are TF32 where they have to be FP32: nothing is trained then that would not be what it is called.
 fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Result<Precision> {
     let device = ctx.open_device()?;
-    let found = probe(&device, compute, recipe.model.width as usize);
+    let found = probe(&device, compute, size::width(&recipe.model));
     if found == Products::Tf32 && ctx.fp32 == Some(Fp32::Strict) {
         let message =
             format!("{} rounds FP32 operands to TF32 in spite of --fp32 strict", ctx.device.settled());

@@ -1,67 +1,130 @@
 //! An arm as a clock wants it: a fresh model, and the batches of a few updates in memory.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use zoo_datasets::prepare::PreparedSplit;
-use zoo_models::models::{PairBatch, Seq2Seq, Vocabularies};
+use zoo_models::models::Cost;
 use zoo_models::precision::Compute;
 use zoo_recipes::Recipe;
+use zoo_results::exit::Exit;
 use zoo_training::batches::Fetched;
-use zoo_training::timing::TimedArm;
+use zoo_training::timing::{Timed, TimedArm};
 
 use super::InitialWeights;
-use super::batches::TrainingBatches;
-use super::train::phase;
+use super::prepare::Prepared;
+use super::task::{Material, Task, phase};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 
 /// Updates whose batches are kept in memory; a longer block goes through them again.
 pub const KEPT_UPDATES: u64 = 16;
 
-/// What an arm is trained on.
-pub struct Material<'a> {
-    /// A split for each target language.
-    pub train: Vec<&'a Arc<PreparedSplit>>,
-    /// Sizes and special ids.
-    pub vocabularies: Vocabularies,
-}
-
 /// The batches of an update.
-pub type Update = Vec<Fetched<PairBatch>>;
+pub type Update<B> = Vec<Fetched<B>>;
 
 /// The batches of some updates.
-pub struct FirstUpdates {
+pub struct Updates<B> {
     /// In order.
-    pub updates: Vec<Update>,
+    pub updates: Vec<Update<B>>,
     /// Seconds that one thread takes to make those of an update, median; `None` where nobody looked.
     pub seconds: Option<f64>,
 }
 
-/// The arm of a recipe, trained on these batches.
-pub fn timed_arm(
+/// An arm that can be timed, and what is known of it before the clock runs.
+pub struct Measurable {
+    /// The arm.
+    pub timed: Box<dyn Timed>,
+    /// Parameters and operations of its model.
+    pub cost: Cost,
+    /// Rows of its output.
+    pub classes: usize,
+    /// Tokens of both sides of its updates (of speech, frames and labels), without padding.
+    pub amounts: (u64, u64),
+    /// What their speed is counted in: both sides of text, frames of speech.
+    pub counted: u64,
+    /// Seconds that one thread takes to make the batches of an update, median; `None` where nobody looked.
+    pub data: Option<f64>,
+}
+
+/// What the speed of an arm is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// As its task counts.
+    Usual,
+    /// The second side of its batches alone.
+    TargetSide,
+    /// Sentence pairs or utterances.
+    Examples,
+}
+
+/// How an arm is made.
+#[derive(Clone, Copy)]
+pub struct Making<'a> {
+    /// Weights to start from instead of fresh ones.
+    pub initial: Option<&'a InitialWeights>,
+    /// Seed of weights and batches.
+    pub seed: u64,
+    /// What is counted.
+    pub count: Count,
+}
+
+/// The arm of a recipe on the first batches that training would see.
+pub fn of_prepared(
     ctx: &Context,
     recipe: &Recipe,
-    vocabularies: &Vocabularies,
-    updates: Vec<Update>,
-    initial: Option<&InitialWeights>,
-    seed: u64,
-) -> Result<TimedArm<Seq2Seq, PairBatch>> {
+    prepared: &Prepared,
+    making: Making<'_>,
+) -> Result<Measurable> {
+    match prepared {
+        Prepared::Translation(task) => {
+            let material = task.material(recipe, making.seed)?;
+            let updates = first_updates(recipe, &material, making.seed)?;
+            of_updates(ctx, recipe, &material, updates, making)
+        }
+        Prepared::Speech(task) => {
+            let material = task.material(recipe, making.seed)?;
+            let updates = first_updates(recipe, &material, making.seed)?;
+            of_updates(ctx, recipe, &material, updates, making)
+        }
+    }
+}
+
+/// The arm of a recipe on these batches.
+pub fn of_updates<D: Material>(
+    ctx: &Context,
+    recipe: &Recipe,
+    material: &D,
+    Updates { mut updates, seconds }: Updates<D::Batch>,
+    making: Making<'_>,
+) -> Result<Measurable> {
+    let amounts = updates.iter().flatten().fold((0, 0), |sum, fetched| {
+        let (first, second) = D::amounts(&fetched.batch);
+        (sum.0 + first, sum.1 + second)
+    });
+    for fetched in updates.iter_mut().flatten() {
+        fetched.tokens = match making.count {
+            Count::Usual => fetched.tokens,
+            Count::TargetSide => D::amounts(&fetched.batch).1,
+            Count::Examples => D::examples(&fetched.batch),
+        };
+    }
+    let counted = updates.iter().flatten().map(|fetched| fetched.tokens).sum();
     let device = ctx.open_device()?.autodiff();
-    let model = Seq2Seq::new(&recipe.model, vocabularies, seed, &device);
-    let model = match initial {
+    let model = material.model(recipe, making.seed, &device);
+    let model = match making.initial {
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    Ok(TimedArm::new(model, vec![phase(recipe)?], updates, compute, seed)?)
+    let phases = vec![phase(recipe, material.aim(recipe))?];
+    let timed = Box::new(TimedArm::new(model, phases, updates, compute, making.seed)?);
+    let (cost, classes) = (material.cost(recipe), material.classes());
+    Ok(Measurable { timed, cost, classes, amounts, counted, data: seconds })
 }
 
 /// The batches of the first updates that training would see.
-pub fn first_updates(recipe: &Recipe, material: &Material, seed: u64) -> Result<FirstUpdates> {
-    let batching = &recipe.data.batching;
-    let source = TrainingBatches::new(&material.train, batching, seed, &material.vocabularies)?;
-    let mut batches = source.made_here(0);
+pub fn first_updates<D: Material>(recipe: &Recipe, material: &D, seed: u64) -> Result<Updates<D::Batch>> {
+    let source = material.source(recipe, seed)?;
+    let mut batches = source.made_here();
     let (length, group) = (batches.len(), recipe.train.batches_per_update as usize);
     // The last update of an epoch may be a smaller one: it is no measure.
     let kept = (length / group).min(KEPT_UPDATES as usize);
@@ -69,11 +132,12 @@ pub fn first_updates(recipe: &Recipe, material: &Material, seed: u64) -> Result<
     let (mut updates, mut seconds) = (Vec::new(), Vec::new());
     for _ in 0..kept {
         let start = Instant::now();
-        updates.push(batches.by_ref().take(group).collect());
+        let update: std::result::Result<Update<_>, _> = batches.by_ref().take(group).collect();
+        updates.push(update.map_err(|error| Failure::new(Exit::Data, error.to_string()))?);
         seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
-    Ok(FirstUpdates { updates, seconds: seconds.get(kept / 2).copied() })
+    Ok(Updates { updates, seconds: seconds.get(kept / 2).copied() })
 }
 
 #[cfg(test)]
@@ -84,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::size;
-    use crate::stages::generated::full_batches;
+    use crate::stages::translation::{Text, generated::full_batches};
 
     #[test]
     fn an_update_of_several_batches_reads_from_its_device_once() {
@@ -93,13 +157,13 @@ mod tests {
             let selection =
                 Selection { arm: Some(arm.into()), tier: Some("smoke".into()), ..Selection::default() };
             let recipe = document.resolve(&selection).unwrap().recipe;
-            let vocabularies = size::vocabularies(&recipe);
-            let batches: Vec<_> = full_batches(&vocabularies, 4, 6).take(3).flatten().collect();
+            let text = Text { train: Vec::new(), vocabularies: size::vocabularies(&recipe) };
+            let batches: Vec<_> = full_batches(&text.vocabularies, 4, 6).take(3).flatten().collect();
             assert!(batches.len() > 1, "several batches an update");
-            let model = Seq2Seq::new(&recipe.model, &vocabularies, 1, &Device::flex().autodiff());
+            let model = text.model(&recipe, 1, &Device::flex().autodiff());
             let compute = Compute::of(&recipe.precision, true);
-            let mut timed =
-                TimedArm::new(model, vec![phase(&recipe).unwrap()], vec![batches], compute, 1).unwrap();
+            let phases = vec![phase(&recipe, text.aim(&recipe)).unwrap()];
+            let mut timed = TimedArm::new(model, phases, vec![batches], compute, 1).unwrap();
             let before = reads();
             timed.lap(2).unwrap();
             assert_eq!(reads() - before, 2, "{arm}: loss, norm and finiteness are read together");

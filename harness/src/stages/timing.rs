@@ -14,9 +14,9 @@ use zoo_results::verdict::{Interval, SpeedEvidence};
 use zoo_training::timing::{Lap, Round, round, warm_up_pair};
 
 use super::Request;
-use super::prepare::{prepare, vocabularies};
+use super::prepare::prepare;
 use super::run::{Run, read_json, write_json};
-use super::timed_arm::{Material, first_updates, timed_arm};
+use super::timed_arm::{Count, Making, of_prepared};
 use crate::context::Context;
 use crate::environment::{Environment, fused, hex};
 use crate::error::Result;
@@ -56,7 +56,7 @@ impl Timing {
         }
         let found = match self.pair.work {
             Work::Updates => speed_ups(&self.rounds, |lap| lap.updates),
-            Work::Tokens | Work::TargetTokens => speed_ups(&self.rounds, |lap| lap.tokens),
+            Work::Tokens | Work::TargetTokens | Work::Examples => speed_ups(&self.rounds, |lap| lap.tokens),
         }?;
         Some(SpeedEvidence {
             ratio: found.ratio,
@@ -112,10 +112,12 @@ pub struct Pair {
 pub enum Work {
     /// Updates of the weights.
     Updates,
-    /// Tokens of both sides, without padding.
+    /// Tokens of both sides, or frames of speech, without padding.
     Tokens,
     /// Tokens of the target side, without padding.
     TargetTokens,
+    /// Sentence pairs or utterances.
+    Examples,
 }
 
 impl Pair {
@@ -125,6 +127,7 @@ impl Pair {
             "updates-per-second" => Work::Updates,
             "tokens-per-second" => Work::Tokens,
             "target-tokens-per-second" => Work::TargetTokens,
+            "sentences-per-second" | "utterances-per-second" => Work::Examples,
             _ => return None,
         };
         (claim.kind == ClaimKind::Ratio).then(|| Self {
@@ -199,27 +202,27 @@ fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
     }
     let (arm_recipe, baseline_recipe) = (&equal, &task.baseline.recipe);
     let seed = request.seeds.first().copied().unwrap_or(baseline_recipe.train.seed);
-    let open = |recipe: &Recipe, resolved: &Resolved| {
+    let open = |recipe: &Recipe, resolved: &Resolved| -> Result<_> {
         let prepared = prepare(ctx, recipe, &resolved.folder)?;
-        let material = Material { train: prepared.train()?, vocabularies: vocabularies(&prepared) };
-        let mut updates = first_updates(recipe, &material, seed)?.updates;
-        if pair.work == Work::TargetTokens {
-            let fetched = updates.iter_mut().flatten();
-            fetched.for_each(|fetched| fetched.tokens = fetched.batch.target.tokens.len() as u64);
-        }
-        timed_arm(ctx, recipe, &material.vocabularies, updates, request.initial.as_ref(), seed)
+        let count = match pair.work {
+            Work::TargetTokens => Count::TargetSide,
+            Work::Examples => Count::Examples,
+            Work::Updates | Work::Tokens => Count::Usual,
+        };
+        let making = Making { initial: request.initial.as_ref(), seed, count };
+        Ok(of_prepared(ctx, recipe, &prepared, making)?.timed)
     };
     let (mut arm, mut baseline) = (open(arm_recipe, task.arm)?, open(baseline_recipe, task.baseline)?);
     ctx.progress.stage(&format!("time {}: {pair}", request.document.name()));
     // Another tier shows that it runs, and no more.
     let (rounds, seconds) = if request.tier.is_none() { (ROUNDS, BLOCK_SECONDS) } else { (2, 0.0) };
-    let (of_baseline, of_arm) = warm_up_pair(&mut baseline, &mut arm)?;
+    let (of_baseline, of_arm) = warm_up_pair(baseline.as_mut(), arm.as_mut())?;
     let updates = (2.0 * seconds / (of_baseline + of_arm)).ceil().clamp(1.0, 1000.0) as u64;
     let mut measured = Vec::new();
     for done in 1..=rounds {
         ctx.check_stop()?;
-        measured.push(round(&mut baseline, &mut arm, updates)?);
-        ctx.progress.step(&Step { done, total: Some(rounds), loss: None, tokens_per_second: None });
+        measured.push(round(baseline.as_mut(), arm.as_mut(), updates)?);
+        ctx.progress.step(&Step { done, total: Some(rounds), loss: None, speed: None });
     }
     ctx.progress.end_stage();
     let timing = Timing {
@@ -255,11 +258,13 @@ fn place(
     Ok(runs.join("timings").join(name))
 }
 
-/// Sentences or tokens of an update.
+/// Sentences, tokens, utterances or whole seconds of an update.
 fn batch_of(recipe: &Recipe) -> u64 {
     let of_batch = match recipe.data.batching {
         BatchingSpec::Sentences { sentences, .. } => sentences,
         BatchingSpec::Tokens { max_tokens, .. } => max_tokens,
+        BatchingSpec::Utterances { utterances } => utterances,
+        BatchingSpec::Seconds { max_seconds } => max_seconds as u32,
     };
     u64::from(of_batch) * u64::from(recipe.train.batches_per_update)
 }

@@ -3,23 +3,21 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use zoo_datasets::prepare::PreparedTranslation;
-use zoo_models::models::{PairBatch, Seq2Seq, TranslationLoss};
 use zoo_models::precision::Compute;
 use zoo_recipes::Recipe;
 use zoo_results::exit::Exit;
+use zoo_training::error::OtherError;
 use zoo_training::evaluate;
 use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
-use zoo_training::scaling::LossScaler;
 use zoo_training::settings::TrainSettings;
 use zoo_training::state::{Counters, Ending};
-use zoo_training::trainer::{Outcome, Trainer};
-use zoo_training::update::Phase;
+use zoo_training::trainer::{Outcome, Trainer, Validation};
+use zoo_training::update::TermSum;
 
 use super::InitialWeights;
-use super::batches::{TrainingBatches, validation_batches};
-use super::prepare::{fingerprints, vocabularies};
+use super::prepare::Prepared;
 use super::run::{Run, Trained, write_json};
+use super::task::{Material, Model, Task, phase};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
@@ -29,7 +27,20 @@ use crate::progress::Step;
 pub fn train(
     ctx: &Context,
     recipe: &Recipe,
-    prepared: &PreparedTranslation,
+    prepared: &Prepared,
+    run: &mut Run,
+    initial: Option<&InitialWeights>,
+) -> Result<Trained> {
+    match prepared {
+        Prepared::Translation(task) => train_task(ctx, recipe, task.as_ref(), run, initial),
+        Prepared::Speech(task) => train_task(ctx, recipe, task.as_ref(), run, initial),
+    }
+}
+
+fn train_task<T: Task>(
+    ctx: &Context,
+    recipe: &Recipe,
+    task: &T,
     run: &mut Run,
     initial: Option<&InitialWeights>,
 ) -> Result<Trained> {
@@ -40,26 +51,25 @@ pub fn train(
     let seed = run.card.seed;
     let device = ctx.open_device()?.autodiff();
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    let vocabularies = vocabularies(prepared);
-    let model = Seq2Seq::new(&recipe.model, &vocabularies, seed, &device);
+    let material = task.material(recipe, seed)?;
+    let model = material.model(recipe, seed, &device);
     let model = match initial {
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
-    let phase = phase(recipe)?;
-    let valid = recipe.data.eval.get("valid").map(|spec| prepared.eval_sets("valid", spec)).transpose()?;
-    let valid = valid.unwrap_or_default();
-    let train = prepared.train()?;
-    let data = fingerprints(prepared);
-    let seen = |splits: Vec<&str>| match splits.is_empty() {
+    let phase = phase(recipe, material.aim(recipe))?;
+    let valid = recipe.data.eval.get("valid");
+    let valid_splits = valid.map(|set| task.evaluation_splits("valid", set)).transpose()?;
+    let data = task.fingerprints();
+    let seen = |splits: &[String]| match splits.is_empty() {
         true => "-".to_string(),
-        false => splits.iter().map(|split| data[*split].as_str()).collect::<Vec<_>>().join(" "),
+        false => splits.iter().map(|split| data[split].as_str()).collect::<Vec<_>>().join(" "),
     };
     let fingerprint = format!(
         "{} train {} valid {}",
         run.card.key,
-        seen(train.iter().map(|split| split.name.as_str()).collect()),
-        seen(valid.iter().map(|set| set.split.name.as_str()).collect())
+        seen(&task.training_splits()?),
+        seen(&valid_splits.unwrap_or_default())
     );
     let folder = run.checkpoints().path().to_path_buf();
     let settings = TrainSettings::new(&recipe.train, compute, seed, fingerprint, folder);
@@ -71,8 +81,8 @@ pub fn train(
     let log_path = run.folder.join("log.jsonl");
     let mut log = LogFile::open(&log_path, begun.batch).map_err(|e| Failure::io("open", &log_path, &e))?;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
-    let mut source = TrainingBatches::new(&train, &recipe.data.batching, seed, &vocabularies)?;
-    let padding = source.waste();
+    let mut source = material.source(recipe, seed)?;
+    let padding = source.padding();
     let session = serde_json::json!({
         "event": "session", "batch": begun.batch, "environment": environment, "padding": padding,
     });
@@ -84,14 +94,17 @@ pub fn train(
 
     ctx.progress
         .detail(&format!("{:.1} % of the padded batches is padding, which is not computed", 100.0 * padding));
-    let batches: Vec<PairBatch> = valid.iter().flat_map(validation_batches).collect();
-    let objective = TranslationLoss::new(&recipe.loss);
-    let mut validate = |model: &Seq2Seq| evaluate(&objective, model, batches.iter().map(Ok), compute);
-    let mut watcher = Watcher { ctx, total: recipe.train.max_updates };
+    let objective = material.aim(recipe).objective;
+    let mut validate = |model: &Model<T>| -> std::result::Result<Vec<TermSum>, OtherError> {
+        let Some(set) = valid else { return Ok(Vec::new()) };
+        let batches = task.evaluation("valid", set).map_err(|failure| failure.to_string())?;
+        evaluate(objective.as_ref(), model, batches, compute)
+    };
+    let mut watcher = Watcher { ctx, total: recipe.train.max_updates, unit: T::Material::UNIT };
     let stop: &AtomicBool = &ctx.stop;
-    let validation: Option<&mut zoo_training::trainer::Validation<'_, Seq2Seq>> =
-        if batches.is_empty() { None } else { Some(&mut validate) };
-    let outcome = trainer.run(&mut source, validation, &mut watcher, Some(&mut log), stop)?;
+    let validation: Option<&mut Validation<'_, Model<T>>> =
+        if valid.is_some() { Some(&mut validate) } else { None };
+    let outcome = trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)?;
     ctx.progress.end_stage();
     let ending = match outcome {
         Outcome::Interrupted { .. } => {
@@ -119,22 +132,12 @@ pub fn train(
     Ok(trained)
 }
 
-/// The one phase of a translation recipe's updates.
-pub fn phase(recipe: &Recipe) -> Result<Phase<Seq2Seq, PairBatch>> {
-    let phase = Phase::single(
-        Box::new(TranslationLoss::new(&recipe.loss)),
-        &recipe.train.optimizer,
-        &recipe.train.schedule,
-        LossScaler::new(&recipe.precision.loss_scaling)?,
-        recipe.train.max_updates,
-    )?;
-    Ok(phase.clipped(recipe.train.clip_norm).regularized(recipe.train.regularizer.as_ref()))
-}
-
 /// Tells the console.
 struct Watcher<'a> {
     ctx: &'a Context,
     total: Option<u64>,
+    /// What speed is counted in.
+    unit: &'static str,
 }
 
 impl Progress for Watcher<'_> {
@@ -143,7 +146,7 @@ impl Progress for Watcher<'_> {
             done: report.counters.update,
             total: self.total,
             loss: Some(report.loss),
-            tokens_per_second: Some(report.tokens as f64 / report.seconds.max(1e-9)),
+            speed: Some((report.tokens as f64 / report.seconds.max(1e-9), self.unit)),
         });
     }
 

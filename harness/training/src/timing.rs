@@ -67,6 +67,34 @@ impl Round {
     }
 }
 
+/// An arm on a clock, whatever it trains.
+pub trait Timed {
+    /// Makes so many updates, from where it stands.
+    ///
+    /// # Errors
+    /// The device fails, or a loss's terms are not those that it announced.
+    fn lap(&mut self, updates: u64) -> Result<Lap, TrainError>;
+
+    /// A block without a skipped update, if there is one among several tries of the same batches.
+    ///
+    /// # Errors
+    /// As [`lap`](Self::lap).
+    fn clean_lap(&mut self, updates: u64) -> Result<Lap, TrainError>;
+
+    /// Seconds of the parts of an update: the mean over its different updates, of which it makes at most so many. The device comes to
+    /// rest between parts, so that these updates are no measure of speed.
+    ///
+    /// # Errors
+    /// As [`lap`](Self::lap).
+    fn parts(&mut self, most: u64) -> Result<PartSeconds, TrainError>;
+
+    /// Different updates.
+    fn updates(&self) -> usize;
+
+    /// Begins with the first update again, and leaves all but the first `kept` out.
+    fn rewind(&mut self, kept: usize);
+}
+
 impl<M: Module, B> TimedArm<M, B> {
     /// An arm at its start. `updates` has the batches of one update each; the model is on a device with autodiff.
     ///
@@ -92,14 +120,6 @@ impl<M: Module, B> TimedArm<M, B> {
         };
         let updates = updates.into_iter().map(placed).collect();
         Ok(Self { model: Some(model), device, phases, updates, next: 0, compute, seed, micro_step: 0 })
-    }
-
-    /// Makes so many updates, from where it stands.
-    ///
-    /// # Errors
-    /// The device fails, or a loss's terms are not those that it announced.
-    pub fn lap(&mut self, updates: u64) -> Result<Lap, TrainError> {
-        self.watched(updates, &mut Unwatched)
     }
 
     fn watched(&mut self, updates: u64, watch: &mut impl Watch) -> Result<Lap, TrainError> {
@@ -133,26 +153,7 @@ impl<M: Module, B> TimedArm<M, B> {
         Ok(lap)
     }
 
-    /// A block without a skipped update, if there is one among several tries of the same batches.
-    ///
-    /// # Errors
-    /// As [`lap`](Self::lap).
-    pub fn clean_lap(&mut self, updates: u64) -> Result<Lap, TrainError> {
-        Ok(self.clean(updates, |_| Unwatched)?.0)
-    }
-
-    /// Seconds of the parts of an update: the mean over its different updates, of which it makes at most so many. The device comes to
-    /// rest between parts, so that these updates are no measure of speed.
-    ///
-    /// # Errors
-    /// As [`lap`](Self::lap).
-    pub fn parts(&mut self, most: u64) -> Result<PartSeconds, TrainError> {
-        let updates = most.clamp(1, self.updates.len() as u64);
-        let (_, stopwatch) = self.clean(updates, Stopwatch::start)?;
-        Ok(stopwatch.seconds().of_each(updates))
-    }
-
-    /// A block as [`clean_lap`](Self::clean_lap) makes it, under a new watch each time.
+    /// A block as [`Timed::clean_lap`] makes it, under a new watch each time.
     fn clean<W: Watch>(
         &mut self,
         updates: u64,
@@ -170,32 +171,56 @@ impl<M: Module, B> TimedArm<M, B> {
             tries += 1;
         }
     }
+}
 
-    /// Makes one update twice, and gives the second one's seconds.
-    fn probe(&mut self) -> Result<f64, TrainError> {
-        self.next = 0;
-        self.lap(1)?;
-        self.next = 0;
-        Ok(self.lap(1)?.seconds)
+impl<M: Module, B> Timed for TimedArm<M, B> {
+    fn lap(&mut self, updates: u64) -> Result<Lap, TrainError> {
+        self.watched(updates, &mut Unwatched)
     }
 
-    /// Goes through the first `kept` updates, which alone stay, until kernels are compiled for all of them and the loss scale fits.
-    /// Gives the seconds of an update; what comes next is the first of them.
-    fn settle(&mut self, kept: usize) -> Result<f64, TrainError> {
+    fn clean_lap(&mut self, updates: u64) -> Result<Lap, TrainError> {
+        Ok(self.clean(updates, |_| Unwatched)?.0)
+    }
+
+    fn parts(&mut self, most: u64) -> Result<PartSeconds, TrainError> {
+        let updates = most.clamp(1, self.updates.len() as u64);
+        let (_, stopwatch) = self.clean(updates, Stopwatch::start)?;
+        Ok(stopwatch.seconds().of_each(updates))
+    }
+
+    fn updates(&self) -> usize {
+        self.updates.len()
+    }
+
+    fn rewind(&mut self, kept: usize) {
         self.updates.truncate(kept.max(1));
         self.next = 0;
-        let all = self.updates.len() as u64;
-        Ok(self.clean_lap(all)?.seconds / all as f64)
     }
+}
 
-    /// Gets ready alone; gives the seconds of an update.
-    ///
-    /// # Errors
-    /// As [`lap`](Self::lap).
-    pub fn warm_up(&mut self) -> Result<f64, TrainError> {
-        let seconds = self.probe()?;
-        self.settle(affordable(seconds))
-    }
+/// Makes one update twice, and gives the second one's seconds.
+fn probe(arm: &mut dyn Timed) -> Result<f64, TrainError> {
+    arm.rewind(usize::MAX);
+    arm.lap(1)?;
+    arm.rewind(usize::MAX);
+    Ok(arm.lap(1)?.seconds)
+}
+
+/// Goes through the first `kept` updates, which alone stay, until kernels are compiled for all of them and the loss scale fits.
+/// Gives the seconds of an update; what comes next is the first of them.
+fn settle(arm: &mut dyn Timed, kept: usize) -> Result<f64, TrainError> {
+    arm.rewind(kept);
+    let all = arm.updates() as u64;
+    Ok(arm.clean_lap(all)?.seconds / all as f64)
+}
+
+/// Gets an arm ready alone; gives the seconds of an update.
+///
+/// # Errors
+/// As [`Timed::lap`].
+pub fn warm_up_alone(arm: &mut dyn Timed) -> Result<f64, TrainError> {
+    let seconds = probe(arm)?;
+    settle(arm, affordable(seconds))
 }
 
 /// How many updates with different batches a warm-up can afford.
@@ -206,25 +231,18 @@ fn affordable(seconds: f64) -> usize {
 /// Gets two arms ready for rounds, with equally many different updates; gives the seconds of an update of each.
 ///
 /// # Errors
-/// As [`TimedArm::lap`].
-pub fn warm_up_pair<M: Module, B>(
-    baseline: &mut TimedArm<M, B>,
-    candidate: &mut TimedArm<M, B>,
-) -> Result<(f64, f64), TrainError> {
-    let slower = baseline.probe()?.max(candidate.probe()?);
-    let kept = affordable(slower).min(baseline.updates.len()).min(candidate.updates.len());
-    Ok((baseline.settle(kept)?, candidate.settle(kept)?))
+/// As [`Timed::lap`].
+pub fn warm_up_pair(baseline: &mut dyn Timed, candidate: &mut dyn Timed) -> Result<(f64, f64), TrainError> {
+    let slower = probe(baseline)?.max(probe(candidate)?);
+    let kept = affordable(slower).min(baseline.updates()).min(candidate.updates());
+    Ok((settle(baseline, kept)?, settle(candidate, kept)?))
 }
 
 /// One round of four blocks with the same number of updates: both arms go through the same ones.
 ///
 /// # Errors
-/// As [`TimedArm::lap`].
-pub fn round<M: Module, B>(
-    baseline: &mut TimedArm<M, B>,
-    candidate: &mut TimedArm<M, B>,
-    updates: u64,
-) -> Result<Round, TrainError> {
+/// As [`Timed::lap`].
+pub fn round(baseline: &mut dyn Timed, candidate: &mut dyn Timed, updates: u64) -> Result<Round, TrainError> {
     Ok(Round {
         baseline_first: baseline.clean_lap(updates)?,
         candidate_first: candidate.clean_lap(updates)?,

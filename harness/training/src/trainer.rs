@@ -169,7 +169,7 @@ impl<M: Module, B> Trainer<M, B> {
     }
 
     /// Trains until the run ends or `stop` is set. May be called again to go on.
-    pub fn run<S: BatchSource<B>>(
+    pub fn run<S: BatchSource<B> + ?Sized>(
         &mut self,
         source: &mut S,
         mut validation: Option<&mut Validation<'_, M>>,

@@ -6,7 +6,7 @@
 //! 1. count: the denominators of every term, summed over micro-batches and workers, are known before the first product;
 //! 2. for each micro-batch: loss = scale x sum over the terms of weight x sum / total; backward; FP32 gradients are added up;
 //! 3. unscale; 4. reduce over the workers; 5. add the L2 penalty's gradient in FP32; 6. check that all is finite and take the global
-//!    norm, in one read from the device; 7. clip by the global norm; 8. update.
+//!    norm (and those of the parameters, for LARC), in one read from the device; 7. clip by the global norm, or by LARC; 8. update.
 //!
 //! If 6 finds a gradient or the loss not finite, the update is skipped: the scaler learns of it, and the caller counts batches and
 //! micro-steps; weights, moments, running statistics, the schedule and the counts of updates stay as they were. This holds
@@ -17,11 +17,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use zoo_models::parameters;
 use zoo_models::precision::{Compute, to_f32};
-use zoo_models::{Objective, Pass, Term};
-use zoo_recipes::{OptimizerSpec, RegularizerSpec, ScheduleSpec};
+use zoo_models::{Objective, Pass, Running, Term};
+use zoo_recipes::{LarcSpec, OptimizerSpec, RegularizerSpec, ScheduleSpec};
 
 use crate::error::TrainError;
-use crate::flat::{self, Flat};
+use crate::flat::{self, Flat, Magnitude};
 use crate::optimizer::{Optimizer, Place, optimizer};
 use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
@@ -30,17 +30,6 @@ use crate::schedule::Schedule;
 
 /// Chooses parameters by path.
 pub type Filter = Box<dyn Fn(&str) -> bool + Send + Sync>;
-
-/// Running statistics (batch norm's) that forward passes propose. They enter the model on a good update alone.
-///
-/// An objective keeps what its passes computed beside the model; the update then commits it or throws it away.
-pub trait Running<M>: Send {
-    /// Folds what the passes of this update proposed into the model, in the order of the micro-batches.
-    fn commit(&self, model: M) -> M;
-
-    /// Forgets what the passes of this update proposed.
-    fn discard(&self);
-}
 
 /// Part of an update: some parameters, what they minimise, and how they move.
 pub struct Phase<M, B> {
@@ -60,6 +49,8 @@ pub struct Phase<M, B> {
     pub scaler: LossScaler,
     /// Largest global norm of the gradients.
     pub clip_norm: Option<f64>,
+    /// Limits each parameter's gradient by the parameter's norm.
+    pub larc: Option<LarcSpec>,
     /// Scale of the L2 penalty on matrices.
     pub l2: Option<f64>,
     /// Statistics to commit after a good update.
@@ -88,6 +79,7 @@ impl<M, B> Phase<M, B> {
             schedule: Schedule::new(schedule, last_update)?,
             scaler,
             clip_norm: None,
+            larc: None,
             l2: None,
             running: None,
             updates: 0,
@@ -98,6 +90,18 @@ impl<M, B> Phase<M, B> {
     /// With the global norm of the gradients limited.
     pub fn clipped(mut self, norm: Option<f64>) -> Self {
         self.clip_norm = norm;
+        self
+    }
+
+    /// With each parameter's gradient limited by the parameter's norm.
+    pub fn adapted(mut self, larc: Option<&LarcSpec>) -> Self {
+        self.larc = larc.cloned();
+        self
+    }
+
+    /// With running statistics.
+    pub fn with_running(mut self, running: Option<Box<dyn Running<M>>>) -> Self {
+        self.running = running;
         self
     }
 
@@ -226,8 +230,15 @@ pub fn run_phase<M: Module, B>(
         Some(l2) => add_penalty(model, &mut gradients, &paths, &mine, l2 as f32),
         None => model,
     };
-    let present: Vec<&Flat> = gradients.iter().flatten().collect();
-    let (magnitudes, read) = flat::measure(&present, sums.pending());
+    let (model, weights) = match phase.larc {
+        Some(_) => weights_with_gradient(model, &gradients),
+        None => (model, Vec::new()),
+    };
+    let moved = gradients.iter().flatten().count();
+    let measured: Vec<&Flat> = gradients.iter().flatten().chain(&weights).collect();
+    let (mut magnitudes, read) = flat::measure(&measured, sums.pending());
+    drop(weights);
+    let of_weights = magnitudes.split_off(moved);
     let norm = magnitudes.iter().map(|m| m.square_sum).sum::<f64>().sqrt();
     let largest = magnitudes.iter().map(|m| m.largest).fold(0.0, f64::max);
     let terms = sums.finish(read, reducer)?;
@@ -244,9 +255,13 @@ pub fn run_phase<M: Module, B>(
         watch.ended(Part::Update)?;
         return Ok((model, report));
     }
-    let factor = phase.clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 }) as f32;
+    let clip = phase.clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 });
+    let factor = |moved: usize| match &phase.larc {
+        Some(larc) => adapted_rate(larc, lr, &of_weights[moved], &magnitudes[moved]) as f32,
+        None => clip as f32,
+    };
     phase.optimizer.begin();
-    let mut index = 0;
+    let (mut index, mut moved) = (0, 0);
     let model = parameters::update(model, |path, weight| {
         debug_assert_eq!(path, paths[index].0, "a module is mapped in the order in which it is visited");
         let (shape, gradient) = (&paths[index].1, gradients[index].take());
@@ -255,7 +270,8 @@ pub fn run_phase<M: Module, B>(
         let device = weight.device();
         let place = Place { path, shape, embedding: (phase.embeddings)(path) };
         let weight = Flat::from_tensor(weight);
-        phase.optimizer.step(place, lr, weight, gradient, factor).into_tensor(&device)
+        moved += 1;
+        phase.optimizer.step(place, lr, weight, gradient, factor(moved - 1)).into_tensor(&device)
     });
     phase.updates += 1;
     let model = match &phase.running {
@@ -264,6 +280,24 @@ pub fn run_phase<M: Module, B>(
     };
     watch.ended(Part::Update)?;
     Ok((model, report))
+}
+
+/// The factor of one parameter's gradient: see [`LarcSpec`].
+fn adapted_rate(larc: &LarcSpec, lr: f64, weight: &Magnitude, gradient: &Magnitude) -> f64 {
+    let (weight, gradient) = (weight.square_sum.sqrt(), gradient.square_sum.sqrt());
+    (larc.eta * weight / (lr * (gradient + larc.epsilon))).max(larc.min_update).min(1.0)
+}
+
+/// The values of the parameters that have a gradient.
+fn weights_with_gradient<M: Module>(model: M, gradients: &[Option<Flat>]) -> (M, Vec<Flat>) {
+    let (mut gradients, mut found) = (gradients.iter(), Vec::new());
+    let model = parameters::update(model, |_, weight| {
+        if gradients.next().is_some_and(Option::is_some) {
+            found.push(Flat::from_tensor(weight.clone()));
+        }
+        weight
+    });
+    (model, found)
 }
 
 /// Denominators over the micro-batches of this worker, in the objective's order.

@@ -1,5 +1,6 @@
 use burn::module::Param;
-use burn::tensor::FloatDType;
+use burn::tensor::{FloatDType, TensorData};
+use safetensors::SafeTensors;
 use zoo_models::parameters::reads;
 use zoo_recipes::LossScalingSpec;
 
@@ -81,7 +82,7 @@ fn an_update_on_a_device_reads_once_and_gives_what_the_host_gives() {
         epsilon: 1e-8,
         epsilon_place: zoo_recipes::EpsilonPlace::default(),
     };
-    let rules = [adam, OptimizerSpec::Sgd { momentum: 0.9 }];
+    let rules = [adam, OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0 }];
     for (rule, scaling) in rules.iter().flat_map(|rule| {
         [LossScalingSpec::None, LossScalingSpec::Static { scale: 8.0 }].map(|scaling| (rule, scaling))
     }) {
@@ -98,4 +99,69 @@ fn an_update_on_a_device_reads_once_and_gives_what_the_host_gives() {
         }
         assert_ne!(weights, Line::new().weights());
     }
+}
+
+/// One tensor whose gradient is given.
+#[derive(Module, Debug)]
+struct Given {
+    weight: Param<Tensor<2>>,
+}
+
+struct Times;
+
+impl Objective<Given, Vec<f32>> for Times {
+    fn counts(&self, _: &Vec<f32>) -> Vec<(&'static str, f64)> {
+        vec![("sum", 1.0)]
+    }
+
+    fn terms(&self, model: &Given, gradient: &Vec<f32>, _: &mut Pass) -> Vec<Term> {
+        let weight = model.weight.val();
+        let gradient = TensorData::new(gradient.clone(), weight.dims());
+        let gradient = Tensor::<2>::from_data(gradient, &weight.device());
+        vec![Term { name: "sum", sum: (weight * gradient).sum(), weight: 1.0 }]
+    }
+}
+
+/// `tests/reference/optimizers.py` computes in FP64; weights of size 1 are 1e-6 apart at most after five updates in FP32.
+#[test]
+fn adaptive_rates_are_those_of_the_reference() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/optimizers.safetensors");
+    let bytes = std::fs::read(path).unwrap();
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    let described: serde_json::Value =
+        serde_json::from_str(&metadata.metadata().as_ref().unwrap()["zoo"]).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let values = |name: &str| -> Vec<f32> {
+        let data = file.tensor(name).unwrap().data().to_vec();
+        data.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+    };
+    let (gradients, rates) = (values("gradients"), values("learning_rates"));
+    let mut followed = 0;
+    for (name, larc) in described["larc"].as_object().unwrap() {
+        let larc: LarcSpec = serde_json::from_value(larc.clone()).unwrap();
+        let rule = OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0 };
+        let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
+        let fixed = |lr: f32| ScheduleSpec::Fixed { lr: f64::from(lr) };
+        let phase = Phase::single(Box::new(Times), &rule, &fixed(0.1), scaler, None).unwrap();
+        let mut phase = phase.adapted(Some(&larc));
+        let weight = TensorData::new(values("weight"), [7, 5]);
+        let mut model =
+            Given { weight: Param::from_tensor(Tensor::from_data(weight, &Device::flex().autodiff())) };
+        let all = values(&format!("{name}/weights"));
+        for (update, expected) in all.chunks_exact(35).enumerate() {
+            phase.schedule = Schedule::new(&fixed(rates[update]), None).unwrap();
+            let batches = [MicroBatch { position: 0, batch: gradients[35 * update..][..35].to_vec() }];
+            let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: 0, group: 1 };
+            let (moved, report) =
+                run_phase(&mut phase, (0, 1), model, &batches, around, &mut Local, &mut Unwatched).unwrap();
+            assert!(!report.skipped);
+            model = moved;
+            let found = parameters::host_values(model.weight.val().inner());
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-6, "{name} {update}: {found} {expected}");
+            }
+            followed += 1;
+        }
+    }
+    assert_eq!(followed, 10);
 }

@@ -78,15 +78,22 @@ fn planted_mistakes_break_their_rung() {
         change(&mut reference.description);
         reference.align(&Device::flex(), Compute::FP32).unwrap().rungs.pop().unwrap()
     };
-    let rung = broken(&|d| d.model.embedding.positions = zoo_recipes::Positions::SinusoidTensor2tensor);
+    let rung = broken(&|d| {
+        let embedding = d.model.embedding.as_mut().unwrap();
+        embedding.positions = zoo_recipes::Positions::SinusoidTensor2tensor;
+    });
     assert!(!rung.holds() && rung.name == "embeddings", "{rung:?}");
     let rung = broken(&|d| {
-        let zoo_recipes::EncoderSpec::Transformer(encoder) = &mut d.model.encoder;
+        let zoo_recipes::EncoderSpec::Transformer(encoder) = &mut d.model.encoder else {
+            panic!("no Transformer")
+        };
         encoder.norm_epsilon = 1e-3;
     });
     assert!(!rung.holds() && rung.name == "encoder", "{rung:?}");
     let rung = broken(&|d| {
-        let zoo_recipes::LossSpec::CrossEntropy { smoothing, .. } = &mut d.loss;
+        let zoo_recipes::LossSpec::CrossEntropy { smoothing, .. } = &mut d.loss else {
+            panic!("no cross-entropy")
+        };
         *smoothing = zoo_recipes::Smoothing::OtherClasses;
     });
     assert!(!rung.holds() && rung.name == "losses", "{rung:?}");

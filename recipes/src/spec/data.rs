@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{AudioManifestSpec, AugmentationSpec, FeaturesSpec, TonesSpec};
+
 /// Where examples come from and how they become batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -12,6 +14,9 @@ pub struct DataSpec {
     /// Name of a public corpus definition (URLs, digests, licence, splits). Absent for generated data and own files.
     #[serde(default)]
     pub corpus: Option<String>,
+    /// Split of the corpus or of the files that is trained on; absent: `train`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train_split: Option<String>,
     /// How examples are read.
     pub reader: ReaderSpec,
     /// How text becomes token ids.
@@ -20,6 +25,12 @@ pub struct DataSpec {
     /// `model.decoder.begin_token_in_target`).
     #[serde(default)]
     pub begin_token_in_source: bool,
+    /// How recordings become frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<FeaturesSpec>,
+    /// How training recordings are varied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub augmentation: Option<AugmentationSpec>,
     /// Which training examples are kept, and at what length.
     #[serde(default)]
     pub filter: FilterSpec,
@@ -30,6 +41,11 @@ pub struct DataSpec {
 }
 
 impl DataSpec {
+    /// Name of the split that is trained on.
+    pub fn training(&self) -> &str {
+        self.train_split.as_deref().unwrap_or("train")
+    }
+
     /// The target languages of an evaluation set, as indices of [`ReaderSpec::targets`].
     pub fn targets_of(&self, set: &EvalSetSpec) -> Vec<usize> {
         set.targets_among(&self.reader.targets())
@@ -81,6 +97,26 @@ pub enum ReaderSpec {
         /// Seed of the generator (the published one is unseeded).
         seed: u64,
     },
+    /// Recordings with their transcripts: those of a corpus, or those that files list.
+    AudioManifest(AudioManifestSpec),
+    /// A toy of our own: random words, every letter of which is a tone. Splits `train`, `valid`, `test`.
+    Tones(TonesSpec),
+}
+
+impl ReaderSpec {
+    /// Samples a second, of speech.
+    pub fn sample_rate_hz(&self) -> Option<u32> {
+        match self {
+            Self::AudioManifest(spec) => Some(spec.sample_rate_hz),
+            Self::Tones(spec) => Some(spec.sample_rate_hz),
+            Self::ParallelText { .. } | Self::Reversal { .. } => None,
+        }
+    }
+
+    /// It makes its data and reads nothing.
+    pub fn is_generated(&self) -> bool {
+        matches!(self, Self::Reversal { .. } | Self::Tones(_))
+    }
 }
 
 /// What a string of the toy may become beside its reverse.
@@ -92,7 +128,7 @@ pub enum ToyLanguage {
 }
 
 impl ReaderSpec {
-    /// The target languages, each with a decoder of its own; the first is that of `target`.
+    /// The target languages, each with a decoder of its own; the first is that of `target`. Of speech, its one transcript.
     pub fn targets(&self) -> Vec<&str> {
         match self {
             Self::ParallelText { target, further_targets, .. } => {
@@ -102,6 +138,7 @@ impl ReaderSpec {
                 let further = further_targets.iter().map(|ToyLanguage::Copied| "copied");
                 ["reversed"].into_iter().chain(further).collect()
             }
+            Self::AudioManifest(_) | Self::Tones(_) => vec!["transcript"],
         }
     }
 }
@@ -199,6 +236,22 @@ pub enum TokenizerSpec {
         #[serde(default)]
         model: Option<String>,
     },
+    /// The characters of a transcript, each a class of a frame.
+    Characters {
+        /// All of them, in the order of the classes; the space stands between words.
+        alphabet: String,
+        /// Steps before splitting.
+        #[serde(default)]
+        normalize: Vec<NormalizeStep>,
+    },
+    /// Words of a small lexicon, as the sounds that they are made of, each a class of a frame.
+    Lexicon {
+        /// Sounds of each word.
+        words: BTreeMap<String, Vec<String>>,
+        /// A sound that may stand before, between and behind words, or not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        silence: Option<String>,
+    },
 }
 
 /// Where the special tokens stand in the vocabulary.
@@ -213,7 +266,7 @@ pub enum Specials {
     Gnmt,
 }
 
-/// What happens to long training examples. Lengths are in tokens, special tokens included.
+/// What happens to long training examples. Lengths of text are in tokens, special tokens included.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilterSpec {
@@ -226,6 +279,12 @@ pub struct FilterSpec {
     /// Cut or leave out what is longer.
     #[serde(default)]
     pub too_long: TooLong,
+    /// Shortest recording, before its speed is changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_seconds: Option<f64>,
+    /// Longest recording, before its speed is changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<f64>,
 }
 
 /// See [`FilterSpec`].
@@ -262,6 +321,16 @@ pub enum BatchingSpec {
         #[serde(default = "one")]
         pad_length_to: u32,
     },
+    /// A fixed number of utterances in shuffled order; the remainder of an epoch is left out.
+    Utterances {
+        /// Utterances a batch.
+        utterances: u32,
+    },
+    /// Utterances in shuffled order, as many as last no longer than this together (lhotse's simple sampler); one at least.
+    Seconds {
+        /// Sum of their lengths.
+        max_seconds: f64,
+    },
 }
 
 /// A named evaluation set.
@@ -273,7 +342,7 @@ pub struct EvalSetSpec {
     /// Target language, where the reader has several. `valid` may leave it out: it then is of all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Lines the set must have in each of its target languages; another count is an error.
+    /// Lines (or utterances) the set must have in each of its target languages; another count is an error.
     pub lines: u32,
     /// Which text the hypotheses are scored against.
     #[serde(default)]

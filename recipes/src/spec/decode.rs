@@ -1,5 +1,7 @@
 //! The `[decode.NAME]` blocks: named searches.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,40 @@ pub enum DecodeSpec {
         stop: StopRule,
         /// Longest output.
         max_length: MaxLength,
+    },
+    /// The likeliest class of each frame; runs are one label, blanks none.
+    CtcGreedy {},
+    /// The likeliest path through the words of `data.tokenizer`'s lexicon, weighed by a unigram, silence between them.
+    CtcLexicon {
+        /// log10 of the probability of each word.
+        log10: BTreeMap<String, f64>,
+        /// log10 of the probability that no word follows.
+        end_log10: f64,
+        /// Probability of a silence wherever one may stand.
+        silence: f64,
+    },
+    /// Prefix beam search (Hannun et al. 2014), with a language model of words where one is given.
+    CtcBeam {
+        /// Prefixes kept.
+        beam: u32,
+        /// Classes of a frame are taken from the likeliest down until they have this probability together; 1 takes all.
+        #[serde(default = "all")]
+        cutoff: f64,
+        /// And so many at most.
+        #[serde(default = "classes")]
+        cutoff_classes: u32,
+        /// An n-gram model in ARPA's format, gzipped or not; relative to the recipe file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        language_model: Option<String>,
+        /// The language model is the user's to bring: until one is given the search is not run, and claims on it are not judged.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        needs_language_model: bool,
+        /// Weight of its log10 probabilities.
+        #[serde(default)]
+        alpha: f64,
+        /// Added for every word.
+        #[serde(default)]
+        beta: f64,
     },
 }
 
@@ -61,4 +97,13 @@ pub enum StopRule {
     CannotImprove,
     /// As soon as `beam` hypotheses have ended (fairseq).
     BeamFinished,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+/// Baidu's decoder in OpenSeq2Seq.
+fn classes() -> u32 {
+    40
 }

@@ -10,6 +10,7 @@ mod decode;
 mod features;
 mod model;
 mod precision;
+mod speech;
 mod train;
 
 pub use acoustic::*;
@@ -20,6 +21,7 @@ pub use decode::*;
 pub use features::*;
 pub use model::*;
 pub use precision::*;
+pub use speech::*;
 pub use train::*;
 
 use std::collections::BTreeMap;
@@ -33,7 +35,7 @@ use serde::{Deserialize, Serialize};
 pub struct Recipe {
     /// Who published what, where.
     pub recipe: About,
-    /// Corpus, reader, tokenizer, filters, batching, evaluation sets.
+    /// Corpus, reader, tokenizer, features, filters, batching, evaluation sets.
     pub data: DataSpec,
     /// Embedding, encoder, decoder.
     pub model: ModelSpec,
@@ -58,7 +60,7 @@ pub struct Recipe {
 pub struct About {
     /// Name, equal to the file's stem.
     pub name: String,
-    /// Task, equal to the folder's name: `translation`, later `speech-recognition`, …
+    /// Task, equal to the folder's name: `translation`, `speech-recognition`.
     pub task: String,
     /// One line for `zoo list`.
     pub summary: String,

@@ -3,18 +3,58 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{AcousticSpec, CtcDenominator};
+
 /// Any encoder with any decoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSpec {
-    /// Model width, which is also the embeddings' width.
-    pub width: u32,
-    /// Token embeddings and positions.
-    pub embedding: EmbeddingSpec,
+    /// Model width, which is also the embeddings' width. Models of tokens have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Token embeddings and positions. Models of tokens have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<EmbeddingSpec>,
     /// Reads the source.
     pub encoder: EncoderSpec,
     /// Writes the target.
     pub decoder: DecoderSpec,
+}
+
+/// A model as its parts make it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Architecture<'a> {
+    /// Tokens to tokens.
+    Transformer {
+        /// Model width.
+        width: u32,
+        /// Token embeddings and positions.
+        embedding: &'a EmbeddingSpec,
+        /// Reads the source.
+        encoder: &'a TransformerSpec,
+        /// Writes the target.
+        decoder: &'a TransformerDecoderSpec,
+    },
+    /// Frames of speech to classes.
+    Acoustic(&'a AcousticSpec),
+}
+
+impl ModelSpec {
+    /// What the parts make together; `None` if they do not fit (no recipe that was checked).
+    pub fn architecture(&self) -> Option<Architecture<'_>> {
+        match (&self.encoder, &self.decoder, self.width, &self.embedding) {
+            (
+                EncoderSpec::Transformer(encoder),
+                DecoderSpec::Transformer(decoder),
+                Some(width),
+                Some(embedding),
+            ) => Some(Architecture::Transformer { width, embedding, encoder, decoder }),
+            (EncoderSpec::Acoustic(encoder), DecoderSpec::Ctc {}, None, None) => {
+                Some(Architecture::Acoustic(encoder))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Embedding tables and position codes.
@@ -66,6 +106,8 @@ pub enum Positions {
 pub enum EncoderSpec {
     /// Self-attention stack.
     Transformer(TransformerSpec),
+    /// Layers over the frames of speech.
+    Acoustic(AcousticSpec),
 }
 
 /// Decoder parts.
@@ -74,6 +116,8 @@ pub enum EncoderSpec {
 pub enum DecoderSpec {
     /// Causal self-attention, cross-attention.
     Transformer(TransformerDecoderSpec),
+    /// Each frame by itself: a class of the tokenizer, or the blank, which is the last class.
+    Ctc {},
 }
 
 /// One stack of Transformer layers.
@@ -181,6 +225,11 @@ pub enum LossSpec {
         smoothing: Smoothing,
         /// What the sum is divided by.
         denominator: Denominator,
+    },
+    /// Connectionist temporal classification, FP32. Utterances of too few frames for what is said count nothing.
+    Ctc {
+        /// What the sum is divided by.
+        denominator: CtcDenominator,
     },
 }
 

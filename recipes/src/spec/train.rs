@@ -21,6 +21,9 @@ pub struct TrainSpec {
     /// Scale gradients down to this global norm.
     #[serde(default)]
     pub clip_norm: Option<f64>,
+    /// Scale each parameter's gradient down to a share of the parameter's own norm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub larc: Option<LarcSpec>,
     /// Stop when validation no longer improves.
     #[serde(default)]
     pub patience: Option<PatienceSpec>,
@@ -136,11 +139,29 @@ pub enum OptimizerSpec {
         #[serde(default)]
         variant: NovogradVariant,
     },
-    /// Gradient descent with heavy-ball momentum: v = m v + g, no dampening.
+    /// Gradient descent with heavy-ball momentum: v = m v + (g + d w), no dampening.
     Sgd {
         /// m.
         momentum: f64,
+        /// d, of every parameter, biases and norms too (PyTorch).
+        #[serde(default, skip_serializing_if = "is_zero")]
+        weight_decay: f64,
     },
+}
+
+/// Layer-wise adaptive rate control (OpenSeq2Seq `larc_params`, mode `clip`): the gradient of each parameter is multiplied by
+/// min(1, max(eta |w| / (lr (|g| + epsilon)), min_update)), biases and norms too, before the update rule sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LarcSpec {
+    /// eta.
+    pub eta: f64,
+    /// Least factor.
+    #[serde(default = "tiny")]
+    pub min_update: f64,
+    /// Added to the gradient's norm.
+    #[serde(default = "tiny")]
+    pub epsilon: f64,
 }
 
 /// See [`OptimizerSpec::Adam`].
@@ -292,6 +313,12 @@ pub enum RegularizerSpec {
 
 fn one() -> u32 {
     1
+}
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
+}
+fn tiny() -> f64 {
+    1e-7
 }
 fn unit() -> f64 {
     1.0

@@ -6,9 +6,14 @@ use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, References,
 pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     reader(data, findings);
     tokenizer(&data.tokenizer, findings);
+    super::speech::data(data, findings);
     lengths(data, findings);
     // Somebody's own text need not be scored.
-    let own = matches!(&data.reader, ReaderSpec::ParallelText { files, .. } if !files.is_empty());
+    let own = match &data.reader {
+        ReaderSpec::ParallelText { files, .. } => !files.is_empty(),
+        ReaderSpec::AudioManifest(spec) => !spec.files.is_empty(),
+        ReaderSpec::Reversal { .. } | ReaderSpec::Tones(_) => false,
+    };
     findings
         .require(own || !data.eval.is_empty(), "data.eval", || "the recipe has no evaluation set".to_owned());
     for (name, set) in &data.eval {
@@ -19,7 +24,7 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
         findings.require(
             set.detokenize.is_none() || matches!(data.reader, ReaderSpec::ParallelText { .. }),
             &format!("{path}.detokenize"),
-            || "generated strings of symbols are in no language; there is nothing to detokenize".to_owned(),
+            || "only parallel text is in a language that Moses' rules are for".to_owned(),
         );
         findings.require(
             set.detokenize.is_none() || set.references == References::Raw,
@@ -62,6 +67,21 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     if let Some(corpus) = &data.corpus {
         findings.said(corpus, "data.corpus");
     }
+    if let Some(split) = &data.train_split {
+        findings.said(split, "data.train_split");
+        if matches!(data.reader, ReaderSpec::ParallelText { .. }) {
+            let hint = "the training text is the split `train`";
+            findings.report_with("data.train_split", "only recordings are trained on another split", hint);
+        }
+        if data.reader.is_generated() {
+            let hint = "in an overlay: without = [\"data.train_split\"]";
+            findings.report_with(
+                "data.train_split",
+                "the reader makes its data; `train` is trained on",
+                hint,
+            );
+        }
+    }
     match &data.reader {
         ReaderSpec::ParallelText { source, target, further_targets, files } => {
             findings.said(source, "data.reader.source");
@@ -79,9 +99,7 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
                     "[data.reader.files.train] with source and target, or the name of a public corpus",
                 ),
                 (None, false) => {
-                    findings.require(files.contains_key("train"), "data.reader.files", || {
-                        "`data.reader.files` has no split `train`".to_owned()
-                    });
+                    has_training(data, files.contains_key(data.training()), findings);
                     for (name, set) in &data.eval {
                         let splits = files.keys().map(String::as_str);
                         findings.exists(&set.split, splits, &format!("data.eval.{name}.split"), "split");
@@ -118,34 +136,46 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
             further_targets: _,
         } => {
             further_languages(data, findings);
-            if data.corpus.is_some() {
-                let hint = "in an overlay: without = [\"data.corpus\"]";
-                findings.report_with("data.corpus", "the reader makes its data; no corpus is read", hint);
-            }
+            generated(data, [("train", *train), ("valid", *valid), ("test", *test)], findings);
             for (value, key) in [(symbols, "symbols"), (min_length, "min_length"), (train, "train")] {
                 findings.positive(u64::from(*value), &format!("data.reader.{key}"));
             }
             findings.require(min_length <= max_length, "data.reader.max_length", || {
                 format!("the longest string, {max_length}, is shorter than the shortest, {min_length}")
             });
-            let splits = [("train", *train), ("valid", *valid), ("test", *test)];
-            for (name, set) in &data.eval {
-                let path = format!("data.eval.{name}");
-                findings.exists(
-                    &set.split,
-                    splits.iter().map(|(split, _)| *split),
-                    &format!("{path}.split"),
-                    "split",
-                );
-                if let Some((split, lines)) = splits.iter().find(|(split, _)| *split == set.split) {
-                    findings.require(*lines == set.lines, &format!("{path}.lines"), || {
-                        format!(
-                            "the evaluation set `{name}` has {} lines, but {lines} are made for `{split}`",
-                            set.lines
-                        )
-                    });
-                }
-            }
+        }
+        ReaderSpec::AudioManifest(spec) => super::speech::manifests(data, spec, findings),
+        ReaderSpec::Tones(spec) => {
+            generated(data, [("train", spec.train), ("valid", spec.valid), ("test", spec.test)], findings);
+            super::speech::tones(spec, findings);
+        }
+    }
+}
+
+/// A user's files have the split that is trained on.
+pub(super) fn has_training(data: &DataSpec, there: bool, findings: &mut Findings<'_, '_>) {
+    findings.require(there, "data.reader.files", || {
+        format!("`data.reader.files` has no split `{}`", data.training())
+    });
+}
+
+/// What is made by the program has no corpus, and as many lines as it says.
+fn generated(data: &DataSpec, splits: [(&str, u32); 3], findings: &mut Findings<'_, '_>) {
+    if data.corpus.is_some() {
+        let hint = "in an overlay: without = [\"data.corpus\"]";
+        findings.report_with("data.corpus", "the reader makes its data; no corpus is read", hint);
+    }
+    for (name, set) in &data.eval {
+        let path = format!("data.eval.{name}");
+        let names = splits.iter().map(|(split, _)| *split);
+        findings.exists(&set.split, names, &format!("{path}.split"), "split");
+        if let Some((split, lines)) = splits.iter().find(|(split, _)| *split == set.split) {
+            findings.require(*lines == set.lines, &format!("{path}.lines"), || {
+                format!(
+                    "the evaluation set `{name}` has {} lines, but {lines} are made for `{split}`",
+                    set.lines
+                )
+            });
         }
     }
 }
@@ -202,6 +232,13 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
                     "one model is given for both sides, but `data.tokenizer.joint` is false".to_owned()
                 });
             }
+        }
+        TokenizerSpec::Characters { alphabet, normalize } => {
+            super::speech::alphabet(alphabet, findings);
+            steps(normalize, findings);
+        }
+        TokenizerSpec::Lexicon { words, silence } => {
+            super::speech::lexicon(words, silence.as_deref(), findings);
         }
     }
 }
@@ -263,6 +300,12 @@ fn lengths(data: &DataSpec, findings: &mut Findings<'_, '_>) {
                     format!("a batch holds {max_tokens} tokens, but `data.filter.{key}` keeps sentences of {limit}")
                 });
             }
+        }
+        BatchingSpec::Utterances { utterances } => {
+            findings.positive(u64::from(*utterances), "data.batching.utterances");
+        }
+        BatchingSpec::Seconds { max_seconds } => {
+            findings.above_zero(*max_seconds, "data.batching.max_seconds");
         }
     }
 }

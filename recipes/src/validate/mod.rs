@@ -6,13 +6,14 @@ mod claim;
 mod data;
 mod model;
 mod problems;
+mod speech;
 mod train;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::is_name;
 use crate::nearest::did_you_mean;
 use crate::schema::find_path;
-use crate::spec::{DataStatus, DecodeSpec, LengthPenalty, MaxLength, ReaderSpec, Recipe};
+use crate::spec::{Architecture, DataStatus, DecodeSpec, LengthPenalty, MaxLength, Recipe};
 use crate::tree::Node;
 
 pub use problems::Problem;
@@ -25,7 +26,8 @@ pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut 
     model::validate(recipe, &mut findings);
     train::validate(recipe, &mut findings);
     for (name, search) in &recipe.decode {
-        decode(name, search, &mut findings);
+        findings.named(name, &format!("decode.{name}"));
+        decode(recipe, name, search, &mut findings);
     }
     claim::validate(recipe, arms, &mut findings);
 }
@@ -122,16 +124,56 @@ fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.report_with(&format!("recipe.free.{at}"), format!("no recipe has a key `{free}`"), hint);
         }
     }
-    let generated = matches!(recipe.data.reader, ReaderSpec::Reversal { .. });
-    findings.require(generated || about.status != DataStatus::Generated, "recipe.status", || {
-        "the status is `generated`, but `data.reader` reads files".to_owned()
-    });
+    findings.require(
+        recipe.data.reader.is_generated() || about.status != DataStatus::Generated,
+        "recipe.status",
+        || "the status is `generated`, but `data.reader` reads files".to_owned(),
+    );
 }
 
-fn decode(name: &str, search: &DecodeSpec, findings: &mut Findings<'_, '_>) {
+fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findings<'_, '_>) {
     let path = format!("decode.{name}");
-    findings.named(name, &path);
+    let of_speech = matches!(
+        search,
+        DecodeSpec::CtcGreedy {} | DecodeSpec::CtcLexicon { .. } | DecodeSpec::CtcBeam { .. }
+    );
+    let frames = matches!(recipe.model.architecture(), Some(Architecture::Acoustic(_)));
+    if of_speech != frames && recipe.model.architecture().is_some() {
+        let hint = if frames { "ctc-greedy, ctc-lexicon or ctc-beam" } else { "greedy or beam" };
+        findings.report_with(&path, format!("`{path}` is a search for models of another kind"), hint);
+        return;
+    }
     match search {
+        DecodeSpec::CtcGreedy {} => {}
+        DecodeSpec::CtcLexicon { log10, end_log10, silence } => {
+            speech::lexicon_search(recipe, (log10, *end_log10, *silence), &path, findings);
+        }
+        DecodeSpec::CtcBeam {
+            beam,
+            cutoff,
+            cutoff_classes,
+            language_model,
+            needs_language_model,
+            alpha,
+            beta,
+        } => {
+            findings.positive(u64::from(*beam), &format!("{path}.beam"));
+            findings.positive(u64::from(*cutoff_classes), &format!("{path}.cutoff_classes"));
+            findings.require(*cutoff > 0.0 && *cutoff <= 1.0, &format!("{path}.cutoff"), || {
+                format!("`{path}.cutoff` is {cutoff}; it is a probability above 0")
+            });
+            if let Some(model) = language_model {
+                findings.said(model, &format!("{path}.language_model"));
+            }
+            let none = language_model.is_none() && !needs_language_model;
+            if none && (*alpha != 0.0 || *beta != 0.0) {
+                findings.report_with(
+                    &path,
+                    "`alpha` and `beta` weigh a language model, and there is none",
+                    "language_model = \"model.arpa.gz\", or needs_language_model = true",
+                );
+            }
+        }
         DecodeSpec::Greedy { max_length } => longest(max_length, &path, findings),
         DecodeSpec::Beam { beam, length_penalty, stop: _, max_length } => {
             findings.positive(u64::from(*beam), &format!("{path}.beam"));

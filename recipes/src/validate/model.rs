@@ -2,24 +2,61 @@
 
 use super::Findings;
 use crate::spec::{
-    ComputeType, DecoderSpec, DecoderStart, EncoderSpec, LossScalingSpec, LossSpec, Positions, PrecisionSpec,
-    ReaderSpec, Recipe, Specials, TokenizerSpec, Tying,
+    Architecture, ComputeType, DecoderSpec, DecoderStart, EmbeddingSpec, EncoderSpec, LossScalingSpec,
+    LossSpec, ModelSpec, Positions, PrecisionSpec, ReaderSpec, Recipe, Specials, TokenizerSpec,
+    TransformerDecoderSpec, TransformerSpec, Tying,
 };
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let model = &recipe.model;
-    findings.positive(u64::from(model.width), "model.width");
-    findings.share(model.embedding.dropout, "model.embedding.dropout");
-    if let Some(std) = model.embedding.init_std {
+    match model.architecture() {
+        Some(Architecture::Transformer { width, embedding, encoder, decoder }) => {
+            transformer(recipe, (width, embedding), encoder, decoder, findings);
+        }
+        Some(Architecture::Acoustic(encoder)) => super::speech::model(recipe, encoder, findings),
+        None => misfit(model, findings),
+    }
+    precision(&recipe.precision, findings);
+}
+
+/// Why the parts make no model.
+fn misfit(model: &ModelSpec, findings: &mut Findings<'_, '_>) {
+    let tokens = match (&model.encoder, &model.decoder) {
+        (EncoderSpec::Transformer(_), DecoderSpec::Transformer(_)) => true,
+        (EncoderSpec::Acoustic(_), DecoderSpec::Ctc {}) => false,
+        _ => {
+            let message = "the encoder reads tokens and the decoder reads frames, or the other way round";
+            let hint = "kind = \"transformer\" in both, or \"acoustic\" with \"ctc\"";
+            return findings.report_with("model.decoder", message, hint);
+        }
+    };
+    for (key, there) in [("width", model.width.is_some()), ("embedding", model.embedding.is_some())] {
+        if there != tokens {
+            let path = format!("model.{key}");
+            match tokens {
+                true => findings.report("model", format!("a model of tokens lacks `{path}`")),
+                false => findings.report(&path, format!("a model of frames has no use for `{path}`")),
+            }
+        }
+    }
+}
+
+fn transformer(
+    recipe: &Recipe,
+    (width, embedding): (u32, &EmbeddingSpec),
+    encoder: &TransformerSpec,
+    decoder: &TransformerDecoderSpec,
+    findings: &mut Findings<'_, '_>,
+) {
+    findings.positive(u64::from(width), "model.width");
+    findings.share(embedding.dropout, "model.embedding.dropout");
+    if let Some(std) = embedding.init_std {
         findings.above_zero(std, "model.embedding.init_std");
     }
-    findings.require(model.width.is_multiple_of(2), "model.width", || {
-        format!("`model.width` is {}; sinusoidal positions need an even width", model.width)
+    findings.require(width.is_multiple_of(2), "model.width", || {
+        format!("`model.width` is {width}; sinusoidal positions need an even width")
     });
-    vocabulary(recipe, findings);
-
-    let EncoderSpec::Transformer(encoder) = &model.encoder;
-    let DecoderSpec::Transformer(decoder) = &model.decoder;
+    vocabulary(recipe, embedding, findings);
     for (part, layers, heads, ffn, epsilon, rates) in [
         (
             "model.encoder",
@@ -41,8 +78,8 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         for (value, key) in [(layers, "layers"), (heads, "heads"), (ffn, "ffn")] {
             findings.positive(u64::from(value), &format!("{part}.{key}"));
         }
-        findings.require(heads == 0 || model.width.is_multiple_of(heads), &format!("{part}.heads"), || {
-            format!("{heads} heads do not divide the model width {}", model.width)
+        findings.require(heads == 0 || width.is_multiple_of(heads), &format!("{part}.heads"), || {
+            format!("{heads} heads do not divide the model width {width}")
         });
         findings.above_zero(epsilon, &format!("{part}.norm_epsilon"));
         for (rate, key) in rates.into_iter().zip(["dropout", "attention_dropout", "activation_dropout"]) {
@@ -54,34 +91,51 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         "model.decoder.begin_token_in_target",
         || "the begin token would stand there twice: `start` puts it before the target already".to_owned(),
     );
-
-    let LossSpec::CrossEntropy { label_smoothing, smoothing: _, denominator: _ } = &recipe.loss;
-    findings.share(*label_smoothing, "loss.label_smoothing");
-    precision(&recipe.precision, findings);
+    match &recipe.loss {
+        LossSpec::CrossEntropy { label_smoothing, smoothing: _, denominator: _ } => {
+            findings.share(*label_smoothing, "loss.label_smoothing");
+        }
+        LossSpec::Ctc { .. } => findings.report_with(
+            "loss.kind",
+            "CTC aligns labels to frames; this decoder writes token by token",
+            "kind = \"cross-entropy\"",
+        ),
+    }
 }
 
 /// What the tables need of the vocabulary.
-fn vocabulary(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+fn vocabulary(recipe: &Recipe, embedding: &EmbeddingSpec, findings: &mut Findings<'_, '_>) {
     let (specials, joint, key) = match &recipe.data.tokenizer {
         TokenizerSpec::Words { specials, .. } => (specials, true, ""),
         TokenizerSpec::SubwordNmt { specials, joined_dictionary, .. } => {
             (specials, *joined_dictionary, "joined_dictionary")
         }
         TokenizerSpec::SentencePiece { specials, joint, .. } => (specials, *joint, "joint"),
+        TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+            let hint = "words, subword-nmt or sentence-piece";
+            return findings.report_with(
+                "data.tokenizer.kind",
+                "this tokenizer makes classes of frames; the model reads tokens",
+                hint,
+            );
+        }
     };
-    if recipe.model.embedding.tied == Tying::All && !joint {
+    if embedding.tied == Tying::All && !joint {
         findings.report_with(
             "model.embedding.tied",
             "one matrix for source and target needs one vocabulary for both",
             format!("data.tokenizer.{key} = true, or tied = \"decoder\""),
         );
     }
-    if recipe.model.embedding.positions == Positions::SinusoidFairseq && *specials != Specials::Fairseq {
+    if embedding.positions == Positions::SinusoidFairseq && *specials != Specials::Fairseq {
         findings.report_with(
             "model.embedding.positions",
             "fairseq's positions begin behind its padding index 1",
             "data.tokenizer.specials = \"fairseq\", or another layout of positions",
         );
+    }
+    if recipe.data.reader.sample_rate_hz().is_some() {
+        findings.report("data.reader.kind", "the reader gives recordings; the model reads tokens");
     }
     // Generated text is made of symbols; the other tokenizers learn from it as well, so this is no error, but Moses is.
     let moses = match (&recipe.data.reader, &recipe.data.tokenizer) {

@@ -20,6 +20,15 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         findings.above_zero(norm, "train.clip_norm");
     }
 
+    if let Some(larc) = &train.larc {
+        findings.above_zero(larc.eta, "train.larc.eta");
+        findings.not_negative(larc.min_update, "train.larc.min_update");
+        findings.above_zero(larc.epsilon, "train.larc.epsilon");
+        findings.require(train.clip_norm.is_none(), "train.larc", || {
+            "`train.clip_norm` and `train.larc` both say how large a gradient may be".to_owned()
+        });
+    }
+
     let has_valid = recipe.data.eval.contains_key("valid");
     let needs_valid = |path: &str, what: &str, findings: &mut Findings<'_, '_>| {
         if !has_valid {
@@ -62,7 +71,10 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.above_zero(*epsilon, "train.optimizer.epsilon");
             findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
         }
-        OptimizerSpec::Sgd { momentum } => findings.share(*momentum, "train.optimizer.momentum"),
+        OptimizerSpec::Sgd { momentum, weight_decay } => {
+            findings.share(*momentum, "train.optimizer.momentum");
+            findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
+        }
     }
     if let Some(RegularizerSpec::L2 { scale }) = &train.regularizer {
         findings.not_negative(*scale, "train.regularizer.scale");
@@ -89,8 +101,9 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         ScheduleSpec::TransformerPolicy { lr: first, warmup_updates, width, max_lr, coefficient } => {
             lr(*first, findings);
             findings.positive(*warmup_updates, "train.schedule.warmup_updates");
-            findings.require(*width == recipe.model.width, "train.schedule.width", || {
-                format!("the schedule's width {width} is not the model's, {}", recipe.model.width)
+            let of_model = recipe.model.width.unwrap_or(*width);
+            findings.require(*width == of_model, "train.schedule.width", || {
+                format!("the schedule's width {width} is not the model's, {of_model}")
             });
             if let Some(cap) = max_lr {
                 findings.above_zero(*cap, "train.schedule.max_lr");

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use zoo_recipes::{DecoderSpec, DecoderStart, EncoderSpec, ModelSpec, Tying};
+use zoo_recipes::{Architecture, DecoderStart, ModelSpec, Tying};
 
 use super::{Packed, PairBatch, TransformerDecoder, TransformerEncoder};
 use crate::contract::Pass;
@@ -63,18 +63,23 @@ pub struct Seq2Seq {
 
 impl Seq2Seq {
     /// Fresh parameters, a function of the seed. On an autodiff device they are tracked.
+    ///
+    /// # Panics
+    /// If the spec's parts make no model of tokens; a recipe that was checked and reads text has one.
     pub fn new(spec: &ModelSpec, vocabularies: &Vocabularies, seed: u64, device: &Device) -> Self {
-        let width = spec.width as usize;
+        let Some(Architecture::Transformer { width, embedding, encoder, decoder }) = spec.architecture()
+        else {
+            panic!("a model of tokens");
+        };
+        let width = width as usize;
         let init = Init::new(seed, device);
         let table =
-            |name: &str, rows| Embedding::new(&init.at(name), &spec.embedding, rows, width, vocabularies.pad);
-        let EncoderSpec::Transformer(encoder) = &spec.encoder;
-        let DecoderSpec::Transformer(decoder) = &spec.decoder;
+            |name: &str, rows| Embedding::new(&init.at(name), embedding, rows, width, vocabularies.pad);
         Self {
             embedding: table("embedding", vocabularies.source),
-            target_embedding: (spec.embedding.tied != Tying::All)
+            target_embedding: (embedding.tied != Tying::All)
                 .then(|| table("target_embedding", vocabularies.target)),
-            output: (spec.embedding.tied == Tying::None)
+            output: (embedding.tied == Tying::None)
                 .then(|| Linear::new(&init.at("output"), width, vocabularies.target, false, 1.0)),
             encoder: Encoder::Transformer(TransformerEncoder::new(&init.at("encoder"), encoder, width)),
             decoder: Decoder::Transformer(TransformerDecoder::new(&init.at("decoder"), decoder, width)),

@@ -1,6 +1,6 @@
 //! Cross-entropy of a sequence-to-sequence model, as a recipe's `[loss]` states it.
 
-use zoo_recipes::{Denominator, LossSpec};
+use zoo_recipes::{Denominator, LossSpec, Smoothing};
 
 use super::{PairBatch, Seq2Seq};
 use crate::contract::{Objective, Pass, Term};
@@ -9,21 +9,28 @@ use crate::ops::{SmoothedTargets, cross_entropy};
 /// The objective of translation recipes: `loss` is minimised, `nll` is reported.
 #[derive(Debug, Clone)]
 pub struct TranslationLoss {
-    spec: LossSpec,
+    label_smoothing: f64,
+    smoothing: Smoothing,
+    denominator: Denominator,
 }
 
 impl TranslationLoss {
     /// From a recipe's block.
+    ///
+    /// # Panics
+    /// If it is a loss of frames; a recipe that was checked and reads text has none such.
     pub fn new(spec: &LossSpec) -> Self {
-        Self { spec: spec.clone() }
+        let LossSpec::CrossEntropy { label_smoothing, smoothing, denominator } = *spec else {
+            panic!("a loss of tokens");
+        };
+        Self { label_smoothing, smoothing, denominator }
     }
 }
 
 impl Objective<Seq2Seq, PairBatch> for TranslationLoss {
     fn counts(&self, batch: &PairBatch) -> Vec<(&'static str, f64)> {
-        let LossSpec::CrossEntropy { denominator, .. } = &self.spec;
         let tokens = batch.target.tokens.len() as f64;
-        let loss = match denominator {
+        let loss = match self.denominator {
             Denominator::Tokens => tokens,
             Denominator::Sentences => batch.target.lengths.len() as f64,
             Denominator::Positions => batch.target_positions as f64,
@@ -32,10 +39,10 @@ impl Objective<Seq2Seq, PairBatch> for TranslationLoss {
     }
 
     fn terms(&self, model: &Seq2Seq, batch: &PairBatch, pass: &mut Pass) -> Vec<Term> {
-        let LossSpec::CrossEntropy { label_smoothing, smoothing, .. } = &self.spec;
         let logits = model.logits(batch, pass);
         let [_, vocabulary] = logits.dims();
-        let targets = SmoothedTargets::new(&batch.target.tokens, vocabulary, *label_smoothing, *smoothing);
+        let targets =
+            SmoothedTargets::new(&batch.target.tokens, vocabulary, self.label_smoothing, self.smoothing);
         let (loss, nll) = cross_entropy(logits, &targets);
         vec![Term { name: "loss", sum: loss, weight: 1.0 }, Term { name: "nll", sum: nll, weight: 0.0 }]
     }

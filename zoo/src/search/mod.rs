@@ -68,6 +68,9 @@ pub struct SearchIds {
 }
 
 /// Runs a recipe's search on a batch of sources: for each, hypotheses from best to worst.
+///
+/// # Panics
+/// If it is a search of frames ([`ctc`]); a recipe that was checked and reads text has none such.
 pub fn search<D: StepDecoder>(
     decoder: &D,
     sources: &Packed,
@@ -84,6 +87,9 @@ pub fn search<D: StepDecoder>(
             &Beam { size: *size as usize, length_penalty, stop: *stop, max_length },
             ids,
         ),
+        DecodeSpec::CtcGreedy {} | DecodeSpec::CtcLexicon { .. } | DecodeSpec::CtcBeam { .. } => {
+            panic!("a search of tokens")
+        }
     }
 }
 

@@ -2,12 +2,11 @@
 
 use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_datasets::prepare::PreparedTranslation;
-use zoo_models::models::{Cost, PairBatch, Seq2Seq, Vocabularies, cost};
+use zoo_models::models::Cost;
 use zoo_models::precision::{Compute, probe};
-use zoo_recipes::{OptimizerSpec, Recipe, Resolved, Tying};
+use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved, Tying};
 use zoo_training::parts::PartSeconds;
-use zoo_training::timing::{Lap, TimedArm};
+use zoo_training::timing::{Lap, Timed};
 
 use super::ceilings;
 use super::shape::Shape;
@@ -15,25 +14,27 @@ use super::speeds::{ArmSpeed, Roofline, Split, Spread};
 use crate::context::Context;
 use crate::error::Result;
 use crate::size;
-use crate::stages::prepare::{prepare, vocabularies};
-use crate::stages::timed_arm::{FirstUpdates, Material, Update, first_updates, timed_arm};
-use crate::stages::{Request, generated};
+use crate::stages::Request;
+use crate::stages::prepare::{Prepared, prepare};
+use crate::stages::speech::{self, Frames};
+use crate::stages::timed_arm::{Count, Making, Measurable, Updates, first_updates, of_prepared, of_updates};
+use crate::stages::translation::{self, Text};
 
 /// Updates with full batches are all of one size: a few of them will do.
 const FULL_UPDATES: usize = 4;
 
 /// Where batches come from.
 pub enum Data {
-    /// The recipe's text.
-    Real(Box<PreparedTranslation>),
-    /// Text that is not there: sentences of its lengths, made up.
+    /// The recipe's own.
+    Real(Prepared),
+    /// Data that is not there: examples of its lengths, made up.
     Generated,
     /// Full batches.
     Shaped(Shape),
 }
 
 impl Data {
-    /// The recipe's text where it is there.
+    /// The recipe's data where it is there.
     pub fn of(ctx: &Context, arm: &Resolved) -> Result<Self> {
         let corpus = arm.recipe.data.corpus.as_deref().filter(|name| !name.is_empty());
         let missing = match corpus {
@@ -41,14 +42,14 @@ impl Data {
                 let missing = CorpusDefinition::find(name)?.bytes_to_download(&ctx.data_home());
                 missing.known > 0 || missing.unknown > 0
             }
-            None => false,
+            None => arm.recipe.recipe.status == DataStatus::Private,
         };
         if missing {
             ctx.progress
                 .note("the data is not there (`zoo fetch`): batches of the published shape are generated");
             return Ok(Self::Generated);
         }
-        Ok(Self::Real(Box::new(prepare(ctx, &arm.recipe, &arm.folder)?)))
+        Ok(Self::Real(prepare(ctx, &arm.recipe, &arm.folder)?))
     }
 
     /// What the results call it.
@@ -60,33 +61,41 @@ impl Data {
         }
     }
 
-    /// The vocabularies of a recipe, and the batches of its first updates.
-    fn updates(&self, recipe: &Recipe, seed: u64) -> Result<(Vocabularies, FirstUpdates)> {
-        match self {
-            Self::Real(prepared) => {
-                let material = Material { train: prepared.train()?, vocabularies: vocabularies(prepared) };
-                Ok((material.vocabularies, first_updates(recipe, &material, seed)?))
-            }
-            Self::Generated => {
-                let vocabularies = size::vocabularies(recipe);
-                let splits = generated::splits(recipe, &vocabularies);
-                let material = Material { train: splits.iter().collect(), vocabularies };
-                Ok((vocabularies, first_updates(recipe, &material, seed)?))
-            }
-            Self::Shaped(shape) => {
-                let vocabularies = size::vocabularies(recipe);
-                let updates = generated::full_batches(&vocabularies, shape.sentences, shape.tokens);
-                let updates = updates.take(FULL_UPDATES).collect();
-                Ok((vocabularies, FirstUpdates { updates, seconds: None }))
-            }
+    /// The arm of a recipe on the batches of its first updates.
+    pub fn arm(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
+        if let Self::Real(prepared) = self {
+            return of_prepared(ctx, recipe, prepared, making);
         }
+        if recipe.data.reader.sample_rate_hz().is_some() {
+            let frames = Frames::of(recipe)?;
+            let updates = match self {
+                Self::Shaped(Shape { sentences, tokens }) => {
+                    let full = speech::generated::full_batches(recipe, &frames, *sentences, *tokens);
+                    Updates { updates: full.take(FULL_UPDATES).collect(), seconds: None }
+                }
+                _ => speech::generated::updates(recipe, &frames),
+            };
+            return of_updates(ctx, recipe, &frames, updates, making);
+        }
+        let mut text = Text { train: Vec::new(), vocabularies: size::vocabularies(recipe) };
+        let updates = match self {
+            Self::Shaped(Shape { sentences, tokens }) => {
+                let full = translation::generated::full_batches(&text.vocabularies, *sentences, *tokens);
+                Updates { updates: full.take(FULL_UPDATES).collect(), seconds: None }
+            }
+            _ => {
+                text.train = translation::generated::splits(recipe, &text.vocabularies);
+                first_updates(recipe, &text, making.seed)?
+            }
+        };
+        of_updates(ctx, recipe, &text, updates, making)
     }
 }
 
 /// A model on its way through the blocks.
 pub struct Contender {
     /// What is timed.
-    pub timed: TimedArm<Seq2Seq, PairBatch>,
+    pub timed: Box<dyn Timed>,
     /// Its blocks.
     pub laps: Vec<Lap>,
     arm: Arm,
@@ -102,8 +111,9 @@ struct Arm {
     vocabulary: usize,
     /// Bytes that the optimizer must move for each parameter.
     moved: Option<u64>,
-    /// Source and target tokens of the updates.
-    tokens: (u64, u64),
+    /// Source and target tokens of the updates, or frames and labels; and what their speed is counted in.
+    amounts: (u64, u64),
+    counted: u64,
     /// Seconds that it takes to make the batches of an update.
     data: Option<f64>,
 }
@@ -114,19 +124,20 @@ impl Contender {
         let (recipe, name) = (&resolved.recipe, resolved.arm.clone().unwrap_or_default());
         ctx.progress.stage(&format!("time {} {name}", request.document.name()));
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
-        let (vocabularies, FirstUpdates { updates, seconds }) = data.updates(recipe, seed)?;
+        let making = Making { initial: request.initial.as_ref(), seed, count: Count::Usual };
+        let made = data.arm(ctx, recipe, making)?;
         let arm = Arm {
             name,
             compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
-            width: recipe.model.width as usize,
-            cost: cost(&recipe.model, &vocabularies),
-            vocabulary: vocabularies.target,
+            width: size::width(&recipe.model),
+            cost: made.cost,
+            vocabulary: made.classes,
             moved: bytes_moved(recipe),
-            tokens: tokens(&updates),
-            data: seconds,
+            amounts: made.amounts,
+            counted: made.counted,
+            data: made.data,
         };
-        let timed = timed_arm(ctx, recipe, &vocabularies, updates, request.initial.as_ref(), seed)?;
-        Ok(Self { timed, laps: Vec::new(), arm })
+        Ok(Self { timed: made.timed, laps: Vec::new(), arm })
     }
 
     /// The arm's name.
@@ -157,8 +168,8 @@ impl Ended {
     pub fn speed(self, device: &Device, copy: f64) -> Result<ArmSpeed> {
         let Self { arm, laps, parts } = self;
         let product = ceilings::product(device, arm.compute)?;
-        let (source, target) = arm.tokens;
-        let of_token = arm.cost.training_operations(source, target) / (source + target) as f64;
+        let (source, target) = arm.amounts;
+        let of_token = arm.cost.training_operations(source, target) / arm.counted as f64;
         let of = |value: &dyn Fn(&Lap) -> f64| Spread::of(laps.iter().map(value));
         let sum = |value: fn(&Lap) -> u64| laps.iter().map(value).sum::<u64>();
         let seconds = of(&|lap| lap.seconds / lap.updates as f64);
@@ -198,17 +209,14 @@ impl Ended {
 fn bytes_moved(recipe: &Recipe) -> Option<u64> {
     let moments = match recipe.train.optimizer {
         // Moves rows of the tables that the batch uses, unless every row is the output projection's too.
-        OptimizerSpec::LazyAdam { .. } if recipe.model.embedding.tied != Tying::All => return None,
+        OptimizerSpec::LazyAdam { .. }
+            if recipe.model.embedding.as_ref().is_some_and(|tables| tables.tied != Tying::All) =>
+        {
+            return None;
+        }
         OptimizerSpec::Adam { .. } | OptimizerSpec::LazyAdam { .. } => 2,
         OptimizerSpec::Novograd { .. } => 1,
-        OptimizerSpec::Sgd { momentum } => u64::from(momentum != 0.0),
+        OptimizerSpec::Sgd { momentum, .. } => u64::from(momentum != 0.0),
     };
     Some(size_of::<f32>() as u64 * (2 + 2 * (1 + moments)))
-}
-
-/// Tokens of both sides of all updates.
-fn tokens(updates: &[Update]) -> (u64, u64) {
-    let batches = || updates.iter().flatten().map(|fetched| &fetched.batch);
-    let of = |side: fn(&PairBatch) -> usize| batches().map(|batch| side(batch) as u64).sum();
-    (of(|batch| batch.source.tokens.len()), of(|batch| batch.target.tokens.len()))
 }

@@ -10,7 +10,7 @@ mod shape;
 mod speeds;
 
 use zoo_results::exit::Exit;
-use zoo_training::timing::{round, warm_up_pair};
+use zoo_training::timing::{round, warm_up_alone, warm_up_pair};
 
 use self::contender::{Contender, Data};
 use self::speeds::ArmSpeedUp;
@@ -61,11 +61,11 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
         None => (ROUNDS, (BLOCK_SECONDS / seconds).ceil().clamp(1.0, 1000.0) as u64),
     };
     let done = |done, total| {
-        ctx.progress.step(&Step { done, total: Some(total), loss: None, tokens_per_second: None });
+        ctx.progress.step(&Step { done, total: Some(total), loss: None, speed: None });
         stopped(ctx)
     };
     if others.is_empty() {
-        let seconds = baseline.timed.warm_up()?;
+        let seconds = warm_up_alone(baseline.timed.as_mut())?;
         baseline.is_warm(ctx, seconds);
         let (rounds, updates) = blocks(seconds);
         for lap in 1..=2 * rounds {
@@ -75,13 +75,13 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
     }
     for other in others {
         let mut candidate = Contender::new(ctx, request, other, &data)?;
-        let (of_baseline, of_candidate) = warm_up_pair(&mut baseline.timed, &mut candidate.timed)?;
+        let (of_baseline, of_candidate) = warm_up_pair(baseline.timed.as_mut(), candidate.timed.as_mut())?;
         baseline.is_warm(ctx, of_baseline);
         candidate.is_warm(ctx, of_candidate);
         let (rounds, updates) = blocks(of_baseline.min(of_candidate));
         let mut measured = Vec::new();
         for number in 1..=rounds {
-            let round = round(&mut baseline.timed, &mut candidate.timed, updates)?;
+            let round = round(baseline.timed.as_mut(), candidate.timed.as_mut(), updates)?;
             baseline.laps.extend([round.baseline_first, round.baseline_second]);
             candidate.laps.extend([round.candidate_first, round.candidate_second]);
             measured.push(round);

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use zoo_models::precision::{self, Compute};
 use zoo_results::exit::Exit;
 
+use super::contender::Data;
 use super::shape::Shape;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::memory;
 use crate::size;
-use crate::stages::timed_arm::timed_arm;
-use crate::stages::{Request, generated};
+use crate::stages::Request;
+use crate::stages::timed_arm::{Count, Making};
 
 /// Between two looks at a process: one that takes memory as fast as it can gets some 50 MB further.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -62,13 +63,12 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
     let recipe = &arms.first().ok_or_else(|| Failure::usage("no arm to try"))?.recipe;
-    let vocabularies = size::vocabularies(recipe);
-    let updates = generated::full_batches(&vocabularies, shape.sentences, shape.tokens).take(1).collect();
-    let mut timed = timed_arm(ctx, recipe, &vocabularies, updates, None, recipe.train.seed)?;
+    let making = Making { initial: None, seed: recipe.train.seed, count: Count::Usual };
+    let mut timed = Data::Shaped(shape).arm(ctx, recipe, making)?.timed;
     timed.clean_lap(1)?;
     let lap = timed.clean_lap(1)?;
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    let found = precision::probe(&ctx.open_device()?, compute, recipe.model.width as usize);
+    let found = precision::probe(&ctx.open_device()?, compute, size::width(&recipe.model));
     let compute = found.name().to_string();
     Ok(Probed { compute, tokens: lap.tokens, seconds: lap.seconds, memory: memory::peak(ctx.device) })
 }

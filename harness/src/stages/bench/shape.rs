@@ -5,15 +5,22 @@ use std::str::FromStr;
 
 use zoo_recipes::{BatchingSpec, Recipe};
 
+use crate::stages::speech::generated::{USUAL_SECONDS, hop_ms};
+
 /// Tokens of one side of a batch are counted in 32 bits with room to spare.
 const MOST: u64 = 16_777_216;
 
-/// A batch of full sentences, for comparisons with programs that pad.
+/// Frames of an utterance of usual length.
+fn frames(recipe: &Recipe) -> u32 {
+    (1000.0 * USUAL_SECONDS / hop_ms(recipe)) as u32
+}
+
+/// A batch of full sentences, or of utterances of one length, for comparisons with programs that pad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Sentences of a batch; a batch makes an update.
+    /// Sentences (or utterances) of a batch; a batch makes an update.
     pub sentences: u32,
-    /// Tokens of each side of each of them.
+    /// Tokens of each side of each of them, or frames.
     pub tokens: u32,
 }
 
@@ -31,6 +38,11 @@ impl Shape {
             }
             BatchingSpec::Tokens { max_tokens, .. } => {
                 Self { sentences: (max_tokens / USUAL).max(1), tokens: USUAL }
+            }
+            BatchingSpec::Utterances { utterances } => Self { sentences: utterances, tokens: frames(recipe) },
+            BatchingSpec::Seconds { max_seconds } => {
+                let utterances = (max_seconds / USUAL_SECONDS) as u32;
+                Self { sentences: utterances.max(1), tokens: frames(recipe) }
             }
         }
     }

@@ -104,7 +104,7 @@ pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
                 variant,
             }))
         }
-        OptimizerSpec::Sgd { momentum } => Box::new(Sgd::new(momentum)),
+        OptimizerSpec::Sgd { momentum, weight_decay } => Box::new(Sgd::new(momentum, weight_decay)),
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
             grad_averaging: true,
             variant,
         };
-        let momentum = |momentum| OptimizerSpec::Sgd { momentum };
+        let momentum = |momentum| OptimizerSpec::Sgd { momentum, weight_decay: 0.01 };
         let novograds = [NovogradVariant::Published, NovogradVariant::AsCoded].map(novograd);
         let rules = [adam(false), adam(true), momentum(0.0), momentum(0.9)].into_iter().chain(novograds);
         let on_device = |values: [f32; 4]| Flat::Device(Tensor::from_data(values, &Device::flex()));

@@ -8,10 +8,11 @@ use super::adam::placed;
 use super::{Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
 use crate::flat::{CHUNK, Flat};
 
-/// v = momentum v + g (no dampening), w = w - lr v.
+/// v = momentum v + (g + decay w) (no dampening), w = w - lr v.
 #[derive(Debug)]
 pub struct Sgd {
     momentum: f64,
+    decay: f64,
     steps: u64,
     velocity: BTreeMap<String, Flat>,
     loaded: BTreeMap<String, Vec<f32>>,
@@ -19,8 +20,8 @@ pub struct Sgd {
 
 impl Sgd {
     /// A rule without state.
-    pub fn new(momentum: f64) -> Self {
-        Self { momentum, steps: 0, velocity: BTreeMap::new(), loaded: BTreeMap::new() }
+    pub fn new(momentum: f64, decay: f64) -> Self {
+        Self { momentum, decay, steps: 0, velocity: BTreeMap::new(), loaded: BTreeMap::new() }
     }
 }
 
@@ -30,7 +31,10 @@ impl Optimizer for Sgd {
     }
 
     fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Flat, factor: f32) -> Flat {
-        let gradient = gradient.scaled(factor);
+        let mut gradient = gradient.scaled(factor);
+        if self.decay != 0.0 {
+            gradient = gradient.plus_scaled(&weight, self.decay as f32);
+        }
         let rate = lr as f32;
         if self.momentum == 0.0 {
             return weight.plus_scaled(&gradient, -rate);
@@ -97,7 +101,7 @@ mod tests {
 
     #[test]
     fn momentum_has_no_dampening() {
-        let mut sgd = Sgd::new(0.5);
+        let mut sgd = Sgd::new(0.5, 0.0);
         let mut w = Flat::Host(vec![1.0, 1.0]);
         // v = 1, 1.5, 1.75; w = 1 - 0.25 (1 + 1.5 + 1.75), all exact in binary.
         for _ in 0..3 {
@@ -108,10 +112,19 @@ mod tests {
     }
 
     #[test]
+    fn decay_is_added_behind_the_clipping() {
+        let mut sgd = Sgd::new(0.0, 0.5);
+        sgd.begin();
+        // 4 - 0.25 (0.5 x 8 + 0.5 x 4), all exact in binary.
+        let w = sgd.step(place(), 0.25, Flat::Host(vec![4.0, 0.0]), Flat::Host(vec![8.0, 1.0]), 0.5);
+        assert_eq!(w.to_vec(), [2.5, -0.125]);
+    }
+
+    #[test]
     fn the_tensor_path_agrees_with_the_host_path_bit_for_bit() {
         let tensor = |v: Vec<f32>| Flat::Device(Tensor::from_data(TensorData::new(v, [2]), &Device::flex()));
-        for momentum in [0.0, 0.9] {
-            let (mut host, mut device) = (Sgd::new(momentum), Sgd::new(momentum));
+        for (momentum, decay) in [(0.0, 0.0), (0.0, 0.01), (0.9, 0.0), (0.9, 0.01)] {
+            let (mut host, mut device) = (Sgd::new(momentum, decay), Sgd::new(momentum, decay));
             let (mut a, mut b) = (Flat::Host(vec![0.3, -7.1]), tensor(vec![0.3, -7.1]));
             for step in 1..5u8 {
                 let g = vec![0.37 / f32::from(step), -1.9];

@@ -3,7 +3,7 @@
 use burn::tensor::FloatDType;
 use zoo_models::precision::Compute;
 use zoo_training::batches::Fetched;
-use zoo_training::timing::{Lap, TimedArm, round, warm_up_pair};
+use zoo_training::timing::{Lap, Timed, TimedArm, round, warm_up_alone, warm_up_pair};
 
 use crate::toy::*;
 
@@ -51,7 +51,7 @@ fn a_block_with_a_skipped_update_is_made_again() {
     let lap = arm.clean_lap(2).unwrap();
     assert_eq!((lap.skipped, lap.tokens), (0, of_update[0] + of_update[1]));
     let mut arm = half();
-    arm.warm_up().unwrap();
+    warm_up_alone(&mut arm).unwrap();
     assert_eq!(arm.lap(1).unwrap().skipped, 0);
 }
 

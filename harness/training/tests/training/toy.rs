@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use zoo_models::Running;
 use zoo_models::parameters;
 use zoo_models::precision::{Compute, matmul, to_f32};
 use zoo_models::random::Key;
@@ -15,7 +16,6 @@ use zoo_models::{Objective, Pass, Term};
 use zoo_recipes::{EpsilonPlace, EvaluatedWeights, LossScalingSpec, OptimizerSpec, ScheduleSpec};
 use zoo_training::batches::{Batches, Fetched, Share};
 use zoo_training::scaling::LossScaler;
-use zoo_training::update::Running;
 use zoo_training::{
     BatchSource, LogFile, OtherError, Outcome, Phase, Progress, Silent, TermSum, TrainSettings, Trainer,
     UpdateReport,
@@ -154,7 +154,7 @@ pub const ADAM: OptimizerSpec = OptimizerSpec::Adam {
 };
 
 pub fn sgd() -> OptimizerSpec {
-    OptimizerSpec::Sgd { momentum: 0.0 }
+    OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0 }
 }
 
 pub fn warm_up() -> ScheduleSpec {

@@ -11,7 +11,7 @@ mod recurrent;
 mod size;
 
 pub use frames::Frames;
-pub use size::parameters;
+pub use size::cost;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -70,6 +70,11 @@ impl AcousticModel {
         let layers = layers.collect();
         let output = affine(&init.at("output"), spec.init, shape.flat(), classes);
         Self { layers, output }
+    }
+
+    /// Where its parameters are.
+    pub fn device(&self) -> Device {
+        self.output.weight.val().device()
     }
 
     /// The classes' logits of every frame, padding included, in the compute type; and, of a training pass, what the batch norms saw,

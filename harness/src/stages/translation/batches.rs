@@ -13,6 +13,7 @@ use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 
 use crate::error::Result;
+use crate::stages::task::{MadeHere, Source};
 
 /// Batches of the training split; each is in one target language.
 pub struct TrainingBatches {
@@ -43,23 +44,10 @@ impl TrainingBatches {
         Ok(Self { pairs: Arc::new(pairs), plan: Arc::new(plan), collator })
     }
 
-    /// The batches of an epoch, made by the thread that asks for them.
-    pub fn made_here(&self, epoch: u64) -> impl ExactSizeIterator<Item = Fetched<PairBatch>> {
-        let ids = self.plan.epoch(epoch).into_iter();
-        ids.map(|ids| self.fetched(&self.collator.batch(self.pairs.as_ref(), &ids)))
-    }
-
     fn fetched(&self, batch: &Batch) -> Fetched<PairBatch> {
         let tokens = batch.source.token_count() + batch.target.token_count();
         let language = batch.ids.first().map_or(0, |&id| self.pairs.group(id));
         Fetched { batch: pair_batch(batch, language), tokens }
-    }
-
-    /// Share of padding in the first epoch's batches.
-    pub fn waste(&self) -> f64 {
-        let mut waste = PaddingWaste::default();
-        self.plan.epoch(0).iter().for_each(|ids| waste.add(&self.collator.batch(self.pairs.as_ref(), ids)));
-        waste.share()
     }
 }
 
@@ -80,6 +68,19 @@ impl BatchSource<PairBatch> for TrainingBatches {
         let of_epoch = ahead.take_while(move |placed| placed.position.epoch == epoch);
         let mine = of_epoch.filter(move |placed| share.has(placed.position.batch));
         Ok(Box::new(mine.map(|placed| Ok(self.fetched(&placed.batch)))))
+    }
+}
+
+impl Source<PairBatch> for TrainingBatches {
+    fn padding(&self) -> f64 {
+        let mut waste = PaddingWaste::default();
+        self.plan.epoch(0).iter().for_each(|ids| waste.add(&self.collator.batch(self.pairs.as_ref(), ids)));
+        waste.share()
+    }
+
+    fn made_here(&self) -> MadeHere<'_, PairBatch> {
+        let ids = self.plan.epoch(0).into_iter();
+        Box::new(ids.map(|ids| Ok(self.fetched(&self.collator.batch(self.pairs.as_ref(), &ids)))))
     }
 }
 

@@ -8,7 +8,7 @@ use zoo_models::random::Key;
 use zoo_recipes::{BatchingSpec, Recipe};
 use zoo_training::batches::Fetched;
 
-use super::timed_arm::{KEPT_UPDATES, Update};
+use crate::stages::timed_arm::{KEPT_UPDATES, Update};
 
 /// Mean and spread of the logarithm of a sentence's length in sub-words: 28 on average, as in WMT's English-German.
 const LOG_LENGTH: (f64, f64) = (3.13, 0.63);
@@ -23,6 +23,8 @@ pub fn splits(recipe: &Recipe, vocabularies: &Vocabularies) -> Vec<Arc<PreparedS
     let of_batch = match recipe.data.batching {
         BatchingSpec::Sentences { sentences, .. } => f64::from(sentences),
         BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / mean,
+        // Of speech; a checked recipe of text has none such.
+        BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. } => 1.0,
     };
     let batches = (KEPT_UPDATES * u64::from(recipe.train.batches_per_update)) as f64;
     let pairs = (2.0 * batches * of_batch).ceil() as u64;
@@ -57,7 +59,7 @@ pub fn full_batches(
     vocabularies: &Vocabularies,
     sentences: u32,
     tokens: u32,
-) -> impl Iterator<Item = Update> {
+) -> impl Iterator<Item = Update<PairBatch>> {
     let vocabularies = *vocabularies;
     let packed = move |rows: usize, key: Key| {
         let mut side = Side::new(rows, vocabularies.end, key);

@@ -1,0 +1,163 @@
+//! Splits of recordings: which files, and where it is said what is said in them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::definition::FileDefinition;
+use crate::fetch::FolderMembers;
+
+/// The recordings of a split: every file of these folders, sorted by path folder by folder, that `select` takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordingsDefinition {
+    /// Folders of archives, one after another.
+    pub folders: Vec<RecordingsFolder>,
+    /// How the files' names end: `.wav` or `.flac`.
+    pub suffix: String,
+    /// Where the text is.
+    pub transcripts: Transcripts,
+    /// Which of them; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<Selection>,
+}
+
+/// A folder in an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordingsFolder {
+    /// Name of the file.
+    pub file: String,
+    /// Path inside it; recordings may lie at any depth below.
+    pub folder: String,
+}
+
+/// Where it is said what is said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Transcripts {
+    /// In the name of the file, whose parts `_` separates.
+    FileName {
+        /// What a part of it says: the words that the text has for it.
+        words: BTreeMap<String, String>,
+        /// What its parts are, in their order; absent: all of them are words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        fields: Vec<NameField>,
+    },
+    /// In `*.trans.txt` beside the recordings: a line is a name without its ending, a space, and the text. What stands before the
+    /// name's first `-` is the speaker (LibriSpeech).
+    TransTxt,
+}
+
+/// What a part of a file's name is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NameField {
+    /// A word that is said.
+    Word,
+    /// Who says it.
+    Speaker,
+    /// Which of the recordings that say this it is.
+    Number,
+}
+
+/// Some recordings of those there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Selection {
+    /// Of all, sorted, that at `first` (counted from 0), and from there on each that is `every` places further.
+    Places {
+        /// The first.
+        first: u32,
+        /// From one to the next.
+        every: u32,
+    },
+    /// Those whose number is in this range, both ends included.
+    Numbers {
+        /// The least.
+        from: u32,
+        /// The greatest.
+        to: u32,
+    },
+}
+
+/// The recordings of a split in a home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedRecordings {
+    /// The folders, in the order of [`RecordingsDefinition::folders`].
+    pub folders: Vec<PathBuf>,
+    /// What they hold.
+    pub definition: RecordingsDefinition,
+}
+
+/// How the names of [`Transcripts::TransTxt`] end.
+pub(crate) const TRANS_TXT: &str = ".trans.txt";
+
+impl RecordingsDefinition {
+    pub(super) fn check(&self, files: &BTreeMap<String, FileDefinition>) -> Result<(), String> {
+        if self.folders.is_empty() {
+            return Err("`recordings.folders` is empty".into());
+        }
+        for RecordingsFolder { file, folder } in &self.folders {
+            match files.get(file) {
+                None => return Err(format!("there is no [file.{file:?}]")),
+                Some(FileDefinition { unpack: None, .. }) => {
+                    return Err(format!("{file:?} is no archive (no `unpack`), it has no folders"));
+                }
+                Some(_) => {}
+            }
+            crate::fetch::check_member(folder).map_err(|why| format!("folder {folder:?} {why}"))?;
+        }
+        if !self.suffix.starts_with('.') || self.suffix.len() < 2 {
+            return Err(format!("`recordings.suffix` is {:?}, not an ending such as \".wav\"", self.suffix));
+        }
+        let numbers = matches!(self.select, Some(Selection::Numbers { .. }));
+        match &self.transcripts {
+            Transcripts::FileName { words, fields } => {
+                if words.is_empty() {
+                    return Err("`recordings.transcripts.words` is empty".into());
+                }
+                if let Some((part, _)) = words.iter().find(|(_, words)| words.trim().is_empty()) {
+                    return Err(format!("`recordings.transcripts.words.{part}` says nothing"));
+                }
+                let count = |field| fields.iter().filter(|own| **own == field).count();
+                if !fields.is_empty() && count(NameField::Word) == 0 {
+                    return Err("`recordings.transcripts.fields` has no `word`".into());
+                }
+                if count(NameField::Speaker) > 1 || count(NameField::Number) > 1 {
+                    return Err("`recordings.transcripts.fields` has two of a kind".into());
+                }
+                if numbers && count(NameField::Number) == 0 {
+                    return Err("`recordings.select` is by numbers, which the names do not have".into());
+                }
+            }
+            Transcripts::TransTxt if numbers => {
+                return Err("`recordings.select` is by numbers, which the names do not have".into());
+            }
+            Transcripts::TransTxt => {}
+        }
+        match self.select {
+            Some(Selection::Places { every: 0, .. }) => Err("`recordings.select.every` is 0".into()),
+            Some(Selection::Numbers { from, to }) if from > to => {
+                Err(format!("`recordings.select` takes no number from {from} to {to}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is to be unpacked of an archive.
+    pub(super) fn members_of(&self, file: &str) -> Vec<FolderMembers> {
+        let mut suffixes = vec![self.suffix.as_str()];
+        if self.transcripts == Transcripts::TransTxt {
+            suffixes.push(TRANS_TXT);
+        }
+        let members = |folder: &RecordingsFolder| {
+            let folder = folder.folder.clone();
+            suffixes
+                .iter()
+                .map(move |suffix| FolderMembers { folder: folder.clone(), suffix: (*suffix).into() })
+        };
+        self.folders.iter().filter(|folder| folder.file == file).flat_map(members).collect()
+    }
+}

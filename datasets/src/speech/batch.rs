@@ -1,0 +1,334 @@
+//! Batches of frames: planned from lengths alone, and made of the sound when their turn comes.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rayon::prelude::*;
+use zoo_recipes::DataSpec;
+
+use super::error::{Fault, Skipped, SpeechError};
+use super::plan::{Epoch, Plan};
+use super::prepared::{PreparedSpeech, SpeechSplit};
+use super::splits::whole;
+use crate::audio::{Extractor, Features, Turn};
+
+/// Batches that wait at most; one more is in the making.
+const QUEUE: usize = 3;
+
+/// Epochs of a [`Turn`] come from 24 bits.
+const EPOCHS: u64 = 1 << 24;
+
+/// Utterances as frames.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpeechBatch {
+    /// Places of the utterances in their split. Copies of one at several speeds have the same place.
+    pub ids: Vec<u32>,
+    /// [utterances, longest, features] row-major, zeros behind the end of each.
+    pub features: Vec<f32>,
+    /// Features a frame.
+    pub width: usize,
+    /// Frames of each.
+    pub lengths: Vec<usize>,
+    /// Labels of each.
+    pub labels: Vec<Vec<u32>>,
+    /// What they last together, copies at their speed; a speed that is drawn does not count.
+    pub seconds: f64,
+    /// Training utterances that were left out of it, because they cannot be used. Always empty if `data.reader.strict`, and in evaluation.
+    pub skipped: Vec<Skipped>,
+}
+
+impl SpeechBatch {
+    /// Frames of the longest.
+    pub fn longest(&self) -> usize {
+        self.lengths.iter().copied().max().unwrap_or(0)
+    }
+
+    fn new(examples: Vec<Example>, split: &SpeechSplit, rate: u32, skipped: Vec<Skipped>) -> Self {
+        let width = examples.first().map_or(0, |example| example.features.width);
+        let lengths: Vec<usize> = examples.iter().map(|example| example.features.frames()).collect();
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let mut features = Vec::with_capacity(examples.len() * longest * width);
+        for (at, example) in examples.iter().enumerate() {
+            features.extend_from_slice(&example.features.values);
+            features.resize((at + 1) * longest * width, 0.0);
+        }
+        let samples: u64 = examples.iter().map(|example| example.samples).sum();
+        Self {
+            features,
+            width,
+            lengths,
+            labels: examples.iter().map(|example| split.labels(example.utterance)).collect(),
+            ids: examples.iter().map(|example| example.utterance).collect(),
+            seconds: samples as f64 / f64::from(rate),
+            skipped,
+        }
+    }
+}
+
+struct Example {
+    utterance: u32,
+    samples: u64,
+    features: Features,
+}
+
+type Made = Result<Result<Example, Skipped>, SpeechError>;
+
+/// An utterance whose frames `frames` makes.
+fn example(
+    split: &SpeechSplit,
+    utterance: u32,
+    samples: u64,
+    frames: impl FnOnce(&[f32]) -> Features,
+) -> Made {
+    let known = &split.utterances[utterance as usize];
+    let waveform = match split.samples(known)? {
+        Ok(waveform) => waveform,
+        Err(skipped) => return Ok(Err(skipped)),
+    };
+    let features = frames(&waveform);
+    if let Some(at) = features.values.iter().position(|value| !value.is_finite()) {
+        let frame = at / features.width;
+        let problem =
+            format!("a feature of frame {frame} is {}\nhint: look at the recording", features.values[at]);
+        return Ok(Err(Skipped::new(&known.id, Fault::NotFinite, problem)));
+    }
+    if features.values.is_empty() {
+        let problem = "its speed leaves less than a frame\nhint: leave it out";
+        return Ok(Err(Skipped::new(&known.id, Fault::NoFrame, problem)));
+    }
+    Ok(Ok(Example { utterance, samples, features }))
+}
+
+/// The training batches of all epochs. A batch is a function of seed, epoch and its number: of no order and no thread.
+///
+/// An utterance whose damage shows only now is left out of its batch and named in [`SpeechBatch::skipped`]; with
+/// `data.reader.strict` it is an error. A batch of which nothing is left is an error.
+#[derive(Debug)]
+pub struct SpeechBatches {
+    split: Arc<SpeechSplit>,
+    extractor: Extractor,
+    plan: Plan,
+    examples: u32,
+    seed: u64,
+    strict: bool,
+    /// The epoch that was asked for last.
+    epoch: Mutex<Option<(u64, Arc<Epoch>)>>,
+}
+
+impl SpeechBatches {
+    /// Plans the batches of the training split.
+    ///
+    /// # Errors
+    /// Batching or augmentation that cannot be, or too few utterances for a batch.
+    pub fn training(prepared: &PreparedSpeech, data: &DataSpec, seed: u64) -> Result<Arc<Self>, SpeechError> {
+        let split = prepared.train()?.clone();
+        let augmentation = data.augmentation.clone().unwrap_or_default();
+        let extractor = Extractor::new(prepared.front_end.clone(), &augmentation)?;
+        let plan = Plan::new(&data.batching, prepared.sample_rate_hz)?;
+        let (left, read) = (split.len(), split.statistics.read);
+        let nothing =
+            |problem| SpeechError::NothingToTrainOn { split: split.name.clone(), left, read, problem };
+        let examples = u32::try_from(left.saturating_mul(extractor.versions()))
+            .map_err(|_| nothing("which are more than 2^32 with their copies"))?;
+        let this = Self {
+            split: split.clone(),
+            extractor,
+            plan,
+            examples,
+            seed,
+            strict: prepared.strict,
+            epoch: Mutex::default(),
+        };
+        if this.per_epoch(0) == 0 {
+            return Err(nothing("which do not fill a batch"));
+        }
+        Ok(Arc::new(this))
+    }
+
+    /// Utterances of an epoch before batching, copies at other speeds included.
+    pub fn examples(&self) -> usize {
+        self.examples as usize
+    }
+
+    /// Batches of an epoch (from 0). With `seconds` it may be another number in another epoch.
+    pub fn per_epoch(&self, epoch: u64) -> usize {
+        self.epoch(epoch).len()
+    }
+
+    /// Share of padding among the frames of the first epoch, from lengths alone.
+    pub fn padding(&self) -> f64 {
+        let frames =
+            |example: &u32| self.extractor.front_end().frames(self.samples(*example) as usize) as u64;
+        let (mut real, mut all) = (0, 0);
+        for batch in self.epoch(0).batches() {
+            real += batch.iter().map(frames).sum::<u64>();
+            all += batch.iter().map(frames).max().unwrap_or(0) * batch.len() as u64;
+        }
+        if all == 0 { 0.0 } else { 1.0 - real as f64 / all as f64 }
+    }
+
+    /// A batch of an epoch, both from 0: read, varied, turned into frames, on all threads.
+    ///
+    /// # Errors
+    /// There is no such batch; a recording has changed since it was listed; nothing of the batch can be used, or, if
+    /// `data.reader.strict`, not all of it.
+    pub fn batch(&self, epoch: u64, index: usize) -> Result<SpeechBatch, SpeechError> {
+        let planned = self.epoch(epoch);
+        let missing = || SpeechError::NoSuchBatch { epoch, batch: index, batches: planned.len() };
+        let examples = planned.batch(index).ok_or_else(missing)?;
+        // Evaluation has turn 0.
+        let turn = ((epoch + 1) % EPOCHS) as u32;
+        let made: Vec<Made> = examples.par_iter().map(|number| self.example(turn, *number)).collect();
+        let (mut examples, mut skipped) = (Vec::with_capacity(made.len()), Vec::new());
+        for made in made {
+            match made? {
+                Ok(example) => examples.push(example),
+                Err(fault) => skipped.push(fault),
+            }
+        }
+        match (skipped.first(), whole(true, self.strict)) {
+            (Some(first), Some(why)) => Err(SpeechError::Unusable {
+                split: self.split.name.clone(),
+                skipped: first.clone(),
+                more: skipped.len() as u64 - 1,
+                why,
+            }),
+            (Some(first), None) if examples.is_empty() => {
+                Err(SpeechError::EmptyBatch { epoch, batch: index, first: first.clone() })
+            }
+            _ => Ok(SpeechBatch::new(examples, &self.split, self.extractor.front_end().rate(), skipped)),
+        }
+    }
+
+    /// The batches of an epoch from number `from` on of which `wanted` says yes, made on a thread of their own, at most four ahead.
+    /// After an error nothing follows. Dropping it ends the thread.
+    pub fn ahead(
+        self: &Arc<Self>,
+        epoch: u64,
+        from: u64,
+        wanted: impl Fn(u64) -> bool + Send + 'static,
+    ) -> Ahead {
+        let (sender, receiver) = sync_channel(QUEUE);
+        let batches = self.clone();
+        let make = move || {
+            let count = batches.per_epoch(epoch) as u64;
+            for index in (from..count).filter(|index| wanted(*index)) {
+                let made = batches.batch(epoch, index as usize).map(|batch| (index, batch));
+                let last = made.is_err();
+                // The receiver is gone: nobody wants more.
+                if sender.send(made).is_err() || last {
+                    break;
+                }
+            }
+        };
+        match std::thread::Builder::new().name("speech".into()).spawn(make) {
+            Ok(thread) => Ahead { receiver: Some(receiver), thread: Some(thread), failed: None },
+            Err(error) => Ahead { receiver: None, thread: None, failed: Some(error.to_string()) },
+        }
+    }
+
+    /// An example: utterance and speed by its number.
+    fn example(&self, turn: u32, number: u32) -> Made {
+        let (utterance, version) = self.version(number);
+        // Every version has draws of its own.
+        let turn = Turn { seed: self.seed, epoch: turn, utterance: number };
+        let frames = |samples: &[f32]| self.extractor.training(samples, version, turn);
+        example(&self.split, utterance, self.samples(number), frames)
+    }
+
+    fn version(&self, number: u32) -> (u32, usize) {
+        let versions = self.extractor.versions() as u32;
+        (number / versions, (number % versions) as usize)
+    }
+
+    /// Samples of an example, a drawn speed left aside.
+    fn samples(&self, number: u32) -> u64 {
+        let (utterance, version) = self.version(number);
+        let samples = self.split.utterances[utterance as usize].samples;
+        self.extractor.version_samples(samples as usize, version) as u64
+    }
+
+    fn epoch(&self, epoch: u64) -> Arc<Epoch> {
+        let mut kept = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((number, planned)) if *number == epoch => planned.clone(),
+            _ => {
+                let planned = self.plan.epoch(self.examples, |number| self.samples(number), self.seed, epoch);
+                let planned = Arc::new(planned);
+                *kept = Some((epoch, planned.clone()));
+                planned
+            }
+        }
+    }
+}
+
+/// See [`SpeechBatches::ahead`].
+#[derive(Debug)]
+pub struct Ahead {
+    receiver: Option<Receiver<Result<(u64, SpeechBatch), SpeechError>>>,
+    thread: Option<JoinHandle<()>>,
+    failed: Option<String>,
+}
+
+impl Iterator for Ahead {
+    type Item = Result<(u64, SpeechBatch), SpeechError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(made) = self.receiver.as_ref().and_then(|receiver| receiver.recv().ok()) {
+            return Some(made);
+        }
+        // The end, unless the thread did not get there.
+        self.receiver = None;
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            self.failed = Some("it panicked".into());
+        }
+        self.failed.take().map(|why| Err(SpeechError::Thread(why)))
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        // The thread sees the closed channel at its next batch.
+        self.receiver = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// All utterances of a split as they are, the longest first, as many together as last no longer than `most_seconds` with their padding,
+/// one at least. Frames of an utterance depend on no batch. An utterance that cannot be used is an error.
+pub fn evaluation_batches<'p>(
+    prepared: &'p PreparedSpeech,
+    split: &'p SpeechSplit,
+    most_seconds: f64,
+) -> impl Iterator<Item = Result<SpeechBatch, SpeechError>> + 'p {
+    let rate = prepared.sample_rate_hz;
+    let length = |utterance: u32| split.utterances[utterance as usize].samples;
+    let mut order: Vec<u32> = (0..split.len() as u32).collect();
+    order.sort_by_key(|utterance| std::cmp::Reverse(length(*utterance)));
+    let most = most_seconds * f64::from(rate);
+    let mut groups: VecDeque<Vec<u32>> = VecDeque::new();
+    for utterance in order {
+        let longest = |group: &Vec<u32>| (group.len() + 1) as f64 * length(group[0]) as f64;
+        match groups.back_mut().filter(|group| longest(group) <= most) {
+            Some(group) => group.push(utterance),
+            None => groups.push_back(vec![utterance]),
+        }
+    }
+    groups.into_iter().map(move |group| {
+        let make = |utterance: &u32| {
+            let frames = |samples: &[f32]| prepared.frames_for_evaluation(samples, *utterance);
+            example(split, *utterance, length(*utterance), frames)?.map_err(|skipped| SpeechError::Unusable {
+                split: split.name.clone(),
+                skipped,
+                more: 0,
+                why: "an evaluation set must not lose an utterance",
+            })
+        };
+        let examples = group.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
+        Ok(SpeechBatch::new(examples, split, rate, Vec::new()))
+    })
+}

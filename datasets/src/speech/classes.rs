@@ -1,0 +1,237 @@
+//! The classes of a frame, and text in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zoo_recipes::TokenizerSpec;
+
+use super::error::SpeechError;
+use crate::text::moses::Normalizer;
+
+/// The classes of a frame: what the tokenizer's labels spell or sound like, in their order, and the blank behind them.
+///
+/// Labels of `characters` are the places in its alphabet; of `lexicon`, the silence (if there is one), then all other sounds, sorted.
+#[derive(Debug)]
+pub struct Classes {
+    names: Vec<String>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Characters { labels: BTreeMap<char, u32>, normalizer: Normalizer },
+    Lexicon { words: Vec<String>, sounds: Vec<Vec<u32>>, silence: Option<u32> },
+}
+
+impl Classes {
+    /// The classes of a tokenizer.
+    ///
+    /// # Errors
+    /// It is one of text, its alphabet has a character twice, or a word has no sound or a silent one.
+    pub fn of(tokenizer: &TokenizerSpec) -> Result<Self, SpeechError> {
+        match tokenizer {
+            TokenizerSpec::Characters { alphabet, normalize } => {
+                let mut labels = BTreeMap::new();
+                for (label, character) in (0..).zip(alphabet.chars()) {
+                    if labels.insert(character, label).is_some() {
+                        let problem = format!("{character:?} is in it twice");
+                        return Err(SpeechError::recipe("tokenizer.alphabet", problem, "name each once"));
+                    }
+                }
+                let names = alphabet.chars().map(String::from).collect();
+                // Text of speech is lower-cased at most; no step of it asks for a language.
+                let normalizer = Normalizer::new(normalize, "en")?;
+                Ok(Self { names, kind: Kind::Characters { labels, normalizer } })
+            }
+            TokenizerSpec::Lexicon { words, silence } => Self::lexicon(words, silence.as_deref()),
+            _ => Err(SpeechError::recipe(
+                "tokenizer.kind",
+                "this tokenizer makes tokens, not classes of frames",
+                "characters or lexicon",
+            )),
+        }
+    }
+
+    fn lexicon(words: &BTreeMap<String, Vec<String>>, silence: Option<&str>) -> Result<Self, SpeechError> {
+        let others: BTreeSet<&str> = words.values().flatten().map(String::as_str).collect();
+        if let Some(word) =
+            words.iter().find(|(_, s)| s.is_empty() || s.iter().any(|s| Some(s.as_str()) == silence))
+        {
+            let key = format!("tokenizer.words.{}", word.0);
+            return Err(SpeechError::recipe(key, "it has no sound, or a silent one", "spell it in sounds"));
+        }
+        let names: Vec<String> = silence.into_iter().chain(others).map(String::from).collect();
+        let label = |sound: &String| names.iter().position(|name| name == sound).unwrap_or_default() as u32;
+        let sounds = words.values().map(|sounds| sounds.iter().map(label).collect()).collect();
+        let words = words.keys().cloned().collect();
+        Ok(Self { kind: Kind::Lexicon { words, sounds, silence: silence.map(|_| 0) }, names })
+    }
+
+    /// How many there are, with the blank.
+    #[expect(clippy::len_without_is_empty, reason = "the blank is always there")]
+    pub fn len(&self) -> usize {
+        self.names.len() + 1
+    }
+
+    /// The last class.
+    pub fn blank(&self) -> u32 {
+        self.names.len() as u32
+    }
+
+    /// The silence of a lexicon.
+    pub fn silence(&self) -> Option<u32> {
+        match &self.kind {
+            Kind::Lexicon { silence, .. } => *silence,
+            Kind::Characters { .. } => None,
+        }
+    }
+
+    /// What each label spells or sounds like; the blank is not among them.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The label that stands between words of characters.
+    pub fn space(&self) -> Option<u32> {
+        match &self.kind {
+            Kind::Characters { labels, .. } => labels.get(&' ').copied(),
+            Kind::Lexicon { .. } => None,
+        }
+    }
+
+    /// The words of a lexicon, sorted; none of characters.
+    pub fn words(&self) -> &[String] {
+        match &self.kind {
+            Kind::Lexicon { words, .. } => words,
+            Kind::Characters { .. } => &[],
+        }
+    }
+
+    /// The sounds of the word at this place of [`Self::words`]; none if there is no such word.
+    pub fn pronunciation(&self, word: usize) -> &[u32] {
+        match &self.kind {
+            Kind::Lexicon { sounds, .. } => sounds.get(word).map_or(&[], Vec::as_slice),
+            Kind::Characters { .. } => &[],
+        }
+    }
+
+    /// Text as it is labelled and scored: the tokenizer's steps, then single spaces between words and none around them.
+    pub fn normalized(&self, text: &str) -> String {
+        let collapsed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match &self.kind {
+            Kind::Characters { normalizer, .. } => collapsed(&normalizer.line(text)),
+            Kind::Lexicon { .. } => collapsed(text),
+        }
+    }
+
+    /// The labels of a text, which is normalised first. Characters: one each. Lexicon: the sounds of its words, with a silence before,
+    /// between and behind them if the lexicon has one.
+    ///
+    /// # Errors
+    /// What of the text has no label.
+    pub fn labels(&self, text: &str) -> Result<Vec<u32>, UnknownText> {
+        self.labels_of_normalized(&self.normalized(text))
+    }
+
+    pub(super) fn labels_of_normalized(&self, text: &str) -> Result<Vec<u32>, UnknownText> {
+        match &self.kind {
+            Kind::Characters { labels, .. } => {
+                let label = |character: char| labels.get(&character).copied();
+                text.chars().map(|c| label(c).ok_or(UnknownText::Character(c))).collect()
+            }
+            Kind::Lexicon { words, sounds, silence } => {
+                let mut labels: Vec<u32> = silence.iter().copied().collect();
+                for word in text.split_whitespace() {
+                    let place = words.binary_search_by(|known| known.as_str().cmp(word));
+                    let place = place.map_err(|_| UnknownText::Word(word.into()))?;
+                    labels.extend(&sounds[place]);
+                    labels.extend(silence);
+                }
+                Ok(labels)
+            }
+        }
+    }
+
+    /// What labels spell; blanks and numbers beyond are left out. Characters: with single spaces between words and none around them.
+    /// Lexicon: the names of the sounds, with spaces between.
+    pub fn text(&self, labels: &[u32]) -> String {
+        let names = labels.iter().filter_map(|label| self.names.get(*label as usize).map(String::as_str));
+        match &self.kind {
+            Kind::Characters { .. } => {
+                let spelled: String = names.collect();
+                spelled.split_whitespace().collect::<Vec<_>>().join(" ")
+            }
+            Kind::Lexicon { .. } => names.collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+/// What of a text has no label.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownText {
+    /// A character beyond the alphabet.
+    #[error(
+        "its text has {0:?}, which is not in the alphabet\nhint: add it to data.tokenizer.alphabet, normalize it away, or mend the text"
+    )]
+    Character(char),
+    /// A word beyond the lexicon.
+    #[error(
+        "its text has the word {0:?}, which is not in the lexicon\nhint: add it to data.tokenizer.words, or mend the text"
+    )]
+    Word(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zoo_recipes::NormalizeStep;
+
+    fn characters() -> Classes {
+        let normalize = vec![NormalizeStep::Lowercase];
+        Classes::of(&TokenizerSpec::Characters { alphabet: " abß".into(), normalize }).unwrap()
+    }
+
+    fn yesno(silence: Option<&str>) -> Classes {
+        let word =
+            |word: &str, sounds: &[&str]| (word.to_owned(), sounds.iter().map(|s| (*s).into()).collect());
+        let words = [word("YES", &["Y", "E"]), word("NO", &["N", "E"])].into();
+        Classes::of(&TokenizerSpec::Lexicon { words, silence: silence.map(Into::into) }).unwrap()
+    }
+
+    #[test]
+    fn characters_are_their_places_in_the_alphabet() {
+        let classes = characters();
+        assert_eq!(
+            (classes.len(), classes.blank(), classes.space(), classes.silence()),
+            (5, 4, Some(0), None)
+        );
+        assert_eq!(classes.labels("  A \t bß").unwrap(), [1, 0, 2, 3]);
+        assert_eq!(classes.labels("ac"), Err(UnknownText::Character('c')));
+        assert_eq!(classes.text(&[0, 1, 0, 0, 4, 2, 99, 0]), "a b");
+        assert!(classes.words().is_empty() && classes.pronunciation(0).is_empty());
+    }
+
+    #[test]
+    fn words_are_their_sounds_with_silence_around_them() {
+        let classes = yesno(Some("SIL"));
+        assert_eq!(classes.names(), ["SIL", "E", "N", "Y"]);
+        assert_eq!(
+            (classes.len(), classes.blank(), classes.silence(), classes.space()),
+            (5, 4, Some(0), None)
+        );
+        assert_eq!(classes.words(), ["NO", "YES"]);
+        assert_eq!((classes.pronunciation(0), classes.pronunciation(1)), (&[2, 1][..], &[3, 1][..]));
+        assert_eq!(classes.labels(" YES  NO ").unwrap(), [0, 3, 1, 0, 2, 1, 0]);
+        assert_eq!(classes.labels("YES no"), Err(UnknownText::Word("no".into())));
+        assert_eq!(yesno(None).labels("YES NO").unwrap(), [2, 0, 1, 0]);
+        assert_eq!(yesno(None).silence(), None);
+    }
+
+    #[test]
+    fn tokenizers_of_text_are_refused() {
+        let words: TokenizerSpec =
+            serde_json::from_str(r#"{"kind": "words", "specials": "fairseq"}"#).unwrap();
+        assert!(Classes::of(&words).unwrap_err().to_string().contains("data.tokenizer.kind"));
+        let twice = TokenizerSpec::Characters { alphabet: "aba".into(), normalize: Vec::new() };
+        assert!(Classes::of(&twice).unwrap_err().to_string().contains("twice"));
+    }
+}

@@ -1,0 +1,237 @@
+//! From a recipe's `[data]` to its splits.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use zoo_recipes::{AudioManifestSpec, DataSpec, FeaturesSpec, ReaderSpec};
+
+use super::classes::Classes;
+use super::error::SpeechError;
+use super::listing::{Candidate, Listing, Origin};
+use super::prepared::{PreparedSpeech, SpeechSplit};
+use super::source::Recordings;
+use super::splits::{Judge, whole};
+use super::{manifest, recordings, tones};
+use crate::audio::FrontEnd;
+use crate::corpora::FetchedCorpus;
+use crate::fetch::sha256_file;
+use crate::readers::split_names;
+
+/// A step of preparing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpeechStep<'a> {
+    /// A split is made of its kept list, or of tones.
+    Split(&'a str),
+    /// The recordings of a split are looked into for the first time: so many of so many.
+    List(&'a str, usize, usize),
+}
+
+/// Where [`prepare`] finds what it needs, and whom it tells.
+#[derive(Clone, Copy)]
+pub struct SpeechPlace<'a> {
+    /// The folder that the recipe's paths are relative to.
+    pub base: &'a Path,
+    /// Told of every step.
+    pub progress: &'a dyn Fn(SpeechStep<'_>),
+}
+
+/// The splits that `data` uses. Every recording is looked into once; the lists of recordings are kept in `folder` and verified when
+/// they are read again. A list of other recordings (another digest of the corpus or of the manifest) is made again; nothing else in
+/// the recipe touches it, so recipes may share a folder.
+///
+/// `fetch` gets the corpus that the recipe names, with the splits that [`split_names`] has. Unlike that of text it is asked every time:
+/// training reads the recordings themselves.
+///
+/// # Errors
+/// See [`SpeechError`]; no incomplete list is left behind.
+pub fn prepare<E: From<SpeechError>>(
+    folder: &Path,
+    data: &DataSpec,
+    place: SpeechPlace<'_>,
+    fetch: impl FnOnce() -> Result<Option<FetchedCorpus>, E>,
+) -> Result<PreparedSpeech, E> {
+    let preparing = Preparing::new(folder, data, place)?;
+    let corpus = match &data.reader {
+        ReaderSpec::AudioManifest(spec) if spec.files.is_empty() => fetch()?,
+        _ => None,
+    };
+    Ok(preparing.all(corpus.as_ref())?)
+}
+
+struct Preparing<'a> {
+    folder: &'a Path,
+    data: &'a DataSpec,
+    place: SpeechPlace<'a>,
+    classes: Arc<Classes>,
+    features: &'a FeaturesSpec,
+    front_end: FrontEnd,
+}
+
+impl<'a> Preparing<'a> {
+    fn new(folder: &'a Path, data: &'a DataSpec, place: SpeechPlace<'a>) -> Result<Self, SpeechError> {
+        let rate = data.reader.sample_rate_hz().ok_or_else(|| {
+            SpeechError::recipe("reader.kind", "it reads text", "kind = \"audio-manifest\" or \"tones\"")
+        })?;
+        let features = data.features.as_ref().ok_or_else(|| {
+            let hint = "[data.features] kind = \"librosa\", \"kaldi\" or \"python-speech-features\"";
+            SpeechError::recipe("features", "nothing says how recordings become frames", hint)
+        })?;
+        let front_end = FrontEnd::new(features, rate)?;
+        Ok(Self {
+            folder,
+            data,
+            place,
+            classes: Arc::new(Classes::of(&data.tokenizer)?),
+            features,
+            front_end,
+        })
+    }
+
+    fn all(self, corpus: Option<&FetchedCorpus>) -> Result<PreparedSpeech, SpeechError> {
+        let strict = matches!(&self.data.reader, ReaderSpec::AudioManifest(spec) if spec.strict);
+        let mut splits = BTreeMap::new();
+        for name in split_names(self.data) {
+            (self.place.progress)(SpeechStep::Split(&name));
+            let judge = Judge::new(&name, self.data, &self.classes, &self.front_end, strict);
+            let split = match &self.data.reader {
+                ReaderSpec::Tones(spec) => {
+                    let known = || Some(tones::SPLITS.map(String::from).join(", "));
+                    judge.tones(spec)?.ok_or_else(|| self.missing(&name, known()))?
+                }
+                ReaderSpec::AudioManifest(spec) => self.recordings(spec, &judge, corpus)?,
+                ReaderSpec::ParallelText { .. } | ReaderSpec::Reversal { .. } => {
+                    return Err(self.missing(&name, None));
+                }
+            };
+            splits.insert(name, Arc::new(split));
+        }
+        let prepared = PreparedSpeech {
+            classes: self.classes,
+            features: self.features.clone(),
+            sample_rate_hz: self.front_end.rate(),
+            strict,
+            training: self.data.training().to_string(),
+            splits,
+            front_end: self.front_end,
+        };
+        self.data.eval.iter().try_for_each(|(name, spec)| prepared.eval_set(name, spec).map(|_| ()))?;
+        Ok(prepared)
+    }
+
+    fn recordings(
+        &self,
+        spec: &AudioManifestSpec,
+        judge: &Judge<'_>,
+        corpus: Option<&FetchedCorpus>,
+    ) -> Result<SpeechSplit, SpeechError> {
+        let split = judge.split;
+        let file = self.folder.join(format!("{}.jsonl", file_stem(split)?));
+        let found = match (spec.files.get(split), corpus) {
+            (Some(manifest), _) => Found::in_manifest(&self.place.base.join(manifest))?,
+            (None, Some(corpus)) => Found::in_corpus(corpus, split)?,
+            (None, None) => {
+                let known: Vec<&str> = spec.files.keys().map(String::as_str).collect();
+                return Err(self.missing(split, Some(known.join(", "))));
+            }
+        };
+        let origin = Origin {
+            split,
+            rate: spec.sample_rate_hz,
+            roots: &found.roots,
+            whole: whole(split == self.data.training(), spec.strict),
+            settings: found.settings,
+        };
+        let listing = match Listing::load(&file, &origin)? {
+            Some(listing) => listing,
+            None => {
+                let told = |done, total| (self.place.progress)(SpeechStep::List(split, done, total));
+                let listing = Listing::make((found.candidates)()?, &origin, &told)?;
+                listing.save(&file, &origin)?;
+                listing
+            }
+        };
+        let gap_ms = spec.join.as_ref().map_or(0.0, |join| join.gap_ms);
+        let sounds = Recordings {
+            gap: (gap_ms / 1000.0 * f64::from(spec.sample_rate_hz)).round() as usize,
+            roots: found.roots,
+            files: Vec::new(),
+            rate: spec.sample_rate_hz,
+            listing: file,
+        };
+        judge.recordings(listing, spec.join.as_ref(), sounds)
+    }
+
+    fn missing(&self, split: &str, known: Option<String>) -> SpeechError {
+        let users = self.data.eval.iter().filter(|(_, set)| set.split == split);
+        let user = users.map(|(name, _)| format!("data.eval.{name}")).next().unwrap_or("training".into());
+        let known = known.filter(|known| !known.is_empty()).unwrap_or("none".into());
+        SpeechError::MissingSplit { split: split.into(), user, known }
+    }
+}
+
+/// Where the recordings of a split are; they are looked for only if they are not listed yet.
+struct Found<'a> {
+    roots: Vec<PathBuf>,
+    settings: serde_json::Value,
+    candidates: Box<dyn FnOnce() -> Result<Vec<Candidate>, SpeechError> + 'a>,
+}
+
+impl<'a> Found<'a> {
+    fn in_manifest(file: &Path) -> Result<Self, SpeechError> {
+        let sha256 = sha256_file(file).map_err(SpeechError::io(file))?;
+        let root = file.parent().map(Path::to_path_buf).unwrap_or_default();
+        let file = file.to_path_buf();
+        Ok(Self {
+            // Relative paths of the same manifest elsewhere are other recordings.
+            settings: json!({"manifest": sha256, "folder": root.to_string_lossy()}),
+            roots: vec![root],
+            candidates: Box::new(move || manifest::read(&file)),
+        })
+    }
+
+    fn in_corpus(corpus: &'a FetchedCorpus, name: &'a str) -> Result<Self, SpeechError> {
+        let split = corpus.split(name)?;
+        let Some(recordings) = &split.recordings else {
+            let known = corpus.splits.values().filter(|split| split.recordings.is_some());
+            let known: Vec<&str> = known.map(|split| split.name.as_str()).collect();
+            let known = if known.is_empty() { "of text".into() } else { known.join(", ") };
+            return Err(SpeechError::MissingSplit { split: name.into(), user: "data.corpus".into(), known });
+        };
+        let files = recordings.definition.folders.iter().map(|folder| folder.file.as_str());
+        let digests: BTreeMap<&str, Option<&str>> = files
+            .map(|file| (file, corpus.fingerprints.get(file).map(|print| print.sha256.as_str())))
+            .collect();
+        Ok(Self {
+            roots: recordings.folders.clone(),
+            settings: json!({
+                "corpus": corpus.name, "files": digests, "recordings": recordings.definition, "lines": split.lines,
+            }),
+            candidates: Box::new(move || {
+                let found = recordings::find(recordings)?;
+                match split.lines {
+                    Some(expected) if expected != found.len() as u64 => Err(SpeechError::Recordings {
+                        split: name.into(),
+                        found: found.len() as u64,
+                        expected,
+                    }),
+                    _ => Ok(found),
+                }
+            }),
+        })
+    }
+}
+
+/// A split's name as that of its list.
+fn file_stem(split: &str) -> Result<&str, SpeechError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    match split.is_empty() || split.starts_with('.') || !split.chars().all(plain) {
+        true => Err(SpeechError::recipe(
+            format!("reader.files.{split}"),
+            "a split's name is letters, digits, `_`, `-` and `.`, and does not begin with `.`",
+            "rename the split",
+        )),
+        false => Ok(split),
+    }
+}

@@ -1,0 +1,121 @@
+//! The recordings of a corpus: found in its folders, with what is said in them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::error::SpeechError;
+use super::listing::Candidate;
+use crate::corpora::{FetchedRecordings, NameField, Selection, TRANS_TXT, Transcripts};
+
+/// The recordings of a split, folder by folder, each sorted by path.
+pub(super) fn find(recordings: &FetchedRecordings) -> Result<Vec<Candidate>, SpeechError> {
+    let definition = &recordings.definition;
+    let mut found = Vec::new();
+    for (root, folder) in (0..).zip(&recordings.folders) {
+        let mut files = Files::default();
+        files.collect(folder, "", &definition.suffix)?;
+        files.audio.sort_unstable();
+        let texts = match &definition.transcripts {
+            Transcripts::TransTxt => trans_txt(folder, &files.transcripts)?,
+            Transcripts::FileName { .. } => BTreeMap::new(),
+        };
+        for audio in files.audio {
+            let name = audio.rsplit('/').next().unwrap_or_default();
+            let id = name.strip_suffix(definition.suffix.as_str()).unwrap_or(name);
+            let error = |problem: String| SpeechError::Corpus { file: folder.join(&audio), problem };
+            let (text, speaker, number) = match &definition.transcripts {
+                Transcripts::FileName { words, fields } => from_name(id, words, fields).map_err(error)?,
+                Transcripts::TransTxt => {
+                    let text = texts.get(id).ok_or_else(|| error("no transcript names it".into()))?;
+                    (text.clone(), id.split_once('-').map(|(speaker, _)| speaker.into()), None)
+                }
+            };
+            let taken = match (definition.select, number) {
+                (Some(Selection::Numbers { from, to }), Some(number)) => (from..=to).contains(&number),
+                (Some(Selection::Places { first, every }), _) => {
+                    let place = found.len() as u64;
+                    place >= u64::from(first)
+                        && (place - u64::from(first)).is_multiple_of(u64::from(every.max(1)))
+                }
+                _ => true,
+            };
+            let (id, audio) = (id.into(), audio.into());
+            let candidate = Candidate { id, root, audio, text, speaker, line: None };
+            found.push(taken.then_some(candidate));
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+#[derive(Default)]
+struct Files {
+    audio: Vec<String>,
+    transcripts: Vec<String>,
+}
+
+impl Files {
+    fn collect(&mut self, folder: &Path, prefix: &str, suffix: &str) -> Result<(), SpeechError> {
+        for entry in fs::read_dir(folder).map_err(SpeechError::io(folder))? {
+            let entry = entry.map_err(SpeechError::io(folder))?;
+            let path = entry.path();
+            let not_utf8 =
+                |_| SpeechError::Corpus { file: path.clone(), problem: "its name is not UTF-8".into() };
+            let name = entry.file_name().into_string().map_err(not_utf8)?;
+            let below = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+            if entry.file_type().map_err(SpeechError::io(&path))?.is_dir() {
+                self.collect(&path, &below, suffix)?;
+            } else if below.ends_with(suffix) {
+                self.audio.push(below);
+            } else if below.ends_with(TRANS_TXT) {
+                self.transcripts.push(below);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Texts by the names of their recordings.
+fn trans_txt(folder: &Path, files: &[String]) -> Result<BTreeMap<String, Box<str>>, SpeechError> {
+    let mut texts = BTreeMap::new();
+    for file in files {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).map_err(SpeechError::io(&path))?;
+        for (number, line) in (1_u64..).zip(text.lines()) {
+            let error = |problem: &str| SpeechError::Corpus {
+                file: path.clone(),
+                problem: format!("line {number}: {problem}"),
+            };
+            let (id, said) = line.split_once(' ').ok_or_else(|| error("it is not a name and a text"))?;
+            if texts.insert(id.to_owned(), said.into()).is_some() {
+                return Err(error("another line names the same recording"));
+            }
+        }
+    }
+    Ok(texts)
+}
+
+type Named = (Box<str>, Option<Box<str>>, Option<u32>);
+
+/// Text, speaker and number that a name says.
+fn from_name(id: &str, words: &BTreeMap<String, String>, fields: &[NameField]) -> Result<Named, String> {
+    let parts: Vec<&str> = id.split('_').collect();
+    if !fields.is_empty() && fields.len() != parts.len() {
+        return Err(format!("its name has {} parts, {} are due", parts.len(), fields.len()));
+    }
+    let (mut said, mut speaker, mut number) = (Vec::new(), None, None);
+    for (at, part) in parts.into_iter().enumerate() {
+        match fields.get(at).unwrap_or(&NameField::Word) {
+            NameField::Word => {
+                said.push(
+                    words.get(part).ok_or_else(|| format!("nobody knows what {part:?} says"))?.as_str(),
+                );
+            }
+            NameField::Speaker => speaker = Some(part.into()),
+            NameField::Number => {
+                number = Some(part.parse().map_err(|_| format!("{part:?} in its name is no number"))?);
+            }
+        }
+    }
+    Ok((said.join(" ").into(), speaker, number))
+}

@@ -1,0 +1,101 @@
+//! What speech needs in memory: counted by an allocator, so it has a process of its own.
+
+use std::path::Path;
+
+use hound::{SampleFormat, WavSpec, WavWriter};
+use zoo_datasets::corpora::FetchedCorpus;
+use zoo_datasets::speech::{PreparedSpeech, SpeechBatches, SpeechError, SpeechPlace, prepare};
+use zoo_recipes::DataSpec;
+
+const UTTERANCES: usize = 20_000;
+
+fn data() -> DataSpec {
+    serde_json::from_str(
+        r#"{"reader": {"kind": "audio-manifest", "sample_rate_hz": 8000, "files": {"train": "train.jsonl"}},
+            "tokenizer": {"kind": "characters", "alphabet": " ab"},
+            "features": {"kind": "kaldi", "features": 20},
+            "augmentation": {"speed": {"kind": "copies", "factors": [0.9, 1.1]}},
+            "batching": {"kind": "seconds", "max_seconds": 1.0},
+            "eval": {}}"#,
+    )
+    .unwrap()
+}
+
+fn prepared(folder: &Path) -> PreparedSpeech {
+    let place = SpeechPlace { base: folder, progress: &|_| () };
+    let none = || Ok::<Option<FetchedCorpus>, SpeechError>(None);
+    prepare(&folder.join("lists"), &data(), place, none).unwrap()
+}
+
+#[test]
+fn an_utterance_needs_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec =
+        WavSpec { channels: 1, sample_rate: 8_000, bits_per_sample: 16, sample_format: SampleFormat::Int };
+    let mut writer = WavWriter::create(folder.path().join("a.wav"), spec).unwrap();
+    (0..3_000).for_each(|at| writer.write_sample((at * 37 % 1_000) as i16).unwrap());
+    writer.finalize().unwrap();
+    let line = "{\"audio\": \"a.wav\", \"text\": \"ab ba ab\"}\n";
+    std::fs::write(folder.path().join("train.jsonl"), line.repeat(UTTERANCES)).unwrap();
+
+    let before = memory::allocated();
+    let (made, peak) = memory::peak_of(|| prepared(folder.path()));
+    let kept = (memory::allocated() - before) / UTTERANCES;
+    println!("{kept} bytes an utterance are kept, {} while they are listed", peak / UTTERANCES);
+    // Name, path and text are eight bytes or less here.
+    assert!(kept < 200, "{kept} bytes an utterance");
+    assert!(peak / UTTERANCES < 600, "{} bytes an utterance", peak / UTTERANCES);
+    drop(made);
+
+    let prepared = prepared(folder.path());
+    let before = memory::allocated();
+    let batches = SpeechBatches::training(&prepared, &data(), 1).unwrap();
+    assert!(batches.per_epoch(1) > UTTERANCES);
+    let planned = memory::allocated() - before;
+    // Three copies of each: four bytes in the order, and at most twice four for the end of its batch.
+    assert!(planned < UTTERANCES * 3 * 12 + (1 << 20), "{planned} bytes");
+    // 50 batches of half a second of sound, one after another.
+    let ((), peak) = memory::peak_of(|| (0..50).for_each(|index| drop(batches.batch(1, index).unwrap())));
+    println!("{planned} bytes for the plan, {peak} for batches");
+    assert!(peak < 2 << 20, "{peak} bytes");
+}
+
+/// Counts what is allocated in this process.
+mod memory {
+    use std::alloc::{GlobalAlloc, Layout, System};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    struct Counting;
+
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+    static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+    #[global_allocator]
+    static ALLOCATOR: Counting = Counting;
+
+    // SAFETY: all is left to the system's allocator.
+    unsafe impl GlobalAlloc for Counting {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
+            PEAK.fetch_max(now, Relaxed);
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+            NOW.fetch_sub(layout.size(), Relaxed);
+            unsafe { System.dealloc(place, layout) }
+        }
+    }
+
+    pub fn allocated() -> usize {
+        NOW.load(Relaxed)
+    }
+
+    /// What `run` gives, and the most it had allocated at once.
+    pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, usize) {
+        let before = allocated();
+        PEAK.store(before, Relaxed);
+        let result = run();
+        (result, PEAK.load(Relaxed) - before)
+    }
+}

@@ -1,0 +1,39 @@
+//! An evaluation set as a search recognises it.
+
+use zoo_models::models::acoustic::AcousticModel;
+use zoo_models::precision::Compute;
+use zoo_recipes::Recipe;
+
+use super::batches::{evaluation, of_models};
+use super::{Recogniser, Speech};
+use crate::context::Context;
+use crate::error::Result;
+use crate::progress::Step;
+use crate::stages::task::Decoded;
+
+/// A line for each utterance, in the order of the split.
+pub fn decode(
+    ctx: &Context,
+    recipe: &Recipe,
+    Speech { prepared, base }: &Speech,
+    (eval, decode): (&str, &str),
+    model: &AcousticModel,
+) -> Result<Decoded> {
+    let split = prepared.eval_set(eval, &recipe.data.eval[eval])?;
+    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let recogniser = Recogniser::new(model, &prepared.classes, &recipe.decode[decode], base, compute)?;
+    let mut hypotheses = vec![String::new(); split.utterances.len()];
+    let mut done = 0;
+    for batch in evaluation(prepared, split) {
+        ctx.check_stop()?;
+        let batch = batch?;
+        let ids = batch.ids.clone();
+        for (id, found) in ids.into_iter().zip(recogniser.recognise(&of_models(batch))) {
+            hypotheses[id as usize] = found.text;
+            done += 1;
+        }
+        ctx.progress.step(&Step { done, total: Some(hypotheses.len() as u64), ..Step::default() });
+    }
+    let references = split.references_as(recipe.data.eval[eval].references).to_vec();
+    Ok(Decoded { hypotheses, references })
+}

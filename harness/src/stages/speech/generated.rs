@@ -1,0 +1,90 @@
+//! Utterances of a published shape, where the recordings are not there: lengths as read speech has them, frames and labels at random.
+
+use zoo_models::models::SpeechBatch;
+use zoo_models::random::Key;
+use zoo_recipes::{BatchingSpec, FeaturesSpec, Recipe};
+use zoo_training::batches::Fetched;
+
+use super::Frames;
+use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
+
+/// Mean length of a training utterance of LibriSpeech, seconds; most are near the longest.
+pub const USUAL_SECONDS: f64 = 12.3;
+/// Deviation of the lengths.
+const SPREAD_SECONDS: f64 = 3.8;
+/// Labels of a second of read English.
+const LABELS_PER_SECOND: f64 = 14.5;
+
+/// Batches for as many updates as are kept.
+pub fn updates(recipe: &Recipe, frames: &Frames) -> Updates<SpeechBatch> {
+    let most = recipe.data.filter.max_seconds.unwrap_or(16.7);
+    let lengths = |update: u64, batch: u32| -> Vec<f64> {
+        let key = Key::new(update, 10 + u64::from(batch), 0);
+        let length = |i: u32| (USUAL_SECONDS + SPREAD_SECONDS * f64::from(key.normal(i))).clamp(1.5, most);
+        match recipe.data.batching {
+            BatchingSpec::Seconds { max_seconds } => {
+                let mut sum = 0.0;
+                let fits = |length: &f64| {
+                    sum += length;
+                    sum <= max_seconds.max(most)
+                };
+                (0..).map(length).take_while(fits).collect()
+            }
+            BatchingSpec::Utterances { utterances: n }
+            | BatchingSpec::Sentences { sentences: n, .. }
+            | BatchingSpec::Tokens { max_tokens: n, .. } => (0..n).map(length).collect(),
+        }
+    };
+    let per_second = 1000.0 / hop_ms(recipe);
+    let update = |update: u64| -> Update<SpeechBatch> {
+        let batches = 0..recipe.train.batches_per_update;
+        batches.map(|batch| fetched(frames, &lengths(update, batch), per_second, update)).collect()
+    };
+    Updates { updates: (0..KEPT_UPDATES.min(4)).map(update).collect(), seconds: None }
+}
+
+/// Updates without end, of one batch each, every utterance of it of so many frames.
+pub fn full_batches(
+    recipe: &Recipe,
+    frames: &Frames,
+    utterances: u32,
+    length: u32,
+) -> impl Iterator<Item = Update<SpeechBatch>> {
+    let per_second = 1000.0 / hop_ms(recipe);
+    let lengths = vec![f64::from(length) / per_second; utterances as usize];
+    (0..).map(move |update| vec![fetched(frames, &lengths, per_second, update)])
+}
+
+/// From one frame to the next.
+pub fn hop_ms(recipe: &Recipe) -> f64 {
+    match &recipe.data.features {
+        Some(
+            FeaturesSpec::PythonSpeechFeatures { hop_ms, .. }
+            | FeaturesSpec::Librosa { hop_ms, .. }
+            | FeaturesSpec::Kaldi { hop_ms, .. },
+        ) => *hop_ms,
+        None => 10.0,
+    }
+}
+
+fn fetched(frames: &Frames, seconds: &[f64], per_second: f64, update: u64) -> Fetched<SpeechBatch> {
+    let lengths: Vec<usize> = seconds.iter().map(|s| ((s * per_second) as usize).max(1)).collect();
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let mut features = vec![0.0; lengths.len() * longest * frames.features];
+    let labels_of_frame = LABELS_PER_SECOND / per_second;
+    let spoken = frames.classes.blank().max(1);
+    let mut labels = Vec::with_capacity(lengths.len());
+    for (i, (&length, to)) in
+        lengths.iter().zip(features.chunks_exact_mut((longest * frames.features).max(1))).enumerate()
+    {
+        let (noise, said) = (Key::new(update, i as u64, 1), Key::new(update, i as u64, 2));
+        let values = &mut to[..length * frames.features];
+        values.iter_mut().zip(0..).for_each(|(x, at)| *x = noise.normal(at));
+        let count = (length as f64 * labels_of_frame) as u32;
+        // No label beside itself, so that every utterance has an alignment where a model keeps a frame for each.
+        let label = |at: u32| (said.bits(0) + at) % spoken;
+        labels.push((0..count).map(label).collect());
+    }
+    let tokens = lengths.iter().sum::<usize>() as u64;
+    Fetched { batch: SpeechBatch { features, lengths, labels }, tokens }
+}

@@ -1,0 +1,148 @@
+//! What is said in recordings that are no part of a corpus.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use zoo_datasets::audio::decode::{self, Audio};
+use zoo_datasets::audio::{Extractor, Features, FrontEnd, Turn};
+use zoo_datasets::speech::Classes;
+use zoo_models::models::SpeechBatch;
+use zoo_models::models::acoustic::AcousticModel;
+use zoo_models::precision::Compute;
+use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_results::exit::Exit;
+
+use super::generated::hop_ms;
+use super::{Frames, Recogniser};
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::stages::evaluate::{evaluated_weights, load_model};
+use crate::stages::run::Run;
+
+/// What was recognised in a recording.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Transcription {
+    /// The recording.
+    pub file: String,
+    /// What is said.
+    pub text: String,
+    /// Words and when they are said.
+    pub words: Vec<TimedWord>,
+    /// Length of the recording, seconds.
+    pub seconds: f64,
+    /// Seconds from its samples to its text.
+    pub latency: f64,
+}
+
+/// A word and when it is said, to within a few frames.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimedWord {
+    /// As it is written.
+    pub word: String,
+    /// Seconds from the start of the recording.
+    pub start: f64,
+    /// The same.
+    pub end: f64,
+}
+
+/// A run's model, ready to listen.
+pub struct Listener {
+    model: AcousticModel,
+    classes: Classes,
+    front_end: FrontEnd,
+    search: DecodeSpec,
+    hop: f64,
+    compute: Compute,
+    base: std::path::PathBuf,
+}
+
+impl Listener {
+    /// Of a run and one of its searches.
+    ///
+    /// # Errors
+    /// The weights cannot be read.
+    pub fn new(ctx: &Context, run: &Run, recipe: &Recipe, search: &DecodeSpec) -> Result<Self> {
+        let (weights, _) = evaluated_weights(run, recipe)?;
+        let frames = Frames::of(recipe)?;
+        let model = load_model(recipe, &frames, weights, &ctx.open_device()?)?;
+        Ok(Self {
+            model,
+            classes: frames.classes,
+            front_end: front_end(recipe)?,
+            search: search.clone(),
+            hop: hop_ms(recipe) / 1000.0,
+            compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
+            base: run.card.base.clone(),
+        })
+    }
+
+    /// Recognises recordings one by one, each alone, and gives each to `found` as soon as it is there. `read` gives their bytes.
+    ///
+    /// # Errors
+    /// A recording cannot be used.
+    pub fn listen<'f>(
+        &self,
+        files: impl Iterator<Item = &'f Path>,
+        mut read: impl FnMut(&Path) -> Result<Vec<u8>>,
+        mut found: impl FnMut(Transcription) -> Result<()>,
+    ) -> Result<()> {
+        let recogniser = Recogniser::new(&self.model, &self.classes, &self.search, &self.base, self.compute)?;
+        for file in files {
+            let audio = decoded(read(file)?, file, self.front_end.rate())?;
+            let start = Instant::now();
+            let features = self.front_end.features(&audio.samples, None);
+            let frames = features.frames();
+            let batch =
+                SpeechBatch { features: features.values, lengths: vec![frames], labels: vec![Vec::new()] };
+            let recognised = recogniser.recognise(&batch).remove(0);
+            let latency = start.elapsed().as_secs_f64();
+            // Frames that the model puts out stand for a stride of those that it reads; what its kernels lose is lost on both sides.
+            let stride = (frames as f64 / recognised.frames.max(1) as f64).round().max(1.0);
+            let lost = (frames as f64 - stride * recognised.frames as f64) / 2.0;
+            let second = |frame: usize| self.hop * (stride * frame as f64 + lost.max(0.0));
+            let words = recognised.words.into_iter().map(|word| TimedWord {
+                word: word.text,
+                start: second(word.frames.start),
+                end: second(word.frames.end),
+            });
+            found(Transcription {
+                file: file.display().to_string(),
+                text: recognised.text,
+                words: words.collect(),
+                seconds: audio.seconds(),
+                latency,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The front end of a recipe.
+fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
+    let text =
+        || Failure::usage(format!("{} is a recipe of text; it reads no recordings", recipe.recipe.name));
+    let spec = recipe.data.features.as_ref().ok_or_else(text)?;
+    let rate = recipe.data.reader.sample_rate_hz().ok_or_else(text)?;
+    FrontEnd::new(spec, rate).map_err(|error| Failure::new(Exit::Recipe, error.to_string()))
+}
+
+/// The features of a recording, as a recipe has them; `training`: of a training example in its first epoch, with its augmentation.
+///
+/// # Errors
+/// The recording cannot be used, or the recipe is of text.
+pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features> {
+    let front_end = front_end(recipe)?;
+    let bytes = std::fs::read(file).map_err(|error| Failure::io("read", file, &error))?;
+    let audio = decoded(bytes, file, front_end.rate())?;
+    let Some(augmentation) = recipe.data.augmentation.as_ref().filter(|_| training) else {
+        return Ok(front_end.features(&audio.samples, None));
+    };
+    let extractor = Extractor::new(front_end, augmentation);
+    let extractor = extractor.map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
+    Ok(extractor.training(&audio.samples, 0, Turn { seed: recipe.train.seed, epoch: 0, utterance: 0 }))
+}
+
+fn decoded(bytes: Vec<u8>, file: &Path, rate: u32) -> Result<Audio> {
+    decode::decode_bytes(bytes, file, Some(rate)).map_err(|error| Failure::new(Exit::Data, error.to_string()))
+}

@@ -1,0 +1,141 @@
+//! Speech recognition: recordings to the classes of frames, and from there to words.
+
+mod batches;
+mod decode;
+pub mod generated;
+mod infer;
+mod recogniser;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
+use zoo_models::models::acoustic::{self, AcousticModel};
+use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
+use zoo_recipes::{AcousticSpec, Architecture, EvalSetSpec, LossSpec, Recipe};
+
+pub use infer::{Listener, Transcription, features};
+pub use recogniser::Recogniser;
+
+use self::batches::{TrainingBatches, evaluation};
+use super::task::{Aim, Decoded, EvaluationBatches, Material, Source, Task};
+use crate::context::Context;
+use crate::error::Result;
+
+/// Utterances to train on.
+pub struct Frames {
+    /// Features of a frame.
+    pub features: usize,
+    /// What a frame may be.
+    pub classes: Classes,
+    /// The batches; none where a caller makes its own.
+    pub batches: Option<Arc<SpeechBatches>>,
+}
+
+impl Frames {
+    /// Of a recipe alone: a model without data.
+    ///
+    /// # Errors
+    /// The tokenizer has no classes.
+    pub fn of(recipe: &Recipe) -> Result<Self> {
+        let features = recipe.data.features.as_ref().map_or(0, |features| features.features() as usize);
+        Ok(Self { features, classes: Classes::of(&recipe.data.tokenizer)?, batches: None })
+    }
+}
+
+/// The layers of a recipe of speech.
+///
+/// # Panics
+/// If it is of text; a recipe that was checked and reads recordings has layers.
+pub fn layers(recipe: &Recipe) -> &AcousticSpec {
+    match recipe.model.architecture() {
+        Some(Architecture::Acoustic(spec)) => spec,
+        _ => panic!("a model of frames"),
+    }
+}
+
+impl Material for Frames {
+    type Model = AcousticModel;
+    type Batch = SpeechBatch;
+
+    const UNIT: &'static str = "frames";
+
+    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> AcousticModel {
+        AcousticModel::new(layers(recipe), self.features, self.classes.len(), seed, device)
+    }
+
+    fn aim(&self, recipe: &Recipe) -> Aim<AcousticModel, SpeechBatch> {
+        let LossSpec::Ctc { denominator } = recipe.loss else { panic!("a loss of frames") };
+        let classes = CtcClasses { blank: self.classes.blank(), optional: self.classes.silence() };
+        let loss = CtcLoss::new(denominator, classes);
+        Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
+    }
+
+    fn source(&self, _: &Recipe, _: u64) -> Result<Box<dyn Source<SpeechBatch>>> {
+        let batches = self.batches.as_ref().expect("batches are prepared where they are asked for");
+        Ok(Box::new(TrainingBatches::new(batches.clone())))
+    }
+
+    fn cost(&self, recipe: &Recipe) -> Cost {
+        acoustic::cost(layers(recipe), self.features as u64, self.classes.len() as u64)
+    }
+
+    fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    fn amounts(batch: &SpeechBatch) -> (u64, u64) {
+        let labels: usize = batch.labels.iter().map(Vec::len).sum();
+        (batch.lengths.iter().sum::<usize>() as u64, labels as u64)
+    }
+
+    fn examples(batch: &SpeechBatch) -> u64 {
+        batch.lengths.len() as u64
+    }
+}
+
+/// Prepared recordings.
+pub struct Speech {
+    /// Splits and classes.
+    pub prepared: PreparedSpeech,
+    /// What paths of the recipe are relative to.
+    pub base: PathBuf,
+}
+
+impl Task for Speech {
+    type Material = Frames;
+
+    fn material(&self, recipe: &Recipe, seed: u64) -> Result<Frames> {
+        let batches = SpeechBatches::training(&self.prepared, &recipe.data, seed)?;
+        Ok(Frames { batches: Some(batches), ..Frames::of(recipe)? })
+    }
+
+    fn fingerprints(&self) -> BTreeMap<String, String> {
+        self.prepared.splits.iter().map(|(name, split)| (name.clone(), split.fingerprint())).collect()
+    }
+
+    fn training_splits(&self) -> Result<Vec<String>> {
+        Ok(vec![self.prepared.train()?.name.clone()])
+    }
+
+    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
+        Ok(vec![self.prepared.eval_set(name, set)?.name.clone()])
+    }
+
+    fn evaluation(&self, name: &str, set: &EvalSetSpec) -> Result<EvaluationBatches<'_, SpeechBatch>> {
+        let split = self.prepared.eval_set(name, set)?;
+        Ok(Box::new(evaluation(&self.prepared, split).map(|batch| Ok(batches::of_models(batch?)))))
+    }
+
+    fn decode(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: &AcousticModel,
+    ) -> Result<Decoded> {
+        decode::decode(ctx, recipe, self, wanted, model)
+    }
+}

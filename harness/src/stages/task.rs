@@ -1,0 +1,136 @@
+//! What the stages need of a task: data that a model can be trained on, and an evaluation of it. Translation and speech recognition
+//! are each a folder beside this file.
+
+use std::collections::BTreeMap;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use zoo_models::models::Cost;
+use zoo_models::{Objective, Running};
+use zoo_recipes::{EvalSetSpec, Recipe};
+use zoo_training::batches::{BatchSource, Fetched};
+use zoo_training::error::OtherError;
+use zoo_training::scaling::LossScaler;
+use zoo_training::update::Phase;
+
+use crate::context::Context;
+use crate::error::Result;
+
+/// What a model is trained on, prepared or made up.
+pub trait Material {
+    /// What is trained.
+    type Model: Module + 'static;
+    /// What an update is made of.
+    type Batch: 'static;
+
+    /// What speed is counted in.
+    const UNIT: &'static str;
+
+    /// Fresh parameters, a function of the seed.
+    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Self::Model;
+
+    /// What is minimised.
+    fn aim(&self, recipe: &Recipe) -> Aim<Self::Model, Self::Batch>;
+
+    /// The training batches of a recipe.
+    ///
+    /// # Errors
+    /// No batch can be made of the examples as they are.
+    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<Self::Batch>>>;
+
+    /// Parameters and operations of the model.
+    fn cost(&self, recipe: &Recipe) -> Cost;
+
+    /// Rows of the output.
+    fn classes(&self) -> usize;
+
+    /// Tokens of the two sides of a batch, without padding; of speech, its frames and its labels.
+    fn amounts(batch: &Self::Batch) -> (u64, u64);
+
+    /// Sentence pairs or utterances of a batch.
+    fn examples(batch: &Self::Batch) -> u64;
+}
+
+/// An objective, and what it keeps of running statistics.
+pub struct Aim<M, B> {
+    /// What is minimised.
+    pub objective: Box<dyn Objective<M, B> + Send>,
+    /// Statistics to commit after a good update.
+    pub running: Option<Box<dyn Running<M>>>,
+}
+
+/// Training batches.
+pub trait Source<B>: BatchSource<B> {
+    /// Share of padding in the first epoch's batches.
+    fn padding(&self) -> f64;
+
+    /// The batches of the first epoch, made by the thread that asks for them.
+    fn made_here(&self) -> MadeHere<'_, B>;
+}
+
+/// See [`Source::made_here`].
+pub type MadeHere<'a, B> =
+    Box<dyn ExactSizeIterator<Item = std::result::Result<Fetched<B>, OtherError>> + 'a>;
+
+/// Batches of an evaluation set.
+pub type EvaluationBatches<'a, B> = Box<dyn Iterator<Item = std::result::Result<B, OtherError>> + 'a>;
+
+/// Prepared data of a recipe.
+pub trait Task {
+    /// What is trained on.
+    type Material: Material;
+
+    /// The training split.
+    fn material(&self, recipe: &Recipe, seed: u64) -> Result<Self::Material>;
+
+    /// For each split, the SHA-256 of what training and decoding see of it.
+    fn fingerprints(&self) -> BTreeMap<String, String>;
+
+    /// Names of the training splits in [`Self::fingerprints`].
+    fn training_splits(&self) -> Result<Vec<String>>;
+
+    /// Names of the splits of an evaluation set there.
+    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>>;
+
+    /// All examples of an evaluation set.
+    fn evaluation(&self, name: &str, set: &EvalSetSpec) -> Result<EvaluationBatches<'_, Batch<Self>>>;
+
+    /// What a model makes of an evaluation set with a search of the recipe, and what it is scored against.
+    fn decode(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: &Model<Self>,
+    ) -> Result<Decoded>;
+}
+
+/// The model of a task.
+pub type Model<T> = <<T as Task>::Material as Material>::Model;
+/// The batches of a task.
+pub type Batch<T> = <<T as Task>::Material as Material>::Batch;
+
+/// Hypotheses and references, line by line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded {
+    /// What the model wrote.
+    pub hypotheses: Vec<String>,
+    /// What they are scored against.
+    pub references: Vec<String>,
+}
+
+/// The one phase of a recipe's updates.
+pub fn phase<M: Module, B>(recipe: &Recipe, aim: Aim<M, B>) -> Result<Phase<M, B>> {
+    let phase = Phase::single(
+        aim.objective,
+        &recipe.train.optimizer,
+        &recipe.train.schedule,
+        LossScaler::new(&recipe.precision.loss_scaling)?,
+        recipe.train.max_updates,
+    )?;
+    Ok(phase
+        .clipped(recipe.train.clip_norm)
+        .adapted(recipe.train.larc.as_ref())
+        .regularized(recipe.train.regularizer.as_ref())
+        .with_running(aim.running))
+}

@@ -1,0 +1,124 @@
+//! Translation: text to text in one or several target languages.
+
+mod batches;
+mod decode;
+pub mod generated;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use sha2::{Digest, Sha256};
+use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_models::models::{Cost, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
+use zoo_recipes::{EvalSetSpec, Recipe};
+
+pub use decode::Translator;
+
+use self::batches::{TrainingBatches, validation_batches};
+use super::task::{Aim, Decoded, EvaluationBatches, Material, Source, Task};
+use crate::context::Context;
+use crate::environment::hex;
+use crate::error::Result;
+
+/// Sentence pairs to train on.
+pub struct Text {
+    /// A split for each target language.
+    pub train: Vec<Arc<PreparedSplit>>,
+    /// Sizes and special ids.
+    pub vocabularies: Vocabularies,
+}
+
+impl Material for Text {
+    type Model = Seq2Seq;
+    type Batch = PairBatch;
+
+    const UNIT: &'static str = "tokens";
+
+    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Seq2Seq {
+        Seq2Seq::new(&recipe.model, &self.vocabularies, seed, device)
+    }
+
+    fn aim(&self, recipe: &Recipe) -> Aim<Seq2Seq, PairBatch> {
+        Aim { objective: Box::new(TranslationLoss::new(&recipe.loss)), running: None }
+    }
+
+    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<PairBatch>>> {
+        let splits: Vec<&Arc<PreparedSplit>> = self.train.iter().collect();
+        Ok(Box::new(TrainingBatches::new(&splits, &recipe.data.batching, seed, &self.vocabularies)?))
+    }
+
+    fn cost(&self, recipe: &Recipe) -> Cost {
+        cost(&recipe.model, &self.vocabularies)
+    }
+
+    fn classes(&self) -> usize {
+        self.vocabularies.target
+    }
+
+    fn amounts(batch: &PairBatch) -> (u64, u64) {
+        (batch.source.tokens.len() as u64, batch.target.tokens.len() as u64)
+    }
+
+    fn examples(batch: &PairBatch) -> u64 {
+        batch.source.lengths.len() as u64
+    }
+}
+
+impl Task for PreparedTranslation {
+    type Material = Text;
+
+    fn material(&self, _: &Recipe, _: u64) -> Result<Text> {
+        let train = self.train()?.into_iter().cloned().collect();
+        Ok(Text { train, vocabularies: vocabularies(self) })
+    }
+
+    fn fingerprints(&self) -> BTreeMap<String, String> {
+        let digest = |split: &PreparedSplit| {
+            let mut hash = Sha256::new();
+            for sequence in split.source.iter().chain(split.target.iter()) {
+                hash.update((sequence.len() as u64).to_le_bytes());
+                sequence.iter().for_each(|id| hash.update(id.to_le_bytes()));
+            }
+            hex(&hash.finalize())
+        };
+        self.splits.iter().map(|(name, split)| (name.clone(), digest(split))).collect()
+    }
+
+    fn training_splits(&self) -> Result<Vec<String>> {
+        Ok(self.train()?.into_iter().map(|split| split.name.clone()).collect())
+    }
+
+    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
+        Ok(self.eval_sets(name, set)?.into_iter().map(|set| set.split.name.clone()).collect())
+    }
+
+    fn evaluation(&self, name: &str, set: &EvalSetSpec) -> Result<EvaluationBatches<'_, PairBatch>> {
+        let sets = self.eval_sets(name, set)?;
+        Ok(Box::new(sets.into_iter().flat_map(|set| validation_batches(&set)).map(Ok)))
+    }
+
+    fn decode(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: &Seq2Seq,
+    ) -> Result<Decoded> {
+        decode::decode(ctx, recipe, self, wanted, model)
+    }
+}
+
+/// Sizes and special ids of prepared data.
+pub fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
+    let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
+    let ids = target.specials();
+    Vocabularies {
+        source: source.len(),
+        target: target.len(),
+        languages: prepared.targets.len(),
+        pad: ids.pad,
+        begin: ids.begin,
+        end: ids.end,
+    }
+}

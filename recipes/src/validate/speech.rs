@@ -1,0 +1,238 @@
+//! Recipes of speech: recordings, classes of a frame, the model over them, and searches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Findings;
+use super::problems::Problem;
+use crate::spec::{
+    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, LossSpec, Recipe, References, TokenizerSpec,
+    TonesSpec,
+};
+
+/// Reports what is wrong with a block that was checked by itself.
+fn blame(block: &str, problems: Vec<Problem>, findings: &mut Findings<'_, '_>) {
+    for Problem { key, message, hint } in problems {
+        let path = if key.is_empty() { block.to_owned() } else { format!("{block}.{key}") };
+        match hint {
+            Some(hint) => findings.report_with(&path, message, hint),
+            None => findings.report(&path, message),
+        }
+    }
+}
+
+/// What recordings need, and text has no use for.
+pub(super) fn data(data: &DataSpec, findings: &mut Findings<'_, '_>) {
+    let Some(rate) = data.reader.sample_rate_hz() else {
+        let keys = [
+            ("features", data.features.is_some()),
+            ("augmentation", data.augmentation.is_some()),
+            ("filter.min_seconds", data.filter.min_seconds.is_some()),
+            ("filter.max_seconds", data.filter.max_seconds.is_some()),
+        ];
+        for (key, _) in keys.iter().filter(|(_, there)| *there) {
+            findings.report(&format!("data.{key}"), format!("text has no use for `data.{key}`"));
+        }
+        if matches!(data.batching, BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. }) {
+            findings.report_with(
+                "data.batching.kind",
+                "these are batches of recordings",
+                "sentences or tokens",
+            );
+        }
+        return;
+    };
+    match &data.features {
+        Some(features) => {
+            blame("data.features", features.problems(rate), findings);
+            if let Some(augmentation) = &data.augmentation {
+                blame("data.augmentation", augmentation.problems(features.features()), findings);
+            }
+        }
+        None => findings.report_with(
+            "data",
+            "the model reads frames, and `data.features` does not say how recordings become frames",
+            "[data.features] kind = \"librosa\", \"kaldi\" or \"python-speech-features\"",
+        ),
+    }
+    if !matches!(data.batching, BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. }) {
+        findings.report_with("data.batching.kind", "these are batches of text", "utterances or seconds");
+    }
+    let filter = &data.filter;
+    for (key, seconds) in [("min_seconds", filter.min_seconds), ("max_seconds", filter.max_seconds)] {
+        if let Some(seconds) = seconds {
+            findings.not_negative(seconds, &format!("data.filter.{key}"));
+        }
+    }
+    if let (Some(least), Some(most)) = (filter.min_seconds, filter.max_seconds) {
+        findings.require(least < most, "data.filter.max_seconds", || {
+            format!("nothing lasts at least {least} and at most {most} seconds")
+        });
+    }
+    for (key, there) in [
+        ("max_source_tokens", filter.max_source_tokens.is_some()),
+        ("max_target_tokens", filter.max_target_tokens.is_some()),
+    ] {
+        if there {
+            let path = format!("data.filter.{key}");
+            let hint = "min_seconds and max_seconds";
+            findings.report_with(&path, "recordings are not measured in tokens", hint);
+        }
+    }
+    for (name, set) in &data.eval {
+        findings.require(
+            set.references == References::Normalized
+                || matches!(data.tokenizer, TokenizerSpec::Characters { .. }),
+            &format!("data.eval.{name}.references"),
+            || "words of a lexicon are scored as they are written there".to_owned(),
+        );
+    }
+}
+
+/// Where recordings are.
+pub(super) fn manifests(data: &DataSpec, spec: &AudioManifestSpec, findings: &mut Findings<'_, '_>) {
+    match (&data.corpus, spec.files.is_empty()) {
+        (Some(_), false) => findings.report_with(
+            "data.reader.files",
+            "both `data.corpus` and `data.reader.files` say where the recordings are",
+            "keep one of them",
+        ),
+        (None, true) => findings.report_with(
+            "data.reader",
+            "neither `data.corpus` nor `data.reader.files` says where the recordings are",
+            "files.train = \"train.jsonl\", or the name of a public corpus",
+        ),
+        (None, false) => {
+            super::data::has_training(data, spec.files.contains_key(data.training()), findings);
+            for (name, set) in &data.eval {
+                let splits = spec.files.keys().map(String::as_str);
+                findings.exists(&set.split, splits, &format!("data.eval.{name}.split"), "split");
+            }
+            for (split, file) in &spec.files {
+                findings.said(file, &format!("data.reader.files.{split}"));
+            }
+        }
+        (Some(_), true) => {}
+    }
+    let Some(join) = &spec.join else { return };
+    findings.positive(u64::from(join.least), "data.reader.join.least");
+    findings.require(join.least <= join.most, "data.reader.join.most", || {
+        format!("at most {} recordings are fewer than at least {}", join.most, join.least)
+    });
+    findings.not_negative(join.gap_ms, "data.reader.join.gap_ms");
+    for (split, utterances) in &join.utterances {
+        findings.positive(u64::from(*utterances), &format!("data.reader.join.utterances.{split}"));
+    }
+    let training = data.training();
+    findings.require(join.utterances.contains_key(training), "data.reader.join.utterances", || {
+        format!("nothing is said of how many utterances `{training}` has")
+    });
+    for (name, set) in &data.eval {
+        let splits = join.utterances.keys().map(String::as_str);
+        findings.exists(&set.split, splits, &format!("data.eval.{name}.split"), "split");
+        if let Some(utterances) = join.utterances.get(&set.split) {
+            findings.require(*utterances == set.lines, &format!("data.eval.{name}.lines"), || {
+                format!(
+                    "the evaluation set `{name}` has {} utterances, but {utterances} are made of `{}`",
+                    set.lines, set.split
+                )
+            });
+        }
+    }
+}
+
+pub(super) fn tones(spec: &TonesSpec, findings: &mut Findings<'_, '_>) {
+    for (value, key) in [
+        (spec.letters, "letters"),
+        (spec.longest_word, "longest_word"),
+        (spec.most_words, "most_words"),
+        (spec.train, "train"),
+    ] {
+        findings.positive(u64::from(value), &format!("data.reader.{key}"));
+    }
+    findings.require(spec.letters <= 26, "data.reader.letters", || {
+        format!("`data.reader.letters` is {}; the alphabet has 26", spec.letters)
+    });
+    findings.above_zero(spec.letter_ms, "data.reader.letter_ms");
+}
+
+pub(super) fn alphabet(alphabet: &str, findings: &mut Findings<'_, '_>) {
+    findings.require(!alphabet.is_empty(), "data.tokenizer.alphabet", || "the alphabet is empty".to_owned());
+    let mut seen = BTreeSet::new();
+    for c in alphabet.chars() {
+        findings.require(seen.insert(c), "data.tokenizer.alphabet", || format!("{c:?} is there twice"));
+    }
+}
+
+pub(super) fn lexicon(
+    words: &BTreeMap<String, Vec<String>>,
+    silence: Option<&str>,
+    findings: &mut Findings<'_, '_>,
+) {
+    findings.require(!words.is_empty(), "data.tokenizer.words", || "the lexicon has no word".to_owned());
+    for (word, sounds) in words {
+        let path = format!("data.tokenizer.words.{word}");
+        findings.require(!word.is_empty() && !word.contains(char::is_whitespace), &path, || {
+            format!("{word:?} is no single word")
+        });
+        findings.require(!sounds.is_empty(), &path, || format!("{word} has no sound"));
+        findings.require(!sounds.iter().any(|sound| Some(sound.as_str()) == silence), &path, || {
+            format!("the silence is part of {word}")
+        });
+    }
+}
+
+/// A model of frames, its loss and its classes.
+pub(super) fn model(recipe: &Recipe, encoder: &AcousticSpec, findings: &mut Findings<'_, '_>) {
+    blame("model.encoder", encoder.problems(), findings);
+    if recipe.data.reader.sample_rate_hz().is_none() {
+        findings.report_with(
+            "data.reader.kind",
+            "the reader gives text; the model reads the frames of recordings",
+            "kind = \"audio-manifest\"",
+        );
+    }
+    if !matches!(recipe.data.tokenizer, TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. }) {
+        findings.report_with(
+            "data.tokenizer.kind",
+            "this tokenizer makes tokens; the model gives classes of frames",
+            "characters or lexicon",
+        );
+    }
+    if !matches!(recipe.loss, LossSpec::Ctc { .. }) {
+        findings.report_with(
+            "loss.kind",
+            "this loss is of tokens; the model gives classes of frames",
+            "kind = \"ctc\"",
+        );
+    }
+}
+
+/// A search through the words of the tokenizer.
+pub(super) fn lexicon_search(
+    recipe: &Recipe,
+    (log10, end_log10, silence): (&BTreeMap<String, f64>, f64, f64),
+    path: &str,
+    findings: &mut Findings<'_, '_>,
+) {
+    let TokenizerSpec::Lexicon { words, silence: sound } = &recipe.data.tokenizer else {
+        let hint = "[data.tokenizer] kind = \"lexicon\"";
+        return findings.report_with(path, "the tokenizer has no lexicon to search in", hint);
+    };
+    for (word, log10) in log10 {
+        let path = format!("{path}.log10.{word}");
+        findings.exists(word, words.keys().map(String::as_str), &path, "word");
+        findings.require(*log10 <= 0.0, &path, || format!("{log10} is no logarithm of a probability"));
+    }
+    for word in words.keys().filter(|word| !log10.contains_key(*word)) {
+        findings.report(&format!("{path}.log10"), format!("nothing is said of the word {word}"));
+    }
+    findings.require(end_log10 <= 0.0, &format!("{path}.end_log10"), || {
+        format!("{end_log10} is no logarithm of a probability")
+    });
+    findings.require((0.0..=1.0).contains(&silence), &format!("{path}.silence"), || {
+        format!("`{path}.silence` is {silence}; it is a probability")
+    });
+    findings.require(sound.is_some() || silence == 0.0, &format!("{path}.silence"), || {
+        "the lexicon has no silence".to_owned()
+    });
+}
