@@ -10,7 +10,7 @@ use zoo_results::exit::Exit;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::{Prepared, prepare};
+use crate::stages::{Prepared, prepare_evaluation};
 
 /// Reads, or fetches, the references of the evaluation set `name`, checks how many there are, and normalises them if the
 /// recipe says so.
@@ -58,7 +58,7 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
 
 /// What is said in an evaluation set of recordings.
 fn of_speech(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
-    match prepare(context, &resolved.recipe, &resolved.folder)? {
+    match prepare_evaluation(context, &resolved.recipe, &resolved.folder, [name])? {
         Prepared::Speech(speech) => {
             let set = &resolved.recipe.data.eval[name];
             Ok(speech.prepared.eval_set(name, set)?.references_as(set.references).to_vec())

@@ -31,7 +31,7 @@ use crate::evidence::{ACOUSTIC, FIXTURES, Rung, acoustic_parity, resolved_arms, 
 use crate::records::{self, HYPOTHESES};
 use crate::rescore::FromRecipes;
 use crate::size::grouped;
-use crate::stages::{Frames, Material, Request, Text, reproduce};
+use crate::stages::{Material, Request, SpeechMaterial, Text, reproduce};
 
 /// Larger models are built with one and with two layers a side instead of all of them.
 const BUILT_WHOLE: u64 = 20_000_000;
@@ -365,7 +365,7 @@ fn built(recipe: &Recipe) -> Found {
 /// The parameters of a model by arithmetic, and with what.
 fn counts(recipe: &Recipe) -> std::result::Result<(u64, String), String> {
     if recipe.data.reader.sample_rate_hz().is_some() {
-        let frames = Frames::of(recipe).map_err(|failure| failure.to_string())?;
+        let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
         return Ok((frames.cost(recipe).parameters, format!("{} classes", frames.classes())));
     }
     Ok((of_rows(recipe).cost(recipe).parameters, format!("{ROWS} words")))
@@ -382,7 +382,7 @@ fn count(recipe: &Recipe) -> std::result::Result<u64, String> {
     let (expected, _) = counts(recipe)?;
     let found = match recipe.data.reader.sample_rate_hz() {
         Some(_) => {
-            let frames = Frames::of(recipe).map_err(|failure| failure.to_string())?;
+            let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
             learned(&frames.model(recipe, 0, &Device::flex()))
         }
         None => learned(&of_rows(recipe).model(recipe, 0, &Device::flex())),

@@ -175,6 +175,23 @@ impl SpeechBatches {
     /// There is no such batch; a recording has changed since it was listed; nothing of the batch can be used, or, if
     /// `data.reader.strict`, not all of it.
     pub fn batch(&self, epoch: u64, index: usize) -> Result<SpeechBatch, SpeechError> {
+        let (mut skipped, count) = (Vec::new(), self.per_epoch(epoch));
+        // A batch of which nothing can be used has the next one in its place: an epoch keeps its length.
+        for instead in 0..count.max(1) {
+            let batch = self.planned(epoch, if instead == 0 { index } else { (index + instead) % count })?;
+            skipped.extend(batch.skipped.iter().cloned());
+            if !batch.lengths.is_empty() {
+                return Ok(SpeechBatch { skipped, ..batch });
+            }
+        }
+        match skipped.into_iter().next() {
+            Some(first) => Err(SpeechError::EmptyBatch { epoch, batch: index, first }),
+            None => Err(SpeechError::NoSuchBatch { epoch, batch: index, batches: count }),
+        }
+    }
+
+    /// A batch as it was planned, without what cannot be used of it.
+    fn planned(&self, epoch: u64, index: usize) -> Result<SpeechBatch, SpeechError> {
         let planned = self.epoch(epoch);
         let missing = || SpeechError::NoSuchBatch { epoch, batch: index, batches: planned.len() };
         let examples = planned.batch(index).ok_or_else(missing)?;
@@ -195,9 +212,6 @@ impl SpeechBatches {
                 more: skipped.len() as u64 - 1,
                 why,
             }),
-            (Some(first), None) if examples.is_empty() => {
-                Err(SpeechError::EmptyBatch { epoch, batch: index, first: first.clone() })
-            }
             _ => Ok(SpeechBatch::new(examples, &self.split, self.extractor.front_end().rate(), skipped)),
         }
     }

@@ -3,11 +3,15 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 use super::error::SpeechError;
 use super::listing::Candidate;
+use crate::fetch::sha256_file;
+use crate::text::vocabulary::hexadecimal;
 
 /// A line that is longer is none of a manifest.
 const LONGEST_LINE: usize = 1 << 20;
@@ -68,10 +72,44 @@ pub(super) fn read(file: &Path) -> Result<Vec<Candidate>, SpeechError> {
     }
 }
 
+/// SHA-256 over a manifest, and over length and time of change of every recording that it lists: another one says that a recording may
+/// be another. None of them is read.
+///
+/// # Errors
+/// The manifest is none. A recording that is not there counts as such.
+pub fn stamp(file: &Path) -> Result<String, SpeechError> {
+    let root = file.parent().unwrap_or(Path::new(""));
+    let mut hash = Sha256::new();
+    hash.update(sha256_file(file).map_err(SpeechError::io(file))?);
+    for candidate in read(file)? {
+        let found = std::fs::metadata(root.join(&*candidate.audio)).ok();
+        let changed = found.as_ref().and_then(|found| found.modified().ok());
+        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        hash.update(found.map_or(u64::MAX, |found| found.len()).to_le_bytes());
+        hash.update(changed.map_or(0, |time| time.as_nanos()).to_le_bytes());
+    }
+    Ok(hexadecimal(&hash.finalize()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_stamp_tells_that_a_recording_was_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("m.jsonl");
+        std::fs::write(&file, "{\"audio\": \"a.wav\", \"text\": \"a\"}\n").unwrap();
+        let missing = stamp(&file).unwrap();
+        std::fs::write(folder.path().join("a.wav"), b"12").unwrap();
+        let first = stamp(&file).unwrap();
+        assert_eq!(stamp(&file).unwrap(), first);
+        let audio = File::options().write(true).open(folder.path().join("a.wav")).unwrap();
+        audio.set_modified(UNIX_EPOCH).unwrap();
+        let later = stamp(&file).unwrap();
+        assert!(missing != first && first != later && missing != later);
+    }
 
     fn read_bytes(bytes: &[u8]) -> Result<Vec<Candidate>, SpeechError> {
         let folder = tempfile::tempdir().unwrap();

@@ -21,5 +21,6 @@ mod tones;
 pub use batch::{Ahead, SpeechBatch, SpeechBatches, evaluation_batches};
 pub use classes::{Classes, UnknownText};
 pub use error::{Fault, Skipped, SpeechError};
-pub use prepare::{SpeechPlace, SpeechStep, prepare};
+pub use manifest::stamp as manifest_stamp;
+pub use prepare::{SpeechPlace, SpeechStep, prepare, prepare_splits};
 pub use prepared::{PreparedSpeech, SpeechSplit, SpeechStatistics, Utterance};

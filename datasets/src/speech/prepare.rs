@@ -1,6 +1,6 @@
 //! From a recipe's `[data]` to its splits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use super::splits::{Judge, whole};
 use super::{manifest, recordings, tones};
 use crate::audio::FrontEnd;
 use crate::corpora::FetchedCorpus;
-use crate::fetch::sha256_file;
 use crate::readers::split_names;
 
 /// A step of preparing.
@@ -52,12 +51,26 @@ pub fn prepare<E: From<SpeechError>>(
     place: SpeechPlace<'_>,
     fetch: impl FnOnce() -> Result<Option<FetchedCorpus>, E>,
 ) -> Result<PreparedSpeech, E> {
+    prepare_splits(folder, data, place, &split_names(data), fetch)
+}
+
+/// The same of some splits alone: for a score the training split need not be there.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_splits<E: From<SpeechError>>(
+    folder: &Path,
+    data: &DataSpec,
+    place: SpeechPlace<'_>,
+    splits: &BTreeSet<String>,
+    fetch: impl FnOnce() -> Result<Option<FetchedCorpus>, E>,
+) -> Result<PreparedSpeech, E> {
     let preparing = Preparing::new(folder, data, place)?;
     let corpus = match &data.reader {
         ReaderSpec::AudioManifest(spec) if spec.files.is_empty() => fetch()?,
         _ => None,
     };
-    Ok(preparing.all(corpus.as_ref())?)
+    Ok(preparing.all(splits, corpus.as_ref())?)
 }
 
 struct Preparing<'a> {
@@ -89,23 +102,27 @@ impl<'a> Preparing<'a> {
         })
     }
 
-    fn all(self, corpus: Option<&FetchedCorpus>) -> Result<PreparedSpeech, SpeechError> {
+    fn all(
+        self,
+        wanted: &BTreeSet<String>,
+        corpus: Option<&FetchedCorpus>,
+    ) -> Result<PreparedSpeech, SpeechError> {
         let strict = matches!(&self.data.reader, ReaderSpec::AudioManifest(spec) if spec.strict);
         let mut splits = BTreeMap::new();
-        for name in split_names(self.data) {
-            (self.place.progress)(SpeechStep::Split(&name));
-            let judge = Judge::new(&name, self.data, &self.classes, &self.front_end, strict);
+        for name in wanted {
+            (self.place.progress)(SpeechStep::Split(name));
+            let judge = Judge::new(name, self.data, &self.classes, &self.front_end, strict);
             let split = match &self.data.reader {
                 ReaderSpec::Tones(spec) => {
                     let known = || Some(tones::SPLITS.map(String::from).join(", "));
-                    judge.tones(spec)?.ok_or_else(|| self.missing(&name, known()))?
+                    judge.tones(spec)?.ok_or_else(|| self.missing(name, known()))?
                 }
                 ReaderSpec::AudioManifest(spec) => self.recordings(spec, &judge, corpus)?,
                 ReaderSpec::ParallelText { .. } | ReaderSpec::Reversal { .. } => {
-                    return Err(self.missing(&name, None));
+                    return Err(self.missing(name, None));
                 }
             };
-            splits.insert(name, Arc::new(split));
+            splits.insert(name.clone(), Arc::new(split));
         }
         let prepared = PreparedSpeech {
             classes: self.classes,
@@ -116,7 +133,8 @@ impl<'a> Preparing<'a> {
             splits,
             front_end: self.front_end,
         };
-        self.data.eval.iter().try_for_each(|(name, spec)| prepared.eval_set(name, spec).map(|_| ()))?;
+        let sets = self.data.eval.iter().filter(|(_, set)| wanted.contains(&set.split));
+        sets.into_iter().try_for_each(|(name, spec)| prepared.eval_set(name, spec).map(|_| ()))?;
         Ok(prepared)
     }
 
@@ -180,12 +198,12 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn in_manifest(file: &Path) -> Result<Self, SpeechError> {
-        let sha256 = sha256_file(file).map_err(SpeechError::io(file))?;
+        let stamp = manifest::stamp(file)?;
         let root = file.parent().map(Path::to_path_buf).unwrap_or_default();
         let file = file.to_path_buf();
         Ok(Self {
             // Relative paths of the same manifest elsewhere are other recordings.
-            settings: json!({"manifest": sha256, "folder": root.to_string_lossy()}),
+            settings: json!({"manifest": stamp, "folder": root.to_string_lossy()}),
             roots: vec![root],
             candidates: Box::new(move || manifest::read(&file)),
         })

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use zoo_datasets::fetch::sha256_file;
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::{DecodeSpec, EvalSetSpec, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_training::checkpoint::Checkpoint;
 
-use super::prepare::{Prepared, prepare};
+use super::prepare::{Prepared, prepare_evaluation};
 use super::run::{Run, read_json, write_json};
 use super::task::{Decoded, Material, Task};
 use crate::context::Context;
@@ -22,6 +23,9 @@ use crate::references;
 
 /// The convention of a recipe without claims: sacreBLEU's default.
 const USUAL: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
+
+/// That of a recipe of speech: words in lower case.
+const USUAL_OF_SPEECH: &str = "metric:wer|nrefs:1|case:lc|space:collapse|align:jiwer";
 
 /// What `zoo evaluate` was asked for.
 #[derive(Debug, Clone)]
@@ -44,6 +48,12 @@ pub struct Evaluation {
     /// What the search was; absent in evaluations of earlier programs, whose searches are those of their run's recipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<DecodeSpec>,
+    /// What the evaluation set was; absent as `search` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<EvalSetSpec>,
+    /// SHA-256 of the language model's file, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language_model: Option<String>,
     /// One line a sentence.
     pub hypotheses: PathBuf,
     /// SHA-256 of that file.
@@ -65,7 +75,8 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     let (run, recipe) = Run::open(&request.run)?;
     let ctx = &ctx.for_run(&run.card.compute)?;
     let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
-    let prepared = prepare(ctx, &recipe, &run.card.base)?;
+    let sets = wanted.iter().map(|(set, _)| set.as_str());
+    let prepared = prepare_evaluation(ctx, &recipe, &run.card.base, sets)?;
     if request.run.is_file() {
         let weights = Checkpoint::read(&request.run)?.weights;
         let stem = request.run.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -104,8 +115,10 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
             pairs.push(pair);
         }
     }
+    let usable = |(_, search): &(&String, &DecodeSpec)| !lacks_language_model(search);
+    let first_search = || recipe.decode.iter().find(usable).map(|(name, _)| name.as_str());
     if pairs.is_empty()
-        && let Some(decode) = decode.or_else(|| recipe.decode.keys().next().map(String::as_str))
+        && let Some(decode) = decode.or_else(first_search)
     {
         let chosen = |name: &str| eval.map_or(name != "valid", |eval| eval == name);
         let sets = recipe.data.eval.keys().filter(|name| chosen(name));
@@ -123,7 +136,7 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
 }
 
 /// A search that means nothing without the language model that it has not: what is claimed of it is not run.
-fn lacks_language_model(search: &DecodeSpec) -> bool {
+pub fn lacks_language_model(search: &DecodeSpec) -> bool {
     matches!(search, DecodeSpec::CtcBeam { needs_language_model: true, language_model: None, .. })
 }
 
@@ -144,20 +157,54 @@ pub fn load_model<D: Material>(
     parameters::import(model, weights).map_err(|e| Failure::new(Exit::Damaged, e.to_string()))
 }
 
-/// Where an evaluation is kept in a run's folder `eval`, without its ending: another search of the same name (`--set decode.…`) has a
-/// place of its own.
+/// What an evaluation depends on beside its weights.
+#[derive(Serialize)]
+struct Conditions<'r> {
+    search: &'r DecodeSpec,
+    set: &'r EvalSetSpec,
+    language_model: Option<String>,
+}
+
+impl<'r> Conditions<'r> {
+    /// Of a recipe whose paths are relative to `base`.
+    fn of(recipe: &'r Recipe, base: &Path, eval: &str, decode: &str) -> Result<Self> {
+        let (search, set) = (&recipe.decode[decode], &recipe.data.eval[eval]);
+        let language_model = match search {
+            DecodeSpec::CtcBeam { language_model: Some(file), .. } => {
+                let path = base.join(file);
+                Some(sha256_file(&path).map_err(|e| Failure::io("read", &path, &e))?)
+            }
+            _ => None,
+        };
+        Ok(Self { search, set, language_model })
+    }
+
+    /// Evaluations of earlier programs are as their run's recipe says.
+    fn are_of(&self, found: &Evaluation, run: Option<&Recipe>) -> bool {
+        let search = found.search.as_ref().or_else(|| run?.decode.get(&found.decode));
+        let set = found.set.as_ref().or_else(|| run?.data.eval.get(&found.eval));
+        search.is_none_or(|search| search == self.search)
+            && set.is_none_or(|set| set == self.set)
+            && found.language_model == self.language_model
+    }
+}
+
+/// Where an evaluation is kept in a run's folder `eval`, without its ending: another search or set of the same name (`--set decode.…`)
+/// has a place of its own.
 fn stem(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<String> {
-    let (plain, search) = (format!("{eval}.{decode}"), &recipe.decode[decode]);
+    let plain = format!("{eval}.{decode}");
     let file = folder.join(format!("{plain}.json"));
     if !file.is_file() {
         return Ok(plain);
     }
     let found: Evaluation = read_json(&file)?;
-    let of_run = || Some(Run::open(folder).ok()?.1.decode.get(decode)?.clone());
-    if found.search.or_else(of_run).is_none_or(|found| found == *search) {
+    let run = Run::open(folder).ok();
+    let base = run.as_ref().map_or(Path::new(""), |(run, _)| run.card.base.as_path());
+    let conditions = Conditions::of(recipe, base, eval, decode)?;
+    if conditions.are_of(&found, run.as_ref().map(|(_, recipe)| recipe)) {
         return Ok(plain);
     }
-    let text = serde_json::to_vec(search).unwrap_or_default();
+    let text = serde_json::to_vec(&conditions).unwrap_or_default();
     Ok(format!("{plain}-{}", &hex(&Sha256::digest(text))[..8]))
 }
 
@@ -249,8 +296,7 @@ fn decode_task<T: Task>(
             continue;
         }
         if model.is_none() {
-            model =
-                Some(load_model(recipe, &task.material(recipe, 0)?, weights.clone(), &ctx.open_device()?)?);
+            model = Some(load_model(recipe, &task.material(recipe)?, weights.clone(), &ctx.open_device()?)?);
         }
         let model = model.as_ref().expect("just made");
         let start = std::time::Instant::now();
@@ -281,13 +327,19 @@ fn store(
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }
     let stem = stem(folder, recipe, eval, decode)?;
+    let base = Run::open(folder).map_or_else(|_| PathBuf::new(), |(run, _)| run.card.base);
+    let conditions = Conditions::of(recipe, &base, eval, decode)?;
+    // Sets of one name share a file where they are the same.
+    let own = stem.strip_prefix(&format!("{eval}.{decode}")).unwrap_or_default();
     let evaluation = Evaluation {
         eval: eval.into(),
         decode: decode.into(),
-        search: Some(recipe.decode[decode].clone()),
+        search: Some(conditions.search.clone()),
+        set: Some(conditions.set.clone()),
+        language_model: conditions.language_model,
         hypotheses: format!("{stem}.hyp.txt").into(),
         hypotheses_sha256: hex(&Sha256::digest(&hypotheses)),
-        references: format!("{eval}.ref.txt").into(),
+        references: format!("{eval}{own}.ref.txt").into(),
         references_sha256: hex(&Sha256::digest(&reference_text)),
         weights: weights.iter().map(|file| file.file_name().map(PathBuf::from).unwrap_or_default()).collect(),
         scores,
@@ -311,5 +363,6 @@ fn signatures(recipe: &Recipe, eval: &str) -> Vec<String> {
         found
     };
     let found = [of(true), of(false)].into_iter().find(|found| !found.is_empty());
-    found.unwrap_or_else(|| vec![USUAL.to_string()])
+    let usual = if recipe.data.reader.sample_rate_hz().is_some() { USUAL_OF_SPEECH } else { USUAL };
+    found.unwrap_or_else(|| vec![usual.to_string()])
 }

@@ -6,7 +6,7 @@ use zoo_models::precision::Compute;
 use zoo_recipes::{DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 
-use super::evaluate::{evaluated_weights, load_model};
+use super::evaluate::{evaluated_weights, lacks_language_model, load_model};
 use super::prepare::{Prepared, prepare};
 use super::run::Run;
 use super::speech::Listener;
@@ -43,8 +43,11 @@ impl Inference {
     pub fn open(ctx: &Context, request: &InferRequest) -> Result<Self> {
         let (run, recipe) = Run::open(&request.run)?;
         let ctx = ctx.for_run(&run.card.compute)?;
-        let of_claims = recipe.claim.iter().find_map(|claim| claim.decode.clone());
-        let name = request.decode.clone().or(of_claims).or_else(|| recipe.decode.keys().next().cloned());
+        let usable = |name: &String| !lacks_language_model(&recipe.decode[name]);
+        let of_claims =
+            recipe.claim.iter().filter_map(|claim| claim.decode.as_ref()).find(|name| usable(name));
+        let first = || recipe.decode.keys().find(|name| usable(name));
+        let name = request.decode.as_ref().or(of_claims).or_else(first).cloned();
         let name = name.ok_or_else(|| Failure::usage("the recipe has no search"))?;
         let search = recipe.decode.get(&name).cloned().ok_or_else(|| {
             let known: Vec<&str> = recipe.decode.keys().map(String::as_str).collect();
@@ -85,7 +88,7 @@ impl Inference {
             return Err(Failure::usage("the run listens to recordings").hint("name WAV or FLAC files"));
         };
         let (weights, _) = evaluated_weights(run, recipe)?;
-        let model = load_model(recipe, &prepared.material(recipe, 0)?, weights, &ctx.open_device()?)?;
+        let model = load_model(recipe, &prepared.material(recipe)?, weights, &ctx.open_device()?)?;
         let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
         let translator = Translator { model: &model, prepared: &prepared, language, spec: search, compute };
         let mut number = 0;

@@ -27,10 +27,10 @@ pub use evaluate::{EvaluateRequest, evaluate, stored};
 pub use infer::{InferRequest, Inference};
 pub use initial::{InitialWeights, run_weights};
 pub use plan::plan;
-pub use prepare::{Prepared, prepare};
+pub use prepare::{Prepared, prepare_evaluation};
 pub use reproduce::{Outcome, RunScores, reproduce};
 pub use run::Run;
-pub use speech::{Frames, Transcription, features};
+pub use speech::{SpeechMaterial, Transcription, features};
 pub use task::Material;
 pub use translation::Text;
 

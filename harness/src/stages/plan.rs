@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::parameters::host_values;
-use zoo_recipes::{AudioManifestSpec, BatchingSpec, ReaderSpec, Resolved, SpeedSpec};
+use zoo_recipes::{AudioManifestSpec, BatchingSpec, DataSpec, ReaderSpec, Resolved, SpeedSpec};
 
 use super::Request;
 use super::run::Run;
@@ -227,9 +227,11 @@ fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
             ReaderSpec::Reversal { train, .. } => f64::from(*train),
             ReaderSpec::Tones(spec) => f64::from(spec.train),
             ReaderSpec::AudioManifest(AudioManifestSpec { join: Some(join), .. }) => {
-                f64::from(join.utterances.get("train").copied().unwrap_or(0))
+                f64::from(join.utterances.get(data.training()).copied().unwrap_or(0))
             }
-            ReaderSpec::ParallelText { .. } | ReaderSpec::AudioManifest(_) => 1e6,
+            ReaderSpec::ParallelText { .. } | ReaderSpec::AudioManifest(_) => {
+                lines_of_corpus(data).unwrap_or(1e6)
+            }
         };
         let copies = match data.augmentation.as_ref().and_then(|augmentation| augmentation.speed.as_ref()) {
             Some(SpeedSpec::Copies { factors }) => 1 + factors.len(),
@@ -242,6 +244,12 @@ fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
         (Some(a), Some(b)) => a.min(b),
         (a, b) => a.or(b).unwrap_or(0),
     }
+}
+
+/// Lines of the training split, where the corpus says.
+fn lines_of_corpus(data: &DataSpec) -> Option<f64> {
+    let corpus = CorpusDefinition::find(data.corpus.as_deref()?).ok()?;
+    Some(corpus.splits.get(data.training())?.lines? as f64)
 }
 
 fn kept_weights(resolved: &Resolved) -> u64 {

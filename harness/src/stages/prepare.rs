@@ -1,13 +1,14 @@
 //! From a recipe's `[data]` to what training reads: fetched, verified, prepared once, and kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
 use zoo_datasets::readers::{pair_splits, split_names};
-use zoo_datasets::speech::{self, PreparedSpeech, SpeechPlace, SpeechStep};
+use zoo_datasets::speech::{self, PreparedSpeech, SpeechPlace, SpeechStep, manifest_stamp};
 use zoo_recipes::{DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec};
 
 use super::speech::Speech;
@@ -46,10 +47,25 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<Prepared> 
             Ok(Prepared::Translation(Box::new(translation(ctx, &recipe.data, options, base)?)))
         }
         DecoderSpec::Ctc {} => {
-            let prepared = recordings(ctx, &recipe.data, base)?;
-            Ok(Prepared::Speech(Box::new(Speech { prepared, base: base.to_path_buf() })))
+            let prepared = recordings(ctx, &recipe.data, base, &split_names(&recipe.data))?;
+            Ok(Prepared::Speech(Box::new(Speech { prepared: Arc::new(prepared), base: base.to_path_buf() })))
         }
     }
+}
+
+/// What some evaluation sets of a recipe need: of recordings these alone, of text all of it, whose vocabulary is that of training.
+pub fn prepare_evaluation<'e>(
+    ctx: &Context,
+    recipe: &Recipe,
+    base: &Path,
+    sets: impl IntoIterator<Item = &'e str>,
+) -> Result<Prepared> {
+    if recipe.data.reader.sample_rate_hz().is_none() {
+        return prepare(ctx, recipe, base);
+    }
+    let splits = sets.into_iter().filter_map(|name| recipe.data.eval.get(name)).map(|set| set.split.clone());
+    let prepared = recordings(ctx, &recipe.data, base, &splits.collect())?;
+    Ok(Prepared::Speech(Box::new(Speech { prepared: Arc::new(prepared), base: base.to_path_buf() })))
 }
 
 fn translation(
@@ -92,9 +108,23 @@ fn translation(
     prepared
 }
 
-fn recordings(ctx: &Context, data: &DataSpec, base: &Path) -> Result<PreparedSpeech> {
+fn recordings(
+    ctx: &Context,
+    data: &DataSpec,
+    base: &Path,
+    splits: &BTreeSet<String>,
+) -> Result<PreparedSpeech> {
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
-    let folder = ctx.home.join("prepared").join(format!("{}-recordings", corpus.unwrap_or("own")));
+    let folder = match (corpus, &data.reader) {
+        (None, ReaderSpec::AudioManifest(spec)) => {
+            // Each recipe's own recordings have lists of their own.
+            let paths: Vec<_> = spec.files.values().map(|file| base.join(file)).collect();
+            let paths = hex(&Sha256::digest(format!("{paths:?}")));
+            format!("own-recordings-{}", &paths[..12])
+        }
+        _ => format!("{}-recordings", corpus.unwrap_or("generated")),
+    };
+    let folder = ctx.home.join("prepared").join(folder);
     let progress = |step: SpeechStep<'_>| match step {
         SpeechStep::Split(split) => ctx.progress.stage(&format!("read {split}")),
         SpeechStep::List(split, done, total) => {
@@ -104,8 +134,7 @@ fn recordings(ctx: &Context, data: &DataSpec, base: &Path) -> Result<PreparedSpe
         }
     };
     let place = SpeechPlace { base, progress: &progress };
-    let prepared = speech::prepare(&folder, data, place, || -> Result<_> {
-        let splits = split_names(data);
+    let prepared = speech::prepare_splits(&folder, data, place, splits, || -> Result<_> {
         let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
         let fetch = |name: &str| -> Result<_> {
             let definition = CorpusDefinition::find(name)?;
@@ -126,7 +155,7 @@ fn recordings(ctx: &Context, data: &DataSpec, base: &Path) -> Result<PreparedSpe
     Ok(prepared)
 }
 
-/// Path and SHA-256 of every file that the recipe itself names.
+/// Path and SHA-256 of every file that the recipe itself names; of a manifest, with the state of the recordings that it lists.
 pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     if let ReaderSpec::ParallelText { files: own, .. } = &data.reader {
@@ -135,13 +164,16 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
             files.extend([&split.source].into_iter().chain(targets).map(|file| base.join(file)));
         }
     }
-    if let ReaderSpec::AudioManifest(spec) = &data.reader {
-        files.extend(spec.files.values().map(|file| base.join(file)));
-    }
     if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
         files.push(base.join(model));
     }
-    files.iter().map(|file| stamp(file)).collect()
+    let mut stamps: Vec<_> = files.iter().map(|file| stamp(file)).collect::<Result<_>>()?;
+    if let ReaderSpec::AudioManifest(spec) = &data.reader {
+        for file in spec.files.values().map(|file| base.join(file)) {
+            stamps.push((file.display().to_string(), manifest_stamp(&file)?));
+        }
+    }
+    Ok(stamps)
 }
 
 fn stamp(file: &Path) -> Result<(String, String)> {

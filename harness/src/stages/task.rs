@@ -2,6 +2,7 @@
 //! are each a folder beside this file.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use burn::module::Module;
 use burn::tensor::Device;
@@ -59,10 +60,18 @@ pub struct Aim<M, B> {
     pub running: Option<Box<dyn Running<M>>>,
 }
 
+/// Examples by name, and why they could not be used.
+pub type LeftOut = Arc<Mutex<BTreeMap<String, String>>>;
+
 /// Training batches.
 pub trait Source<B>: BatchSource<B> {
     /// Share of padding in the first epoch's batches.
     fn padding(&self) -> f64;
+
+    /// Examples that could not be used, by name, as far as batches were made of them; they fill up while batches are made.
+    fn left_out(&self) -> LeftOut {
+        LeftOut::default()
+    }
 
     /// The batches of the first epoch, made by the thread that asks for them.
     fn made_here(&self) -> MadeHere<'_, B>;
@@ -81,7 +90,7 @@ pub trait Task {
     type Material: Material;
 
     /// The training split.
-    fn material(&self, recipe: &Recipe, seed: u64) -> Result<Self::Material>;
+    fn material(&self, recipe: &Recipe) -> Result<Self::Material>;
 
     /// For each split, the SHA-256 of what training and decoding see of it.
     fn fingerprints(&self) -> BTreeMap<String, String>;
@@ -93,7 +102,7 @@ pub trait Task {
     fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>>;
 
     /// All examples of an evaluation set.
-    fn evaluation(&self, name: &str, set: &EvalSetSpec) -> Result<EvaluationBatches<'_, Batch<Self>>>;
+    fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, Batch<Self>>>;
 
     /// What a model makes of an evaluation set with a search of the recipe, and what it is scored against.
     fn decode(

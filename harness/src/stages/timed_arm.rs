@@ -18,6 +18,9 @@ use crate::error::{Failure, Result};
 /// Updates whose batches are kept in memory; a longer block goes through them again.
 pub const KEPT_UPDATES: u64 = 16;
 
+/// Seconds that making batches may take: what takes longer is large, too.
+const MAKING_SECONDS: f64 = 10.0;
+
 /// The batches of an update.
 pub type Update<B> = Vec<Fetched<B>>;
 
@@ -76,12 +79,12 @@ pub fn of_prepared(
 ) -> Result<Measurable> {
     match prepared {
         Prepared::Translation(task) => {
-            let material = task.material(recipe, making.seed)?;
+            let material = task.material(recipe)?;
             let updates = first_updates(recipe, &material, making.seed)?;
             of_updates(ctx, recipe, &material, updates, making)
         }
         Prepared::Speech(task) => {
-            let material = task.material(recipe, making.seed)?;
+            let material = task.material(recipe)?;
             let updates = first_updates(recipe, &material, making.seed)?;
             of_updates(ctx, recipe, &material, updates, making)
         }
@@ -130,14 +133,14 @@ pub fn first_updates<D: Material>(recipe: &Recipe, material: &D, seed: u64) -> R
     let kept = (length / group).min(KEPT_UPDATES as usize);
     let (group, kept) = if kept == 0 { (length, 1) } else { (group, kept) };
     let (mut updates, mut seconds) = (Vec::new(), Vec::new());
-    for _ in 0..kept {
+    while updates.is_empty() || updates.len() < kept && seconds.iter().sum::<f64>() < MAKING_SECONDS {
         let start = Instant::now();
         let update: std::result::Result<Update<_>, _> = batches.by_ref().take(group).collect();
         updates.push(update.map_err(|error| Failure::new(Exit::Data, error.to_string()))?);
         seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
-    Ok(Updates { updates, seconds: seconds.get(kept / 2).copied() })
+    Ok(Updates { seconds: seconds.get(seconds.len() / 2).copied(), updates })
 }
 
 #[cfg(test)]

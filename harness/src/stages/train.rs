@@ -1,6 +1,7 @@
 //! Trains one arm with one seed, from wherever it was left.
 
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 
 use zoo_models::precision::Compute;
@@ -17,7 +18,7 @@ use zoo_training::update::TermSum;
 use super::InitialWeights;
 use super::prepare::Prepared;
 use super::run::{Run, Trained, write_json};
-use super::task::{Material, Model, Task, phase};
+use super::task::{LeftOut, Material, Model, Task, phase};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
@@ -51,7 +52,7 @@ fn train_task<T: Task>(
     let seed = run.card.seed;
     let device = ctx.open_device()?.autodiff();
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    let material = task.material(recipe, seed)?;
+    let material = task.material(recipe)?;
     let model = material.model(recipe, seed, &device);
     let model = match initial {
         Some(initial) => initial.put_into(model)?,
@@ -92,15 +93,19 @@ fn train_task<T: Task>(
         ctx.progress.note(&format!("goes on after update {}", begun.update));
     }
 
-    ctx.progress
-        .detail(&format!("{:.1} % of the padded batches is padding, which is not computed", 100.0 * padding));
+    ctx.progress.detail(&format!("{:.1} % of the padded batches is padding", 100.0 * padding));
     let objective = material.aim(recipe).objective;
     let mut validate = |model: &Model<T>| -> std::result::Result<Vec<TermSum>, OtherError> {
-        let Some(set) = valid else { return Ok(Vec::new()) };
-        let batches = task.evaluation("valid", set).map_err(|failure| failure.to_string())?;
+        if valid.is_none() {
+            return Ok(Vec::new());
+        }
+        let batches = task.evaluation(recipe, "valid").map_err(|failure| failure.to_string())?;
         evaluate(objective.as_ref(), model, batches, compute)
     };
-    let mut watcher = Watcher { ctx, total: recipe.train.max_updates, unit: T::Material::UNIT };
+    let left_out = source.left_out();
+    let watched = left_out.clone();
+    let mut watcher =
+        Watcher { ctx, total: recipe.train.max_updates, unit: T::Material::UNIT, left_out: watched, told: 0 };
     let stop: &AtomicBool = &ctx.stop;
     let validation: Option<&mut Validation<'_, Model<T>>> =
         if valid.is_some() { Some(&mut validate) } else { None };
@@ -114,6 +119,11 @@ fn train_task<T: Task>(
         Outcome::Finished(ending) => ending,
         Outcome::Diverged { phase, .. } => Ending::Diverged { phase },
     };
+    let left_out = std::mem::take(&mut *left_out.lock().unwrap_or_else(PoisonError::into_inner));
+    if !left_out.is_empty() {
+        let line = serde_json::json!({ "event": "left-out", "batch": trainer.state().counters.batch, "examples": left_out });
+        log.write(&line).map_err(|e| Failure::io("write", &log_path, &e))?;
+    }
     let state = trainer.state();
     let losses = logged_losses(&log_path);
     let trained = Trained {
@@ -138,6 +148,9 @@ struct Watcher<'a> {
     total: Option<u64>,
     /// What speed is counted in.
     unit: &'static str,
+    left_out: LeftOut,
+    /// How many of them the user knows of.
+    told: usize,
 }
 
 impl Progress for Watcher<'_> {
@@ -151,6 +164,14 @@ impl Progress for Watcher<'_> {
     }
 
     fn on_epoch(&mut self, report: &EpochReport) {
+        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((name, why)) = left_out.iter().next().filter(|_| left_out.len() > self.told) {
+            let all = left_out.len();
+            self.ctx
+                .progress
+                .note(&format!("{all} examples could not be used so far, one of them {name}: {why}"));
+            self.told = all;
+        }
         let number = |x: Option<f64>| x.map_or_else(|| "-".to_string(), |x| format!("{x:.4}"));
         self.ctx.progress.note(&format!(
             "epoch {}: update {}, train loss {}, valid loss {}{}",

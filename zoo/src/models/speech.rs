@@ -83,8 +83,22 @@ impl Objective<AcousticModel, SpeechBatch> for CtcLoss {
 }
 
 impl Running<AcousticModel> for CtcLoss {
+    /// Running statistics move once an update, by the mean of what its batches saw: published momentums are those of a worker that sees
+    /// one batch an update (of several workers OpenSeq2Seq keeps the first one's).
     fn commit(&self, model: AcousticModel) -> AcousticModel {
-        self.take().iter().fold(model, |model, seen| model.fold(seen))
+        let seen = self.take();
+        let Some((first, others)) = seen.split_first() else { return model };
+        let mean = |(norm, first): (usize, &Statistics)| {
+            let all = || others.iter().map(|batch| &batch[norm]);
+            let n = seen.len() as f64;
+            Statistics {
+                mean: all().fold(first.mean.clone(), |sum, other| sum + other.mean.clone()) / n,
+                variance: all().fold(first.variance.clone(), |sum, other| sum + other.variance.clone()) / n,
+                count: (first.count + all().map(|other| other.count).sum::<usize>()) / seen.len(),
+            }
+        };
+        let mean: Vec<Statistics> = first.iter().enumerate().map(mean).collect();
+        model.fold(&mean)
     }
 
     fn discard(&self) {
@@ -133,6 +147,23 @@ mod tests {
         assert_eq!(changed.len(), 6, "mean and variance of three norms: {changed:?}");
         let model = loss.commit(model);
         assert_eq!(export(&model), after, "once is enough");
+    }
+
+    #[test]
+    fn an_update_of_several_batches_moves_statistics_once() {
+        let after = |batches: usize| {
+            let loss = CtcLoss::new(CtcDenominator::Batches, CtcClasses { blank: 3, optional: None });
+            let model = model();
+            for _ in 0..batches {
+                loss.terms(&model, &batch(), &mut Pass::training(Compute::FP32, 1, 0));
+            }
+            export(&loss.commit(model))
+        };
+        // The mean of equals, but for a rounding.
+        for (one, two) in after(1).iter().zip(&after(2)) {
+            let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-6 * a.abs();
+            assert!(one.values.iter().zip(&two.values).all(near), "{}", one.path);
+        }
     }
 
     #[test]

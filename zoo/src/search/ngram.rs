@@ -70,11 +70,11 @@ fn key(words: &[u32]) -> u64 {
 }
 
 impl Ngram {
-    /// From the text of a file.
+    /// From the text of a file, its words (but `<s>` and the like) as `spelling` has them: a search spells in the letters of its labels.
     ///
     /// # Errors
     /// It is no model, or cannot be read.
-    pub fn read(text: impl BufRead) -> Result<Self, NgramError> {
+    pub fn read(text: impl BufRead, spelling: impl Fn(&str) -> String) -> Result<Self, NgramError> {
         let mut model = Self { order: 0, words: HashMap::new(), grams: HashMap::new(), begin: None };
         let (mut part, mut counts, mut read, mut number) = (Part::Before, Vec::new(), Vec::new(), 0);
         for line in text.lines() {
@@ -113,7 +113,7 @@ impl Ngram {
                     part = Part::Grams(order);
                 }
                 (Part::Grams(order), line) => {
-                    model.add(line, order).map_err(failure)?;
+                    model.add(line, order, &spelling).map_err(failure)?;
                     read[order - 1] += 1;
                 }
                 (Part::Counts, line) => return Err(failure(format!("`{line}` is no count"))),
@@ -131,7 +131,7 @@ impl Ngram {
         Ok(model)
     }
 
-    fn add(&mut self, line: &str, order: usize) -> Result<(), String> {
+    fn add(&mut self, line: &str, order: usize, spelling: impl Fn(&str) -> String) -> Result<(), String> {
         let mut fields = line.split_ascii_whitespace();
         let number = |what: &str, field: Option<&str>| match field.map(str::parse::<f32>) {
             Some(Ok(number)) if !number.is_nan() => Ok(number),
@@ -141,7 +141,8 @@ impl Ngram {
         let mut words = [0u32; MOST];
         for to in &mut words[..order] {
             let word = fields.next().ok_or_else(|| format!("{order} words were due: `{line}`"))?;
-            let known = self.words.get(word).copied();
+            let word = if word.starts_with('<') { word.to_owned() } else { spelling(word) };
+            let known = self.words.get(word.as_str()).copied();
             *to = match known {
                 Some(id) => id,
                 None if order == 1 => {
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_longest_known_history_counts() {
-        let model = Ngram::read(MODEL.as_bytes()).unwrap();
+        let model = Ngram::read(MODEL.as_bytes(), str::to_owned).unwrap();
         let (first, history) = score(&model, &model.begin(), "a");
         close(first, -0.4);
         let (second, history) = score(&model, &history, "b");
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn unknown_words_have_no_probability_until_they_are_forgotten() {
-        let model = Ngram::read(MODEL.as_bytes()).unwrap();
+        let model = Ngram::read(MODEL.as_bytes(), str::to_owned).unwrap();
         let (log10, mut history) = model.score(&model.begin(), "zebra");
         assert_eq!(log10, None);
         // A history of two words.
@@ -246,6 +247,18 @@ mod tests {
             history = after;
         }
         close(score(&model, &history, "b").0, -0.7 - 0.1 - 0.8);
+    }
+
+    #[test]
+    fn words_are_spelt_as_they_are_asked_for() {
+        let upper = MODEL.replace(" a", " A").replace(" b", " B");
+        let model = Ngram::read(upper.as_bytes(), str::to_lowercase).unwrap();
+        let plain = Ngram::read(MODEL.as_bytes(), str::to_owned).unwrap();
+        assert_eq!(model.score(&model.begin(), "a").0, plain.score(&plain.begin(), "a").0);
+        assert!(
+            model.begin().then(0, 2) == plain.begin().then(0, 2)
+                && model.score(&model.begin(), "A").0.is_none()
+        );
     }
 
     #[test]
@@ -260,7 +273,7 @@ mod tests {
             (MODEL.replace("\\3-grams", "\\9-grams"), 19, "no count"),
             (MODEL.replace("ngram 3=1", "ngram 4=1"), 5, "in order"),
         ] {
-            let error = Ngram::read(text.as_bytes()).unwrap_err();
+            let error = Ngram::read(text.as_bytes(), str::to_owned).unwrap_err();
             assert_eq!(error.line, line, "{error}");
             assert!(error.reason.contains(reason), "{error}");
         }

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::size;
 use crate::stages::Request;
 use crate::stages::prepare::{Prepared, prepare};
-use crate::stages::speech::{self, Frames};
+use crate::stages::speech::{self, SpeechMaterial};
 use crate::stages::timed_arm::{Count, Making, Measurable, Updates, first_updates, of_prepared, of_updates};
 use crate::stages::translation::{self, Text};
 
@@ -67,7 +67,7 @@ impl Data {
             return of_prepared(ctx, recipe, prepared, making);
         }
         if recipe.data.reader.sample_rate_hz().is_some() {
-            let frames = Frames::of(recipe)?;
+            let frames = SpeechMaterial::of(recipe)?;
             let updates = match self {
                 Self::Shaped(Shape { sentences, tokens }) => {
                     let full = speech::generated::full_batches(recipe, &frames, *sentences, *tokens);

@@ -1,25 +1,40 @@
 //! Batches of frames, as the models read them.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechBatches, SpeechError, SpeechSplit};
 use zoo_models::models::SpeechBatch;
+use zoo_models::models::acoustic::FrameGrid;
+use zoo_recipes::BatchingSpec;
 use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 
-use crate::stages::task::{MadeHere, Source};
+use crate::stages::task::{LeftOut, MadeHere, Source};
 
-/// Seconds of speech that are evaluated together.
+/// Seconds of speech that are evaluated together where the recipe does not batch by seconds.
 const EVALUATION_SECONDS: f64 = 120.0;
 
 /// Batches of the training split.
 pub struct TrainingBatches {
     batches: Arc<SpeechBatches>,
+    grid: FrameGrid,
+    left_out: LeftOut,
 }
 
 impl TrainingBatches {
-    pub fn new(batches: Arc<SpeechBatches>) -> Self {
-        Self { batches }
+    pub fn new(batches: Arc<SpeechBatches>, grid: FrameGrid) -> Self {
+        Self { batches, grid, left_out: LeftOut::default() }
+    }
+
+    /// Speed is counted in frames.
+    fn fetched(&self, batch: speech::SpeechBatch) -> Result<Fetched<SpeechBatch>, OtherError> {
+        if !batch.skipped.is_empty() {
+            let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+            left_out.extend(batch.skipped.iter().map(|one| (one.utterance.clone(), one.problem.clone())));
+        }
+        let batch = of_models(batch, self.grid)?;
+        let tokens = batch.lengths.iter().sum::<usize>() as u64;
+        Ok(Fetched { batch, tokens })
     }
 }
 
@@ -35,7 +50,7 @@ impl BatchSource<SpeechBatch> for TrainingBatches {
         share: Share,
     ) -> Result<Batches<'_, SpeechBatch>, OtherError> {
         let ahead = self.batches.ahead(epoch, from, move |index| share.has(index));
-        Ok(Box::new(ahead.map(|made| Ok(fetched(made?.1)))))
+        Ok(Box::new(ahead.map(|made| self.fetched(made?.1))))
     }
 }
 
@@ -44,28 +59,42 @@ impl Source<SpeechBatch> for TrainingBatches {
         self.batches.padding()
     }
 
+    fn left_out(&self) -> LeftOut {
+        self.left_out.clone()
+    }
+
     fn made_here(&self) -> MadeHere<'_, SpeechBatch> {
         let indices = 0..self.batches.per_epoch(0);
-        Box::new(indices.map(|index| Ok(fetched(self.batches.batch(0, index)?))))
+        Box::new(indices.map(|index| self.fetched(self.batches.batch(0, index)?)))
     }
 }
 
-/// Speed is counted in frames.
-fn fetched(batch: speech::SpeechBatch) -> Fetched<SpeechBatch> {
-    let batch = of_models(batch);
-    let tokens = batch.lengths.iter().sum::<usize>() as u64;
-    Fetched { batch, tokens }
-}
-
 /// A padded batch as models read it.
-pub fn of_models(batch: speech::SpeechBatch) -> SpeechBatch {
-    SpeechBatch { features: batch.features, lengths: batch.lengths, labels: batch.labels }
+///
+/// # Errors
+/// The model's kernels are longer than every utterance.
+pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBatch, String> {
+    let longest = batch.longest();
+    if longest < grid.least() {
+        let least = grid.least();
+        return Err(format!(
+            "the longest recording of a batch has {longest} frames, and the model reads {least} at least\n\
+             hint: data.filter.min_seconds leaves short recordings out"
+        ));
+    }
+    Ok(SpeechBatch { features: batch.features, lengths: batch.lengths, labels: batch.labels })
 }
 
-/// All utterances of a split, those of like length together.
+/// All utterances of a split, those of like length together; as many as training has them where it batches by seconds, so that losses
+/// that are summed over a batch can be compared.
 pub fn evaluation<'a>(
     prepared: &'a PreparedSpeech,
     split: &'a SpeechSplit,
+    batching: &BatchingSpec,
 ) -> impl Iterator<Item = Result<speech::SpeechBatch, SpeechError>> + use<'a> {
-    speech::evaluation_batches(prepared, split, EVALUATION_SECONDS)
+    let most = match batching {
+        BatchingSpec::Seconds { max_seconds } => *max_seconds,
+        _ => EVALUATION_SECONDS,
+    };
+    speech::evaluation_batches(prepared, split, most)
 }

@@ -1,13 +1,14 @@
 //! An evaluation set as a search recognises it.
 
-use zoo_models::models::acoustic::AcousticModel;
+use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
 use zoo_recipes::Recipe;
+use zoo_results::exit::Exit;
 
 use super::batches::{evaluation, of_models};
-use super::{Recogniser, Speech};
+use super::{Recogniser, Speech, layers};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::progress::Step;
 use crate::stages::task::Decoded;
 
@@ -24,11 +25,13 @@ pub fn decode(
     let recogniser = Recogniser::new(model, &prepared.classes, &recipe.decode[decode], base, compute)?;
     let mut hypotheses = vec![String::new(); split.utterances.len()];
     let mut done = 0;
-    for batch in evaluation(prepared, split) {
+    let grid = FrameGrid::of(layers(recipe));
+    for batch in evaluation(prepared, split, &recipe.data.batching) {
         ctx.check_stop()?;
         let batch = batch?;
         let ids = batch.ids.clone();
-        for (id, found) in ids.into_iter().zip(recogniser.recognise(&of_models(batch))) {
+        let batch = of_models(batch, grid).map_err(|why| Failure::new(Exit::Data, why).about(eval))?;
+        for (id, found) in ids.into_iter().zip(recogniser.recognise(&batch)) {
             hypotheses[id as usize] = found.text;
             done += 1;
         }

@@ -5,7 +5,7 @@ use zoo_models::random::Key;
 use zoo_recipes::{BatchingSpec, FeaturesSpec, Recipe};
 use zoo_training::batches::Fetched;
 
-use super::Frames;
+use super::SpeechMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
 
 /// Mean length of a training utterance of LibriSpeech, seconds; most are near the longest.
@@ -16,11 +16,11 @@ const SPREAD_SECONDS: f64 = 3.8;
 const LABELS_PER_SECOND: f64 = 14.5;
 
 /// Batches for as many updates as are kept.
-pub fn updates(recipe: &Recipe, frames: &Frames) -> Updates<SpeechBatch> {
+pub fn updates(recipe: &Recipe, frames: &SpeechMaterial) -> Updates<SpeechBatch> {
     let most = recipe.data.filter.max_seconds.unwrap_or(16.7);
     let lengths = |update: u64, batch: u32| -> Vec<f64> {
         let key = Key::new(update, 10 + u64::from(batch), 0);
-        let length = |i: u32| (USUAL_SECONDS + SPREAD_SECONDS * f64::from(key.normal(i))).clamp(1.5, most);
+        let length = |i: u32| (USUAL_SECONDS + SPREAD_SECONDS * f64::from(key.normal(i))).max(1.5).min(most);
         match recipe.data.batching {
             BatchingSpec::Seconds { max_seconds } => {
                 let mut sum = 0.0;
@@ -46,7 +46,7 @@ pub fn updates(recipe: &Recipe, frames: &Frames) -> Updates<SpeechBatch> {
 /// Updates without end, of one batch each, every utterance of it of so many frames.
 pub fn full_batches(
     recipe: &Recipe,
-    frames: &Frames,
+    frames: &SpeechMaterial,
     utterances: u32,
     length: u32,
 ) -> impl Iterator<Item = Update<SpeechBatch>> {
@@ -67,7 +67,7 @@ pub fn hop_ms(recipe: &Recipe) -> f64 {
     }
 }
 
-fn fetched(frames: &Frames, seconds: &[f64], per_second: f64, update: u64) -> Fetched<SpeechBatch> {
+fn fetched(frames: &SpeechMaterial, seconds: &[f64], per_second: f64, update: u64) -> Fetched<SpeechBatch> {
     let lengths: Vec<usize> = seconds.iter().map(|s| ((s * per_second) as usize).max(1)).collect();
     let longest = lengths.iter().copied().max().unwrap_or(0);
     let mut features = vec![0.0; lengths.len() * longest * frames.features];

@@ -1,20 +1,22 @@
 //! What is said in recordings that are no part of a corpus.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 use zoo_datasets::audio::decode::{self, Audio};
 use zoo_datasets::audio::{Extractor, Features, FrontEnd, Turn};
+use zoo_datasets::random::{Purpose, RandomStream};
 use zoo_datasets::speech::Classes;
 use zoo_models::models::SpeechBatch;
-use zoo_models::models::acoustic::AcousticModel;
+use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
 use zoo_recipes::{DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 
 use super::generated::hop_ms;
-use super::{Frames, Recogniser};
+use super::{Recogniser, SpeechMaterial, layers};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::stages::evaluate::{evaluated_weights, load_model};
@@ -49,12 +51,13 @@ pub struct TimedWord {
 /// A run's model, ready to listen.
 pub struct Listener {
     model: AcousticModel,
-    classes: Classes,
+    classes: Arc<Classes>,
     front_end: FrontEnd,
     search: DecodeSpec,
     hop: f64,
+    grid: FrameGrid,
     compute: Compute,
-    base: std::path::PathBuf,
+    base: PathBuf,
 }
 
 impl Listener {
@@ -64,14 +67,15 @@ impl Listener {
     /// The weights cannot be read.
     pub fn new(ctx: &Context, run: &Run, recipe: &Recipe, search: &DecodeSpec) -> Result<Self> {
         let (weights, _) = evaluated_weights(run, recipe)?;
-        let frames = Frames::of(recipe)?;
-        let model = load_model(recipe, &frames, weights, &ctx.open_device()?)?;
+        let material = SpeechMaterial::of(recipe)?;
+        let model = load_model(recipe, &material, weights, &ctx.open_device()?)?;
         Ok(Self {
             model,
-            classes: frames.classes,
+            classes: material.classes,
             front_end: front_end(recipe)?,
             search: search.clone(),
             hop: hop_ms(recipe) / 1000.0,
+            grid: FrameGrid::of(layers(recipe)),
             compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
             base: run.card.base.clone(),
         })
@@ -91,16 +95,18 @@ impl Listener {
         for file in files {
             let audio = decoded(read(file)?, file, self.front_end.rate())?;
             let start = Instant::now();
-            let features = self.front_end.features(&audio.samples, None);
+            let features = evaluated(&self.front_end, &audio.samples);
             let frames = features.frames();
+            if frames < self.grid.least() {
+                let (file, least) = (file.display(), self.grid.least());
+                let message = format!("{file} has {frames} frames, and the model reads {least} at least");
+                return Err(Failure::new(Exit::Data, message).hint("a longer recording"));
+            }
             let batch =
                 SpeechBatch { features: features.values, lengths: vec![frames], labels: vec![Vec::new()] };
             let recognised = recogniser.recognise(&batch).remove(0);
             let latency = start.elapsed().as_secs_f64();
-            // Frames that the model puts out stand for a stride of those that it reads; what its kernels lose is lost on both sides.
-            let stride = (frames as f64 / recognised.frames.max(1) as f64).round().max(1.0);
-            let lost = (frames as f64 - stride * recognised.frames as f64) / 2.0;
-            let second = |frame: usize| self.hop * (stride * frame as f64 + lost.max(0.0));
+            let second = |frame: usize| self.hop * self.grid.position(frame);
             let words = recognised.words.into_iter().map(|word| TimedWord {
                 word: word.text,
                 start: second(word.frames.start),
@@ -136,11 +142,17 @@ pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features
     let bytes = std::fs::read(file).map_err(|error| Failure::io("read", file, &error))?;
     let audio = decoded(bytes, file, front_end.rate())?;
     let Some(augmentation) = recipe.data.augmentation.as_ref().filter(|_| training) else {
-        return Ok(front_end.features(&audio.samples, None));
+        return Ok(evaluated(&front_end, &audio.samples));
     };
     let extractor = Extractor::new(front_end, augmentation);
     let extractor = extractor.map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
-    Ok(extractor.training(&audio.samples, 0, Turn { seed: recipe.train.seed, epoch: 0, utterance: 0 }))
+    // Turn 0 is evaluation's.
+    Ok(extractor.training(&audio.samples, 0, Turn { seed: recipe.train.seed, epoch: 1, utterance: 0 }))
+}
+
+/// Features as evaluation has those of a set's first utterance, its dither included.
+fn evaluated(front_end: &FrontEnd, samples: &[f32]) -> Features {
+    front_end.features(samples, Some(RandomStream::new(0, Purpose::Dither, 0)))
 }
 
 fn decoded(bytes: Vec<u8>, file: &Path, rate: u32) -> Result<Audio> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
-use zoo_models::models::acoustic::{self, AcousticModel};
+use zoo_models::models::acoustic::{self, AcousticModel, FrameGrid};
 use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
 use zoo_recipes::{AcousticSpec, Architecture, EvalSetSpec, LossSpec, Recipe};
 
@@ -25,23 +25,23 @@ use crate::context::Context;
 use crate::error::Result;
 
 /// Utterances to train on.
-pub struct Frames {
+pub struct SpeechMaterial {
     /// Features of a frame.
     pub features: usize,
     /// What a frame may be.
-    pub classes: Classes,
-    /// The batches; none where a caller makes its own.
-    pub batches: Option<Arc<SpeechBatches>>,
+    pub classes: Arc<Classes>,
+    /// The recordings; none where a caller makes its own batches.
+    pub prepared: Option<Arc<PreparedSpeech>>,
 }
 
-impl Frames {
+impl SpeechMaterial {
     /// Of a recipe alone: a model without data.
     ///
     /// # Errors
     /// The tokenizer has no classes.
     pub fn of(recipe: &Recipe) -> Result<Self> {
         let features = recipe.data.features.as_ref().map_or(0, |features| features.features() as usize);
-        Ok(Self { features, classes: Classes::of(&recipe.data.tokenizer)?, batches: None })
+        Ok(Self { features, classes: Arc::new(Classes::of(&recipe.data.tokenizer)?), prepared: None })
     }
 }
 
@@ -56,7 +56,7 @@ pub fn layers(recipe: &Recipe) -> &AcousticSpec {
     }
 }
 
-impl Material for Frames {
+impl Material for SpeechMaterial {
     type Model = AcousticModel;
     type Batch = SpeechBatch;
 
@@ -73,9 +73,11 @@ impl Material for Frames {
         Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
     }
 
-    fn source(&self, _: &Recipe, _: u64) -> Result<Box<dyn Source<SpeechBatch>>> {
-        let batches = self.batches.as_ref().expect("batches are prepared where they are asked for");
-        Ok(Box::new(TrainingBatches::new(batches.clone())))
+    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<SpeechBatch>>> {
+        let prepared =
+            self.prepared.as_ref().expect("recordings are there where their batches are asked for");
+        let batches = SpeechBatches::training(prepared, &recipe.data, seed)?;
+        Ok(Box::new(TrainingBatches::new(batches, FrameGrid::of(layers(recipe)))))
     }
 
     fn cost(&self, recipe: &Recipe) -> Cost {
@@ -99,17 +101,18 @@ impl Material for Frames {
 /// Prepared recordings.
 pub struct Speech {
     /// Splits and classes.
-    pub prepared: PreparedSpeech,
+    pub prepared: Arc<PreparedSpeech>,
     /// What paths of the recipe are relative to.
     pub base: PathBuf,
 }
 
 impl Task for Speech {
-    type Material = Frames;
+    type Material = SpeechMaterial;
 
-    fn material(&self, recipe: &Recipe, seed: u64) -> Result<Frames> {
-        let batches = SpeechBatches::training(&self.prepared, &recipe.data, seed)?;
-        Ok(Frames { batches: Some(batches), ..Frames::of(recipe)? })
+    fn material(&self, _: &Recipe) -> Result<SpeechMaterial> {
+        let prepared = self.prepared.clone();
+        let features = prepared.front_end().width();
+        Ok(SpeechMaterial { features, classes: prepared.classes.clone(), prepared: Some(prepared) })
     }
 
     fn fingerprints(&self) -> BTreeMap<String, String> {
@@ -124,9 +127,11 @@ impl Task for Speech {
         Ok(vec![self.prepared.eval_set(name, set)?.name.clone()])
     }
 
-    fn evaluation(&self, name: &str, set: &EvalSetSpec) -> Result<EvaluationBatches<'_, SpeechBatch>> {
-        let split = self.prepared.eval_set(name, set)?;
-        Ok(Box::new(evaluation(&self.prepared, split).map(|batch| Ok(batches::of_models(batch?)))))
+    fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, SpeechBatch>> {
+        let split = self.prepared.eval_set(name, &recipe.data.eval[name])?;
+        let grid = FrameGrid::of(layers(recipe));
+        let batches = evaluation(&self.prepared, split, &recipe.data.batching);
+        Ok(Box::new(batches.map(move |batch| Ok(batches::of_models(batch?, grid)?))))
     }
 
     fn decode(

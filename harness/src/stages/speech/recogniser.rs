@@ -54,8 +54,6 @@ pub struct Recognised {
     pub words: Vec<Word>,
     /// Logarithm of what the search maximises.
     pub score: f64,
-    /// Frames that the model put out.
-    pub frames: usize,
 }
 
 /// A word and its frames.
@@ -101,15 +99,20 @@ impl<'a> Recogniser<'a> {
                 language_model,
                 alpha,
                 beta,
-                needs_language_model: _,
+                needs_language_model,
             } => {
+                if *needs_language_model && language_model.is_none() {
+                    let hint = "--set decode.NAME.language_model=model.arpa.gz, or another search";
+                    let message = "the search needs a language model, and none is given";
+                    return Err(Failure::new(Exit::Recipe, message).hint(hint));
+                }
                 let words = language_model.as_ref().map(|file| -> Result<LanguageModel> {
                     let (path, space) = (base.join(file), classes.space());
                     let space = space.ok_or_else(|| {
                         Failure::new(Exit::Recipe, "words cannot be told apart: the alphabet has no space")
                     })?;
                     let text = open_text(&path).map_err(|error| Failure::io("open", &path, &error))?;
-                    let model = Ngram::read(text).map_err(|error| {
+                    let model = Ngram::read(text, |word| classes.normalized(word)).map_err(|error| {
                         Failure::new(Exit::Data, error.to_string()).about(&path.display().to_string())
                     })?;
                     Ok(LanguageModel { model, alpha: *alpha, beta: *beta, space })
@@ -162,7 +165,7 @@ impl<'a> Recogniser<'a> {
                 });
                 let search = PrefixBeam { beam: *beam, cutoff: *cutoff, classes: *classes, words };
                 let empty = Transcript { units: Vec::new(), times: Vec::new(), score: f64::NEG_INFINITY };
-                search.decode(frames).into_iter().next().unwrap_or(empty)
+                search.decode(frames, 1).into_iter().next().unwrap_or(empty)
             }
         };
         let words = match &self.search {
@@ -171,7 +174,7 @@ impl<'a> Recogniser<'a> {
         };
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let text = texts.join(" ");
-        Recognised { text, words, score: transcript.score, frames: frames.rows().len() }
+        Recognised { text, words, score: transcript.score }
     }
 
     fn words_of_lexicon(&self, transcript: &Transcript) -> Vec<Word> {

@@ -68,7 +68,7 @@ impl Material for Text {
 impl Task for PreparedTranslation {
     type Material = Text;
 
-    fn material(&self, _: &Recipe, _: u64) -> Result<Text> {
+    fn material(&self, _: &Recipe) -> Result<Text> {
         let train = self.train()?.into_iter().cloned().collect();
         Ok(Text { train, vocabularies: vocabularies(self) })
     }
@@ -93,8 +93,8 @@ impl Task for PreparedTranslation {
         Ok(self.eval_sets(name, set)?.into_iter().map(|set| set.split.name.clone()).collect())
     }
 
-    fn evaluation(&self, name: &str, set: &EvalSetSpec) -> Result<EvaluationBatches<'_, PairBatch>> {
-        let sets = self.eval_sets(name, set)?;
+    fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, PairBatch>> {
+        let sets = self.eval_sets(name, &recipe.data.eval[name])?;
         Ok(Box::new(sets.into_iter().flat_map(|set| validation_batches(&set)).map(Ok)))
     }
 

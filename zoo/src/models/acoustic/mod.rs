@@ -11,7 +11,7 @@ mod recurrent;
 mod size;
 
 pub use frames::Frames;
-pub use size::cost;
+pub use size::{FrameGrid, cost};
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};

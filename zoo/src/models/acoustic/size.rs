@@ -1,6 +1,6 @@
 //! Parameters and operations of a spec by arithmetic, without building it.
 
-use zoo_recipes::{AcousticLayerSpec, AcousticSpec, RecurrentCell, Residual};
+use zoo_recipes::{AcousticLayerSpec, AcousticSpec, FramePadding, RecurrentCell, Residual};
 
 use crate::models::Cost;
 
@@ -86,5 +86,70 @@ pub fn cost(spec: &AcousticSpec, features: u64, classes: u64) -> Cost {
         parameters: parameters + (last + 1) * classes,
         source_token: operations.round() as u64,
         target_token: 0,
+    }
+}
+
+/// How the frames that a model puts out lie over those that it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameGrid {
+    /// Frames read from one that is put out to the next.
+    pub stride: usize,
+    /// Frames that kernels without padding lose, half of them on either side.
+    pub lost: usize,
+}
+
+impl FrameGrid {
+    /// Of a spec.
+    pub fn of(spec: &AcousticSpec) -> Self {
+        let mut grid = Self { stride: 1, lost: 0 };
+        for layer in &spec.layer {
+            match layer {
+                AcousticLayerSpec::Convolution2d(layer) => grid.stride *= layer.stride[0] as usize,
+                AcousticLayerSpec::Convolution(layer) => {
+                    if layer.padding == FramePadding::None {
+                        let reach = (layer.dilation * layer.kernel.saturating_sub(1)) as usize;
+                        grid.lost += grid.stride * reach * layer.repeat as usize;
+                    }
+                    grid.stride *= layer.stride as usize;
+                }
+                AcousticLayerSpec::Recurrent(_)
+                | AcousticLayerSpec::RowConvolution(_)
+                | AcousticLayerSpec::Dense(_) => {}
+            }
+        }
+        grid
+    }
+
+    /// Fewest frames that a model puts anything out for.
+    pub fn least(self) -> usize {
+        self.lost + 1
+    }
+
+    /// The frame read that one put out stands for.
+    pub fn position(self, out: usize) -> f64 {
+        (self.stride * out) as f64 + self.lost as f64 / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::{Architecture, Document, Selection};
+
+    use super::*;
+
+    fn grid(name: &str) -> FrameGrid {
+        let recipe = Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe;
+        let Some(Architecture::Acoustic(spec)) = recipe.model.architecture() else { panic!("{name}") };
+        FrameGrid::of(spec)
+    }
+
+    #[test]
+    fn frames_lie_where_strides_and_kernels_put_them() {
+        // 2 + 2 x 4 + 4 x 4.
+        assert_eq!(grid("yesno-tdnn"), FrameGrid { stride: 1, lost: 26 });
+        assert_eq!(grid("yesno-tdnn").position(3), 16.0);
+        assert_eq!(grid("wave2letter-plus"), FrameGrid { stride: 2, lost: 0 });
+        assert_eq!(grid("deepspeech2-large"), FrameGrid { stride: 2, lost: 0 });
+        assert_eq!(grid("deepspeech2-large").position(10), 20.0);
     }
 }

@@ -57,6 +57,9 @@ struct Node {
 
 const ROOT: usize = 0;
 
+/// Prefixes that are in memory before those that lead to no kept one are dropped.
+const ROOM: usize = 1 << 15;
+
 impl Node {
     fn new(parent: usize, label: u32) -> Self {
         let never = [NEVER; 2];
@@ -69,6 +72,29 @@ impl Node {
     }
 }
 
+/// The kept prefixes and what they begin with, in the order in which they were; `kept` is where they are then.
+fn living(nodes: Vec<Node>, kept: &mut [usize]) -> Vec<Node> {
+    let mut lives = vec![false; nodes.len()];
+    lives[ROOT] = true;
+    for &node in kept.iter() {
+        let mut node = node;
+        while !std::mem::replace(&mut lives[node], true) {
+            node = nodes[node].parent;
+        }
+    }
+    let mut count = 0;
+    let places: Vec<usize> = lives.iter().map(|&lives| (count, count += usize::from(lives)).0).collect();
+    kept.iter_mut().for_each(|node| *node = places[*node]);
+    let old = nodes.into_iter().zip(&lives).filter(|(_, lives)| **lives);
+    old.map(|(mut node, _)| {
+        node.parent = places[node.parent];
+        node.children.retain(|(_, child)| lives[*child]);
+        node.children.iter_mut().for_each(|(_, child)| *child = places[*child]);
+        node
+    })
+    .collect()
+}
+
 /// ln(e^a + e^b).
 fn log_add(a: f64, b: f64) -> f64 {
     let (top, low) = if a > b { (a, b) } else { (b, a) };
@@ -76,12 +102,17 @@ fn log_add(a: f64, b: f64) -> f64 {
 }
 
 impl PrefixBeam<'_> {
-    /// Prefixes from best to worst, at most `beam`. A score is the logarithm of the labels' probability, and the language model's.
-    pub fn decode(&self, frames: Frames<'_>) -> Vec<Transcript> {
+    /// The best prefixes, from the best to the worst, `count` at most. A score is the logarithm of the labels' probability, and the
+    /// language model's.
+    pub fn decode(&self, frames: Frames<'_>, count: usize) -> Vec<Transcript> {
+        self.decode_within(ROOM, frames, count)
+    }
+
+    fn decode_within(&self, least: usize, frames: Frames<'_>, count: usize) -> Vec<Transcript> {
         let mut nodes = vec![Node::new(ROOT, frames.blank)];
         nodes[ROOT].before = [0.0, NEVER];
         nodes[ROOT].history = self.words.map(|words| words.model.begin());
-        let mut kept = vec![ROOT];
+        let (mut kept, mut room) = (vec![ROOT], least);
         for row in frames.rows() {
             let classes = self.pruned(row);
             let mut reached = Vec::new();
@@ -110,6 +141,10 @@ impl PrefixBeam<'_> {
             }
             reached.truncate(self.beam);
             kept = reached;
+            if nodes.len() > room {
+                nodes = living(nodes, &mut kept);
+                room = least.max(2 * nodes.len());
+            }
         }
         let mut found: Vec<(f64, usize)> =
             kept.into_iter().map(|node| (nodes[node].score() + self.last_word(&nodes, node), node)).collect();
@@ -119,7 +154,7 @@ impl PrefixBeam<'_> {
             let times = alignment(frames, &units).unwrap_or_default();
             Transcript { units, times, score }
         };
-        found.into_iter().map(transcript).collect()
+        found.into_iter().take(count).map(transcript).collect()
     }
 
     /// Classes of a frame from the likeliest down.
@@ -273,7 +308,7 @@ mod tests {
         for case in 0..6 {
             let log_probs = rows(case, 5);
             let expected = by_paths(&log_probs);
-            let found = ALL.decode(frames(&log_probs));
+            let found = ALL.decode(frames(&log_probs), usize::MAX);
             assert_eq!(found.len(), expected.len());
             for transcript in &found {
                 let expected = expected[&transcript.units].ln();
@@ -293,7 +328,7 @@ mod tests {
 
     #[test]
     fn words_are_scored_where_they_end() {
-        let (model, letters) = (Ngram::read(MODEL.as_bytes()).unwrap(), letters());
+        let (model, letters) = (Ngram::read(MODEL.as_bytes(), str::to_owned).unwrap(), letters());
         let words =
             Words { model: &model, alpha: 0.8, beta: 0.3, unknown: -5.0, space: 2, letters: &letters };
         let score_of = |text: &str| -> f64 {
@@ -308,7 +343,7 @@ mod tests {
         };
         let log_probs = rows(77, 5);
         let expected = by_paths(&log_probs);
-        let found = PrefixBeam { words: Some(words), ..ALL }.decode(frames(&log_probs));
+        let found = PrefixBeam { words: Some(words), ..ALL }.decode(frames(&log_probs), usize::MAX);
         assert_eq!(found.len(), expected.len());
         for transcript in &found {
             let text: String =
@@ -319,18 +354,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_dropped_from_memory_is_not_missed() {
+        let (model, letters) = (Ngram::read(MODEL.as_bytes(), str::to_owned).unwrap(), letters());
+        let words =
+            Words { model: &model, alpha: 0.8, beta: 0.3, unknown: -5.0, space: 2, letters: &letters };
+        for case in 0..5 {
+            let log_probs = rows(case, 60);
+            let search = PrefixBeam { beam: 12, words: Some(words), ..ALL };
+            let all = search.decode_within(usize::MAX, frames(&log_probs), 12);
+            assert_eq!(search.decode_within(16, frames(&log_probs), 12), all);
+        }
+    }
+
+    #[test]
     fn a_narrow_beam_finds_the_best_of_clear_frames() {
         let row = |&class: &u32| (0..4).map(move |i| if i == class { -0.01f32 } else { -6.0 });
         let log_probs: Vec<f32> = [0u32, 3, 0, 1, 1, 3, 2].iter().flat_map(row).collect();
         let narrow = PrefixBeam { beam: 3, cutoff: 0.995, classes: 2, words: None };
-        let found = narrow.decode(frames(&log_probs));
+        let found = narrow.decode(frames(&log_probs), usize::MAX);
         assert_eq!((found[0].units.as_slice(), found.len()), (&[0u32, 0, 1, 2][..], 3));
         assert_eq!(found[0].times, [0..1, 2..3, 3..5, 6..7]);
     }
 
     #[test]
     fn no_frames_are_no_labels() {
-        let found = ALL.decode(frames(&[]));
+        let found = ALL.decode(frames(&[]), usize::MAX);
         assert_eq!((found.len(), found[0].score, found[0].units.len()), (1, 0.0, 0));
     }
 }
