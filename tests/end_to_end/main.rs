@@ -18,5 +18,6 @@ mod resume;
 mod sabotage;
 mod scoring;
 mod smoke;
+mod speech;
 mod speed_ups;
 mod verifying;

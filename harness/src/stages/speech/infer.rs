@@ -126,8 +126,10 @@ impl Listener {
 
 /// The front end of a recipe.
 fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
-    let text =
-        || Failure::usage(format!("{} is a recipe of text; it reads no recordings", recipe.recipe.name));
+    let text = || {
+        Failure::usage(format!("{} is a recipe of text; it reads no recordings", recipe.recipe.name))
+            .hint("zoo list --task speech-recognition")
+    };
     let spec = recipe.data.features.as_ref().ok_or_else(text)?;
     let rate = recipe.data.reader.sample_rate_hz().ok_or_else(text)?;
     FrontEnd::new(spec, rate).map_err(|error| Failure::new(Exit::Recipe, error.to_string()))
