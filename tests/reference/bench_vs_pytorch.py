@@ -19,8 +19,9 @@ import time
 
 import torch
 
+import fast_acoustic
+import fast_transformer
 from fast_layers import LAYERS, Layer
-from fast_transformer import Training
 
 # Full batches that a machine without a GPU can hold, as near to the published number of tokens as it pays to wait for.
 SHAPES = {
@@ -28,6 +29,9 @@ SHAPES = {
     "multi30k-transformer-tiny": "256x16",
     "transformer-base": "32x32",
     "transformer-big": "16x32",
+    # Utterances of four seconds.
+    "wave2letter-plus": "4x400",
+    "deepspeech2-large": "4x400",
 }
 MODES = {"fp32": "fp32", "mixed": "bf16"}
 WARM_UP = 2
@@ -53,10 +57,18 @@ def run_pytorch(training, steps):
     return (time.perf_counter() - begin) / steps
 
 
+def is_speech(resolved):
+    return resolved["data"].get("features") is not None
+
+
+def training_of(resolved, *shape):
+    return (fast_acoustic if is_speech(resolved) else fast_transformer).Training(resolved, *shape)
+
+
 def pytorch_memory(threads, steps, *training):
     """Most bytes resident; to be called in a fresh process."""
     torch.set_num_threads(threads)
-    run_pytorch(Training(*training), steps)
+    run_pytorch(training_of(*training), steps)
     with open("/proc/self/status", encoding="utf-8") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
@@ -69,12 +81,12 @@ def compare(options, recipe, arm, shape):
     sentences, tokens = map(int, shape.split("x"))
     _, found = run_zoo(options, recipe, arm, shape)
     described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, arm == "mixed")
-    training = Training(*described)
+    training = training_of(*described)
     rows = turns(
         options.rounds,
         lambda: run_zoo(options, recipe, arm, shape)[0],
         lambda: run_pytorch(training, options.steps),
-        2 * sentences * tokens,
+        (1 if is_speech(resolved) else 2) * sentences * tokens,
     )
     with multiprocessing.get_context("spawn").Pool(1) as fresh:
         memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))
@@ -84,7 +96,7 @@ def compare(options, recipe, arm, shape):
         "mode": MODES[arm],
         "shape": shape,
         **rows,
-        "unit": "tokens/s",
+        "unit": "frames/s" if is_speech(resolved) else "tokens/s",
         "memory": {"zoo": found["peak_memory"], "pytorch": memory},
         "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
         "machine": machine(options, found),
