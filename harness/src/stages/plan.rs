@@ -144,9 +144,10 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let left = limit - done;
             let operations = step.operations * left as f64;
             longest = longest.max(step.operations / (speed * ASSUMED_EFFICIENCY));
+            // Activations are of one batch at a time, whatever makes an update.
+            let of_batch = step.tokens / f64::from(resolved.recipe.train.batches_per_update);
             memory = memory.max(
-                step.parameters * 16
-                    + (step.tokens * 400.0 * size::width(&resolved.recipe.model) as f64) as u64,
+                step.parameters * 16 + (of_batch * 400.0 * size::width(&resolved.recipe.model) as f64) as u64,
             );
             checkpoints += step.parameters * 4 * (2 * 3 + kept_weights(resolved));
             runs.push(ArmPlan {
