@@ -16,6 +16,8 @@ import fixture
 
 FEATURES, CLASSES, LENGTHS, LABELS = 9, 5, [26, 11, 17], [[0, 1, 1], [2], [3, 0]]
 EPSILON, MOMENTUM = 1e-3, 0.1
+# Their norms learn neither scale nor shift.
+PLAIN_NORMS = ["before-the-norm"]
 CASES = {
     "convolutional": [
         {"kind": "convolution", "channels": 6, "kernel": 4, "stride": 2, "activation": "relu"},
@@ -56,9 +58,9 @@ def same(x, kernel, stride, dilation, dim):
 
 
 class Model:
-    def __init__(self, layers, seed):
+    def __init__(self, layers, seed, affine):
         self.draw = np.random.default_rng(seed)
-        self.layers, self.weights, self.running, self.affine = layers, {}, {}, True
+        self.layers, self.weights, self.running, self.affine = layers, {}, {}, affine
 
     def weight(self, path, *shape):
         if path not in self.weights:
@@ -76,6 +78,8 @@ class Model:
         n = len(rows)
         self.running[f"{path}.running_mean"] = MOMENTUM * mean
         self.running[f"{path}.running_variance"] = (1 - MOMENTUM) + MOMENTUM * variance * n / (n - 1)
+        if not self.affine:
+            return [(x - mean) / torch.sqrt(variance + EPSILON) for x in frames]
         self.weights.setdefault(f"{path}.weight", (1 + 0.2 * self.normal(channels)).requires_grad_())
         gamma, beta = self.weights[f"{path}.weight"], self.weight(f"{path}.bias", channels)
         return [(x - mean) / torch.sqrt(variance + EPSILON) * gamma + beta for x in frames]
@@ -166,7 +170,7 @@ class Model:
 def main():
     tensors = {}
     for seed, (name, layers) in enumerate(CASES.items()):
-        model = Model(layers, 1400 + seed)
+        model = Model(layers, 1400 + seed, name not in PLAIN_NORMS)
         features = [model.normal(n, FEATURES) for n in LENGTHS]
         logits = model.forward(features)
         loss = sum(
@@ -185,7 +189,7 @@ def main():
             tensors[f"{name}/gradients/{path}"] = value.grad
         for path, value in model.running.items():
             tensors[f"{name}/folded/{path}"] = value
-    description = {"layout": 1, "computed_in": "float64", "classes": CLASSES, "cases": CASES}
+    description = {"layout": 1, "computed_in": "float64", "classes": CLASSES, "cases": CASES, "plain_norms": PLAIN_NORMS}
     description["norm"] = {"epsilon": EPSILON, "momentum": MOMENTUM}
     fixture.save("acoustic", tensors, description)
 

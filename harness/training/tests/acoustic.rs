@@ -16,7 +16,7 @@ fn cases() -> Vec<AcousticCase> {
 #[test]
 fn logits_losses_gradients_and_statistics_are_pytorchs() {
     for case in cases() {
-        assert!(case.follow(&Device::flex()).unwrap() > 20, "{}", case.name);
+        assert!(case.follow(&Device::flex()).unwrap() > 15, "{}", case.name);
     }
 }
 

@@ -38,6 +38,8 @@ struct Described {
     classes: usize,
     norm: DescribedNorm,
     cases: BTreeMap<String, Vec<AcousticLayerSpec>>,
+    /// Cases whose norms learn neither scale nor shift.
+    plain_norms: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -56,9 +58,9 @@ impl AcousticCase {
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
         let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
         let described = described.ok_or("the metadata has no key `zoo`")?;
-        let Described { classes, norm, cases } = serde_json::from_str(described).map_err(|e| text(&e))?;
+        let Described { classes, norm, cases, plain_norms } =
+            serde_json::from_str(described).map_err(|e| text(&e))?;
         let DescribedNorm { epsilon, momentum } = norm;
-        let norm = BatchNormSpec { epsilon, momentum, affine: true, unbiased: true };
         let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
         let case = |(name, layer): (String, Vec<AcousticLayerSpec>)| {
             let (mut tensors, mut counts, mut features) = (BTreeMap::new(), BTreeMap::new(), 0);
@@ -80,6 +82,8 @@ impl AcousticCase {
                 (count("lengths")?, count("labels")?, count("label_lengths")?);
             let mut rest = labels.into_iter().map(|label| label as u32);
             let labels = label_lengths.iter().map(|&n| rest.by_ref().take(n).collect()).collect();
+            let affine = !plain_norms.contains(&name);
+            let norm = BatchNormSpec { epsilon, momentum, affine, unbiased: true };
             let spec = AcousticSpec { init: AcousticInit::XavierNormal, norm, layer };
             Ok(Self { name, spec, classes, features, lengths, labels, tensors })
         };
