@@ -62,8 +62,12 @@ pub fn recurrent(
         };
         outs.push(after[0].clone());
         for (state, after) in states.iter_mut().zip(after) {
-            let ended = state.clone().narrow(0, active, count - active);
-            *state = if active == count { after } else { Tensor::cat(vec![after, ended], 0) };
+            // There is nothing to take where every sequence goes on.
+            *state = if active == count {
+                after
+            } else {
+                Tensor::cat(vec![after, state.clone().narrow(0, active, count - active)], 0)
+            };
         }
     }
     let mut back = vec![0; count];
