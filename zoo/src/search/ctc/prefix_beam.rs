@@ -367,6 +367,19 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_that_lead_nowhere_are_dropped() {
+        // 0 -> 1 -> 3, and 0 -> 2.
+        let mut nodes: Vec<Node> =
+            [(ROOT, 9), (0, 0), (0, 1), (1, 2)].map(|(parent, label)| Node::new(parent, label)).into();
+        (nodes[0].children, nodes[1].children) = (vec![(0, 1), (1, 2)], vec![(2, 3)]);
+        let mut kept = [3];
+        let nodes = living(nodes, &mut kept);
+        assert_eq!((nodes.len(), kept), (3, [2]));
+        assert_eq!(labels(&nodes, 2), [0, 2]);
+        assert_eq!((&nodes[0].children[..], &nodes[1].children[..]), (&[(0, 1)][..], &[(2, 2)][..]));
+    }
+
+    #[test]
     fn a_narrow_beam_finds_the_best_of_clear_frames() {
         let row = |&class: &u32| (0..4).map(move |i| if i == class { -0.01f32 } else { -6.0 });
         let log_probs: Vec<f32> = [0u32, 3, 0, 1, 1, 3, 2].iter().flat_map(row).collect();
