@@ -11,6 +11,7 @@ use zoo_datasets::audio::FrontEnd;
 use zoo_datasets::audio::decode::decode;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::fetch::{DataHome, FetchOptions};
+use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{SpeechBatches, SpeechPlace, evaluation_batches, prepare};
 use zoo_recipes::{DataSpec, FeaturesSpec};
 
@@ -36,10 +37,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let place = SpeechPlace { base: Path::new(""), progress: &|_| () };
     for turn in ["fetch, unpack, list", "verify, load"] {
         let start = Instant::now();
-        prepare(&lists, &data, place, fetch)?;
+        prepare(&lists, &data, place, &split_names(&data), fetch)?;
         println!("yesno: {turn}: {:.3} s", start.elapsed().as_secs_f64());
     }
-    let prepared = prepare(&lists, &data, place, fetch)?;
+    let prepared = prepare(&lists, &data, place, &split_names(&data), fetch)?;
     let batches = SpeechBatches::training(&prepared, &data, 1)?;
     let start = Instant::now();
     let mut seconds = 0.0;

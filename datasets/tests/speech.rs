@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hound::{SampleFormat, WavSpec, WavWriter};
 use zoo_datasets::corpora::FetchedCorpus;
+use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{
     Fault, PreparedSpeech, SpeechBatch, SpeechBatches, SpeechError, SpeechPlace, evaluation_batches, prepare,
 };
@@ -51,7 +52,9 @@ fn tones() -> DataSpec {
 
 fn prepared(folder: &Path, data: &DataSpec) -> Result<PreparedSpeech, SpeechError> {
     let place = SpeechPlace { base: folder, progress: &|_| () };
-    prepare(&folder.join("lists"), data, place, || Ok::<Option<FetchedCorpus>, SpeechError>(None))
+    prepare(&folder.join("lists"), data, place, &split_names(data), || {
+        Ok::<Option<FetchedCorpus>, SpeechError>(None)
+    })
 }
 
 /// Two good recordings and a manifest of each split; `lines` are added to that of training.
@@ -307,9 +310,20 @@ fn an_error_of_the_caller_is_handed_through() {
     let mut data = tones();
     let folder = tempfile::tempdir().unwrap();
     let place = SpeechPlace { base: folder.path(), progress: &|_| () };
-    assert!(prepare(folder.path(), &data, place, || Err::<Option<FetchedCorpus>, Own>(Own::Mine)).is_ok());
+    assert!(
+        prepare(folder.path(), &data, place, &split_names(&data), || Err::<Option<FetchedCorpus>, Own>(
+            Own::Mine
+        ))
+        .is_ok()
+    );
     data.reader = serde_json::from_str(r#"{"kind": "audio-manifest", "sample_rate_hz": 8000}"#).unwrap();
-    assert!(matches!(prepare(folder.path(), &data, place, || Err(Own::Mine)), Err(Own::Mine)));
+    assert!(matches!(
+        prepare(folder.path(), &data, place, &split_names(&data), || Err(Own::Mine)),
+        Err(Own::Mine)
+    ));
     data.features = None;
-    assert!(matches!(prepare(folder.path(), &data, place, || Err(Own::Mine)), Err(Own::Speech)));
+    assert!(matches!(
+        prepare(folder.path(), &data, place, &split_names(&data), || Err(Own::Mine)),
+        Err(Own::Speech)
+    ));
 }

@@ -47,7 +47,7 @@ impl Home {
             }
         };
         let place = SpeechPlace { base: Path::new(""), progress: &progress };
-        let prepared = prepare(&self.dir.path().join("lists"), data, place, || {
+        let prepared = prepare(&self.dir.path().join("lists"), data, place, &split_names(data), || {
             Ok::<_, SpeechError>(Some(self.fetch(corpus, data)))
         })?;
         Ok((prepared, listed.get()))

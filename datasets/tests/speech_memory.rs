@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hound::{SampleFormat, WavSpec, WavWriter};
 use zoo_datasets::corpora::FetchedCorpus;
+use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{PreparedSpeech, SpeechBatches, SpeechError, SpeechPlace, prepare};
 use zoo_recipes::DataSpec;
 
@@ -24,7 +25,7 @@ fn data() -> DataSpec {
 fn prepared(folder: &Path) -> PreparedSpeech {
     let place = SpeechPlace { base: folder, progress: &|_| () };
     let none = || Ok::<Option<FetchedCorpus>, SpeechError>(None);
-    prepare(&folder.join("lists"), &data(), place, none).unwrap()
+    prepare(&folder.join("lists"), &data(), place, &split_names(&data()), none).unwrap()
 }
 
 #[test]

@@ -334,7 +334,7 @@ pub fn evaluation_batches<'p>(
     }
     groups.into_iter().map(move |group| {
         let make = |utterance: &u32| {
-            let frames = |samples: &[f32]| prepared.frames_for_evaluation(samples, *utterance);
+            let frames = |samples: &[f32]| prepared.front_end().evaluation(samples, *utterance);
             example(split, *utterance, length(*utterance), frames)?.map_err(|skipped| SpeechError::Unusable {
                 split: split.name.clone(),
                 skipped,

@@ -150,19 +150,6 @@ impl Classes {
             }
         }
     }
-
-    /// What labels spell; blanks and numbers beyond are left out. Characters: with single spaces between words and none around them.
-    /// Lexicon: the names of the sounds, with spaces between.
-    pub fn text(&self, labels: &[u32]) -> String {
-        let names = labels.iter().filter_map(|label| self.names.get(*label as usize).map(String::as_str));
-        match &self.kind {
-            Kind::Characters { .. } => {
-                let spelled: String = names.collect();
-                spelled.split_whitespace().collect::<Vec<_>>().join(" ")
-            }
-            Kind::Lexicon { .. } => names.collect::<Vec<_>>().join(" "),
-        }
-    }
 }
 
 /// What of a text has no label.
@@ -206,7 +193,6 @@ mod tests {
         );
         assert_eq!(classes.labels("  A \t bß").unwrap(), [1, 0, 2, 3]);
         assert_eq!(classes.labels("ac"), Err(UnknownText::Character('c')));
-        assert_eq!(classes.text(&[0, 1, 0, 0, 4, 2, 99, 0]), "a b");
         assert!(classes.words().is_empty() && classes.pronunciation(0).is_empty());
     }
 

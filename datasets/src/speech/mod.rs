@@ -22,5 +22,5 @@ pub use batch::{Ahead, SpeechBatch, SpeechBatches, evaluation_batches};
 pub use classes::{Classes, UnknownText};
 pub use error::{Fault, Skipped, SpeechError};
 pub use manifest::stamp as manifest_stamp;
-pub use prepare::{SpeechPlace, SpeechStep, prepare, prepare_splits};
+pub use prepare::{SpeechPlace, SpeechStep, prepare};
 pub use prepared::{PreparedSpeech, SpeechSplit, SpeechStatistics, Utterance};

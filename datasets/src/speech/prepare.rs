@@ -16,7 +16,6 @@ use super::splits::{Judge, whole};
 use super::{manifest, recordings, tones};
 use crate::audio::FrontEnd;
 use crate::corpora::FetchedCorpus;
-use crate::readers::split_names;
 
 /// A step of preparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,29 +35,16 @@ pub struct SpeechPlace<'a> {
     pub progress: &'a dyn Fn(SpeechStep<'_>),
 }
 
-/// The splits that `data` uses. Every recording is looked into once; the lists of recordings are kept in `folder` and verified when
+/// Some splits of `data`: all that it uses ([`crate::readers::split_names`]), or those that are to be scored. Every recording is looked into once; the lists of recordings are kept in `folder` and verified when
 /// they are read again. A list of other recordings (another digest of the corpus or of the manifest) is made again; nothing else in
 /// the recipe touches it, so recipes may share a folder.
 ///
-/// `fetch` gets the corpus that the recipe names, with the splits that [`split_names`] has. Unlike that of text it is asked every time:
+/// `fetch` gets the corpus that the recipe names, with these splits. Unlike that of text it is asked every time:
 /// training reads the recordings themselves.
 ///
 /// # Errors
 /// See [`SpeechError`]; no incomplete list is left behind.
 pub fn prepare<E: From<SpeechError>>(
-    folder: &Path,
-    data: &DataSpec,
-    place: SpeechPlace<'_>,
-    fetch: impl FnOnce() -> Result<Option<FetchedCorpus>, E>,
-) -> Result<PreparedSpeech, E> {
-    prepare_splits(folder, data, place, &split_names(data), fetch)
-}
-
-/// The same of some splits alone: for a score the training split need not be there.
-///
-/// # Errors
-/// As [`prepare`].
-pub fn prepare_splits<E: From<SpeechError>>(
     folder: &Path,
     data: &DataSpec,
     place: SpeechPlace<'_>,

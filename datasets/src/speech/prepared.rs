@@ -11,8 +11,7 @@ use zoo_recipes::{EvalSetSpec, FeaturesSpec, References};
 use super::classes::Classes;
 use super::error::{Fault, Skipped, SpeechError};
 use super::source::Sounds;
-use crate::audio::{Features, FrontEnd};
-use crate::random::{Purpose, RandomStream};
+use crate::audio::FrontEnd;
 use crate::text::vocabulary::hexadecimal;
 
 /// All splits of a recipe of speech.
@@ -141,16 +140,6 @@ impl PreparedSpeech {
             due("reference words", split.references_as(spec.references).iter().map(words).sum(), expected)?;
         }
         Ok(split)
-    }
-
-    /// Frames of any recording of the recipe's rate, samples in [-1, 1): as an evaluation set's first utterance has them.
-    pub fn frames_of_waveform(&self, samples: &[f32]) -> Features {
-        self.frames_for_evaluation(samples, 0)
-    }
-
-    /// Frames of an utterance as it is; its dither is that of its number.
-    pub(super) fn frames_for_evaluation(&self, samples: &[f32], utterance: u32) -> Features {
-        self.front_end.features(samples, Some(RandomStream::new(0, Purpose::Dither, u64::from(utterance))))
     }
 
     /// The front end that makes the frames.

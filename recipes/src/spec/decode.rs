@@ -61,6 +61,18 @@ pub enum DecodeSpec {
     },
 }
 
+impl DecodeSpec {
+    /// Does it write token by token, rather than read frames?
+    pub fn is_of_tokens(&self) -> bool {
+        matches!(self, Self::Greedy { .. } | Self::Beam { .. })
+    }
+
+    /// It means nothing without the language model that it has not: what is claimed of it is not run.
+    pub fn lacks_language_model(&self) -> bool {
+        matches!(self, Self::CtcBeam { needs_language_model: true, language_model: None, .. })
+    }
+}
+
 /// Tokens at most, the end token included: `factor` x source tokens (special tokens included), rounded down, + `extra`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -133,12 +133,8 @@ fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
 
 fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findings<'_, '_>) {
     let path = format!("decode.{name}");
-    let of_speech = matches!(
-        search,
-        DecodeSpec::CtcGreedy {} | DecodeSpec::CtcLexicon { .. } | DecodeSpec::CtcBeam { .. }
-    );
     let frames = matches!(recipe.model.architecture(), Some(Architecture::Acoustic(_)));
-    if of_speech != frames && recipe.model.architecture().is_some() {
+    if search.is_of_tokens() == frames && recipe.model.architecture().is_some() {
         let hint = if frames { "ctc-greedy, ctc-lexicon or ctc-beam" } else { "greedy or beam" };
         findings.report_with(&path, format!("`{path}` is a search for models of another kind"), hint);
         return;

@@ -23,7 +23,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    fn stream(self, purpose: Purpose) -> RandomStream {
+    pub(super) fn stream(self, purpose: Purpose) -> RandomStream {
         RandomStream::new(self.seed, purpose, (u64::from(self.epoch) << 32) | u64::from(self.utterance))
     }
 }
@@ -72,11 +72,6 @@ impl Extractor {
         let mut features = self.front_end.of_scaled(waveform, Some(turn.stream(Purpose::Dither)));
         self.masks.apply(&mut features, turn.stream(Purpose::Masks));
         features
-    }
-
-    /// Features of an example as it is; dithered, if the front end is.
-    pub fn evaluation(&self, samples: &[f32], turn: Turn) -> Features {
-        self.front_end.features(samples, Some(turn.stream(Purpose::Dither)))
     }
 
     /// The waveform of a training example, in the scale of the front end's source.

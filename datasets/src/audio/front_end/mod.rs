@@ -13,7 +13,8 @@ use zoo_recipes::{FeatureNorm, FeaturesSpec, Problem};
 use self::kaldi::Kaldi;
 use self::librosa::Librosa;
 use self::python_speech_features::PythonSpeechFeatures;
-use crate::random::RandomStream;
+use super::Turn;
+use crate::random::{Purpose, RandomStream};
 
 /// Features of one utterance.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,6 +104,13 @@ impl FrontEnd {
     /// Features of samples in [-1, 1). `dither` gives the noise that the spec asks for; without it there is none.
     pub fn features(&self, samples: &[f32], dither: Option<RandomStream>) -> Features {
         self.of_scaled(self.scaled(samples), dither)
+    }
+
+    /// Features of an evaluation set's utterance of this number (of a recording that is in no set: 0), as it is; dithered, if the front end
+    /// is.
+    pub fn evaluation(&self, samples: &[f32], utterance: u32) -> Features {
+        let turn = Turn { seed: 0, epoch: 0, utterance };
+        self.features(samples, Some(turn.stream(Purpose::Dither)))
     }
 
     /// Samples in the scale in which this front end's source varies them: its augmentations come between this and
