@@ -26,7 +26,7 @@ fn word_error_rates(outcome: &Value) -> Vec<(String, f64)> {
 }
 
 #[test]
-fn tones_are_learnt_decoded_and_judged() {
+fn tones_go_from_a_recipe_to_verdicts() {
     let zoo = Zoo::new();
     let outcome =
         zoo.ends_with(12, &["reproduce", "yesno-tdnn", "--tier", "smoke", "--format", "json"]).json();
@@ -197,4 +197,62 @@ fn wave2letter_knows_ten_recordings_by_heart() {
 #[test]
 fn deepspeech2_knows_ten_recordings_by_heart() {
     by_heart("deepspeech2-large", "\"data.augmentation\"", DEEPSPEECH2);
+}
+
+/// A tone, as a WAV file of 16 bits at 8 kHz.
+fn tone(hertz: f64) -> Vec<u8> {
+    let samples =
+        (0..4000).map(|i| ((f64::from(i) * hertz * std::f64::consts::TAU / 8000.0).sin() * 8000.0) as i16);
+    let data: Vec<u8> = samples.flat_map(i16::to_le_bytes).collect();
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend((36 + data.len() as u32).to_le_bytes());
+    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data");
+    bytes.extend((data.len() as u32).to_le_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+#[test]
+fn a_damaged_recording_of_ones_own_is_named_and_left_out_or_an_error() {
+    let zoo = Zoo::new();
+    let mut lines = String::new();
+    for i in 0..6 {
+        std::fs::write(zoo.home().join(format!("{i}.wav")), tone(300.0 + 200.0 * f64::from(i % 2))).unwrap();
+        lines += &format!("{{\"audio\": \"{i}.wav\", \"text\": \"{}\"}}\n", ["YES", "NO"][i as usize % 2]);
+    }
+    zoo.file("heard.jsonl", &lines);
+    let cut = tone(300.0)[..300].to_vec();
+    std::fs::write(zoo.home().join("cut.wav"), cut).unwrap();
+    zoo.file("said.jsonl", &(lines + "{\"audio\": \"cut.wav\", \"text\": \"YES\"}\n"));
+    let recipe = |strict: bool| {
+        format!(
+            r#"[recipe]
+base = "yesno-tdnn"
+name = "tones"
+summary = "Two tones"
+origin = "this file"
+without = ["data.corpus", "data.eval"]
+
+[data.reader]
+strict = {strict}
+files = {{ train = "said.jsonl", heard = "heard.jsonl" }}
+
+[data.eval.test]
+split = "heard"
+lines = 6
+
+[train]
+max_updates = 2
+"#
+        )
+    };
+    zoo.file("tones.toml", &recipe(false));
+    let call = ["reproduce", "./tones.toml", "--arms", "fp32"];
+    let ended = zoo.ends_with(0, &call);
+    assert!(ended.stderr.contains("1 of 7 recordings left out, the first: cut.wav"), "{}", ended.stderr);
+    zoo.file("tones.toml", &recipe(true));
+    zoo.ends_with(4, &call).says("cut.wav");
+    zoo.ends_with(2, &["bench", "yesno-tdnn", "--shape", "2x10"]).says("reads 27 frames at least");
+    zoo.ends_with(2, &["new", "mine", "--base", "yesno-tdnn", "--train", "a,b"])
+        .says("listens to recordings");
 }

@@ -37,8 +37,15 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
         return Err(Failure::usage(format!("{} has a base itself, {above}", base.name()))
             .hint(format!("inheritance has one level: use {above}, or copy the file")));
     }
-    let splits = splits(args)?;
     let resolved = base.resolve(&Selection::default())?;
+    if resolved.recipe.data.reader.sample_rate_hz().is_some() {
+        return Err(Failure::usage(format!(
+            "{} listens to recordings; `zoo new` writes recipes of text",
+            base.name()
+        ))
+        .hint("docs/speech.md has a recipe on own recordings to begin with"));
+    }
+    let splits = splits(args)?;
     let text = recipe(args, &base, &resolved.recipe, &splits)?;
     // What is written is a recipe, or it is not written.
     Document::parse(&text, &file.display().to_string(), Path::new("."))?.check()?;

@@ -100,7 +100,7 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
     if let Some(name) = decode.filter(|name| !recipe.decode.contains_key(*name)) {
         return Err(unknown("search", name, recipe.decode.keys().collect()));
     }
-    if let Some(name) = decode.filter(|name| lacks_language_model(&recipe.decode[*name])) {
+    if let Some(name) = decode.filter(|name| recipe.decode[*name].lacks_language_model()) {
         return Err(Failure::usage(format!("the search `{name}` needs a language model, and none is given"))
             .hint(format!("--set decode.{name}.language_model=model.arpa.gz")));
     }
@@ -108,14 +108,14 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
     let of_claims =
         recipe.claim.iter().filter_map(|claim| Some((claim.eval.clone()?, claim.decode.clone()?)));
     let of_claims =
-        of_claims.filter(|(_, search)| decode.is_some() || !lacks_language_model(&recipe.decode[search]));
+        of_claims.filter(|(_, search)| decode.is_some() || !recipe.decode[search].lacks_language_model());
     for (claim_eval, claim_decode) in of_claims {
         let pair = (eval.map_or(claim_eval, str::to_string), decode.map_or(claim_decode, str::to_string));
         if !pairs.contains(&pair) {
             pairs.push(pair);
         }
     }
-    let usable = |(_, search): &(&String, &DecodeSpec)| !lacks_language_model(search);
+    let usable = |(_, search): &(&String, &DecodeSpec)| !search.lacks_language_model();
     let first_search = || recipe.decode.iter().find(usable).map(|(name, _)| name.as_str());
     if pairs.is_empty()
         && let Some(decode) = decode.or_else(first_search)
@@ -133,11 +133,6 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
         }
     }
     Ok(pairs)
-}
-
-/// A search that means nothing without the language model that it has not: what is claimed of it is not run.
-pub fn lacks_language_model(search: &DecodeSpec) -> bool {
-    matches!(search, DecodeSpec::CtcBeam { needs_language_model: true, language_model: None, .. })
 }
 
 /// The weights that the recipe evaluates, and their files.
@@ -189,23 +184,24 @@ impl<'r> Conditions<'r> {
     }
 }
 
-/// Where an evaluation is kept in a run's folder `eval`, without its ending: another search or set of the same name (`--set decode.…`)
-/// has a place of its own.
-fn stem(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<String> {
-    let plain = format!("{eval}.{decode}");
-    let file = folder.join(format!("{plain}.json"));
-    if !file.is_file() {
-        return Ok(plain);
-    }
-    let found: Evaluation = read_json(&file)?;
+/// Where an evaluation is kept in a run's folder `eval`, without its ending, and what tells it from others: another search or set of the
+/// same name (`--set decode.…`) has a place of its own.
+fn place<'r>(
+    folder: &Path,
+    recipe: &'r Recipe,
+    eval: &str,
+    decode: &str,
+) -> Result<(String, Conditions<'r>)> {
     let run = Run::open(folder).ok();
     let base = run.as_ref().map_or(Path::new(""), |(run, _)| run.card.base.as_path());
     let conditions = Conditions::of(recipe, base, eval, decode)?;
-    if conditions.are_of(&found, run.as_ref().map(|(_, recipe)| recipe)) {
-        return Ok(plain);
+    let plain = format!("{eval}.{decode}");
+    let file = folder.join(format!("{plain}.json"));
+    if !file.is_file() || conditions.are_of(&read_json(&file)?, run.as_ref().map(|(_, recipe)| recipe)) {
+        return Ok((plain, conditions));
     }
     let text = serde_json::to_vec(&conditions).unwrap_or_default();
-    Ok(format!("{plain}-{}", &hex(&Sha256::digest(text))[..8]))
+    Ok((format!("{plain}-{}", &hex(&Sha256::digest(text))[..8]), conditions))
 }
 
 /// Where an evaluation with a search of the recipe is kept in a run's folder `eval`.
@@ -213,7 +209,7 @@ fn stem(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<Stri
 /// # Errors
 /// What lies there is no evaluation.
 pub fn evaluation_file(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<PathBuf> {
-    Ok(folder.join(format!("{}.json", stem(folder, recipe, eval, decode)?)))
+    Ok(folder.join(format!("{}.json", place(folder, recipe, eval, decode)?.0)))
 }
 
 /// The evaluation that lies in a folder, if it is there; an error if it or its files were changed.
@@ -326,9 +322,7 @@ fn store(
         let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }
-    let stem = stem(folder, recipe, eval, decode)?;
-    let base = Run::open(folder).map_or_else(|_| PathBuf::new(), |(run, _)| run.card.base);
-    let conditions = Conditions::of(recipe, &base, eval, decode)?;
+    let (stem, conditions) = place(folder, recipe, eval, decode)?;
     // Sets of one name share a file where they are the same.
     let own = stem.strip_prefix(&format!("{eval}.{decode}")).unwrap_or_default();
     let evaluation = Evaluation {

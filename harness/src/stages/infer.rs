@@ -6,7 +6,7 @@ use zoo_models::precision::Compute;
 use zoo_recipes::{DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 
-use super::evaluate::{evaluated_weights, lacks_language_model, load_model};
+use super::evaluate::{evaluated_weights, load_model};
 use super::prepare::{Prepared, prepare};
 use super::run::Run;
 use super::speech::Listener;
@@ -43,7 +43,8 @@ impl Inference {
     pub fn open(ctx: &Context, request: &InferRequest) -> Result<Self> {
         let (run, recipe) = Run::open(&request.run)?;
         let ctx = ctx.for_run(&run.card.compute)?;
-        let usable = |name: &String| !lacks_language_model(&recipe.decode[name]);
+        let usable =
+            |name: &String| recipe.decode.get(name).is_some_and(|search| !search.lacks_language_model());
         let of_claims =
             recipe.claim.iter().filter_map(|claim| claim.decode.as_ref()).find(|name| usable(name));
         let first = || recipe.decode.keys().find(|name| usable(name));

@@ -201,7 +201,7 @@ fn step_cost(resolved: &Resolved) -> StepCost {
         ReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,
         ReaderSpec::AudioManifest(_) => USUAL_SECONDS * 1000.0 / hop_ms(recipe),
         ReaderSpec::Tones(spec) => {
-            let letters = f64::from(spec.most_words * (spec.longest_word + 2)) / 4.0;
+            let letters = f64::from(spec.most_words) * (f64::from(spec.longest_word) + 2.0) / 4.0;
             letters * spec.letter_ms / hop_ms(recipe)
         }
     };

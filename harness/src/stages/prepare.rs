@@ -134,7 +134,7 @@ fn recordings(
         }
     };
     let place = SpeechPlace { base, progress: &progress };
-    let prepared = speech::prepare_splits(&folder, data, place, splits, || -> Result<_> {
+    let prepared = speech::prepare(&folder, data, place, splits, || -> Result<_> {
         let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
         let fetch = |name: &str| -> Result<_> {
             let definition = CorpusDefinition::find(name)?;

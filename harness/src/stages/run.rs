@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_models::precision::Compute;
-use zoo_recipes::{CheckpointSpec, EvalSetSpec, Recipe, Resolved};
+use zoo_recipes::{Architecture, CheckpointSpec, EvalSetSpec, LossSpec, Recipe, Resolved};
 use zoo_results::exit::Exit;
 use zoo_training::checkpoint::read_state;
 use zoo_training::folder::CheckpointFolder;
@@ -142,6 +142,15 @@ impl Run {
         let text = fs::read_to_string(&file).map_err(|e| Failure::io("read", &file, &e))?;
         let recipe = Recipe::from_toml(&text)
             .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
+        let fits = match recipe.model.architecture() {
+            Some(Architecture::Transformer { .. }) => matches!(recipe.loss, LossSpec::CrossEntropy { .. }),
+            Some(Architecture::Acoustic(_)) => matches!(recipe.loss, LossSpec::Ctc { .. }),
+            None => false,
+        };
+        if !fits {
+            let message = format!("{}: encoder, decoder and loss do not fit", file.display());
+            return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
+        }
         Ok((Self { folder: folder.to_path_buf(), card }, recipe))
     }
 

@@ -110,6 +110,11 @@ fn train_task<T: Task>(
     let validation: Option<&mut Validation<'_, Model<T>>> =
         if valid.is_some() { Some(&mut validate) } else { None };
     let outcome = trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)?;
+    let left_out = std::mem::take(&mut *left_out.lock().unwrap_or_else(PoisonError::into_inner));
+    if !left_out.is_empty() {
+        let line = serde_json::json!({ "event": "left-out", "batch": trainer.state().counters.batch, "examples": left_out });
+        log.write(&line).map_err(|e| Failure::io("write", &log_path, &e))?;
+    }
     ctx.progress.end_stage();
     let ending = match outcome {
         Outcome::Interrupted { .. } => {
@@ -119,11 +124,6 @@ fn train_task<T: Task>(
         Outcome::Finished(ending) => ending,
         Outcome::Diverged { phase, .. } => Ending::Diverged { phase },
     };
-    let left_out = std::mem::take(&mut *left_out.lock().unwrap_or_else(PoisonError::into_inner));
-    if !left_out.is_empty() {
-        let line = serde_json::json!({ "event": "left-out", "batch": trainer.state().counters.batch, "examples": left_out });
-        log.write(&line).map_err(|e| Failure::io("write", &log_path, &e))?;
-    }
     let state = trainer.state();
     let losses = logged_losses(&log_path);
     let trained = Trained {

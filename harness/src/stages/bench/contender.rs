@@ -3,6 +3,7 @@
 use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_models::models::Cost;
+use zoo_models::models::acoustic::FrameGrid;
 use zoo_models::precision::{Compute, probe};
 use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved, Tying};
 use zoo_training::parts::PartSeconds;
@@ -12,7 +13,7 @@ use super::ceilings;
 use super::shape::Shape;
 use super::speeds::{ArmSpeed, Roofline, Split, Spread};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::size;
 use crate::stages::Request;
 use crate::stages::prepare::{Prepared, prepare};
@@ -70,6 +71,12 @@ impl Data {
             let frames = SpeechMaterial::of(recipe)?;
             let updates = match self {
                 Self::Shaped(Shape { sentences, tokens }) => {
+                    let least = FrameGrid::of(speech::layers(recipe)).least();
+                    if (*tokens as usize) < least {
+                        let message =
+                            format!("the model reads {least} frames at least, and {tokens} are given");
+                        return Err(Failure::usage(message).hint(format!("--shape {sentences}x{least}")));
+                    }
                     let full = speech::generated::full_batches(recipe, &frames, *sentences, *tokens);
                     Updates { updates: full.take(FULL_UPDATES).collect(), seconds: None }
                 }

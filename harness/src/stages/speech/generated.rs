@@ -82,7 +82,7 @@ fn fetched(frames: &SpeechMaterial, seconds: &[f64], per_second: f64, update: u6
         values.iter_mut().zip(0..).for_each(|(x, at)| *x = noise.normal(at));
         let count = (length as f64 * labels_of_frame) as u32;
         // No label beside itself, so that every utterance has an alignment where a model keeps a frame for each.
-        let label = |at: u32| (said.bits(0) + at) % spoken;
+        let label = |at: u32| said.bits(0).wrapping_add(at) % spoken;
         labels.push((0..count).map(label).collect());
     }
     let tokens = lengths.iter().sum::<usize>() as u64;

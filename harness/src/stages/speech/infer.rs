@@ -7,7 +7,6 @@ use std::time::Instant;
 use serde::Serialize;
 use zoo_datasets::audio::decode::{self, Audio};
 use zoo_datasets::audio::{Extractor, Features, FrontEnd, Turn};
-use zoo_datasets::random::{Purpose, RandomStream};
 use zoo_datasets::speech::Classes;
 use zoo_models::models::SpeechBatch;
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
@@ -95,7 +94,7 @@ impl Listener {
         for file in files {
             let audio = decoded(read(file)?, file, self.front_end.rate())?;
             let start = Instant::now();
-            let features = evaluated(&self.front_end, &audio.samples);
+            let features = self.front_end.evaluation(&audio.samples, 0);
             let frames = features.frames();
             if frames < self.grid.least() {
                 let (file, least) = (file.display(), self.grid.least());
@@ -144,17 +143,12 @@ pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features
     let bytes = std::fs::read(file).map_err(|error| Failure::io("read", file, &error))?;
     let audio = decoded(bytes, file, front_end.rate())?;
     let Some(augmentation) = recipe.data.augmentation.as_ref().filter(|_| training) else {
-        return Ok(evaluated(&front_end, &audio.samples));
+        return Ok(front_end.evaluation(&audio.samples, 0));
     };
     let extractor = Extractor::new(front_end, augmentation);
     let extractor = extractor.map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
     // Turn 0 is evaluation's.
     Ok(extractor.training(&audio.samples, 0, Turn { seed: recipe.train.seed, epoch: 1, utterance: 0 }))
-}
-
-/// Features as evaluation has those of a set's first utterance, its dither included.
-fn evaluated(front_end: &FrontEnd, samples: &[f32]) -> Features {
-    front_end.features(samples, Some(RandomStream::new(0, Purpose::Dither, 0)))
 }
 
 fn decoded(bytes: Vec<u8>, file: &Path, rate: u32) -> Result<Audio> {

@@ -77,6 +77,11 @@ impl<'a> Recogniser<'a> {
         base: &Path,
         compute: Compute,
     ) -> Result<Self> {
+        if spec.lacks_language_model() {
+            let hint = "--set decode.NAME.language_model=model.arpa.gz, or another search";
+            let message = "the search needs a language model, and none is given";
+            return Err(Failure::new(Exit::Recipe, message).hint(hint));
+        }
         let search = match spec {
             DecodeSpec::CtcGreedy {} => Search::Greedy,
             DecodeSpec::CtcLexicon { log10, end_log10, silence } => {
@@ -99,13 +104,8 @@ impl<'a> Recogniser<'a> {
                 language_model,
                 alpha,
                 beta,
-                needs_language_model,
+                needs_language_model: _,
             } => {
-                if *needs_language_model && language_model.is_none() {
-                    let hint = "--set decode.NAME.language_model=model.arpa.gz, or another search";
-                    let message = "the search needs a language model, and none is given";
-                    return Err(Failure::new(Exit::Recipe, message).hint(hint));
-                }
                 let words = language_model.as_ref().map(|file| -> Result<LanguageModel> {
                     let (path, space) = (base.join(file), classes.space());
                     let space = space.ok_or_else(|| {

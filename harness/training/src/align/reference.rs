@@ -7,7 +7,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::models::{Packed, PairBatch};
 use zoo_models::parameters::ParameterValues;
-use zoo_recipes::{DecodeSpec, LossSpec, ModelSpec, OptimizerSpec};
+use zoo_recipes::{Architecture, DecodeSpec, LossSpec, ModelSpec, OptimizerSpec};
 
 /// Why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,14 @@ impl Reference {
             serde_json::from_str(description).map_err(|e| layout(format!("metadata key `zoo`: {e}")))?;
         if description.layout != 1 {
             return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
+        }
+        let of_tokens = matches!(description.model.architecture(), Some(Architecture::Transformer { .. }))
+            && matches!(description.loss, LossSpec::CrossEntropy { .. })
+            && description.searches.values().all(DecodeSpec::is_of_tokens);
+        if !of_tokens {
+            return Err(layout(
+                "model, loss and searches must be of tokens; of frames nothing is compared yet".into(),
+            ));
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| layout(e.to_string()))?;
         let mut found = BTreeMap::new();

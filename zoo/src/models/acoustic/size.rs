@@ -107,7 +107,7 @@ impl FrameGrid {
                 AcousticLayerSpec::Convolution2d(layer) => grid.stride *= layer.stride[0] as usize,
                 AcousticLayerSpec::Convolution(layer) => {
                     if layer.padding == FramePadding::None {
-                        let reach = (layer.dilation * layer.kernel.saturating_sub(1)) as usize;
+                        let reach = layer.dilation as usize * (layer.kernel as usize).saturating_sub(1);
                         grid.lost += grid.stride * reach * layer.repeat as usize;
                     }
                     grid.stride *= layer.stride as usize;
