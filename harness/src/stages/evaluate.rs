@@ -209,6 +209,10 @@ fn place<'r>(
 /// # Errors
 /// What lies there is no evaluation.
 pub fn evaluation_file(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<PathBuf> {
+    // Of a set or search that the recipe does not have nothing is kept.
+    if !recipe.data.eval.contains_key(eval) || !recipe.decode.contains_key(decode) {
+        return Ok(folder.join(format!("{eval}.{decode}.json")));
+    }
     Ok(folder.join(format!("{}.json", place(folder, recipe, eval, decode)?.0)))
 }
 
