@@ -1,29 +1,25 @@
 //! Everything that lies in the folders of runs, as a page shows it.
 
+mod evaluations;
+
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use zoo_recipes::{Document, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Record, RunEnd, utc_now};
-use zoo_results::report::page::{
-    EvaluationPart, JudgedPart, Medium, Page, RecipePart, RunPart, Sample, SampleLine, TrainingLog,
-    VerdictsPart,
-};
+use zoo_results::report::page::{JudgedPart, Page, RecipePart, RunPart, TrainingLog, VerdictsPart};
 use zoo_results::report::{duration, grouped};
-use zoo_training::checkpoint::read_state;
 use zoo_training::state::Ending;
 
+use self::evaluations::{evaluations, parts};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
-use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, read_evaluation, read_json};
+use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, read_json};
 use crate::wording::claim_line_in;
-use crate::{lines, records, references, size};
-
-/// Bytes of pictures and sounds that a page takes in.
-const MOST_MEDIA: u64 = 64 << 20;
+use crate::{records, size};
 
 /// Which runs are wanted.
 #[derive(Debug, Clone, Default)]
@@ -58,9 +54,9 @@ pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
     let first = &opened[0];
     let entries = entries(context, wanted, &mut missing)?;
     let record = record_of(&entries, &opened);
-    let mut evaluations = Vec::new();
+    let mut shown = Vec::new();
     for (at, one) in opened.iter().enumerate() {
-        evaluations.extend(parts(context, at, one, &mut missing));
+        shown.extend(parts(context, at, one, &mut missing));
     }
     let recipe = &first.recipe;
     let toml = opened.iter().map(|one| {
@@ -89,7 +85,7 @@ pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
         made: utc_now(),
         verdicts: verdicts(&opened, record)?,
         runs: opened.iter().map(|one| run_part(one, record, &entries, &mut missing)).collect(),
-        evaluations,
+        evaluations: shown,
         missing,
     })
 }
@@ -126,7 +122,7 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
         return Err(Failure::usage(message).hint("a report is on the runs of one; write several"));
     }
     for one in &mut found {
-        one.evaluations = evaluations(one, missing)?;
+        one.evaluations = evaluations(&one.run.folder.join("eval"), missing);
     }
     Ok(found)
 }
@@ -367,158 +363,6 @@ fn environment(one: &Opened, record: Option<&Record>) -> Vec<(String, String)> {
         ),
         ("dependency lock", lock.chars().take(12).collect()),
     ])
-}
-
-/// What lies in a run's folder `eval`: of the weights that the recipe evaluates.
-fn evaluations(one: &Opened, missing: &mut Vec<String>) -> Result<Vec<Evaluation>> {
-    Ok(read_all(&one.run.folder.join("eval"), missing))
-}
-
-fn read_all(folder: &Path, missing: &mut Vec<String>) -> Vec<Evaluation> {
-    let mut found = Vec::new();
-    for file in evaluation_files(folder) {
-        match read_evaluation(folder, &file) {
-            Ok(evaluation) => found.push(evaluation),
-            Err(failure) => missing.push(format!("An evaluation is left out. {}", failure.parts().0)),
-        }
-    }
-    found
-}
-
-fn evaluation_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_evaluation = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        path.is_file() && name.ends_with(".json") && !name.ends_with(".samples.json")
-    };
-    let mut files: Vec<PathBuf> = entries.filter(is_evaluation).collect();
-    files.sort();
-    files
-}
-
-/// The evaluations of a run, and the scores of those of its checkpoints.
-fn parts(context: &Context, at: usize, one: &Opened, missing: &mut Vec<String>) -> Vec<EvaluationPart> {
-    let folder = one.run.folder.join("eval");
-    let mut found = Vec::new();
-    for evaluation in &one.evaluations {
-        let text = |path: &Path, missing: &mut Vec<String>| {
-            lines::read(&folder.join(path)).unwrap_or_else(|failure| {
-                missing.push(failure.parts().0.to_owned());
-                Vec::new()
-            })
-        };
-        let (hypotheses, references) =
-            (text(&evaluation.hypotheses, missing), text(&evaluation.references, missing));
-        found.push(EvaluationPart {
-            run: at,
-            eval: evaluation.eval.clone(),
-            decode: evaluation.decode.clone(),
-            update: None,
-            scores: evaluation.scores.clone(),
-            seconds: evaluation.seconds,
-            sources: sources(context, one, &evaluation.eval, hypotheses.len(), missing),
-            samples: samples(&folder, evaluation, missing),
-            hypotheses,
-            references,
-        });
-    }
-    let of_checkpoints = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut of_checkpoints: Vec<PathBuf> = of_checkpoints.filter(|path| path.is_dir()).collect();
-    of_checkpoints.sort();
-    for folder in of_checkpoints {
-        let Some(update) = update_of(&one.run, &folder) else { continue };
-        found.extend(read_all(&folder, missing).into_iter().map(|evaluation| EvaluationPart {
-            run: at,
-            eval: evaluation.eval,
-            decode: evaluation.decode,
-            update: Some(update),
-            scores: evaluation.scores,
-            seconds: evaluation.seconds,
-            ..EvaluationPart::default()
-        }));
-    }
-    found
-}
-
-/// Updates of the checkpoint that a folder of evaluations is named after: weights by update, states by batch.
-fn update_of(run: &Run, folder: &Path) -> Option<u64> {
-    let stem = folder.file_name()?.to_str()?;
-    match stem.strip_prefix("weights-") {
-        Some(update) => update.parse().ok(),
-        None => {
-            let file = run.checkpoints().path().join(format!("{stem}.safetensors"));
-            Some(read_state(&file).ok().flatten()?.counters.update)
-        }
-    }
-}
-
-/// The text that was translated, where it can be had without a connection.
-fn sources(
-    context: &Context,
-    one: &Opened,
-    eval: &str,
-    lines: usize,
-    missing: &mut Vec<String>,
-) -> Option<Vec<String>> {
-    if one.recipe.data.reader.sample_rate_hz().is_some() || !one.recipe.data.eval.contains_key(eval) {
-        return None;
-    }
-    // What lies in the home, and nothing else.
-    let offline = Context { mirror: None, ..context.quiet_within(&context.home) };
-    let why = match references::sources(&offline, &one.recipe, &one.run.card.base, eval) {
-        Ok(found) if found.len() == lines => return Some(found),
-        Ok(found) => format!("The source of {eval} has {} lines, its hypotheses {lines}.", found.len()),
-        Err(failure) => format!("The source of {eval} is not at hand: {}.", failure.parts().0),
-    };
-    if !missing.contains(&why) {
-        missing.push(why);
-    }
-    None
-}
-
-/// What `SET.SEARCH.samples.json` names. Files lie beside it.
-fn samples(folder: &Path, evaluation: &Evaluation, missing: &mut Vec<String>) -> Vec<Sample> {
-    let stem = evaluation.hypotheses.to_string_lossy().into_owned();
-    let stem = stem.strip_suffix(".hyp.txt").unwrap_or(&stem);
-    let list = folder.join(format!("{stem}.samples.json"));
-    if !list.is_file() {
-        return Vec::new();
-    }
-    let lines: Vec<SampleLine> = match read_json(&list) {
-        Ok(lines) => lines,
-        Err(failure) => {
-            missing.push(format!("Samples are left out. {}", failure.parts().0));
-            return Vec::new();
-        }
-    };
-    let mut left = MOST_MEDIA;
-    let mut read = |name: &str| -> std::result::Result<Medium, String> {
-        let mut parts = Path::new(name).components();
-        let (Some(Component::Normal(_)), None) = (parts.next(), parts.next()) else {
-            return Err("it does not lie beside its list".to_owned());
-        };
-        let path = folder.join(name);
-        let bytes = fs::metadata(&path).map_err(|error| error.to_string())?.len();
-        left = left
-            .checked_sub(bytes)
-            .ok_or_else(|| format!("a page takes {} MiB of pictures and sounds", MOST_MEDIA >> 20))?;
-        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-        Medium::new(name, bytes).ok_or_else(|| "it is no SVG, PNG or WAV".to_owned())
-    };
-    let mut found = Vec::new();
-    for SampleLine { title, text, files } in lines {
-        let mut media = Vec::new();
-        for file in &files {
-            match read(file) {
-                Ok(medium) => media.push(medium),
-                Err(why) => {
-                    missing.push(format!("{file}, a sample of {}, is left out: {why}.", evaluation.eval))
-                }
-            }
-        }
-        found.push(Sample { title, text, media });
-    }
-    found
 }
 
 /// Writes a page; what is there is replaced only if it is one.
