@@ -230,12 +230,17 @@ Examples:
 
 docs/bundles.md describes the file. References are in it by digest only.")]
     Bundle(BundleArgs),
-    /// Write the results of a ledger as a table, or refresh the tables of a file
+    /// Write a page of HTML on runs; or the results of a ledger as a table
     #[command(after_help = "\
 Examples:
+  zoo report yesno-tdnn                        verdicts, curves, errors: yesno-tdnn.report.html
+  zoo report ~/.local/share/zoo/runs/RUN ~/.local/share/zoo/runs/OTHER -o both.html
+  zoo report reversal-transformer --tier smoke --arms fp32,mixed --seeds 1,2
   zoo report --ledger results/ledger.jsonl --format md
   zoo report --ledger results/ledger.jsonl --into README.md
-  zoo report --ledger results/ledger.jsonl --into README.md --check")]
+  zoo report --ledger results/ledger.jsonl --into README.md --check
+
+The page loads nothing and runs nothing. It holds sentences of the data: docs/report.md.")]
     Report(ReportArgs),
     /// Climb a recipe's evidence again, and stop at the first rung that breaks
     #[command(after_help = "\

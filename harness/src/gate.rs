@@ -4,10 +4,10 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use zoo_datasets::corpora::ByteCount;
 use zoo_results::exit::Exit;
+use zoo_results::report::duration;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::progress::duration;
 
 /// Longest time that needs no consent, in seconds.
 pub const FREE_SECONDS: f64 = 3600.0;

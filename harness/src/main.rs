@@ -25,6 +25,7 @@ mod progress;
 mod records;
 mod references;
 mod regressing;
+mod reporting;
 mod rescore;
 mod signatures;
 mod size;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use zoo_datasets::corpora::ByteCount;
 use zoo_datasets::fetch::Event;
+use zoo_results::report::duration;
 
 /// Least time between two plain lines of one stage.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -226,17 +227,6 @@ impl zoo_datasets::fetch::Progress for Console {
     }
 }
 
-/// `3 s`, `4 min 10 s`, `2 h 05 min`, `3 d 4 h`.
-pub fn duration(seconds: f64) -> String {
-    let s = seconds.max(0.0).round() as u64;
-    match s {
-        0..60 => format!("{s} s"),
-        60..3600 => format!("{} min {:02} s", s / 60, s % 60),
-        3600..172_800 => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
-        _ => format!("{} d {} h", s / 86_400, s % 86_400 / 3600),
-    }
-}
-
 fn plain_style() -> ProgressStyle {
     ProgressStyle::default_bar()
 }
@@ -249,19 +239,6 @@ fn write_line(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_rounded_to_what_matters() {
-        for (seconds, text) in [
-            (0.4, "0 s"),
-            (59.6, "1 min 00 s"),
-            (250.0, "4 min 10 s"),
-            (7500.0, "2 h 05 min"),
-            (273_600.0, "3 d 4 h"),
-        ] {
-            assert_eq!(duration(seconds), text);
-        }
-    }
 
     #[test]
     fn what_was_done_before_does_not_count_for_the_speed() {

@@ -1,11 +1,13 @@
 //! The references of an evaluation set, as hypotheses are scored against them.
 
+use std::path::Path;
+
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::readers::parallel_text::{EmptyLines, read};
-use zoo_datasets::readers::reversal;
+use zoo_datasets::readers::{SplitText, reversal};
 use zoo_datasets::text::bpe::undo;
 use zoo_datasets::text::moses::Normalizer;
-use zoo_recipes::{EvalSetSpec, ReaderSpec, Recipe, References, Resolved, TokenizerSpec};
+use zoo_recipes::{DataSpec, EvalSetSpec, ReaderSpec, Recipe, References, Resolved, TokenizerSpec};
 use zoo_results::exit::Exit;
 
 use crate::context::Context;
@@ -31,7 +33,7 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
     if data.reader.sample_rate_hz().is_some() {
         return of_speech(context, resolved, name);
     }
-    let raw = target_lines(context, resolved, eval, target)?;
+    let raw = side_lines(context, data, &resolved.folder, eval, Side::Target(target))?;
     if raw.len() as u64 != u64::from(eval.lines) {
         return Err(another(name, "lines", raw.len(), eval.lines));
     }
@@ -67,6 +69,16 @@ fn of_speech(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<S
     }
 }
 
+/// The lines of text that the evaluation set `name` of a recipe translates. `base` is the folder that the recipe's paths are relative to.
+///
+/// # Errors
+/// There is no such set, or its data cannot be had.
+pub fn sources(context: &Context, recipe: &Recipe, base: &Path, name: &str) -> Result<Vec<String>> {
+    let set = recipe.data.eval.get(name);
+    let set = set.ok_or_else(|| Failure::usage(format!("the recipe has no evaluation set {name}")))?;
+    side_lines(context, &recipe.data, base, set, Side::Source)
+}
+
 /// What signatures call an evaluation set: its corpus, or the recipe whose own text it is, its split, and its language where there
 /// are several.
 pub fn name_of(recipe: &Recipe, eval: &str) -> String {
@@ -92,21 +104,43 @@ fn another(name: &str, what: &str, found: usize, expected: u32) -> Failure {
         .hint("another version of the set; scores on it are not comparable")
 }
 
-fn target_lines(
+/// A side of parallel text.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Source,
+    /// In the target language of this index.
+    Target(usize),
+}
+
+impl Side {
+    fn of(self, pairs: SplitText) -> Vec<String> {
+        match self {
+            Self::Source => pairs.source,
+            Self::Target(_) => pairs.target,
+        }
+    }
+}
+
+fn side_lines(
     context: &Context,
-    resolved: &Resolved,
+    data: &DataSpec,
+    base: &Path,
     eval: &EvalSetSpec,
-    target: usize,
+    side: Side,
 ) -> Result<Vec<String>> {
-    let data = &resolved.recipe.data;
+    // Every target language has the same source.
+    let target = match side {
+        Side::Source => data.targets_of(eval).first().copied().unwrap_or(0),
+        Side::Target(target) => target,
+    };
     let data_failure = |error: &dyn std::fmt::Display| Failure::new(Exit::Data, error.to_string());
     match (&data.reader, &data.corpus) {
         (reader @ ReaderSpec::Reversal { .. }, _) => match reversal::generate(reader, &eval.split, target) {
-            Some(Ok(pairs)) => Ok(pairs.target),
+            Some(Ok(pairs)) => Ok(side.of(pairs)),
             Some(Err(error)) => Err(Failure::new(Exit::Recipe, error.to_string())),
             None => Ok(Vec::new()),
         },
-        (ReaderSpec::ParallelText { .. }, Some(corpus)) => {
+        (ReaderSpec::ParallelText { source, .. }, Some(corpus)) => {
             let corpus = CorpusDefinition::find(corpus)?;
             let split = eval.split.as_str();
             let missing = corpus.bytes_to_download(&context.data_home());
@@ -115,7 +149,11 @@ fn target_lines(
             }
             let fetched = corpus.fetch_splits(&[split], &context.data_home(), &context.fetch_options());
             context.progress.end_stage();
-            Ok(fetched?.split(split)?.read(data.reader.targets()[target])?)
+            let language = match side {
+                Side::Source => source.as_str(),
+                Side::Target(target) => data.reader.targets()[target],
+            };
+            Ok(fetched?.split(split)?.read(language)?)
         }
         (ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_), _) => unreachable!("recordings have no lines"),
         (ReaderSpec::ParallelText { files, .. }, None) => {
@@ -127,10 +165,10 @@ fn target_lines(
                     format!("the reader names no files of the split {}", eval.split),
                 ));
             };
-            let path = |name: &str| resolved.folder.join(name);
+            let path = |name: &str| base.join(name);
             let pairs =
                 read(&path(source), &path(target), EmptyLines::Keep).map_err(|error| data_failure(&error))?;
-            Ok(pairs.target)
+            Ok(side.of(pairs))
         }
     }
 }

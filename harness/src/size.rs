@@ -6,6 +6,7 @@ use zoo_models::models::{self, Cost, Vocabularies, acoustic};
 use zoo_recipes::{
     AcousticLayerSpec, Architecture, DataSpec, FeaturesSpec, ModelSpec, ReaderSpec, Recipe, TokenizerSpec,
 };
+use zoo_results::report::grouped;
 
 /// Special tokens in front of every vocabulary.
 const SPECIALS: u32 = 4;
@@ -103,31 +104,5 @@ fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
             Some((sounds.len() + 1, true))
         }
         (TokenizerSpec::Words { .. }, ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_)) => None,
-    }
-}
-
-/// `210808832` as `210,808,832`.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!(
-            [0, 999, 1000, 210_808_832].map(grouped),
-            ["0", "999", "1,000", "210,808,832"].map(str::to_owned)
-        );
     }
 }

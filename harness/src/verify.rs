@@ -22,6 +22,7 @@ use zoo_models::precision::Compute;
 use zoo_recipes::{Architecture, Document, LossScalingSpec, ModelSpec, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Recheck, recheck};
+use zoo_results::report::grouped;
 use zoo_training::align::{AcousticCase, Reference};
 use zoo_training::traces::{RuleTraces, ScalerTrace, ScheduleTrace};
 
@@ -30,7 +31,6 @@ use crate::error::{Failure, Result};
 use crate::evidence::{ACOUSTIC, FIXTURES, Rung, acoustic_parity, resolved_arms, same_rule};
 use crate::records::{self, HYPOTHESES};
 use crate::rescore::FromRecipes;
-use crate::size::grouped;
 use crate::stages::{Material, Request, SpeechMaterial, Text, reproduce};
 
 /// Larger models are built with one and with two layers a side instead of all of them.

@@ -48,6 +48,11 @@ pub fn claim_line(claim: &ClaimSpec) -> String {
     text
 }
 
+/// The same of an arm that was held against it.
+pub fn claim_line_in(claim: &ClaimSpec, arm: &str) -> String {
+    claim_line(claim).replacen("arm any", &format!("arm {arm} (any)"), 1)
+}
+
 /// A claim as several lines for people: statement, margin, sigma, source, notes.
 pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
     let mut text = format!("{number}  {}\n", claim_line(claim));

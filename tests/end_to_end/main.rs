@@ -13,6 +13,7 @@ mod looks;
 mod own_data;
 mod recipes;
 mod regressing;
+mod reporting;
 mod reproducing;
 mod resume;
 mod sabotage;

@@ -94,11 +94,26 @@ pub struct LedgerShowArgs {
 /// `zoo report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
+    /// Runs for a page of HTML: folders, or a recipe's name or path, whose newest runs are taken; all of one recipe and tier
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Where the page is written; only a report is replaced [default: NAME.report.html here]
+    #[arg(long, short, value_name = "FILE", requires = "runs")]
+    pub out: Option<PathBuf>,
+    /// Only runs of these arms
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…", requires = "runs")]
+    pub arms: Vec<String>,
+    /// Only runs of these seeds
+    #[arg(long, value_delimiter = ',', value_name = "SEED,…", requires = "runs")]
+    pub seeds: Vec<u64>,
+    /// Runs of a recipe in a size other than the published one, e.g. smoke
+    #[arg(long, requires = "runs")]
+    pub tier: Option<String>,
     /// Which ledger
     #[command(flatten)]
     pub file: LedgerFile,
     /// A Markdown file whose table, between `<!-- results:begin -->` and `<!-- results:end -->`, is to be refreshed
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub into: Option<PathBuf>,
     /// Change nothing; fail if the table is not fresh
     #[arg(long, requires = "into")]

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use zoo_recipes::Document;
 use zoo_results::exit::Exit;
+use zoo_results::report::grouped;
 use zoo_results::statistics::SpeedUp;
 
 use crate::cli::BenchArgs;
@@ -10,7 +11,6 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::memory::Bytes;
 use crate::output::{self, Cell, Format, Table};
-use crate::size::grouped;
 use crate::stages::{
     Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Request, Spread, bench, chosen_arms,
     max_batch, probe,

@@ -1,18 +1,21 @@
 //! `zoo report`.
 
 use std::fs;
+use std::path::PathBuf;
 
+use serde_json::json;
 use zoo_recipes::{Document, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Entry;
-use zoo_results::report::{RecipeStanding, check, ledger_table, render, replace};
+use zoo_results::report::{RecipeStanding, check, ledger_table, page, render, replace};
 
 use crate::cli::ReportArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::evidence::{ladder, reached};
-use crate::output::{self, Format};
+use crate::output::{self, Cell, Format};
 use crate::records;
+use crate::reporting::{self, Wanted};
 
 /// Every recipe that is built in, with the evidence that this ledger alone gives it: the same wherever it is made.
 fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
@@ -32,6 +35,56 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
 }
 
 pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit> {
+    match args.runs.is_empty() {
+        true => ledger(context, args),
+        false => runs(context, args),
+    }
+}
+
+/// A page on runs.
+fn runs(context: &Context, args: &ReportArgs) -> Result<Exit> {
+    let page = reporting::page(
+        context,
+        &Wanted {
+            runs: args.runs.clone(),
+            arms: args.arms.clone(),
+            seeds: args.seeds.clone(),
+            tier: args.tier.clone(),
+            ledger: args.file.ledger.clone(),
+        },
+    )?;
+    let text = page::render(&page);
+    let tier = page.recipe.tier.as_ref().map_or_else(String::new, |tier| format!(".{tier}"));
+    let path = args.out.clone();
+    let path = path.unwrap_or_else(|| PathBuf::from(format!("{}{tier}.report.html", page.recipe.name)));
+    reporting::write(&path, &text)?;
+    page.missing.iter().for_each(|why| context.progress.note(why));
+    let (runs, verdicts, evaluations) = (page.runs.len(), page.verdicts.judged.len(), page.evaluations.len());
+    match context.format {
+        Format::Json => output::write_json(&json!({
+            "report": path, "recipe": page.recipe.name, "tier": page.recipe.tier, "bytes": text.len(),
+            "runs": page.runs.iter().map(|run| json!({ "arm": run.arm, "seed": run.seed, "state": run.state })).collect::<Vec<_>>(),
+            "verdicts": verdicts, "evaluations": evaluations, "missing": page.missing,
+        }))?,
+        Format::Human => output::write(&format!(
+            "{}: {runs} runs of {}, {verdicts} verdicts, {evaluations} evaluations, {} bytes\n",
+            path.display(),
+            page.recipe.name,
+            text.len()
+        ))?,
+        format => {
+            let mut table = output::columns(["report", "#runs", "#verdicts", "#evaluations", "#bytes"]);
+            let mut row = vec![Cell::words(path.display().to_string())];
+            row.extend([runs, verdicts, evaluations, text.len()].map(|count| Cell::count(count as u64)));
+            table.push(row);
+            output::write(&table.render(format))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The tables of a ledger.
+fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
     let ledger = records::ledger(context, args.file.ledger.as_deref());
     let entries = ledger.entries()?;
     let generated = render(&standings(&entries)?, &entries);

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
 use crate::stages::{InitialWeights, Outcome, Request, RunScores, chosen_arms, plan, reproduce};
-use crate::wording::{claim_line, verdict_text};
+use crate::wording::{claim_line, claim_line_in, verdict_text};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
     let request = request(args)?;
@@ -60,8 +60,8 @@ fn claims(request: &Request) -> Result<Vec<ClaimSpec>> {
 
 fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<()> {
     let statement = |number: usize, arm: &str| {
-        let line = number.checked_sub(1).and_then(|at| claims.get(at)).map(claim_line).unwrap_or_default();
-        if line.contains("arm any") { line.replacen("arm any", &format!("arm {arm} (any)"), 1) } else { line }
+        let claim = number.checked_sub(1).and_then(|at| claims.get(at));
+        claim.map(|claim| claim_line_in(claim, arm)).unwrap_or_default()
     };
     match context.format {
         Format::Human => {

@@ -219,10 +219,15 @@ pub fn evaluation_file(folder: &Path, recipe: &Recipe, eval: &str, decode: &str)
 /// The evaluation that lies in a folder, if it is there; an error if it or its files were changed.
 pub fn stored(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
     let file = evaluation_file(folder, recipe, eval, decode)?;
-    if !file.is_file() {
-        return Ok(None);
-    }
-    let found: Evaluation = read_json(&file)?;
+    if file.is_file() { read_evaluation(folder, &file).map(Some) } else { Ok(None) }
+}
+
+/// An evaluation that lies in a folder.
+///
+/// # Errors
+/// It or its files were changed.
+pub fn read_evaluation(folder: &Path, file: &Path) -> Result<Evaluation> {
+    let found: Evaluation = read_json(file)?;
     for (path, expected) in
         [(&found.hypotheses, &found.hypotheses_sha256), (&found.references, &found.references_sha256)]
     {
@@ -256,7 +261,7 @@ pub fn stored(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Resul
                 .hint(format!("delete {} to decode again", file.display())));
         }
     }
-    Ok(Some(found))
+    Ok(found)
 }
 
 /// Lines of a stored file.

@@ -1,6 +1,6 @@
 //! From the evaluations of all arms and seeds to a verdict on each claim.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Direction};
@@ -15,6 +15,7 @@ use zoo_results::verdict::{
 use zoo_training::state::Ending;
 
 use super::evaluate::{Evaluation, lines};
+use super::reproduce::JudgedClaim;
 use super::run::{Run, Trained};
 use super::timing::Timing;
 use crate::error::Result;
@@ -28,8 +29,8 @@ pub struct Measured {
     pub trained: Trained,
     /// Evaluations; none of a run that diverged.
     pub evaluations: Vec<Evaluation>,
-    /// Products that a probe found.
-    pub precision: Precision,
+    /// Products that a probe found; none where nothing was probed.
+    pub precision: Option<Precision>,
     /// SHA-256 of each split's ids.
     pub data: BTreeMap<String, String>,
 }
@@ -174,8 +175,8 @@ pub fn evidence(
         baseline_runs: baseline_runs.iter().map(|run| run.run_score(claim, None)).collect::<Result<_>>()?,
         plan: conditions.plan.clone(),
         speed: timings.iter().find_map(|timing| timing.evidence(claim)),
-        precision: arm_runs.first().map(|run| run.precision),
-        baseline_precision: baseline_runs.first().map(|run| run.precision),
+        precision: arm_runs.first().and_then(|run| run.precision),
+        baseline_precision: baseline_runs.first().and_then(|run| run.precision),
         hardware: Some(conditions.hardware.to_string()),
         tier: conditions.tier.map(str::to_string),
         overrides: conditions.overrides.to_vec(),
@@ -186,4 +187,60 @@ pub fn evidence(
 /// The verdict on a case.
 pub fn verdict(case: &Case, evidence: &Evidence) -> Verdict {
     judge(case.claim, evidence)
+}
+
+/// A run as its folder has it.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// How training ended.
+    pub trained: &'a Trained,
+    /// Its evaluations.
+    pub evaluations: &'a [Evaluation],
+}
+
+/// Verdicts on runs as they lie there: no speed was timed, and no products were probed.
+///
+/// # Errors
+/// Hypotheses cannot be read, or cannot be scored as a claim says.
+pub fn judge_found(found: &[Found<'_>], claims: &[ClaimSpec]) -> Result<Vec<JudgedClaim>> {
+    let measured: Vec<Measured> = (found.iter())
+        .map(|one| Measured {
+            run: one.run.clone(),
+            trained: one.trained.clone(),
+            evaluations: one.evaluations.to_vec(),
+            precision: None,
+            data: one.trained.data.clone(),
+        })
+        .collect();
+    let (mut arms, mut seeds): (Vec<String>, BTreeSet<u64>) = Default::default();
+    for card in found.iter().map(|one| &one.run.card) {
+        seeds.insert(card.seed);
+        if !arms.contains(&card.arm) {
+            arms.push(card.arm.clone());
+        }
+    }
+    let card = found.first().map(|one| &one.run.card);
+    let conditions = Conditions {
+        plan: &LookPlan::fixed(u32::try_from(seeds.len()).unwrap_or(u32::MAX).max(1)),
+        hardware: &card.map_or_else(String::new, |card| card.environment.hardware()),
+        tier: card.and_then(|card| card.tier.as_deref()),
+        overrides: card.map_or(&[], |card| &card.overrides),
+    };
+    let mut judged = Vec::new();
+    for (at, claim) in claims.iter().enumerate() {
+        if found.is_empty() {
+            let verdict = zoo_results::verdict::not_run(claim, "no run has ended");
+            let arm = claim.arm.clone().unwrap_or_default();
+            judged.push(JudgedClaim { number: at + 1, arm, evidence: Evidence::default(), verdict });
+            continue;
+        }
+        for case in cases(std::slice::from_ref(claim), &arms) {
+            let evidence = evidence(&case, &measured, &[], &conditions)?;
+            let verdict = verdict(&case, &evidence);
+            judged.push(JudgedClaim { number: at + 1, arm: case.arm, evidence, verdict });
+        }
+    }
+    Ok(judged)
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::parameters::host_values;
 use zoo_recipes::{AudioManifestSpec, BatchingSpec, DataSpec, ReaderSpec, Resolved, SpeedSpec};
+use zoo_results::report::{duration, grouped};
 
 use super::Request;
 use super::run::Run;
@@ -16,8 +17,7 @@ use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::gate;
-use crate::progress::duration;
-use crate::size::{self, grouped};
+use crate::size;
 
 /// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
 const ASSUMED_SENTENCE: f64 = 28.0;

@@ -98,7 +98,9 @@ pub fn judged(
     for run in measured {
         let card = &run.run.card;
         let place = format!("{} seed {}", card.arm, card.seed);
-        record.precision.insert(card.arm.clone(), run.precision.name().to_string());
+        if let Some(precision) = run.precision {
+            record.precision.insert(card.arm.clone(), precision.name().to_string());
+        }
         record.durations.insert(format!("train {place}"), run.trained.seconds);
         let trained = &run.trained;
         record.notes.push(format!(

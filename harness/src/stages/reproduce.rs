@@ -146,7 +146,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
     let recipe = &resolved.recipe;
     let mut run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
-    let precision = proved(ctx, Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?;
+    let precision = Some(proved(ctx, Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?);
     let wanted = all_wanted(request, recipe)?;
     let folder = run.folder.join("eval");
     let mut evaluations = Vec::new();

@@ -9,6 +9,7 @@ use burn::tensor::Device;
 use zoo_models::models::Cost;
 use zoo_models::{Objective, Running};
 use zoo_recipes::{EvalSetSpec, Recipe};
+use zoo_results::report::page::SplitCounts;
 use zoo_training::batches::{BatchSource, Fetched};
 use zoo_training::error::OtherError;
 use zoo_training::scaling::LossScaler;
@@ -94,6 +95,9 @@ pub trait Task {
 
     /// For each split, the SHA-256 of what training and decoding see of it.
     fn fingerprints(&self) -> BTreeMap<String, String>;
+
+    /// For each split, how many examples were read, are used, and are not.
+    fn counts(&self) -> BTreeMap<String, SplitCounts>;
 
     /// Names of the training splits in [`Self::fingerprints`].
     fn training_splits(&self) -> Result<Vec<String>>;

@@ -86,6 +86,7 @@ fn train_task<T: Task>(
     let padding = source.padding();
     let session = serde_json::json!({
         "event": "session", "batch": begun.batch, "environment": environment, "padding": padding,
+        "unit": T::Material::UNIT, "parameters": material.cost(recipe).parameters, "splits": task.counts(),
     });
     log.write(&session).map_err(|e| Failure::io("write", &log_path, &e))?;
     ctx.progress.stage(&format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm));

@@ -1,7 +1,8 @@
 //! Metrics: what was measured, as what, and how sure it is.
 //!
 //! [`score`] is the way in for text; [`MetricValue`] what comes out; [`Signature`] what must be equal before two
-//! values are compared; [`interval`], [`paired_bootstrap`] and [`paired_gain`] the uncertainty; [`ErrorReport`] where the errors are.
+//! values are compared; [`interval`], [`paired_bootstrap`] and [`paired_gain`] the uncertainty; [`ErrorReport`] and
+//! [`SentenceReport`] where the errors are.
 
 mod arithmetic;
 mod bootstrap;
@@ -30,5 +31,6 @@ pub use text::bleu::BleuDetail;
 pub use text::error_rate::{Alignment, EditCounts, Step};
 pub use text::error_report::{ErrorReport, LengthClass, Utterance};
 pub use text::levenshtein::Edit;
+pub use text::sentence_report::{ScoredLength, SentenceReport, SentenceScore};
 pub use text::tokenised_bleu::split_compounds;
 pub use value::MetricValue;

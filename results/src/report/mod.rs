@@ -1,9 +1,12 @@
-//! Tables of verdicts in four formats, and the generated part of the README.
+//! Tables of verdicts in four formats, the generated part of the README, and a page on the runs of a recipe.
 
+pub mod page;
 mod readme;
 mod table;
 mod verdicts;
+mod words;
 
 pub use readme::{BEGIN, END, ReadmeError, RecipeStanding, check, render, replace};
 pub use table::{Alignment, Cell, Column, Format, Table, UnknownFormat};
 pub use verdicts::{ledger_table, verdict_table};
+pub use words::{duration, grouped};

@@ -11,10 +11,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
+use zoo_datasets::speech::{Classes, Fault, PreparedSpeech, SpeechBatches, SpeechSplit};
 use zoo_models::models::acoustic::{self, AcousticModel, FrameGrid};
 use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
 use zoo_recipes::{AcousticSpec, Architecture, EvalSetSpec, LossSpec, Recipe};
+use zoo_results::report::page::SplitCounts;
 
 pub use infer::{Listener, Transcription, features};
 pub use recogniser::Recogniser;
@@ -117,6 +118,37 @@ impl Task for Speech {
 
     fn fingerprints(&self) -> BTreeMap<String, String> {
         self.prepared.splits.iter().map(|(name, split)| (name.clone(), split.fingerprint())).collect()
+    }
+
+    fn counts(&self) -> BTreeMap<String, SplitCounts> {
+        let of = |split: &SpeechSplit| {
+            let counts = &split.statistics;
+            let named = |fault: &Fault| {
+                let name = serde_json::to_value(fault).ok();
+                name.as_ref().and_then(|name| name.as_str()).unwrap_or("other").replace('-', " ")
+            };
+            let mut left_out: BTreeMap<String, u64> =
+                counts.skipped.iter().map(|(fault, count)| (named(fault), *count)).collect();
+            for (why, count) in [("too short", counts.too_short), ("too long", counts.too_long)] {
+                if count > 0 {
+                    left_out.insert(why.to_owned(), count);
+                }
+            }
+            let amounts = [
+                ("seconds", counts.seconds),
+                ("shortest, s", counts.shortest_seconds),
+                ("longest, s", counts.longest_seconds),
+                ("words", counts.words as f64),
+                ("labels", counts.labels as f64),
+            ];
+            SplitCounts {
+                read: counts.read,
+                kept: counts.utterances,
+                left_out,
+                amounts: amounts.into_iter().map(|(what, amount)| (what.to_owned(), amount)).collect(),
+            }
+        };
+        self.prepared.splits.iter().map(|(name, split)| (name.clone(), of(split))).collect()
     }
 
     fn training_splits(&self) -> Result<Vec<String>> {

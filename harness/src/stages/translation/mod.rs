@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
 use zoo_models::models::{Cost, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
 use zoo_recipes::{EvalSetSpec, Recipe};
+use zoo_results::report::page::SplitCounts;
 
 pub use decode::Translator;
 
@@ -83,6 +84,35 @@ impl Task for PreparedTranslation {
             hex(&hash.finalize())
         };
         self.splits.iter().map(|(name, split)| (name.clone(), digest(split))).collect()
+    }
+
+    fn counts(&self) -> BTreeMap<String, SplitCounts> {
+        let of = |split: &PreparedSplit| {
+            let counts = &split.statistics;
+            let left_out = [
+                ("a side is empty", counts.skipped_empty),
+                ("the corpus's preparation", counts.dropped_by_cleaning),
+                ("too long", counts.dropped_too_long),
+            ];
+            let amounts = [
+                ("source tokens", counts.source_tokens),
+                ("target tokens", counts.target_tokens),
+                ("source tokens unknown", counts.source_unknown),
+                ("target tokens unknown", counts.target_unknown),
+                ("source sides cut", counts.truncated_source),
+                ("target sides cut", counts.truncated_target),
+                ("longest source", counts.longest_source),
+                ("longest target", counts.longest_target),
+            ];
+            let left_out = left_out.into_iter().filter(|(_, count)| *count > 0);
+            SplitCounts {
+                read: counts.pairs_read,
+                kept: counts.pairs,
+                left_out: left_out.map(|(why, count)| (why.to_owned(), count)).collect(),
+                amounts: amounts.into_iter().map(|(what, count)| (what.to_owned(), count as f64)).collect(),
+            }
+        };
+        self.splits.iter().map(|(name, split)| (name.clone(), of(split))).collect()
     }
 
     fn training_splits(&self) -> Result<Vec<String>> {

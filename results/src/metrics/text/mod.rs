@@ -11,6 +11,7 @@ pub mod error_rate;
 pub mod error_report;
 pub mod levenshtein;
 mod ngrams;
+pub mod sentence_report;
 pub mod ter;
 pub mod tokenised_bleu;
 mod zh;

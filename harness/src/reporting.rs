@@ -1,0 +1,385 @@
+//! Everything that lies in the folders of runs, as a page shows it.
+
+mod evaluations;
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use zoo_recipes::{Document, Recipe};
+use zoo_results::exit::Exit;
+use zoo_results::ledger::{Entry, Record, RunEnd, utc_now};
+use zoo_results::report::page::{JudgedPart, Page, RecipePart, RunPart, TrainingLog, VerdictsPart};
+use zoo_results::report::{duration, grouped};
+use zoo_training::state::Ending;
+
+use self::evaluations::{evaluations, parts};
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::error::{Failure, Result};
+use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, read_json};
+use crate::wording::claim_line_in;
+use crate::{records, size};
+
+/// Which runs are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Folders, or names or paths of recipes.
+    pub runs: Vec<String>,
+    /// Arms; none: all.
+    pub arms: Vec<String>,
+    /// Seeds; none: all.
+    pub seeds: Vec<u64>,
+    /// Tier of the runs of a recipe.
+    pub tier: Option<String>,
+    /// The ledger, if not the home's.
+    pub ledger: Option<PathBuf>,
+}
+
+/// A run with what its folder says.
+struct Opened {
+    run: Run,
+    recipe: Recipe,
+    trained: Option<Trained>,
+    evaluations: Vec<Evaluation>,
+}
+
+/// The page of the wanted runs.
+///
+/// # Errors
+/// There are none, they are of several recipes, or a ledger that was named is damaged.
+pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
+    let mut missing = Vec::new();
+    let opened = open(context, wanted, &mut missing)?;
+    let first = &opened[0];
+    let entries = entries(context, wanted, &mut missing)?;
+    let record = record_of(&entries, &opened);
+    let mut shown = Vec::new();
+    for (at, one) in opened.iter().enumerate() {
+        shown.extend(parts(context, at, one, &mut missing));
+    }
+    let recipe = &first.recipe;
+    let toml = opened.iter().map(|one| {
+        let text = fs::read_to_string(one.run.folder.join("recipe.toml")).unwrap_or_default();
+        (one.run.card.arm.clone(), text)
+    });
+    let mut recipes: Vec<(String, String)> = Vec::new();
+    for (arm, text) in toml {
+        if !recipes.iter().any(|(known, _)| *known == arm) {
+            recipes.push((arm, text));
+        }
+    }
+    let current = Environment::current("none", context.threads);
+    Ok(Page {
+        recipe: RecipePart {
+            name: recipe.recipe.name.clone(),
+            tier: first.run.card.tier.clone(),
+            task: recipe.recipe.task.clone(),
+            summary: recipe.recipe.summary.clone(),
+            origin: recipe.recipe.origin.clone(),
+            claims: recipe.claim.clone(),
+            overrides: first.run.card.overrides.clone(),
+            toml: recipes,
+        },
+        program: format!("zoo {}, commit {}", current.version, current.sources()),
+        made: utc_now(),
+        verdicts: verdicts(&opened, record)?,
+        runs: opened.iter().map(|one| run_part(one, record, &entries, &mut missing)).collect(),
+        evaluations: shown,
+        missing,
+    })
+}
+
+/// The runs by arm and seed, in the order of the recipe's arms.
+fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result<Vec<Opened>> {
+    let mut found: Vec<Opened> = Vec::new();
+    for name in &wanted.runs {
+        let path = Path::new(name);
+        let is_run = path.exists() && path.ancestors().any(|folder| folder.join("run.json").is_file());
+        let folders = if is_run { vec![path.to_owned()] } else { folders_of(context, name, wanted)? };
+        for folder in folders {
+            let (run, recipe) = Run::open(&folder)?;
+            let card = &run.card;
+            let is_wanted = (wanted.arms.is_empty() || wanted.arms.contains(&card.arm))
+                && (wanted.seeds.is_empty() || wanted.seeds.contains(&card.seed));
+            if is_wanted && !found.iter().any(|known| known.run.folder == run.folder) {
+                let trained = if run.is_trained() { Some(run.trained()?) } else { None };
+                found.push(Opened { run, recipe, trained, evaluations: Vec::new() });
+            }
+        }
+    }
+    let Some(first) = found.first() else {
+        return Err(Failure::usage("no run is of the arms and seeds that were asked for")
+            .hint("leave out --arms and --seeds to see all"));
+    };
+    let of = |one: &Opened| (one.run.card.recipe.clone(), one.run.card.tier.clone());
+    if let Some(other) = found.iter().find(|one| of(one) != of(first)) {
+        let message = format!(
+            "{} and {} are of different recipes or tiers",
+            context.shown(&first.run.folder),
+            context.shown(&other.run.folder)
+        );
+        return Err(Failure::usage(message).hint("a report is on the runs of one; write several"));
+    }
+    for one in &mut found {
+        one.evaluations = evaluations(&one.run.folder.join("eval"), missing);
+    }
+    Ok(found)
+}
+
+/// The folders of a recipe's runs: of each arm and seed the one that was written to last.
+fn folders_of(context: &Context, name: &str, wanted: &Wanted) -> Result<Vec<PathBuf>> {
+    let document = Document::load(name)?;
+    let below = |tier: Option<&str>| {
+        let name = document.name();
+        context.runs_dir().join(tier.map_or_else(|| name.to_owned(), |tier| format!("{name}.{tier}")))
+    };
+    let folder = below(wanted.tier.as_deref());
+    let mut found: Vec<(Card, PathBuf, std::time::SystemTime)> = Vec::new();
+    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.join("run.json").is_file() {
+            continue;
+        }
+        let card: Card = read_json(&path.join("run.json"))?;
+        let written = ["trained.json", "log.jsonl", "run.json"]
+            .iter()
+            .filter_map(|file| fs::metadata(path.join(file)).and_then(|about| about.modified()).ok());
+        let written = written.max().unwrap_or(std::time::SystemTime::UNIX_EPOCH);
+        found.push((card, path, written));
+    }
+    let arms = document.arms();
+    let order = |card: &Card| (arms.iter().position(|arm| *arm == card.arm).unwrap_or(arms.len()), card.seed);
+    found.sort_by(|(one, _, earlier), (other, _, later)| (order(one), later).cmp(&(order(other), earlier)));
+    let all = found.len();
+    found.dedup_by(|(older, ..), (newer, ..)| (&older.arm, older.seed) == (&newer.arm, newer.seed));
+    if found.len() < all {
+        context.progress.note(&format!(
+            "{} older runs of the same arms and seeds are left aside; name folders to see them",
+            all - found.len()
+        ));
+    }
+    if found.is_empty() {
+        let failure = Failure::usage(format!("no run of {name} is in {}", context.shown(&folder)));
+        let tiers = document.tiers();
+        let other = tiers.iter().find(|tier| wanted.tier.is_none() && below(Some(tier)).is_dir());
+        return Err(match other {
+            Some(tier) => failure.hint(format!("--tier {tier} has some")),
+            None => failure.hint(format!("`zoo reproduce {name}` makes them, or name a run's folder")),
+        });
+    }
+    Ok(found.into_iter().map(|(_, path, _)| path).collect())
+}
+
+/// The ledger's entries. A damaged one is left aside unless it was named.
+fn entries(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result<Vec<Entry>> {
+    match records::ledger(context, wanted.ledger.as_deref()).entries() {
+        Ok(entries) => Ok(entries),
+        Err(error) if wanted.ledger.is_some() => Err(error.into()),
+        Err(error) => {
+            let why = format!("The ledger of this home is left aside: {error}");
+            context.progress.note(&why);
+            missing.push(why);
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// The record on most of these runs, of those the newest. A run is known by the time that its training took.
+fn record_of<'e>(entries: &'e [Entry], opened: &[Opened]) -> Option<&'e Entry> {
+    let card = &opened.first()?.run.card;
+    let matches = |record: &Record| opened.iter().filter(|one| is_on(record, one)).count();
+    let of_these = entries.iter().filter(|entry| {
+        let record = &entry.record;
+        record.recipe == card.recipe
+            && record.tier == card.tier
+            && matches!(record.end, RunEnd::Finished | RunEnd::Failed)
+    });
+    let best = of_these.map(|entry| (matches(&entry.record), entry.sequence, entry));
+    best.filter(|(matches, ..)| *matches > 0)
+        .max_by_key(|(matches, at, _)| (*matches, *at))
+        .map(|(.., entry)| entry)
+}
+
+fn is_on(record: &Record, one: &Opened) -> bool {
+    let card = &one.run.card;
+    let recorded = record.durations.get(&format!("train {} seed {}", card.arm, card.seed));
+    one.trained.as_ref().is_some_and(|trained| recorded == Some(&trained.seconds))
+}
+
+/// Verdicts as they were recorded; else as these runs give them now.
+fn verdicts(opened: &[Opened], record: Option<&Entry>) -> Result<VerdictsPart> {
+    let claims = &opened[0].recipe.claim;
+    if let Some(entry) = record {
+        let record = &entry.record;
+        let covered = opened.iter().filter(|one| is_on(record, one)).count();
+        let part = match covered == opened.len() {
+            true => String::new(),
+            false => format!(" It is on {covered} of the {} runs of this page.", opened.len()),
+        };
+        let commit = record.commit.as_deref().unwrap_or("unknown");
+        let from = format!(
+            "As recorded: entry {} of the ledger, {}, seeds {}, commit {commit}, hash {}.{part}",
+            entry.sequence,
+            record.time,
+            records::seeds(record),
+            &entry.hash[..12.min(entry.hash.len())]
+        );
+        let judged = record.judgements.iter().map(|judgement| JudgedPart {
+            number: claims.iter().position(|claim| *claim == judgement.claim).map_or(0, |at| at + 1),
+            arm: judgement.evidence.arm.clone().unwrap_or_default(),
+            statement: claim_line_in(&judgement.claim, judgement.evidence.arm.as_deref().unwrap_or_default()),
+            verdict: judgement.verdict.clone(),
+        });
+        return Ok(VerdictsPart { from, judged: judged.collect() });
+    }
+    let ended: Vec<Found<'_>> = (opened.iter())
+        .filter_map(|one| {
+            let trained = one.trained.as_ref()?;
+            Some(Found { run: &one.run, trained, evaluations: &one.evaluations })
+        })
+        .collect();
+    let judged = judge_found(&ended, claims)?;
+    let from = format!(
+        "Judged for this page, on the {} of {} runs that have ended: no record of the ledger is on them. Speed was not timed, and which \
+         products the device computes was not probed.",
+        ended.len(),
+        opened.len()
+    );
+    let judged = judged.into_iter().map(|one| JudgedPart {
+        number: one.number,
+        arm: one.arm.clone(),
+        statement: claims
+            .get(one.number.wrapping_sub(1))
+            .map_or_else(String::new, |claim| claim_line_in(claim, &one.arm)),
+        verdict: one.verdict,
+    });
+    Ok(VerdictsPart { from, judged: judged.collect() })
+}
+
+fn run_part(one: &Opened, record: Option<&Entry>, entries: &[Entry], missing: &mut Vec<String>) -> RunPart {
+    let Opened { run, recipe, trained, .. } = one;
+    let card = &run.card;
+    let path = run.folder.join("log.jsonl");
+    let log = match File::open(&path).and_then(|file| TrainingLog::read(BufReader::new(file))) {
+        Ok(log) => Some(log),
+        Err(error) => {
+            missing.push(format!("{}, seed {}: its log cannot be read: {error}", card.arm, card.seed));
+            None
+        }
+    };
+    let updates =
+        trained.as_ref().map_or_else(|| log.as_ref().map_or(0, |log| log.updates), |trained| trained.updates);
+    let of = recipe.train.max_updates.map_or_else(String::new, |most| format!(" of {}", grouped(most)));
+    let seconds = trained.as_ref().map(|trained| trained.seconds).or(log.as_ref().map(|log| log.seconds));
+    let exactly = log.as_ref().and_then(|log| log.parameters).map(grouped);
+    let parameters = exactly.or_else(|| size::of(recipe).map(|size| size.parameters()));
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
+    let count =
+        |of: fn(&Trained) -> u64| trained.as_ref().map_or_else(String::new, |trained| grouped(of(trained)));
+    let numbers = [
+        ("updates", format!("{}{of}", grouped(updates))),
+        ("epochs", count(|trained| trained.epochs)),
+        (
+            "skipped for overflow",
+            log.as_ref().map_or_else(|| count(|trained| trained.skipped), |log| grouped(log.skipped)),
+        ),
+        ("training took", seconds.map_or_else(String::new, duration)),
+        ("last loss", number(trained.as_ref().and_then(|trained| trained.last_loss))),
+        ("best validation loss", number(trained.as_ref().and_then(|trained| trained.best_valid_loss))),
+        ("parameters", parameters.unwrap_or_default()),
+        ("sessions", log.as_ref().map_or_else(String::new, |log| grouped(log.sessions))),
+        ("key", card.key.chars().take(12).collect()),
+    ];
+    let record = record.map(|entry| &entry.record).filter(|record| is_on(record, one));
+    RunPart {
+        arm: card.arm.clone(),
+        seed: card.seed,
+        state: state(one, entries),
+        numbers: named(numbers),
+        environment: environment(one, record),
+        log,
+    }
+}
+
+fn named<const N: usize>(pairs: [(&str, String); N]) -> Vec<(String, String)> {
+    pairs.map(|(name, value)| (name.to_owned(), value)).to_vec()
+}
+
+/// How a run ended, or what the ledger knows of why it did not.
+fn state(one: &Opened, entries: &[Entry]) -> String {
+    let card = &one.run.card;
+    match one.trained.as_ref().map(|trained| &trained.ending) {
+        Some(Ending::MaxUpdates) => return "ended after its updates".to_owned(),
+        Some(Ending::MaxEpochs) => return "ended after its epochs".to_owned(),
+        Some(Ending::Patience) => return "ended: validation no longer improved".to_owned(),
+        Some(Ending::Diverged { phase }) => return format!("diverged ({phase})"),
+        None => {}
+    }
+    let of_this = entries.iter().rev().map(|entry| &entry.record).find(|record| {
+        (&record.recipe, &record.tier, record.arm.as_ref(), record.seeds.as_slice())
+            == (&card.recipe, &card.tier, Some(&card.arm), &[card.seed][..])
+    });
+    match of_this {
+        Some(record) if record.end == RunEnd::Interrupted => {
+            "interrupted: the same command goes on".to_owned()
+        }
+        Some(Record { end: RunEnd::Failed, reason: Some(reason), .. }) => {
+            format!("failed: {}", reason.lines().next().unwrap_or_default())
+        }
+        _ => "not ended".to_owned(),
+    }
+}
+
+fn environment(one: &Opened, record: Option<&Record>) -> Vec<(String, String)> {
+    let card = &one.run.card;
+    let Environment {
+        version,
+        commit,
+        dirty,
+        lock,
+        profile,
+        platform,
+        processor,
+        instructions,
+        threads,
+        device,
+    } = &card.environment;
+    let proved = record.and_then(|record| record.precision.get(&card.arm));
+    let commits = one.trained.as_ref().map_or_else(String::new, |trained| trained.commits.join(", "));
+    named([
+        ("device", device.clone()),
+        ("hardware", record.and_then(|record| record.hardware.clone()).unwrap_or_else(|| processor.clone())),
+        ("products asked for", card.compute.clone()),
+        ("products proved", proved.cloned().unwrap_or_else(|| "no record".to_owned())),
+        ("threads", threads.to_string()),
+        ("instructions", instructions.join(" ")),
+        ("platform", platform.clone()),
+        ("program", format!("zoo {version}, {profile} build")),
+        ("commit", format!("{commit}{}", if *dirty { ", changed" } else { "" })),
+        (
+            "commits of all sessions",
+            if commits == one.run.card.environment.sources() { String::new() } else { commits },
+        ),
+        ("dependency lock", lock.chars().take(12).collect()),
+    ])
+}
+
+/// Writes a page; what is there is replaced only if it is one.
+///
+/// # Errors
+/// Something else is there, or it cannot be written.
+pub fn write(path: &Path, text: &str) -> Result<()> {
+    match fs::read(path) {
+        Ok(there) if !zoo_results::report::page::is_page(&there) => {
+            return Err(Failure::usage(format!("{} is there, and is no report", path.display()))
+                .hint("--out FILE names another place; only reports are overwritten"));
+        }
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Failure::new(Exit::Usage, format!("cannot write {}: {error}", path.display()))
+                .hint("--out FILE names another place"));
+        }
+        _ => {}
+    }
+    records::write_whole(path, text.as_bytes())
+}

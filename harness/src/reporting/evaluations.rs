@@ -1,0 +1,163 @@
+//! What lies in a run's folder `eval`, as a page shows it.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use zoo_results::report::page::{EvaluationPart, Medium, Sample, SampleLine};
+use zoo_training::checkpoint::read_state;
+
+use super::Opened;
+use crate::context::Context;
+use crate::stages::{Evaluation, Run, read_evaluation, read_json};
+use crate::{lines, references};
+
+/// Bytes of pictures and sounds that a page takes of an evaluation.
+const MOST_MEDIA: u64 = 64 << 20;
+
+/// The evaluations that lie in a folder and are whole.
+pub fn evaluations(folder: &Path, missing: &mut Vec<String>) -> Vec<Evaluation> {
+    let mut found = Vec::new();
+    for file in evaluation_files(folder) {
+        match read_evaluation(folder, &file) {
+            Ok(evaluation) => found.push(evaluation),
+            Err(failure) => missing.push(format!("An evaluation is left out. {}", failure.parts().0)),
+        }
+    }
+    found
+}
+
+fn evaluation_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_evaluation = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        path.is_file() && name.ends_with(".json") && !name.ends_with(".samples.json")
+    };
+    let mut files: Vec<PathBuf> = entries.filter(is_evaluation).collect();
+    files.sort();
+    files
+}
+
+/// The evaluations of a run, and the scores of those of its checkpoints.
+pub fn parts(context: &Context, at: usize, one: &Opened, missing: &mut Vec<String>) -> Vec<EvaluationPart> {
+    let folder = one.run.folder.join("eval");
+    let mut found = Vec::new();
+    for evaluation in &one.evaluations {
+        let text = |path: &Path, missing: &mut Vec<String>| {
+            lines::read(&folder.join(path)).unwrap_or_else(|failure| {
+                missing.push(failure.parts().0.to_owned());
+                Vec::new()
+            })
+        };
+        let (hypotheses, references) =
+            (text(&evaluation.hypotheses, missing), text(&evaluation.references, missing));
+        found.push(EvaluationPart {
+            run: at,
+            eval: evaluation.eval.clone(),
+            decode: evaluation.decode.clone(),
+            update: None,
+            scores: evaluation.scores.clone(),
+            seconds: evaluation.seconds,
+            sources: sources(context, one, &evaluation.eval, hypotheses.len(), missing),
+            samples: samples(&folder, evaluation, missing),
+            hypotheses,
+            references,
+        });
+    }
+    let of_checkpoints = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut of_checkpoints: Vec<PathBuf> = of_checkpoints.filter(|path| path.is_dir()).collect();
+    of_checkpoints.sort();
+    for folder in of_checkpoints {
+        let Some(update) = update_of(&one.run, &folder) else { continue };
+        found.extend(evaluations(&folder, missing).into_iter().map(|evaluation| EvaluationPart {
+            run: at,
+            eval: evaluation.eval,
+            decode: evaluation.decode,
+            update: Some(update),
+            scores: evaluation.scores,
+            seconds: evaluation.seconds,
+            ..EvaluationPart::default()
+        }));
+    }
+    found
+}
+
+/// Updates of the checkpoint that a folder of evaluations is named after: weights by update, states by batch.
+fn update_of(run: &Run, folder: &Path) -> Option<u64> {
+    let stem = folder.file_name()?.to_str()?;
+    match stem.strip_prefix("weights-") {
+        Some(update) => update.parse().ok(),
+        None => {
+            let file = run.checkpoints().path().join(format!("{stem}.safetensors"));
+            Some(read_state(&file).ok().flatten()?.counters.update)
+        }
+    }
+}
+
+/// The text that was translated, where it can be had without a connection.
+fn sources(
+    context: &Context,
+    one: &Opened,
+    eval: &str,
+    lines: usize,
+    missing: &mut Vec<String>,
+) -> Option<Vec<String>> {
+    if one.recipe.data.reader.sample_rate_hz().is_some() || !one.recipe.data.eval.contains_key(eval) {
+        return None;
+    }
+    // What lies in the home, and nothing else.
+    let offline = Context { mirror: None, ..context.quiet_within(&context.home) };
+    let why = match references::sources(&offline, &one.recipe, &one.run.card.base, eval) {
+        Ok(found) if found.len() == lines => return Some(found),
+        Ok(found) => format!("The source of {eval} has {} lines, its hypotheses {lines}.", found.len()),
+        Err(failure) => format!("The source of {eval} is not at hand: {}.", failure.parts().0),
+    };
+    if !missing.contains(&why) {
+        missing.push(why);
+    }
+    None
+}
+
+/// What `SET.SEARCH.samples.json` names. Files lie beside it.
+fn samples(folder: &Path, evaluation: &Evaluation, missing: &mut Vec<String>) -> Vec<Sample> {
+    let stem = evaluation.hypotheses.to_string_lossy().into_owned();
+    let stem = stem.strip_suffix(".hyp.txt").unwrap_or(&stem);
+    let list = folder.join(format!("{stem}.samples.json"));
+    if !list.is_file() {
+        return Vec::new();
+    }
+    let lines: Vec<SampleLine> = match read_json(&list) {
+        Ok(lines) => lines,
+        Err(failure) => {
+            missing.push(format!("Samples are left out. {}", failure.parts().0));
+            return Vec::new();
+        }
+    };
+    let mut left = MOST_MEDIA;
+    let mut read = |name: &str| -> std::result::Result<Medium, String> {
+        let mut parts = Path::new(name).components();
+        let (Some(Component::Normal(_)), None) = (parts.next(), parts.next()) else {
+            return Err("it does not lie beside its list".to_owned());
+        };
+        let path = folder.join(name);
+        let bytes = fs::metadata(&path).map_err(|error| error.to_string())?.len();
+        left = left
+            .checked_sub(bytes)
+            .ok_or_else(|| format!("a page takes {} MiB of pictures and sounds", MOST_MEDIA >> 20))?;
+        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        Medium::new(name, bytes).ok_or_else(|| "it is no SVG, PNG or WAV".to_owned())
+    };
+    let mut found = Vec::new();
+    for SampleLine { title, text, files } in lines {
+        let mut media = Vec::new();
+        for file in &files {
+            match read(file) {
+                Ok(medium) => media.push(medium),
+                Err(why) => {
+                    missing.push(format!("{file}, a sample of {}, is left out: {why}.", evaluation.eval))
+                }
+            }
+        }
+        found.push(Sample { title, text, media });
+    }
+    found
+}

@@ -1,0 +1,176 @@
+//! Where a corpus of sentences is good and bad: the worst sentences, and the score by length.
+
+use crate::metrics::arithmetic::Arithmetic;
+use crate::metrics::convention::{BleuOptions, Convention, Smoothing, Tokenizer};
+use crate::metrics::error::ScoreError;
+use crate::metrics::numpy_random::NumpyRandom;
+use crate::metrics::scorer::Scorer;
+use crate::metrics::segments::SegmentStatistics;
+use zoo_recipes::spec::Direction;
+
+/// The statistics of every sentence of a corpus, by the corpus's convention and by one that is fit for single sentences.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SentenceReport {
+    corpus: SegmentStatistics,
+    sentences: SegmentStatistics,
+    lengths: Vec<u64>,
+}
+
+/// A sentence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SentenceScore {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its own score.
+    pub score: f64,
+}
+
+/// Sentences of like length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoredLength {
+    /// Fewest words of the reference.
+    pub from: u64,
+    /// Most of them; none: no limit.
+    pub to: Option<u64>,
+    /// How many sentences.
+    pub sentences: usize,
+    /// Their score as a corpus.
+    pub score: f64,
+}
+
+impl SentenceReport {
+    /// Of hypotheses against references, one each a sentence.
+    ///
+    /// # Errors
+    /// There are none, not as many of both, or the metric is not made from text.
+    pub fn new(
+        hypotheses: &[String],
+        references: &[String],
+        convention: Convention,
+    ) -> Result<Self, ScoreError> {
+        let streams = [references.to_vec()];
+        let corpus = Scorer::new(convention)?.statistics(hypotheses, &streams)?;
+        let sentences = Scorer::new(of_sentences(convention))?.statistics(hypotheses, &streams)?;
+        let lengths = references.iter().map(|line| line.split_whitespace().count() as u64).collect();
+        Ok(Self { corpus, sentences, lengths })
+    }
+
+    /// What single sentences are scored by: of BLEU sacreBLEU's sentence BLEU, which is smoothed and of no more orders than the
+    /// sentence has; of other metrics the metric.
+    pub fn convention(&self) -> &Convention {
+        &self.sentences.signature().convention
+    }
+
+    /// The score of a sentence by itself; `line` is from 1. None beyond the corpus.
+    pub fn score(&self, line: usize) -> Option<f64> {
+        let at = line.checked_sub(1).filter(|at| *at < self.sentences.len())?;
+        Some(self.sentences.resampled_value(&[at as u32], &mut Vec::new(), Arithmetic::Double))
+    }
+
+    /// The worst sentences, at most `most` of them; of equally bad ones the longer reference first, then the earlier line.
+    pub fn worst(&self, most: usize) -> Vec<SentenceScore> {
+        let mut all: Vec<SentenceScore> = (1..=self.sentences.len())
+            .filter_map(|line| Some(SentenceScore { line, score: self.score(line)? }))
+            .collect();
+        let higher = self.convention().metric().direction() == Direction::Higher;
+        let worse = |one: &SentenceScore, other: &SentenceScore| match higher {
+            true => one.score.total_cmp(&other.score),
+            false => other.score.total_cmp(&one.score),
+        };
+        let length = |one: &SentenceScore| self.lengths[one.line - 1];
+        all.sort_by(|one, other| worse(one, other).then(length(other).cmp(&length(one))));
+        all.truncate(most);
+        all
+    }
+
+    /// `most` sentences drawn with a fixed seed, in the order of their lines: the same ones of every corpus of this size.
+    pub fn drawn(&self, most: usize) -> Vec<SentenceScore> {
+        let (mut random, mut lines) = (NumpyRandom::new(0), std::collections::BTreeSet::new());
+        let all = self.sentences.len();
+        while lines.len() < most.min(all) {
+            lines.insert(1 + random.below(u32::try_from(all).unwrap_or(u32::MAX)) as usize);
+        }
+        lines.into_iter().filter_map(|line| Some(SentenceScore { line, score: self.score(line)? })).collect()
+    }
+
+    /// The corpus's score by words of the reference: classes end at each of `limits`, which rise, and one has no end. Classes without
+    /// a sentence are left out.
+    pub fn by_length(&self, limits: &[u64]) -> Vec<ScoredLength> {
+        let ends = limits.iter().copied().map(Some).chain([None]);
+        let starts = std::iter::once(0).chain(limits.iter().map(|limit| limit + 1));
+        let class = |(from, to): (u64, Option<u64>)| {
+            let inside = |at: &u32| (from..=to.unwrap_or(u64::MAX)).contains(&self.lengths[*at as usize]);
+            let of: Vec<u32> = (0..self.lengths.len() as u32).filter(inside).collect();
+            let score = self.corpus.resampled_value(&of, &mut Vec::new(), Arithmetic::Double);
+            ScoredLength { from, to, sentences: of.len(), score }
+        };
+        starts.zip(ends).map(class).filter(|class| class.sentences > 0).collect()
+    }
+}
+
+/// The convention by which sentences of a corpus are scored each by itself.
+fn of_sentences(convention: Convention) -> Convention {
+    let bleu = |case, tokenizer| {
+        Convention::Bleu(BleuOptions {
+            case,
+            effective_order: true,
+            tokenizer,
+            smoothing: Smoothing::default(),
+        })
+    };
+    match convention {
+        Convention::Bleu(options) => bleu(options.case, options.tokenizer),
+        // Their text is tokenised already.
+        Convention::TokenisedBleu(_, case, _) => bleu(case, Tokenizer::None),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::convention::Case;
+
+    fn text(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|line| line.to_string()).collect()
+    }
+
+    #[test]
+    fn the_worst_come_first_and_classes_are_scored_as_corpora() {
+        let references = text(&["a b c d", "a b", "e f g h i", "e f", ""]);
+        let hypotheses = text(&["a b c d", "x y", "e f g x i", "x", ""]);
+        let convention =
+            Convention::Bleu(BleuOptions { tokenizer: Tokenizer::None, ..BleuOptions::default() });
+        let report = SentenceReport::new(&hypotheses, &references, convention).unwrap();
+        let lines = |most| report.worst(most).iter().map(|worst| worst.line).collect::<Vec<_>>();
+        // Empty or without a match: 0; of those the longer reference first.
+        assert_eq!(lines(9), [2, 4, 5, 3, 1]);
+        assert_eq!(lines(1), [2]);
+        assert!((report.score(1).unwrap() - 100.0).abs() < 1e-9);
+        // sacrebleu.sentence_bleu("e f g x i", ["e f g h i"], tokenize="none").score
+        assert!((report.score(3).unwrap() - 42.728_700_639_623_4).abs() < 1e-9, "{:?}", report.score(3));
+        assert_eq!((report.score(0), report.score(6)), (None, None));
+        let classes = report.by_length(&[2, 4]);
+        let found: Vec<_> = classes.iter().map(|c| (c.from, c.to, c.sentences)).collect();
+        assert_eq!(found, [(0, Some(2), 3), (3, Some(4), 1), (5, None, 1)]);
+        assert!((classes[1].score - 100.0).abs() < 1e-9 && classes[0].score == 0.0);
+        let whole = report.by_length(&[]);
+        assert_eq!(whole.len(), 1);
+        assert_eq!(whole[0].score, report.corpus.value());
+        assert!(SentenceReport::new(&hypotheses, &references[..2], convention).is_err());
+    }
+
+    #[test]
+    fn lower_is_better_is_minded_and_draws_are_the_same_for_all() {
+        let references = text(&["a b", "c d", "e f"]);
+        let report = |hypotheses: &[&str]| {
+            SentenceReport::new(&text(hypotheses), &references, Convention::ExactMatch(Case::Mixed)).unwrap()
+        };
+        let right = report(&["a b", "x", "e f"]);
+        assert_eq!(right.worst(1)[0], SentenceScore { line: 2, score: 0.0 });
+        let drawn = |report: &SentenceReport| report.drawn(2).iter().map(|one| one.line).collect::<Vec<_>>();
+        assert_eq!(drawn(&right).len(), 2);
+        assert_eq!(drawn(&right), drawn(&report(&["", "", ""])));
+        assert_eq!(right.drawn(9).len(), 3);
+    }
+}

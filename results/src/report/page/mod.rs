@@ -1,0 +1,118 @@
+//! One self-contained page of HTML on the runs of a recipe: verdicts, curves, evaluations, data.
+//!
+//! [`Page`] is what is shown, [`render`] the text. Nothing is loaded from anywhere and nothing runs: the drawings are SVG in the page, the
+//! colours follow the reader's choice of light or dark, and what is told by colour is told by a sign or a word as well. What could not be
+//! had is named.
+
+mod chart;
+mod curves;
+mod data;
+mod evaluation;
+mod head;
+mod markup;
+mod media;
+mod model;
+mod scale;
+mod scores_chart;
+mod sentences;
+mod series;
+mod tables;
+mod training_log;
+mod utterances;
+
+pub use media::{Medium, Sample, SampleLine};
+pub use model::{EvaluationPart, JudgedPart, Page, RecipePart, RunPart, VerdictsPart};
+pub use series::{Point, Series};
+pub use training_log::{SplitCounts, TrainingLog};
+
+use markup::Markup;
+
+/// What every page has near its beginning, by which it is known again.
+const GENERATOR: &str = "zoo report";
+/// Bytes in which that must stand.
+const HEAD: usize = 512;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page as text.
+#[must_use]
+pub fn render(page: &Page) -> String {
+    let mut markup = Markup::default();
+    markup.own("<!doctype html>\n");
+    let title = head::title(page);
+    markup.element("html", &[("lang", "en")], |html| {
+        html.element("head", &[], |head| {
+            head.void("meta", &[("charset", "utf-8")]);
+            head.void("meta", &[("name", "generator"), ("content", GENERATOR)]);
+            head.void("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")]);
+            head.void("meta", &[("name", "color-scheme"), ("content", "light dark")]);
+            head.leaf("title", &[], &format!("{title}: report"));
+            head.element("style", &[], |style| style.own(STYLE));
+        });
+        html.line();
+        html.element("body", &[], |body| contents(body, page));
+    });
+    markup.line();
+    markup.finish()
+}
+
+/// Is this text a page of [`render`]?
+#[must_use]
+pub fn is_page(text: &[u8]) -> bool {
+    let mark = format!("<meta name=\"generator\" content=\"{GENERATOR}\">");
+    text[..text.len().min(HEAD)].windows(mark.len()).any(|window| window == mark.as_bytes())
+}
+
+fn contents(body: &mut Markup, page: &Page) {
+    type Section = (&'static str, &'static str, fn(&mut Markup, &Page));
+    let sections: [Section; 6] = [
+        ("verdicts", "Verdicts", head::verdicts),
+        ("runs", "Runs", |markup, page| {
+            head::runs(markup, &page.runs);
+            markup.leaf("h3", &[], "Environment");
+            head::environment(markup, &page.runs);
+        }),
+        ("curves", "Curves", curves::curves),
+        ("evaluation", "Evaluation", evaluation::evaluations),
+        ("data", "Data", data::data),
+        ("recipe", "Recipe", recipe),
+    ];
+    body.leaf("a", &[("class", "skip"), ("href", "#verdicts")], "To the verdicts");
+    head::header(body, page);
+    body.element("nav", &[("aria-label", "Sections")], |nav| {
+        nav.element("ul", &[], |ul| {
+            for (id, title, _) in sections {
+                ul.element("li", &[], |li| li.leaf("a", &[("href", &format!("#{id}"))], title));
+            }
+        });
+    });
+    body.element("main", &[], |main| {
+        for why in &page.missing {
+            tables::missing(main, why);
+        }
+        for (id, title, write) in sections {
+            main.line();
+            main.element("section", &[("id", id), ("aria-labelledby", &format!("{id}-head"))], |section| {
+                section.leaf("h2", &[("id", &format!("{id}-head"))], title);
+                write(section, page);
+            });
+        }
+    });
+    body.line();
+    body.element("footer", &[], |footer| {
+        footer.leaf("p", &[], &format!("Written by zoo report, {}, {}.", page.program, page.made));
+    });
+}
+
+/// The resolved recipes, to be opened.
+fn recipe(markup: &mut Markup, page: &Page) {
+    if page.recipe.toml.is_empty() {
+        tables::missing(markup, "The resolved recipe is not at hand.");
+    }
+    for (arm, toml) in &page.recipe.toml {
+        markup.element("details", &[], |details| {
+            details.leaf("summary", &[], &format!("As resolved: {arm}"));
+            details.element("pre", &[("tabindex", "0")], |pre| pre.leaf("code", &[], toml));
+        });
+    }
+}
