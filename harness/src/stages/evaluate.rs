@@ -78,7 +78,7 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     let sets = wanted.iter().map(|(set, _)| set.as_str());
     let prepared = prepare_evaluation(ctx, &recipe, &run.card.base, sets)?;
     if request.run.is_file() {
-        let weights = Checkpoint::read(&request.run)?.weights;
+        let weights = Checkpoint::read(&request.run)?.into_evaluated();
         let stem = request.run.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = run.folder.join("eval").join(stem);
         return decode_all(ctx, &recipe, &prepared, &folder, (weights, vec![request.run.clone()]), &wanted);
