@@ -120,6 +120,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
                 run: run_or_state.clone(),
                 eval: Some(eval.clone()),
                 decode: Some(search.clone()),
+                overrides: Vec::new(),
             };
             let found = match stored(folder, &recipe, &eval, search)? {
                 None if args.decode => evaluate(context, &request)?.into_iter().next(),

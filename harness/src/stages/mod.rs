@@ -23,14 +23,14 @@ mod translation;
 pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Shape, Spread, bench, max_batch, probe,
 };
-pub use evaluate::{EvaluateRequest, evaluate, stored};
+pub use evaluate::{EvaluateRequest, evaluate, stored, sweep};
 pub use infer::{InferRequest, Inference};
 pub use initial::{InitialWeights, run_weights};
 pub use plan::plan;
 pub use prepare::{Prepared, prepare_evaluation};
 pub use reproduce::{Outcome, RunScores, reproduce};
 pub use run::Run;
-pub use speech::{SpeechMaterial, Transcription, features};
+pub use speech::{Hypothesis, SpeechMaterial, Swept, SweptWeights, Transcription, features};
 pub use task::Material;
 pub use translation::Text;
 

@@ -5,6 +5,8 @@ mod decode;
 pub mod generated;
 mod infer;
 mod recogniser;
+mod search;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,8 +18,9 @@ use zoo_models::models::acoustic::{self, AcousticModel, FrameGrid};
 use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
 use zoo_recipes::{AcousticSpec, Architecture, EvalSetSpec, LossSpec, Recipe};
 
-pub use infer::{Listener, Transcription, features};
+pub use infer::{Hypothesis, Listener, Transcription, features};
 pub use recogniser::Recogniser;
+pub use sweep::{Swept, SweptWeights};
 
 use self::batches::{TrainingBatches, evaluation};
 use super::task::{Aim, Decoded, EvaluationBatches, Material, Source, Task};
