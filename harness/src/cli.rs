@@ -134,7 +134,11 @@ docs/devices.md describes the columns.")]
     #[command(after_help = "\
 Examples:
   zoo evaluate ~/.local/share/zoo/runs/RUN --eval test_2017_flickr
-  zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam5 --format json")]
+  zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam5 --format json
+  zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam-4-gram --set decode.beam-4-gram.language_model=4-gram.arpa.gz \\
+    --sweep alpha=1.5:3:0.5,beta=-1:1:0.5
+
+A sweep keeps nothing: it prints the scores of all pairs of weights, and the --set options of the best.")]
     Evaluate(EvaluateArgs),
     /// Write the weights that a run evaluates as safetensors
     #[command(after_help = "\
@@ -181,8 +185,10 @@ Examples:
   zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --target fr
   zoo infer ~/.local/share/zoo/runs/RUN speech.wav
   zoo infer ~/.local/share/zoo/runs/RUN recordings/ --format json
+  zoo infer ~/.local/share/zoo/runs/RUN speech.wav --decode beam --nbest 5
 
-JSON has the time of each word, and how long it took, a line for each recording.")]
+JSON has the time of each word, and how long it took, a line for each recording; with --nbest all texts with the parts of their
+scores, too.")]
     Infer(InferArgs),
     /// Write the features of a recording, as a recipe's model reads them
     #[command(after_help = "\
@@ -397,6 +403,13 @@ pub struct EvaluateArgs {
     /// Name of a search [default: that of the claims]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,
+    /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
+    #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Decode and score with all these weights of a language model, on one evaluation set [default: valid]: of alpha, of beta or
+    /// of both a value, or the first, the last and the step
+    #[arg(long, value_name = "KEY=FROM:TO:STEP,…")]
+    pub sweep: Option<crate::stages::SweptWeights>,
 }
 
 /// `zoo export`.
@@ -450,6 +463,12 @@ pub struct InferArgs {
     /// Name of a search [default: that of the claims]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,
+    /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
+    #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Of each recording so many texts that differ, the best first, each behind its score
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nbest: Option<u32>,
 }
 
 /// `zoo features`.

@@ -140,10 +140,12 @@ pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
     // What changes the formula; the rest is numbers.
     let formula = |rule: &OptimizerSpec| match rule {
         OptimizerSpec::Adam { epsilon_place, .. } | OptimizerSpec::LazyAdam { epsilon_place, .. } => {
-            (Some(*epsilon_place), None)
+            (Some(*epsilon_place), None, false)
         }
-        OptimizerSpec::Novograd { variant, grad_averaging, .. } => (None, Some((*variant, *grad_averaging))),
-        OptimizerSpec::Sgd { .. } => (None, None),
+        OptimizerSpec::Novograd { variant, grad_averaging, .. } => {
+            (None, Some((*variant, *grad_averaging)), false)
+        }
+        OptimizerSpec::Sgd { nesterov, .. } => (None, None, *nesterov),
     };
     std::mem::discriminant(one) == std::mem::discriminant(other) && formula(one) == formula(other)
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use zoo_datasets::text::moses::Normalizer;
 use zoo_recipes::{
-    ClaimKind, ClaimSpec, Document, EvaluatedWeights, NormalizeStep, ReaderSpec, Recipe, Selection,
+    CheckpointSpec, ClaimKind, ClaimSpec, Document, EvaluatedWeights, NormalizeStep, ReaderSpec, Recipe,
+    Selection,
 };
 use zoo_results::explain::Setting;
 use zoo_results::metrics::{BleuOptions, Convention, Scorer};
@@ -101,7 +102,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     let mut searches = vec![decode.clone()];
     searches.extend(recipe.decode.keys().filter(|name| **name != decode).cloned());
     let main = run.folder.join("eval");
-    let own = weights_name(&recipe.train.checkpoint.evaluate);
+    let own = weights_name(&recipe.train.checkpoint);
     // The newest state holds the last weights; they are another setting where the recipe evaluates a mean or the best.
     let last = match recipe.train.checkpoint.evaluate {
         EvaluatedWeights::Last => None,
@@ -119,6 +120,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
                 run: run_or_state.clone(),
                 eval: Some(eval.clone()),
                 decode: Some(search.clone()),
+                overrides: Vec::new(),
             };
             let found = match stored(folder, &recipe, &eval, search)? {
                 None if args.decode => evaluate(context, &request)?.into_iter().next(),
@@ -256,13 +258,17 @@ fn tokenizer(language: Option<&str>, asked: bool, notes: &mut Vec<String>) -> Re
     }
 }
 
-fn weights_name(weights: &EvaluatedWeights) -> String {
-    match weights {
+fn weights_name(weights: &CheckpointSpec) -> String {
+    let name = match &weights.evaluate {
         EvaluatedWeights::Last => "last".to_owned(),
         EvaluatedWeights::Best => "best validation".to_owned(),
         EvaluatedWeights::MeanOfEpochs { epochs } => format!("mean of {epochs} epochs"),
         EvaluatedWeights::MeanOfLast { checkpoints, every_updates } => {
             format!("mean of {checkpoints} checkpoints, {every_updates} updates apart")
         }
+    };
+    match weights.ema {
+        Some(keep) => format!("{name}, exponential mean of {keep}"),
+        None => name,
     }
 }

@@ -114,9 +114,12 @@ pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
         | (DecodeSpec::CtcGreedy {}, DecodeSpec::CtcGreedy {})
         | (DecodeSpec::CtcLexicon { .. }, DecodeSpec::CtcLexicon { .. }) => true,
         (
-            DecodeSpec::CtcBeam { language_model, .. },
-            DecodeSpec::CtcBeam { language_model: other_model, .. },
-        ) => language_model.is_some() == other_model.is_some(),
+            DecodeSpec::CtcBeam { language_model, words, .. },
+            DecodeSpec::CtcBeam { language_model: other_model, words: other_words, .. },
+        ) => {
+            language_model.is_some() == other_model.is_some()
+                && words.as_ref().map(discriminant) == other_words.as_ref().map(discriminant)
+        }
         (
             DecodeSpec::Beam { length_penalty, stop, .. },
             DecodeSpec::Beam { length_penalty: other_penalty, stop: other_stop, .. },

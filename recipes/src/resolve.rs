@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Document, pick};
 use crate::overlay::{apply, merge};
 use crate::spec::Recipe;
-use crate::tree::{Entry, Node, Origin, Table, Value, parse_override};
+use crate::tree::{self, Entry, Node, Origin, Table, Value, parse_override};
 use crate::validate::validate;
 
 /// What is laid over a recipe's body.
@@ -130,7 +130,7 @@ impl Document {
             }
         }
         let mut binding_overrides = Vec::new();
-        for (text, keys) in self.lay_overrides(&mut root, &selection.overrides, &mut found) {
+        for (text, keys) in lay_overrides(&mut root, &selection.overrides, &mut found) {
             if !keys.iter().all(|key| self.is_free(key)) {
                 binding_overrides.push(text);
             }
@@ -228,35 +228,34 @@ impl Document {
             key == free || key.strip_prefix(free.as_str()).is_some_and(|rest| rest.starts_with('.'))
         })
     }
+}
 
-    /// Lays the overrides on as one layer, so that a new `kind` and its keys come together. Gives back the leaf keys that
-    /// each sets.
-    fn lay_overrides(
-        &self,
-        root: &mut Node,
-        overrides: &[String],
-        found: &mut Diagnostics,
-    ) -> Vec<(String, Vec<String>)> {
-        let mut keys = Vec::new();
-        let mut layer: Option<Node> = None;
-        for text in overrides {
-            let origin = Origin::Override { text: Arc::from(text.as_str()) };
-            match one_override(text, &origin) {
-                Ok((leaves, node)) => {
-                    keys.push((text.clone(), leaves));
-                    match &mut layer {
-                        Some(layer) => merge(layer, &node),
-                        None => layer = Some(node),
-                    }
+/// Lays the overrides on as one layer, so that a new `kind` and its keys come together. Gives back the leaf keys that
+/// each sets.
+fn lay_overrides(
+    root: &mut Node,
+    overrides: &[String],
+    found: &mut Diagnostics,
+) -> Vec<(String, Vec<String>)> {
+    let mut keys = Vec::new();
+    let mut layer: Option<Node> = None;
+    for text in overrides {
+        let origin = Origin::Override { text: Arc::from(text.as_str()) };
+        match one_override(text, &origin) {
+            Ok((leaves, node)) => {
+                keys.push((text.clone(), leaves));
+                match &mut layer {
+                    Some(layer) => merge(layer, &node),
+                    None => layer = Some(node),
                 }
-                Err(one) => found.push(one),
             }
+            Err(one) => found.push(one),
         }
-        if let Some(layer) = layer {
-            merge(root, &layer);
-        }
-        keys
     }
+    if let Some(layer) = layer {
+        merge(root, &layer);
+    }
+    keys
 }
 
 /// `a.b=1` as the table `{ a = { b = 1 } }`, and the dotted keys of the values in it.
@@ -319,6 +318,41 @@ impl Recipe {
     /// What the parser says, with line and column.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// With its searches changed by `key=value`, as `--set` gives them; whose weights are trained already can change nothing else.
+    ///
+    /// # Errors
+    /// All that is wrong with the overrides, and with the recipe as they leave it.
+    pub fn searching(&self, overrides: &[String]) -> Result<Self, Diagnostics> {
+        if overrides.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut found = Diagnostics::default();
+        let file = "recipe.toml";
+        let start = Origin::File { file: file.into(), line: 1, column: 1 };
+        let wrong = |message: String| Diagnostic::new(start.clone(), message);
+        let text = self.to_toml().map_err(|error| wrong(error.to_string()))?;
+        let mut root = tree::parse(&text, file)?;
+        for (text, keys) in lay_overrides(&mut root, overrides, &mut found) {
+            if keys.iter().any(|key| !key.starts_with("decode.")) {
+                let origin = Origin::Override { text: text.into() };
+                let message = "the weights are there already: nothing but a search can be set";
+                found.push(Diagnostic::new(origin, message).hint("--set decode.NAME.KEY=VALUE"));
+            }
+        }
+        check_recipe(&root, &mut found);
+        if !found.is_empty() {
+            found.sort();
+            return Err(found);
+        }
+        let recipe: Self = serde_json::from_value(root.to_json())
+            .map_err(|error| wrong(format!("the recipe cannot be read: {error}")))?;
+        // A resolved recipe has no arms; its claims name those that there were, or mean FP32.
+        let arms = self.claim.iter().flat_map(|claim| [claim.arm.as_deref(), claim.baseline.as_deref()]);
+        let arms: Vec<&str> = arms.flatten().chain(["fp32"]).collect();
+        validate(&recipe, &root, &arms, &mut found);
+        found.into_result(recipe)
     }
 
     /// SHA-256 (hexadecimal) over the canonical JSON: sorted keys, absent options left out.

@@ -220,8 +220,10 @@ pub(crate) fn parse_override(text: &str, origin: &Origin) -> Result<Node, String
         }
         Err(error) => {
             let bare = !text.is_empty() && !text.contains(['"', '\'', '[', ']', '{', '}', '\n']);
-            // `.5`, `1e` or `0x` were meant as numbers; only a word is a bare string.
-            if !bare || !text.starts_with(|first: char| first.is_alphabetic()) {
+            // `.5`, `1e` or `0x` were meant as numbers; a word or a path is a bare string.
+            let letters: Vec<bool> = text.chars().map(char::is_alphabetic).collect();
+            let begins = letters.first() == Some(&true) || text.starts_with('/');
+            if !bare || !(begins || letters.windows(2).any(|pair| pair[0] && pair[1])) {
                 return Err(format!("`{text}` is no TOML value: {}", error.message()));
             }
             Node { value: Value::String(text.to_owned()), origin: origin.clone() }
@@ -335,10 +337,12 @@ mod tests {
         assert_eq!(value("0.1"), Ok(Value::Float(0.1)));
         assert_eq!(value("12"), Ok(Value::Integer(12)));
         assert_eq!(value("true"), Ok(Value::Boolean(true)));
-        assert_eq!(value("pre"), Ok(Value::String("pre".into())));
+        for word in ["pre", "/data/4-gram.arpa.gz", "4-gram.arpa.gz", "../a.arpa", "./1/lm"] {
+            assert_eq!(value(word), Ok(Value::String(word.into())));
+        }
         assert_eq!(value("\"pre\""), Ok(Value::String("pre".into())));
         assert!(matches!(value("[1, 2]"), Ok(Value::Array(items)) if items.len() == 2));
-        for text in ["", "[1", "\"x", "1e"] {
+        for text in ["", "[1", "\"x", "1e", ".5", "0x"] {
             assert!(value(text).is_err(), "{text}");
         }
         let node = parse_override("{ kind = \"fixed\", lr = 1 }", &origin).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use zoo_recipes::{Diagnostics, Document, LoadError, Selection, embedded};
+use zoo_recipes::{Diagnostics, Document, LoadError, Recipe, Selection, embedded};
 
 const NAME: &str = "multi30k-transformer-tiny";
 
@@ -62,6 +62,29 @@ fn overrides_win_over_everything_and_only_free_ones_reproduce() {
     assert!(resolved.toml.contains("kind = \"sgd\"\nmomentum = 0.9"), "{}", resolved.toml);
     assert!(set(&["train.checkpoint={ every_updates = 5 }"]).unwrap().reproduces());
     assert!(!set(&["train.checkpoint={ evaluate = { kind = \"last\" } }"]).unwrap().reproduces());
+}
+
+#[test]
+fn searches_of_a_resolved_recipe_can_be_set_and_nothing_else() {
+    let document = Document::load("wave2letter").unwrap();
+    let recipe = document.resolve(&Selection::arm("mixed")).unwrap().recipe;
+    assert_eq!(recipe.searching(&[]).unwrap(), recipe);
+    let set = |text: &str| recipe.searching(&[text.to_owned()]);
+    let given = set("decode.beam-4-gram.language_model=a.arpa").unwrap();
+    assert!(recipe.decode["beam-4-gram"].lacks_language_model());
+    assert!(!given.decode["beam-4-gram"].lacks_language_model());
+    assert_eq!(Recipe { decode: recipe.decode.clone(), ..given }, recipe);
+    for (text, message) in [
+        ("train.seed=7", "nothing but a search can be set"),
+        ("decode.beam-4-gram.beam=0", "beam"),
+        ("decode.beam-4-gram.bean=4", "bean"),
+        ("decode.other.beam=4", "kind"),
+        ("decode", "there is no `=`"),
+        ("recipe.name=x", "cannot be set"),
+    ] {
+        let found = set(text).unwrap_err().to_string();
+        assert!(found.contains(message), "{text}: {found}");
+    }
 }
 
 #[test]

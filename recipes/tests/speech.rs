@@ -280,8 +280,12 @@ fn claims_say_where_they_are_from_and_searches_wait_for_their_language_model() {
             assert!(claim.note.is_some(), "{name}: {:?}", claim.source);
         }
         for (search, spec) in &recipe.decode {
-            let DecodeSpec::CtcBeam { needs_language_model, language_model, .. } = spec else { continue };
+            let DecodeSpec::CtcBeam { needs_language_model, language_model, words, .. } = spec else {
+                continue;
+            };
             assert!(*needs_language_model && language_model.is_none(), "{name}.{search}");
+            // All are Baidu's decoder or made from it.
+            assert_eq!(*words, Some(WordsSpec::OfLanguageModel {}), "{name}.{search}");
             // Giving it takes nothing from what the run reproduces.
             let overrides = vec![format!("decode.{search}.language_model=model.arpa.gz")];
             let given = load(name).resolve(&Selection { overrides, ..Selection::arm("mixed") }).unwrap();
@@ -331,6 +335,49 @@ fn weights_of_a_language_model_need_one_given_or_awaited() {
     assert!(found.contains("or needs_language_model = true"), "{found}");
     let found = wrong("jasper-10x5", "needs_language_model = true", "language_model = \"\"");
     assert!(found.contains("`decode.beam-6-gram.language_model` is empty"), "{found}");
+}
+
+#[test]
+fn words_to_spell_need_a_source_and_an_alphabet_with_a_space() {
+    let words = "words = { kind = \"of-language-model\" }";
+    let found = wrong("wave2letter", words, "words = { kind = \"listed\", file = \" \" }");
+    assert!(found.contains("`decode.beam-4-gram.words.file` is empty"), "{found}");
+    let found = wrong("wave2letter", "\" abcdefghijklmnopqrstuvwxyz'\"", "\"abcdefghijklmnopqrstuvwxyz'\"");
+    assert!(found.contains("the tokenizer has none"), "{found}");
+    let bare = "[decode.greedy]\nkind = \"ctc-beam\"\nbeam = 8\n".to_owned() + words;
+    let found = wrong("wave2letter", "[decode.greedy]\nkind = \"ctc-greedy\"", &bare);
+    assert!(found.contains("the words are those of a language model, and there is none"), "{found}");
+    let listed = bare.replace("of-language-model\"", "listed\", file = \"words.txt\"");
+    let text = embedded().iter().find(|recipe| recipe.name == "wave2letter").unwrap().text;
+    let changed = text.replacen("[decode.greedy]\nkind = \"ctc-greedy\"", &listed, 1);
+    Document::parse(&changed, "wave2letter.toml", std::path::Path::new("")).unwrap().check().unwrap();
+}
+
+#[test]
+fn nvidias_jasper_averages_its_weights_and_warms_up() {
+    let train = body("jasper-10x5-nvidia").train;
+    assert_eq!(train.checkpoint.ema, Some(0.999));
+    assert_eq!(train.checkpoint.evaluate, EvaluatedWeights::Best);
+    let ScheduleSpec::ExpDecay { warmup_updates, begin_decay_at, .. } = train.schedule else { panic!() };
+    // Two epochs of warm-up and 140 at the peak; the decay's exponent is 1 in epoch 143.
+    assert_eq!((warmup_updates, begin_decay_at), (2 * 544, (2 + 140 - 1) * 544));
+    let name = "jasper-10x5-nvidia";
+    let found = wrong(name, "warmup_updates = 1088", "warmup_updates = 80000");
+    assert!(found.contains("the warm-up of 80000 updates ends behind the decay's begin, 76704"), "{found}");
+    let found = wrong(name, "{ kind = \"best\" }", "{ kind = \"mean-of-epochs\", epochs = 2 }");
+    assert!(found.contains("both make a mean of weights"), "{found}");
+    let found = wrong(name, "ema = 0.999", "ema = 1.0");
+    assert!(found.contains("train.checkpoint.ema"), "{found}");
+}
+
+#[test]
+fn the_papers_deep_speech_2_has_nesterovs_momentum() {
+    for name in ["deepspeech2-english", "deepspeech2-mandarin"] {
+        let rule = body(name).train.optimizer;
+        assert_eq!(rule, OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: true }, "{name}");
+    }
+    let found = wrong("deepspeech2-english", "momentum = 0.9\nnesterov", "momentum = 0.0\nnesterov");
+    assert!(found.contains("`momentum` must be above 0"), "{found}");
 }
 
 #[test]

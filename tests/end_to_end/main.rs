@@ -18,6 +18,7 @@ mod reproducing;
 mod resume;
 mod sabotage;
 mod scoring;
+mod searching;
 mod smoke;
 mod speech;
 mod speed_ups;

@@ -73,6 +73,8 @@ def check_optimizers():
     cases = [
         ({"kind": "adam", "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-3}, torch.optim.Adam, {"betas": (0.9, 0.98), "eps": 1e-3}),
         ({"kind": "sgd", "momentum": 0.9}, torch.optim.SGD, {"momentum": 0.9}),
+        ({"kind": "sgd", "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, torch.optim.SGD,
+         {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
     ]  # fmt: skip
     for spec, theirs, options in cases:
         weight, state = torch.randn(5, 3), {}

@@ -22,6 +22,8 @@ RULES = {
     "sgd": {"kind": "sgd", "momentum": 0.0},
     "sgd-momentum": {"kind": "sgd", "momentum": 0.9},
     "sgd-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1},
+    "sgd-nesterov": {"kind": "sgd", "momentum": 0.9, "nesterov": True},
+    "sgd-nesterov-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1, "nesterov": True},
     # On rows without a gradient Adam still moves (by its old moments); LazyAdam does not, and keeps the moments.
     "adam-sparse": {**ADAM, "epsilon": 1e-3, "epsilon_place": "raw-root"},
     "lazy-adam-sparse": {**ADAM, "kind": "lazy-adam", "epsilon": 1e-3, "epsilon_place": "raw-root"},

@@ -43,7 +43,10 @@ def inverse_sqrt(spec, s, total):
 
 
 def exp_decay(spec, s, total):
-    begin = spec.get("begin_decay_at", 0)
+    """The warm-up is NVIDIA's (Jasper, `lr_policy`): there step 1 is the first, and the rate of a step is (step + 1) / (w + 1)."""
+    begin, step = spec.get("begin_decay_at", 0), s + 1
+    if step < spec.get("warmup_updates", 0):
+        return max(spec.get("min_lr", 0.0), spec["lr"] * (step + 1) / (spec["warmup_updates"] + 1))
     length = spec["decay_updates"] if spec.get("decay_updates") is not None else total
     if s < begin:
         return max(spec.get("min_lr", 0.0), spec["lr"])
@@ -103,7 +106,7 @@ CASES = {
     "jasper": ({"kind": "poly-decay", "lr": 0.02, "power": 2.0, "min_lr": 1e-5}, 439200),
     "jasper-nvidia": (
         {"kind": "exp-decay", "lr": 0.01, "begin_decay_at": 76704, "decay_updates": 544, "decay_rate": 0.981,
-         "staircase": True, "min_lr": 1e-5}, 239360),
+         "staircase": True, "min_lr": 1e-5, "warmup_updates": 1088}, 239360),
     "reversal-transformer": ({"kind": "transformer-policy", "lr": 1.0, "warmup_updates": 200, "width": 128}, 800),
     "transformer-base": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 512}, 300000),
     "transformer-big": ({"kind": "transformer-policy", "lr": 2.0, "warmup_updates": 8000, "width": 1024}, 300000),

@@ -60,9 +60,11 @@ def novograd(weight, gradient, state, lr, spec):
 
 
 def sgd(weight, gradient, state, lr, spec):
-    """Heavy ball: v = momentum v + (g + decay w), no dampening, then w - lr v."""
+    """Heavy ball: v = momentum v + (g + decay w), no dampening, then w - lr v; Nesterov's (PyTorch) takes g + decay w + momentum v."""
     gradient = gradient + spec.get("weight_decay", 0.0) * weight
     state["velocity"] = spec["momentum"] * state.get("velocity", torch.zeros_like(weight)) + gradient
+    if spec.get("nesterov", False):
+        return weight - lr * (gradient + spec["momentum"] * state["velocity"])
     return weight - lr * state["velocity"]
 
 

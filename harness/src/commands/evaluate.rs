@@ -5,12 +5,19 @@ use zoo_results::exit::Exit;
 use crate::cli::EvaluateArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::output::{self, Format};
-use crate::stages::{EvaluateRequest, evaluate};
+use crate::output::{self, Cell, Format};
+use crate::stages::{EvaluateRequest, Swept, evaluate, sweep};
 
 pub fn run(context: &Context, args: &EvaluateArgs) -> Result<Exit> {
-    let request =
-        EvaluateRequest { run: args.run.clone(), eval: args.eval.clone(), decode: args.decode.clone() };
+    let request = EvaluateRequest {
+        run: args.run.clone(),
+        eval: args.eval.clone(),
+        decode: args.decode.clone(),
+        overrides: args.overrides.clone(),
+    };
+    if let Some(weights) = &args.sweep {
+        return print_sweep(context, &sweep(context, &request, weights)?);
+    }
     let evaluations = evaluate(context, &request)?;
     if context.format == Format::Json {
         output::write_json(&evaluations)?;
@@ -38,5 +45,27 @@ pub fn run(context: &Context, args: &EvaluateArgs) -> Result<Exit> {
         }
     }
     output::write(&table.render(context.format))?;
+    Ok(Exit::Ok)
+}
+
+fn print_sweep(context: &Context, swept: &Swept) -> Result<Exit> {
+    let mut table =
+        output::columns(["eval", "decode", "#alpha", "#beta", "metric", "#value", "best", "signature"]);
+    for (at, point) in swept.points.iter().enumerate() {
+        let best = if at == swept.best { "best" } else { "" };
+        table.push(vec![
+            Cell::words(&swept.eval),
+            Cell::words(&swept.decode),
+            Cell { text: point.alpha.to_string(), value: point.alpha.into() },
+            Cell { text: point.beta.to_string(), value: point.beta.into() },
+            Cell::words(swept.metric.to_string()),
+            Cell { text: format!("{:.2}", point.value), value: point.value.into() },
+            Cell::words(best),
+            Cell::words(swept.signature.to_string()),
+        ]);
+    }
+    output::write(&table.render(context.format))?;
+    let [alpha, beta] = swept.settings();
+    context.progress.note(&format!("the best: --set {alpha} --set {beta}"));
     Ok(Exit::Ok)
 }

@@ -10,13 +10,14 @@ use crate::cli::InferArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
-use crate::stages::{InferRequest, Inference, Transcription};
+use crate::stages::{Hypothesis, InferRequest, Inference, Transcription};
 
 /// The name of stdin.
 const STDIN: &str = "-";
 
 pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
-    let request = InferRequest { run: args.run.clone(), decode: args.decode.clone() };
+    let (run, decode, overrides) = (args.run.clone(), args.decode.clone(), args.overrides.clone());
+    let request = InferRequest { run, decode, overrides };
     let inference = Inference::open(context, &request)?;
     match inference.is_of_speech() {
         true => listen(context, args, &inference)?,
@@ -26,6 +27,9 @@ pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
 }
 
 fn translate(args: &InferArgs, inference: &Inference) -> Result<()> {
+    if args.nbest.is_some() {
+        return Err(Failure::usage("--nbest is for runs that listen to recordings"));
+    }
     let input = match (&args.input, args.files.as_slice()) {
         (Some(file), _) => Some(file.as_path()),
         (None, []) => None,
@@ -56,6 +60,11 @@ fn listen(context: &Context, args: &InferArgs, inference: &Inference) -> Result<
             .hint("zoo infer RUN file.wav"));
     }
     let files = recordings(&args.files)?;
+    let nbest = args.nbest.map(|count| count as usize);
+    if let Some(other) = inference.search_of_many().filter(|_| nbest.is_some_and(|count| count > 1)) {
+        let hint = if other.is_empty() { String::new() } else { format!("; --decode {other} has more") };
+        context.progress.note(&format!("the search has one hypothesis of each recording{hint}"));
+    }
     let read = |file: &Path| {
         let mut bytes = Vec::new();
         let read = match file == Path::new(STDIN) {
@@ -74,11 +83,17 @@ fn listen(context: &Context, args: &InferArgs, inference: &Inference) -> Result<
                     .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
                 output::write(&format!("{line}\n"))
             }
-            _ if alone => output::write(&format!("{}\n", one.text)),
-            _ => output::write(&format!("{}\t{}\n", one.file, one.text)),
+            _ => {
+                let file = if alone { String::new() } else { format!("{}\t", one.file) };
+                let scored = |best: &Hypothesis| format!("{file}{:.4}\t{}\n", best.score, best.text);
+                output::write(&match nbest {
+                    Some(_) => one.hypotheses.iter().map(scored).collect(),
+                    None => format!("{file}{}\n", one.text),
+                })
+            }
         }
     };
-    inference.listener()?.listen(files.iter().map(PathBuf::as_path), read, found)?;
+    inference.listener()?.listen(files.iter().map(PathBuf::as_path), nbest, read, found)?;
     context.progress.note(&format!("{spoken:.1} s of speech in {taken:.3} s"));
     Ok(())
 }

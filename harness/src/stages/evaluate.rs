@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_datasets::fetch::sha256_file;
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_recipes::{DecodeSpec, EvalSetSpec, Recipe};
+use zoo_recipes::{DecodeSpec, EvalSetSpec, Recipe, WordsSpec};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_training::checkpoint::Checkpoint;
 
 use super::prepare::{Prepared, prepare_evaluation};
 use super::run::{Run, read_json, write_json};
+use super::speech::{Swept, SweptWeights};
 use super::task::{Decoded, Material, Task};
 use crate::context::Context;
 use crate::environment::hex;
@@ -36,6 +37,25 @@ pub struct EvaluateRequest {
     pub eval: Option<String>,
     /// Search; absent: those of the claims.
     pub decode: Option<String>,
+    /// `decode.NAME.KEY=VALUE`, laid over the run's recipe.
+    pub overrides: Vec<String>,
+}
+
+impl EvaluateRequest {
+    /// The run, and its recipe with the overrides.
+    fn open(&self) -> Result<(Run, Recipe)> {
+        let (run, recipe) = Run::open(&self.run)?;
+        let recipe = recipe.searching(&self.overrides)?;
+        Ok((run, recipe))
+    }
+
+    /// The weights of the checkpoint that was named, or those that the recipe evaluates.
+    fn weights(&self, run: &Run, recipe: &Recipe) -> Result<(Vec<ParameterValues>, Vec<PathBuf>)> {
+        match self.run.is_file() {
+            true => Ok((Checkpoint::read(&self.run)?.into_evaluated(), vec![self.run.clone()])),
+            false => evaluated_weights(run, recipe),
+        }
+    }
 }
 
 /// One evaluation set decoded with one search.
@@ -54,6 +74,9 @@ pub struct Evaluation {
     /// SHA-256 of the language model's file, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language_model: Option<String>,
+    /// SHA-256 of the list of words that might be spelt, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// One line a sentence.
     pub hypotheses: PathBuf,
     /// SHA-256 of that file.
@@ -72,19 +95,64 @@ pub struct Evaluation {
 
 /// `zoo evaluate`.
 pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluation>> {
-    let (run, recipe) = Run::open(&request.run)?;
+    let (run, recipe) = request.open()?;
     let ctx = &ctx.for_run(&run.card.compute)?;
     let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
     let sets = wanted.iter().map(|(set, _)| set.as_str());
     let prepared = prepare_evaluation(ctx, &recipe, &run.card.base, sets)?;
+    let weights = request.weights(&run, &recipe)?;
+    let mut folder = run.folder.join("eval");
     if request.run.is_file() {
-        let weights = Checkpoint::read(&request.run)?.weights;
-        let stem = request.run.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let folder = run.folder.join("eval").join(stem);
-        return decode_all(ctx, &recipe, &prepared, &folder, (weights, vec![request.run.clone()]), &wanted);
+        folder.push(request.run.file_stem().unwrap_or_default());
     }
-    let weights = evaluated_weights(&run, &recipe)?;
-    decode_all(ctx, &recipe, &prepared, &run.folder.join("eval"), weights, &wanted)
+    decode_all(ctx, &recipe, &prepared, &folder, weights, &wanted)
+}
+
+/// `zoo evaluate --sweep`: one evaluation set decoded and scored with all weights of a language model. Nothing of it is kept.
+pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -> Result<Swept> {
+    let (run, recipe) = request.open()?;
+    let ctx = &ctx.for_run(&run.card.compute)?;
+    if recipe.data.reader.sample_rate_hz().is_none() {
+        return Err(Failure::usage("the run translates: its searches have no language model to weigh")
+            .hint("--sweep is for runs that listen to recordings"));
+    }
+    let of_beam = |(_, search): &(&String, &DecodeSpec)| {
+        matches!(search, DecodeSpec::CtcBeam { language_model: Some(_), .. })
+    };
+    let first = || recipe.decode.iter().find(of_beam).map(|(name, _)| name.clone());
+    let decode = request.decode.clone().or_else(first).ok_or_else(|| {
+        Failure::usage("no search of the recipe has a language model")
+            .hint("--decode NAME --set decode.NAME.language_model=model.arpa.gz")
+    })?;
+    let eval = match &request.eval {
+        Some(eval) => eval.clone(),
+        None if recipe.data.eval.contains_key("valid") => "valid".to_owned(),
+        None => {
+            let sets: Vec<&str> = recipe.data.eval.keys().map(String::as_str).collect();
+            return Err(Failure::usage("the recipe has no evaluation set `valid` to choose weights on")
+                .hint(format!("--eval SET; it has {}", sets.join(", "))));
+        }
+    };
+    // Says what is wrong with a set or a search that is not there.
+    wanted(&recipe, Some(&eval), Some(&decode))?;
+    let split = &recipe.data.eval[&eval].split;
+    let mut claimed = recipe.claim.iter().filter_map(|claim| claim.eval.as_ref());
+    if let Some(claimed) =
+        claimed.find(|name| recipe.data.eval.get(*name).is_some_and(|set| set.split == *split))
+    {
+        ctx.progress.note(&format!(
+            "note: claims are on {claimed}, and these are its recordings: its score with weights that were chosen on them is no evidence"
+        ));
+    }
+    let prepared = prepare_evaluation(ctx, &recipe, &run.card.base, [eval.as_str()])?;
+    let Prepared::Speech(task) = &prepared else {
+        return Err(Failure::new(Exit::Internal, "recordings became no recordings"));
+    };
+    let convention = signatures(&recipe, &eval).swap_remove(0);
+    let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(&recipe, &eval))?;
+    let (values, _) = request.weights(&run, &recipe)?;
+    let model = load_model(&recipe, &task.material(&recipe)?, values, &ctx.open_device()?)?;
+    task.sweep(ctx, &recipe, (&eval, &decode), &model, weights, scorer)
 }
 
 /// The pairs of evaluation set and search that the claims judge, and those asked for.
@@ -158,20 +226,26 @@ struct Conditions<'r> {
     search: &'r DecodeSpec,
     set: &'r EvalSetSpec,
     language_model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<String>,
 }
 
 impl<'r> Conditions<'r> {
     /// Of a recipe whose paths are relative to `base`.
     fn of(recipe: &'r Recipe, base: &Path, eval: &str, decode: &str) -> Result<Self> {
         let (search, set) = (&recipe.decode[decode], &recipe.data.eval[eval]);
-        let language_model = match search {
-            DecodeSpec::CtcBeam { language_model: Some(file), .. } => {
-                let path = base.join(file);
-                Some(sha256_file(&path).map_err(|e| Failure::io("read", &path, &e))?)
-            }
-            _ => None,
+        let digest = |file: Option<&String>| -> Result<Option<String>> {
+            let Some(path) = file.map(|file| base.join(file)) else { return Ok(None) };
+            Ok(Some(sha256_file(&path).map_err(|e| Failure::io("read", &path, &e))?))
         };
-        Ok(Self { search, set, language_model })
+        let (model, words) = match search {
+            DecodeSpec::CtcBeam { language_model, words: Some(WordsSpec::Listed { file }), .. } => {
+                (language_model.as_ref(), Some(file))
+            }
+            DecodeSpec::CtcBeam { language_model, .. } => (language_model.as_ref(), None),
+            _ => (None, None),
+        };
+        Ok(Self { search, set, language_model: digest(model)?, words: digest(words)? })
     }
 
     /// Evaluations of earlier programs are as their run's recipe says.
@@ -181,6 +255,7 @@ impl<'r> Conditions<'r> {
         search.is_none_or(|search| search == self.search)
             && set.is_none_or(|set| set == self.set)
             && found.language_model == self.language_model
+            && found.words == self.words
     }
 }
 
@@ -340,6 +415,7 @@ fn store(
         search: Some(conditions.search.clone()),
         set: Some(conditions.set.clone()),
         language_model: conditions.language_model,
+        words: conditions.words,
         hypotheses: format!("{stem}.hyp.txt").into(),
         hypotheses_sha256: hex(&Sha256::digest(&hypotheses)),
         references: format!("{eval}{own}.ref.txt").into(),

@@ -25,6 +25,8 @@ pub struct InferRequest {
     pub run: PathBuf,
     /// Search; absent: that of the first claim, or the recipe's first.
     pub decode: Option<String>,
+    /// `decode.NAME.KEY=VALUE`, laid over the run's recipe.
+    pub overrides: Vec<String>,
 }
 
 /// A run that is asked what it makes of something.
@@ -42,6 +44,7 @@ impl Inference {
     /// There is none, or it has no such search.
     pub fn open(ctx: &Context, request: &InferRequest) -> Result<Self> {
         let (run, recipe) = Run::open(&request.run)?;
+        let recipe = recipe.searching(&request.overrides)?;
         let ctx = ctx.for_run(&run.card.compute)?;
         let usable =
             |name: &String| recipe.decode.get(name).is_some_and(|search| !search.lacks_language_model());
@@ -61,6 +64,13 @@ impl Inference {
     /// Does it listen to recordings, or read text?
     pub fn is_of_speech(&self) -> bool {
         self.recipe.data.reader.sample_rate_hz().is_some()
+    }
+
+    /// A search with a beam where this one has none, and so no second hypothesis; an empty text where the recipe has no such.
+    pub fn search_of_many(&self) -> Option<String> {
+        let has_many = |search: &DecodeSpec| matches!(search, DecodeSpec::CtcBeam { .. });
+        let other = || self.recipe.decode.iter().find(|(_, search)| has_many(search));
+        (!has_many(&self.search)).then(|| other().map(|(name, _)| name.clone()).unwrap_or_default())
     }
 
     /// The model, ready to listen.

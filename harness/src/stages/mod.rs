@@ -23,7 +23,7 @@ mod translation;
 pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Shape, Spread, bench, max_batch, probe,
 };
-pub use evaluate::{EvaluateRequest, Evaluation, evaluate, read_evaluation, stored};
+pub use evaluate::{EvaluateRequest, Evaluation, evaluate, read_evaluation, stored, sweep};
 pub use infer::{InferRequest, Inference};
 pub use initial::{InitialWeights, run_weights};
 pub use judge::{Found, judge_found};
@@ -31,7 +31,7 @@ pub use plan::plan;
 pub use prepare::{Prepared, prepare_evaluation};
 pub use reproduce::{Outcome, RunScores, reproduce};
 pub use run::{Card, Run, Trained, read_json};
-pub use speech::{SpeechMaterial, Transcription, features};
+pub use speech::{Hypothesis, SpeechMaterial, Swept, SweptWeights, Transcription, features};
 pub use task::Material;
 pub use translation::Text;
 

@@ -144,12 +144,14 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let left = limit - done;
             let operations = step.operations * left as f64;
             longest = longest.max(step.operations / (speed * ASSUMED_EFFICIENCY));
+            let average = u64::from(resolved.recipe.train.checkpoint.ema.is_some());
             // Activations are of one batch at a time, whatever makes an update.
             let of_batch = step.tokens / f64::from(resolved.recipe.train.batches_per_update);
             memory = memory.max(
-                step.parameters * 16 + (of_batch * 400.0 * size::width(&resolved.recipe.model) as f64) as u64,
+                step.parameters * (16 + 4 * average)
+                    + (of_batch * 400.0 * size::width(&resolved.recipe.model) as f64) as u64,
             );
-            checkpoints += step.parameters * 4 * (2 * 3 + kept_weights(resolved));
+            checkpoints += step.parameters * 4 * (2 * (3 + average) + kept_weights(resolved));
             runs.push(ArmPlan {
                 arm: resolved.arm.clone().unwrap_or_default(),
                 seed,

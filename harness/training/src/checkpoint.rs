@@ -1,7 +1,7 @@
 //! Checkpoints on disk.
 //!
-//! A checkpoint is one safetensors file: arrays `weights/<path>` and `optimizer/<phase>/<moment>/<path>`, all FP32, and in the metadata a
-//! JSON text with the run's state and a SHA-256 of every array (over name, shape and bytes), itself preceded by its SHA-256. So a
+//! A checkpoint is one safetensors file: arrays `weights/<path>`, `optimizer/<phase>/<moment>/<path>` and, of a run that keeps a mean of its
+//! weights, `average/<path>`, all FP32, and in the metadata a JSON text with the run's state and a SHA-256 of every array (over name, shape and bytes), itself preceded by its SHA-256. So a
 //! flipped byte is found and its place named. A file is written under a temporary name, flushed to the disk and renamed.
 
 use std::collections::{BTreeMap, HashMap};
@@ -96,6 +96,8 @@ pub struct Checkpoint {
     pub state: Option<RunState>,
     /// Weights.
     pub weights: Vec<ParameterValues>,
+    /// The mean of the weights that a run with `train.checkpoint.ema` keeps; empty in others.
+    pub average: Vec<ParameterValues>,
     /// Moments, by phase.
     pub moments: Vec<PhaseMoments>,
 }
@@ -108,11 +110,23 @@ struct Header {
 }
 
 impl Checkpoint {
+    /// Weights alone.
+    pub fn of_weights(weights: Vec<ParameterValues>) -> Self {
+        Self { state: None, weights, average: Vec::new(), moments: Vec::new() }
+    }
+
+    /// The weights to validate and evaluate: their mean where the run keeps one.
+    pub fn into_evaluated(self) -> Vec<ParameterValues> {
+        if self.average.is_empty() { self.weights } else { self.average }
+    }
+
     /// Writes the file and returns its SHA-256. Nothing but a file of the same name is replaced, and that at once.
     pub fn write(&self, path: &Path) -> Result<String, CheckpointError> {
         let mut arrays: BTreeMap<String, (Vec<usize>, &[f32])> = BTreeMap::new();
-        for p in &self.weights {
-            arrays.insert(format!("weights/{}", p.path), (p.shape.clone(), &p.values));
+        for (kind, values) in [("weights", &self.weights), ("average", &self.average)] {
+            for p in values {
+                arrays.insert(format!("{kind}/{}", p.path), (p.shape.clone(), &p.values));
+            }
         }
         for phase in &self.moments {
             for m in &phase.moments {
@@ -169,7 +183,7 @@ impl Checkpoint {
         let header = header_of(path, metadata.metadata())?;
         let file =
             SafeTensors::deserialize(bytes).map_err(|e| damaged(format!("it cannot be read ({e})")))?;
-        let mut checkpoint = Self { state: header.state, weights: Vec::new(), moments: Vec::new() };
+        let mut checkpoint = Self { state: header.state, ..Self::of_weights(Vec::new()) };
         let mut missing = header.digests.clone();
         let mut names: Vec<&str> = file.names();
         names.sort_unstable();
@@ -182,12 +196,10 @@ impl Checkpoint {
             }
             let values = values_of(view.data());
             match name.split_once('/') {
-                Some(("weights", path)) => {
-                    checkpoint.weights.push(ParameterValues {
-                        path: path.to_string(),
-                        shape: view.shape().to_vec(),
-                        values,
-                    });
+                Some((kind @ ("weights" | "average"), path)) => {
+                    let to =
+                        if kind == "weights" { &mut checkpoint.weights } else { &mut checkpoint.average };
+                    to.push(ParameterValues { path: path.to_string(), shape: view.shape().to_vec(), values });
                 }
                 Some(("optimizer", rest)) => {
                     let mut parts = rest.splitn(3, '/');

@@ -119,13 +119,13 @@ impl CheckpointFolder {
         update: u64,
     ) -> Result<KeptWeights, CheckpointError> {
         let file = format!("weights-{update:08}.safetensors");
-        let checkpoint = Checkpoint { state: None, weights, moments: Vec::new() };
+        let checkpoint = Checkpoint::of_weights(weights);
         let sha256 = checkpoint.write(&self.path.join(&file))?;
         Ok(KeptWeights { file, sha256, epoch, update })
     }
 
     /// The weights that a recipe evaluates, of the run as its newest checkpoint has it. That one must be whole: scores of older
-    /// weights would pass for the run's. A mean over the last `n` epochs or checkpoints is over those there are if the run was
+    /// weights would pass for the run's. The last ones are their mean where the run keeps one (`train.checkpoint.ema`). A mean over the last `n` epochs or checkpoints is over those there are if the run was
     /// shorter.
     pub fn evaluated(&self, which: &EvaluatedWeights) -> Result<Evaluated, CheckpointError> {
         let absent =
@@ -137,7 +137,7 @@ impl CheckpointFolder {
         }
         match which {
             EvaluatedWeights::Last => Ok(Evaluated {
-                weights: latest.checkpoint.weights,
+                weights: latest.checkpoint.into_evaluated(),
                 updates: vec![latest.state.counters.update],
                 files: vec![latest.path],
             }),

@@ -4,6 +4,7 @@
 //! [`Objective`](zoo_models::Objective) accepts.
 
 pub mod align;
+mod average;
 pub mod batches;
 pub mod checkpoint;
 pub mod error;

@@ -115,8 +115,9 @@ impl Schedule {
                     lr * w.sqrt() / s.sqrt()
                 }
             }
-            ScheduleSpec::ExpDecay { lr, decay_rate, staircase, min_lr, .. } => {
+            ScheduleSpec::ExpDecay { lr, decay_rate, staircase, min_lr, warmup_updates, .. } => {
                 let rate = match update.checked_sub(self.begin) {
+                    _ if update + 1 < *warmup_updates => lr * (s + 2.0) / (*warmup_updates as f64 + 1.0),
                     None => *lr,
                     Some(since) => {
                         let exponent = since as f64 / self.decay;
@@ -227,6 +228,7 @@ mod tests {
             staircase: true,
             begin_decay_at: 170_000,
             min_lr: 5e-7,
+            warmup_updates: 0,
         };
         let schedule = Schedule::new(&spec, None).unwrap();
         near(schedule.lr(0), 8e-4);
@@ -244,6 +246,7 @@ mod tests {
             staircase: false,
             begin_decay_at: 10,
             min_lr: 0.0,
+            warmup_updates: 0,
         };
         assert_eq!(Schedule::new(&spec, None), Err(ScheduleError::UnknownLength("exp-decay")));
         let schedule = Schedule::new(&spec, Some(100)).unwrap();

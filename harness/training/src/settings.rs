@@ -28,6 +28,8 @@ pub struct TrainSettings {
     pub checkpoint_every: u64,
     /// Which weights will be evaluated, and so must be kept.
     pub evaluate: EvaluatedWeights,
+    /// Share that a mean of the weights keeps of itself at each update; absent: none is kept.
+    pub ema: Option<f64>,
     /// A line in the log every so many updates.
     pub log_every: u64,
     /// Folder of the checkpoints.
@@ -49,6 +51,7 @@ impl TrainSettings {
             patience: spec.patience.as_ref().map(|patience| patience.epochs),
             checkpoint_every: spec.checkpoint.every_updates,
             evaluate: spec.checkpoint.evaluate.clone(),
+            ema: spec.checkpoint.ema,
             log_every: spec.log_every,
             folder,
             diverged_after: 20,

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use burn::module::Module;
-use zoo_models::parameters;
+use zoo_models::parameters::{self, ParameterError, ParameterValues};
 use zoo_recipes::EvaluatedWeights;
 
+use crate::average::Average;
 use crate::batches::{BatchSource, Share};
 use crate::checkpoint::{Checkpoint, PhaseMoments};
 use crate::error::{OtherError, TrainError};
@@ -54,6 +55,8 @@ pub struct Trainer<M, B> {
     folder: CheckpointFolder,
     state: RunState,
     model: Option<M>,
+    /// Mean of the weights, where it is what is evaluated.
+    average: Option<Average>,
     /// Batches gone through when the newest state was saved.
     saved_at: Option<u64>,
 }
@@ -86,7 +89,14 @@ impl<M: Module, B> Trainer<M, B> {
         };
         let state = RunState::new(identity, phases.iter().map(phase_state).collect());
         let folder = CheckpointFolder::new(&settings.folder);
-        Ok(Self { settings, phases, reducer, folder, state, model: Some(model), saved_at: None })
+        let (model, average) = match settings.ema {
+            Some(keep) => {
+                let (model, average) = Average::new(model, keep);
+                (model, Some(average))
+            }
+            None => (model, None),
+        };
+        Ok(Self { settings, phases, reducer, folder, state, model: Some(model), average, saved_at: None })
     }
 
     /// Takes up the newest whole checkpoint of the folder, if there is one. Returns what the user should know: checkpoints that were
@@ -123,13 +133,18 @@ impl<M: Module, B> Trainer<M, B> {
             return Err(TrainError::OtherRun { path: latest.path, what: "phases", found, expected });
         }
         let model = self.model.take().expect(MODEL);
+        let other = |what, error: ParameterError| TrainError::OtherRun {
+            path: latest.path.clone(),
+            what,
+            found: error.to_string(),
+            expected: "the model's".to_string(),
+        };
+        if let Some(average) = &mut self.average {
+            let saved = latest.checkpoint.average;
+            average.import(model.clone(), saved).map_err(|error| other("mean of the weights:", error))?;
+        }
         let model =
-            parameters::import(model, latest.checkpoint.weights).map_err(|error| TrainError::OtherRun {
-                path: latest.path.clone(),
-                what: "weights:",
-                found: error.to_string(),
-                expected: "the model's".to_string(),
-            })?;
+            parameters::import(model, latest.checkpoint.weights).map_err(|error| other("weights:", error))?;
         self.model = Some(model);
         let mut moments = latest.checkpoint.moments;
         for (phase, saved) in self.phases.iter_mut().zip(&state.phases) {
@@ -285,8 +300,11 @@ impl<M: Module, B> Trainer<M, B> {
             model = moved;
             reports.push(report);
         }
-        self.model = Some(model);
         let skipped = reports.iter().all(|report| report.skipped);
+        self.model = Some(match &mut self.average {
+            Some(average) if !skipped => average.follow(model),
+            _ => model,
+        });
         let counters = &mut self.state.counters;
         counters.batch += group;
         counters.batch_in_epoch += group;
@@ -352,10 +370,18 @@ impl<M: Module, B> Trainer<M, B> {
         Ok(())
     }
 
+    /// The weights that are validated and evaluated, on the host.
+    fn evaluated_weights(&self) -> Vec<ParameterValues> {
+        match &self.average {
+            Some(average) => average.export(self.model()),
+            None => parameters::export(self.model()),
+        }
+    }
+
     /// Saves the weights for a mean over the last `most` of them.
     fn keep_weights(&mut self, most: u32) -> Result<(), TrainError> {
         let Counters { epoch, update, .. } = self.state.counters;
-        let kept = self.folder.save_weights(parameters::export(self.model()), epoch, update)?;
+        let kept = self.folder.save_weights(self.evaluated_weights(), epoch, update)?;
         // An epoch in which every update was skipped has the weights, and the name, of the one before.
         self.state.kept_weights.retain(|old| old.file != kept.file);
         self.state.kept_weights.push(kept);
@@ -375,7 +401,12 @@ impl<M: Module, B> Trainer<M, B> {
         let (mut terms, mut loss, mut best) = (Vec::new(), None, false);
         if let Some(validation) = validation {
             let failed = |source| TrainError::Validation { update: counters.update, source };
-            terms = validation(&self.model().valid()).map_err(failed)?;
+            let model = self.model().valid();
+            let model = match &self.average {
+                Some(average) => average.model(model),
+                None => model,
+            };
+            terms = validation(&model).map_err(failed)?;
             loss = Some(loss_of(&terms));
             let validated = Validated {
                 update: counters.update,
@@ -389,7 +420,7 @@ impl<M: Module, B> Trainer<M, B> {
                 self.state.best = Some(validated);
                 self.state.since_best = 0;
                 if self.settings.evaluate == EvaluatedWeights::Best {
-                    let weights = parameters::export(self.model());
+                    let weights = self.evaluated_weights();
                     let kept = self.folder.save_weights(weights, counters.epoch, counters.update)?;
                     self.state.best_weights = Some(kept);
                 }
@@ -463,6 +494,7 @@ impl<M: Module, B> Trainer<M, B> {
         let checkpoint = Checkpoint {
             state: Some(self.state.clone()),
             weights: parameters::export(self.model()),
+            average: self.average.as_ref().map_or_else(Vec::new, |average| average.export(self.model())),
             moments: self.phases.iter().map(export).collect(),
         };
         let path = self.folder.save(&checkpoint)?;

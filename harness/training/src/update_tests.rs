@@ -82,7 +82,7 @@ fn an_update_on_a_device_reads_once_and_gives_what_the_host_gives() {
         epsilon: 1e-8,
         epsilon_place: zoo_recipes::EpsilonPlace::default(),
     };
-    let rules = [adam, OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0 }];
+    let rules = [adam, OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: false }];
     for (rule, scaling) in rules.iter().flat_map(|rule| {
         [LossScalingSpec::None, LossScalingSpec::Static { scale: 8.0 }].map(|scaling| (rule, scaling))
     }) {
@@ -139,7 +139,7 @@ fn adaptive_rates_are_those_of_the_reference() {
     let mut followed = 0;
     for (name, larc) in described["larc"].as_object().unwrap() {
         let larc: LarcSpec = serde_json::from_value(larc.clone()).unwrap();
-        let rule = OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0 };
+        let rule = OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: false };
         let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
         let fixed = |lr: f32| ScheduleSpec::Fixed { lr: f64::from(lr) };
         let phase = Phase::single(Box::new(Times), &rule, &fixed(0.1), scaler, None).unwrap();

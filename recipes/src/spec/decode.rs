@@ -58,6 +58,22 @@ pub enum DecodeSpec {
         /// Added for every word.
         #[serde(default)]
         beta: f64,
+        /// The words that may be spelt; absent: any. Prefixes that begin none of them are dropped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        words: Option<WordsSpec>,
+    },
+}
+
+/// See [`DecodeSpec::CtcBeam`]. Words that the alphabet cannot spell are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum WordsSpec {
+    /// Those of the language model, as in Baidu's decoder.
+    OfLanguageModel {},
+    /// Those that a file begins its lines with, gzipped or not; relative to the recipe file.
+    Listed {
+        /// The file.
+        file: String,
     },
 }
 

@@ -60,11 +60,15 @@ pub struct CheckpointSpec {
     /// Which weights are evaluated.
     #[serde(default)]
     pub evaluate: EvaluatedWeights,
+    /// Keep a mean of the weights, running statistics too, that begins with the first ones and after each update is e times itself
+    /// and 1 - e times the new ones. Validation and evaluation then see it in place of the weights (NVIDIA's `--ema`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ema: Option<f64>,
 }
 
 impl Default for CheckpointSpec {
     fn default() -> Self {
-        Self { every_updates: every_updates(), evaluate: EvaluatedWeights::default() }
+        Self { every_updates: every_updates(), evaluate: EvaluatedWeights::default(), ema: None }
     }
 }
 
@@ -139,13 +143,16 @@ pub enum OptimizerSpec {
         #[serde(default)]
         variant: NovogradVariant,
     },
-    /// Gradient descent with heavy-ball momentum: v = m v + (g + d w), no dampening.
+    /// Gradient descent with momentum: v = m v + (g + d w), no dampening, and w = w - lr v.
     Sgd {
         /// m.
         momentum: f64,
         /// d, of every parameter, biases and norms too (PyTorch).
         #[serde(default, skip_serializing_if = "is_zero")]
         weight_decay: f64,
+        /// Nesterov's momentum as PyTorch has it: w = w - lr (g + d w + m v).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        nesterov: bool,
     },
 }
 
@@ -220,7 +227,7 @@ pub enum ScheduleSpec {
         /// First value.
         warmup_init_lr: f64,
     },
-    /// OpenSeq2Seq `exp_decay`.
+    /// OpenSeq2Seq `exp_decay`; with a warm-up, NVIDIA's `lr_policy` of Jasper.
     ExpDecay {
         /// First value.
         lr: f64,
@@ -238,6 +245,9 @@ pub enum ScheduleSpec {
         /// Least value.
         #[serde(default)]
         min_lr: f64,
+        /// lr (s + 2) / (w + 1) until that is lr: as the source has it, whose steps are counted from 1. 0: none.
+        #[serde(default, skip_serializing_if = "is_none")]
+        warmup_updates: u64,
     },
     /// OpenSeq2Seq `poly_decay`.
     PolyDecay {
@@ -316,6 +326,9 @@ fn one() -> u32 {
 }
 fn is_zero(x: &f64) -> bool {
     *x == 0.0
+}
+fn is_none(updates: &u64) -> bool {
+    *updates == 0
 }
 fn tiny() -> f64 {
     1e-7

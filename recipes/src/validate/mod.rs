@@ -152,6 +152,7 @@ fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findi
             needs_language_model,
             alpha,
             beta,
+            words,
         } => {
             findings.positive(u64::from(*beam), &format!("{path}.beam"));
             findings.positive(u64::from(*cutoff_classes), &format!("{path}.cutoff_classes"));
@@ -168,6 +169,9 @@ fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findi
                     "`alpha` and `beta` weigh a language model, and there is none",
                     "language_model = \"model.arpa.gz\", or needs_language_model = true",
                 );
+            }
+            if let Some(words) = words {
+                speech::spelt_words(recipe, words, none, &format!("{path}.words"), findings);
             }
         }
         DecodeSpec::Greedy { max_length } => longest(max_length, &path, findings),

@@ -6,7 +6,7 @@ use super::Findings;
 use super::problems::Problem;
 use crate::spec::{
     AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, LossSpec, Recipe, References, TokenizerSpec,
-    TonesSpec,
+    TonesSpec, WordsSpec,
 };
 
 /// Reports what is wrong with a block that was checked by itself.
@@ -234,5 +234,25 @@ pub(super) fn lexicon_search(
     });
     findings.require(sound.is_some() || silence == 0.0, &format!("{path}.silence"), || {
         "the lexicon has no silence".to_owned()
+    });
+}
+
+/// The words that a search may spell.
+pub(super) fn spelt_words(
+    recipe: &Recipe,
+    words: &WordsSpec,
+    no_language_model: bool,
+    path: &str,
+    findings: &mut Findings<'_, '_>,
+) {
+    match words {
+        WordsSpec::OfLanguageModel {} => findings.require(!no_language_model, path, || {
+            "the words are those of a language model, and there is none".to_owned()
+        }),
+        WordsSpec::Listed { file } => findings.said(file, &format!("{path}.file")),
+    }
+    let spelt = matches!(&recipe.data.tokenizer, TokenizerSpec::Characters { alphabet, .. } if alphabet.contains(' '));
+    findings.require(spelt, path, || {
+        "words are spelt in an alphabet that has a space, and the tokenizer has none".to_owned()
     });
 }

@@ -58,6 +58,17 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         }
     }
 
+    if let Some(ema) = train.checkpoint.ema {
+        findings.share(ema, "train.checkpoint.ema");
+        let mean = matches!(
+            train.checkpoint.evaluate,
+            EvaluatedWeights::MeanOfEpochs { .. } | EvaluatedWeights::MeanOfLast { .. }
+        );
+        findings.require(!mean, "train.checkpoint.ema", || {
+            "`train.checkpoint.evaluate` and `train.checkpoint.ema` both make a mean of weights".to_owned()
+        });
+    }
+
     match &train.optimizer {
         OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place: _ }
         | OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place: _ } => {
@@ -71,8 +82,11 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.above_zero(*epsilon, "train.optimizer.epsilon");
             findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
         }
-        OptimizerSpec::Sgd { momentum, weight_decay } => {
+        OptimizerSpec::Sgd { momentum, weight_decay, nesterov } => {
             findings.share(*momentum, "train.optimizer.momentum");
+            findings.require(!nesterov || *momentum > 0.0, "train.optimizer.nesterov", || {
+                "Nesterov's momentum of 0 is none: `momentum` must be above 0".to_owned()
+            });
             findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
         }
     }
@@ -121,10 +135,16 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             decay_rate,
             min_lr,
             staircase: _,
-            begin_decay_at: _,
+            begin_decay_at,
+            warmup_updates,
         } => {
             lr(*first, findings);
             length(*decay_updates, findings);
+            findings.require(warmup_updates <= begin_decay_at, "train.schedule.warmup_updates", || {
+                format!(
+                    "the warm-up of {warmup_updates} updates ends behind the decay's begin, {begin_decay_at}"
+                )
+            });
             findings.above_zero(*decay_rate, "train.schedule.decay_rate");
             floor(*min_lr, *first, findings);
         }

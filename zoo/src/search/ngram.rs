@@ -165,6 +165,11 @@ impl Ngram {
         Ok(())
     }
 
+    /// The words that it knows, in no order, without `<s>` and the like.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.keys().map(|word| &**word).filter(|word| !word.starts_with('<'))
+    }
+
     /// Before the first word of a sentence.
     pub fn begin(&self) -> History {
         self.begin.map_or(History::NONE, |begin| History::NONE.then(begin, self.order.saturating_sub(1)))
@@ -233,6 +238,9 @@ mod tests {
         // `a b </s>` backs off to `b </s>`.
         close(score(&model, &history, "</s>").0, -0.7 - 0.1);
         close(score(&model, &model.begin(), "b").0, -0.3 - 0.8);
+        let mut words: Vec<&str> = model.words().collect();
+        words.sort_unstable();
+        assert_eq!(words, ["a", "b"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use zoo_recipes::{DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 
 use super::generated::hop_ms;
+use super::search::Recognised;
 use super::{Recogniser, SpeechMaterial, layers};
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -30,10 +31,30 @@ pub struct Transcription {
     pub text: String,
     /// Words and when they are said.
     pub words: Vec<TimedWord>,
+    /// The best texts, the best first, where several were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hypotheses: Vec<Hypothesis>,
     /// Length of the recording, seconds.
     pub seconds: f64,
     /// Seconds from its samples to its text.
     pub latency: f64,
+}
+
+/// One of the texts that a recording may say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hypothesis {
+    /// The text.
+    pub text: String,
+    /// Natural logarithm of what the search maximises: `acoustic` + `language_model`.
+    pub score: f64,
+    /// Natural logarithm of the probability that the model gives the labels; absent where the search does not keep it apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acoustic: Option<f64>,
+    /// alpha times the language model's log10 of the words, and beta times their number; absent as `acoustic`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language_model: Option<f64>,
+    /// Words and when they are said.
+    pub words: Vec<TimedWord>,
 }
 
 /// A word and when it is said, to within a few frames.
@@ -80,13 +101,15 @@ impl Listener {
         })
     }
 
-    /// Recognises recordings one by one, each alone, and gives each to `found` as soon as it is there. `read` gives their bytes.
+    /// Recognises recordings one by one, each alone, and gives each to `found` as soon as it is there. `read` gives their bytes; `nbest`
+    /// is how many texts are wanted of each.
     ///
     /// # Errors
     /// A recording cannot be used.
     pub fn listen<'f>(
         &self,
         files: impl Iterator<Item = &'f Path>,
+        nbest: Option<usize>,
         mut read: impl FnMut(&Path) -> Result<Vec<u8>>,
         mut found: impl FnMut(Transcription) -> Result<()>,
     ) -> Result<()> {
@@ -103,23 +126,33 @@ impl Listener {
             }
             let batch =
                 SpeechBatch { features: features.values, lengths: vec![frames], labels: vec![Vec::new()] };
-            let recognised = recogniser.recognise(&batch).remove(0);
+            let all = recogniser.hypotheses(&batch, nbest.unwrap_or(1)).remove(0);
             let latency = start.elapsed().as_secs_f64();
-            let second = |frame: usize| self.hop * self.grid.position(frame);
-            let words = recognised.words.into_iter().map(|word| TimedWord {
-                word: word.text,
-                start: second(word.frames.start),
-                end: second(word.frames.end),
-            });
+            let hypotheses: Vec<Hypothesis> = all.into_iter().map(|one| self.timed(one)).collect();
+            let (text, words) =
+                hypotheses.first().map(|best| (best.text.clone(), best.words.clone())).unwrap_or_default();
             found(Transcription {
                 file: file.display().to_string(),
-                text: recognised.text,
-                words: words.collect(),
+                text,
+                words,
+                hypotheses: if nbest.is_some() { hypotheses } else { Vec::new() },
                 seconds: audio.seconds(),
                 latency,
             })?;
         }
         Ok(())
+    }
+
+    fn timed(&self, found: Recognised) -> Hypothesis {
+        let second = |frame: usize| self.hop * self.grid.position(frame);
+        let words = found.words.into_iter().map(|word| TimedWord {
+            word: word.text,
+            start: second(word.frames.start),
+            end: second(word.frames.end),
+        });
+        let Recognised { text, score, language_model, .. } = found;
+        let acoustic = language_model.map(|of_model| score - of_model);
+        Hypothesis { text, score, acoustic, language_model, words: words.collect() }
     }
 }
 

@@ -5,6 +5,8 @@ mod decode;
 pub mod generated;
 mod infer;
 mod recogniser;
+mod search;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,8 +19,9 @@ use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
 use zoo_recipes::{AcousticSpec, Architecture, EvalSetSpec, LossSpec, Recipe};
 use zoo_results::report::page::SplitCounts;
 
-pub use infer::{Listener, Transcription, features};
+pub use infer::{Hypothesis, Listener, Transcription, features};
 pub use recogniser::Recogniser;
+pub use sweep::{Swept, SweptWeights};
 
 use self::batches::{TrainingBatches, evaluation};
 use super::task::{Aim, Decoded, EvaluationBatches, Material, Source, Task};

@@ -104,7 +104,9 @@ pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
                 variant,
             }))
         }
-        OptimizerSpec::Sgd { momentum, weight_decay } => Box::new(Sgd::new(momentum, weight_decay)),
+        OptimizerSpec::Sgd { momentum, weight_decay, nesterov } => {
+            Box::new(Sgd::new(momentum, weight_decay, nesterov))
+        }
     }
 }
 
@@ -165,9 +167,12 @@ mod tests {
             grad_averaging: true,
             variant,
         };
-        let momentum = |momentum| OptimizerSpec::Sgd { momentum, weight_decay: 0.01 };
+        let momentum =
+            |momentum| OptimizerSpec::Sgd { momentum, weight_decay: 0.01, nesterov: momentum > 0.5 };
         let novograds = [NovogradVariant::Published, NovogradVariant::AsCoded].map(novograd);
-        let rules = [adam(false), adam(true), momentum(0.0), momentum(0.9)].into_iter().chain(novograds);
+        let rules = [adam(false), adam(true), momentum(0.0), momentum(0.5), momentum(0.9)]
+            .into_iter()
+            .chain(novograds);
         let on_device = |values: [f32; 4]| Flat::Device(Tensor::from_data(values, &Device::flex()));
         let place = Place { path: "embedding", shape: &[2, 2], embedding: true };
         for spec in rules {

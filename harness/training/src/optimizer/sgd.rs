@@ -1,4 +1,4 @@
-//! Gradient descent with heavy-ball momentum.
+//! Gradient descent with momentum, heavy-ball or Nesterov's.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,12 @@ use super::adam::placed;
 use super::{Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
 use crate::flat::{CHUNK, Flat};
 
-/// v = momentum v + (g + decay w) (no dampening), w = w - lr v.
+/// v = momentum v + (g + decay w) (no dampening), w = w - lr v; Nesterov's as in PyTorch: w = w - lr (g + decay w + momentum v).
 #[derive(Debug)]
 pub struct Sgd {
     momentum: f64,
     decay: f64,
+    nesterov: bool,
     steps: u64,
     velocity: BTreeMap<String, Flat>,
     loaded: BTreeMap<String, Vec<f32>>,
@@ -20,8 +21,8 @@ pub struct Sgd {
 
 impl Sgd {
     /// A rule without state.
-    pub fn new(momentum: f64, decay: f64) -> Self {
-        Self { momentum, decay, steps: 0, velocity: BTreeMap::new(), loaded: BTreeMap::new() }
+    pub fn new(momentum: f64, decay: f64, nesterov: bool) -> Self {
+        Self { momentum, decay, nesterov, steps: 0, velocity: BTreeMap::new(), loaded: BTreeMap::new() }
     }
 }
 
@@ -44,21 +45,24 @@ impl Optimizer for Sgd {
             (None, Some(values)) => placed(values, &weight),
             (None, None) => weight.zeros_like(),
         };
-        let momentum = self.momentum as f32;
+        let (momentum, nesterov) = (self.momentum as f32, self.nesterov);
         let (weight, velocity) = match (weight, gradient, velocity) {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut v)) => {
                 let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(v.par_chunks_mut(CHUNK));
                 chunks.for_each(|((w, g), v)| {
                     for ((w, g), v) in w.iter_mut().zip(g).zip(v) {
                         *v = *v * momentum + g;
-                        *w += *v * -rate;
+                        let step = if nesterov { g + *v * momentum } else { *v };
+                        *w += step * -rate;
                     }
                 });
                 (Flat::Host(w), Flat::Host(v))
             }
             (w, g, v) => {
+                let gradient = nesterov.then(|| g.clone());
                 let velocity = v.scaled(momentum).plus(g);
-                (w.plus_scaled(&velocity, -rate), velocity)
+                let step = gradient.map(|gradient| gradient.plus_scaled(&velocity, momentum));
+                (w.plus_scaled(step.as_ref().unwrap_or(&velocity), -rate), velocity)
             }
         };
         self.velocity.insert(place.path.to_string(), velocity);
@@ -101,7 +105,7 @@ mod tests {
 
     #[test]
     fn momentum_has_no_dampening() {
-        let mut sgd = Sgd::new(0.5, 0.0);
+        let mut sgd = Sgd::new(0.5, 0.0, false);
         let mut w = Flat::Host(vec![1.0, 1.0]);
         // v = 1, 1.5, 1.75; w = 1 - 0.25 (1 + 1.5 + 1.75), all exact in binary.
         for _ in 0..3 {
@@ -112,8 +116,20 @@ mod tests {
     }
 
     #[test]
+    fn nesterov_looks_a_momentum_ahead() {
+        let mut sgd = Sgd::new(0.5, 0.0, true);
+        let mut w = Flat::Host(vec![1.0, 1.0]);
+        // v = 1, 1.5; w = 1 - 0.25 (1 + 0.5 + 1 + 0.75), all exact in binary.
+        for _ in 0..2 {
+            sgd.begin();
+            w = sgd.step(place(), 0.25, w, Flat::Host(vec![1.0, -1.0]), 1.0);
+        }
+        assert_eq!(w.to_vec(), [0.1875, 1.8125]);
+    }
+
+    #[test]
     fn decay_is_added_behind_the_clipping() {
-        let mut sgd = Sgd::new(0.0, 0.5);
+        let mut sgd = Sgd::new(0.0, 0.5, false);
         sgd.begin();
         // 4 - 0.25 (0.5 x 8 + 0.5 x 4), all exact in binary.
         let w = sgd.step(place(), 0.25, Flat::Host(vec![4.0, 0.0]), Flat::Host(vec![8.0, 1.0]), 0.5);
@@ -123,8 +139,11 @@ mod tests {
     #[test]
     fn the_tensor_path_agrees_with_the_host_path_bit_for_bit() {
         let tensor = |v: Vec<f32>| Flat::Device(Tensor::from_data(TensorData::new(v, [2]), &Device::flex()));
-        for (momentum, decay) in [(0.0, 0.0), (0.0, 0.01), (0.9, 0.0), (0.9, 0.01)] {
-            let (mut host, mut device) = (Sgd::new(momentum, decay), Sgd::new(momentum, decay));
+        let rules =
+            [(0.0, 0.0, false), (0.0, 0.01, false), (0.9, 0.0, false), (0.9, 0.01, false), (0.9, 0.01, true)];
+        for (momentum, decay, nesterov) in rules {
+            let (mut host, mut device) =
+                (Sgd::new(momentum, decay, nesterov), Sgd::new(momentum, decay, nesterov));
             let (mut a, mut b) = (Flat::Host(vec![0.3, -7.1]), tensor(vec![0.3, -7.1]));
             for step in 1..5u8 {
                 let g = vec![0.37 / f32::from(step), -1.9];

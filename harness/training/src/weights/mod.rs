@@ -57,7 +57,7 @@ pub fn read(path: &Path) -> Result<Vec<ParameterValues>, WeightsError> {
         let (_, metadata) = SafeTensors::read_metadata(&bytes)
             .map_err(|e| WeightsError::Unreadable { path: path.into(), what: e.to_string() })?;
         if metadata.metadata().as_ref().is_some_and(|metadata| metadata.contains_key("zoo")) {
-            return Ok(Checkpoint::read(path)?.weights);
+            return Ok(Checkpoint::read(path)?.into_evaluated());
         }
         from_safetensors(&bytes).map_err(|what| WeightsError::Unreadable { path: path.into(), what })?
     } else {

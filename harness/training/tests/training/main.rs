@@ -1,5 +1,6 @@
 //! Tests of whole updates and whole runs on a model of three parameters.
 
+mod average;
 mod checkpoints;
 mod fixtures;
 mod resume;

@@ -154,7 +154,7 @@ pub const ADAM: OptimizerSpec = OptimizerSpec::Adam {
 };
 
 pub fn sgd() -> OptimizerSpec {
-    OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0 }
+    OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false }
 }
 
 pub fn warm_up() -> ScheduleSpec {
@@ -191,6 +191,7 @@ pub fn settings(folder: &Path) -> TrainSettings {
         patience: None,
         checkpoint_every: 3,
         evaluate: EvaluatedWeights::MeanOfEpochs { epochs: 3 },
+        ema: None,
         log_every: 2,
         folder: folder.to_path_buf(),
         diverged_after: 20,

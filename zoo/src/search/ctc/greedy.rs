@@ -4,7 +4,8 @@ use super::{Frames, Transcript};
 
 /// The best path without its blanks, and with one label for every run of it. The score is the path's.
 pub fn greedy(frames: Frames<'_>) -> Transcript {
-    let mut found = Transcript { units: Vec::new(), times: Vec::new(), score: 0.0 };
+    let mut found =
+        Transcript { units: Vec::new(), times: Vec::new(), score: 0.0, language_model: Some(0.0) };
     let mut before = frames.blank;
     for (t, row) in frames.rows().enumerate() {
         let (mut class, mut score) = (0u32, f32::NEG_INFINITY);

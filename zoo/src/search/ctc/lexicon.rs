@@ -107,9 +107,9 @@ impl Lexicon {
         let ended = self.states.iter().zip(&scores).map(|(state, score)| score + state.last);
         let Some((mut state, score)) = ended.enumerate().reduce(better).filter(|(_, score)| *score > NEVER)
         else {
-            return Transcript { units: Vec::new(), times: Vec::new(), score: NEVER };
+            return Transcript { units: Vec::new(), times: Vec::new(), score: NEVER, language_model: None };
         };
-        let mut found = Transcript { units: Vec::new(), times: Vec::new(), score };
+        let mut found = Transcript { units: Vec::new(), times: Vec::new(), score, language_model: None };
         let mut end = None;
         for t in (0..came_from.len() / n).rev() {
             let here = &self.states[state];

@@ -6,11 +6,13 @@ mod alignment;
 mod greedy;
 mod lexicon;
 mod prefix_beam;
+mod vocabulary;
 
 pub use alignment::alignment;
 pub use greedy::greedy;
 pub use lexicon::{Lexicon, Pronunciation, Silence};
 pub use prefix_beam::{PrefixBeam, Words};
+pub use vocabulary::Vocabulary;
 
 use std::ops::Range;
 
@@ -41,4 +43,7 @@ pub struct Transcript {
     pub times: Vec<Range<usize>>,
     /// Logarithm of what the search maximises.
     pub score: f64,
+    /// What a language model of words adds to `score`, with what each word adds; 0 without one. None where the search does not keep
+    /// it apart.
+    pub language_model: Option<f64>,
 }

@@ -1,10 +1,12 @@
 //! Prefix beam search (Hannun et al. 2014): prefixes are scored by all their alignments, and by a language model at the end of each
 //! word, as Baidu's decoder in OpenSeq2Seq does it: `alpha` weighs logarithms to the base of 10, and an n-gram with a word that the
-//! model does not know has one score, whatever the others are. Where we knowingly differ: that decoder spells nothing but words of the
-//! model; here others are spelt, and cost what they cost when they end.
+//! model does not know has one score, whatever the others are. That decoder spells nothing but words of the model, as this one does with
+//! such a vocabulary; without one others are spelt, and cost what they cost when they end. Where we knowingly differ: behind a space
+//! any label may begin a word at once (there the first one that is tried in vain makes room for the others), a last word that is not
+//! finished is behind all that are, and no prefix is dropped before the frame's end.
 
 use super::alignment::alignment;
-use super::{Frames, Transcript};
+use super::{Frames, Transcript, Vocabulary};
 use crate::search::ngram::{History, Ngram};
 
 /// Settings of a search.
@@ -18,6 +20,8 @@ pub struct PrefixBeam<'a> {
     pub classes: usize,
     /// Scores words.
     pub words: Option<Words<'a>>,
+    /// All that may be spelt: every prefix begins one of these words, or ends with one and a space. Without it anything may.
+    pub vocabulary: Option<&'a Vocabulary>,
 }
 
 /// A language model over what labels spell.
@@ -51,6 +55,8 @@ struct Node {
     /// What the language model gives to all its whole words, and the history behind them.
     model: f64,
     history: Option<History>,
+    /// What of a word it ends with, in the vocabulary.
+    place: u32,
     /// It was reached in this frame.
     listed: bool,
 }
@@ -64,7 +70,17 @@ impl Node {
     fn new(parent: usize, label: u32) -> Self {
         let never = [NEVER; 2];
         let (children, history) = (Vec::new(), None);
-        Self { parent, label, children, before: never, now: never, model: 0.0, history, listed: false }
+        Self {
+            parent,
+            label,
+            children,
+            before: never,
+            now: never,
+            model: 0.0,
+            history,
+            place: 0,
+            listed: false,
+        }
     }
 
     fn score(&self) -> f64 {
@@ -114,7 +130,7 @@ impl PrefixBeam<'_> {
         nodes[ROOT].history = self.words.map(|words| words.model.begin());
         let (mut kept, mut room) = (vec![ROOT], least);
         for row in frames.rows() {
-            let classes = self.pruned(row);
+            let classes = self.pruned(row, frames.blank);
             let mut reached = Vec::new();
             for &node in &kept {
                 for &class in &classes {
@@ -146,19 +162,25 @@ impl PrefixBeam<'_> {
                 room = least.max(2 * nodes.len());
             }
         }
-        let mut found: Vec<(f64, usize)> =
-            kept.into_iter().map(|node| (nodes[node].score() + self.last_word(&nodes, node), node)).collect();
-        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let transcript = |(score, node): (f64, usize)| {
+        let ended = |node: usize| {
+            let last = self.last_word(&nodes, node);
+            (nodes[node].score() + last, nodes[node].model + last, node)
+        };
+        let unfinished = |node: usize| self.is_unfinished(nodes[node].place);
+        let mut found: Vec<(f64, f64, usize)> = kept.into_iter().map(ended).collect();
+        found.sort_by(|a, b| {
+            unfinished(a.2).cmp(&unfinished(b.2)).then(b.0.total_cmp(&a.0)).then(a.2.cmp(&b.2))
+        });
+        let transcript = |(score, model, node): (f64, f64, usize)| {
             let units = labels(&nodes, node);
             let times = alignment(frames, &units).unwrap_or_default();
-            Transcript { units, times, score }
+            Transcript { units, times, score, language_model: Some(model) }
         };
         found.into_iter().take(count).map(transcript).collect()
     }
 
     /// Classes of a frame from the likeliest down.
-    fn pruned(&self, row: &[f32]) -> Vec<u32> {
+    fn pruned(&self, row: &[f32], blank: u32) -> Vec<u32> {
         let mut order: Vec<u32> = (0..row.len() as u32).collect();
         order.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]).then(a.cmp(&b)));
         let mut mass = 0.0;
@@ -168,6 +190,10 @@ impl PrefixBeam<'_> {
         });
         let count = if self.cutoff < 1.0 { enough.map_or(row.len(), |last| last + 1) } else { row.len() };
         order.truncate(count.min(self.classes).max(1));
+        // No word may go on with any of the others.
+        if self.vocabulary.is_some() && !order.contains(&blank) {
+            order.push(blank);
+        }
         order
     }
 
@@ -206,9 +232,12 @@ impl PrefixBeam<'_> {
             return;
         }
         let known = nodes[node].children.iter().find(|(label, _)| *label == class).map(|&(_, child)| child);
-        let child = known.unwrap_or_else(|| {
+        let child = if let Some(known) = known {
+            known
+        } else {
+            let Some(place) = self.place_behind(nodes[node].place, class) else { return };
             let mut child = Node::new(node, class);
-            (child.model, child.history) = (nodes[node].model, nodes[node].history);
+            (child.model, child.history, child.place) = (nodes[node].model, nodes[node].history, place);
             if let Some(words) = self.words.filter(|words| words.space == class) {
                 let (score, history) = words.scored(nodes, node);
                 child.model += score;
@@ -218,8 +247,22 @@ impl PrefixBeam<'_> {
             let child = nodes.len() - 1;
             nodes[node].children.push((class, child));
             child
-        });
+        };
         reach(nodes, child, 1, score + log_prob);
+    }
+
+    /// The place of a prefix with one label more, if it may be spelt.
+    fn place_behind(&self, place: u32, label: u32) -> Option<u32> {
+        match self.vocabulary {
+            None => Some(0),
+            Some(vocabulary) if label == vocabulary.space => vocabulary.is_word(place).then_some(0),
+            Some(vocabulary) => vocabulary.step(place, label),
+        }
+    }
+
+    /// Is it the begin of words, and none itself?
+    fn is_unfinished(&self, place: u32) -> bool {
+        place != 0 && self.vocabulary.is_some_and(|vocabulary| !vocabulary.is_word(place))
     }
 
     /// What the language model gives to a last word that no space has ended.
@@ -267,7 +310,8 @@ mod tests {
     use super::*;
     use crate::random::Key;
 
-    const ALL: PrefixBeam<'static> = PrefixBeam { beam: 100_000, cutoff: 1.0, classes: 100, words: None };
+    const ALL: PrefixBeam<'static> =
+        PrefixBeam { beam: 100_000, cutoff: 1.0, classes: 100, words: None, vocabulary: None };
     const BLANK: u32 = 3;
 
     fn rows(case: u64, frames: u32) -> Vec<f32> {
@@ -348,9 +392,85 @@ mod tests {
         for transcript in &found {
             let text: String =
                 transcript.units.iter().map(|&label| letters[label as usize].as_str()).collect();
-            let expected = expected[&transcript.units].ln() + score_of(&text);
+            let (acoustic, model) = (expected[&transcript.units].ln(), score_of(&text));
+            let expected = acoustic + model;
             assert!((transcript.score - expected).abs() < 1e-5, "`{text}` {} {expected}", transcript.score);
+            assert!((transcript.language_model.unwrap() - model).abs() < 1e-9, "`{text}` {transcript:?}");
         }
+    }
+
+    /// Does it spell words of these, with single spaces between and the last one perhaps not finished? And is it finished?
+    fn allowed(text: &str, words: &[&str]) -> Option<bool> {
+        let (whole, last) = text.rsplit_once(' ').map_or((None, text), |(whole, last)| (Some(whole), last));
+        let whole = whole.is_none_or(|whole| whole.split(' ').all(|word| words.contains(&word)));
+        let begun = words.iter().any(|word| word.starts_with(last));
+        (whole && begun).then(|| last.is_empty() || words.contains(&last))
+    }
+
+    #[test]
+    fn of_a_vocabulary_all_that_begins_its_words_is_found_and_nothing_else() {
+        let (model, letters) = (Ngram::read(MODEL.as_bytes(), str::to_owned).unwrap(), letters());
+        let words =
+            Words { model: &model, alpha: 0.8, beta: 0.3, unknown: -5.0, space: 2, letters: &letters };
+        for (case, spelt) in
+            [vec!["ab"], vec!["a", "ab"], vec!["ba", "bb", "aba"], vec!["b"]].iter().enumerate()
+        {
+            let vocabulary = Vocabulary::new(spelt.iter().copied(), &letters, 2);
+            for words in [None, Some(words)] {
+                let log_probs = rows(200 + case as u64, 6);
+                let text_of = |units: &[u32]| -> String {
+                    units.iter().map(|&label| letters[label as usize].as_str()).collect()
+                };
+                let expected: BTreeMap<String, f64> = by_paths(&log_probs)
+                    .into_iter()
+                    .map(|(units, score)| (text_of(&units), score.ln()))
+                    .filter(|(text, _)| allowed(text, spelt).is_some())
+                    .collect();
+                let search = PrefixBeam { words, vocabulary: Some(&vocabulary), ..ALL };
+                let found = search.decode(frames(&log_probs), usize::MAX);
+                assert_eq!(found.len(), expected.len(), "{spelt:?}");
+                let mut order = Vec::new();
+                for transcript in &found {
+                    let text = text_of(&transcript.units);
+                    let acoustic = transcript.score - transcript.language_model.unwrap();
+                    assert!((acoustic - expected[&text]).abs() < 1e-5, "{spelt:?} `{text}` {transcript:?}");
+                    order.push((!allowed(&text, spelt).unwrap(), -transcript.score));
+                }
+                assert!(order.is_sorted(), "{order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_known_is_heard_in_place_of_a_likelier_one() {
+        let letters = letters();
+        // `b` is a little likelier than `a` in the last frame.
+        let row = |scores: [f32; 4]| scores.map(f32::ln);
+        let log_probs =
+            [row([0.9, 0.05, 0.02, 0.03]), row([0.02, 0.03, 0.05, 0.9]), row([0.46, 0.5, 0.01, 0.03])]
+                .concat();
+        let heard = |words: &[&str]| {
+            let vocabulary = Vocabulary::new(words.iter().copied(), &letters, 2);
+            let search = PrefixBeam { vocabulary: Some(&vocabulary), ..ALL };
+            search.decode(frames(&log_probs), 1).remove(0).units
+        };
+        assert_eq!(ALL.decode(frames(&log_probs), 1)[0].units, [0, 1]);
+        assert_eq!(heard(&["ab", "aa"]), [0, 1]);
+        assert_eq!(heard(&["aa", "abb"]), [0, 0]);
+        // `a` is whole, `aa` only begun: less likely by far, and yet before it.
+        assert_eq!(heard(&["a", "aab"]), [0]);
+        // Nothing that can be spelt is whole but nothing at all.
+        assert!(heard(&["abbbb"]).is_empty());
+    }
+
+    #[test]
+    fn a_vocabulary_whose_letters_are_all_pruned_keeps_what_there_is() {
+        let (letters, row) = (letters(), [0.02f32, 0.9, 0.05, 0.03].map(f32::ln));
+        let vocabulary = Vocabulary::new(["a"], &letters, 2);
+        let search = PrefixBeam { cutoff: 0.5, classes: 1, vocabulary: Some(&vocabulary), ..ALL };
+        let found = search.decode(frames(&[row, row].concat()), 4);
+        assert_eq!((found.len(), found[0].units.len()), (1, 0));
+        assert!((found[0].score - 2.0 * f64::from(0.03f32.ln())).abs() < 1e-6);
     }
 
     #[test]
@@ -360,9 +480,12 @@ mod tests {
             Words { model: &model, alpha: 0.8, beta: 0.3, unknown: -5.0, space: 2, letters: &letters };
         for case in 0..5 {
             let log_probs = rows(case, 60);
-            let search = PrefixBeam { beam: 12, words: Some(words), ..ALL };
-            let all = search.decode_within(usize::MAX, frames(&log_probs), 12);
-            assert_eq!(search.decode_within(16, frames(&log_probs), 12), all);
+            let vocabulary = Vocabulary::new(["ab", "ba", "b"], &letters, 2);
+            for vocabulary in [None, Some(&vocabulary)] {
+                let search = PrefixBeam { beam: 12, words: Some(words), vocabulary, ..ALL };
+                let all = search.decode_within(usize::MAX, frames(&log_probs), 12);
+                assert_eq!(search.decode_within(16, frames(&log_probs), 12), all);
+            }
         }
     }
 
@@ -383,7 +506,7 @@ mod tests {
     fn a_narrow_beam_finds_the_best_of_clear_frames() {
         let row = |&class: &u32| (0..4).map(move |i| if i == class { -0.01f32 } else { -6.0 });
         let log_probs: Vec<f32> = [0u32, 3, 0, 1, 1, 3, 2].iter().flat_map(row).collect();
-        let narrow = PrefixBeam { beam: 3, cutoff: 0.995, classes: 2, words: None };
+        let narrow = PrefixBeam { beam: 3, cutoff: 0.995, classes: 2, ..ALL };
         let found = narrow.decode(frames(&log_probs), usize::MAX);
         assert_eq!((found[0].units.as_slice(), found.len()), (&[0u32, 0, 1, 2][..], 3));
         assert_eq!(found[0].times, [0..1, 2..3, 3..5, 6..7]);

@@ -1,0 +1,259 @@
+//! Which weights of a language model are best: an evaluation set decoded with each pair of a grid, as OpenSeq2Seq's
+//! `scripts/decode.py` does it. What the model says of the frames is computed once.
+
+use std::str::FromStr;
+
+use rayon::prelude::*;
+use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
+use zoo_models::precision::Compute;
+use zoo_recipes::{DecodeSpec, Direction, Recipe};
+use zoo_results::exit::Exit;
+use zoo_results::metrics::{Metric, ScoreOptions, Scorer, Signature, score};
+
+use super::batches::{evaluation, of_models};
+use super::recogniser::LogProbs;
+use super::search::Searcher;
+use super::{Speech, layers};
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::progress::Step;
+
+/// Most pairs of weights that are tried: a step that is a slip of the pen would otherwise take for ever.
+const MOST: usize = 10_000;
+
+/// From one value to the next where that is not said: `decode.py`'s.
+const STEP: f64 = 0.1;
+
+/// Weights to try; of one that is not named, the recipe's.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SweptWeights {
+    alpha: Option<Vec<f64>>,
+    beta: Option<Vec<f64>>,
+}
+
+impl FromStr for SweptWeights {
+    type Err = String;
+
+    /// `alpha=0.5:3:0.5,beta=0`: of each weight one value, or the first, the last and the step.
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let mut weights = Self::default();
+        for part in text.split(',') {
+            let (key, range) = part.split_once('=').ok_or_else(|| format!("`{part}` has no `=`"))?;
+            let to = match key.trim() {
+                "alpha" => &mut weights.alpha,
+                "beta" => &mut weights.beta,
+                other => return Err(format!("`{other}` is no weight of a language model: alpha or beta")),
+            };
+            if to.replace(values(range)?).is_some() {
+                return Err(format!("`{}` is there twice", key.trim()));
+            }
+        }
+        let count = |values: &Option<Vec<f64>>| values.as_ref().map_or(1, Vec::len);
+        match count(&weights.alpha).saturating_mul(count(&weights.beta)) {
+            0..=MOST => Ok(weights),
+            pairs => Err(format!("{pairs} pairs of weights: {MOST} at most")),
+        }
+    }
+}
+
+/// `FROM`, `FROM:TO` or `FROM:TO:STEP`; the last value is one of them.
+fn values(range: &str) -> std::result::Result<Vec<f64>, String> {
+    let number = |text: &str| match text.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(format!("`{text}` is no number")),
+    };
+    let parts: Vec<f64> = range.split(':').map(number).collect::<std::result::Result<_, _>>()?;
+    let (from, to, step) = match parts[..] {
+        [value] => return Ok(vec![value]),
+        [from, to] => (from, to, STEP),
+        [from, to, step] => (from, to, step),
+        _ => return Err(format!("`{range}` is not FROM:TO:STEP")),
+    };
+    if to < from || step <= 0.0 {
+        return Err(format!("`{range}` does not rise: FROM:TO:STEP"));
+    }
+    let steps = ((to - from) / step + 1e-6).floor();
+    if steps >= MOST as f64 {
+        return Err(format!("`{range}` has more than {MOST} values"));
+    }
+    // Multiples of 0.1 as they are written, and no -0.
+    let value = |i: u32| ((from + f64::from(i) * step) * 1e9).round() / 1e9 + 0.0;
+    Ok((0..=steps as u32).map(value).collect())
+}
+
+/// What came of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Swept {
+    /// Evaluation set.
+    pub eval: String,
+    /// Search.
+    pub decode: String,
+    /// Utterances of the set.
+    pub utterances: usize,
+    /// What was counted.
+    pub metric: Metric,
+    /// And how.
+    pub signature: Signature,
+    /// Every pair, alphas outside, in rising order.
+    pub points: Vec<SweptPoint>,
+    /// The best of them in [`Self::points`], the first where several are.
+    pub best: usize,
+}
+
+/// A pair of weights and its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SweptPoint {
+    /// Weight of the language model's log10 probabilities.
+    pub alpha: f64,
+    /// Added for every word.
+    pub beta: f64,
+    /// Percent.
+    pub value: f64,
+}
+
+impl Swept {
+    /// The `--set` options that choose the best pair.
+    pub fn settings(&self) -> [String; 2] {
+        let SweptPoint { alpha, beta, .. } = self.points[self.best];
+        let key = |key: &str, value: f64| format!("decode.{}.{key}={value}", self.decode);
+        [key("alpha", alpha), key("beta", beta)]
+    }
+}
+
+impl Speech {
+    /// Decodes and scores an evaluation set with every pair of weights.
+    ///
+    /// # Errors
+    /// The search has no language model, or a recording cannot be read; or the call was interrupted.
+    pub fn sweep(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        (eval, decode): (&str, &str),
+        model: &AcousticModel,
+        weights: &SweptWeights,
+        scorer: Scorer,
+    ) -> Result<Swept> {
+        let spec = &recipe.decode[decode];
+        let DecodeSpec::CtcBeam { alpha, beta, language_model: Some(_), .. } = spec else {
+            let message =
+                format!("the search `{decode}` has no language model: alpha and beta weigh nothing");
+            return Err(Failure::usage(message)
+                .hint(format!("--set decode.{decode}.language_model=model.arpa.gz, of a ctc-beam")));
+        };
+        let prepared = &self.prepared;
+        let mut searcher = Searcher::new(&prepared.classes, spec, &self.base)?;
+        let (log_probs, ids) = self.log_probs(ctx, recipe, eval, model)?;
+        let set = &recipe.data.eval[eval];
+        let references = [prepared.eval_set(eval, set)?.references_as(set.references).to_vec()];
+        let alphas = weights.alpha.clone().unwrap_or_else(|| vec![*alpha]);
+        let betas = weights.beta.clone().unwrap_or_else(|| vec![*beta]);
+        let pairs: Vec<(f64, f64)> =
+            alphas.iter().flat_map(|&alpha| betas.iter().map(move |&beta| (alpha, beta))).collect();
+        let utterances = references[0].len();
+        let options = ScoreOptions { scorer, resampling: None };
+        let (mut points, mut best, mut counted): (Vec<SweptPoint>, _, _) = (Vec::new(), 0, None);
+        let mut done = 0;
+        ctx.progress.stage(&format!("sweep {eval}, {decode}"));
+        for (alpha, beta) in pairs.iter().copied() {
+            if let Some((of_model, of_words)) = searcher.weights_mut() {
+                (*of_model, *of_words) = (alpha, beta);
+            }
+            let mut hypotheses = vec![String::new(); utterances];
+            for (batch, ids) in log_probs.iter().zip(&ids) {
+                if ctx.stopped() {
+                    let made = points.len();
+                    let message = format!("interrupted after {made} of {} pairs of weights", pairs.len());
+                    return Err(Failure::new(Exit::Interrupted, message).hint("nothing of a sweep is kept"));
+                }
+                let found: Vec<String> =
+                    batch.utterances().into_par_iter().map(|frames| searcher.best(frames).text).collect();
+                for (id, text) in ids.iter().zip(found) {
+                    hypotheses[*id as usize] = text;
+                    done += 1;
+                }
+                let total = Some((pairs.len() * utterances) as u64);
+                ctx.progress.step(&Step { done, total, ..Step::default() });
+            }
+            let scored = score(&hypotheses, &references, &options)?;
+            ctx.progress.note(&format!("alpha {alpha}, beta {beta}: {} {:.2}", scored.metric, scored.value));
+            let better = |than: f64| match scored.direction {
+                Direction::Higher => scored.value > than,
+                Direction::Lower => scored.value < than,
+            };
+            if points.get(best).is_some_and(|known| better(known.value)) {
+                best = points.len();
+            }
+            points.push(SweptPoint { alpha, beta, value: scored.value });
+            counted = Some((scored.metric, scored.signature));
+        }
+        ctx.progress.end_stage();
+        let (metric, signature) = counted.expect("there is a pair of weights");
+        let (eval, decode) = (eval.to_owned(), decode.to_owned());
+        Ok(Swept { eval, decode, utterances, metric, signature, points, best })
+    }
+
+    /// What the model says of an evaluation set, batch by batch, and which utterances these are.
+    fn log_probs(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        eval: &str,
+        model: &AcousticModel,
+    ) -> Result<(Vec<LogProbs>, Vec<Vec<u32>>)> {
+        let prepared = &self.prepared;
+        let split = prepared.eval_set(eval, &recipe.data.eval[eval])?;
+        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+        let grid = FrameGrid::of(layers(recipe));
+        let (mut found, mut of) = (Vec::new(), Vec::new());
+        let (mut done, total) = (0, Some(split.utterances.len() as u64));
+        ctx.progress.stage(&format!("listen to {eval}"));
+        for batch in evaluation(prepared, split, &recipe.data.batching) {
+            ctx.check_stop()?;
+            let batch = batch?;
+            of.push(batch.ids.clone());
+            done += batch.ids.len() as u64;
+            let batch = of_models(batch, grid).map_err(|why| Failure::new(Exit::Data, why).about(eval))?;
+            found.push(LogProbs::of(model, &batch, compute, prepared.classes.blank()));
+            ctx.progress.step(&Step { done, total, ..Step::default() });
+        }
+        ctx.progress.end_stage();
+        Ok((found, of))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_their_ends_and_their_decimals() {
+        let weights: SweptWeights = "alpha=0.5:3.0:0.5,beta=-1:2:0.5".parse().unwrap();
+        assert_eq!(weights.alpha.unwrap(), [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]);
+        assert_eq!(weights.beta.unwrap(), [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0]);
+        let weights: SweptWeights = "beta=-0.1:0.3".parse().unwrap();
+        assert_eq!((weights.alpha, weights.beta.unwrap()), (None, vec![-0.1, 0.0, 0.1, 0.2, 0.3]));
+        assert_eq!(values("2.5").unwrap(), [2.5]);
+        assert_eq!(values("0:1:0.4").unwrap(), [0.0, 0.4, 0.8]);
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        for (text, why) in [
+            ("alpha", "no `=`"),
+            ("gamma=1", "alpha or beta"),
+            ("alpha=1,alpha=2", "twice"),
+            ("alpha=x", "no number"),
+            ("alpha=1:nan", "no number"),
+            ("alpha=2:1", "does not rise"),
+            ("alpha=1:2:0", "does not rise"),
+            ("alpha=1:2:1:1", "FROM:TO:STEP"),
+            ("alpha=0:1e12", "more than 10000"),
+            ("alpha=0:100,beta=0:100", "1002001 pairs"),
+            ("", "no `=`"),
+        ] {
+            let found = text.parse::<SweptWeights>().unwrap_err();
+            assert!(found.contains(why), "{text}: {found}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Searches with a language model on a run that is there already: sweeps of its weights, several hypotheses, words to spell.
+
+use serde_json::Value;
+
+use crate::binary::Zoo;
+
+/// What OpenSLR's models look like: words in capitals.
+const MODEL: &str = "\\data\\\nngram 1=7\n\n\\1-grams:\n-99 <s>\n-1 </s>\n-0.6 A\n-0.8 B\n-0.9 C\n-1.2 AB\n-1.3 BC\n\n\\end\\\n";
+
+const SEARCH: &str = "beam-4-gram";
+const GIVEN: &str = "decode.beam-4-gram.language_model=lm.arpa";
+/// Seconds instead of a minute.
+const NARROW: &str = "decode.beam-4-gram.beam=16";
+
+/// Tones, a little trained on, and the run's folder.
+fn trained() -> (Zoo, String) {
+    let zoo = Zoo::new();
+    zoo.file("lm.arpa", MODEL);
+    let call = ["reproduce", "wave2letter", "--tier", "smoke", "--arms", "fp32"];
+    let more = ["--set", "train.max_updates=60", "--format", "json"];
+    let outcome = zoo.run(&[&call[..], &more].concat()).json();
+    let run = outcome["runs"][0].as_str().unwrap().to_owned();
+    (zoo, run)
+}
+
+/// Three tones of a quarter of a second each, twice: a WAV file of 16 bits at 16 kHz.
+fn recording() -> Vec<u8> {
+    let pitch = |i: u32| 300.0 + 300.0 * f64::from(i / 4000 % 3);
+    let sample = |i: u32| ((f64::from(i) * pitch(i) * std::f64::consts::TAU / 16000.0).sin() * 8000.0) as i16;
+    let data: Vec<u8> = (0..24_000).map(sample).flat_map(i16::to_le_bytes).collect();
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend((36 + data.len() as u32).to_le_bytes());
+    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\x00\x7d\0\0\x02\0\x10\0data");
+    bytes.extend((data.len() as u32).to_le_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+#[test]
+fn a_sweep_scores_every_pair_as_an_evaluation_with_it_would_and_keeps_nothing() {
+    let (zoo, run) = trained();
+    let sweep = |more: &[&str]| {
+        let call = [
+            "evaluate",
+            &run,
+            "--decode",
+            SEARCH,
+            "--set",
+            GIVEN,
+            "--set",
+            NARROW,
+            "--sweep",
+            "alpha=0:2:2,beta=0:6:3",
+        ];
+        [&call[..], more].concat().iter().map(|word| (*word).to_owned()).collect::<Vec<String>>()
+    };
+    let swept = |more: &[&str]| {
+        let words = sweep(more);
+        zoo.ends_with(0, &words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let before = files(&zoo);
+    let ended = swept(&["--format", "json"]);
+    assert_eq!(files(&zoo), before, "nothing is kept");
+    let rows = ended.json();
+    let rows = rows.as_array().unwrap();
+    let pairs: Vec<(f64, f64)> = rows.iter().map(|row| (number(row, "alpha"), number(row, "beta"))).collect();
+    assert_eq!(pairs, [(0.0, 0.0), (0.0, 3.0), (0.0, 6.0), (2.0, 0.0), (2.0, 3.0), (2.0, 6.0)]);
+    let values: Vec<f64> = rows.iter().map(|row| number(row, "value")).collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(values.iter().any(|value| *value > least), "{values:?}");
+    let best = values.iter().position(|value| *value == least).unwrap();
+    for (at, row) in rows.iter().enumerate() {
+        assert_eq!(row["best"] == "best", at == best, "{row}");
+        assert_eq!((row["eval"].as_str(), row["metric"].as_str()), (Some("valid"), Some("wer")));
+    }
+    let (alpha, beta) = pairs[best];
+    let told = format!("--set decode.{SEARCH}.alpha={alpha} --set decode.{SEARCH}.beta={beta}");
+    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("no evidence"), "{}", ended.stderr);
+    for form in ["csv", "md", "human"] {
+        assert_eq!(swept(&["--format", form]).stdout.matches("best").count(), 2, "{form}");
+    }
+
+    // The same, each pair by itself, decoded and scored anew.
+    for ((alpha, beta), value) in pairs.iter().zip(&values) {
+        let [alpha, beta] =
+            [("alpha", alpha), ("beta", beta)].map(|(key, x)| format!("decode.{SEARCH}.{key}={x}"));
+        let call = ["evaluate", &run, "--decode", SEARCH, "--eval", "valid", "--format", "json"];
+        let more = ["--set", GIVEN, "--set", NARROW, "--set", &alpha, "--set", &beta];
+        let found = zoo.ends_with(0, &[&call[..], &more].concat()).json();
+        assert!((number(&found[0]["scores"][0], "value") - value).abs() < 1e-9, "{alpha} {beta}: {found}");
+    }
+
+    // Claims are on these recordings.
+    assert!(swept(&["--eval", "test-clean"]).stderr.contains("is no evidence"));
+    for (search, says) in [("greedy", "alpha and beta weigh nothing"), ("none", "no search `none`")] {
+        zoo.ends_with(2, &["evaluate", &run, "--decode", search, "--sweep", "alpha=1"]).says(says);
+    }
+    zoo.ends_with(2, &["evaluate", &run, "--sweep", "alpha=1"])
+        .says("no search of the recipe has a language model");
+    let ended = zoo.ends_with(2, &["evaluate", &run, "--sweep", "gamma=1"]);
+    assert!(ended.stderr.contains("alpha or beta"), "{}", ended.stderr);
+}
+
+/// All files of a home and how long they are.
+fn files(zoo: &Zoo) -> Vec<(String, u64)> {
+    fn below(folder: &std::path::Path, found: &mut Vec<(String, u64)>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => below(&path, found),
+                false => found.push((path.display().to_string(), path.metadata().unwrap().len())),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(&zoo.home().join("runs"), &mut found);
+    found.push((
+        "ledger".to_owned(),
+        std::fs::metadata(zoo.home().join("ledger.jsonl")).map_or(0, |of| of.len()),
+    ));
+    found.sort();
+    found
+}
+
+#[test]
+fn several_hypotheses_of_a_recording_have_scores_parts_and_times_of_words() {
+    let (zoo, run) = trained();
+    std::fs::write(zoo.home().join("said.wav"), recording()).unwrap();
+    let infer = |more: &[&str]| {
+        let call = ["infer", &run, "said.wav", "--decode", SEARCH, "--set", GIVEN, "--set", NARROW];
+        let beta = ["--set", "decode.beam-4-gram.beta=5"];
+        zoo.ends_with(0, &[&call[..], &beta, more].concat()).stdout
+    };
+    let heard: Value = serde_json::from_str(&infer(&["--nbest", "5", "--format", "json"])).unwrap();
+    let hypotheses = heard["hypotheses"].as_array().unwrap();
+    assert_eq!(hypotheses.len(), 5, "{heard}");
+    let mut texts: Vec<&str> = hypotheses.iter().map(|one| one["text"].as_str().unwrap()).collect();
+    assert_eq!(heard["text"], texts[0]);
+    assert_eq!(heard["words"], hypotheses[0]["words"]);
+    let lines: Vec<String> = hypotheses
+        .iter()
+        .map(|one| format!("{:.4}\t{}\n", number(one, "score"), one["text"].as_str().unwrap()))
+        .collect();
+    assert_eq!(infer(&["--nbest", "5"]), lines.concat());
+    assert_eq!(infer(&[]), format!("{}\n", texts[0]), "the best is what is heard without");
+    for one in hypotheses {
+        let parts = number(one, "acoustic") + number(one, "language_model");
+        assert!((number(one, "score") - parts).abs() < 1e-9, "{one}");
+        assert!(number(one, "acoustic") < 0.0, "{one}");
+        let words: Vec<&str> =
+            one["words"].as_array().unwrap().iter().map(|word| word["word"].as_str().unwrap()).collect();
+        assert_eq!(words.join(" "), one["text"].as_str().unwrap());
+        // The language model by hand, alpha 2 and beta 5: every word is known but perhaps the last.
+        let log10 = |word: &&str| match *word {
+            "a" => -0.6,
+            "b" => -0.8,
+            "c" => -0.9,
+            "ab" => -1.2,
+            "bc" => -1.3,
+            _ => -1000.0,
+        };
+        let by_hand: f64 = words.iter().map(|word| 2.0 * log10(word) + 5.0).sum();
+        assert!((number(one, "language_model") - by_hand).abs() < 1e-4, "{by_hand} {one}");
+    }
+    assert!(hypotheses.windows(2).all(|pair| number(&pair[0], "score") >= number(&pair[1], "score")));
+    texts.sort_unstable();
+    texts.dedup();
+    assert_eq!(texts.len(), 5);
+
+    let greedy = zoo.ends_with(0, &["infer", &run, "said.wav", "--decode", "greedy", "--nbest", "3"]);
+    assert_eq!(greedy.stdout.lines().count(), 1);
+    assert!(greedy.stderr.contains("one hypothesis of each recording; --decode beam-4-gram has more"));
+}
+
+#[test]
+fn words_that_may_be_spelt_are_those_of_the_model_or_of_a_list() {
+    let (zoo, run) = trained();
+    std::fs::write(zoo.home().join("said.wav"), recording()).unwrap();
+    zoo.file("words.txt", "ABA\tsome sounds\n\nCB\n");
+    let heard = |words: &str| -> Vec<String> {
+        let words = format!("decode.{SEARCH}.words={words}");
+        let beta = "decode.beam-4-gram.beta=2005";
+        let call = [
+            "infer", &run, "said.wav", "--decode", SEARCH, "--set", GIVEN, "--set", NARROW, "--set", &words,
+            "--set", beta,
+        ];
+        let text = zoo.ends_with(0, &call).stdout;
+        text.split_whitespace().map(str::to_owned).collect()
+    };
+    // An unknown word costs 2000 and earns 2005: without a vocabulary anything would be spelt.
+    let of_model = heard("{ kind = \"of-language-model\" }");
+    assert!(!of_model.is_empty());
+    assert!(of_model.iter().all(|word| ["a", "b", "c", "ab", "bc"].contains(&word.as_str())), "{of_model:?}");
+    let listed = heard("{ kind = \"listed\", file = \"words.txt\" }");
+    assert!(!listed.is_empty());
+    assert!(listed.iter().all(|word| ["aba", "cb"].contains(&word.as_str())), "{listed:?}");
+
+    zoo.file("none.txt", "xyz\n");
+    let words = format!("decode.{SEARCH}.words={{ kind = \"listed\", file = \"none.txt\" }}");
+    let call =
+        ["infer", &run, "said.wav", "--decode", SEARCH, "--set", GIVEN, "--set", NARROW, "--set", &words];
+    zoo.ends_with(4, &call).says("no word of ");
+    let ended = zoo.ends_with(3, &["infer", &run, "said.wav", "--set", "train.seed=1"]);
+    assert!(ended.stderr.contains("nothing but a search can be set"), "{}", ended.stderr);
+}
