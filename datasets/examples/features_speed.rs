@@ -15,7 +15,7 @@ use zoo_datasets::random::{Purpose, RandomStream};
 use zoo_recipes::{FeaturesSpec, KaiserBest};
 
 const PASSES: u32 = 30;
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(1);
 
 const FRONT_ENDS: [(&str, &str); 6] = [
     ("psf.spectrogram", r#"{"kind": "python-speech-features", "output": "spectrogram", "features": 160}"#),

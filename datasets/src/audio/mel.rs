@@ -1,6 +1,8 @@
-//! Mel scales and filter banks: librosa's, Kaldi's, python_speech_features'.
+//! Mel scales and filter banks: librosa's, Kaldi's, python_speech_features', TensorFlow's.
 
 use zoo_recipes::{MelScale, MelSpec};
+
+use super::vectors::vectorised;
 
 /// Slaney's scale is linear up to here (hertz),
 const SLANEY_LINEAR_TO: f64 = 1000.0;
@@ -28,6 +30,11 @@ pub fn hertz(scale: MelScale, mels: f64) -> f64 {
         MelScale::Slaney if mels < corner => mels * SLANEY_HERTZ,
         MelScale::Slaney => SLANEY_LINEAR_TO * ((mels - corner) * 6.4_f64.ln() / SLANEY_MELS).exp(),
     }
+}
+
+/// HTK's mels as Kaldi and TensorFlow reckon them.
+fn natural_mel(hertz: f64) -> f64 {
+    1127.0 * (1.0 + hertz / 700.0).ln()
 }
 
 /// Filters over the `fft / 2 + 1` bins of a spectrum. They are computed in FP64, stored in FP32 without their zeros.
@@ -58,16 +65,30 @@ impl MelFilters {
     pub fn kaldi(rate: u32, fft: usize, count: usize, low_hz: f64, high_hz: f64) -> Self {
         let rate = f64::from(rate);
         let high_hz = if high_hz <= 0.0 { high_hz + rate / 2.0 } else { high_hz };
-        let mels = |hertz: f64| 1127.0 * (1.0 + hertz / 700.0).ln();
-        let (low, high) = (mels(low_hz), mels(high_hz));
+        let (low, high) = (natural_mel(low_hz), natural_mel(high_hz));
         let step = (high - low) / (count + 1) as f64;
         Self::collect(fft, count, |filter, bin| {
             if bin == fft / 2 {
                 return 0.0;
             }
             let (left, right) = (low + filter as f64 * step, low + (filter + 2) as f64 * step);
-            let at = mels(bin as f64 * rate / fft as f64);
+            let at = natural_mel(bin as f64 * rate / fft as f64);
             ((at - left) / step).min((right - at) / step).max(0.0)
+        })
+    }
+
+    /// TensorFlow's: Kaldi's triangles, of which the bins up to the one nearest `low_hz` and those above `high_hz` are in none. It lays them
+    /// over magnitudes.
+    pub fn tensorflow(rate: u32, fft: usize, count: usize, low_hz: f64, high_hz: f64) -> Self {
+        let spacing = f64::from(rate) / fft as f64;
+        let (first, last) = ((1.5 + low_hz / spacing) as usize, (high_hz / spacing) as usize);
+        let (low, high) = (natural_mel(low_hz), natural_mel(high_hz));
+        let step = (high - low) / (count + 1) as f64;
+        Self::collect(fft, count, |filter, bin| {
+            let left = low + filter as f64 * step;
+            let at = natural_mel(bin as f64 * spacing);
+            let inside = (first..=last).contains(&bin);
+            if inside { ((at - left) / step).min((left + 2.0 * step - at) / step).max(0.0) } else { 0.0 }
         })
     }
 
@@ -130,30 +151,102 @@ impl MelFilters {
         dense
     }
 
-    /// What each filter lets through of a spectrum: `energies[f] = sum over b of weight[f, b] spectrum[b]`.
+    /// What each filter lets through of several spectra side by side: `energies[f] = sum over b of weight[f, b] spectra[b]`.
     ///
     /// # Panics
-    /// Where the spectrum has fewer than [`Self::bins`] bins.
-    pub fn apply(&self, spectrum: &[f64], energies: &mut [f64]) {
-        for (energy, (first, weights)) in energies.iter_mut().zip(self.rows()) {
-            let part = &spectrum[first..first + weights.len()];
-            // Four sums side by side, or every addition waits for the one before.
-            let mut sums = [0.0; 4];
-            let (fours, rest) = (weights.chunks_exact(4), part.chunks_exact(4));
-            let tail: f64 =
-                fours.remainder().iter().zip(rest.remainder()).map(|(w, p)| f64::from(*w) * p).sum();
-            for (weights, part) in fours.zip(rest) {
-                for lane in 0..4 {
-                    sums[lane] += f64::from(weights[lane]) * part[lane];
+    /// Where the spectra have fewer than [`Self::bins`] bins.
+    pub fn apply<const SIDES: usize>(&self, spectra: &[[f64; SIDES]], energies: &mut [[f64; SIDES]]) {
+        vectorised(
+            #[inline(always)]
+            || {
+                for (energy, (first, weights)) in energies.iter_mut().zip(self.rows()) {
+                    *energy = weighted(weights, &spectra[first..first + weights.len()]);
                 }
-            }
-            *energy = (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail;
-        }
+            },
+        );
     }
 
     fn rows(&self) -> impl Iterator<Item = (usize, &[f32])> {
         let starts = std::iter::once(0).chain(self.filters.iter().map(|(_, end)| *end));
         starts.zip(&self.filters).map(|(start, (first, end))| (*first, &self.weights[start..*end]))
+    }
+}
+
+/// Weighted sums, every fourth term together, or every addition waits for the one before.
+#[inline(always)]
+fn weighted<const SIDES: usize>(weights: &[f32], spectra: &[[f64; SIDES]]) -> [f64; SIDES] {
+    let (fours, rest) = weights.as_chunks::<4>();
+    let (spectra, tail) = spectra.as_chunks::<4>();
+    let mut sums = [[0.0; SIDES]; 4];
+    for (weights, spectra) in fours.iter().zip(spectra) {
+        for ((sums, weight), spectrum) in sums.iter_mut().zip(weights).zip(spectra) {
+            add(sums, f64::from(*weight), spectrum);
+        }
+    }
+    let mut last = [0.0; SIDES];
+    for (weight, spectrum) in rest.iter().zip(tail) {
+        add(&mut last, f64::from(*weight), spectrum);
+    }
+    let [a, b, c, d] = sums;
+    std::array::from_fn(|side| (a[side] + b[side]) + (c[side] + d[side]) + last[side])
+}
+
+#[inline(always)]
+fn add<const SIDES: usize>(sums: &mut [f64; SIDES], weight: f64, spectrum: &[f64; SIDES]) {
+    for (sum, power) in sums.iter_mut().zip(spectrum) {
+        *sum += weight * power;
+    }
+}
+
+/// Frames whose spectra are filtered side by side.
+const SIDES: usize = 8;
+
+/// Collects spectra, and filters several of them at once.
+#[derive(Debug)]
+pub(super) struct MelEnergies<'f> {
+    filters: &'f MelFilters,
+    spectra: Vec<[f64; SIDES]>,
+    waiting: usize,
+    energies: Vec<[f64; SIDES]>,
+    values: Vec<f64>,
+}
+
+impl<'f> MelEnergies<'f> {
+    /// Of so many frames to come.
+    pub(super) fn new(filters: &'f MelFilters, frames: usize) -> Self {
+        Self {
+            filters,
+            spectra: vec![[0.0; SIDES]; filters.bins()],
+            waiting: 0,
+            energies: vec![[0.0; SIDES]; filters.len()],
+            values: Vec::with_capacity(frames * filters.len()),
+        }
+    }
+
+    /// The next frame's spectrum.
+    pub(super) fn push(&mut self, spectrum: &[f64]) {
+        let side = self.waiting;
+        for (sides, value) in self.spectra.iter_mut().zip(spectrum) {
+            sides[side] = *value;
+        }
+        self.waiting += 1;
+        if self.waiting == SIDES {
+            self.filter();
+        }
+    }
+
+    fn filter(&mut self) {
+        self.filters.apply(&self.spectra, &mut self.energies);
+        for side in 0..self.waiting {
+            self.values.extend(self.energies.iter().map(|sides| sides[side]));
+        }
+        self.waiting = 0;
+    }
+
+    /// Energies, [frames, filters] row-major.
+    pub(super) fn finish(mut self) -> Vec<f64> {
+        self.filter();
+        self.values
     }
 }
 
@@ -176,12 +269,18 @@ mod tests {
     #[test]
     fn dense_and_sparse_filters_agree() {
         let filters = MelFilters::triangular(16_000, 512, 64, &MelSpec::default());
-        let spectrum: Vec<f64> = (0..257).map(|bin| f64::from(bin * 37 % 101)).collect();
-        let mut energies = vec![0.0; 64];
-        filters.apply(&spectrum, &mut energies);
-        for (row, energy) in filters.dense().chunks_exact(257).zip(energies) {
-            let due: f64 = row.iter().zip(&spectrum).map(|(w, s)| f64::from(*w) * s).sum();
-            assert!((due - energy).abs() < 1e-9 * due.abs().max(1.0));
+        let frames: Vec<Vec<f64>> = (1..=SIDES + 3)
+            .map(|frame| (0..257).map(|bin| (bin * 37 * frame % 101) as f64).collect())
+            .collect();
+        let mut collected = MelEnergies::new(&filters, frames.len());
+        frames.iter().for_each(|frame| collected.push(frame));
+        let (collected, dense) = (collected.finish(), filters.dense());
+        assert_eq!(collected.len(), frames.len() * 64);
+        for (spectrum, energies) in frames.iter().zip(collected.chunks_exact(64)) {
+            for (row, energy) in dense.chunks_exact(257).zip(energies) {
+                let due: f64 = row.iter().zip(spectrum).map(|(w, s)| f64::from(*w) * s).sum();
+                assert!((due - energy).abs() < 1e-9 * due.abs().max(1.0));
+            }
         }
     }
 
@@ -191,11 +290,12 @@ mod tests {
             MelFilters::triangular(16_000, 64, 200, &MelSpec::default()),
             MelFilters::kaldi(16_000, 64, 200, 20.0, -400.0),
             MelFilters::on_whole_bins(16_000, 64, 200),
+            MelFilters::tensorflow(16_000, 64, 200, 20.0, 8_000.0),
         ] {
             assert_eq!((filters.len(), filters.bins()), (200, 33));
-            let mut energies = vec![1.0; 200];
-            filters.apply(&[1.0; 33], &mut energies);
-            assert!(energies.contains(&0.0));
+            let mut energies = vec![[1.0]; 200];
+            filters.apply(&[[1.0]; 33], &mut energies);
+            assert!(energies.contains(&[0.0]));
         }
     }
 }

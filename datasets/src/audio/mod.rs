@@ -11,6 +11,7 @@ pub mod mel;
 pub mod resample;
 pub mod spectrum;
 pub mod stft;
+mod vectors;
 pub mod window;
 
 pub use augment::{Extractor, Turn};

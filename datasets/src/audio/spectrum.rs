@@ -6,6 +6,8 @@ use std::sync::Arc;
 use realfft::num_complex::Complex;
 use realfft::{RealFftPlanner, RealToComplex};
 
+use super::vectors::vectorised;
+
 /// A planned Fourier transform of real frames. Many threads can use one plan, each with a [`SpectrumRoom`].
 #[derive(Clone)]
 pub struct Spectrum {
@@ -66,9 +68,34 @@ impl Spectrum {
     /// `|X[k]|^2` of `room.frame`.
     pub fn power<'r>(&self, room: &'r mut SpectrumRoom) -> &'r [f64] {
         self.complex(room);
-        for (power, bin) in room.power.iter_mut().zip(&room.bins) {
-            *power = bin.re * bin.re + bin.im * bin.im;
-        }
-        &room.power
+        let SpectrumRoom { bins, power, .. } = room;
+        vectorised(
+            #[inline(always)]
+            || {
+                for (power, bin) in power.iter_mut().zip(&*bins) {
+                    *power = bin.re * bin.re + bin.im * bin.im;
+                }
+            },
+        );
+        power
+    }
+}
+
+impl SpectrumRoom {
+    /// Makes the frame of samples under a window from place `first` on, and of zeros around them.
+    pub(super) fn window(&mut self, first: usize, samples: &[f64], window: &[f64]) {
+        let Self { frame, .. } = self;
+        vectorised(
+            #[inline(always)]
+            || {
+                let (before, frame) = frame.split_at_mut(first);
+                let (inside, behind) = frame.split_at_mut(window.len());
+                before.fill(0.0);
+                behind.fill(0.0);
+                for ((place, sample), weight) in inside.iter_mut().zip(samples).zip(window) {
+                    *place = sample * weight;
+                }
+            },
+        );
     }
 }

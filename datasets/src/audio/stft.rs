@@ -74,20 +74,30 @@ impl Stft {
     }
 
     fn each(&self, samples: &[f64], mut visit: impl FnMut(&Spectrum, &mut SpectrumRoom)) {
-        let frames = self.frames(samples.len());
-        let padded = match self.centred {
-            Some(padding) => &pad(samples, self.margin(), padding),
-            None => samples,
-        };
         let mut room = self.spectrum.room();
-        for frame in 0..frames {
-            let start = frame * self.hop + self.first;
-            room.frame.fill(0.0);
-            let place = &mut room.frame[self.first..];
-            for ((place, sample), weight) in place.iter_mut().zip(&padded[start..]).zip(&self.window) {
-                *place = sample * weight;
-            }
+        let before = self.centred.map_or(0, |_| self.margin());
+        let mut edge = vec![0.0; self.window.len()];
+        for frame in 0..self.frames(samples.len()) {
+            let start = (frame * self.hop + self.first) as isize - before as isize;
+            let inside = usize::try_from(start).ok().and_then(|start| samples.get(start..start + edge.len()));
+            let signal = inside.unwrap_or_else(|| {
+                for (at, place) in (start..).zip(&mut edge) {
+                    *place = self.beyond(samples, at);
+                }
+                &edge
+            });
+            room.window(self.first, signal, &self.window);
             visit(&self.spectrum, &mut room);
+        }
+    }
+
+    /// The sample at a place that may lie before or behind them.
+    fn beyond(&self, samples: &[f64], at: isize) -> f64 {
+        match self.centred {
+            Some(Padding::Reflect) => samples[mirrored(at, samples.len())],
+            Some(Padding::Zeros) | None => {
+                usize::try_from(at).ok().and_then(|at| samples.get(at)).copied().unwrap_or(0.0)
+            }
         }
     }
 
@@ -96,31 +106,14 @@ impl Stft {
     }
 }
 
-/// `samples` with `margin` more at both ends.
-fn pad(samples: &[f64], margin: usize, padding: Padding) -> Vec<f64> {
-    let mut padded = vec![0.0; samples.len() + 2 * margin];
-    if samples.is_empty() {
-        return padded;
-    }
-    padded[margin..margin + samples.len()].copy_from_slice(samples);
-    if padding == Padding::Reflect {
-        let last = padded.len() - 1;
-        for at in 1..=margin {
-            padded[margin - at] = samples[mirrored(at, samples.len())];
-            // `last - margin` is the place of the last sample.
-            padded[last - margin + at] = samples[samples.len() - 1 - mirrored(at, samples.len())];
-        }
-    }
-    padded
-}
-
-/// Where place `at` beyond an end comes from when the samples are mirrored at both ends as often as it takes (`numpy.pad`).
-fn mirrored(at: usize, length: usize) -> usize {
+/// Where a place comes from when the samples are mirrored at both ends as often as it takes (`numpy.pad`): the last one not doubled.
+fn mirrored(at: isize, length: usize) -> usize {
     if length == 1 {
         return 0;
     }
-    let around = at % (2 * (length - 1));
-    around.min(2 * (length - 1) - around)
+    let period = 2 * (length - 1);
+    let around = at.rem_euclid(period as isize) as usize;
+    around.min(period - around)
 }
 
 #[cfg(test)]
@@ -129,6 +122,10 @@ mod tests {
 
     #[test]
     fn mirroring_is_that_of_numpy() {
+        let pad = |samples: &[f64], margin: isize, padding| {
+            let stft = Stft::new(2, 1, WindowFunction::Rectangular, 2, Some(padding));
+            (-margin..samples.len() as isize + margin).map(|at| stft.beyond(samples, at)).collect::<Vec<_>>()
+        };
         assert_eq!(pad(&[1.0, 2.0, 3.0], 2, Padding::Reflect), [3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]);
         // numpy.pad([1, 2], 3, mode="reflect")
         assert_eq!(pad(&[1.0, 2.0], 3, Padding::Reflect), [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0]);

@@ -114,6 +114,31 @@ pub enum FeaturesSpec {
         #[serde(default)]
         normalize: FeatureNorm,
     },
+    /// TensorFlow's `audio_spectrogram` and `mfcc`: cepstra of frames that lie within the samples, under a periodic Hann window. The
+    /// defaults are those of Mozilla's DeepSpeech.
+    #[serde(rename = "tensorflow")]
+    TensorFlow {
+        /// Cepstra, which are the features.
+        features: u32,
+        /// Length of a frame.
+        #[serde(default = "mozilla_window_ms")]
+        window_ms: f64,
+        /// From one frame to the next.
+        #[serde(default = "mozilla_hop_ms")]
+        hop_ms: f64,
+        /// Mel filters, over magnitudes, that cepstra are taken of.
+        #[serde(default = "tensorflow_filters")]
+        filters: u32,
+        /// Lower edge of the first filter.
+        #[serde(default = "tensorflow_low_hz")]
+        low_hz: f64,
+        /// Upper edge of the last filter.
+        #[serde(default = "tensorflow_high_hz")]
+        high_hz: f64,
+        /// Mean and deviation that become 0 and 1.
+        #[serde(default)]
+        normalize: FeatureNorm,
+    },
 }
 
 /// What a frame becomes.
@@ -226,6 +251,14 @@ fn kaldi_window_ms() -> f64 {
     25.0
 }
 
+fn mozilla_window_ms() -> f64 {
+    32.0
+}
+
+fn mozilla_hop_ms() -> f64 {
+    20.0
+}
+
 fn hop_ms() -> f64 {
     10.0
 }
@@ -272,6 +305,18 @@ fn kaldi_high_hz() -> f64 {
 
 fn kaldi_energy_floor() -> f64 {
     f64::from(f32::EPSILON)
+}
+
+fn tensorflow_filters() -> u32 {
+    40
+}
+
+fn tensorflow_low_hz() -> f64 {
+    20.0
+}
+
+fn tensorflow_high_hz() -> f64 {
+    4000.0
 }
 
 fn yes() -> bool {

@@ -63,7 +63,8 @@ impl FeaturesSpec {
     pub fn window_samples(&self, rate: u32) -> usize {
         let (Self::PythonSpeechFeatures { window_ms, .. }
         | Self::Librosa { window_ms, .. }
-        | Self::Kaldi { window_ms, .. }) = self;
+        | Self::Kaldi { window_ms, .. }
+        | Self::TensorFlow { window_ms, .. }) = self;
         samples_in(*window_ms, rate)
     }
 
@@ -71,7 +72,8 @@ impl FeaturesSpec {
     pub fn hop_samples(&self, rate: u32) -> usize {
         let (Self::PythonSpeechFeatures { hop_ms, .. }
         | Self::Librosa { hop_ms, .. }
-        | Self::Kaldi { hop_ms, .. }) = self;
+        | Self::Kaldi { hop_ms, .. }
+        | Self::TensorFlow { hop_ms, .. }) = self;
         samples_in(*hop_ms, rate)
     }
 
@@ -79,7 +81,8 @@ impl FeaturesSpec {
     pub fn features(&self) -> u32 {
         let (Self::PythonSpeechFeatures { features, .. }
         | Self::Librosa { features, .. }
-        | Self::Kaldi { features, .. }) = self;
+        | Self::Kaldi { features, .. }
+        | Self::TensorFlow { features, .. }) = self;
         *features
     }
 
@@ -91,7 +94,7 @@ impl FeaturesSpec {
             Self::PythonSpeechFeatures { fft, .. } => *fft as usize,
             Self::Librosa { fft: Some(fft), .. } => *fft as usize,
             Self::Librosa { output: FeatureOutput::Spectrogram, .. } => window,
-            Self::Librosa { .. } | Self::Kaldi { .. } => window.next_power_of_two(),
+            Self::Librosa { .. } | Self::Kaldi { .. } | Self::TensorFlow { .. } => window.next_power_of_two(),
         }
     }
 
@@ -168,6 +171,21 @@ impl FeaturesSpec {
                 self.check_window(*window, rate, &mut found);
                 let top = if *high_hz <= 0.0 { high_hz + f64::from(rate) / 2.0 } else { *high_hz };
                 found.edges(*low_hz, top, rate, "low_hz", "high_hz");
+            }
+            Self::TensorFlow { features, window_ms, hop_ms, filters, low_hz, high_hz, normalize: _ } => {
+                found.times(*window_ms, *hop_ms, rate);
+                found.count(*filters, "filters");
+                found.hint(
+                    features <= filters || *filters == 0,
+                    "features",
+                    || {
+                        format!(
+                            "`features` is {features}; {filters} filters have no more than {filters} cepstra"
+                        )
+                    },
+                    format!("features = {filters}"),
+                );
+                found.edges(*low_hz, *high_hz, rate, "low_hz", "high_hz");
             }
         }
         found.0
@@ -267,6 +285,7 @@ mod tests {
             "kind = \"python-speech-features\"\noutput = \"mfcc\"\nfeatures = 13",
             "kind = \"librosa\"\noutput = \"log-mel\"\nfeatures = 64\nnormalize = \"per-feature\"\ndither = 1e-5",
             "kind = \"kaldi\"\nfeatures = 80",
+            "kind = \"tensorflow\"\nfeatures = 26",
         ] {
             assert_eq!(features(spec).problems(16_000), [], "{spec}");
         }
@@ -300,6 +319,10 @@ mod tests {
         assert_eq!(keys(&features(mel).problems(0)), ["rate", "window_ms", "hop_ms", "mel.high_hz"]);
         let kaldi = features("kind = \"kaldi\"\nfeatures = 23\nhigh_hz = -4000.0");
         assert_eq!(keys(&kaldi.problems(8_000)), ["high_hz"]);
+        let cepstra = "kind = \"tensorflow\"\nfeatures = ";
+        assert_eq!(keys(&features(&format!("{cepstra}41")).problems(16_000)), ["features"]);
+        assert_eq!(keys(&features(&format!("{cepstra}26")).problems(7_000)), ["high_hz"]);
+        assert_eq!(keys(&features(&format!("{cepstra}1\nfilters = 0")).problems(16_000)), ["filters"]);
     }
 
     #[test]

@@ -2,7 +2,16 @@
 
 use std::f64::consts::PI;
 
-/// An orthonormal DCT-II of which the first coefficients are kept, and a lifter.
+/// What the first coefficient, which is a sum, is scaled by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scaling {
+    /// `sqrt(1 / n)`: the transform is orthonormal.
+    Orthonormal,
+    /// `sqrt(2 / n)`, as all others (HTK, TensorFlow).
+    Alike,
+}
+
+/// A DCT-II of which the first coefficients are kept, and a lifter.
 #[derive(Debug, Clone)]
 pub(super) struct Cepstra {
     /// [coefficients, filters] row-major.
@@ -11,12 +20,13 @@ pub(super) struct Cepstra {
 }
 
 impl Cepstra {
-    /// `lifter` 0: none. Else coefficient n is multiplied by `1 + lifter / 2 sin(pi n / lifter)`.
-    pub(super) fn new(filters: usize, coefficients: usize, lifter: usize) -> Self {
+    /// Coefficients but the first are scaled by `sqrt(2 / n)`. `lifter` 0: none. Else coefficient n is multiplied by `1 + lifter / 2 sin(pi n / lifter)`.
+    pub(super) fn new(filters: usize, coefficients: usize, scaling: Scaling, lifter: usize) -> Self {
         let filters_f64 = filters as f64;
         let mut table = Vec::with_capacity(coefficients * filters);
         for row in 0..coefficients {
-            let norm = if row == 0 { 1.0 / filters_f64 } else { 2.0 / filters_f64 }.sqrt();
+            let first = row == 0 && scaling == Scaling::Orthonormal;
+            let norm = if first { 1.0 / filters_f64 } else { 2.0 / filters_f64 }.sqrt();
             let lift = match lifter {
                 0 => 1.0,
                 lifter => 1.0 + lifter as f64 / 2.0 * (PI * row as f64 / lifter as f64).sin(),
@@ -29,12 +39,14 @@ impl Cepstra {
         Self { table, filters }
     }
 
-    /// Appends the coefficients of one frame.
-    pub(super) fn extend(&self, energies: &[f64], values: &mut Vec<f64>) {
-        values.extend(
-            self.table
-                .chunks_exact(self.filters)
-                .map(|row| row.iter().zip(energies).map(|(a, b)| a * b).sum::<f64>()),
-        );
+    /// The coefficients of each frame: of [frames, filters] log energies [frames, coefficients].
+    pub(super) fn of(&self, energies: &[f64]) -> Vec<f64> {
+        let mut values =
+            Vec::with_capacity(energies.len() / self.filters * (self.table.len() / self.filters));
+        for energies in energies.chunks_exact(self.filters) {
+            let rows = self.table.chunks_exact(self.filters);
+            values.extend(rows.map(|row| row.iter().zip(energies).map(|(a, b)| a * b).sum::<f64>()));
+        }
+        values
     }
 }

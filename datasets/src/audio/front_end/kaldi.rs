@@ -6,9 +6,10 @@
 
 use zoo_recipes::{FeaturesSpec, SampleScale};
 
-use super::INT16;
-use crate::audio::mel::MelFilters;
+use super::{INT16, at_least};
+use crate::audio::mel::{MelEnergies, MelFilters};
 use crate::audio::spectrum::Spectrum;
+use crate::audio::vectors::{logarithms, sum, vectorised};
 use crate::audio::window::window;
 use crate::random::RandomStream;
 
@@ -83,12 +84,10 @@ impl Kaldi {
         // Not snipped, the middle of frame k is in the middle of hop k.
         let before = if self.snip_edges { 0 } else { (length / 2) as isize - (self.hop / 2) as isize };
         let mut room = self.spectrum.room();
-        let mut energies = vec![0.0; self.filters.len()];
-        let mut values = Vec::with_capacity(frames * self.filters.len());
+        let mut signal = vec![0.0; length];
+        let mut energies = MelEnergies::new(&self.filters, frames);
         for frame in 0..frames {
             let start = (frame * self.hop) as isize - before;
-            room.frame[length..].fill(0.0);
-            let signal = &mut room.frame[..length];
             match usize::try_from(start).ok().and_then(|start| samples.get(start..start + length)) {
                 Some(inside) => {
                     signal.iter_mut().zip(inside).for_each(|(place, sample)| *place = f64::from(*sample));
@@ -99,24 +98,36 @@ impl Kaldi {
                     }
                 }
             }
-            self.shape(signal);
-            self.filters.apply(self.spectrum.power(&mut room), &mut energies);
-            values.extend(energies.iter().map(|energy| energy.max(self.energy_floor).ln()));
+            let (shaped, behind) = room.frame.split_at_mut(length);
+            vectorised(
+                #[inline(always)]
+                || {
+                    self.shape(&mut signal, shaped);
+                    behind.fill(0.0);
+                },
+            );
+            energies.push(self.spectrum.power(&mut room));
         }
+        let mut values = energies.finish();
+        at_least(&mut values, self.energy_floor);
+        logarithms(&mut values);
         values
     }
 
     /// Mean off, pre-emphasis, window. Before the first sample of a frame stands its copy.
-    fn shape(&self, signal: &mut [f64]) {
+    #[inline(always)]
+    fn shape(&self, signal: &mut [f64], shaped: &mut [f64]) {
         if self.remove_dc {
-            let mean = signal.iter().sum::<f64>() / signal.len() as f64;
+            let mean = sum(signal) / signal.len() as f64;
             signal.iter_mut().for_each(|sample| *sample -= mean);
         }
-        if self.preemphasis > 0.0 {
-            super::pre_emphasise(signal, self.preemphasis);
-            signal[0] -= self.preemphasis * signal[0];
+        let window = &self.window[..signal.len()];
+        shaped[0] = (signal[0] - self.preemphasis * signal[0]) * window[0];
+        for (((place, sample), before), weight) in
+            shaped[1..].iter_mut().zip(&signal[1..]).zip(&*signal).zip(&window[1..])
+        {
+            *place = (sample - self.preemphasis * before) * weight;
         }
-        signal.iter_mut().zip(&self.window).for_each(|(sample, weight)| *sample *= weight);
     }
 }
 

@@ -5,10 +5,11 @@
 
 use zoo_recipes::{FeatureOutput, FeaturesSpec};
 
-use super::cepstra::Cepstra;
-use super::{INT16, decibels, peak, pre_emphasise};
-use crate::audio::mel::MelFilters;
+use super::cepstra::{Cepstra, Scaling};
+use super::{INT16, at_least, decibels, peak, pre_emphasise};
+use crate::audio::mel::{MelEnergies, MelFilters};
 use crate::audio::stft::Stft;
+use crate::audio::vectors::{largest, logarithms, vectorised};
 use crate::random::RandomStream;
 
 /// Least power of a spectrogram's bin.
@@ -58,7 +59,7 @@ impl Librosa {
             FeatureOutput::LogMel => Output::LogMel { filters: filters(features), offset: *log_offset },
             FeatureOutput::Mfcc => Output::Cepstra {
                 filters: filters(2 * features),
-                cepstra: Cepstra::new(2 * features, features, 0),
+                cepstra: Cepstra::new(2 * features, features, Scaling::Orthonormal, 0),
             },
         };
         let spectrogram = matches!(output, Output::Spectrogram { .. });
@@ -80,8 +81,13 @@ impl Librosa {
         if !self.peak_normalize {
             return samples.to_vec();
         }
-        let peak = peak(samples.iter().map(|sample| sample * INT16));
-        samples.iter().map(|sample| sample * INT16 / peak).collect()
+        let mut samples: Vec<f32> = samples.iter().map(|sample| sample * INT16).collect();
+        let peak = peak(&samples);
+        vectorised(
+            #[inline(always)]
+            || samples.iter_mut().for_each(|sample| *sample /= peak),
+        );
+        samples
     }
 
     pub(super) fn features(&self, mut samples: Vec<f32>, dither: Option<RandomStream>) -> Vec<f64> {
@@ -92,31 +98,37 @@ impl Librosa {
         if self.preemphasis > 0.0 {
             pre_emphasise(&mut signal, self.preemphasis);
         }
-        let mut values = Vec::new();
         match &self.output {
-            Output::Spectrogram { bins } => self.stft.each_power(&signal, |power| {
-                values.extend(power[..*bins].iter().map(|power| decibels(power.max(POWER_FLOOR))));
-            }),
+            Output::Spectrogram { bins } => {
+                let mut values = Vec::with_capacity(self.stft.frames(signal.len()) * bins);
+                self.stft.each_power(&signal, |power| values.extend_from_slice(&power[..*bins]));
+                at_least(&mut values, POWER_FLOOR);
+                decibels(&mut values);
+                values
+            }
             Output::LogMel { filters, offset } => {
-                let mut energies = vec![0.0; filters.len()];
-                self.stft.each_power(&signal, |power| {
-                    filters.apply(power, &mut energies);
-                    values.extend(energies.iter().map(|energy| (energy + offset).ln()));
-                });
+                let mut values = self.energies(filters, &signal);
+                vectorised(
+                    #[inline(always)]
+                    || values.iter_mut().for_each(|energy| *energy += offset),
+                );
+                logarithms(&mut values);
+                values
             }
             Output::Cepstra { filters, cepstra } => {
-                let mut energies = vec![0.0; filters.len()];
-                let mut all = Vec::new();
-                self.stft.each_power(&signal, |power| {
-                    filters.apply(power, &mut energies);
-                    all.extend(energies.iter().map(|energy| decibels(energy.max(CEPSTRA_FLOOR))));
-                });
-                let least =
-                    all.iter().fold(f64::NEG_INFINITY, |most: f64, one| most.max(*one)) - CEPSTRA_RANGE;
-                all.iter_mut().for_each(|energy| *energy = energy.max(least));
-                all.chunks_exact(filters.len()).for_each(|frame| cepstra.extend(frame, &mut values));
+                let mut energies = self.energies(filters, &signal);
+                at_least(&mut energies, CEPSTRA_FLOOR);
+                decibels(&mut energies);
+                let least = largest(&energies, f64::NEG_INFINITY) - CEPSTRA_RANGE;
+                at_least(&mut energies, least);
+                cepstra.of(&energies)
             }
         }
-        values
+    }
+
+    fn energies(&self, filters: &MelFilters, signal: &[f64]) -> Vec<f64> {
+        let mut energies = MelEnergies::new(filters, self.stft.frames(signal.len()));
+        self.stft.each_power(signal, |power| energies.push(power));
+        energies.finish()
     }
 }

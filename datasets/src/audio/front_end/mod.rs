@@ -7,13 +7,16 @@ mod kaldi;
 mod librosa;
 mod normalize;
 mod python_speech_features;
+mod tensorflow;
 
 use zoo_recipes::{FeatureNorm, FeaturesSpec, Problem};
 
 use self::kaldi::Kaldi;
 use self::librosa::Librosa;
 use self::python_speech_features::PythonSpeechFeatures;
+use self::tensorflow::TensorFlow;
 use super::Turn;
+use super::vectors::{logarithms, vectorised};
 use crate::random::{Purpose, RandomStream};
 
 /// Features of one utterance.
@@ -60,6 +63,7 @@ enum Analysis {
     PythonSpeechFeatures(PythonSpeechFeatures),
     Librosa(Librosa),
     Kaldi(Kaldi),
+    TensorFlow(TensorFlow),
 }
 
 impl FrontEnd {
@@ -77,6 +81,9 @@ impl FrontEnd {
                 (Librosa::new(spec, rate).map(Analysis::Librosa), normalize)
             }
             FeaturesSpec::Kaldi { normalize, .. } => (Kaldi::new(spec, rate).map(Analysis::Kaldi), normalize),
+            FeaturesSpec::TensorFlow { normalize, .. } => {
+                (TensorFlow::new(spec, rate).map(Analysis::TensorFlow), normalize)
+            }
         };
         let analysis = analysis.expect("each front end is made of its own kind of spec");
         Ok(Self { analysis, normalize: *normalize, width: spec.features() as usize, rate })
@@ -98,6 +105,7 @@ impl FrontEnd {
             Analysis::PythonSpeechFeatures(analysis) => analysis.frames(samples),
             Analysis::Librosa(analysis) => analysis.frames(samples),
             Analysis::Kaldi(analysis) => analysis.frames(samples),
+            Analysis::TensorFlow(analysis) => analysis.frames(samples),
         }
     }
 
@@ -120,6 +128,7 @@ impl FrontEnd {
             Analysis::PythonSpeechFeatures(_) => samples.iter().map(|sample| sample * INT16).collect(),
             Analysis::Librosa(analysis) => analysis.scaled(samples),
             Analysis::Kaldi(analysis) => analysis.scaled(samples),
+            Analysis::TensorFlow(_) => samples.to_vec(),
         }
     }
 
@@ -129,6 +138,7 @@ impl FrontEnd {
             Analysis::PythonSpeechFeatures(analysis) => analysis.features(&samples),
             Analysis::Librosa(analysis) => analysis.features(samples, dither),
             Analysis::Kaldi(analysis) => analysis.features(samples, dither),
+            Analysis::TensorFlow(analysis) => analysis.features(&samples),
         };
         normalize::normalize(&mut values, self.width, self.normalize);
         Features { values: values.into_iter().map(|value| value as f32).collect(), width: self.width }
@@ -142,20 +152,52 @@ const INT16: f32 = 32_768.0;
 const OVER_PEAK: f32 = 1e-5;
 
 /// The largest magnitude, and a little more.
-fn peak(samples: impl Iterator<Item = f32>) -> f32 {
-    samples.fold(0.0, |peak: f32, sample| peak.max(sample.abs())) + OVER_PEAK
+fn peak(samples: &[f32]) -> f32 {
+    vectorised(
+        #[inline(always)]
+        || {
+            let (eights, rest) = samples.as_chunks::<8>();
+            let mut lanes = [0.0_f32; 8];
+            for eight in eights {
+                for (lane, sample) in lanes.iter_mut().zip(eight) {
+                    *lane = lane.max(sample.abs());
+                }
+            }
+            lanes.iter().chain(rest).fold(0.0, |peak: f32, sample| peak.max(sample.abs())) + OVER_PEAK
+        },
+    )
 }
 
-/// 10 log10(power), by the natural logarithm, which takes half the time.
-fn decibels(power: f64) -> f64 {
-    power.ln() * (10.0 / std::f64::consts::LN_10)
+/// What is below `floor`, that high.
+fn at_least(values: &mut [f64], floor: f64) {
+    vectorised(
+        #[inline(always)]
+        || values.iter_mut().for_each(|value| *value = value.max(floor)),
+    );
+}
+
+/// 10 log10 of powers, in place.
+fn decibels(powers: &mut [f64]) {
+    logarithms(powers);
+    vectorised(
+        #[inline(always)]
+        || powers.iter_mut().for_each(|power| *power *= 10.0 / std::f64::consts::LN_10),
+    );
 }
 
 /// y[t] = x[t] - coefficient x[t - 1], y[0] = x[0].
 fn pre_emphasise(samples: &mut [f64], coefficient: f64) {
-    for at in (1..samples.len()).rev() {
-        samples[at] -= coefficient * samples[at - 1];
-    }
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut before = 0.0;
+            for sample in samples {
+                let now = *sample;
+                *sample = now - coefficient * before;
+                before = now;
+            }
+        },
+    );
 }
 
 #[cfg(test)]

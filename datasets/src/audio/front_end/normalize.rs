@@ -2,16 +2,26 @@
 
 use zoo_recipes::FeatureNorm;
 
+use crate::audio::vectors::vectorised;
+
 /// Normalises [frames, width] row-major features. The deviation is that of the whole population, as numpy's.
 pub(super) fn normalize(values: &mut [f64], width: usize, norm: FeatureNorm) {
     if norm == FeatureNorm::None {
         return;
     }
+    vectorised(
+        #[inline(always)]
+        || normalize_by(values, width, norm == FeatureNorm::Global),
+    );
+}
+
+#[inline(always)]
+fn normalize_by(values: &mut [f64], width: usize, global: bool) {
     let frames = (values.len() / width) as f64;
     // All columns are of the same length: what holds for everything is the mean over them.
     let finish = |sums: &mut [f64]| {
         sums.iter_mut().for_each(|sum| *sum /= frames);
-        if norm == FeatureNorm::Global {
+        if global {
             let mean = sums.iter().sum::<f64>() / width as f64;
             sums.fill(mean);
         }

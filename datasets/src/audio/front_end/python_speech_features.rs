@@ -6,10 +6,11 @@
 
 use zoo_recipes::{FeatureOutput, FeaturesSpec, WindowFunction};
 
-use super::cepstra::Cepstra;
-use super::{decibels, peak, pre_emphasise};
-use crate::audio::mel::MelFilters;
+use super::cepstra::{Cepstra, Scaling};
+use super::{at_least, decibels, peak, pre_emphasise};
+use crate::audio::mel::{MelEnergies, MelFilters};
 use crate::audio::spectrum::Spectrum;
+use crate::audio::vectors::{largest, logarithms, vectorised};
 use crate::audio::window::window;
 
 /// Least power of a bin in decibels' logarithm.
@@ -46,7 +47,7 @@ impl PythonSpeechFeatures {
             FeatureOutput::Spectrogram => (WindowFunction::Hann, Output::Spectrogram { bins: features }),
             FeatureOutput::LogMel => (WindowFunction::Rectangular, mel(features, None)),
             FeatureOutput::Mfcc => {
-                let cepstra = Cepstra::new(2 * features, features, 2 * features);
+                let cepstra = Cepstra::new(2 * features, features, Scaling::Orthonormal, 2 * features);
                 (WindowFunction::Rectangular, mel(2 * features, Some(cepstra)))
             }
         };
@@ -74,54 +75,73 @@ impl PythonSpeechFeatures {
         if frames == 0 {
             return Vec::new();
         }
-        // In FP32, as there: what is cut to an integer depends on the last bit.
-        let peak = peak(samples.iter().copied());
         let mut signal = vec![0.0; (frames - 1) * self.hop + self.window.len()];
-        for (integer, sample) in signal.iter_mut().zip(samples) {
-            *integer = f64::from((sample / peak * 32_767.0).trunc());
-        }
-        if let Output::Mel { preemphasis, .. } = self.output {
-            // OpenSeq2Seq's silence is there before the pre-emphasis, python_speech_features' own after it.
-            let added = (frames - self.reached(samples.len())) * self.hop;
-            pre_emphasise(&mut signal[..samples.len() + added], preemphasis);
-        }
+        integers(samples, &mut signal);
         let scale = 1.0 / self.spectrum.length() as f64;
-        let mut room = self.spectrum.room();
-        let mut values = Vec::new();
-        let mut loudest = f64::NEG_INFINITY;
-        let mut energies =
-            vec![0.0; if let Output::Mel { filters, .. } = &self.output { filters.len() } else { 0 }];
-        for frame in 0..frames {
-            room.frame.fill(0.0);
-            for ((place, sample), weight) in
-                room.frame.iter_mut().zip(&signal[frame * self.hop..]).zip(&self.window)
-            {
-                *place = sample * weight;
+        match &self.output {
+            Output::Spectrogram { bins } => {
+                let mut loudest = f64::NEG_INFINITY;
+                let mut values = Vec::with_capacity(frames * bins + 1);
+                self.each_power(&signal, frames, |power| {
+                    loudest = largest(power, loudest);
+                    values.extend_from_slice(&power[..*bins]);
+                });
+                values.push(loudest);
+                vectorised(
+                    #[inline(always)]
+                    || values.iter_mut().for_each(|power| *power *= scale),
+                );
+                at_least(&mut values, POWER_FLOOR);
+                decibels(&mut values);
+                let loudest = values.pop().unwrap_or_default();
+                vectorised(
+                    #[inline(always)]
+                    || values.iter_mut().for_each(|value| *value -= loudest),
+                );
+                values
             }
-            let power = self.spectrum.power(&mut room);
-            match &self.output {
-                Output::Spectrogram { bins } => {
-                    loudest = power.iter().fold(loudest, |loudest, power| loudest.max(*power));
-                    values.extend(
-                        power[..*bins].iter().map(|power| decibels((power * scale).max(POWER_FLOOR))),
-                    );
-                }
-                Output::Mel { filters, cepstra, .. } => {
-                    filters.apply(power, &mut energies);
-                    for energy in &mut energies {
-                        *energy = if *energy == 0.0 { f64::EPSILON.ln() } else { (*energy * scale).ln() };
-                    }
-                    match cepstra {
-                        Some(cepstra) => cepstra.extend(&energies, &mut values),
-                        None => values.extend_from_slice(&energies),
-                    }
+            Output::Mel { filters, preemphasis, cepstra } => {
+                // OpenSeq2Seq's silence is there before the pre-emphasis, python_speech_features' own after it.
+                let added = (frames - self.reached(samples.len())) * self.hop;
+                pre_emphasise(&mut signal[..samples.len() + added], *preemphasis);
+                let mut energies = MelEnergies::new(filters, frames);
+                self.each_power(&signal, frames, |power| energies.push(power));
+                let mut energies = energies.finish();
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for energy in &mut energies {
+                            *energy = if *energy == 0.0 { f64::EPSILON } else { *energy * scale };
+                        }
+                    },
+                );
+                logarithms(&mut energies);
+                match cepstra {
+                    Some(cepstra) => cepstra.of(&energies),
+                    None => energies,
                 }
             }
         }
-        if let Output::Spectrogram { .. } = self.output {
-            let loudest = decibels((loudest * scale).max(POWER_FLOOR));
-            values.iter_mut().for_each(|value| *value -= loudest);
-        }
-        values
     }
+
+    fn each_power(&self, signal: &[f64], frames: usize, mut visit: impl FnMut(&[f64])) {
+        let mut room = self.spectrum.room();
+        for frame in 0..frames {
+            room.window(0, &signal[frame * self.hop..], &self.window);
+            visit(self.spectrum.power(&mut room));
+        }
+    }
+}
+
+/// Samples as integers of which the largest has 15 bits; in FP32, as there: what is cut off depends on the last bit.
+fn integers(samples: &[f32], signal: &mut [f64]) {
+    let peak = peak(samples);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (integer, sample) in signal.iter_mut().zip(samples) {
+                *integer = f64::from((sample / peak * 32_767.0).trunc());
+            }
+        },
+    );
 }

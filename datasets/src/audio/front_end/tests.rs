@@ -53,9 +53,21 @@ fn kaldi(snip_edges: bool) -> FeaturesSpec {
     }
 }
 
+fn tensorflow() -> FeaturesSpec {
+    FeaturesSpec::TensorFlow {
+        features: 20,
+        window_ms: 32.0,
+        hop_ms: 20.0,
+        filters: 40,
+        low_hz: 20.0,
+        high_hz: 4000.0,
+        normalize: FeatureNorm::None,
+    }
+}
+
 fn all() -> Vec<FeaturesSpec> {
     use FeatureOutput::{LogMel, Mfcc, Spectrogram};
-    let mut specs = vec![kaldi(true), kaldi(false)];
+    let mut specs = vec![kaldi(true), kaldi(false), tensorflow()];
     for output in [Spectrogram, LogMel, Mfcc] {
         specs.extend([python_speech_features(output, 1), python_speech_features(output, 8)]);
         specs.extend([

@@ -1,12 +1,17 @@
 //! torchaudio's `Resample` with its defaults: a Hann-windowed sinc of 6 zero crossings and a roll-off of 0.99, one row of taps
 //! for each phase. lhotse's `Speed` uses it.
+//!
+//! Eight samples that follow each other are made at once, of one table: a sample of the old rate, times a row of it, is what it gives
+//! to each of the eight. Eight such groups a common period apart share the table's rows.
 
 use std::f64::consts::PI;
 
-use super::dot;
+use crate::audio::vectors::vectorised;
 
 const ZERO_CROSSINGS: f64 = 6.0;
 const ROLLOFF: f64 = 0.99;
+/// Samples of a group, and groups that are made together.
+const GROUP: usize = 8;
 
 /// Resamples from one rate to another. There is a row of taps for each sample of the new rate within the common period, so
 /// memory grows with the new rate over the greatest common divisor.
@@ -15,10 +20,11 @@ pub struct SincResampler {
     /// Rates over their greatest common divisor.
     from: usize,
     to: usize,
-    /// [to, columns] row-major.
-    taps: Vec<f32>,
-    columns: usize,
-    /// Zeros before the samples.
+    /// [groups, rows]: what a sample gives to those of the group, by its place behind the first that they need. Groups come back after
+    /// `to` of them at the latest.
+    taps: Vec<[f32; GROUP]>,
+    rows: usize,
+    /// Samples before the one at a place that it needs.
     before: usize,
 }
 
@@ -26,24 +32,33 @@ impl SincResampler {
     /// Rates are in hertz, above 0.
     pub fn new(from: u32, to: u32) -> Self {
         let divisor = greatest_common_divisor(from.max(1), to.max(1));
+        let groups = (to.max(1) / divisor) / greatest_common_divisor(to.max(1) / divisor, GROUP as u32);
         let (from, to) = ((from.max(1) / divisor) as usize, (to.max(1) / divisor) as usize);
         let base = from.min(to) as f64 * ROLLOFF;
-        let width = (ZERO_CROSSINGS * from as f64 / base).ceil() as usize;
-        // Phase p lies at p * from / to; its taps reach `width` to both sides of the sample before it.
-        let columns = 2 * width + 2;
-        let mut taps = Vec::with_capacity(to * columns);
-        for phase in 0..to {
-            let floor = phase * from / to;
-            for column in 0..columns {
-                let place = (floor + column) as f64 - width as f64;
-                let at = (place / from as f64 - phase as f64 / to as f64) * base;
-                let at = at.clamp(-ZERO_CROSSINGS, ZERO_CROSSINGS);
-                let window = (at * PI / ZERO_CROSSINGS / 2.0).cos().powi(2);
-                let sinc = if at == 0.0 { 1.0 } else { (at * PI).sin() / (at * PI) };
-                taps.push((sinc * window * base / from as f64) as f32);
+        let before = (ZERO_CROSSINGS * from as f64 / base).ceil() as usize;
+        // The taps of a place reach `before` to both sides of the sample before it.
+        let tap = |place: usize, column: usize| {
+            let phase = place % to;
+            let distance = (phase * from / to + column) as f64 - before as f64;
+            let at = (distance / from as f64 - phase as f64 / to as f64) * base;
+            let at = at.clamp(-ZERO_CROSSINGS, ZERO_CROSSINGS);
+            let window = (at * PI / ZERO_CROSSINGS / 2.0).cos().powi(2);
+            let sinc = if at == 0.0 { 1.0 } else { (at * PI).sin() / (at * PI) };
+            (sinc * window * base / from as f64) as f32
+        };
+        let columns = 2 * before + 2;
+        let rows = columns + (GROUP - 1) * from / to + 1;
+        let mut taps = vec![[0.0; GROUP]; groups as usize * rows];
+        for (group, taps) in taps.chunks_exact_mut(rows).enumerate() {
+            let first = group * GROUP * from / to;
+            for side in 0..GROUP {
+                let place = group * GROUP + side;
+                for column in 0..columns {
+                    taps[place * from / to - first + column][side] = tap(place, column);
+                }
             }
         }
-        Self { from, to, taps, columns, before: width }
+        Self { from, to, taps, rows, before }
     }
 
     /// Samples that so many become: rounded up.
@@ -56,16 +71,56 @@ impl SincResampler {
         if self.from == self.to {
             return samples.to_vec();
         }
-        let mut padded = vec![0.0; self.before + samples.len() + self.columns];
-        padded[self.before..self.before + samples.len()].copy_from_slice(samples);
-        (0..self.length(samples.len()))
-            .map(|at| {
-                let phase = at % self.to;
-                let first = at * self.from / self.to;
-                dot(&self.taps[phase * self.columns..][..self.columns], &padded[first..first + self.columns])
-            })
-            .collect()
+        let length = self.length(samples.len());
+        let groups = self.taps.len() / self.rows;
+        // Groups after which the same come again, and the samples that they take.
+        let advance = groups * GROUP * self.from / self.to;
+        let needed = (GROUP - 1) * advance + advance + self.rows;
+        let mut edge = vec![0.0; needed];
+        let mut made = vec![[[0.0; GROUP]; GROUP]; groups];
+        let mut resampled = Vec::with_capacity(length + GROUP * GROUP * groups);
+        while resampled.len() < length {
+            let first = resampled.len() * self.from / self.to;
+            let inside = first.checked_sub(self.before).and_then(|first| samples.get(first..first + needed));
+            let signal = inside.unwrap_or_else(|| {
+                for (at, place) in edge.iter_mut().enumerate() {
+                    let at = (first + at).checked_sub(self.before);
+                    *place = at.and_then(|at| samples.get(at)).copied().unwrap_or(0.0);
+                }
+                &edge
+            });
+            vectorised(
+                #[inline(always)]
+                || {
+                    for ((group, taps), made) in self.taps.chunks_exact(self.rows).enumerate().zip(&mut made)
+                    {
+                        *made = eight_groups(taps, &signal[group * GROUP * self.from / self.to..], advance);
+                    }
+                },
+            );
+            for period in 0..GROUP {
+                made.iter().for_each(|made| resampled.extend_from_slice(&made[period]));
+            }
+        }
+        resampled.truncate(length);
+        resampled
     }
+}
+
+/// The samples of eight groups whose signals begin `advance` behind each other.
+#[inline(always)]
+fn eight_groups(taps: &[[f32; GROUP]], signal: &[f32], advance: usize) -> [[f32; GROUP]; GROUP] {
+    let signals: [&[f32]; GROUP] = std::array::from_fn(|group| &signal[group * advance..][..taps.len()]);
+    let mut sums = [[0.0; GROUP]; GROUP];
+    for (row, taps) in taps.iter().enumerate() {
+        for (sums, signal) in sums.iter_mut().zip(&signals) {
+            let sample = signal[row];
+            for (sum, tap) in sums.iter_mut().zip(taps) {
+                *sum += sample * tap;
+            }
+        }
+    }
+    sums
 }
 
 fn greatest_common_divisor(left: u32, right: u32) -> u32 {

@@ -61,7 +61,8 @@ pub fn hop_ms(recipe: &Recipe) -> f64 {
         Some(
             FeaturesSpec::PythonSpeechFeatures { hop_ms, .. }
             | FeaturesSpec::Librosa { hop_ms, .. }
-            | FeaturesSpec::Kaldi { hop_ms, .. },
+            | FeaturesSpec::Kaldi { hop_ms, .. }
+            | FeaturesSpec::TensorFlow { hop_ms, .. },
         ) => *hop_ms,
         None => 10.0,
     }
