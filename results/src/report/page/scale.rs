@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(names(Spacing::Linear, (0.0, 7e-4), 4), ["0", "2e-4", "4e-4", "6e-4"]);
         assert_eq!(names(Spacing::Linear, (-3.0, 3.0), 3), ["-2", "0", "2"]);
         assert_eq!(names(Spacing::Log, (1.5, 300.0), 8), ["2", "5", "10", "20", "50", "100", "200"]);
-        assert_eq!(names(Spacing::Log, (128.0, 65536.0), 4), ["1k", "10k"]);
+        assert_eq!(names(Spacing::Log, (128.0, 65536.0), 4), ["1000", "10k"]);
         assert_eq!(names(Spacing::Log, (1.0, 1e12), 4), ["1", "10k", "100M", "1e12"]);
         assert_eq!(names(Spacing::Log, (2.1, 2.9), 5), ["2.2", "2.4", "2.6", "2.8"]);
         for range in

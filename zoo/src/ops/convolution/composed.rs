@@ -21,7 +21,11 @@ pub fn convolution(
     let [rows, columns] = geometry.axes;
     let [[top, bottom], [left, right]] = [rows.padding, columns.padding];
     if shapes.positions() == 0 {
-        return compute.cast(Tensor::zeros(shapes.output, &x.device()));
+        // Of nothing, but tracked: gradients are zeros.
+        let nothing = weight.sum() * 0.0 + x.sum() * 0.0;
+        let nothing = bias.map_or(nothing.clone(), |bias| nothing + bias.sum() * 0.0);
+        let device = nothing.device();
+        return compute.cast(Tensor::zeros(shapes.output, &device) + nothing.reshape([1, 1, 1, 1]));
     }
     let mut x = compute.cast(x).permute([0, 3, 1, 2]);
     if top + bottom + left + right > 0 {
