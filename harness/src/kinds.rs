@@ -1,8 +1,9 @@
 //! Models of the same kinds of parts: equal but for sizes, rates and initialisers, which change numbers and not code.
 
 use zoo_recipes::{
-    AcousticLayerSpec, Activation, DecodeSpec, DecoderSpec, EncoderSpec, FramePadding, LinearInit, LossSpec,
-    ModelSpec, RecurrentCell, Residual,
+    AcousticLayerSpec, Activation, AttentionSpec, DecodeSpec, DecoderSpec, EncoderSpec, FramePadding,
+    GatedConvolutionSpec, LinearInit, LossSpec, ModelSpec, RecurrentBiases, RecurrentCell, RecurrentInit,
+    Residual,
 };
 
 /// Two models, or the dotted keys in which their kinds differ.
@@ -30,7 +31,7 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
     let mut kinds = model.clone();
     kinds.width = kinds.width.map(|_| 1);
     if let Some(embedding) = &mut kinds.embedding {
-        (embedding.init_std, embedding.dropout) = (None, 0.0);
+        (embedding.init_std, embedding.init, embedding.dropout) = (None, None, 0.0);
     }
     match &mut kinds.encoder {
         EncoderSpec::Transformer(e) => {
@@ -39,6 +40,15 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
             e.init = LinearInit::XavierUniform;
             // Computes less, not something else.
             e.remove_padding = false;
+        }
+        EncoderSpec::Recurrent(e) => {
+            (e.layers, e.units, e.dropout, e.input_dropout) = (1, 1, 0.0, None);
+            (e.residual_from, e.forget_bias) = (e.residual_from.map(|_| 1), None);
+            (e.biases, e.init) = (biases(e.biases), RecurrentInit::XavierUniform);
+        }
+        EncoderSpec::Convolutional(e) => {
+            (e.layer, e.dropout, e.attentions) = (convolutions(&e.layer), 0.0, 1);
+            e.positions.iter_mut().for_each(|positions| positions.rows = 1);
         }
         // Held against a fixture by the parts of its layers.
         EncoderSpec::Acoustic(_) => {}
@@ -51,9 +61,39 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
             // Whether the target begins with a token of its own is the data's affair.
             d.begin_token_in_target = false;
         }
+        DecoderSpec::Recurrent(d) => {
+            (d.layers, d.units, d.dropout) = (1, 1, 0.0);
+            (d.residual_from, d.forget_bias) = (d.residual_from.map(|_| 1), None);
+            (d.biases, d.init) = (biases(d.biases), RecurrentInit::XavierUniform);
+            if let AttentionSpec::Additive { units, .. } = &mut d.attention {
+                *units = 1;
+            }
+            d.begin_token_in_target = false;
+        }
+        DecoderSpec::Convolutional(d) => {
+            (d.layer, d.dropout) = (convolutions(&d.layer), 0.0);
+            d.positions.iter_mut().for_each(|positions| positions.rows = 1);
+            d.output_width = d.output_width.map(|_| 1);
+            d.begin_token_in_target = false;
+        }
         DecoderSpec::Ctc {} => {}
     }
     kinds
+}
+
+/// How they start is no kind.
+fn biases(biases: RecurrentBiases) -> RecurrentBiases {
+    match biases {
+        RecurrentBiases::SecondOfZeros => RecurrentBiases::Two,
+        other => other,
+    }
+}
+
+/// One layer, or two where widths change: a layer of another width has a shortcut.
+fn convolutions(layers: &[GatedConvolutionSpec]) -> Vec<GatedConvolutionSpec> {
+    let changes = layers.windows(2).any(|pair| pair[0].channels != pair[1].channels);
+    let layer = |channels| GatedConvolutionSpec { channels, kernel: 1, repeat: 1 };
+    if changes { vec![layer(1), layer(2)] } else { vec![layer(1)] }
 }
 
 /// What a layer is made of, its sizes and rates left out.

@@ -97,8 +97,17 @@ fn smoke_tiers_need_no_download_and_are_small() {
             };
             assert!(train <= 1000 && recipe.train.max_updates.is_some_and(|most| most <= 50), "{name}");
             match recipe.model.architecture().unwrap() {
-                Architecture::Transformer { width, encoder, .. } => {
-                    assert!(width <= 64 && encoder.layers <= 2 && encoder.ffn <= 256, "{name}");
+                Architecture::Tokens(model) => {
+                    let (layers, wide) = match model.encoder {
+                        EncoderSpec::Transformer(encoder) => (encoder.layers, encoder.ffn / 4),
+                        EncoderSpec::Recurrent(encoder) => (encoder.layers, encoder.units),
+                        EncoderSpec::Convolutional(encoder) => (
+                            encoder.layer.iter().map(|layer| layer.repeat).sum(),
+                            encoder.layer.iter().map(|layer| layer.channels).max().unwrap_or(0),
+                        ),
+                        EncoderSpec::Acoustic(_) => unreachable!(),
+                    };
+                    assert!(model.width <= 64 && layers <= 3 && wide <= 64, "{name}");
                 }
                 Architecture::Acoustic(encoder) => {
                     assert!(encoder.layer.len() <= 8, "{name}");

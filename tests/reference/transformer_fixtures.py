@@ -133,6 +133,8 @@ def step(model, source, target, description, scale=1.0):
     source_rows = (source != pad).unsqueeze(-1)
     target_rows = (target != pad).unsqueeze(-1)
     memory = model.encode(source)
+    # A convolutional encoder's keys and values are two.
+    keys, values = memory if isinstance(memory, tuple) else (memory, memory)
     logits = model.project(model.decode(target, memory, source))
     loss, nll, count = cross_entropy(logits, target, pad, description["loss"])
     model.zero_grad()
@@ -147,12 +149,14 @@ def step(model, source, target, description, scale=1.0):
     tensors = {
         "outputs/source_embedding": model.embed_source(source) * source_rows,
         "outputs/target_embedding": model.embed_target(target) * target_rows,
-        "outputs/encoder": memory * source_rows,
+        "outputs/encoder": keys * source_rows,
         "outputs/logits": logits * target_rows,
         "losses/cross_entropy": loss,
         "losses/nll": nll,
         "norms/gradient": norm,
     }
+    if values is not keys:
+        tensors["outputs/encoder_values"] = values * source_rows
     tensors |= {f"gradients/{name}": value for name, value in gradients.items()}
     tensors |= {f"updated/{name}": value for name, value in updated.items()}
     counts = {"counts/cross_entropy": count, "counts/nll": int((target != pad).sum())}

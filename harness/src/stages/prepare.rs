@@ -42,13 +42,13 @@ impl Prepared {
 /// The data of a recipe. `base` is the folder that the recipe's paths are relative to.
 pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<Prepared> {
     match &recipe.model.decoder {
-        DecoderSpec::Transformer(decoder) => {
-            let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target };
-            Ok(Prepared::Translation(Box::new(translation(ctx, &recipe.data, options, base)?)))
-        }
         DecoderSpec::Ctc {} => {
             let prepared = recordings(ctx, &recipe.data, base, &split_names(&recipe.data))?;
             Ok(Prepared::Speech(Box::new(Speech { prepared: Arc::new(prepared), base: base.to_path_buf() })))
+        }
+        decoder => {
+            let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target() };
+            Ok(Prepared::Translation(Box::new(translation(ctx, &recipe.data, options, base)?)))
         }
     }
 }

@@ -143,7 +143,7 @@ impl Run {
         let recipe = Recipe::from_toml(&text)
             .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
         let fits = match recipe.model.architecture() {
-            Some(Architecture::Transformer { .. }) => matches!(recipe.loss, LossSpec::CrossEntropy { .. }),
+            Some(Architecture::Tokens(_)) => matches!(recipe.loss, LossSpec::CrossEntropy { .. }),
             Some(Architecture::Acoustic(_)) => matches!(recipe.loss, LossSpec::Ctc { .. }),
             None => false,
         };

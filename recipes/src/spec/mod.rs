@@ -5,22 +5,26 @@
 mod acoustic;
 mod augmentation;
 mod claim;
+mod convolutional;
 mod data;
 mod decode;
 mod features;
 mod model;
 mod precision;
+mod recurrent;
 mod speech;
 mod train;
 
 pub use acoustic::*;
 pub use augmentation::*;
 pub use claim::*;
+pub use convolutional::*;
 pub use data::*;
 pub use decode::*;
 pub use features::*;
 pub use model::*;
 pub use precision::*;
+pub use recurrent::*;
 pub use speech::*;
 pub use train::*;
 

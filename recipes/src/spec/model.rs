@@ -3,13 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AcousticSpec, CtcDenominator};
+use super::{
+    AcousticSpec, ContextUse, ConvolutionalDecoderSpec, ConvolutionalEncoderSpec, CtcDenominator,
+    RecurrentDecoderSpec, RecurrentEncoderSpec,
+};
 
 /// Any encoder with any decoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSpec {
-    /// Model width, which is also the embeddings' width. Models of tokens have one.
+    /// Width of the embeddings, and of all layers of a Transformer. Models of tokens have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
     /// Token embeddings and positions. Models of tokens have them.
@@ -25,34 +28,90 @@ pub struct ModelSpec {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Architecture<'a> {
     /// Tokens to tokens.
-    Transformer {
-        /// Model width.
-        width: u32,
-        /// Token embeddings and positions.
-        embedding: &'a EmbeddingSpec,
-        /// Reads the source.
-        encoder: &'a TransformerSpec,
-        /// Writes the target.
-        decoder: &'a TransformerDecoderSpec,
-    },
+    Tokens(TokenModel<'a>),
     /// Frames of speech to classes.
     Acoustic(&'a AcousticSpec),
+}
+
+/// Tokens to tokens: any encoder of tokens with any decoder of tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenModel<'a> {
+    /// Width of the embeddings.
+    pub width: u32,
+    /// Token embeddings and positions.
+    pub embedding: &'a EmbeddingSpec,
+    /// Reads the source.
+    pub encoder: &'a EncoderSpec,
+    /// Writes the target.
+    pub decoder: &'a DecoderSpec,
 }
 
 impl ModelSpec {
     /// What the parts make together; `None` if they do not fit (no recipe that was checked).
     pub fn architecture(&self) -> Option<Architecture<'_>> {
         match (&self.encoder, &self.decoder, self.width, &self.embedding) {
-            (
-                EncoderSpec::Transformer(encoder),
-                DecoderSpec::Transformer(decoder),
-                Some(width),
-                Some(embedding),
-            ) => Some(Architecture::Transformer { width, embedding, encoder, decoder }),
             (EncoderSpec::Acoustic(encoder), DecoderSpec::Ctc {}, None, None) => {
                 Some(Architecture::Acoustic(encoder))
             }
+            (EncoderSpec::Acoustic(_), ..) | (_, DecoderSpec::Ctc {}, ..) => None,
+            (encoder, decoder, Some(width), Some(embedding)) => {
+                Some(Architecture::Tokens(TokenModel { width, embedding, encoder, decoder }))
+            }
             _ => None,
+        }
+    }
+}
+
+impl TokenModel<'_> {
+    /// Width of what the encoder writes.
+    pub fn memory_width(&self) -> u32 {
+        match self.encoder {
+            EncoderSpec::Recurrent(e) if e.writes_both_directions() => e.units.saturating_mul(2),
+            EncoderSpec::Recurrent(e) => e.units,
+            EncoderSpec::Transformer(_) | EncoderSpec::Convolutional(_) | EncoderSpec::Acoustic(_) => {
+                self.width
+            }
+        }
+    }
+
+    /// Width of what is projected to the vocabulary.
+    pub fn projected_width(&self) -> u32 {
+        match self.decoder {
+            DecoderSpec::Recurrent(d) if d.context == ContextUse::Output => self.memory_width(),
+            DecoderSpec::Recurrent(d) => d.units,
+            DecoderSpec::Convolutional(d) => d.output_width.unwrap_or(self.width),
+            DecoderSpec::Transformer(_) | DecoderSpec::Ctc {} => self.width,
+        }
+    }
+}
+
+impl DecoderSpec {
+    /// What stands before the first target token; `None` of frames.
+    pub fn start(&self) -> Option<DecoderStart> {
+        match self {
+            Self::Transformer(d) => Some(d.start),
+            Self::Recurrent(d) => Some(d.start),
+            Self::Convolutional(d) => Some(d.start),
+            Self::Ctc {} => None,
+        }
+    }
+
+    /// Does the target sequence itself begin with the begin token?
+    pub fn begin_token_in_target(&self) -> bool {
+        match self {
+            Self::Transformer(d) => d.begin_token_in_target,
+            Self::Recurrent(d) => d.begin_token_in_target,
+            Self::Convolutional(d) => d.begin_token_in_target,
+            Self::Ctc {} => false,
+        }
+    }
+
+    /// Has the output projection a bias?
+    pub fn output_bias(&self) -> bool {
+        match self {
+            Self::Recurrent(d) => d.output_bias,
+            Self::Convolutional(d) => d.output_bias,
+            Self::Transformer(_) | Self::Ctc {} => false,
         }
     }
 }
@@ -68,12 +127,28 @@ pub struct EmbeddingSpec {
     /// Standard deviation of the normal initialiser; absent: width^-0.5.
     #[serde(default)]
     pub init_std: Option<f64>,
+    /// Another initialiser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<EmbeddingInit>,
     /// Padding embeds as zeros and gets no gradient.
     pub zero_padding: bool,
     /// Position code added to the embeddings.
     pub positions: Positions,
     /// Drop rate after adding positions.
     pub dropout: f64,
+}
+
+/// Initialiser of embeddings and of an output projection that is no embedding, other than a normal one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum EmbeddingInit {
+    /// Uniform in [-bound, bound).
+    Uniform {
+        /// Largest size.
+        bound: f64,
+    },
+    /// Glorot and Bengio 2010, uniform, of rows and width (TensorFlow's default).
+    XavierUniform,
 }
 
 /// See [`EmbeddingSpec::tied`].
@@ -84,6 +159,8 @@ pub enum Tying {
     All,
     /// Target and output are one.
     Decoder,
+    /// Source and target are one.
+    Inputs,
     /// Three matrices.
     None,
 }
@@ -92,6 +169,8 @@ pub enum Tying {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Positions {
+    /// None; or what learned ones encoder and decoder have of their own.
+    None,
     /// Sines then cosines, time scales 1..10000 with the end point, first position 0 (tensor2tensor, OpenSeq2Seq).
     SinusoidTensor2tensor,
     /// The same layout, first position 2, padding positions zero (fairseq with padding index 1).
@@ -106,6 +185,10 @@ pub enum Positions {
 pub enum EncoderSpec {
     /// Self-attention stack.
     Transformer(TransformerSpec),
+    /// Recurrent stack.
+    Recurrent(RecurrentEncoderSpec),
+    /// Gated convolutions.
+    Convolutional(ConvolutionalEncoderSpec),
     /// Layers over the frames of speech.
     Acoustic(AcousticSpec),
 }
@@ -116,6 +199,10 @@ pub enum EncoderSpec {
 pub enum DecoderSpec {
     /// Causal self-attention, cross-attention.
     Transformer(TransformerDecoderSpec),
+    /// Recurrent stack with attention.
+    Recurrent(RecurrentDecoderSpec),
+    /// Gated convolutions with attention.
+    Convolutional(ConvolutionalDecoderSpec),
     /// Each frame by itself: a class of the tokenizer, or the blank, which is the last class.
     Ctc {},
 }

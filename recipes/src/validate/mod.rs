@@ -5,6 +5,7 @@ mod audio;
 mod claim;
 mod data;
 mod model;
+mod parts;
 mod problems;
 mod speech;
 mod train;

@@ -1,18 +1,16 @@
 //! The `[model]`, `[loss]` and `[precision]` blocks.
 
-use super::Findings;
+use super::{Findings, parts};
 use crate::spec::{
-    Architecture, ComputeType, DecoderSpec, DecoderStart, EmbeddingSpec, EncoderSpec, LossScalingSpec,
-    LossSpec, ModelSpec, Positions, PrecisionSpec, ReaderSpec, Recipe, Specials, TokenizerSpec,
-    TransformerDecoderSpec, TransformerSpec, Tying,
+    Architecture, ComputeType, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec,
+    LossScalingSpec, LossSpec, ModelSpec, Positions, PrecisionSpec, ReaderSpec, Recipe, Specials, TokenModel,
+    TokenizerSpec, Tying,
 };
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let model = &recipe.model;
     match model.architecture() {
-        Some(Architecture::Transformer { width, embedding, encoder, decoder }) => {
-            transformer(recipe, (width, embedding), encoder, decoder, findings);
-        }
+        Some(Architecture::Tokens(model)) => tokens(recipe, model, findings),
         Some(Architecture::Acoustic(encoder)) => super::speech::model(recipe, encoder, findings),
         None => misfit(model, findings),
     }
@@ -22,13 +20,13 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
 /// Why the parts make no model.
 fn misfit(model: &ModelSpec, findings: &mut Findings<'_, '_>) {
     let tokens = match (&model.encoder, &model.decoder) {
-        (EncoderSpec::Transformer(_), DecoderSpec::Transformer(_)) => true,
         (EncoderSpec::Acoustic(_), DecoderSpec::Ctc {}) => false,
-        _ => {
+        (EncoderSpec::Acoustic(_), _) | (_, DecoderSpec::Ctc {}) => {
             let message = "the encoder reads tokens and the decoder reads frames, or the other way round";
-            let hint = "kind = \"transformer\" in both, or \"acoustic\" with \"ctc\"";
+            let hint = "kind = \"transformer\", \"recurrent\" or \"convolutional\" in both, or \"acoustic\" with \"ctc\"";
             return findings.report_with("model.decoder", message, hint);
         }
+        _ => true,
     };
     for (key, there) in [("width", model.width.is_some()), ("embedding", model.embedding.is_some())] {
         if there != tokens {
@@ -41,53 +39,31 @@ fn misfit(model: &ModelSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-fn transformer(
-    recipe: &Recipe,
-    (width, embedding): (u32, &EmbeddingSpec),
-    encoder: &TransformerSpec,
-    decoder: &TransformerDecoderSpec,
-    findings: &mut Findings<'_, '_>,
-) {
+fn tokens(recipe: &Recipe, model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
+    let TokenModel { width, embedding, encoder, decoder } = model;
     findings.positive(u64::from(width), "model.width");
     findings.share(embedding.dropout, "model.embedding.dropout");
     if let Some(std) = embedding.init_std {
         findings.above_zero(std, "model.embedding.init_std");
     }
-    findings.require(width.is_multiple_of(2), "model.width", || {
-        format!("`model.width` is {width}; sinusoidal positions need an even width")
-    });
-    vocabulary(recipe, embedding, findings);
-    for (part, layers, heads, ffn, epsilon, rates) in [
-        (
-            "model.encoder",
-            encoder.layers,
-            encoder.heads,
-            encoder.ffn,
-            encoder.norm_epsilon,
-            [encoder.dropout, encoder.attention_dropout, encoder.activation_dropout],
-        ),
-        (
-            "model.decoder",
-            decoder.layers,
-            decoder.heads,
-            decoder.ffn,
-            decoder.norm_epsilon,
-            [decoder.dropout, decoder.attention_dropout, decoder.activation_dropout],
-        ),
-    ] {
-        for (value, key) in [(layers, "layers"), (heads, "heads"), (ffn, "ffn")] {
-            findings.positive(u64::from(value), &format!("{part}.{key}"));
-        }
-        findings.require(heads == 0 || width.is_multiple_of(heads), &format!("{part}.heads"), || {
-            format!("{heads} heads do not divide the model width {width}")
-        });
-        findings.above_zero(epsilon, &format!("{part}.norm_epsilon"));
-        for (rate, key) in rates.into_iter().zip(["dropout", "attention_dropout", "activation_dropout"]) {
-            findings.share(rate, &format!("{part}.{key}"));
-        }
+    if let Some(EmbeddingInit::Uniform { bound }) = embedding.init {
+        findings.above_zero(bound, "model.embedding.init.bound");
     }
     findings.require(
-        !(decoder.begin_token_in_target && decoder.start == DecoderStart::Begin),
+        embedding.init.is_none() || embedding.init_std.is_none(),
+        "model.embedding.init",
+        || "`init_std` is of a normal initialiser, `init` is another: one of them".to_owned(),
+    );
+    findings.require(
+        embedding.positions == Positions::None || width.is_multiple_of(2),
+        "model.width",
+        || format!("`model.width` is {width}; sinusoidal positions need an even width"),
+    );
+    vocabulary(recipe, embedding, findings);
+    parts::encoder(encoder, width, findings);
+    parts::decoder(model, findings);
+    findings.require(
+        !(decoder.begin_token_in_target() && decoder.start() == Some(DecoderStart::Begin)),
         "model.decoder.begin_token_in_target",
         || "the begin token would stand there twice: `start` puts it before the target already".to_owned(),
     );
@@ -120,7 +96,7 @@ fn vocabulary(recipe: &Recipe, embedding: &EmbeddingSpec, findings: &mut Finding
             );
         }
     };
-    if embedding.tied == Tying::All && !joint {
+    if matches!(embedding.tied, Tying::All | Tying::Inputs) && !joint {
         findings.report_with(
             "model.embedding.tied",
             "one matrix for source and target needs one vocabulary for both",

@@ -1,6 +1,9 @@
 //! Parameters and operations of a model of tokens by arithmetic, without building it.
 
-use zoo_recipes::{Architecture, ModelSpec, NormPlace, Tying};
+use zoo_recipes::{
+    Architecture, AttentionSpec, ContextUse, DecoderSpec, Directions, EncoderSpec, GatedConvolutionSpec,
+    LearnedPositions, ModelSpec, NormPlace, RecurrentBiases, RecurrentCell, TokenModel, Tying,
+};
 
 use super::Vocabularies;
 
@@ -23,40 +26,218 @@ impl Cost {
     }
 }
 
+/// Of a part: parameters, and multiply-adds for each token that is read and written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    parameters: u64,
+    source_token: u64,
+    target_token: u64,
+}
+
+impl Part {
+    /// A matrix that every token of one side is multiplied with.
+    fn product(of_source: bool, [input, output]: [u64; 2]) -> Self {
+        let products = input * output;
+        let (source_token, target_token) = if of_source { (products, 0) } else { (0, products) };
+        Self { parameters: products, source_token, target_token }
+    }
+
+    /// Nothing is multiplied with it.
+    fn held(parameters: u64) -> Self {
+        Self { parameters, ..Self::default() }
+    }
+
+    fn times(self, n: u64) -> Self {
+        Self {
+            parameters: n * self.parameters,
+            source_token: n * self.source_token,
+            target_token: n * self.target_token,
+        }
+    }
+}
+
+impl std::ops::Add for Part {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            parameters: self.parameters + other.parameters,
+            source_token: self.source_token + other.source_token,
+            target_token: self.target_token + other.target_token,
+        }
+    }
+}
+
+impl std::iter::Sum for Part {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |a, b| a + b)
+    }
+}
+
 /// Counts a spec.
 ///
 /// # Panics
 /// If the spec's parts make no model of tokens.
 pub fn cost(spec: &ModelSpec, vocabularies: &Vocabularies) -> Cost {
-    let Some(Architecture::Transformer { width, embedding, encoder: e, decoder: d }) = spec.architecture()
-    else {
-        panic!("a model of tokens");
-    };
-    let width = u64::from(width);
-    let norm = 2 * width;
-    let attention = |bias: bool| 4 * (width * width + if bias { width } else { 0 });
-    let feed_forward = |inner: u64| 2 * width * inner + inner + width;
-    let final_norm = |place| if place == NormPlace::Pre { norm } else { 0 };
-    let (encoder_layers, decoder_layers) = (u64::from(e.layers), u64::from(d.layers));
-    let (encoder_inner, decoder_inner) = (u64::from(e.ffn), u64::from(d.ffn));
+    let Some(Architecture::Tokens(model)) = spec.architecture() else { panic!("a model of tokens") };
+    let (width, projected) = (u64::from(model.width), u64::from(model.projected_width()));
     let (source, target) = (vocabularies.source as u64, vocabularies.target as u64);
-    let tables = match embedding.tied {
-        Tying::All => source,
-        Tying::Decoder => source + target,
-        Tying::None => source + 2 * target,
-    };
-    let encoder = encoder_layers * (attention(e.attention_bias) + feed_forward(encoder_inner) + 2 * norm);
-    let decoder = decoder_layers * (2 * attention(d.attention_bias) + feed_forward(decoder_inner) + 3 * norm);
+    let tied = model.embedding.tied;
+    let bias = if model.decoder.output_bias() { target } else { 0 };
+    // A weight-normalised projection has a length for each output.
+    let lengths = if matches!(model.decoder, DecoderSpec::Convolutional(_)) { bias } else { 0 };
+    let tables = source * width
+        + if matches!(tied, Tying::Decoder | Tying::None) { target * width } else { 0 }
+        + if matches!(tied, Tying::Inputs | Tying::None) { target * projected + bias + lengths } else { 0 };
+    let (encoder, decoder) = (encoder(model), decoder(model));
     Cost {
-        parameters: tables * width
-            + encoder
-            + final_norm(e.norm)
-            + vocabularies.languages as u64 * (decoder + final_norm(d.norm)),
-        // Keys and values of the cross-attention are computed once for each source token.
-        source_token: encoder_layers * (4 * width * width + 2 * width * encoder_inner)
-            + decoder_layers * 2 * width * width,
-        target_token: decoder_layers * (6 * width * width + 2 * width * decoder_inner) + target * width,
+        parameters: tables + encoder.parameters + vocabularies.languages as u64 * decoder.parameters,
+        source_token: encoder.source_token + decoder.source_token,
+        target_token: decoder.target_token + target * projected,
     }
+}
+
+fn encoder(model: TokenModel<'_>) -> Part {
+    let width = u64::from(model.width);
+    match model.encoder {
+        EncoderSpec::Transformer(e) => {
+            let bias = if e.attention_bias { 4 * width } else { 0 };
+            let attention = Part::product(true, [width, width]).times(4) + Part::held(bias);
+            let layer = attention + feed_forward(true, width, e.ffn.into()) + Part::held(2 * 2 * width);
+            layer.times(e.layers.into()) + Part::held(final_norm(e.norm, width))
+        }
+        EncoderSpec::Recurrent(e) => {
+            let (units, layers) = (u64::from(e.units), u64::from(e.layers));
+            let layer = |input| recurrent(true, e.cell, e.biases, [input, units]);
+            let upper = |input, layers| layer(input) + layer(units).times(layers);
+            match e.directions {
+                Directions::Forward => upper(width, layers - 1),
+                Directions::TwoStacks => upper(width, layers - 1).times(2),
+                Directions::FirstLayerBoth if layers == 1 => layer(width).times(2),
+                Directions::FirstLayerBoth => layer(width).times(2) + upper(2 * units, layers - 2),
+            }
+        }
+        EncoderSpec::Convolutional(e) => {
+            let (first, last) = ends(&e.layer);
+            positions(e.positions, width)
+                + normalized(true, [width, first])
+                + convolutions(true, &e.layer)
+                + normalized(true, [last, width])
+        }
+        EncoderSpec::Acoustic(_) => Part::default(),
+    }
+}
+
+fn decoder(model: TokenModel<'_>) -> Part {
+    let (width, memory) = (u64::from(model.width), u64::from(model.memory_width()));
+    match model.decoder {
+        DecoderSpec::Transformer(d) => {
+            let bias = if d.attention_bias { 8 * width } else { 0 };
+            // Keys and values of the cross-attention are computed once for each source token.
+            let attention = Part::product(false, [width, width]).times(6)
+                + Part::product(true, [memory, width]).times(2)
+                + Part::held(bias);
+            let layer = attention + feed_forward(false, width, d.ffn.into()) + Part::held(3 * 2 * width);
+            layer.times(d.layers.into()) + Part::held(final_norm(d.norm, width))
+        }
+        DecoderSpec::Recurrent(d) => {
+            let (units, layers) = (u64::from(d.units), u64::from(d.layers));
+            let fed = match d.context {
+                ContextUse::UpperLayers => 0,
+                ContextUse::AllLayers | ContextUse::Output => memory,
+                ContextUse::InputFeeding => units,
+            };
+            let beside = match d.context {
+                ContextUse::UpperLayers | ContextUse::AllLayers => memory,
+                ContextUse::Output | ContextUse::InputFeeding => 0,
+            };
+            let layer = |input| recurrent(false, d.cell, d.biases, [input, units]);
+            let attention = match d.attention {
+                AttentionSpec::Multiplicative {} => Part::product(true, [memory, units]),
+                AttentionSpec::Additive { units: inner, normalized } => {
+                    let inner = u64::from(inner);
+                    Part::product(false, [units, inner])
+                        + Part::product(true, [memory, inner])
+                        + Part::held(inner + if normalized { 1 + inner } else { 0 })
+                }
+            };
+            let combine = match d.context {
+                ContextUse::InputFeeding => Part::product(false, [units + memory, units]),
+                _ => Part::default(),
+            };
+            layer(width + fed) + layer(units + beside).times(layers - 1) + attention + combine
+        }
+        DecoderSpec::Convolutional(d) => {
+            let (first, last) = ends(&d.layer);
+            let attention =
+                |channels| normalized(false, [channels, width]) + normalized(false, [width, channels]);
+            let attentions: Part = each(&d.layer).map(|layer| attention(u64::from(layer.channels))).sum();
+            positions(d.positions, width)
+                + normalized(false, [width, first])
+                + convolutions(false, &d.layer)
+                + attentions
+                + normalized(false, [last, model.projected_width().into()])
+        }
+        DecoderSpec::Ctc {} => Part::default(),
+    }
+}
+
+fn feed_forward(of_source: bool, width: u64, inner: u64) -> Part {
+    Part::product(of_source, [width, inner]).times(2) + Part::held(inner + width)
+}
+
+fn final_norm(place: NormPlace, width: u64) -> u64 {
+    if place == NormPlace::Pre { 2 * width } else { 0 }
+}
+
+fn recurrent(
+    of_source: bool,
+    cell: RecurrentCell,
+    biases: RecurrentBiases,
+    [input, units]: [u64; 2],
+) -> Part {
+    let gates = match cell {
+        RecurrentCell::Lstm => 4 * units,
+        RecurrentCell::Gru => 3 * units,
+    };
+    let biases = match biases {
+        RecurrentBiases::OneOfZeros => 1,
+        RecurrentBiases::SecondOfZeros | RecurrentBiases::Two => 2,
+    };
+    Part::product(of_source, [input + units, gates]) + Part::held(biases * gates)
+}
+
+/// A weight-normalised layer: a direction, a length and a bias for each output.
+fn normalized(of_source: bool, shape: [u64; 2]) -> Part {
+    Part::product(of_source, shape) + Part::held(2 * shape[1])
+}
+
+fn positions(positions: Option<LearnedPositions>, width: u64) -> Part {
+    Part::held(positions.map_or(0, |table| u64::from(table.rows) * width))
+}
+
+fn each(layers: &[GatedConvolutionSpec]) -> impl Iterator<Item = &GatedConvolutionSpec> {
+    layers.iter().flat_map(|layer| std::iter::repeat_n(layer, layer.repeat as usize))
+}
+
+/// Channels of the first layer and of the last.
+fn ends(layers: &[GatedConvolutionSpec]) -> (u64, u64) {
+    let channels = |layer: Option<&GatedConvolutionSpec>| layer.map_or(0, |layer| u64::from(layer.channels));
+    (channels(layers.first()), channels(layers.last()))
+}
+
+fn convolutions(of_source: bool, layers: &[GatedConvolutionSpec]) -> Part {
+    let (mut input, _) = ends(layers);
+    each(layers)
+        .map(|layer| {
+            let channels = u64::from(layer.channels);
+            let gated = normalized(of_source, [input * u64::from(layer.kernel), 2 * channels]);
+            let shortcut =
+                if input == channels { Part::default() } else { normalized(of_source, [input, channels]) };
+            input = channels;
+            gated + shortcut
+        })
+        .sum()
 }
 
 #[cfg(test)]
@@ -108,8 +289,12 @@ mod tests {
             if spec.embedding.is_none() {
                 continue;
             }
-            for tied in [Tying::All, Tying::Decoder, Tying::None] {
+            for tied in [Tying::All, Tying::Decoder, Tying::Inputs, Tying::None] {
                 spec.embedding.as_mut().unwrap().tied = tied;
+                let Some(Architecture::Tokens(model)) = spec.architecture() else { panic!("{name}") };
+                if model.projected_width() != model.width && matches!(tied, Tying::All | Tying::Decoder) {
+                    continue;
+                }
                 for languages in [1, 3] {
                     let vocabularies = Vocabularies { languages, ..vocabularies(21) };
                     let model = Seq2Seq::new(&spec, &vocabularies, 1, &Device::flex());

@@ -2,14 +2,20 @@
 
 pub mod acoustic;
 mod batch;
+mod convolutional;
 mod cost;
+mod memory;
+mod recurrent;
 mod seq2seq;
 mod speech;
 mod transformer;
 mod translation_loss;
 
 pub use batch::{Packed, PairBatch};
+pub use convolutional::{ConvolutionalDecoder, ConvolutionalEncoder};
 pub use cost::{Cost, cost};
+pub use memory::{Memory, Sources};
+pub use recurrent::{RecurrentDecoder, RecurrentEncoder};
 pub use seq2seq::{DecodingState, Seq2Seq, Vocabularies, Writer};
 pub use speech::{CtcClasses, CtcLoss, SpeechBatch};
 pub use transformer::{TransformerDecoder, TransformerEncoder};

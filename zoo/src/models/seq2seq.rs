@@ -2,12 +2,19 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use zoo_recipes::{Architecture, DecoderStart, ModelSpec, Tying};
+use zoo_recipes::{
+    Architecture, DecoderSpec, DecoderStart, EmbeddingInit, EncoderSpec, ModelSpec, TokenModel, Tying,
+};
 
-use super::{Packed, PairBatch, TransformerDecoder, TransformerEncoder};
+use super::convolutional::ConvolutionalCache;
+use super::recurrent::RecurrentCache;
+use super::transformer::TransformerCache;
+use super::{
+    ConvolutionalDecoder, ConvolutionalEncoder, Memory, Packed, PairBatch, RecurrentDecoder,
+    RecurrentEncoder, Sources, TransformerDecoder, TransformerEncoder,
+};
 use crate::contract::Pass;
-use crate::nn::{Embedding, Init, Linear};
-use crate::ops::{Segment, Segments};
+use crate::nn::{Embedding, Init, Linear, NormalizedLinear};
 use crate::parameters::host_values;
 use crate::search::{Logits, StepDecoder};
 
@@ -33,6 +40,10 @@ pub struct Vocabularies {
 pub enum Encoder {
     /// Self-attention.
     Transformer(TransformerEncoder),
+    /// Recurrence.
+    Recurrent(RecurrentEncoder),
+    /// Gated convolutions.
+    Convolutional(ConvolutionalEncoder),
 }
 
 /// Decoder kinds.
@@ -40,6 +51,27 @@ pub enum Encoder {
 pub enum Decoder {
     /// Self-attention and cross-attention.
     Transformer(TransformerDecoder),
+    /// Recurrence with attention.
+    Recurrent(RecurrentDecoder),
+    /// Gated convolutions with attention.
+    Convolutional(ConvolutionalDecoder),
+}
+
+/// What a decoder of each kind keeps between two steps.
+#[derive(Debug, Clone)]
+enum Cache {
+    Transformer(TransformerCache),
+    Recurrent(RecurrentCache),
+    Convolutional(ConvolutionalCache),
+}
+
+/// An output projection that is no table of tokens.
+#[derive(Module, Debug)]
+pub enum Output {
+    /// As it is.
+    Linear(Linear),
+    /// Weight-normalised, as all of a convolutional decoder is.
+    Normalized(NormalizedLinear),
 }
 
 /// A sequence-to-sequence model.
@@ -49,8 +81,8 @@ pub struct Seq2Seq {
     pub embedding: Embedding,
     /// Target tokens; also output where the decoder's are tied.
     pub target_embedding: Option<Embedding>,
-    /// Output, where nothing is tied.
-    pub output: Option<Linear>,
+    /// Output, where it is tied to nothing.
+    pub output: Option<Output>,
     /// Reads.
     pub encoder: Encoder,
     /// Writes; where there are several target languages, the first.
@@ -61,36 +93,128 @@ pub struct Seq2Seq {
     start: Option<u32>,
 }
 
+impl Encoder {
+    fn new(init: &Init, model: TokenModel<'_>) -> Self {
+        let width = model.width as usize;
+        match model.encoder {
+            EncoderSpec::Transformer(spec) => Self::Transformer(TransformerEncoder::new(init, spec, width)),
+            EncoderSpec::Recurrent(spec) => Self::Recurrent(RecurrentEncoder::new(init, spec, width)),
+            EncoderSpec::Convolutional(spec) => {
+                Self::Convolutional(ConvolutionalEncoder::new(init, spec, model.embedding, width))
+            }
+            EncoderSpec::Acoustic(_) => unreachable!("a model of tokens"),
+        }
+    }
+
+    /// x [rows, width] FP32 -> what it wrote of them.
+    fn forward(&self, x: Tensor<2>, lengths: &[u32], pass: &mut Pass) -> Memory {
+        match self {
+            Self::Transformer(encoder) => Memory::new(encoder.forward(x, lengths, pass), lengths),
+            Self::Recurrent(encoder) => encoder.forward(x, lengths, pass),
+            Self::Convolutional(encoder) => encoder.forward(x, lengths, pass),
+        }
+    }
+}
+
+impl Decoder {
+    fn new(init: &Init, model: TokenModel<'_>) -> Self {
+        let (width, memory) = (model.width as usize, model.memory_width() as usize);
+        match model.decoder {
+            DecoderSpec::Transformer(spec) => {
+                Self::Transformer(TransformerDecoder::new(init, spec, width, memory))
+            }
+            DecoderSpec::Recurrent(spec) => Self::Recurrent(RecurrentDecoder::new(init, spec, width, memory)),
+            DecoderSpec::Convolutional(spec) => {
+                Self::Convolutional(ConvolutionalDecoder::new(init, spec, model.embedding, width))
+            }
+            DecoderSpec::Ctc {} => unreachable!("a model of tokens"),
+        }
+    }
+
+    /// x [target rows, width] FP32 -> what is projected.
+    fn forward(&self, x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
+        match self {
+            Self::Transformer(decoder) => decoder.forward(x, lengths, memory, pass),
+            Self::Recurrent(decoder) => decoder.forward(x, lengths, memory, pass),
+            Self::Convolutional(decoder) => decoder.forward(x, lengths, memory, pass),
+        }
+    }
+
+    fn begin(&self, memory: Memory, pass: &Pass) -> Cache {
+        match self {
+            Self::Transformer(decoder) => Cache::Transformer(decoder.begin(&memory, pass)),
+            Self::Recurrent(decoder) => Cache::Recurrent(decoder.begin(&memory, pass)),
+            Self::Convolutional(decoder) => Cache::Convolutional(decoder.begin(memory)),
+        }
+    }
+
+    /// x [hypotheses, width] FP32 -> what is projected.
+    fn step(&self, x: Tensor<2>, cache: &mut Cache, sources: &Sources, pass: &mut Pass) -> Tensor<2> {
+        match (self, cache) {
+            (Self::Transformer(decoder), Cache::Transformer(cache)) => decoder.step(x, cache, sources, pass),
+            (Self::Recurrent(decoder), Cache::Recurrent(cache)) => decoder.step(x, cache, sources, pass),
+            (Self::Convolutional(decoder), Cache::Convolutional(cache)) => {
+                decoder.step(x, cache, sources, pass)
+            }
+            _ => unreachable!("a cache is made by its decoder"),
+        }
+    }
+}
+
+impl Cache {
+    fn select(&mut self, rows: &Tensor<1, Int>) {
+        match self {
+            Self::Transformer(cache) => cache.select(rows),
+            Self::Recurrent(cache) => cache.select(rows),
+            Self::Convolutional(cache) => cache.select(rows),
+        }
+    }
+}
+
+impl Output {
+    fn new(init: &Init, model: TokenModel<'_>, vocabulary: usize) -> Self {
+        let (width, bias) = (model.projected_width() as usize, model.decoder.output_bias());
+        if let DecoderSpec::Convolutional(spec) = model.decoder
+            && bias
+        {
+            let std = ((1.0 - spec.dropout) / width as f64).sqrt();
+            return Self::Normalized(NormalizedLinear::new(init, width, vocabulary, std));
+        }
+        let mut linear = Linear::new(init, width, vocabulary, bias, 1.0);
+        if let Some(EmbeddingInit::Uniform { bound }) = model.embedding.init {
+            linear.weight = init.at("weight").uniform([vocabulary, width], bound);
+            linear.bias = bias.then(|| init.at("bias").uniform([vocabulary], bound));
+        }
+        Self::Linear(linear)
+    }
+}
+
 impl Seq2Seq {
     /// Fresh parameters, a function of the seed. On an autodiff device they are tracked.
     ///
     /// # Panics
     /// If the spec's parts make no model of tokens; a recipe that was checked and reads text has one.
     pub fn new(spec: &ModelSpec, vocabularies: &Vocabularies, seed: u64, device: &Device) -> Self {
-        let Some(Architecture::Transformer { width, embedding, encoder, decoder }) = spec.architecture()
-        else {
-            panic!("a model of tokens");
-        };
-        let width = width as usize;
+        let Some(Architecture::Tokens(model)) = spec.architecture() else { panic!("a model of tokens") };
+        let (width, tied) = (model.width as usize, model.embedding.tied);
         let init = Init::new(seed, device);
         let table =
-            |name: &str, rows| Embedding::new(&init.at(name), embedding, rows, width, vocabularies.pad);
+            |name: &str, rows| Embedding::new(&init.at(name), model.embedding, rows, width, vocabularies.pad);
+        let own_target = matches!(tied, Tying::Decoder | Tying::None);
+        let own_output = matches!(tied, Tying::Inputs | Tying::None);
         Self {
             embedding: table("embedding", vocabularies.source),
-            target_embedding: (embedding.tied != Tying::All)
-                .then(|| table("target_embedding", vocabularies.target)),
-            output: (embedding.tied == Tying::None)
-                .then(|| Linear::new(&init.at("output"), width, vocabularies.target, false, 1.0)),
-            encoder: Encoder::Transformer(TransformerEncoder::new(&init.at("encoder"), encoder, width)),
-            decoder: Decoder::Transformer(TransformerDecoder::new(&init.at("decoder"), decoder, width)),
+            target_embedding: own_target.then(|| table("target_embedding", vocabularies.target)),
+            output: own_output.then(|| Output::new(&init.at("output"), model, vocabularies.target)),
+            encoder: Encoder::new(&init.at("encoder"), model),
+            decoder: Decoder::new(&init.at("decoder"), model),
             further_decoders: (1..vocabularies.languages)
-                .map(|i| init.at("further_decoders").at(i - 1))
-                .map(|at| Decoder::Transformer(TransformerDecoder::new(&at, decoder, width)))
+                .map(|i| Decoder::new(&init.at("further_decoders").at(i - 1), model))
                 .collect(),
-            start: match decoder.start {
-                DecoderStart::Zeros => None,
-                DecoderStart::End => Some(vocabularies.end),
-                DecoderStart::Begin => Some(vocabularies.begin),
+            start: match model.decoder.start() {
+                Some(DecoderStart::Zeros) | None => None,
+                Some(DecoderStart::End) => Some(vocabularies.end),
+                Some(DecoderStart::Begin) => Some(vocabularies.begin),
             },
         }
     }
@@ -111,19 +235,17 @@ impl Seq2Seq {
         self.targets().forward(&places, pass)
     }
 
-    /// Encoder output [source rows, width], FP32.
-    pub fn encode(&self, source: &Packed, pass: &mut Pass) -> Tensor<2> {
+    /// What the encoder wrote of the sources.
+    pub fn encode(&self, source: &Packed, pass: &mut Pass) -> Memory {
         let x = self.embed_source(source, pass);
-        let Encoder::Transformer(encoder) = &self.encoder;
-        encoder.forward(x, &source.lengths, pass)
+        self.encoder.forward(x, &source.lengths, pass)
     }
 
     /// Scores of every target position given the true tokens before it: [target rows, vocabulary], in the compute type.
     pub fn logits(&self, batch: &PairBatch, pass: &mut Pass) -> Tensor<2> {
         let memory = self.encode(&batch.source, pass);
         let x = self.embed_target(&batch.target, pass);
-        let Decoder::Transformer(decoder) = self.decoder(batch.language);
-        let x = decoder.forward(x, &batch.target.lengths, memory, &batch.source.lengths, pass);
+        let x = self.decoder(batch.language).forward(x, &batch.target.lengths, &memory, pass);
         self.project(x, pass)
     }
 
@@ -140,7 +262,8 @@ impl Seq2Seq {
 
     fn project(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         match &self.output {
-            Some(output) => output.forward(x, pass),
+            Some(Output::Linear(output)) => output.forward(x, pass),
+            Some(Output::Normalized(output)) => output.forward(x, pass),
             None => self.targets().project(x, pass),
         }
     }
@@ -150,12 +273,8 @@ impl Seq2Seq {
 #[derive(Debug)]
 pub struct DecodingState {
     pass: Pass,
-    /// Keys and values of the sources, a layer each.
-    memory: Vec<(Tensor<2>, Tensor<2>)>,
-    /// Keys and values of what was written, a layer each.
-    past: Vec<Option<(Tensor<3>, Tensor<3>)>>,
-    /// First row and rows of each hypothesis' source.
-    sources: Vec<(usize, usize)>,
+    cache: Cache,
+    sources: Sources,
     steps: usize,
 }
 
@@ -163,15 +282,14 @@ pub struct DecodingState {
 #[derive(Debug)]
 pub struct Writer<'m> {
     model: &'m Seq2Seq,
-    decoder: &'m TransformerDecoder,
+    decoder: &'m Decoder,
     pass: Pass,
 }
 
 impl<'m> Writer<'m> {
     /// Writes the language of this index, which is below [`Vocabularies::languages`].
     pub fn new(model: &'m Seq2Seq, language: usize, pass: Pass) -> Self {
-        let Decoder::Transformer(decoder) = model.decoder(language);
-        Self { model, decoder, pass }
+        Self { model, decoder: model.decoder(language), pass }
     }
 }
 
@@ -181,34 +299,21 @@ impl StepDecoder for Writer<'_> {
     fn begin(&self, sources: &Packed) -> DecodingState {
         let mut pass = self.pass.clone();
         let memory = self.model.encode(sources, &mut pass);
-        let mut first = 0;
-        let rows = sources.lengths.iter().map(|&length| {
-            first += length as usize;
-            (first - length as usize, length as usize)
-        });
-        DecodingState {
-            memory: self.decoder.memory(memory, &pass),
-            past: self.decoder.layers.iter().map(|_| None).collect(),
-            sources: rows.collect(),
-            steps: 0,
-            pass,
-        }
+        let cache = self.decoder.begin(memory, &pass);
+        DecodingState { cache, sources: Sources::new(&sources.lengths), steps: 0, pass }
     }
 
     fn step(&self, state: &mut DecodingState, last: Option<&[u32]>) -> Logits {
         let model = self.model;
-        let rows = state.sources.len();
+        let rows = state.sources.count();
         let tokens: Vec<_> = match last {
             Some(last) => last.iter().map(|&id| (Some(id), state.steps)).collect(),
             None => vec![(model.start, 0); rows],
         };
         assert_eq!(tokens.len(), rows, "a token for every hypothesis");
-        let across = state.sources.iter().enumerate();
-        let across = across.map(|(i, &(key, keys))| Segment { query: i, queries: 1, key, keys });
-        let across = Segments::new(across.collect(), false);
         let pass = &mut state.pass;
         let x = model.targets().forward(&tokens, pass);
-        let x = self.decoder.step(x, &mut state.past, &state.memory, &across, pass);
+        let x = self.decoder.step(x, &mut state.cache, &state.sources, pass);
         let logits = model.project(x, pass);
         state.steps += 1;
         let [_, vocabulary] = logits.dims();
@@ -216,16 +321,13 @@ impl StepDecoder for Writer<'_> {
     }
 
     fn select(&self, state: &mut DecodingState, rows: &[usize]) {
-        if rows.len() == state.sources.len() && rows.iter().enumerate().all(|(i, &row)| i == row) {
+        if rows.len() == state.sources.count() && rows.iter().enumerate().all(|(i, &row)| i == row) {
             return;
         }
-        state.sources = rows.iter().map(|&row| state.sources[row]).collect();
-        let Some((k, _)) = state.past.iter().flatten().next() else { return };
+        state.sources.select(rows);
         let index: Vec<i32> = rows.iter().map(|&row| row as i32).collect();
-        let index = Tensor::<1, Int>::from_data(TensorData::new(index, [rows.len()]), &k.device());
-        for (k, v) in state.past.iter_mut().flatten() {
-            *k = k.clone().select(0, index.clone());
-            *v = v.clone().select(0, index.clone());
-        }
+        let device = self.model.embedding.weight.device();
+        let index = Tensor::<1, Int>::from_data(TensorData::new(index, [rows.len()]), &device);
+        state.cache.select(&index);
     }
 }

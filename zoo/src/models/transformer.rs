@@ -4,9 +4,10 @@
 //! computed for padding anywhere; `remove_padding`, which OpenSeq2Seq has for the encoder's feed-forward part, is implied.
 
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor};
 use zoo_recipes::{NormPlace, TransformerDecoderSpec, TransformerSpec};
 
+use super::{Memory, Sources};
 use crate::contract::Pass;
 use crate::nn::{Attention, FeedForward, Init, LayerNorm};
 use crate::ops::{self, Segments};
@@ -99,7 +100,7 @@ impl TransformerEncoder {
             EncoderLayer {
                 self_attention: Attention::new(
                     &at.at("self_attention"),
-                    width,
+                    [width, width],
                     spec.heads as usize,
                     spec.attention_bias,
                     spec.init,
@@ -138,18 +139,18 @@ impl TransformerEncoder {
 }
 
 impl TransformerDecoder {
-    /// From its spec.
-    pub fn new(init: &Init, spec: &TransformerDecoderSpec, width: usize) -> Self {
+    /// From its spec; rows of memory have a width of their own.
+    pub fn new(init: &Init, spec: &TransformerDecoderSpec, width: usize, memory: usize) -> Self {
         let layers = (0..spec.layers).map(|i| {
             let at = init.at("layers").at(i);
-            let attention = |name: &str| {
+            let attention = |name: &str, other: usize| {
                 let (heads, rate) = (spec.heads as usize, spec.attention_dropout);
-                Attention::new(&at.at(name), width, heads, spec.attention_bias, spec.init, rate)
+                Attention::new(&at.at(name), [width, other], heads, spec.attention_bias, spec.init, rate)
             };
             DecoderLayer {
-                self_attention: attention("self_attention"),
+                self_attention: attention("self_attention", width),
                 self_attention_norm: LayerNorm::new(&at.at("self_attention_norm"), width, spec.norm_epsilon),
-                cross_attention: attention("cross_attention"),
+                cross_attention: attention("cross_attention", memory),
                 cross_attention_norm: LayerNorm::new(
                     &at.at("cross_attention_norm"),
                     width,
@@ -169,21 +170,14 @@ impl TransformerDecoder {
     }
 
     /// Whole targets at once, each row seeing the rows before it: x [target rows, width] -> the same, FP32.
-    pub fn forward(
-        &self,
-        mut x: Tensor<2>,
-        lengths: &[u32],
-        memory: Tensor<2>,
-        memory_lengths: &[u32],
-        pass: &mut Pass,
-    ) -> Tensor<2> {
-        let (own, across) = (Segments::own(lengths, true), Segments::across(lengths, memory_lengths));
+    pub fn forward(&self, mut x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
+        let (own, across) = (Segments::own(lengths, true), Segments::across(lengths, &memory.lengths));
         for layer in &self.layers {
             x = layer.residual.around(x, &layer.self_attention_norm, pass, |x, pass| {
                 layer.self_attention.to_itself(x, &own, pass)
             });
             x = layer.residual.around(x, &layer.cross_attention_norm, pass, |x, pass| {
-                let (k, v) = layer.cross_attention.keys_and_values(memory.clone(), pass);
+                let (k, v) = layer.cross_attention.keys_and_values(memory.keys.clone(), pass);
                 layer.cross_attention.forward(x, k, v, &across, pass)
             });
             x = layer
@@ -193,21 +187,27 @@ impl TransformerDecoder {
         self.finish(x)
     }
 
-    /// Keys and values of the encoder's output for every layer: computed once for a search.
-    pub fn memory(&self, memory: Tensor<2>, pass: &Pass) -> Vec<(Tensor<2>, Tensor<2>)> {
-        self.layers.iter().map(|layer| layer.cross_attention.keys_and_values(memory.clone(), pass)).collect()
+    /// Keys and values of the source for every layer: computed once for a search.
+    pub fn begin(&self, memory: &Memory, pass: &Pass) -> TransformerCache {
+        let layers = self.layers.iter();
+        TransformerCache {
+            memory: layers
+                .map(|layer| layer.cross_attention.keys_and_values(memory.keys.clone(), pass))
+                .collect(),
+            past: self.layers.iter().map(|_| None).collect(),
+        }
     }
 
-    /// One more token of every hypothesis: x [hypotheses, width] -> the same. `past` has, for each layer, keys and values
-    /// [hypotheses, steps, width] and is extended by this step.
+    /// One more token of every hypothesis: x [hypotheses, width] -> the same.
     pub fn step(
         &self,
         mut x: Tensor<2>,
-        past: &mut [Option<(Tensor<3>, Tensor<3>)>],
-        memory: &[(Tensor<2>, Tensor<2>)],
-        across: &Segments,
+        cache: &mut TransformerCache,
+        sources: &Sources,
         pass: &mut Pass,
     ) -> Tensor<2> {
+        let across = sources.segments();
+        let TransformerCache { memory, past } = cache;
         for ((layer, past), (memory_k, memory_v)) in self.layers.iter().zip(past).zip(memory) {
             x = layer.residual.around(x, &layer.self_attention_norm, pass, |x, pass| {
                 let (k, v) = layer.self_attention.keys_and_values(x.clone(), pass);
@@ -225,7 +225,7 @@ impl TransformerDecoder {
                 layer.self_attention.forward(x, k.reshape(shape), v.reshape(shape), &own, pass)
             });
             x = layer.residual.around(x, &layer.cross_attention_norm, pass, |x, pass| {
-                layer.cross_attention.forward(x, memory_k.clone(), memory_v.clone(), across, pass)
+                layer.cross_attention.forward(x, memory_k.clone(), memory_v.clone(), &across, pass)
             });
             x = layer
                 .residual
@@ -238,6 +238,25 @@ impl TransformerDecoder {
         match &self.norm {
             Some(norm) => norm.forward(x),
             None => x,
+        }
+    }
+}
+
+/// What a search keeps between two steps.
+#[derive(Debug, Clone)]
+pub struct TransformerCache {
+    /// Keys and values of the sources, a layer each.
+    memory: Vec<(Tensor<2>, Tensor<2>)>,
+    /// Keys and values of what was written, a layer each: [hypotheses, steps, width].
+    past: Vec<Option<(Tensor<3>, Tensor<3>)>>,
+}
+
+impl TransformerCache {
+    /// These hypotheses; the source is theirs as before.
+    pub fn select(&mut self, rows: &Tensor<1, Int>) {
+        for (k, v) in self.past.iter_mut().flatten() {
+            *k = k.clone().select(0, rows.clone());
+            *v = v.clone().select(0, rows.clone());
         }
     }
 }

@@ -13,9 +13,9 @@ use crate::ops::{self, Segments};
 pub struct Attention {
     /// [width, width]
     pub query: Linear,
-    /// [width, width]
+    /// [width, other]
     pub key: Linear,
-    /// [width, width]
+    /// [width, other]
     pub value: Linear,
     /// [width, width]
     pub output: Linear,
@@ -26,10 +26,10 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// `dropout` is the drop rate of the attention weights.
+    /// Queries and rows that are looked at have these widths. `dropout` is the drop rate of the attention weights.
     pub fn new(
         init: &Init,
-        width: usize,
+        [width, other]: [usize; 2],
         heads: usize,
         bias: bool,
         scheme: LinearInit,
@@ -39,12 +39,12 @@ impl Attention {
             LinearInit::XavierUniform => 1.0,
             LinearInit::Fairseq => std::f64::consts::FRAC_1_SQRT_2,
         };
-        let linear = |name: &str, gain| Linear::new(&init.at(name), width, width, bias, gain);
+        let linear = |name: &str, from, gain| Linear::new(&init.at(name), from, width, bias, gain);
         Self {
-            query: linear("query", gain),
-            key: linear("key", gain),
-            value: linear("value", gain),
-            output: linear("output", 1.0),
+            query: linear("query", width, gain),
+            key: linear("key", other, gain),
+            value: linear("value", other, gain),
+            output: linear("output", width, 1.0),
             heads,
             dropout,
         }

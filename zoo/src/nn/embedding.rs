@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, TensorData};
-use zoo_recipes::EmbeddingSpec;
+use zoo_recipes::{EmbeddingInit, EmbeddingSpec, Positions};
 
 use super::{Init, PositionTable};
 use crate::contract::Pass;
@@ -20,19 +20,25 @@ pub struct Embedding {
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
-    positions: PositionTable,
+    positions: Option<PositionTable>,
 }
 
 impl Embedding {
-    /// Normal initial values; `pad` embeds as zeros if the spec says so.
+    /// `pad` embeds as zeros if the spec says so.
     pub fn new(init: &Init, spec: &EmbeddingSpec, vocabulary: usize, width: usize, pad: u32) -> Self {
-        let std = spec.init_std.unwrap_or((width as f64).powf(-0.5));
+        let (at, shape) = (init.at("weight"), [vocabulary, width]);
         Self {
-            weight: init.at("weight").normal([vocabulary, width], std),
+            weight: match spec.init {
+                None => at.normal(shape, spec.init_std.unwrap_or((width as f64).powf(-0.5))),
+                Some(EmbeddingInit::Uniform { bound }) => at.uniform(shape, bound),
+                Some(EmbeddingInit::XavierUniform) => {
+                    at.uniform(shape, (6.0 / (vocabulary + width) as f64).sqrt())
+                }
+            },
             scale: if spec.scale { (width as f64).sqrt() } else { 1.0 },
             zero_id: spec.zero_padding.then_some(pad),
             dropout: spec.dropout,
-            positions: PositionTable::new(spec.positions, width),
+            positions: (spec.positions != Positions::None).then(|| PositionTable::new(spec.positions, width)),
         }
     }
 
@@ -43,11 +49,16 @@ impl Embedding {
         let zero_id = self.zero_id;
         let ids: Vec<Option<u32>> =
             tokens.iter().map(|&(id, _)| id.filter(|&id| Some(id) != zero_id)).collect();
-        let mut codes = Vec::with_capacity(tokens.len() * width);
-        tokens.iter().for_each(|&(_, position)| self.positions.append(&mut codes, position));
-        let weight = self.weight.val();
-        let codes = Tensor::<2>::from_data(TensorData::new(codes, [tokens.len(), width]), &weight.device());
-        let x = ops::embedding(weight, &ids) * self.scale + codes;
+        let mut x = ops::embedding(self.weight.val(), &ids);
+        if self.scale != 1.0 {
+            x = x * self.scale;
+        }
+        if let Some(positions) = &self.positions {
+            let mut codes = Vec::with_capacity(tokens.len() * width);
+            tokens.iter().for_each(|&(_, position)| positions.append(&mut codes, position));
+            x = x.clone()
+                + Tensor::<2>::from_data(TensorData::new(codes, [tokens.len(), width]), &x.device());
+        }
         ops::dropout(x, self.dropout, pass)
     }
 

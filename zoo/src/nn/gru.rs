@@ -24,12 +24,15 @@ pub struct Gru {
 impl Gru {
     /// Weights and biases uniform in [-bound, bound) (PyTorch's bound is 1 / sqrt(hidden)).
     pub fn new(init: &Init, input: usize, hidden: usize, biases: Biases, bound: f64) -> Self {
-        let bias = |name: &str| init.at(name).uniform([3 * hidden], bound);
+        let bias = |name: &str, drawn: bool| match drawn {
+            true => init.at(name).uniform([3 * hidden], bound),
+            false => init.at(name).constant([3 * hidden], 0.0),
+        };
         Self {
             weight_ih: init.at("weight_ih").uniform([3 * hidden, input], bound),
             weight_hh: init.at("weight_hh").uniform([3 * hidden, hidden], bound),
-            bias_ih: (biases != Biases::None).then(|| bias("bias_ih")),
-            bias_hh: (biases == Biases::Two).then(|| bias("bias_hh")),
+            bias_ih: biases.first().map(|drawn| bias("bias_ih", drawn)),
+            bias_hh: biases.second().map(|drawn| bias("bias_hh", drawn)),
         }
     }
 }

@@ -41,18 +41,19 @@ impl Lstm {
         bound: f64,
         forget_bias: Option<f32>,
     ) -> Self {
-        let bias = |name: &str, forget: Option<f32>| {
+        let bias = |name: &str, drawn: bool, forget: Option<f32>| {
             let init = init.at(name);
-            let drawn = init.uniform([4 * hidden], bound);
+            let start =
+                if drawn { init.uniform([4 * hidden], bound) } else { init.constant([4 * hidden], 0.0) };
             match forget {
-                None => drawn,
-                Some(value) => drawn.map(|drawn| {
+                None => start,
+                Some(value) => start.map(|start| {
                     let parts = vec![
-                        drawn.clone().narrow(0, 0, hidden),
-                        Tensor::full([hidden], value, &drawn.device()),
-                        drawn.clone().narrow(0, 2 * hidden, 2 * hidden),
+                        start.clone().narrow(0, 0, hidden),
+                        Tensor::full([hidden], value, &start.device()),
+                        start.clone().narrow(0, 2 * hidden, 2 * hidden),
                     ];
-                    let tracked = drawn.device().is_autodiff();
+                    let tracked = start.device().is_autodiff();
                     let whole = Tensor::cat(parts, 0).detach();
                     if tracked { whole.require_grad() } else { whole }
                 }),
@@ -61,8 +62,8 @@ impl Lstm {
         Self {
             weight_ih: init.at("weight_ih").uniform([4 * hidden, input], bound),
             weight_hh: init.at("weight_hh").uniform([4 * hidden, hidden], bound),
-            bias_ih: (biases != Biases::None).then(|| bias("bias_ih", forget_bias)),
-            bias_hh: (biases == Biases::Two).then(|| bias("bias_hh", forget_bias.map(|_| 0.0))),
+            bias_ih: biases.first().map(|drawn| bias("bias_ih", drawn, forget_bias)),
+            bias_hh: biases.second().map(|drawn| bias("bias_hh", drawn, forget_bias.map(|_| 0.0))),
         }
     }
 }

@@ -10,6 +10,7 @@ mod init;
 mod layer_norm;
 mod linear;
 mod lstm;
+mod normalized;
 mod positions;
 mod recurrent;
 
@@ -23,5 +24,6 @@ pub use init::Init;
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use lstm::{Lstm, LstmState};
+pub use normalized::{NormalizedConv1d, NormalizedLinear};
 pub use positions::PositionTable;
-pub use recurrent::{Biases, Bidirectional, Recurrent};
+pub use recurrent::{Biases, Bidirectional, LayerState, Recurrent, RecurrentLayer};

@@ -19,6 +19,7 @@ impl PositionTable {
     pub fn append(&self, out: &mut Vec<f32>, position: usize) {
         let half = self.width / 2;
         match self.layout {
+            Positions::None => out.extend(std::iter::repeat_n(0.0, 2 * half)),
             Positions::SinusoidPaper => {
                 for i in 0..half {
                     let angle = position as f64 / 10_000f64.powf(2.0 * i as f64 / self.width as f64);

@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::Init;
+use super::{Gru, Init, Lstm, LstmState};
 use crate::contract::Pass;
 use crate::ops::Sequences;
 
@@ -17,6 +17,30 @@ pub enum Biases {
     One,
     /// The input's and the recurrent part's, as PyTorch and cuDNN have them.
     Two,
+    /// The input's, of zeros (TensorFlow).
+    OneOfZeros,
+    /// Both, the recurrent part's of zeros (NVIDIA's GNMT).
+    SecondOfZeros,
+}
+
+impl Biases {
+    /// The input's, if there is one: is it drawn, or of zeros?
+    pub(super) fn first(self) -> Option<bool> {
+        match self {
+            Self::None => None,
+            Self::OneOfZeros => Some(false),
+            Self::One | Self::Two | Self::SecondOfZeros => Some(true),
+        }
+    }
+
+    /// The recurrent part's, likewise.
+    pub(super) fn second(self) -> Option<bool> {
+        match self {
+            Self::None | Self::One | Self::OneOfZeros => None,
+            Self::Two => Some(true),
+            Self::SecondOfZeros => Some(false),
+        }
+    }
 }
 
 /// A layer that goes through sequences step by step.
@@ -38,6 +62,55 @@ pub trait Recurrent {
     fn step(&self, x: Tensor<2>, state: Option<Self::State>, pass: &Pass) -> (Tensor<2>, Self::State) {
         let each = Sequences::new(&vec![1; x.dims()[0]]);
         self.forward(x, &each, state, pass)
+    }
+}
+
+/// A layer of either kind.
+#[derive(Module, Debug)]
+pub enum RecurrentLayer {
+    /// Long short-term memory.
+    Lstm(Lstm),
+    /// Gated recurrent units.
+    Gru(Gru),
+}
+
+/// What a sequence goes on from: [sequences, hidden] each, FP32.
+#[derive(Debug, Clone)]
+pub struct LayerState {
+    /// Output.
+    pub h: Tensor<2>,
+    /// Cell, where there is one.
+    pub c: Option<Tensor<2>>,
+}
+
+impl LayerState {
+    /// The same of other sequences.
+    pub fn map(self, mut of: impl FnMut(Tensor<2>) -> Tensor<2>) -> Self {
+        Self { h: of(self.h), c: self.c.map(of) }
+    }
+}
+
+impl Recurrent for RecurrentLayer {
+    type State = LayerState;
+
+    fn forward(
+        &self,
+        x: Tensor<2>,
+        sequences: &Sequences,
+        state: Option<LayerState>,
+        pass: &Pass,
+    ) -> (Tensor<2>, LayerState) {
+        match self {
+            Self::Lstm(layer) => {
+                let state = state.and_then(|state| Some(LstmState { h: state.h, c: state.c? }));
+                let (out, LstmState { h, c }) = layer.forward(x, sequences, state, pass);
+                (out, LayerState { h, c: Some(c) })
+            }
+            Self::Gru(layer) => {
+                let (out, h) = layer.forward(x, sequences, state.map(|state| state.h), pass);
+                (out, LayerState { h, c: None })
+            }
+        }
     }
 }
 
@@ -76,7 +149,6 @@ impl<L: Module + Recurrent> Bidirectional<L> {
 mod tests {
     use burn::tensor::{Device, TensorData};
 
-    use super::super::{Gru, Lstm};
     use super::*;
     use crate::parameters::host_values;
     use crate::precision::Compute;

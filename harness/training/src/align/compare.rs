@@ -81,12 +81,9 @@ impl Reference {
             return Ok(false);
         }
         let mut rung = Measure::new("encoder", limits.outputs);
-        self.compare_rows(
-            &mut rung,
-            "outputs/encoder",
-            model.encode(&batch.source, &mut pass),
-            &batch.source,
-        )?;
+        let memory = model.encode(&batch.source, &mut pass);
+        self.compare_rows(&mut rung, "outputs/encoder", memory.keys, &batch.source)?;
+        self.compare_rows(&mut rung, "outputs/encoder_values", memory.values, &batch.source)?;
         if !alignment.add(rung) {
             return Ok(false);
         }

@@ -106,7 +106,7 @@ impl Reference {
         if description.layout != 1 {
             return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
         }
-        let of_tokens = matches!(description.model.architecture(), Some(Architecture::Transformer { .. }))
+        let of_tokens = matches!(description.model.architecture(), Some(Architecture::Tokens(_)))
             && matches!(description.loss, LossSpec::CrossEntropy { .. })
             && description.searches.values().all(DecodeSpec::is_of_tokens);
         if !of_tokens {

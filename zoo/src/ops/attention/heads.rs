@@ -123,7 +123,8 @@ impl<'a> Head<'a> {
     }
 }
 
-fn multiplied(a: &Matrix, b: &Packed) -> Vec<f32> {
+/// a b.
+pub fn multiplied(a: &Matrix, b: &Packed) -> Vec<f32> {
     let mut out = room(a.lanes() * b.lanes());
     product_strip(&mut out, &Packed::rows(a), b, 0..b.lanes(), Start::Zero);
     out
@@ -131,7 +132,7 @@ fn multiplied(a: &Matrix, b: &Packed) -> Vec<f32> {
 
 /// scores -> probabilities in place.
 #[inline(always)]
-fn softmax<const FMA: bool>(scores: &mut [f32]) {
+pub fn softmax<const FMA: bool>(scores: &mut [f32]) {
     let largest = max(scores);
     for x in scores.iter_mut() {
         *x = exp::<FMA>(*x - largest);

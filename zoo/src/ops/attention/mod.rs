@@ -25,6 +25,7 @@ use super::{dropout, fp32, has_device_kernels, has_own_kernels, host};
 use crate::contract::Pass;
 use crate::precision::{matmul, to_f32};
 use heads::Head;
+pub(super) use heads::{multiplied, softmax};
 
 /// What the kernels need besides tensors.
 #[derive(Debug, Clone)]
@@ -114,7 +115,7 @@ impl AttentionOp for Flex {
 }
 
 /// Cuts a buffer into consecutive pieces.
-fn split_rows(mut rest: &mut [f32], lengths: impl Iterator<Item = usize>) -> Vec<&mut [f32]> {
+pub(super) fn split_rows(mut rest: &mut [f32], lengths: impl Iterator<Item = usize>) -> Vec<&mut [f32]> {
     lengths
         .map(|length| {
             let (piece, tail) = std::mem::take(&mut rest).split_at_mut(length);

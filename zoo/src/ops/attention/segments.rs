@@ -66,7 +66,7 @@ impl Segments {
     }
 
     /// Do key rows, too, appear once and in order? Needed for a gradient.
-    pub(super) fn keys_are_disjoint(&self) -> bool {
+    pub(in crate::ops) fn keys_are_disjoint(&self) -> bool {
         self.list.iter().try_fold(0, |next, s| (s.key == next).then_some(next + s.keys)).is_some()
     }
 }

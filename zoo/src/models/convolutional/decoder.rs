@@ -1,0 +1,194 @@
+//! Writing.
+
+use burn::module::Module;
+use burn::tensor::{Int, Tensor};
+use zoo_recipes::{ConvolutionalDecoderSpec, EmbeddingSpec};
+
+use super::{GatedConvolution, HALF, Lanes, PositionEmbedding, linear, positions, sizes};
+use crate::contract::Pass;
+use crate::models::{Memory, Sources};
+use crate::nn::{Init, NormalizedLinear};
+use crate::ops::{self, Axis, Segments};
+use crate::precision::to_f32;
+
+/// Gated convolutions that do not look ahead, each with an attention of its own.
+#[derive(Module, Debug)]
+pub struct ConvolutionalDecoder {
+    /// Learned positions.
+    pub positions: Option<PositionEmbedding>,
+    /// To the first layer's width.
+    pub input: NormalizedLinear,
+    /// First to last.
+    pub layers: Vec<DecoderLayer>,
+    /// To the width that is projected.
+    pub output: NormalizedLinear,
+    #[module(skip)]
+    dropout: f64,
+    #[module(skip)]
+    kernel: usize,
+}
+
+/// A convolution and its attention.
+#[derive(Module, Debug)]
+pub struct DecoderLayer {
+    /// Over what was written so far.
+    pub gated: GatedConvolution,
+    /// To the tokens' width, for the query.
+    pub query: NormalizedLinear,
+    /// Back to the channels.
+    pub context: NormalizedLinear,
+}
+
+/// What a search keeps between two steps.
+#[derive(Debug, Clone)]
+pub struct ConvolutionalCache {
+    memory: Memory,
+    steps: usize,
+    /// Of each layer: its weight [2 channels, taps x in] and the inputs that its next taps will see, [hypotheses, taps - 1, in].
+    layers: Vec<(Tensor<2>, Option<Tensor<3>>)>,
+}
+
+/// The whole of the targets, and who looks at what.
+struct Look<'a> {
+    memory: &'a Memory,
+    segments: &'a Segments,
+    /// The square root of the source's length, for each row.
+    scale: Tensor<2>,
+}
+
+impl DecoderLayer {
+    /// x behind the gate, with what the source says to it. `tokens` are the embedded ones.
+    fn attended(&self, x: Tensor<2>, tokens: Tensor<2>, look: &Look<'_>, pass: &mut Pass) -> Tensor<2> {
+        let query = (to_f32(self.query.forward(x.clone(), pass)) + tokens) * HALF;
+        // One head without a scale: what the operation divides by is undone.
+        let size = (query.dims()[1] as f64).sqrt();
+        let [query, keys, values] = [query * size, look.memory.keys.clone(), look.memory.values.clone()]
+            .map(|x| pass.compute.cast(x));
+        let context = to_f32(ops::attention(query, keys, values, look.segments, 1, 0.0, pass));
+        let context = self.context.forward(context * look.scale.clone(), pass);
+        (to_f32(context) + x) * HALF
+    }
+}
+
+impl ConvolutionalDecoder {
+    /// From its spec; writes tokens of this width.
+    pub fn new(
+        init: &Init,
+        spec: &ConvolutionalDecoderSpec,
+        embedding: &EmbeddingSpec,
+        width: usize,
+    ) -> Self {
+        let sizes = sizes(&spec.layer);
+        let layer = |(i, &(channels, kernel)): (usize, &([usize; 2], usize))| {
+            let at = init.at("layers").at(i);
+            let time = Axis::default().padded(kernel - 1, 0);
+            DecoderLayer {
+                gated: GatedConvolution::new(&at.at("gated"), channels, kernel, time, spec.dropout),
+                query: linear(&at.at("query"), channels[1], width, 0.0),
+                context: linear(&at.at("context"), width, channels[1], 0.0),
+            }
+        };
+        let [first, _] = sizes[0].0;
+        let [_, last] = sizes[sizes.len() - 1].0;
+        let projected = spec.output_width.map_or(width, |width| width as usize);
+        Self {
+            positions: spec
+                .positions
+                .map(|spec| PositionEmbedding::new(&init.at("positions"), spec, embedding, width)),
+            input: linear(&init.at("input"), width, first, spec.dropout),
+            layers: sizes.iter().enumerate().map(layer).collect(),
+            output: linear(&init.at("output"), last, projected, 0.0),
+            dropout: spec.dropout,
+            kernel: sizes.iter().map(|&(_, kernel)| kernel).max().unwrap_or(1),
+        }
+    }
+
+    /// Whole targets at once: x [target rows, width] FP32 -> what is projected, FP32.
+    pub fn forward(&self, x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
+        let x = match &self.positions {
+            Some(table) => table.add(x, positions(lengths)),
+            None => x,
+        };
+        let tokens = ops::dropout(x, self.dropout, pass);
+        let lanes = Lanes::new(lengths, self.kernel);
+        let segments = Segments::across(lengths, &memory.lengths);
+        let rows = lengths.iter().zip(&memory.lengths);
+        let scale = rows.flat_map(|(&rows, &source)| std::iter::repeat_n(source, rows as usize));
+        let look = Look { memory, segments: &segments, scale: roots(scale, &tokens) };
+        let mut x = to_f32(self.input.forward(tokens.clone(), pass));
+        for layer in &self.layers {
+            let residual = layer.gated.residual(x.clone(), pass);
+            let gated = layer.gated.gated(x, &lanes, pass);
+            x = (layer.attended(gated, tokens.clone(), &look, pass) + residual) * HALF;
+        }
+        self.finish(x, pass)
+    }
+
+    /// Normalised weights, laid out for single steps: made once for a search.
+    pub fn begin(&self, memory: Memory) -> ConvolutionalCache {
+        let layers = self.layers.iter().map(|layer| {
+            let [out, input, kernel] = layer.gated.convolution.direction.dims();
+            let weight = layer.gated.convolution.weight().swap_dims(1, 2).reshape([out, kernel * input]);
+            (weight, None)
+        });
+        ConvolutionalCache { memory, steps: 0, layers: layers.collect() }
+    }
+
+    /// One more token of every hypothesis: x [hypotheses, width] -> what is projected.
+    pub fn step(
+        &self,
+        x: Tensor<2>,
+        cache: &mut ConvolutionalCache,
+        sources: &Sources,
+        pass: &mut Pass,
+    ) -> Tensor<2> {
+        let tokens = match &self.positions {
+            Some(table) => table.add(x, std::iter::repeat_n(cache.steps, sources.count())),
+            None => x,
+        };
+        let segments = sources.segments();
+        let lengths = (0..sources.count()).map(|hypothesis| sources.rows(hypothesis).len() as u32);
+        let look = Look { memory: &cache.memory, segments: &segments, scale: roots(lengths, &tokens) };
+        let mut x = to_f32(self.input.forward(tokens.clone(), pass));
+        for (layer, (weight, window)) in self.layers.iter().zip(&mut cache.layers) {
+            let [_, input, kernel] = layer.gated.convolution.direction.dims();
+            let now = x.clone().unsqueeze_dim::<3>(1);
+            let seen = if kernel == 1 {
+                now
+            } else {
+                let nothing = || Tensor::zeros([sources.count(), kernel - 1, input], &now.device());
+                let seen = Tensor::cat(vec![window.take().unwrap_or_else(nothing), now.clone()], 1);
+                *window = Some(seen.clone().narrow(1, 1, kernel - 1));
+                seen
+            };
+            let bias = Some(layer.gated.convolution.bias.val());
+            let taps = seen.reshape([sources.count(), kernel * input]);
+            let gated = ops::gated(ops::linear(taps, weight.clone(), bias, pass));
+            let residual = layer.gated.residual(x, pass);
+            x = (layer.attended(gated, tokens.clone(), &look, pass) + residual) * HALF;
+        }
+        cache.steps += 1;
+        self.finish(x, pass)
+    }
+
+    fn finish(&self, x: Tensor<2>, pass: &mut Pass) -> Tensor<2> {
+        let out = to_f32(self.output.forward(x, pass));
+        ops::dropout(out, self.dropout, pass)
+    }
+}
+
+impl ConvolutionalCache {
+    /// These hypotheses; the source is theirs as before.
+    pub fn select(&mut self, rows: &Tensor<1, Int>) {
+        for (_, window) in &mut self.layers {
+            *window = window.take().map(|window| window.select(0, rows.clone()));
+        }
+    }
+}
+
+/// [rows, 1]: square roots.
+fn roots(lengths: impl Iterator<Item = u32>, like: &Tensor<2>) -> Tensor<2> {
+    let roots: Vec<f32> = lengths.map(|length| (length as f32).sqrt()).collect();
+    let rows = roots.len();
+    Tensor::from_data(burn::tensor::TensorData::new(roots, [rows, 1]), &like.device())
+}

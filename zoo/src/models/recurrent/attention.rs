@@ -1,0 +1,112 @@
+//! Whom a recurrent decoder asks.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use zoo_recipes::{AttentionSpec, RecurrentInit};
+
+use crate::contract::Pass;
+use crate::models::Memory;
+use crate::nn::Init;
+use crate::ops::{self, Segments};
+
+/// Scores of the source's rows for a query, and their weighted sum.
+#[derive(Module, Debug)]
+pub struct RecurrentAttention {
+    /// W [units, query], of additive scores.
+    pub query: Option<Param<Tensor<2>>>,
+    /// U [units, memory]
+    pub key: Param<Tensor<2>>,
+    /// v [units], of additive scores.
+    pub vector: Option<Param<Tensor<1>>>,
+    /// g [1], of normalised additive scores.
+    pub magnitude: Option<Param<Tensor<1>>>,
+    /// b [units], of normalised additive scores.
+    pub bias: Option<Param<Tensor<1>>>,
+}
+
+/// The source as an attention looks at it.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    keys: Tensor<2>,
+    values: Tensor<2>,
+}
+
+impl RecurrentAttention {
+    /// For queries and rows of memory of these widths.
+    pub fn new(init: &Init, spec: &AttentionSpec, start: RecurrentInit, [query, memory]: [usize; 2]) -> Self {
+        let matrix = |name: &str, rows: usize, columns: usize| {
+            let bound = match start {
+                RecurrentInit::Uniform { bound } => bound,
+                RecurrentInit::XavierUniform => (6.0 / (rows + columns) as f64).sqrt(),
+                RecurrentInit::Torch => (columns as f64).powf(-0.5),
+            };
+            init.at(name).uniform([rows, columns], bound)
+        };
+        match *spec {
+            AttentionSpec::Multiplicative {} => Self {
+                query: None,
+                key: matrix("key", query, memory),
+                vector: None,
+                magnitude: None,
+                bias: None,
+            },
+            AttentionSpec::Additive { units, normalized } => {
+                let units = units as usize;
+                // TensorFlow takes a vector for a matrix of as many rows as columns.
+                let bound = match start {
+                    RecurrentInit::Uniform { bound } => bound,
+                    RecurrentInit::XavierUniform => (3.0 / units as f64).sqrt(),
+                    RecurrentInit::Torch => (units as f64).powf(-0.5),
+                };
+                let length = (units as f64).powf(-0.5) as f32;
+                Self {
+                    query: Some(matrix("query", units, query)),
+                    key: matrix("key", units, memory),
+                    vector: Some(init.at("vector").uniform([units], bound)),
+                    magnitude: normalized.then(|| init.at("magnitude").constant([1], length)),
+                    bias: normalized.then(|| init.at("bias").constant([units], 0.0)),
+                }
+            }
+        }
+    }
+
+    /// What is computed once for a source.
+    pub fn about(&self, memory: &Memory, pass: &Pass) -> Asked {
+        let keys = ops::linear(memory.keys.clone(), self.key.val(), None, pass);
+        // Of a convolutional encoder, whose values have the tokens in them, too: as OpenSeq2Seq joins the two.
+        Asked { keys, values: memory.keys.clone() }
+    }
+
+    /// query [rows, query] -> contexts [rows, memory] FP32, and the weights as [`ops::context`] gives them.
+    pub fn ask(
+        &self,
+        query: Tensor<2>,
+        asked: &Asked,
+        segments: &Segments,
+        pass: &Pass,
+    ) -> (Tensor<2>, Tensor<1>) {
+        let Asked { keys, values } = asked.clone();
+        let query = match &self.query {
+            Some(weight) => ops::linear(query, weight.val(), self.bias.as_ref().map(Param::val), pass),
+            None => query,
+        };
+        let network = self.vector.as_ref().map(|vector| {
+            let vector = vector.val();
+            match &self.magnitude {
+                Some(magnitude) => {
+                    let length = (vector.clone() * vector.clone()).sum().sqrt();
+                    vector * (magnitude.val() / length)
+                }
+                None => vector,
+            }
+        });
+        ops::context(query, keys, values, network, segments)
+    }
+}
+
+impl Asked {
+    /// Rows in another order.
+    pub fn map(self, mut of: impl FnMut(Tensor<2>) -> Tensor<2>) -> Self {
+        Self { keys: of(self.keys), values: of(self.values) }
+    }
+}
