@@ -11,6 +11,7 @@ mod judging;
 mod ledger;
 mod looks;
 mod own_data;
+mod parts;
 mod recipes;
 mod regressing;
 mod reporting;

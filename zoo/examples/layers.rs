@@ -109,7 +109,7 @@ impl Bench {
         let init = Init::new(1, &self.device);
         let layer = FeedForward::new(&init, 512, 2048, 0.1);
         self.time("feed-forward-512-2048", [1024, 512], |x, pass| layer.forward(x, pass));
-        let layer = Attention::new(&init, 512, 8, true, LinearInit::XavierUniform, 0.1);
+        let layer = Attention::new(&init, [512, 512], 8, true, LinearInit::XavierUniform, 0.1);
         let segments = Segments::own(&[64; 16], false);
         self.time("attention-512-8", [1024, 512], |x, pass| layer.to_itself(x, &segments, pass));
         let layer = LayerNorm::new(&init, 512, 1e-5);

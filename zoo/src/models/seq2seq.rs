@@ -36,6 +36,8 @@ pub struct Vocabularies {
 }
 
 /// Encoder kinds.
+// A model has one.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Encoder {
     /// Self-attention.
@@ -58,6 +60,8 @@ pub enum Decoder {
 }
 
 /// What a decoder of each kind keeps between two steps.
+// A search has one.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone)]
 enum Cache {
     Transformer(TransformerCache),

@@ -51,10 +51,10 @@ impl SincResampler {
         let mut taps = vec![[0.0; GROUP]; groups as usize * rows];
         for (group, taps) in taps.chunks_exact_mut(rows).enumerate() {
             let first = group * GROUP * from / to;
-            for side in 0..GROUP {
-                let place = group * GROUP + side;
+            for place in group * GROUP..(group + 1) * GROUP {
+                let start = place * from / to - first;
                 for column in 0..columns {
-                    taps[place * from / to - first + column][side] = tap(place, column);
+                    taps[start + column][place % GROUP] = tap(place, column);
                 }
             }
         }

@@ -31,7 +31,7 @@ impl Vocabulary {
         let mut tree =
             Self { labels: vec![0], behind: Vec::new(), whole: vec![false], words: words.len(), space };
         // The words that go through each place, which lie side by side; places in the order of their depth.
-        let mut through = vec![0..words.len()];
+        let mut through: Vec<_> = std::iter::once(0..words.len()).collect();
         let (mut depth, mut level) = (0, 0..1);
         while !level.is_empty() {
             for place in level.clone() {
