@@ -137,12 +137,13 @@ mod tests {
         [host_values(out.inner()), host_values(x.grad(&grads).unwrap())]
     }
 
+    /// Where a gate is all but open, 1 less the sigmoid has the sigmoid's error, times values up to 16 and a gradient of twice their size.
     #[test]
     fn the_kernel_agrees_with_its_composition() {
         for (own, composed) in run(true).iter().zip(run(false)) {
             assert_eq!(own.len(), composed.len());
             for (a, b) in own.iter().zip(composed) {
-                assert!((a - b).abs() < 2e-6 * (1.0 + b.abs()), "{a} {b}");
+                assert!((a - b).abs() < 5e-5 * (1.0 + b.abs()), "{a} {b}");
             }
         }
     }
