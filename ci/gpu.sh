@@ -3,7 +3,8 @@
 # call it until it says that all stages ended.
 #
 #   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor kernels kernels-fp16 kernels-bf16 strict parity-tf32
-#                                      parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k
+#                                      parity-fp16 parity-bf16 parity-unfused speech bench smoke yesno
+#                                      reversal multi30k
 #
 # Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
 # elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features cuda-unfused`, packed with xz or not; else they are built here, in
@@ -66,7 +67,7 @@ run() {
         0 | 9 | 10 | 11 | 12) ;;
         6 | 124)
             # Nothing of these is kept: one that does not end within a whole call never will.
-            if [[ $name =~ ^(bench-|parity|kernels|strict-) ]] && [ "$left" -gt $((budget - 30)) ]; then
+            if [[ $name =~ ^(bench-|parity|kernels|strict-|speech) ]] && [ "$left" -gt $((budget - 30)) ]; then
                 echo "error: $name needs more than $left seconds" >&2
                 return 1
             fi
@@ -134,6 +135,13 @@ parity-unfused() {
     holds parity-unfused
     zoo=$fused
 }
+# The speech recipes' fixtures by themselves: convolutions, recurrent layers, batch norms and CTC.
+speech() {
+    local names
+    mapfile -t names < <("$zoo" list --task speech-recognition --format csv | tail -n +2 | cut -d, -f1)
+    run speech verify "${names[@]}" --to parity --fp32 strict
+    holds speech
+}
 # Updates a second at full size, on generated batches of the published shape where the text is not there.
 bench() {
     local recipe
@@ -152,10 +160,11 @@ smoke() {
         run "smoke-$recipe" reproduce "$recipe" --tier smoke --offline --fp32 strict
     done
 }
+yesno() { run yesno reproduce yesno-tdnn --yes --fp32 strict; }
 reversal() { run reversal reproduce reversal-transformer --yes; }
 multi30k() { run multi30k reproduce multi30k-transformer-tiny --yes; }
 
-all="doctor kernels kernels-fp16 kernels-bf16 strict parity-tf32 parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k"
+all="doctor kernels kernels-fp16 kernels-bf16 strict parity-tf32 parity-fp16 parity-bf16 parity-unfused speech bench smoke yesno reversal multi30k"
 for stage in "${@:-$all}"; do
     # The default is one word of several stages.
     for stage in $stage; do
