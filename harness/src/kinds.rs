@@ -164,6 +164,11 @@ pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
             DecodeSpec::Beam { length_penalty, stop, .. },
             DecodeSpec::Beam { length_penalty: other_penalty, stop: other_stop, .. },
         ) => discriminant(length_penalty) == discriminant(other_penalty) && stop == other_stop,
+        (DecodeSpec::TensorflowBeam { .. }, DecodeSpec::TensorflowBeam { .. }) => true,
+        (
+            DecodeSpec::GnmtBeam { coverage, as_coded, .. },
+            DecodeSpec::GnmtBeam { coverage: other_coverage, as_coded: other_coded, .. },
+        ) => (*coverage > 0.0) == (*other_coverage > 0.0) && as_coded == other_coded,
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
-"""Greedy and beam search in the two published forms, for one sentence, as a specification.
+"""Greedy and beam search in the published forms, for one sentence, as a specification.
 
-`next_log_p(prefix)` returns the log-probabilities [vocabulary] of what follows a list of tokens; nothing is cached. A hypothesis is
+`next_log_p(prefix)` returns the log-probabilities [vocabulary] of what follows a list of tokens; nothing is cached. `attention(prefix)`
+returns the weights [source tokens] of that step. A hypothesis is
 (tokens, log p); a result is a list of (tokens, score, log p), best first. Every choice between near equals is noted in
 `gaps`, so that a fixture can leave out sentences that rounding could decide.
 """
@@ -96,9 +97,84 @@ def beam_until_full(next_log_p, beam, spec, longest, end, pad, gaps):
     return finished
 
 
-def search(next_log_p, spec, source_tokens, vocabulary, gaps):
+def first_of(candidates, beam, gaps):
+    """The best, by their first entry; equal ones as they come."""
+    candidates.sort(key=lambda candidate: -candidate[0])
+    gaps.extend(a[0] - b[0] for a, b in zip(candidates[:beam], candidates[1 : beam + 1]) if b[0] > -math.inf)
+    return candidates[:beam]
+
+
+def beam_of_tensorflow(next_log_p, beam, alpha, longest, end, gaps):
+    """TensorFlow's BeamSearchDecoder, in the copy that OpenSeq2Seq has.
+
+    A place is (tokens, log p, length, done). Of a place that is done the end token alone follows, with probability 1. All candidates are
+    divided by their penalty before the best are chosen. A length grows by one with every token but an end token that was only
+    just chosen, which is counted when it is looked at again.
+    """
+    places = [([], 0.0, 0, False)] + [([], -math.inf, 0, True)] * (beam - 1)
+    for _ in range(longest):
+        candidates = []
+        for place, (tokens, log_p, length, done) in enumerate(places):
+            for token, step in [(end, 0.0)] if done else enumerate(next_log_p(tokens).tolist()):
+                counted = length + (not done and token != end)
+                candidates.append(((log_p + step) / ((5 + counted) / 6) ** alpha, place, token, log_p + step))
+        chosen = first_of(candidates, beam, gaps)
+        old, places = places, []
+        for _, place, token, log_p in chosen:
+            tokens, _, length, done = old[place]
+            places.append((tokens if done else [*tokens, token], log_p, length + (not done), done or token == end))
+        if all(done for _, _, _, done in places):
+            break
+    return [(tokens, score, log_p) for (tokens, log_p, _, _), (score, _, _, _) in zip(places, chosen)]
+
+
+def beam_of_gnmt(next_log_p, attention, spec, longest, source_tokens, end, gaps):
+    """NVIDIA's GNMT v2: arrays of places, kept by log p. `as_coded` leaves the sums of attention where they are when places are filled
+    anew, and returns log p of a sentence that the limit ended, for it is one step too late to weigh it."""
+    beam = spec["beam"]
+    tokens, scores = [[] for _ in range(beam)], [0.0] * beam
+    received = [[0.0] * source_tokens for _ in range(beam)]
+    over = [False] * beam
+
+    def weighed():
+        norm = [((spec["constant"] + 1 + len(t)) / (spec["constant"] + 1)) ** spec["alpha"] for t in tokens]
+        cover = [sum(math.log(min(max(a, 0.0), 1.0)) for a in row if a > 0) for row in received]
+        return [s / n + spec["coverage"] * c for s, n, c in zip(scores, norm, cover)]
+
+    final = None
+    for step in range(1, longest + 1):
+        if all(over):
+            final = weighed()
+            break
+        candidates = []
+        for place in range(beam):
+            if over[place]:
+                candidates.append((scores[place], place, end))
+                continue
+            received[place] = [a + b for a, b in zip(received[place], attention(tokens[place]).tolist())]
+            if step == 1 and place > 0:
+                continue
+            rows = enumerate(next_log_p(tokens[place]).tolist())
+            candidates.extend((scores[place] + log_p, place, token) for token, log_p in rows)
+        chosen = first_of(candidates, beam, gaps)
+        tokens = [tokens[p] if over[p] else [*tokens[p], token] for _, p, token in chosen]
+        if not spec["as_coded"]:
+            received = [received[p] for _, p, _ in chosen]
+        scores, over = [score for score, _, _ in chosen], [token == end for _, _, token in chosen]
+    if final is None:
+        final = scores if spec["as_coded"] else weighed()
+    results = sorted(zip(tokens, final, scores), key=lambda hypothesis: -hypothesis[1])
+    gaps.extend(a[1] - b[1] for a, b in zip(results, results[1:]))
+    return results
+
+
+def search(next_log_p, spec, source_tokens, vocabulary, gaps, attention=None):
     """Runs a recipe's `[decode.NAME]`."""
     longest, end = limit(spec["max_length"], source_tokens), vocabulary["end"]
+    if spec["kind"] == "tensorflow-beam":
+        return beam_of_tensorflow(next_log_p, spec["beam"], spec["alpha"], longest, end, gaps)
+    if spec["kind"] == "gnmt-beam":
+        return beam_of_gnmt(next_log_p, attention, spec, longest, source_tokens, end, gaps)
     if spec["kind"] == "greedy":
         return greedy(next_log_p, longest, end, gaps)
     rule = (spec["beam"], spec["length_penalty"], longest, end)

@@ -34,6 +34,32 @@ CORNERS = {
 }
 
 
+
+
+def tensorflow(size, alpha, max_length):
+    return {"kind": "tensorflow-beam", "beam": size, "alpha": alpha, "max_length": max_length}
+
+
+def gnmt(size, alpha, coverage, as_coded, max_length):
+    return {
+        "kind": "gnmt-beam", "beam": size, "alpha": alpha, "constant": 5.0, "coverage": coverage, "as_coded": as_coded,
+        "max_length": max_length,
+    }  # fmt: skip
+
+
+SEARCHES |= {
+    "tensorflow": tensorflow(4, 1.0, length(2.0, 0)),
+    "tensorflow-flat": tensorflow(3, 0.0, length(1.0, 3)),
+    "tensorflow-steep": tensorflow(3, 2.0, length(2.0, 2)),
+    "tensorflow-one": tensorflow(1, 1.0, length(2.0, 0)),
+    "gnmt": gnmt(5, 0.6, 0.1, True, length(0.0, 14)),
+    "gnmt-short": gnmt(4, 0.6, 0.1, True, length(0.0, 4)),
+    "gnmt-mended": gnmt(4, 0.6, 0.4, False, length(0.0, 12)),
+    "gnmt-mended-short": gnmt(4, 0.6, 0.4, False, length(0.0, 4)),
+    "gnmt-lengths": gnmt(3, 1.0, 0.0, True, length(0.0, 12)),
+}
+
+
 def main():
     cases = []
     for corner, (pad, end, first) in CORNERS.items():
@@ -47,22 +73,29 @@ def main():
                 logits = (logits * 1000).round() / 1000
                 log_p = logits.log_softmax(dim=-1)
                 source_tokens, gaps = int(draw.integers(2, 6)), []
+                weights = torch.from_numpy(draw.standard_normal((SIZE + 1, source_tokens))).softmax(dim=-1)
+                # Nothing at all at a place is a corner too; a weight that is exact in FP32 sums alike.
+                weights[weights < 0.1] = 0
+                weights = weights.float().double()
                 found = {
-                    name: search(lambda t: log_p[t[-1] if t else SIZE], spec, source_tokens, vocabulary, gaps)
+                    name: search(
+                        lambda t: log_p[t[-1] if t else SIZE], spec, source_tokens, vocabulary, gaps,
+                        lambda t: weights[t[-1] if t else SIZE],
+                    )
                     for name, spec in SEARCHES.items()
-                }
+                }  # fmt: skip
                 # A table repeats itself, so permuted hypotheses may be exactly alike; such tables are thrown away.
                 if min(gaps) > LEAST_GAP:
                     break
             cases.append({
                 "name": f"{corner}-{specials}", "vocabulary": {"size": SIZE, **vocabulary}, "source_tokens": source_tokens,
-                "logits": [[round(x, 3) for x in row] for row in logits.tolist()],
+                "logits": [[round(x, 3) for x in row] for row in logits.tolist()], "attention": weights.tolist(),
                 "results": {
                     name: [{"tokens": t, "score": score, "log_p": p} for t, score, p in result]
                     for name, result in found.items()
                 },
             })  # fmt: skip
-    note = "logits[last] are those of the next token, logits[size] those of the first; tokens include the end token"
+    note = "logits[last] are those of the next token, logits[size] those of the first; so attention; tokens include the end token"
     fixture.save_json("search_tables", {"note": note, "searches": SEARCHES, "cases": cases})
 
 

@@ -24,6 +24,7 @@ struct Case {
     vocabulary: Ids,
     source_tokens: usize,
     logits: Vec<Vec<f32>>,
+    attention: Vec<Vec<f32>>,
     results: BTreeMap<String, Vec<Expected>>,
 }
 
@@ -43,23 +44,35 @@ struct Expected {
 /// Scores by the last token alone. The first token of a source names its table.
 struct Tables<'a>(&'a [&'a Case]);
 
-impl StepDecoder for Tables<'_> {
-    type State = Vec<usize>;
+/// Which table each hypothesis is of, and which of its rows was looked at last.
+struct Looks {
+    tables: Vec<usize>,
+    rows: Vec<usize>,
+}
 
-    fn begin(&self, sources: &Packed) -> Vec<usize> {
-        sources.sequences().map(|source| source[0] as usize).collect()
+impl StepDecoder for Tables<'_> {
+    type State = Looks;
+
+    fn begin(&self, sources: &Packed) -> Looks {
+        Looks { tables: sources.sequences().map(|source| source[0] as usize).collect(), rows: Vec::new() }
     }
 
-    fn step(&self, rows: &mut Vec<usize>, last: Option<&[u32]>) -> Logits {
+    fn step(&self, looks: &mut Looks, last: Option<&[u32]>) -> Logits {
         let size = self.0[0].vocabulary.size;
         let row = |i: usize| last.map_or(size, |last| last[i] as usize);
-        let values =
-            rows.iter().enumerate().flat_map(|(i, &table)| self.0[table].logits[row(i)].clone()).collect();
+        looks.rows = (0..looks.tables.len()).map(row).collect();
+        let of = looks.tables.iter().zip(&looks.rows);
+        let values = of.flat_map(|(&table, &row)| self.0[table].logits[row].clone()).collect();
         Logits { vocabulary: size, values }
     }
 
-    fn select(&self, rows: &mut Vec<usize>, kept: &[usize]) {
-        *rows = kept.iter().map(|&row| rows[row]).collect();
+    fn select(&self, looks: &mut Looks, kept: &[usize]) {
+        looks.tables = kept.iter().map(|&row| looks.tables[row]).collect();
+    }
+
+    fn attention(&self, looks: &Looks) -> Option<Vec<f32>> {
+        let of = looks.tables.iter().zip(&looks.rows);
+        Some(of.flat_map(|(&table, &row)| self.0[table].attention[row].clone()).collect())
     }
 }
 
@@ -87,7 +100,7 @@ fn check(cases: &[&Case], name: &str, spec: &DecodeSpec) {
 fn tables_are_searched_as_specified_alone_and_in_a_batch() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/search_tables.json");
     let fixture: Fixture = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    assert!(fixture.cases.len() >= 10 && fixture.searches.len() >= 7);
+    assert!(fixture.cases.len() >= 10 && fixture.searches.len() >= 16);
     for (name, spec) in &fixture.searches {
         for case in &fixture.cases {
             check(&[case], name, spec);

@@ -23,7 +23,7 @@ pub enum PlanError {
     },
     /// There are not enough examples for one batch.
     #[error(
-        "{examples} examples do not fill one batch of {sentences}\nhint: lower data.batching.sentences or give more data"
+        "{examples} examples do not fill one batch of {sentences}\nhint: lower data.batching.sentences (of buckets, times batches_together) or give more data"
     )]
     TooFew {
         /// Examples there are.
@@ -33,7 +33,7 @@ pub enum PlanError {
     },
     /// Batches of recordings are not batches of text.
     #[error(
-        "data.batching: these are batches of recordings, the examples are text\nhint: kind = \"sentences\" or \"tokens\""
+        "data.batching: these are batches of recordings, the examples are text\nhint: kind = \"sentences\", \"tokens\" or \"buckets\""
     )]
     Recordings,
     /// A number of the recipe makes no sense.
@@ -43,8 +43,8 @@ pub enum PlanError {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// Examples of each group in a new order each epoch, cut into batches of this many.
-    Sentences { groups: Vec<Range<u32>>, sentences: usize },
+    /// Examples of each pool in a new order each epoch, cut into blocks of batches of this many.
+    Shuffled { pools: Vec<Vec<u32>>, sentences: usize, together: usize },
     /// Batches made once; their order is new each epoch.
     Frozen(Vec<Vec<u32>>),
 }
@@ -65,6 +65,7 @@ impl BatchPlan {
     /// and taken in turn while sentences x longest side, padding included, stays within `max_tokens`. A batch of more
     /// sentences than `sentences_multiple_of` is cut to a multiple of it; what is cut off begins the next batch. The
     /// batches are kept; an epoch changes their order only.
+    /// `buckets` (NVIDIA's GNMT): as `sentences`, of each bucket of lengths by itself, in blocks of batches that stay together.
     pub fn new(lengths: &[(u32, u32)], batching: &BatchingSpec, seed: u64) -> Result<Self, PlanError> {
         Self::of_groups(lengths, &[lengths.len()], batching, seed)
     }
@@ -92,8 +93,35 @@ impl BatchPlan {
                 if let Some(few) = groups.iter().find(|group| group.len() < sentences as usize) {
                     return Err(PlanError::TooFew { examples: few.len(), sentences });
                 }
-                let kind = Kind::Sentences { groups, sentences: sentences as usize };
+                let pools = groups.into_iter().map(Range::collect).collect();
+                let kind = Kind::Shuffled { pools, sentences: sentences as usize, together: 1 };
                 Ok(Self { kind, seed, pad_length_to })
+            }
+            BatchingSpec::Buckets { sentences, buckets, width, batches_together, pad_length_to } => {
+                at_least_one(&[
+                    (sentences, "sentences"),
+                    (buckets, "buckets"),
+                    (width, "width"),
+                    (batches_together, "batches_together"),
+                    (pad_length_to, "pad_length_to"),
+                ])?;
+                let mut pools = Vec::with_capacity(groups.len() * buckets as usize);
+                for group in groups {
+                    let examples = group.len();
+                    let first = pools.len();
+                    pools.resize(first + buckets as usize, Vec::new());
+                    for example in group {
+                        let (source, target) = lengths[example as usize];
+                        let bucket = (source.max(target) / width).min(buckets - 1);
+                        pools[first + bucket as usize].push(example);
+                    }
+                    let block = (sentences * batches_together) as usize;
+                    if pools[first..].iter().all(|pool| pool.len() < block) {
+                        return Err(PlanError::TooFew { examples, sentences: block as u32 });
+                    }
+                }
+                let (sentences, together) = (sentences as usize, batches_together as usize);
+                Ok(Self { kind: Kind::Shuffled { pools, sentences, together }, seed, pad_length_to })
             }
             BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to } => {
                 at_least_one(&[
@@ -127,7 +155,9 @@ impl BatchPlan {
     /// Batches an epoch; the same for every epoch.
     pub fn batches_per_epoch(&self) -> usize {
         match &self.kind {
-            Kind::Sentences { groups, sentences } => groups.iter().map(|g| g.len() / sentences).sum(),
+            Kind::Shuffled { pools, sentences, together } => {
+                pools.iter().map(|pool| pool.len() / (sentences * together) * together).sum()
+            }
             Kind::Frozen(batches) => batches.len(),
         }
     }
@@ -135,7 +165,7 @@ impl BatchPlan {
     /// Examples an epoch.
     pub fn examples_per_epoch(&self) -> usize {
         match &self.kind {
-            Kind::Sentences { sentences, .. } => self.batches_per_epoch() * sentences,
+            Kind::Shuffled { sentences, .. } => self.batches_per_epoch() * sentences,
             Kind::Frozen(batches) => batches.iter().map(Vec::len).sum(),
         }
     }
@@ -149,18 +179,18 @@ impl BatchPlan {
     pub fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let mut stream = RandomStream::new(self.seed, Purpose::EpochOrder, epoch);
         match &self.kind {
-            Kind::Sentences { groups, sentences } => {
-                let mut batches: Vec<Vec<u32>> = Vec::new();
-                for group in groups {
-                    let mut order: Vec<u32> = group.clone().collect();
+            Kind::Shuffled { pools, sentences, together } => {
+                let mut blocks: Vec<Vec<u32>> = Vec::new();
+                for pool in pools {
+                    let mut order = pool.clone();
                     stream.shuffle(&mut order);
-                    batches.extend(order.chunks_exact(*sentences).map(<[u32]>::to_vec));
+                    blocks.extend(order.chunks_exact(sentences * together).map(<[u32]>::to_vec));
                 }
-                // The batches of one group are in a random order already.
-                if groups.len() > 1 {
-                    stream.shuffle(&mut batches);
+                // The blocks of one pool are in a random order already.
+                if pools.len() > 1 {
+                    stream.shuffle(&mut blocks);
                 }
-                batches
+                blocks.iter().flat_map(|block| block.chunks_exact(*sentences).map(<[u32]>::to_vec)).collect()
             }
             Kind::Frozen(batches) => {
                 let mut order: Vec<u32> = (0..batches.len() as u32).collect();
@@ -280,6 +310,53 @@ mod tests {
             BatchPlan::new(&[(3, 3); 8], &BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 1)
                 .unwrap();
         assert_eq!(plan.epoch(0), [[0, 6, 1, 5], [7, 2, 3, 4]]);
+    }
+
+    #[test]
+    fn batches_of_a_bucket_stay_together_and_the_rest_of_each_is_left_out() {
+        let batching = BatchingSpec::Buckets {
+            sentences: 3,
+            buckets: 3,
+            width: 10,
+            batches_together: 2,
+            pad_length_to: 1,
+        };
+        // By the longer side: 20 below 10, 14 below 20, 7 from 20 on, however long.
+        let lengths: Vec<(u32, u32)> = (0..41)
+            .map(|i| match i {
+                0..20 => (9, 3),
+                20..34 => (5, 10 + i % 10),
+                _ => (20 + 15 * (i % 3), 4),
+            })
+            .collect();
+        let bucket = |example: u32| match example {
+            0..20 => 0,
+            20..34 => 1,
+            _ => 2,
+        };
+        let plan = BatchPlan::new(&lengths, &batching, 3).unwrap();
+        assert_eq!((plan.batches_per_epoch(), plan.examples_per_epoch()), (2 * (3 + 2 + 1), 36));
+        let mut orders = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for epoch in 0..40 {
+            let batches = plan.epoch(epoch);
+            assert_eq!(batches.len(), 12);
+            let of: Vec<u32> = batches.iter().map(|batch| bucket(batch[0])).collect();
+            for (batch, of) in batches.iter().zip(&of) {
+                assert!(batch.len() == 3 && batch.iter().all(|&e| bucket(e) == *of), "{batch:?}");
+            }
+            assert!(of.chunks(2).all(|pair| pair[0] == pair[1]), "{of:?}");
+            let all: std::collections::BTreeSet<u32> = batches.into_iter().flatten().collect();
+            assert_eq!(all.len(), 36, "nothing is there twice");
+            seen.extend(all);
+            orders.push(of);
+        }
+        assert_eq!(seen.len(), 41, "in the long run every example is used");
+        orders.sort();
+        orders.dedup();
+        assert!(orders.len() > 5, "blocks of all buckets are mixed");
+        let few = BatchPlan::new(&lengths[..5], &batching, 3).unwrap_err();
+        assert_eq!(few, PlanError::TooFew { examples: 5, sentences: 6 });
     }
 
     #[test]

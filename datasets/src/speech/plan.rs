@@ -41,11 +41,13 @@ impl Plan {
                 format!("no batch lasts {max_seconds} seconds"),
                 "max_seconds = 30.0",
             )),
-            BatchingSpec::Sentences { .. } | BatchingSpec::Tokens { .. } => Err(SpeechError::recipe(
-                "batching.kind",
-                "these are batches of text",
-                "utterances or seconds",
-            )),
+            BatchingSpec::Sentences { .. } | BatchingSpec::Tokens { .. } | BatchingSpec::Buckets { .. } => {
+                Err(SpeechError::recipe(
+                    "batching.kind",
+                    "these are batches of text",
+                    "utterances or seconds",
+                ))
+            }
         }
     }
 

@@ -209,9 +209,9 @@ fn step_cost(resolved: &Resolved) -> StepCost {
     };
     let examples = batches
         * match recipe.data.batching {
-            BatchingSpec::Sentences { sentences: n, .. } | BatchingSpec::Utterances { utterances: n } => {
-                f64::from(n)
-            }
+            BatchingSpec::Sentences { sentences: n, .. }
+            | BatchingSpec::Buckets { sentences: n, .. }
+            | BatchingSpec::Utterances { utterances: n } => f64::from(n),
             BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / example,
             BatchingSpec::Seconds { max_seconds } => {
                 (max_seconds * 1000.0 / hop_ms(recipe) / example).max(1.0)

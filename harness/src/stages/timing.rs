@@ -261,7 +261,7 @@ fn place(
 /// Sentences, tokens, utterances or whole seconds of an update.
 fn batch_of(recipe: &Recipe) -> u64 {
     let of_batch = match recipe.data.batching {
-        BatchingSpec::Sentences { sentences, .. } => sentences,
+        BatchingSpec::Sentences { sentences, .. } | BatchingSpec::Buckets { sentences, .. } => sentences,
         BatchingSpec::Tokens { max_tokens, .. } => max_tokens,
         BatchingSpec::Utterances { utterances } => utterances,
         BatchingSpec::Seconds { max_seconds } => max_seconds as u32,

@@ -11,7 +11,7 @@ use zoo_recipes::ScheduleSpec;
 pub enum ScheduleError {
     /// The decay's length is to be taken from the run's, which is not known.
     #[error(
-        "schedule `{0}` has no `decay_updates`, and the run's number of updates is not known\nhint: give `train.schedule.decay_updates` or `train.max_updates`"
+        "schedule `{0}` has no `decay_updates`, and the run's number of updates is not known\nhint: give `train.max_updates`, or `train.schedule.decay_updates` where the schedule has it"
     )]
     UnknownLength(&'static str),
     /// A number that makes the formula meaningless.
@@ -77,6 +77,16 @@ impl Schedule {
                     return invalid("inv-poly-decay", "`lr` and `power` must be above 0");
                 }
                 ("inv-poly-decay", open("inv-poly-decay", *decay_updates, 0, 0, false)?)
+            }
+            ScheduleSpec::WarmupSteps { hold, steps, .. } => {
+                let Some(last) = last_update else {
+                    return Err(ScheduleError::UnknownLength("warmup-steps"));
+                };
+                if *steps == 0 {
+                    return invalid("warmup-steps", "`steps` must be above 0");
+                }
+                let begin = (hold * last as f64) as u64;
+                ("warmup-steps", ((last.saturating_sub(begin) / steps).max(1), begin))
             }
             ScheduleSpec::PiecewiseConstant { boundaries, factors, .. } => {
                 if boundaries.len() != factors.len() {
@@ -152,6 +162,17 @@ impl Schedule {
                 let floor = min_lr.max(1e-8);
                 let slope = ((lr / floor).powf(1.0 / power) - 1.0) / self.decay;
                 lr / (1.0 + slope * s).powf(*power)
+            }
+            ScheduleSpec::WarmupSteps { lr, warmup_updates, steps, decay_rate, .. } => {
+                let w = *warmup_updates as f64;
+                match update.checked_sub(self.begin) {
+                    _ if *warmup_updates > 0 && update <= *warmup_updates => lr * 0.01f64.powf((w - s) / w),
+                    None => *lr,
+                    Some(since) => {
+                        let done = (since as f64 / self.decay).floor() + 1.0;
+                        lr * decay_rate.powf(done.min(*steps as f64))
+                    }
+                }
             }
             ScheduleSpec::PiecewiseConstant { lr, boundaries, factors } => {
                 // TensorFlow's intervals are closed on the right: the boundary itself still has the old factor.
@@ -301,6 +322,29 @@ mod tests {
         // (1/0.01)^(1/2) = 10, slope 9/900 = 0.01.
         near(schedule.lr(100), 0.25);
         near(schedule.lr(900), 0.01);
+    }
+
+    #[test]
+    fn warm_up_and_steps_are_shares_of_the_run() {
+        let spec = ScheduleSpec::WarmupSteps {
+            lr: 2e-3,
+            warmup_updates: 200,
+            hold: 0.666,
+            steps: 4,
+            decay_rate: 0.5,
+        };
+        assert_eq!(Schedule::new(&spec, None), Err(ScheduleError::UnknownLength("warmup-steps")));
+        let schedule = Schedule::new(&spec, Some(1000)).unwrap();
+        near(schedule.lr(0), 2e-5);
+        near(schedule.lr(100), 2e-4);
+        near(schedule.lr(200), 2e-3);
+        near(schedule.lr(665), 2e-3);
+        // 334 updates are left: a step every 83.
+        near(schedule.lr(666), 1e-3);
+        near(schedule.lr(666 + 82), 1e-3);
+        near(schedule.lr(666 + 83), 5e-4);
+        near(schedule.lr(666 + 249), 1.25e-4);
+        near(schedule.lr(999), 1.25e-4);
     }
 
     #[test]

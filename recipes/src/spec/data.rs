@@ -321,6 +321,23 @@ pub enum BatchingSpec {
         #[serde(default = "one")]
         pad_length_to: u32,
     },
+    /// A fixed number of sentences of like length (NVIDIA's GNMT). A pair is in the bucket of its longer side's length / `width`, the
+    /// last bucket if that is beyond it. Every epoch each bucket is shuffled and cut into blocks of `batches_together`; the remainder
+    /// is left out; then the blocks are shuffled.
+    Buckets {
+        /// Sentences a batch.
+        sentences: u32,
+        /// Buckets.
+        buckets: u32,
+        /// Lengths in a bucket, special tokens included.
+        width: u32,
+        /// Batches of one bucket that follow each other: those of the GPUs.
+        #[serde(default = "one")]
+        batches_together: u32,
+        /// Round padded lengths up to a multiple of this.
+        #[serde(default = "one")]
+        pad_length_to: u32,
+    },
     /// A fixed number of utterances in shuffled order; the remainder of an epoch is left out.
     Utterances {
         /// Utterances a batch.

@@ -25,6 +25,36 @@ pub enum DecodeSpec {
         /// Longest output.
         max_length: MaxLength,
     },
+    /// Beam search of which an ended hypothesis goes on to hold one of the `beam` places (TensorFlow's BeamSearchDecoder, as
+    /// OpenSeq2Seq has it): every step keeps the best of log p / ((5 + n) / 6)^alpha. n counts the end token from the step on that
+    /// follows it. Done when all have ended, or at the limit, where those that have not count as they are.
+    TensorflowBeam {
+        /// Places.
+        beam: u32,
+        /// Exponent.
+        alpha: f64,
+        /// Longest output.
+        max_length: MaxLength,
+    },
+    /// The same places, kept by log p alone; what is weighed are the hypotheses at the end (NVIDIA's GNMT): log p / ((c + n) /
+    /// (c + 1))^alpha + b sum over the source of log min(A, 1), A being the attention that a position got, n the tokens and both
+    /// special ones. Positions without any attention count nothing.
+    GnmtBeam {
+        /// Places.
+        beam: u32,
+        /// Exponent.
+        alpha: f64,
+        /// c.
+        constant: f64,
+        /// b, of a recurrent decoder. 0: attention does not count.
+        coverage: f64,
+        /// Attention is summed by place, whichever hypothesis is in it, and a sentence at its limit is not weighed. Otherwise sums
+        /// go with their hypotheses, and all are weighed.
+        #[serde(default)]
+        as_coded: bool,
+        /// Longest output.
+        max_length: MaxLength,
+    },
     /// The likeliest class of each frame; runs are one label, blanks none.
     CtcGreedy {},
     /// The likeliest path through the words of `data.tokenizer`'s lexicon, weighed by a unigram, silence between them.
@@ -80,7 +110,10 @@ pub enum WordsSpec {
 impl DecodeSpec {
     /// Does it write token by token, rather than read frames?
     pub fn is_of_tokens(&self) -> bool {
-        matches!(self, Self::Greedy { .. } | Self::Beam { .. })
+        matches!(
+            self,
+            Self::Greedy { .. } | Self::Beam { .. } | Self::TensorflowBeam { .. } | Self::GnmtBeam { .. }
+        )
     }
 
     /// It means nothing without the language model that it has not: what is claimed of it is not run.

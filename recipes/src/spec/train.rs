@@ -299,6 +299,20 @@ pub enum ScheduleSpec {
         #[serde(default = "unit")]
         power: f64,
     },
+    /// lr / 100 to lr exponentially, lr, then steps down (NVIDIA's GNMT, `WarmupMultiStepLR`): from update `hold` T on, rounded
+    /// down, every (T - hold T) / `steps` updates, rounded down, T being the last update of the run.
+    WarmupSteps {
+        /// Peak.
+        lr: f64,
+        /// Updates of the warm-up.
+        warmup_updates: u64,
+        /// Share of the run that ends before the first step.
+        hold: f64,
+        /// Steps.
+        steps: u64,
+        /// Factor of a step.
+        decay_rate: f64,
+    },
     /// lr times a factor that changes at each boundary.
     PiecewiseConstant {
         /// First value.

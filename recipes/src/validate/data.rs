@@ -301,6 +301,17 @@ fn lengths(data: &DataSpec, findings: &mut Findings<'_, '_>) {
                 });
             }
         }
+        BatchingSpec::Buckets { sentences, buckets, width, batches_together, pad_length_to } => {
+            for (value, key) in [
+                (sentences, "sentences"),
+                (buckets, "buckets"),
+                (width, "width"),
+                (batches_together, "batches_together"),
+                (pad_length_to, "pad_length_to"),
+            ] {
+                findings.positive(u64::from(*value), &format!("data.batching.{key}"));
+            }
+        }
         BatchingSpec::Utterances { utterances } => {
             findings.positive(u64::from(*utterances), "data.batching.utterances");
         }

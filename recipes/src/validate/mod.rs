@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::is_name;
 use crate::nearest::did_you_mean;
 use crate::schema::find_path;
-use crate::spec::{Architecture, DataStatus, DecodeSpec, LengthPenalty, MaxLength, Recipe};
+use crate::spec::{Architecture, DataStatus, DecodeSpec, DecoderSpec, LengthPenalty, MaxLength, Recipe};
 use crate::tree::Node;
 
 pub use problems::Problem;
@@ -180,6 +180,25 @@ fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findi
             findings.positive(u64::from(*beam), &format!("{path}.beam"));
             if let LengthPenalty::Gnmt { alpha } | LengthPenalty::LengthPower { alpha } = length_penalty {
                 findings.not_negative(*alpha, &format!("{path}.length_penalty.alpha"));
+            }
+            longest(max_length, &path, findings);
+        }
+        DecodeSpec::TensorflowBeam { beam, alpha, max_length } => {
+            findings.positive(u64::from(*beam), &format!("{path}.beam"));
+            findings.not_negative(*alpha, &format!("{path}.alpha"));
+            longest(max_length, &path, findings);
+        }
+        DecodeSpec::GnmtBeam { beam, alpha, constant, coverage, as_coded: _, max_length } => {
+            findings.positive(u64::from(*beam), &format!("{path}.beam"));
+            for (value, key) in [(alpha, "alpha"), (constant, "constant"), (coverage, "coverage")] {
+                findings.not_negative(*value, &format!("{path}.{key}"));
+            }
+            if *coverage > 0.0 && !matches!(recipe.model.decoder, DecoderSpec::Recurrent(_)) {
+                findings.report_with(
+                    &format!("{path}.coverage"),
+                    "the decoder has no one attention whose weights could be summed",
+                    "coverage = 0.0, or a recurrent decoder",
+                );
             }
             longest(max_length, &path, findings);
         }

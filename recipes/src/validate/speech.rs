@@ -36,7 +36,7 @@ pub(super) fn data(data: &DataSpec, findings: &mut Findings<'_, '_>) {
             findings.report_with(
                 "data.batching.kind",
                 "these are batches of recordings",
-                "sentences or tokens",
+                "sentences, tokens or buckets",
             );
         }
         return;

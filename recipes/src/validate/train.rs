@@ -181,6 +181,14 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             floor(*min_lr, *first, findings);
             findings.above_zero(*power, "train.schedule.power");
         }
+        ScheduleSpec::WarmupSteps { lr: peak, warmup_updates: _, hold, steps, decay_rate } => {
+            lr(*peak, findings);
+            findings.require((0.0..=1.0).contains(hold), "train.schedule.hold", || {
+                format!("`hold` is {hold}; it is a share of the run, 0 to 1")
+            });
+            findings.positive(*steps, "train.schedule.steps");
+            findings.above_zero(*decay_rate, "train.schedule.decay_rate");
+        }
         ScheduleSpec::PiecewiseConstant { lr: first, boundaries, factors } => {
             lr(*first, findings);
             findings.require(boundaries.len() == factors.len(), "train.schedule.factors", || {

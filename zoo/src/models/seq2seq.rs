@@ -334,4 +334,11 @@ impl StepDecoder for Writer<'_> {
         let index = Tensor::<1, Int>::from_data(TensorData::new(index, [rows.len()]), &device);
         state.cache.select(&index);
     }
+
+    fn attention(&self, state: &DecodingState) -> Option<Vec<f32>> {
+        match &state.cache {
+            Cache::Recurrent(cache) => cache.weights.clone().map(host_values),
+            Cache::Transformer(_) | Cache::Convolutional(_) => None,
+        }
+    }
 }

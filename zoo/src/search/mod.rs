@@ -4,9 +4,11 @@ mod beam;
 pub mod ctc;
 mod greedy;
 pub mod ngram;
+mod places;
 
 pub use beam::{Beam, beam};
 pub use greedy::greedy;
+pub use places::{Places, Weighing, places};
 
 use zoo_recipes::{DecodeSpec, MaxLength};
 
@@ -47,6 +49,10 @@ pub trait StepDecoder {
 
     /// Keeps the given hypotheses in the given order; one may be kept several times.
     fn select(&self, state: &mut Self::State, rows: &[usize]);
+
+    /// How the last step weighed the source: for each hypothesis a weight for each of its source's tokens, one behind the other.
+    /// None of a decoder that has not one attention.
+    fn attention(&self, state: &Self::State) -> Option<Vec<f32>>;
 }
 
 /// A finished output.
@@ -87,6 +93,19 @@ pub fn search<D: StepDecoder>(
             &Beam { size: *size as usize, length_penalty, stop: *stop, max_length },
             ids,
         ),
+        DecodeSpec::TensorflowBeam { beam, alpha, max_length } => {
+            let weighing = Weighing::Tensorflow { alpha: *alpha };
+            places(decoder, sources, &Places { size: *beam as usize, weighing, max_length }, ids)
+        }
+        DecodeSpec::GnmtBeam { beam, alpha, constant, coverage, as_coded, max_length } => {
+            let weighing = Weighing::Gnmt {
+                alpha: *alpha,
+                constant: *constant,
+                coverage: *coverage,
+                as_coded: *as_coded,
+            };
+            places(decoder, sources, &Places { size: *beam as usize, weighing, max_length }, ids)
+        }
         DecodeSpec::CtcGreedy {} | DecodeSpec::CtcLexicon { .. } | DecodeSpec::CtcBeam { .. } => {
             panic!("a search of tokens")
         }

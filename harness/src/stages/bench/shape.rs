@@ -32,7 +32,7 @@ impl Shape {
         const LONG: u32 = 64;
         let filter = &recipe.data.filter;
         match recipe.data.batching {
-            BatchingSpec::Sentences { sentences, .. } => {
+            BatchingSpec::Sentences { sentences, .. } | BatchingSpec::Buckets { sentences, .. } => {
                 let longest = filter.max_source_tokens.max(filter.max_target_tokens);
                 Self { sentences, tokens: longest.unwrap_or(LONG).clamp(2, LONG) }
             }

@@ -32,6 +32,7 @@ pub fn updates(recipe: &Recipe, frames: &SpeechMaterial) -> Updates<SpeechBatch>
             }
             BatchingSpec::Utterances { utterances: n }
             | BatchingSpec::Sentences { sentences: n, .. }
+            | BatchingSpec::Buckets { sentences: n, .. }
             | BatchingSpec::Tokens { max_tokens: n, .. } => (0..n).map(length).collect(),
         }
     };

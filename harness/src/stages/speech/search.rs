@@ -129,7 +129,10 @@ impl<'a> Searcher<'a> {
                     words: language_model,
                 }))
             }
-            DecodeSpec::Greedy { .. } | DecodeSpec::Beam { .. } => {
+            DecodeSpec::Greedy { .. }
+            | DecodeSpec::Beam { .. }
+            | DecodeSpec::TensorflowBeam { .. }
+            | DecodeSpec::GnmtBeam { .. } => {
                 return Err(Failure::new(
                     Exit::Recipe,
                     "this search is of tokens; the model puts out frames",

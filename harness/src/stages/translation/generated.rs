@@ -21,7 +21,9 @@ const SPECIALS: u32 = 4;
 pub fn splits(recipe: &Recipe, vocabularies: &Vocabularies) -> Vec<Arc<PreparedSplit>> {
     let mean = (LOG_LENGTH.0 + LOG_LENGTH.1.powi(2) / 2.0).exp();
     let of_batch = match recipe.data.batching {
-        BatchingSpec::Sentences { sentences, .. } => f64::from(sentences),
+        BatchingSpec::Sentences { sentences, .. } | BatchingSpec::Buckets { sentences, .. } => {
+            f64::from(sentences)
+        }
         BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / mean,
         // Of speech; a checked recipe of text has none such.
         BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. } => 1.0,

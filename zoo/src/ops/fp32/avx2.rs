@@ -58,3 +58,113 @@ unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
         }
     }
 }
+
+/// Can panels of this width be packed here? Others would overwrite what stands beside them.
+pub fn packs(width: usize) -> bool {
+    width <= 8 || width.is_multiple_of(8)
+}
+
+/// Packs where memory runs along the lanes.
+///
+/// # Safety
+/// The CPU has AVX2; `values` reaches to the last lane at the last depth, `to` has room for `width * depth`, and `packs(width)`.
+#[target_feature(enable = "avx2")]
+pub unsafe fn pack_across(
+    to: &mut [f32],
+    width: usize,
+    values: &[f32],
+    stride: usize,
+    lanes: usize,
+    depth: usize,
+) {
+    for first in (0..width).step_by(8) {
+        let read = lowest(lanes.saturating_sub(first));
+        for i in 0..depth {
+            let from = values.as_ptr().wrapping_add(first + i * stride);
+            // SAFETY: masked by what is there.
+            let vector = unsafe { _mm256_maskload_ps(from, read) };
+            put(&mut to[i * width + first..], width - first, vector);
+        }
+    }
+}
+
+/// Packs where memory runs along the depth.
+///
+/// # Safety
+/// As for `pack_across`.
+#[target_feature(enable = "avx2")]
+pub unsafe fn pack_along(
+    to: &mut [f32],
+    width: usize,
+    values: &[f32],
+    stride: usize,
+    lanes: usize,
+    depth: usize,
+) {
+    for first in (0..width).step_by(8) {
+        let there = lanes.saturating_sub(first).min(8);
+        for from in (0..depth).step_by(8) {
+            let depths = (depth - from).min(8);
+            let read = lowest(depths);
+            let mut vectors = [_mm256_setzero_ps(); 8];
+            for (lane, vector) in vectors.iter_mut().enumerate().take(there) {
+                let place = values.as_ptr().wrapping_add((first + lane) * stride + from);
+                // SAFETY: masked by what is there.
+                *vector = unsafe { _mm256_maskload_ps(place, read) };
+            }
+            let vectors = transpose_8x8(vectors);
+            for (i, vector) in vectors.into_iter().enumerate().take(depths) {
+                put(&mut to[(from + i) * width + first..], width - first, vector);
+            }
+        }
+    }
+}
+
+/// Writes the first `width` of a vector's values. The rest of eight go where the next row of the panel comes, if there is one.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn put(to: &mut [f32], width: usize, vector: __m256) {
+    if to.len() >= 8 {
+        // SAFETY: eight values.
+        unsafe { _mm256_storeu_ps(to.as_mut_ptr(), vector) };
+    } else {
+        let mut values = [0f32; 8];
+        // SAFETY: eight values.
+        unsafe { _mm256_storeu_ps(values.as_mut_ptr(), vector) };
+        let width = width.min(to.len());
+        to[..width].copy_from_slice(&values[..width]);
+    }
+}
+
+/// The lowest n of 8 lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn lowest(n: usize) -> __m256i {
+    let places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    _mm256_cmpgt_epi32(_mm256_set1_epi32(n.min(8) as i32), places)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn transpose_8x8(x: [__m256; 8]) -> [__m256; 8] {
+    // Pairs of lanes, then fours, in each half; then the halves.
+    let [a, b, c, d, e, f, g, h] = x;
+    let (a, b) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    let (c, d) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    let (e, f) = (_mm256_unpacklo_ps(e, f), _mm256_unpackhi_ps(e, f));
+    let (g, h) = (_mm256_unpacklo_ps(g, h), _mm256_unpackhi_ps(g, h));
+    let (a, c) = (_mm256_shuffle_ps::<0x44>(a, c), _mm256_shuffle_ps::<0xEE>(a, c));
+    let (b, d) = (_mm256_shuffle_ps::<0x44>(b, d), _mm256_shuffle_ps::<0xEE>(b, d));
+    let (e, g) = (_mm256_shuffle_ps::<0x44>(e, g), _mm256_shuffle_ps::<0xEE>(e, g));
+    let (f, h) = (_mm256_shuffle_ps::<0x44>(f, h), _mm256_shuffle_ps::<0xEE>(f, h));
+    [
+        _mm256_permute2f128_ps::<0x20>(a, e),
+        _mm256_permute2f128_ps::<0x20>(c, g),
+        _mm256_permute2f128_ps::<0x20>(b, f),
+        _mm256_permute2f128_ps::<0x20>(d, h),
+        _mm256_permute2f128_ps::<0x31>(a, e),
+        _mm256_permute2f128_ps::<0x31>(c, g),
+        _mm256_permute2f128_ps::<0x31>(b, f),
+        _mm256_permute2f128_ps::<0x31>(d, h),
+    ]
+}

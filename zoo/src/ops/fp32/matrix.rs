@@ -54,15 +54,25 @@ impl Source for Matrix<'_> {
         let values = &self.values[first * self.steps.0 + depth.start * self.steps.1..];
         let (from_lane, along) = self.steps;
         assert!(to.len() >= width * depth.len());
+        // SAFETY: the CPU was asked; `checked` says that the values reach to the last lane at the last depth.
         #[cfg(target_arch = "x86_64")]
-        if super::level() == super::Level::V4 {
-            // SAFETY: the CPU was asked; `checked` says that the values reach to the last lane at the last depth.
-            return unsafe {
-                match from_lane {
-                    1 => super::avx512::pack_across(to, width, values, along, lanes, depth.len()),
-                    _ => super::avx512::pack_along(to, width, values, from_lane, lanes, depth.len()),
+        unsafe {
+            use super::{Level, avx2, avx512};
+            match (super::level(), from_lane) {
+                (Level::V4, 1) => {
+                    return avx512::pack_across(to, width, values, along, lanes, depth.len());
                 }
-            };
+                (Level::V4, _) => {
+                    return avx512::pack_along(to, width, values, from_lane, lanes, depth.len());
+                }
+                (Level::V3, 1) if avx2::packs(width) => {
+                    return avx2::pack_across(to, width, values, along, lanes, depth.len());
+                }
+                (Level::V3, _) if avx2::packs(width) => {
+                    return avx2::pack_along(to, width, values, from_lane, lanes, depth.len());
+                }
+                _ => {}
+            }
         }
         for (i, to) in to.chunks_exact_mut(width).take(depth.len()).enumerate() {
             for (lane, to) in to.iter_mut().enumerate() {
