@@ -81,6 +81,17 @@ def inv_poly_decay(spec, s, total):
     return spec["lr"] / (1 + scale * s) ** power
 
 
+def warmup_steps(spec, s, total):
+    """NVIDIA's GNMT: a hundredth to all of it, all of it, and then factors at equal distances up to the end."""
+    w, hold = spec["warmup_updates"], int(spec["hold"] * total)
+    if s <= w:
+        return spec["lr"] * math.exp(math.log(0.01) / w * (w - s))
+    if s < hold:
+        return spec["lr"]
+    distance = max(1, (total - hold) // spec["steps"])
+    return spec["lr"] * spec["decay_rate"] ** min(spec["steps"], (s - hold) // distance + 1)
+
+
 def piecewise_constant(spec, s, total):
     """TensorFlow's intervals are closed on the right: at s = boundary the old factor still holds."""
     factor = 1.0
@@ -144,6 +155,10 @@ CASES = {
         {"kind": "cosine-decay", "lr": 0.1, "warmup_updates": 100, "min_lr_ratio": 0.05}, 1000),
     "cosine-decay-own-length": (
         {"kind": "cosine-decay", "lr": 0.1, "decay_updates": 250, "begin_decay_at": 30, "min_lr_ratio": 0.01}, 1000),
+    "gnmt-v2": (
+        {"kind": "warmup-steps", "lr": 2e-3, "warmup_updates": 200, "hold": 0.666, "steps": 4, "decay_rate": 0.5}, 20496),
+    "convs2s-multi30k": (
+        {"kind": "transformer-policy", "lr": 9.0, "warmup_updates": 4000, "width": 128, "max_lr": 1e-3}, 2718),
     "inv-poly-decay": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 1e-5, "power": 2.0}, 1000),
     "inv-poly-decay-clamped": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 0.0, "decay_updates": 400}, 1000),
     "piecewise-constant": (
@@ -155,6 +170,9 @@ def updates(spec, total):
     """Where the rate is looked at: both sides of every corner, and the way between."""
     corners = [0, total, *spec.get("boundaries", [])]
     corners += [spec.get(key) or 0 for key in ("warmup_updates", "begin_decay_at", "decay_updates")]
+    if "hold" in spec:
+        hold = int(spec["hold"] * total)
+        corners += [hold + k * ((total - hold) // spec["steps"]) for k in range(spec["steps"] + 1)]
     begin, length = spec.get("begin_decay_at", 0), spec.get("decay_updates") or 0
     corners += [begin + length, begin + 2 * length]
     near = {corner + shift for corner in corners for shift in (-1, 0, 1, 2)}

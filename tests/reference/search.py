@@ -151,7 +151,8 @@ def beam_of_gnmt(next_log_p, attention, spec, longest, source_tokens, end, gaps)
             if over[place]:
                 candidates.append((scores[place], place, end))
                 continue
-            received[place] = [a + b for a, b in zip(received[place], attention(tokens[place]).tolist())]
+            if spec["coverage"] > 0:
+                received[place] = [a + b for a, b in zip(received[place], attention(tokens[place]).tolist())]
             if step == 1 and place > 0:
                 continue
             rows = enumerate(next_log_p(tokens[place]).tolist())

@@ -1,15 +1,20 @@
-"""Hypotheses of small trained Transformers -> tests/fixtures/search_*.safetensors.
+"""Hypotheses of small trained models -> tests/fixtures/search_*.safetensors.
 
-Each model learns for a while to reverse strings of ten symbols; not to the end, so that hypotheses compete.
+Each model learns for a while to reverse strings of ten symbols; not to the end, so that hypotheses compete. Arguments are names of
+fixtures; without any, all are made.
 """
+
+import sys
 
 import numpy as np
 import torch
 
 import fixture
 from search import search
+from seq2seq import Seq2Seq
+from seq2seq_fixtures import FIXTURES, SPECIALS
 from transformer import Transformer, cross_entropy
-from transformer_fixtures import SPECIALS, loss_spec, model_spec
+from transformer_fixtures import loss_spec, model_spec
 
 SYMBOLS = 10
 LONGEST = 7
@@ -40,6 +45,31 @@ SEARCHES = {
     "fairseq-short": beam(4, "length-power", 1.0, "beam-finished", length(0.5, 2)),
 }
 
+
+def tensorflow(size, alpha, max_length):
+    return {"kind": "tensorflow-beam", "beam": size, "alpha": alpha, "max_length": max_length}
+
+
+def gnmt(size, alpha, coverage, as_coded, max_length):
+    return {
+        "kind": "gnmt-beam", "beam": size, "alpha": alpha, "constant": 5.0, "coverage": coverage, "as_coded": as_coded,
+        "max_length": max_length,
+    }  # fmt: skip
+
+
+# Ended hypotheses keep their places. Coverage needs a decoder with one attention.
+PLACES = {
+    "tensorflow-5": tensorflow(5, 1.0, length(2.0, 0)),
+    "tensorflow-short": tensorflow(3, 1.0, length(0.0, 3)),
+    "gnmt-lengths": gnmt(4, 0.6, 0.0, True, length(0.0, 16)),
+}
+COVERAGE = {
+    "gnmt-5": gnmt(5, 0.6, 0.1, True, length(0.0, 16)),
+    "gnmt-short": gnmt(3, 0.6, 0.1, True, length(0.0, 3)),
+    "gnmt-mended": gnmt(5, 0.6, 0.3, False, length(0.0, 16)),
+}
+SMALL = {key: SEARCHES[key] for key in ("greedy", "tensor2tensor-4", "fairseq-5")} | PLACES
+
 MODELS = {
     "search_prenorm_openseq2seq": (
         model_spec("pre", 1e-6, False, "zeros", "sinusoid-tensor2tensor", "xavier-uniform"),
@@ -53,7 +83,17 @@ MODELS = {
         loss_spec("all-classes", 0.1, "tokens"),
         120,
     ),
+    "search_gnmt_nvidia": (*FIXTURES["seq2seq_gnmt_nvidia"][:3], 500),
+    "search_recurrent_openseq2seq": (*FIXTURES["seq2seq_recurrent_recurrent"][:3], 350),
+    "search_convs2s_openseq2seq": (*FIXTURES["seq2seq_convs2s_openseq2seq"][:3], 250),
 }
+TRANSFORMERS = ("search_prenorm_openseq2seq", "search_postnorm_fairseq")
+
+
+def searches_of(name, spec):
+    if name in TRANSFORMERS:
+        return SEARCHES
+    return SMALL | (COVERAGE if spec["decoder"]["kind"] == "recurrent" else {})
 
 
 def strings(draw, count, vocabulary):
@@ -75,24 +115,28 @@ def train(model, vocabulary, loss, updates, draw):
             print(f"  update {update}: nll {nll.item() / count:.3f}")
 
 
-def hypotheses(model, source, vocabulary):
+def hypotheses(model, source, vocabulary, searches):
     """Every search on one sentence, and the least gap between choices in any of them."""
     with torch.no_grad():
         memory = model.encode(source)
         known = {}
 
-        def next_log_p(prefix):
+        def after(prefix):
             key = tuple(prefix)
             if key not in known:
                 # The last column is not read: the target is shifted behind its start.
                 target = torch.tensor([[*prefix, vocabulary["end"]]])
                 logits = model.project(model.decode(target, memory, source))
-                known[key] = logits[0, -1].log_softmax(dim=-1)
+                weights = model.decoder.attention.weights[0] if hasattr(model.decoder, "attention") else None
+                known[key] = logits[0, -1].log_softmax(dim=-1), weights
             return known[key]
 
         gaps = []
         found = {
-            name: search(next_log_p, spec, source.shape[1], vocabulary, gaps) for name, spec in SEARCHES.items()
+            name: search(
+                lambda prefix: after(prefix)[0], spec, source.shape[1], vocabulary, gaps, lambda prefix: after(prefix)[1]
+            )
+            for name, spec in searches.items()
         }
     return found, min(gaps)
 
@@ -117,9 +161,12 @@ def tensors(name, results):
 def main():
     torch.manual_seed(0)
     for number, (name, (spec, specials, loss, updates)) in enumerate(MODELS.items()):
+        if name not in (sys.argv[1:] or MODELS):
+            continue
         vocabulary = {"size": 4 + SYMBOLS, **SPECIALS[specials]}
         draw = np.random.default_rng(400 + number)
-        model = Transformer(spec, vocabulary)
+        model = (Transformer if name in TRANSFORMERS else Seq2Seq)(spec, vocabulary)
+        searches = searches_of(name, spec)
         fixture.randomize(model, seed=500 + number)
         train(model, vocabulary, loss, updates, draw)
         model = model.double()
@@ -129,18 +176,18 @@ def main():
             source = strings(draw, 1, vocabulary)[0]
             if any(source.shape == other.shape for other in chosen) and len(chosen) < LONGEST:
                 continue
-            result, gap = hypotheses(model, source, vocabulary)
-            single, _ = hypotheses(model.float(), source, vocabulary)
+            result, gap = hypotheses(model, source, vocabulary, searches)
+            single, _ = hypotheses(model.float(), source, vocabulary, searches)
             model.double()
             same = all(
-                [t for t, _, _ in result[key]] == [t for t, _, _ in single[key]] for key in SEARCHES
+                [t for t, _, _ in result[key]] == [t for t, _, _ in single[key]] for key in searches
             )
             if gap < LEAST_GAP:
                 continue
             assert same, "FP32 must find the same hypotheses where no choice is near"
-            off = max(abs(a[1] - b[1]) for key in SEARCHES for a, b in zip(result[key], single[key]))
+            off = max(abs(a[1] - b[1]) for key in searches for a, b in zip(result[key], single[key]))
             print(f"  {source[0].tolist()} gap {gap:.1e}, FP32 scores off by {off:.1e}")
-            for key in ("greedy", "tensor2tensor-4", "fairseq-5"):
+            for key in list(searches)[-2:]:
                 print(f"    {key}: {[(tokens, round(score, 3)) for tokens, score, _ in result[key][:3]]}")
             chosen.append(source)
             found.append(result)
@@ -148,11 +195,11 @@ def main():
         rows = fixture.padded([source[0].tolist() for source in chosen], vocabulary["pad"])
         out = {f"weights/{key}": value for key, value in model.named_parameters()}
         out |= {"inputs/source": rows, "inputs/source_lengths": (rows != vocabulary["pad"]).sum(dim=1)}
-        for key in SEARCHES:
+        for key in searches:
             out |= tensors(key, [result[key] for result in found])
         fixture.save(name, out, {
             "layout": 1, "producer": f"PyTorch {torch.__version__.split('+')[0]}", "computed_in": "float64",
-            "model": spec, "vocabulary": vocabulary, "loss": loss, "searches": SEARCHES,
+            "model": spec, "vocabulary": vocabulary, "loss": loss, "searches": searches,
         })  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import torch
 
 import fixture
 from search import search
-from search_fixtures import LEAST_GAP, beam, length
+from search_fixtures import LEAST_GAP, beam, gnmt, length, tensorflow
 
 SIZE = 9
 VOCABULARIES = {"openseq2seq": {"pad": 0, "end": 1}, "fairseq": {"pad": 1, "end": 2}}
@@ -32,20 +32,6 @@ CORNERS = {
     "end-rare": (0.0, -4.0, 0.0),
     "end-likely": (0.0, 2.0, 0.0),
 }
-
-
-
-
-def tensorflow(size, alpha, max_length):
-    return {"kind": "tensorflow-beam", "beam": size, "alpha": alpha, "max_length": max_length}
-
-
-def gnmt(size, alpha, coverage, as_coded, max_length):
-    return {
-        "kind": "gnmt-beam", "beam": size, "alpha": alpha, "constant": 5.0, "coverage": coverage, "as_coded": as_coded,
-        "max_length": max_length,
-    }  # fmt: skip
-
 
 SEARCHES |= {
     "tensorflow": tensorflow(4, 1.0, length(2.0, 0)),

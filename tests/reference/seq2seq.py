@@ -109,8 +109,9 @@ class RecurrentAttention(nn.Module):
             scores = hidden.tanh() @ vector
         else:
             scores = (keys @ query.unsqueeze(-1)).squeeze(-1)
-        weights = scores.masked_fill(~kept, float("-inf")).softmax(dim=-1)
-        return (weights.unsqueeze(1) @ memory).squeeze(1)
+        # Kept for searches.
+        self.weights = scores.masked_fill(~kept, float("-inf")).softmax(dim=-1)
+        return (self.weights.unsqueeze(1) @ memory).squeeze(1)
 
 
 class RecurrentDecoder(nn.Module):

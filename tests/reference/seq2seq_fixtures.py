@@ -10,8 +10,8 @@ SPECIALS = SPECIALS | {"gnmt": {"pad": 0, "unknown": 1, "begin": 2, "end": 3}}
 WIDTH = 12
 
 
-def embedding(tied):
-    return {"tied": tied, "scale": False, "zero_padding": False, "positions": "none", "dropout": 0.0}
+def embedding(tied, masked):
+    return {"tied": tied, "scale": False, "zero_padding": masked, "positions": "none", "dropout": 0.0}
 
 
 def recurrent(layers, units, biases, **more):
@@ -37,8 +37,9 @@ CONVOLUTIONS = convolutional((10, 3, 2), attentions=2, positions={"rows": 6, "fi
 CONVOLUTIONAL_DECODER = convolutional((10, 3, 2), start="begin", positions={"rows": 5})
 
 
-def model(tied, encoder, decoder):
-    return {"width": WIDTH, "embedding": embedding(tied), "encoder": encoder, "decoder": decoder}
+def model(tied, encoder, decoder, masked=True):
+    """`masked`: padding embeds as zeros. OpenSeq2Seq's recurrent parts look it up as any other token."""
+    return {"width": WIDTH, "embedding": embedding(tied, masked), "encoder": encoder, "decoder": decoder}
 
 
 FIXTURES = {
@@ -65,6 +66,7 @@ FIXTURES = {
             recurrent(
                 3, 10, "one-of-zeros", residual_from=3, attention=additive(9), context="all-layers", start="begin"
             ),
+            masked=False,
         ),
         "openseq2seq",
         loss_spec("all-classes", 0.0, "positions"),
@@ -77,6 +79,7 @@ FIXTURES = {
             "none",
             TWO_STACKS,
             recurrent(2, 8, "one-of-zeros", attention=additive(9), context="all-layers", start="begin"),
+            masked=False,
         ),
         "openseq2seq",
         loss_spec("all-classes", 0.0, "sentences"),
@@ -85,7 +88,12 @@ FIXTURES = {
     ),
     # Its toys: what is projected is the answer of the attention.
     "seq2seq_recurrent_recurrent": (
-        model("none", TWO_STACKS, recurrent(2, 8, "one-of-zeros", attention=PRODUCT, context="output", start="begin")),
+        model(
+            "none",
+            TWO_STACKS,
+            recurrent(2, 8, "one-of-zeros", attention=PRODUCT, context="output", start="begin"),
+            masked=False,
+        ),
         "openseq2seq",
         loss_spec("all-classes", 0.0, "sentences"),
         adam(0.999, 1e-3, "raw-root"),
