@@ -179,8 +179,9 @@ impl PreparedTranslation {
             found,
             expected,
         };
-        if references.len() != spec.lines as usize {
-            return Err(differs("lines", references.len(), spec.lines));
+        let lines = references.len() + split.statistics.dropped_by_cleaning as usize;
+        if lines != spec.lines as usize {
+            return Err(differs("lines", lines, spec.lines));
         }
         if let Some(expected) = spec.reference_tokens {
             let found = references.iter().map(|line| line.split_whitespace().count()).sum();

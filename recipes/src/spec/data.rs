@@ -359,7 +359,8 @@ pub struct EvalSetSpec {
     /// Target language, where the reader has several. `valid` may leave it out: it then is of all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Lines (or utterances) the set must have in each of its target languages; another count is an error.
+    /// Lines (or utterances) the set must have in each of its target languages, those counted that the corpus's preparation leaves
+    /// out; another count is an error.
     pub lines: u32,
     /// Which text the hypotheses are scored against.
     #[serde(default)]
