@@ -34,7 +34,7 @@ impl Products {
     pub fn of(compute: Compute) -> Option<Self> {
         match compute.0 {
             FloatDType::F32 => fp32::available().then_some(Self::Fp32),
-            FloatDType::BF16 => bf16::instruction().map(Self::Bf16),
+            FloatDType::BF16 => Instruction::best().map(Self::Bf16),
             _ => None,
         }
     }

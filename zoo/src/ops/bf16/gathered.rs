@@ -140,6 +140,7 @@ fn multiply(
                     match with {
                         Instruction::Amx => amx::block(block, stride, a, b, first > 0),
                         Instruction::Avx512 => avx512::block(block, stride, a, b, first > 0, PANEL),
+                        Instruction::Emulated => unreachable!("its operands are not packed so"),
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Matrix products of bf16 operands with f32 sums, on CPUs that have an instruction for them.
+//! Matrix products of bf16 operands with f32 sums: on CPUs that have an instruction for them, and on others in FP32 vectors.
 //!
 //! Operands are rounded to bf16 while they are packed; sums are f32 and are rounded once, at the end, as a GPU does it. An
 //! element's sum runs over the depth in a fixed order: it depends neither on the other rows nor on the number of threads.
@@ -10,6 +10,7 @@
 mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod emulated;
 #[cfg(target_arch = "x86_64")]
 mod gathered;
 #[cfg(target_arch = "x86_64")]
@@ -27,16 +28,27 @@ pub use gathered::{Order, Source, product_by_rows};
 #[cfg(target_arch = "x86_64")]
 pub use pack::interleaved;
 
-/// Which instruction multiplies.
+pub use emulated::{rounded, stored};
+
+/// What multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {
     /// AMX: tiles of 16 x 32.
     Amx,
     /// AVX512-BF16: `vdpbf16ps`.
     Avx512,
+    /// None for bf16: rounded operands in FP32 vectors.
+    Emulated,
 }
 
-/// The fastest instruction of this CPU, if it has one.
+impl Instruction {
+    /// What multiplies on this CPU, if it is done here at all.
+    pub fn best() -> Option<Self> {
+        instruction().or(super::fp32::available().then_some(Self::Emulated))
+    }
+}
+
+/// The fastest instruction of this CPU for bf16, if it has one.
 pub fn instruction() -> Option<Instruction> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -147,6 +159,9 @@ impl Stored for f32 {
 #[cfg(target_arch = "x86_64")]
 pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
     assert_eq!(a.columns, b.rows, "depths of a product");
+    if with == Instruction::Emulated {
+        return emulated::product(a, b, bias);
+    }
     assert!(with == Instruction::Avx512 || amx::available(), "this CPU has no AMX");
     assert!(avx512::available(), "this CPU has no AVX512-BF16");
     let (m, n, k) = (a.rows, b.columns, a.columns);
@@ -205,10 +220,10 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
     out
 }
 
-/// Never called: `instruction` found none.
+/// See above.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn product<T: Stored>(_: Instruction, _: Operand, _: Operand, _: Option<&[f32]>) -> Vec<T> {
-    unreachable!("no instruction for bf16 products on this architecture")
+pub fn product<T: Stored>(_: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
+    emulated::product(a, b, bias)
 }
 
 /// One side, packed for several products.
@@ -331,6 +346,7 @@ fn multiply(
                         }
                         Instruction::Amx => amx::block(block, stride, a, b, depth > 0),
                         Instruction::Avx512 => avx512::block(block, stride, a, b, depth > 0, rows),
+                        Instruction::Emulated => unreachable!("its operands are not packed so"),
                     }
                 }
             }

@@ -24,21 +24,19 @@ mod tests;
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-#[cfg(target_arch = "x86_64")]
-use burn::tensor::bf16 as Bf16;
-use burn::tensor::{DType, Element, Tensor};
+use burn::tensor::{DType, Element, Tensor, bf16 as Bf16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
 
 use super::linear::{Products, column_sums};
-use super::{has_own_kernels, host, simd};
+use super::{Instruction, has_own_kernels, host, simd};
 use crate::contract::Pass;
 use geometry::Shapes;
 #[cfg(target_arch = "x86_64")]
 use products::Rounded;
-use products::{Fp32, Multiply};
+use products::{Emulated, Fp32, Multiply};
 
 pub use geometry::{Axis, Geometry};
 
@@ -109,6 +107,7 @@ impl ConvolutionOp for Flex {
                 host::stored(direct::forward(&shapes, &x, &weight, bias), shapes.output)
             }
             Products::Fp32 => forward::<f32, _>(Fp32, &shapes, &x, &weight, bias),
+            Products::Bf16(Instruction::Emulated) => forward::<Bf16, _>(Emulated, &shapes, &x, &weight, bias),
             #[cfg(target_arch = "x86_64")]
             Products::Bf16(with) => forward::<Bf16, _>(Rounded(with), &shapes, &x, &weight, bias),
             #[cfg(not(target_arch = "x86_64"))]
@@ -159,6 +158,12 @@ impl ConvolutionOp for Flex {
                 (dx, host::stored(dw, shapes.weight))
             }
             Products::Fp32 => gradients::<f32, _>(Fp32, &shapes, &x, &dy, &weight, wanted.input),
+            Products::Bf16(Instruction::Emulated) if half_input => {
+                gradients::<Bf16, _>(Emulated, &shapes, &x, &dy, &weight, wanted.input)
+            }
+            Products::Bf16(Instruction::Emulated) => {
+                gradients::<f32, _>(Emulated, &shapes, &x, &dy, &weight, wanted.input)
+            }
             #[cfg(target_arch = "x86_64")]
             Products::Bf16(with) if half_input => {
                 gradients::<Bf16, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)

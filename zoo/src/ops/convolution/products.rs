@@ -12,11 +12,11 @@ use rayon::prelude::*;
 
 use super::geometry::{Shapes, Taps};
 use super::patches::{Gathered, Image, Side};
+use crate::ops::bf16::{self, Stored, Values};
 #[cfg(target_arch = "x86_64")]
-use crate::ops::bf16::{self, Instruction, Order, Stored};
+use crate::ops::bf16::{Instruction, Order};
 use crate::ops::fp32::{self, Matrix, Source as _, Start};
 use crate::ops::host::{Source, room};
-#[cfg(target_arch = "x86_64")]
 use crate::ops::simd;
 
 /// How sides are multiplied, into values of this type.
@@ -90,6 +90,32 @@ impl<T: Stored> Multiply<T> for Rounded {
             // Patches are B: they go by in strips, the gradient is packed once.
             Side::Columns(_) => bf16::product_by_rows(self.0, out, b, a, bias, Order::ColumnMajor),
         }
+    }
+}
+
+/// Rounded operands in FP32 vectors, where there is no instruction for them.
+#[derive(Debug, Clone, Copy)]
+pub struct Emulated;
+
+impl<T: Stored> Multiply<T> for Emulated {
+    type Operand = f32;
+
+    fn read(values: &Source, first: usize, to: &mut [f32]) {
+        match values {
+            Source::Wide(values) => simd::through_bf16(to, &values[first..][..to.len()]),
+            Source::Half(values) => simd::widen_bf16(to, &values[first..][..to.len()]),
+        }
+    }
+
+    fn whole<'a>(_: &'a Source) -> Option<&'a [f32]> {
+        None
+    }
+
+    fn multiply(self, out: &mut [T], a: &Side<f32>, b: &Side<f32>, bias: Option<&[f32]>) {
+        let bias = bias.map(|bias| bf16::rounded(Values::F32(bias)));
+        let mut sums = room::<f32>(out.len());
+        <Fp32 as Multiply<f32>>::multiply(Fp32, &mut sums, a, b, bias.as_deref());
+        bf16::stored(out, &sums);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The recurrent weight, packed once for the products of all steps.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::ops::bf16::{self, Instruction, Operand, Values};
@@ -18,21 +19,24 @@ pub enum Packed {
 impl Packed {
     /// The rows of a matrix [rows, depth], on this thread.
     pub fn rows(with: Products, values: &[f32], rows: usize, depth: usize) -> Self {
-        match with {
-            Products::Fp32 => Self::Fp32(fp32::Packed::rows(&Matrix::rows(values, rows, depth, depth))),
-            Products::Bf16(with) => {
-                let rows = Operand::new(Values::F32(values), rows, depth);
-                Self::Bf16(bf16::Packed::rows(&rows), with)
+        match side(with, values) {
+            Side::Vectors(values) => {
+                Self::Fp32(fp32::Packed::rows(&Matrix::rows(&values, rows, depth, depth)))
+            }
+            Side::Half(values, with) => {
+                Self::Bf16(bf16::Packed::rows(&Operand::new(values, rows, depth)), with)
             }
         }
     }
 
     /// The rows of a weight [units, depth] as columns of B.
     pub fn transposed(with: Products, weight: &[f32], units: usize, depth: usize) -> Self {
-        match with {
-            Products::Fp32 => Self::Fp32(fp32::Packed::columns(&Matrix::rows(weight, units, depth, depth))),
-            Products::Bf16(with) => {
-                let weight = Operand::new(Values::F32(weight), units, depth).transpose();
+        match side(with, weight) {
+            Side::Vectors(weight) => {
+                Self::Fp32(fp32::Packed::columns(&Matrix::rows(&weight, units, depth, depth)))
+            }
+            Side::Half(weight, with) => {
+                let weight = Operand::new(weight, units, depth).transpose();
                 Self::Bf16(bf16::Packed::columns(&weight), with)
             }
         }
@@ -40,15 +44,32 @@ impl Packed {
 
     /// The columns of a weight [depth, units].
     pub fn columns(with: Products, weight: &[f32], depth: usize, units: usize) -> Self {
-        match with {
-            Products::Fp32 => {
-                Self::Fp32(fp32::Packed::columns(&Matrix::columns(weight, depth, units, units)))
+        match side(with, weight) {
+            Side::Vectors(weight) => {
+                Self::Fp32(fp32::Packed::columns(&Matrix::columns(&weight, depth, units, units)))
             }
-            Products::Bf16(with) => {
-                let weight = Operand::new(Values::F32(weight), depth, units);
-                Self::Bf16(bf16::Packed::columns(&weight), with)
+            Side::Half(weight, with) => {
+                Self::Bf16(bf16::Packed::columns(&Operand::new(weight, depth, units)), with)
             }
         }
+    }
+}
+
+/// What is packed.
+enum Side<'a> {
+    /// For FP32 vectors, rounded where they stand for bf16.
+    Vectors(Cow<'a, [f32]>),
+    /// Rounded while it is packed.
+    Half(Values<'a>, Instruction),
+}
+
+fn side(with: Products, values: &[f32]) -> Side<'_> {
+    match with {
+        Products::Fp32 => Side::Vectors(Cow::Borrowed(values)),
+        Products::Bf16(Instruction::Emulated) => {
+            Side::Vectors(Cow::Owned(bf16::rounded(Values::F32(values))))
+        }
+        Products::Bf16(with) => Side::Half(Values::F32(values), with),
     }
 }
 
