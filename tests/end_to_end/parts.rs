@@ -1,4 +1,4 @@
-//! Encoders and decoders of tokens that no recipe of the project has yet: trained for a few updates, decoded and scored.
+//! Encoders and decoders of every kind together: trained for a few updates, decoded and scored.
 
 use crate::binary::Zoo;
 

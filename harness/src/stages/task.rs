@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use zoo_models::models::Cost;
 use zoo_models::{Objective, Running};
-use zoo_recipes::{EvalSetSpec, Recipe};
+use zoo_recipes::{EvalSetSpec, Recipe, TrainSpec};
 use zoo_results::report::page::SplitCounts;
 use zoo_training::batches::{BatchSource, Fetched};
 use zoo_training::error::OtherError;
@@ -132,14 +132,21 @@ pub struct Decoded {
     pub references: Vec<String>,
 }
 
-/// The one phase of a recipe's updates.
-pub fn phase<M: Module, B>(recipe: &Recipe, aim: Aim<M, B>) -> Result<Phase<M, B>> {
+/// Updates of the whole run, where they are known before it begins; an epoch has so many batches.
+pub fn last_update(train: &TrainSpec, batches: u64) -> Option<u64> {
+    let of_epoch = batches / u64::from(train.batches_per_update.max(1));
+    let by_epochs = train.max_epochs.map(|epochs| epochs.saturating_mul(of_epoch));
+    [train.max_updates, by_epochs].into_iter().flatten().min()
+}
+
+/// The one phase of a recipe's updates; what its schedule leaves open ends with the last one.
+pub fn phase<M: Module, B>(recipe: &Recipe, aim: Aim<M, B>, last_update: Option<u64>) -> Result<Phase<M, B>> {
     let phase = Phase::single(
         aim.objective,
         &recipe.train.optimizer,
         &recipe.train.schedule,
         LossScaler::new(&recipe.precision.loss_scaling)?,
-        recipe.train.max_updates,
+        last_update,
     )?;
     Ok(phase
         .clipped(recipe.train.clip_norm)

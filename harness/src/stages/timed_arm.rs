@@ -17,6 +17,8 @@ use crate::error::{Failure, Result};
 
 /// Updates whose batches are kept in memory; a longer block goes through them again.
 pub const KEPT_UPDATES: u64 = 16;
+/// A run that is timed is the beginning of one of so many updates, where a rate depends on that.
+const LONG: u64 = 100_000;
 
 /// Seconds that making batches may take: what takes longer is large, too.
 const MAKING_SECONDS: f64 = 10.0;
@@ -118,7 +120,7 @@ pub fn of_updates<D: Material>(
         None => model,
     };
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
-    let phases = vec![phase(recipe, material.aim(recipe))?];
+    let phases = vec![phase(recipe, material.aim(recipe), Some(LONG))?];
     let timed = Box::new(TimedArm::new(model, phases, updates, compute, making.seed)?);
     let (cost, classes) = (material.cost(recipe), material.classes());
     Ok(Measurable { timed, cost, classes, amounts, counted, data: seconds })
@@ -165,7 +167,7 @@ mod tests {
             assert!(batches.len() > 1, "several batches an update");
             let model = text.model(&recipe, 1, &Device::flex().autodiff());
             let compute = Compute::of(&recipe.precision, true);
-            let phases = vec![phase(&recipe, text.aim(&recipe)).unwrap()];
+            let phases = vec![phase(&recipe, text.aim(&recipe), Some(LONG)).unwrap()];
             let mut timed = TimedArm::new(model, phases, vec![batches], compute, 1).unwrap();
             let before = reads();
             timed.lap(2).unwrap();

@@ -18,7 +18,7 @@ use zoo_training::update::TermSum;
 use super::InitialWeights;
 use super::prepare::Prepared;
 use super::run::{Run, Trained, write_json};
-use super::task::{LeftOut, Material, Model, Task, phase};
+use super::task::{LeftOut, Material, Model, Task, last_update, phase};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
@@ -58,7 +58,10 @@ fn train_task<T: Task>(
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
-    let phase = phase(recipe, material.aim(recipe))?;
+    let mut source = material.source(recipe, seed)?;
+    let batches = source.epoch_len(0).map_err(|error| Failure::new(Exit::Data, error.to_string()))?;
+    let last_update = last_update(&recipe.train, batches);
+    let phase = phase(recipe, material.aim(recipe), last_update)?;
     let valid = recipe.data.eval.get("valid");
     let valid_splits = valid.map(|set| task.evaluation_splits("valid", set)).transpose()?;
     let data = task.fingerprints();
@@ -82,7 +85,6 @@ fn train_task<T: Task>(
     let log_path = run.folder.join("log.jsonl");
     let mut log = LogFile::open(&log_path, begun.batch).map_err(|e| Failure::io("open", &log_path, &e))?;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
-    let mut source = material.source(recipe, seed)?;
     let padding = source.padding();
     let session = serde_json::json!({
         "event": "session", "batch": begun.batch, "environment": environment, "padding": padding,
@@ -106,7 +108,7 @@ fn train_task<T: Task>(
     let left_out = source.left_out();
     let watched = left_out.clone();
     let mut watcher =
-        Watcher { ctx, total: recipe.train.max_updates, unit: T::Material::UNIT, left_out: watched, told: 0 };
+        Watcher { ctx, total: last_update, unit: T::Material::UNIT, left_out: watched, told: 0 };
     let stop: &AtomicBool = &ctx.stop;
     let validation: Option<&mut Validation<'_, Model<T>>> =
         if valid.is_some() { Some(&mut validate) } else { None };
