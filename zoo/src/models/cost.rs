@@ -277,6 +277,14 @@ mod tests {
             ("vaswani-base", 37_000, 63_045_632),
             // 37000 x 1024 + 6 x (4 x 1024^2 + 8393728 + 4096) + 6 x (8 x 1024^2 + 8393728 + 6144)
             ("vaswani-big", 37_000, 214_171_648),
+            // One table for both sides, a classifier with a bias; at NVIDIA's padded vocabulary.
+            ("gnmt-v2", 32_320, 160_671_297),
+            // 3 x 32768 x 1024 + 2 x 8392704 + 12587008 + 5 x 8392704 + 8 x 12587008 + 2099201
+            ("gnmt", 32_768, 274_794_497),
+            // 3 x 32768 x 512 + 4 x 2099200 + 2 x 4196352 + 787457
+            ("nmt-small", 32_768, 67_908_609),
+            // 32768 x 512 + 128 x 512 + 2 x (51437568 + 263168 + 1049600) + 13148160, the last for attention
+            ("convs2s", 32_768, 135_491_584),
         ] {
             assert_eq!(cost(&spec(recipe, None), &vocabularies(rows)).parameters, expected, "{recipe}");
         }
