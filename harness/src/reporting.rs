@@ -313,6 +313,7 @@ fn state(one: &Opened, entries: &[Entry]) -> String {
         Some(Ending::MaxUpdates) => return "ended after its updates".to_owned(),
         Some(Ending::MaxEpochs) => return "ended after its epochs".to_owned(),
         Some(Ending::Patience) => return "ended: validation no longer improved".to_owned(),
+        Some(Ending::Rate) => return "ended: the learning rate fell below its least".to_owned(),
         Some(Ending::Diverged { phase }) => return format!("diverged ({phase})"),
         None => {}
     }

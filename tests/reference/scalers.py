@@ -94,6 +94,7 @@ CASES = {
     # PyTorch's gradient scaler from 2^15 on; it has neither bound.
     "transformer-big-nvidia": (
         backoff_spec(HUGE, 2000, init=32768.0, scale_min=1e-4), [0, 1999, 2000, 4000, 9001], 20000),
+    "convs2s-fairseq": (backoff_spec(65536.0, 16384, init=128.0, scale_min=1e-4), [16000, 16384, 40000], 120000),
     "yesno-tdnn": (backoff_spec(65536.0, 2000, init=128.0, scale_min=1e-4), [1999, 2500, 4500, 8500], 13000),
     # NVIDIA's Jasper has a largest scale of 512. DeepSpeech's guide names TensorFlow's rewrite, which begins at 2^15.
     "jasper-nvidia": (backoff_spec(512.0, 2000), [0, 1, 1500, 5000], 9000),

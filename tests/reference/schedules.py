@@ -1,10 +1,12 @@
 """Learning rates by update, from the published formulas -> tests/fixtures/schedules.json.
 
-`s` is the number of updates done before: the first update has s = 0. `total` is the number of updates of the run, which a decay
+`s` is the number of updates done before (of a plateau: of validations, whose losses are given): the first update has s = 0. `total` is the number of updates of the run, which a decay
 without a length of its own ends at. Python floats are FP64.
 """
 
 import math
+
+import torch
 
 import fixture
 
@@ -84,7 +86,7 @@ def inv_poly_decay(spec, s, total):
 def warmup_steps(spec, s, total):
     """NVIDIA's GNMT: a hundredth to all of it, all of it, and then factors at equal distances up to the end."""
     w, hold = spec["warmup_updates"], int(spec["hold"] * total)
-    if s <= w:
+    if w > 0 and s <= w:
         return spec["lr"] * math.exp(math.log(0.01) / w * (w - s))
     if s < hold:
         return spec["lr"]
@@ -157,6 +159,9 @@ CASES = {
         {"kind": "cosine-decay", "lr": 0.1, "decay_updates": 250, "begin_decay_at": 30, "min_lr_ratio": 0.01}, 1000),
     "gnmt-v2": (
         {"kind": "warmup-steps", "lr": 2e-3, "warmup_updates": 200, "hold": 0.666, "steps": 4, "decay_rate": 0.5}, 20496),
+    "convs2s-fairseq": (
+        {"kind": "warmup-steps", "lr": 0.5, "warmup_updates": 0, "hold": 0.925926, "steps": 4, "decay_rate": 0.1},
+        1620000),
     "convs2s-multi30k": (
         {"kind": "transformer-policy", "lr": 9.0, "warmup_updates": 4000, "width": 128, "max_lr": 1e-3}, 2718),
     "inv-poly-decay": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 1e-5, "power": 2.0}, 1000),
@@ -164,6 +169,36 @@ CASES = {
     "piecewise-constant": (
         {"kind": "piecewise-constant", "lr": 0.4, "boundaries": [30, 60, 80], "factors": [0.1, 0.01, 0.001]}, 100),
 }  # fmt: skip
+
+
+# Losses of validations; better is lower, equal is no better.
+PLATEAUS = {
+    "iwslt14-lstm": (
+        {"kind": "plateau", "lr": 1e-3, "factor": 0.5, "patience": 0, "min_lr": 5e-5},
+        [5.0, 4.0, 4.1, 3.9, 3.9, 3.8, 4.0, 4.0, 3.7, 3.75]),
+    "convs2s-gehring": (
+        {"kind": "plateau", "lr": 0.25, "factor": 0.1, "patience": 0, "keeps_falling": True, "min_lr": 1e-4},
+        [5.0, 4.5, 4.2, 4.0, 3.9, 3.95, 3.5, 3.4, 3.45, 3.3]),
+    "plateau-patient": (
+        {"kind": "plateau", "lr": 0.1, "factor": 0.5, "patience": 2, "min_lr": 1e-9},
+        [3.0, 2.0, 2.5, 2.4, 2.3, 2.2, 2.1, 2.05, 1.9, 1.9, 1.9, 1.9, 1.8]),
+}  # fmt: skip
+
+
+def plateau(spec, losses):
+    """PyTorch's ReduceLROnPlateau; or, where the rate keeps falling, a factor at every validation from the first worse one on."""
+    if spec.get("keeps_falling", False):
+        first = next(i for i, loss in enumerate(losses) if i and loss >= min(losses[:i]))
+        return [[k, spec["lr"] * spec["factor"] ** max(0, k - first)] for k in range(len(losses) + 1)]
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=spec["lr"])
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, factor=spec["factor"], patience=spec["patience"], threshold=0.0, eps=0.0
+    )
+    rates = [[0, spec["lr"]]]
+    for k, loss in enumerate(losses):
+        scheduler.step(loss)
+        rates.append([k + 1, optimizer.param_groups[0]["lr"]])
+    return rates
 
 
 def updates(spec, total):
@@ -185,6 +220,9 @@ def main():
         rule = globals()[spec["kind"].replace("-", "_")]
         rates = [[s, rule(spec, s, total)] for s in updates(spec, total)]
         cases.append({"name": name, "schedule": spec, "total_updates": total, "rates": rates})
+    for name, (spec, losses) in PLATEAUS.items():
+        rates = plateau(spec, losses)
+        cases.append({"name": name, "schedule": spec, "total_updates": 0, "losses": losses, "rates": rates})
     note = "rates: [updates done before, learning rate of the next one]"
     fixture.save_json("schedules", {"note": note, "cases": cases})
 

@@ -1,6 +1,6 @@
 //! Learning rates.
 //!
-//! Every schedule is a function of `s`, the number of updates done so far: the first update uses `lr(0)`. OpenSeq2Seq counts so
+//! Every schedule but the plateau, which validation decides, is a function of `s`, the number of updates done so far: the first update uses `lr(0)`. OpenSeq2Seq counts so
 //! (its global step is read before it is raised), and so does fairseq (the rate of the next update is set from the updates
 //! done). An update that was skipped for an overflow is not counted by either.
 
@@ -30,6 +30,7 @@ pub struct Schedule {
     spec: ScheduleSpec,
     decay: f64,
     begin: u64,
+    falls: u32,
 }
 
 impl Schedule {
@@ -88,6 +89,7 @@ impl Schedule {
                 let begin = (hold * last as f64) as u64;
                 ("warmup-steps", ((last.saturating_sub(begin) / steps).max(1), begin))
             }
+            ScheduleSpec::Plateau { .. } => ("plateau", (1, 0)),
             ScheduleSpec::PiecewiseConstant { boundaries, factors, .. } => {
                 if boundaries.len() != factors.len() {
                     return invalid("piecewise-constant", "`boundaries` and `factors` must be of one length");
@@ -101,7 +103,30 @@ impl Schedule {
         if decay == 0 {
             return invalid(kind, "the decay is 0 updates long");
         }
-        Ok(Self { spec: spec.clone(), decay: decay as f64, begin })
+        Ok(Self { spec: spec.clone(), decay: decay as f64, begin, falls: 0 })
+    }
+
+    /// How often the rate has fallen by what validation said.
+    pub fn falls(&self) -> u32 {
+        self.falls
+    }
+
+    /// Takes up a schedule that has fallen so often.
+    pub fn restore(&mut self, falls: u32) {
+        self.falls = falls;
+    }
+
+    /// After a validation, the so many-th in a row without a new best (0: it is the best).
+    pub fn validated(&mut self, since_best: u32) {
+        if let ScheduleSpec::Plateau { patience, keeps_falling, .. } = self.spec {
+            let stuck = since_best > 0 && since_best.is_multiple_of(patience.saturating_add(1));
+            self.falls += u32::from(stuck || keeps_falling && self.falls > 0);
+        }
+    }
+
+    /// Has the rate fallen below the least?
+    pub fn is_over(&self) -> bool {
+        matches!(self.spec, ScheduleSpec::Plateau { min_lr, .. } if self.lr(0) < min_lr)
     }
 
     /// The learning rate of the update before which `update` updates were done.
@@ -174,6 +199,7 @@ impl Schedule {
                     }
                 }
             }
+            ScheduleSpec::Plateau { lr, factor, .. } => lr * factor.powi(self.falls as i32),
             ScheduleSpec::PiecewiseConstant { lr, boundaries, factors } => {
                 // TensorFlow's intervals are closed on the right: the boundary itself still has the old factor.
                 match boundaries.iter().rposition(|&boundary| update > boundary) {
@@ -345,6 +371,34 @@ mod tests {
         near(schedule.lr(666 + 83), 5e-4);
         near(schedule.lr(666 + 249), 1.25e-4);
         near(schedule.lr(999), 1.25e-4);
+    }
+
+    #[test]
+    fn a_plateau_falls_when_validation_is_stuck_and_ends_below_its_least() {
+        let plateau = |patience, keeps_falling| {
+            let spec = ScheduleSpec::Plateau { lr: 1.0, factor: 0.5, patience, keeps_falling, min_lr: 0.2 };
+            Schedule::new(&spec, None).unwrap()
+        };
+        let rates = |mut schedule: Schedule, seen: &[u32]| -> Vec<(f64, bool)> {
+            let rate = |&since_best: &u32| {
+                schedule.validated(since_best);
+                (schedule.lr(7), schedule.is_over())
+            };
+            seen.iter().map(rate).collect()
+        };
+        assert_eq!(rates(plateau(0, false), &[0, 1, 0]), [(1.0, false), (0.5, false), (0.5, false)]);
+        assert_eq!(rates(plateau(0, false), &[1, 2, 3]), [(0.5, false), (0.25, false), (0.125, true)]);
+        assert_eq!(
+            rates(plateau(1, false), &[1, 2, 3, 4]),
+            [(1.0, false), (0.5, false), (0.5, false), (0.25, false)]
+        );
+        assert_eq!(
+            rates(plateau(0, true), &[0, 1, 0, 0]),
+            [(1.0, false), (0.5, false), (0.25, false), (0.125, true)]
+        );
+        let mut resumed = plateau(0, false);
+        resumed.restore(2);
+        assert_eq!((resumed.lr(0), resumed.falls()), (0.25, 2));
     }
 
     #[test]

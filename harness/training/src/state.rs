@@ -53,6 +53,13 @@ pub struct PhaseState {
     pub optimizer_steps: u64,
     /// Loss scaler.
     pub scaler: ScalerState,
+    /// How often the learning rate has fallen by what validation said.
+    #[serde(default, skip_serializing_if = "never")]
+    pub falls: u32,
+}
+
+fn never(falls: &u32) -> bool {
+    *falls == 0
 }
 
 /// A validation.
@@ -152,6 +159,8 @@ pub enum Ending {
     MaxEpochs,
     /// Validation did not improve for as many epochs as the recipe allows.
     Patience,
+    /// The learning rate has fallen below the recipe's least.
+    Rate,
     /// The loss or the gradients were not finite for many updates in a row, and no smaller loss scale could help.
     Diverged {
         /// The phase that did.

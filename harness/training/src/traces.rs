@@ -25,6 +25,9 @@ pub struct ScheduleTrace {
     pub total_updates: u64,
     /// (updates done, rate of the next).
     pub rates: Vec<(u64, f64)>,
+    /// Losses of the validations that a plateau falls by; rates are then counted by validations.
+    #[serde(default)]
+    pub losses: Vec<f64>,
 }
 
 /// Scales by step, under given overflows or gradients.
@@ -88,10 +91,16 @@ impl ScheduleTrace {
     /// # Errors
     /// The first update whose rate is another.
     pub fn follow(&self) -> Result<usize, String> {
-        let schedule =
+        let mut schedule =
             Schedule::new(&self.schedule, Some(self.total_updates)).map_err(|error| error.to_string())?;
+        let (mut losses, mut best, mut since_best) = (self.losses.iter(), f64::INFINITY, 0);
         for &(update, expected) in &self.rates {
             let found = schedule.lr(update);
+            if let Some(&loss) = losses.next() {
+                since_best = if loss < best { 0 } else { since_best + 1 };
+                best = best.min(loss);
+                schedule.validated(since_best);
+            }
             let allowed = 1e-12 * expected.abs() + 1e-17;
             if (found - expected).abs().is_nan() || (found - expected).abs() > allowed {
                 return Err(format!("schedule {}, update {update}: {found}, not {expected}", self.name));

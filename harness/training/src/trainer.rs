@@ -153,6 +153,7 @@ impl<M: Module, B> Trainer<M, B> {
             let state = OptimizerState { steps: saved.optimizer_steps, moments: of.unwrap_or_default() };
             phase.optimizer.import(state)?;
             phase.scaler.restore(saved.scaler.clone())?;
+            phase.schedule.restore(saved.falls);
             phase.updates = saved.updates;
             phase.hopeless = saved.hopeless;
         }
@@ -268,6 +269,8 @@ impl<M: Module, B> Trainer<M, B> {
             Some(Ending::MaxEpochs)
         } else if settings.patience.is_some_and(|patience| state.since_best >= patience) {
             Some(Ending::Patience)
+        } else if self.phases.iter().any(|phase| phase.schedule.is_over()) {
+            Some(Ending::Rate)
         } else {
             None
         }
@@ -427,6 +430,8 @@ impl<M: Module, B> Trainer<M, B> {
             } else {
                 self.state.since_best += 1;
             }
+            let since_best = self.state.since_best;
+            self.phases.iter_mut().for_each(|phase| phase.schedule.validated(since_best));
         }
         let report = EpochReport {
             counters,
@@ -512,6 +517,7 @@ fn phase_state<M, B>(phase: &Phase<M, B>) -> PhaseState {
         hopeless: phase.hopeless,
         optimizer_steps: phase.optimizer.steps(),
         scaler: phase.scaler.state().clone(),
+        falls: phase.schedule.falls(),
     }
 }
 

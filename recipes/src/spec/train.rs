@@ -313,6 +313,20 @@ pub enum ScheduleSpec {
         /// Factor of a step.
         decay_rate: f64,
     },
+    /// lr until validation no longer improves; then times a factor. Training ends when the rate is below the least.
+    Plateau {
+        /// First value.
+        lr: f64,
+        /// Factor.
+        factor: f64,
+        /// Validations in a row without a new best that change nothing yet.
+        patience: u32,
+        /// Once it has fallen it falls at every validation (Gehring et al. 2017).
+        #[serde(default)]
+        keeps_falling: bool,
+        /// Least value.
+        min_lr: f64,
+    },
     /// lr times a factor that changes at each boundary.
     PiecewiseConstant {
         /// First value.

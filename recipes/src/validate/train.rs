@@ -189,6 +189,16 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.positive(*steps, "train.schedule.steps");
             findings.above_zero(*decay_rate, "train.schedule.decay_rate");
         }
+        ScheduleSpec::Plateau { lr: first, factor, patience: _, keeps_falling: _, min_lr } => {
+            lr(*first, findings);
+            findings.require(*factor > 0.0 && *factor < 1.0, "train.schedule.factor", || {
+                format!("`factor` is {factor}; the rate falls by one between 0 and 1")
+            });
+            floor(*min_lr, *first, findings);
+            findings.require(recipe.data.eval.contains_key("valid"), "train.schedule.kind", || {
+                "the rate falls by what `data.eval.valid` says, and there is no such set".to_owned()
+            });
+        }
         ScheduleSpec::PiecewiseConstant { lr: first, boundaries, factors } => {
             lr(*first, findings);
             findings.require(boundaries.len() == factors.len(), "train.schedule.factors", || {

@@ -227,6 +227,33 @@ fn patience_ends_a_run_that_no_longer_improves_and_the_best_weights_are_evaluate
 }
 
 #[test]
+fn a_rate_falls_on_a_plateau_which_a_checkpoint_remembers_until_it_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let plateau =
+        ScheduleSpec::Plateau { lr: 0.1, factor: 0.5, patience: 0, keeps_falling: false, min_lr: 0.03 };
+    let losses = [3.0, 2.0, 2.5, 1.0, 1.0, 0.5];
+    let part = |epochs: u64| {
+        let settings =
+            TrainSettings { max_updates: None, max_epochs: Some(epochs), ..settings(folder.path()) };
+        let mut trainer = trainer(settings, phase(&sgd(), &plateau, &LossScalingSpec::None));
+        trainer.resume().unwrap();
+        let mut calls = trainer.state().counters.epoch as usize;
+        let mut validation = |_: &Toy| {
+            calls += 1;
+            let sum = losses[calls - 1];
+            Ok(vec![zoo_training::TermSum { name: "loss".into(), sum, count: 1.0, weight: 1.0 }])
+        };
+        let (mut watch, stop) = (Watch::default(), AtomicBool::new(false));
+        let source = &mut ToySource::default();
+        let outcome = trainer.run(source, Some(&mut validation), &mut watch, None, &stop).unwrap();
+        (outcome, trainer.state().counters.epoch, trainer.state().phases[0].falls)
+    };
+    // Worse after the third epoch, no better after the fifth: 0.05, then 0.025.
+    assert_eq!(part(20), (Outcome::Finished(Ending::Rate), 5, 2));
+    assert_eq!(part(20), (Outcome::Finished(Ending::Rate), 5, 2));
+}
+
+#[test]
 fn a_run_ends_after_its_epochs() {
     let folder = tempfile::tempdir().unwrap();
     let mut trainer =
