@@ -2,8 +2,10 @@
 # What needs an NVIDIA GPU, in stages of at most ten minutes. A stage that ended is not begun again, one that was cut off goes on:
 # call it until it says that all stages ended.
 #
-#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor kernels kernels-fp16 kernels-bf16 strict parity-tf32
-#                                      parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k
+#   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor kernels kernels-fp16 kernels-bf16 kernels-unfused
+#                                      kernels-unfused-fp16 kernels-unfused-bf16 strict parity-tf32
+#                                      parity-fp16 parity-bf16 parity-unfused speech bench smoke yesno
+#                                      reversal multi30k
 #
 # Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
 # elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features cuda-unfused`, packed with xz or not; else they are built here, in
@@ -66,7 +68,7 @@ run() {
         0 | 9 | 10 | 11 | 12) ;;
         6 | 124)
             # Nothing of these is kept: one that does not end within a whole call never will.
-            if [[ $name =~ ^(bench-|parity|kernels|strict-) ]] && [ "$left" -gt $((budget - 30)) ]; then
+            if [[ $name =~ ^(bench-|parity|kernels|strict-|speech) ]] && [ "$left" -gt $((budget - 30)) ]; then
                 echo "error: $name needs more than $left seconds" >&2
                 return 1
             fi
@@ -92,16 +94,28 @@ holds() {
 # Is there TF32 to be had? Only CUDA's devices have it.
 has_tf32() { [[ $device == cuda* ]]; }
 doctor() { if has_tf32; then run doctor doctor --fp32 tf32; else run doctor doctor; fi; }
-# Own kernels against the same in Burn's operations, values and gradients.
-kernels() {
-    run kernels verify --kernels --fp32 strict
-    holds kernels
+# With the program whose operations are not fused: tells a fault of ours from one of fusion's.
+unfused() {
+    local fused=$zoo
+    zoo=$(program "${ZOO_UNFUSED:-}" "$feature-unfused")
+    "$@"
+    zoo=$fused
 }
+# Own kernels against the same in Burn's operations, values and gradients; update rules against the host's.
+kernels-in-fp32() {
+    run "$1" verify --kernels --fp32 strict
+    holds "$1"
+}
+kernels() { kernels-in-fp32 kernels; }
+kernels-unfused() { unfused kernels-in-fp32 kernels-unfused; }
 # Products that are FP32 hold FP32's limits to the last rung; anything else is a fault.
 strict() {
     run strict-doctor doctor --fp32 strict
-    run strict-parity verify --to parity --fp32 strict
-    holds strict-parity
+    parity-in-fp32 strict-parity
+}
+parity-in-fp32() {
+    run "$1" verify --to parity --fp32 strict
+    holds "$1"
 }
 # Breaks at the encoder: the record says how far off TF32 is.
 parity-tf32() {
@@ -124,15 +138,17 @@ in-halves() {
 }
 kernels-fp16() { in-halves fp16 kernels --kernels; }
 kernels-bf16() { in-halves bf16 kernels --kernels; }
+kernels-unfused-fp16() { unfused in-halves fp16 kernels-unfused --kernels; }
+kernels-unfused-bf16() { unfused in-halves bf16 kernels-unfused --kernels; }
 parity-fp16() { in-halves fp16 parity --to parity; }
 parity-bf16() { in-halves bf16 parity --to parity; }
-# Tells a fault of ours from one of fusion's.
-parity-unfused() {
-    local fused=$zoo
-    zoo=$(program "${ZOO_UNFUSED:-}" "$feature-unfused")
-    run parity-unfused verify --to parity
-    holds parity-unfused
-    zoo=$fused
+parity-unfused() { unfused parity-in-fp32 parity-unfused; }
+# The speech recipes' fixtures by themselves: convolutions, recurrent layers, batch norms and CTC.
+speech() {
+    local names
+    mapfile -t names < <("$zoo" list --task speech-recognition --format csv | tail -n +2 | cut -d, -f1)
+    run speech verify "${names[@]}" --to parity --fp32 strict
+    holds speech
 }
 # Updates a second at full size, on generated batches of the published shape where the text is not there.
 bench() {
@@ -152,10 +168,11 @@ smoke() {
         run "smoke-$recipe" reproduce "$recipe" --tier smoke --offline --fp32 strict
     done
 }
+yesno() { run yesno reproduce yesno-tdnn --yes --fp32 strict; }
 reversal() { run reversal reproduce reversal-transformer --yes; }
 multi30k() { run multi30k reproduce multi30k-transformer-tiny --yes; }
 
-all="doctor kernels kernels-fp16 kernels-bf16 strict parity-tf32 parity-fp16 parity-bf16 parity-unfused bench smoke reversal multi30k"
+all="doctor kernels kernels-fp16 kernels-bf16 kernels-unfused kernels-unfused-fp16 kernels-unfused-bf16 strict parity-tf32 parity-fp16 parity-bf16 parity-unfused speech bench smoke yesno reversal multi30k"
 for stage in "${@:-$all}"; do
     # The default is one word of several stages.
     for stage in $stage; do

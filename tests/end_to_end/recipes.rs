@@ -29,10 +29,11 @@ fn list_is_filtered() {
         let rows = zoo.ends_with(0, &all).json();
         rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(&["--tag", "toy"]), ["reversal-transformer"]);
+    let toys = ["conv-conv", "conv-rnn", "rnn-conv", "rnn-rnn", "transformer"];
+    assert_eq!(names(&["--tag", "toy"]), toys.map(|toy| format!("reversal-{toy}")));
     assert_eq!(
         names(&["--tag", "wmt", "--tag", "openseq2seq"]),
-        ["transformer-base", "transformer-big", "transformer-nvgrad"]
+        ["convs2s", "gnmt", "nmt-small", "transformer-base", "transformer-big", "transformer-nvgrad"]
     );
     assert!(names(&["--task", "speech"]).is_empty());
     let at_least = |rung: &str| names(&["--evidence", rung]).len();

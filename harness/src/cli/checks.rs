@@ -33,7 +33,7 @@ impl ComputeChoice {
 /// `zoo verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Names or paths; none: every recipe that is built in
+    /// Names or paths; none: every recipe that is built in. With --kernels, how names of operations begin
     pub recipes: Vec<String>,
     /// Climb to this rung, shown before or not
     #[arg(long, value_enum, value_name = "RUNG")]
@@ -48,7 +48,7 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
     /// Hold own operations against the same in Burn's on --device, and climb nothing
-    #[arg(long, conflicts_with_all = ["recipes", "to", "fixtures", "ledger"])]
+    #[arg(long, conflicts_with_all = ["to", "fixtures", "ledger"])]
     pub kernels: bool,
 }
 

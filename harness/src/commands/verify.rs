@@ -62,7 +62,18 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
 fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     let context = &context.for_fixtures();
     let compute = args.compute.compute();
-    let found = agreements(&context.open_device_for(compute)?, compute);
+    let device = context.open_device_for(compute)?;
+    let named = |operation: &str| args.recipes.iter().any(|name| operation.starts_with(name.as_str()));
+    let wanted = |operation: &str| args.recipes.is_empty() || named(operation);
+    let mut found = agreements(&device, compute, &wanted);
+    found.extend(zoo_training::agreement::agreements(&device, &wanted));
+    if found.is_empty() {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("no operation is called {}", args.recipes.join(" or ")),
+        )
+        .hint("`zoo verify --kernels` without names holds all of them"));
+    }
     let mut table =
         output::columns(["operation", "holds", "#error", "#limit", "#launches", "#composed launches"]);
     for one in &found {

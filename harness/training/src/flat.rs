@@ -6,6 +6,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
+use zoo_models::ops::magnitudes;
 use zoo_models::parameters::host_values;
 
 /// Elements that one thread works on at a time. Fixed, so that sums do not depend on the number of threads.
@@ -31,6 +32,14 @@ pub struct Magnitude {
     pub square_sum: f64,
     /// Largest magnitude.
     pub largest: f64,
+}
+
+impl Magnitude {
+    const NOTHING: Self = Self { square_sum: 0.0, largest: 0.0 };
+
+    fn joined(self, part: Self) -> Self {
+        Self { square_sum: self.square_sum + part.square_sum, largest: self.largest.max(part.largest) }
+    }
 }
 
 impl Flat {
@@ -156,22 +165,28 @@ fn host_storage(tensor: Tensor<1>) -> Vec<f32> {
 
 /// Magnitudes of several buffers and the values of some one-element tensors, in one read from the device.
 pub fn measure(buffers: &[&Flat], scalars: Vec<Tensor<1>>) -> (Vec<Magnitude>, Vec<f64>) {
-    let mut pending: Vec<Tensor<1>> = Vec::new();
-    for buffer in buffers {
-        if let Flat::Device(tensor) = buffer {
-            pending.push(tensor.clone().mul(tensor.clone()).sum());
-            pending.push(tensor.clone().abs().max());
-        }
+    let on_device = |buffer: &&Flat| match buffer {
+        Flat::Host(_) => None,
+        Flat::Device(tensor) => Some(tensor.clone()),
+    };
+    let tensors: Vec<Tensor<1>> = buffers.iter().filter_map(on_device).collect();
+    let (mut pending, mut chunks) = (Vec::new(), Vec::new());
+    if !tensors.is_empty() {
+        let (parts, of_each) = magnitudes(&tensors);
+        pending.push(parts);
+        chunks = of_each;
     }
     pending.extend(scalars);
     let read = if pending.is_empty() { Vec::new() } else { host_values(Tensor::cat(pending, 0)) };
-    let mut read = read.into_iter().map(f64::from);
+    let (mut read, mut chunks) = (read.into_iter().map(f64::from), chunks.into_iter());
     let mut next = || read.next().expect("as many values as were asked for");
     let magnitudes = buffers
         .iter()
         .map(|buffer| match buffer {
             Flat::Host(values) => magnitude(values),
-            Flat::Device(_) => Magnitude { square_sum: next(), largest: next() },
+            Flat::Device(_) => (0..chunks.next().expect("a number for each buffer"))
+                .map(|_| Magnitude { square_sum: next(), largest: next() })
+                .fold(Magnitude::NOTHING, Magnitude::joined),
         })
         .collect();
     (magnitudes, read.collect())
@@ -198,10 +213,7 @@ pub(crate) fn magnitude(values: &[f32]) -> Magnitude {
         }
     };
     let parts: Vec<Magnitude> = values.par_chunks(CHUNK).map(chunk).collect();
-    parts.iter().fold(Magnitude { square_sum: 0.0, largest: 0.0 }, |total, part| Magnitude {
-        square_sum: total.square_sum + part.square_sum,
-        largest: total.largest.max(part.largest),
-    })
+    parts.into_iter().fold(Magnitude::NOTHING, Magnitude::joined)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! This crate knows neither corpora nor models: a model is any Burn module, a batch is any type that an
 //! [`Objective`](zoo_models::Objective) accepts.
 
+pub mod agreement;
 pub mod align;
 mod average;
 pub mod batches;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use zoo_recipes::{LossScalingSpec, OptimizerSpec, ScheduleSpec};
 
 use crate::flat::Flat;
-use crate::optimizer::{Place, optimizer};
+use crate::optimizer::{Gradient, Place, optimizer};
 use crate::scaling::LossScaler;
 use crate::schedule::Schedule;
 
@@ -212,7 +212,7 @@ impl RuleTraces {
             rule.begin();
             let place = Place { path: "embedding", shape: &self.shape, embedding: true };
             let gradient = Flat::Host(gradients[step * n..(step + 1) * n].to_vec());
-            weight = rule.step(place, f64::from(*rate), weight, gradient, 1.0);
+            weight = rule.step(place, f64::from(*rate), weight, Gradient::new(gradient, 1.0));
             for (at, (found, expected)) in weight.to_vec().iter().zip(&expected[step * n..]).enumerate() {
                 // The reference is FP64, rounded; weights of about 1 take a handful of FP32 roundings here.
                 let error = (found - expected).abs();

@@ -22,7 +22,7 @@ use zoo_recipes::{LarcSpec, OptimizerSpec, RegularizerSpec, ScheduleSpec};
 
 use crate::error::TrainError;
 use crate::flat::{self, Flat, Magnitude};
-use crate::optimizer::{Optimizer, Place, optimizer};
+use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
 use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
 use crate::scaling::LossScaler;
@@ -266,12 +266,14 @@ pub fn run_phase<M: Module, B>(
         debug_assert_eq!(path, paths[index].0, "a module is mapped in the order in which it is visited");
         let (shape, gradient) = (&paths[index].1, gradients[index].take());
         index += 1;
-        let Some(gradient) = gradient else { return weight };
+        let Some(values) = gradient else { return weight };
         let device = weight.device();
         let place = Place { path, shape, embedding: (phase.embeddings)(path) };
         let weight = Flat::from_tensor(weight);
+        let square_sum = Some(magnitudes[moved].square_sum);
+        let gradient = Gradient { values, factor: factor(moved), square_sum };
         moved += 1;
-        phase.optimizer.step(place, lr, weight, gradient, factor(moved - 1)).into_tensor(&device)
+        phase.optimizer.step(place, lr, weight, gradient).into_tensor(&device)
     });
     phase.updates += 1;
     let model = match &phase.running {

@@ -6,8 +6,11 @@ use zoo_recipes::Smoothing;
 
 use super::attention::Plan;
 use super::dropout::{Mask, masked_in_order};
-use super::{Segments, SmoothedTargets};
-use super::{attention, cross_entropy, embedding, layer_norm, relu, residual};
+use super::recurrent::Kind;
+use super::{Normalization, Rows, Segments, Sequences, SmoothedTargets, launches};
+use super::{
+    attention, batch_norm, cross_entropy, embedding, layer_norm, magnitude, recurrent, relu, residual,
+};
 use crate::contract::Pass;
 use crate::parameters::host_values;
 use crate::precision::{Compute, to_f32};
@@ -44,42 +47,48 @@ fn limit(compute: Compute) -> f64 {
 
 type Operation<'a> = &'a dyn Fn(Vec<Tensor<2>>, &mut Pass) -> Tensor<2>;
 
-/// Every operation with a kernel of its own for GPUs, its inputs in this type where it takes halves.
-pub fn agreements(device: &Device, compute: Compute) -> Vec<Agreement> {
+/// Every operation with a kernel of its own for GPUs that is `wanted`, its inputs in this type where it takes halves.
+pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bool) -> Vec<Agreement> {
     let device = device.clone().autodiff();
-    let case = |operation, shapes: &[[usize; 2]], own: Operation<'_>, composed: Operation<'_>| {
-        let inputs: Vec<_> = (0..).zip(shapes).map(|(i, &shape)| draw(i, shape, &device)).collect();
+    let scaled = |scale, operation, shapes: &[[usize; 2]], own: Operation<'_>, composed: Operation<'_>| {
+        if !wanted(operation) {
+            return None;
+        }
+        let inputs: Vec<_> = (0..).zip(shapes).map(|(i, &shape)| draw(i, shape, scale, &device)).collect();
         let [own, composed] = [own, composed].map(|run| Passes::of(run, &inputs, compute));
-        Agreement {
+        Some(Agreement {
             operation,
-            error: own.far_from(&composed),
+            error: difference(&own.tensors, &composed.tensors),
             limit: limit(compute),
             launches: own.launches.zip(composed.launches).map(<[usize; 2]>::from),
-        }
+        })
+    };
+    let case = |operation, shapes: &[[usize; 2]], own: Operation<'_>, composed: Operation<'_>| {
+        scaled(1.0, operation, shapes, own, composed)
     };
     let mask = |pass: &mut Pass| Mask::draw(RATE, pass);
     let mut found = Vec::new();
     // What the comparison itself launches.
-    found.push(case("nothing", &[[150, 96]], &|x, _| x[0].clone(), &|x, _| x[0].clone()));
-    found.push(case(
+    found.extend(case("nothing", &[[150, 96]], &|x, _| x[0].clone(), &|x, _| x[0].clone()));
+    found.extend(case(
         "dropout",
         &[[150, 96]],
         &|x, pass| super::dropout(x[0].clone(), RATE, pass),
         &|x, pass| masked_in_order(x[0].clone(), mask(pass).expect("a training pass")),
     ));
-    found.push(case(
+    found.extend(case(
         "relu_dropout",
         &[[150, 96]],
         &|x, pass| relu::relu_dropout(compute.cast(x[0].clone()), RATE, pass),
         &|x, pass| relu::composed(compute.cast(x[0].clone()), mask(pass)),
     ));
-    found.push(case(
+    found.extend(case(
         "add_dropped",
         &[[150, 96], [150, 96]],
         &|x, pass| residual::add_dropped(x[0].clone(), compute.cast(x[1].clone()), RATE, pass),
         &|x, pass| residual::composed(x[0].clone(), compute.cast(x[1].clone()), mask(pass)),
     ));
-    found.push(case(
+    found.extend(case(
         "layer_norm",
         &[[150, 96], [1, 96], [1, 96]],
         &|x, _| {
@@ -98,7 +107,7 @@ pub fn agreements(device: &Device, compute: Compute) -> Vec<Agreement> {
         ("cross_entropy, smoothed over the others", 0.1, Smoothing::OtherClasses),
     ] {
         let targets = SmoothedTargets::new(&classes, 1009, epsilon, smoothing);
-        found.push(case(
+        found.extend(case(
             operation,
             &[[40, 1009]],
             &|x, _| cross_entropy::sums(compute.cast(x[0].clone()), &targets).unsqueeze(),
@@ -106,16 +115,19 @@ pub fn agreements(device: &Device, compute: Compute) -> Vec<Agreement> {
         ));
     }
     let ids: Vec<Option<u32>> = (0..90).map(|i| (i % 11 != 3).then_some(i * i % 41)).collect();
-    found.push(case("embedding", &[[57, 96]], &|x, _| embedding::embedding(x[0].clone(), &ids), &|x, _| {
-        embedding::composed(x[0].clone(), &ids)
-    }));
+    found.extend(case(
+        "embedding",
+        &[[57, 96]],
+        &|x, _| embedding::embedding(x[0].clone(), &ids),
+        &|x, _| embedding::composed(x[0].clone(), &ids),
+    ));
     let lengths = [5u32, 1, 41, 17];
     for (operation, segments, keys, rate) in [
         ("attention, causal, dropout", Segments::own(&lengths, true), 64, RATE),
         ("attention, across", Segments::across(&lengths, &[7, 33, 2, 9]), 51, 0.0),
     ] {
         let typed = |x: Vec<Tensor<2>>| <[_; 3]>::try_from(x).expect("three").map(|x| compute.cast(x));
-        found.push(case(
+        found.extend(case(
             operation,
             &[[64, 96], [keys, 96], [keys, 96]],
             &|x, pass| {
@@ -128,15 +140,106 @@ pub fn agreements(device: &Device, compute: Compute) -> Vec<Agreement> {
             },
         ));
     }
+    // Three are empty; or all begin. Few numbers of sequences go on together, and the gates of both kinds are rounded to one power of
+    // two: each is a product that is tuned for itself.
+    let (ragged, begun) =
+        (Sequences::new(&[2, 5, 0, 5, 2].repeat(3)), Sequences::new(&[2, 5, 5, 2].repeat(3)).reversed());
+    const HIDDEN: usize = 23;
+    for (operation, kind, sequences, starts, biased) in [
+        ("lstm", Kind::Lstm, &ragged, false, false),
+        ("lstm, backwards from a state", Kind::Lstm, &begun, true, false),
+        ("gru", Kind::Gru, &ragged, false, true),
+        ("gru, backwards from a state", Kind::Gru, &begun, true, true),
+    ] {
+        let width = kind.gates() * HIDDEN;
+        let mut shapes = vec![[sequences.rows(), width], [width, HIDDEN]];
+        shapes.extend(biased.then_some([1, width]));
+        shapes.extend(starts.then_some([kind.states() * sequences.count(), HIDDEN]));
+        let passes = |own: bool| {
+            move |x: Vec<Tensor<2>>, pass: &mut Pass| {
+                let mut x = x.into_iter();
+                let mut next = || x.next().expect("as many inputs as shapes");
+                let (gates, weight) = (compute.cast(next()), next());
+                let bias = biased.then(|| next().reshape([width]));
+                let state = starts.then(next);
+                let (out, last) = match own {
+                    true => recurrent::recurrent(kind, gates, weight, bias, state, sequences, pass),
+                    false => {
+                        recurrent::composed::recurrent(kind, gates, weight, bias, state, sequences, pass)
+                    }
+                };
+                Tensor::cat(vec![to_f32(out), last], 0)
+            }
+        };
+        found.extend(scaled(0.3, operation, &shapes, &passes(true), &passes(false)));
+    }
+    for (operation, relu, rows) in [
+        ("batch_norm", false, Rows::all()),
+        ("batch_norm, relu, padding", true, Rows::of_lengths(&[90, 150, 1], 150)),
+    ] {
+        let how = Normalization { epsilon: 1e-3, relu, rows };
+        let passes = |own: bool| {
+            let how = how.clone();
+            move |x: Vec<Tensor<2>>, _: &mut Pass| {
+                let input = compute.cast(x[0].clone());
+                let [gamma, beta] = [1, 2].map(|i: usize| x[i].clone().reshape([37]));
+                let (out, statistics) = match own {
+                    true => batch_norm::batch_norm(input, gamma, beta, &how),
+                    false => batch_norm::composed_with_statistics(input, gamma, beta, &how),
+                };
+                let of_batch =
+                    [statistics.mean, statistics.variance].map(|x| Tensor::from_inner(x).unsqueeze());
+                Tensor::cat([vec![out], of_batch.to_vec()].concat(), 0)
+            }
+        };
+        found.extend(case(operation, &[[450, 37], [1, 37], [1, 37]], &passes(true), &passes(false)));
+    }
+    if wanted(GRADIENT_NORM) {
+        found.push(gradient_norm(&device));
+    }
     found
+}
+
+const GRADIENT_NORM: &str = "gradient norm, 8 gradients";
+
+/// Eight gradients: their sums of squares, and their largest magnitudes.
+fn gradient_norm(device: &Device) -> Agreement {
+    let sizes = [57 * 64, 64 * 96, 96, 300 * 140, 40, 1, 3 * 3 * 5 * 7, 513];
+    let draw = |(i, &n)| draw(i, [1, n], 1.0, device).inner().reshape([n]);
+    let gradients: Vec<Tensor<1>> = (0..).zip(&sizes).map(draw).collect();
+    let run = |measure: fn(&[Tensor<1>]) -> (Tensor<1>, Vec<usize>)| {
+        let once = || {
+            let found = measure(&gradients);
+            device.clone().inner().sync().expect("the device works");
+            found
+        };
+        (0..3).map(|_| once()).for_each(drop);
+        let ((parts, chunks), launches) = launches::count(once);
+        let (parts, mut first, mut found) = (host_values(parts), 0, Vec::new());
+        for chunks in chunks {
+            let parts = &parts[2 * first..][..2 * chunks];
+            let squares = parts.iter().step_by(2).sum::<f32>();
+            let largest = parts.iter().skip(1).step_by(2).fold(0f32, |a, b| a.max(*b));
+            found.extend([vec![squares], vec![largest]]);
+            first += chunks;
+        }
+        (found, launches)
+    };
+    let ((own, launches), (composed, others)) = (run(magnitude::magnitudes), run(magnitude::composed));
+    Agreement {
+        operation: GRADIENT_NORM,
+        error: difference(&own, &composed),
+        limit: limit(Compute::FP32),
+        launches: launches.zip(others).map(<[usize; 2]>::from),
+    }
 }
 
 /// Drop rate of the cases that drop.
 const RATE: f64 = 0.3;
 
-fn draw(stream: u64, shape: [usize; 2], device: &Device) -> Tensor<2> {
+fn draw(stream: u64, shape: [usize; 2], scale: f32, device: &Device) -> Tensor<2> {
     let key = Key::new(21, stream, 0);
-    let values: Vec<f32> = (0..shape[0] * shape[1]).map(|i| key.normal(i as u32)).collect();
+    let values: Vec<f32> = (0..shape[0] * shape[1]).map(|i| scale * key.normal(i as u32)).collect();
     Tensor::from_data(TensorData::new(values, shape), device).require_grad()
 }
 
@@ -152,7 +255,7 @@ impl Passes {
         let device = inputs[0].device();
         let once = || {
             let out = run(inputs.to_vec(), &mut Pass::training(compute, 1, 5));
-            let upstream = draw(9, out.dims(), &device).inner();
+            let upstream = draw(9, out.dims(), 1.0, &device).inner();
             let gradients = (to_f32(out.clone()) * Tensor::from_inner(upstream)).sum().backward();
             let mut tensors = vec![out.inner()];
             tensors.extend(inputs.iter().map(|x| x.grad(&gradients).expect("a gradient of every input")));
@@ -164,57 +267,26 @@ impl Passes {
         let (tensors, launches) = launches::count(once);
         Self { tensors: tensors.into_iter().map(host_values).collect(), launches }
     }
+}
 
-    fn far_from(&self, other: &Self) -> f64 {
-        let mut error = 0f64;
-        for (a, b) in self.tensors.iter().zip(&other.tensors) {
-            assert_eq!(a.len(), b.len(), "tensors of one shape");
-            let largest = b.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(f64::from(x.abs())));
-            for (a, b) in a.iter().zip(b) {
-                let far = f64::from((a - b).abs()) / largest;
-                // A NaN is found, and stays: nothing is larger.
-                if far > error || far.is_nan() {
-                    error = far;
-                }
+/// The largest difference of two numbers, by the largest number of the tensor that they are in; NaN where there is one.
+///
+/// # Panics
+/// If tensors are not of one size.
+pub fn difference(own: &[Vec<f32>], composed: &[Vec<f32>]) -> f64 {
+    let mut error = 0f64;
+    for (a, b) in own.iter().zip(composed) {
+        assert_eq!(a.len(), b.len(), "tensors of one shape");
+        let largest = b.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(f64::from(x.abs())));
+        for (a, b) in a.iter().zip(b) {
+            let far = f64::from((a - b).abs()) / largest;
+            // A NaN is found, and stays: nothing is larger.
+            if far > error || far.is_nan() {
+                error = far;
             }
         }
-        error
     }
-}
-
-/// Kernel launches of the whole process.
-#[cfg(feature = "cubecl")]
-mod launches {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use cubecl::logging::{LaunchObservation, LaunchObserver};
-
-    #[derive(Default)]
-    struct Counter(AtomicUsize);
-
-    impl LaunchObserver for Counter {
-        fn launched(&self, _: &'static str) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// What `run` gives, and how many kernels it launched.
-    pub fn count<T>(run: impl FnOnce() -> T) -> (T, Option<usize>) {
-        let counter = Arc::new(Counter::default());
-        let watching = LaunchObservation::new(counter.clone());
-        let out = run();
-        drop(watching);
-        (out, Some(counter.0.load(Ordering::Relaxed)))
-    }
-}
-
-#[cfg(not(feature = "cubecl"))]
-mod launches {
-    /// Without CubeCL there is nobody to ask.
-    pub fn count<T>(run: impl FnOnce() -> T) -> (T, Option<usize>) {
-        (run(), None)
-    }
+    error
 }
 
 #[cfg(test)]
@@ -224,7 +296,7 @@ mod tests {
     #[test]
     fn the_cpu_agrees() {
         for compute in [Compute::FP32, Compute(FloatDType::BF16)] {
-            for found in agreements(&Device::flex(), compute) {
+            for found in agreements(&Device::flex(), compute, &|_| true) {
                 assert!(found.holds(), "{compute:?} {found:?}");
             }
         }
@@ -232,10 +304,10 @@ mod tests {
 
     #[test]
     fn a_difference_and_a_nan_are_found() {
-        let passes = |values: [f32; 2]| Passes { tensors: vec![values.to_vec()], launches: None };
-        assert_eq!(passes([1.0, -4.0]).far_from(&passes([2.0, -4.0])), 0.25);
+        let of = |own: [f32; 2], composed: [f32; 2]| difference(&[own.to_vec()], &[composed.to_vec()]);
+        assert_eq!(of([1.0, -4.0], [2.0, -4.0]), 0.25);
         for nan in [[f32::NAN, 1.0], [1.0, f32::NAN]] {
-            let error = passes(nan).far_from(&passes([1.0, 1.0]));
+            let error = of(nan, [1.0, 1.0]);
             assert!(!Agreement { operation: "", error, limit: 1.0, launches: None }.holds());
         }
     }

@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use zoo_models::ops::count_launches;
 use zoo_models::precision::{self, Compute};
 use zoo_results::exit::Exit;
 
@@ -31,6 +32,9 @@ pub struct Probed {
     pub tokens: u64,
     /// Seconds of the second update.
     pub seconds: f64,
+    /// Kernels that it launched; `None` where nobody counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<usize>,
     /// Most memory that the process had, bytes; of a card with what other programs hold on it.
     pub memory: Option<u64>,
 }
@@ -66,11 +70,18 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let making = Making { initial: None, seed: recipe.train.seed, count: Count::Usual };
     let mut timed = Data::Shaped(shape).arm(ctx, recipe, making)?.timed;
     timed.clean_lap(1)?;
-    let lap = timed.clean_lap(1)?;
+    let (lap, launches) = count_launches(|| timed.clean_lap(1));
+    let lap = lap?;
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
     let found = precision::probe(&ctx.open_device()?, compute, size::width(&recipe.model));
     let compute = found.name().to_string();
-    Ok(Probed { compute, tokens: lap.tokens, seconds: lap.seconds, memory: memory::peak(ctx.device) })
+    Ok(Probed {
+        compute,
+        tokens: lap.tokens,
+        seconds: lap.seconds,
+        launches,
+        memory: memory::peak(ctx.device),
+    })
 }
 
 /// Runs a command that prints [`Probed`] within limits, as long as `go_on` does not fail.
@@ -208,7 +219,8 @@ mod tests {
             watched(command, limits, || Ok(())).unwrap()
         };
         let free = Limits { memory: Some(u64::MAX), seconds: 600.0 };
-        let probed = Probed { compute: "bf16".into(), tokens: 8, seconds: 0.5, memory: Some(7) };
+        let probed =
+            Probed { compute: "bf16".into(), tokens: 8, seconds: 0.5, launches: None, memory: Some(7) };
         let printed = format!("echo '{}'", serde_json::to_string(&probed).unwrap());
         assert_eq!(run(&printed, free), Ok(probed));
         assert_eq!(run(&printed, Limits { memory: Some(6), ..free }), Err(Bound::Memory));

@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::reference::{AlignError, Reference, Values};
 use super::rung::{Alignment, Measure};
 use crate::flat::Flat;
-use crate::optimizer::{Place, optimizer};
+use crate::optimizer::{Gradient, Place, optimizer};
 
 impl Reference {
     /// Compares the model that the file describes, on a device, with products in this type; in halves up to the gradients.
@@ -210,10 +210,9 @@ impl Reference {
         let mut rung = Measure::new("update", 1.0);
         for (value, (path, shape)) in parameters::export(model).into_iter().zip(shapes) {
             let gradient = &gradients[path];
-            let step = flat(gradient.iter().map(|&g| g as f32).collect());
+            let step = Gradient::new(flat(gradient.iter().map(|&g| g as f32).collect()), clip as f32);
             let place = Place { path, shape, embedding: path.ends_with("embedding.weight") };
-            let new =
-                rule.step(place, lr, flat(value.values.clone()), step, clip as f32).into_tensor(&device);
+            let new = rule.step(place, lr, flat(value.values.clone()), step).into_tensor(&device);
             let Some(expected) = self.tensors.get(&format!("updated/{path}")) else { continue };
             let allowed = 1e-3 * lr + 2e-7 * value.values.iter().fold(0f64, |a, w| a.max(f64::from(w.abs())));
             let kept = |values: Vec<f64>| {

@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use rayon::prelude::*;
 use zoo_recipes::EpsilonPlace;
 
-use super::{Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
+use super::{Gradient, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
 use crate::flat::{CHUNK, Flat};
 
 /// Adam (Kingma and Ba 2015) with both published places of epsilon.
@@ -99,8 +99,8 @@ impl Optimizer for Adam {
         self.steps += 1;
     }
 
-    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Flat, factor: f32) -> Flat {
-        let c = self.coefficients(lr, factor);
+    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
+        let c = self.coefficients(lr, gradient.factor);
         let Moments { first, second } = self.moments_of(place.path, &weight);
         let columns = match place.shape {
             [_, rest @ ..] if self.lazy && place.embedding && !rest.is_empty() => {
@@ -108,7 +108,7 @@ impl Optimizer for Adam {
             }
             _ => None,
         };
-        let (weight, moments) = match (weight, gradient, first, second) {
+        let (weight, moments) = match (weight, gradient.values, first, second) {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut m), Flat::Host(mut v)) => {
                 match columns {
                     // A row is skipped or stepped as a whole.
@@ -264,7 +264,7 @@ mod tests {
             let mut w = Flat::Host(vec![1.0]);
             for g in gradients {
                 adam.begin();
-                w = adam.step(place(&[1], false), 0.01, w, Flat::Host(vec![g as f32]), 1.0);
+                w = adam.step(place(&[1], false), 0.01, w, Gradient::new(Flat::Host(vec![g as f32]), 1.0));
             }
             let found = f64::from(w.to_vec()[0]);
             let expected = by_formula(where_, &gradients, 0.01, 0.1);
@@ -294,8 +294,8 @@ mod tests {
                     host.begin();
                     device.begin();
                     let shape = [rows, columns];
-                    a = host.step(place(&shape, true), 1e-3, a, Flat::Host(g.clone()), 0.3);
-                    b = device.step(place(&shape, true), 1e-3, b, tensor(g), 0.3);
+                    a = host.step(place(&shape, true), 1e-3, a, Gradient::new(Flat::Host(g.clone()), 0.3));
+                    b = device.step(place(&shape, true), 1e-3, b, Gradient::new(tensor(g), 0.3));
                     assert_eq!(a.to_vec(), b.to_vec(), "step {step} lazy {lazy}");
                 }
                 assert_eq!(host.export(), device.export());
@@ -314,8 +314,8 @@ mod tests {
         for g in gradients {
             lazy.begin();
             plain.begin();
-            a = lazy.step(place(&[2, 2], true), 0.1, a, Flat::Host(g.clone()), 1.0);
-            b = plain.step(place(&[2, 2], true), 0.1, b, Flat::Host(g), 1.0);
+            a = lazy.step(place(&[2, 2], true), 0.1, a, Gradient::new(Flat::Host(g.clone()), 1.0));
+            b = plain.step(place(&[2, 2], true), 0.1, b, Gradient::new(Flat::Host(g), 1.0));
             if after_first.is_empty() {
                 after_first = a.to_vec();
             }
@@ -329,7 +329,7 @@ mod tests {
         let mut c = Flat::Host(vec![1.0, 2.0, 3.0, 4.0]);
         for g in [vec![0.5f32, -0.5, 0.25, 0.0], vec![0.0, 0.0, 0.1, 0.1]] {
             dense.begin();
-            c = dense.step(place(&[2, 2], false), 0.1, c, Flat::Host(g), 1.0);
+            c = dense.step(place(&[2, 2], false), 0.1, c, Gradient::new(Flat::Host(g), 1.0));
         }
         assert_eq!(c.to_vec(), b);
     }
@@ -347,7 +347,7 @@ mod tests {
                 }
                 adam.begin();
                 let g = vec![0.1 * f32::from(step), -0.3, 0.7 - 0.2 * f32::from(step)];
-                w = adam.step(place(&[3], false), 0.01, w, Flat::Host(g), 1.0);
+                w = adam.step(place(&[3], false), 0.01, w, Gradient::new(Flat::Host(g), 1.0));
             }
             (w.to_vec(), adam.export())
         };
@@ -358,7 +358,8 @@ mod tests {
     fn half_a_state_is_refused() {
         let mut adam = Adam::new(0.9, 0.98, 1e-8, EpsilonPlace::RawRoot, false);
         adam.begin();
-        adam.step(place(&[1], false), 0.01, Flat::Host(vec![1.0]), Flat::Host(vec![1.0]), 1.0);
+        let gradient = Gradient::new(Flat::Host(vec![1.0]), 1.0);
+        adam.step(place(&[1], false), 0.01, Flat::Host(vec![1.0]), gradient);
         let mut state = adam.export();
         state.moments.retain(|moment| moment.name == "first");
         assert!(matches!(adam.import(state), Err(OptimizerError::MissingMoment { moment: "second", .. })));

@@ -27,6 +27,24 @@ pub struct Place<'a> {
     pub embedding: bool,
 }
 
+/// The gradient of one parameter.
+#[derive(Debug)]
+pub struct Gradient {
+    /// Its values, before clipping.
+    pub values: Flat,
+    /// Multiplies them first: of clipping, or of LARC.
+    pub factor: f32,
+    /// The sum of their squares, before `factor`, where it was measured already (NovoGrad asks).
+    pub square_sum: Option<f64>,
+}
+
+impl Gradient {
+    /// One that nobody measured: a rule that needs its norm reads it from the device.
+    pub fn new(values: Flat, factor: f32) -> Self {
+        Self { values, factor, square_sum: None }
+    }
+}
+
 /// One named array of an optimizer's state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moment {
@@ -72,8 +90,8 @@ pub trait Optimizer: Send {
     /// Starts an update: raises the step count that all parameters share.
     fn begin(&mut self);
 
-    /// The new weights of one parameter. `factor` (of clipping) multiplies the gradient first.
-    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Flat, factor: f32) -> Flat;
+    /// The new weights of one parameter.
+    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat;
 
     /// Updates made.
     fn steps(&self) -> u64;
@@ -181,7 +199,9 @@ mod tests {
             let before = reads();
             for _ in 0..3 {
                 rule.begin();
-                weight = rule.step(place, 0.1, weight, on_device([0.5, -0.5, 0.0, 0.0]), 0.5);
+                let values = on_device([0.5, -0.5, 0.0, 0.0]);
+                let gradient = Gradient { values, factor: 0.5, square_sum: Some(0.5) };
+                weight = rule.step(place, 0.1, weight, gradient);
             }
             assert_eq!(reads(), before, "{spec:?}");
             assert_ne!(weight.to_vec(), [1.0, 2.0, 3.0, 4.0]);

@@ -7,8 +7,10 @@ use rayon::prelude::*;
 use zoo_recipes::NovogradVariant;
 
 use super::adam::placed;
-use super::{Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
-use crate::flat::{CHUNK, Flat, magnitude};
+use super::{
+    Gradient, Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments,
+};
+use crate::flat::{CHUNK, Flat, measure};
 
 /// The numbers of a recipe's NovoGrad.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,22 +40,23 @@ pub struct NovogradSettings {
 /// The paper takes |g|^2 for v at the first update; here, as in the code, as long as v is 0, which differs where the first gradients
 /// are all zero. The paper has one norm a layer, the code one for each variable: so it is here.
 ///
-/// The norm is summed in FP64 on a CPU and in FP32 on other devices; the two agree to rounding, not to the bit.
+/// The norm is that which clipping measured: summed in FP64 on a CPU, in parts in FP32 on other devices; the two agree to rounding, not
+/// to the bit. v is the host's on every device.
 #[derive(Debug)]
 pub struct Novograd {
     settings: NovogradSettings,
     steps: u64,
     state: BTreeMap<String, Memory>,
     /// Loaded from a checkpoint; moved to its device when its parameter is first met.
-    loaded: BTreeMap<String, (Vec<f32>, Option<Vec<f32>>)>,
+    loaded: BTreeMap<String, (Vec<f32>, Option<f32>)>,
 }
 
 /// What is remembered of one parameter.
 #[derive(Debug)]
 struct Memory {
     momentum: Flat,
-    /// v, one value; `None` as coded, and before the first update.
-    square: Option<Flat>,
+    /// v; `None` as coded, and before the first update.
+    square: Option<f32>,
 }
 
 impl Novograd {
@@ -67,10 +70,7 @@ impl Novograd {
             return memory;
         }
         match self.loaded.remove(path) {
-            Some((momentum, square)) => Memory {
-                momentum: placed(momentum, weight),
-                square: square.map(|square| placed(square, weight)),
-            },
+            Some((momentum, square)) => Memory { momentum: placed(momentum, weight), square },
             None => Memory { momentum: weight.zeros_like(), square: None },
         }
     }
@@ -106,58 +106,36 @@ impl NovogradSettings {
         }
     }
 
-    fn on_host(
-        &self,
-        lr: f64,
-        w: &mut [f32],
-        (g, factor): (&[f32], f32),
-        m: &mut [f32],
-        gradient_square: f64,
-        before: Option<f32>,
-    ) -> f32 {
-        let square = self.next_square(before, gradient_square * f64::from(factor).powi(2));
-        let scale = (f64::from(factor) / self.norm(f64::from(square))) as f32;
-        let (beta1, decay, share, lr) =
-            (self.beta1 as f32, self.weight_decay as f32, self.share(), lr as f32);
-        let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(m.par_chunks_mut(CHUNK));
-        chunks.for_each(|((w, g), m)| {
-            for ((w, g), m) in w.iter_mut().zip(g).zip(m) {
-                *m = *m * beta1 + (g * scale + *w * decay) * share;
-                *w -= *m * lr;
-            }
-        });
-        square
+    /// What a gradient is multiplied with, `factor` in it.
+    fn scale(&self, square: f32, factor: f32) -> f32 {
+        (f64::from(factor) / self.norm(f64::from(square))) as f32
+    }
+}
+
+/// The numbers of one step, rounded to FP32 once.
+#[derive(Debug, Clone, Copy)]
+struct Coefficients {
+    beta1: f32,
+    decay: f32,
+    share: f32,
+    lr: f32,
+    /// Of the gradient.
+    scale: f32,
+}
+
+impl Coefficients {
+    fn apply(&self, w: &mut [f32], g: &[f32], m: &mut [f32]) {
+        for ((w, g), m) in w.iter_mut().zip(g).zip(m) {
+            *m = *m * self.beta1 + (g * self.scale + *w * self.decay) * self.share;
+            *w -= *m * self.lr;
+        }
     }
 
-    /// The same on tensors: new weights, momentum and v.
-    fn on_device(
-        &self,
-        lr: f64,
-        w: Tensor<1>,
-        (g, factor): (Tensor<1>, f32),
-        m: Tensor<1>,
-        before: Option<Tensor<1>>,
-    ) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
-        let square = g.clone().mul(g.clone()).sum().mul_scalar(factor * factor);
-        let square = match before.filter(|_| self.keeps_square()) {
-            Some(before) => {
-                let first = before.clone().equal_elem(0.0);
-                let decayed = before
-                    .mul_scalar(self.beta2 as f32)
-                    .add(square.clone().mul_scalar((1.0 - self.beta2) as f32));
-                decayed.mask_where(first, square)
-            }
-            None => square,
-        };
-        let norm = match self.variant {
-            NovogradVariant::Published => square.clone().sqrt().add_scalar(self.epsilon as f32),
-            NovogradVariant::AsCoded => square.clone().add_scalar(self.epsilon as f32).sqrt(),
-        };
-        let n = g.dims()[0];
-        let scale = norm.recip().mul_scalar(factor).expand([n]);
-        let added = g.mul(scale).add(w.clone().mul_scalar(self.weight_decay as f32));
-        let m = m.mul_scalar(self.beta1 as f32).add(added.mul_scalar(self.share()));
-        (w.sub(m.clone().mul_scalar(lr as f32)), m, square)
+    /// The same on tensors, operation by operation: new weights and momentum.
+    fn apply_tensors(&self, w: Tensor<1>, g: Tensor<1>, m: Tensor<1>) -> (Tensor<1>, Tensor<1>) {
+        let added = g.mul_scalar(self.scale).add(w.clone().mul_scalar(self.decay));
+        let m = m.mul_scalar(self.beta1).add(added.mul_scalar(self.share));
+        (w.sub(m.clone().mul_scalar(self.lr)), m)
     }
 }
 
@@ -166,15 +144,24 @@ impl Optimizer for Novograd {
         self.steps += 1;
     }
 
-    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Flat, factor: f32) -> Flat {
+    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
         let Memory { momentum, square } = self.memory_of(place.path, &weight);
+        let Gradient { values, factor, square_sum } = gradient;
         let settings = self.settings;
-        let (weight, momentum, square) = match (weight, gradient, momentum) {
+        let square_sum = square_sum.unwrap_or_else(|| measure(&[&values], Vec::new()).0[0].square_sum);
+        let square = settings.next_square(square, square_sum * f64::from(factor).powi(2));
+        let c = Coefficients {
+            beta1: settings.beta1 as f32,
+            decay: settings.weight_decay as f32,
+            share: settings.share(),
+            lr: lr as f32,
+            scale: settings.scale(square, factor),
+        };
+        let (weight, momentum) = match (weight, values, momentum) {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut m)) => {
-                let before = square.and_then(|square| square.to_vec().first().copied());
-                let gradient_square = magnitude(&g).square_sum;
-                let next = settings.on_host(lr, &mut w, (&g, factor), &mut m, gradient_square, before);
-                (Flat::Host(w), Flat::Host(m), Flat::Host(vec![next]))
+                let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(m.par_chunks_mut(CHUNK));
+                chunks.for_each(|((w, g), m)| c.apply(w, g, m));
+                (Flat::Host(w), Flat::Host(m))
             }
             (w, g, m) => {
                 let device = [&w, &g, &m]
@@ -182,9 +169,8 @@ impl Optimizer for Novograd {
                     .find_map(|flat| if let Flat::Device(t) = flat { Some(t.device()) } else { None })
                     .expect("not all are on the host");
                 let tensor = |flat: Flat| flat.into_tensor(&device);
-                let before = square.map(tensor);
-                let (w, m, v) = settings.on_device(lr, tensor(w), (tensor(g), factor), tensor(m), before);
-                (Flat::Device(w), Flat::Device(m), Flat::Device(v))
+                let (w, m) = c.apply_tensors(tensor(w), tensor(g), tensor(m));
+                (Flat::Device(w), Flat::Device(m))
             }
         };
         let square = settings.keeps_square().then_some(square);
@@ -198,17 +184,16 @@ impl Optimizer for Novograd {
 
     fn export(&self) -> OptimizerState {
         let mut moments = export_moments("first", self.state.iter().map(|(path, m)| (path, &m.momentum)));
-        let squares = self.state.iter().filter_map(|(path, m)| Some((path, m.square.as_ref()?)));
-        moments.extend(export_moments("second", squares));
-        for (path, (momentum, square)) in &self.loaded {
-            let named = |name: &str, values: &Vec<f32>| Moment {
-                name: name.to_string(),
-                path: path.clone(),
-                values: values.clone(),
-            };
-            moments.push(named("first", momentum));
-            moments.extend(square.as_ref().map(|square| named("second", square)));
-        }
+        let kept = self.state.iter().map(|(path, m)| (path, m.square));
+        let loaded = self.loaded.iter().map(|(path, (_, square))| (path, *square));
+        let named = |name: &str, path: &String, values: Vec<f32>| Moment {
+            name: name.to_string(),
+            path: path.clone(),
+            values,
+        };
+        let squares = kept.chain(loaded).filter_map(|(path, square)| Some((path, square?)));
+        moments.extend(squares.map(|(path, square)| named("second", path, vec![square])));
+        moments.extend(self.loaded.iter().map(|(path, (first, _))| named("first", path, first.clone())));
         moments.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
         OptimizerState { steps: self.steps, moments }
     }
@@ -219,7 +204,7 @@ impl Optimizer for Novograd {
             first
                 .into_iter()
                 .map(|(path, momentum)| match second.remove(&path) {
-                    Some(square) if square.len() == 1 => Ok((path, (momentum, Some(square)))),
+                    Some(square) if square.len() == 1 => Ok((path, (momentum, Some(square[0])))),
                     _ => Err(OptimizerError::MissingMoment { moment: "second", path }),
                 })
                 .collect::<Result<_, _>>()?

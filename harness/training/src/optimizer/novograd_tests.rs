@@ -21,7 +21,7 @@ fn place(path: &str) -> Place<'_> {
 
 fn step(rule: &mut Novograd, w: Flat, g: [f32; 2], factor: f32) -> Flat {
     rule.begin();
-    rule.step(place("w"), 0.5, w, Flat::Host(g.to_vec()), factor)
+    rule.step(place("w"), 0.5, w, Gradient::new(Flat::Host(g.to_vec()), factor))
 }
 
 fn near(found: &Flat, expected: [f64; 2]) {
@@ -102,7 +102,8 @@ fn each_parameter_has_a_norm_of_its_own() {
     let mut rule = Novograd::new(settings(NovogradVariant::Published));
     rule.begin();
     for (path, g) in [("a", 1.0f32), ("b", 1000.0)] {
-        let w = rule.step(place(path), 0.5, Flat::Host(vec![0.0, 0.0]), Flat::Host(vec![g, 0.0]), 1.0);
+        let gradient = Gradient::new(Flat::Host(vec![g, 0.0]), 1.0);
+        let w = rule.step(place(path), 0.5, Flat::Host(vec![0.0, 0.0]), gradient);
         // Both moved by nearly the whole rate, whatever the gradient's size.
         assert!((w.to_vec()[0] + 0.5).abs() < 0.05, "{path}: {:?}", w.to_vec());
     }
@@ -122,8 +123,8 @@ fn the_tensor_path_agrees_with_the_host_path() {
         for update in 0..4 {
             host.begin();
             device.begin();
-            a = host.step(place("w"), 1e-2, a, Flat::Host(noise(update + 2)), 0.3);
-            b = device.step(place("w"), 1e-2, b, tensor(noise(update + 2)), 0.3);
+            a = host.step(place("w"), 1e-2, a, Gradient::new(Flat::Host(noise(update + 2)), 0.3));
+            b = device.step(place("w"), 1e-2, b, Gradient::new(tensor(noise(update + 2)), 0.3));
         }
         // The sums of squares were rounded differently.
         for (a, b) in a.to_vec().iter().zip(b.to_vec()) {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::adam::placed;
-use super::{Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
+use super::{
+    Gradient, Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments,
+};
 use crate::flat::{CHUNK, Flat};
 
 /// v = momentum v + (g + decay w) (no dampening), w = w - lr v; Nesterov's as in PyTorch: w = w - lr (g + decay w + momentum v).
@@ -31,8 +33,8 @@ impl Optimizer for Sgd {
         self.steps += 1;
     }
 
-    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Flat, factor: f32) -> Flat {
-        let mut gradient = gradient.scaled(factor);
+    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
+        let mut gradient = gradient.values.scaled(gradient.factor);
         if self.decay != 0.0 {
             gradient = gradient.plus_scaled(&weight, self.decay as f32);
         }
@@ -110,7 +112,7 @@ mod tests {
         // v = 1, 1.5, 1.75; w = 1 - 0.25 (1 + 1.5 + 1.75), all exact in binary.
         for _ in 0..3 {
             sgd.begin();
-            w = sgd.step(place(), 0.25, w, Flat::Host(vec![1.0, -1.0]), 1.0);
+            w = sgd.step(place(), 0.25, w, Gradient::new(Flat::Host(vec![1.0, -1.0]), 1.0));
         }
         assert_eq!(w.to_vec(), [-0.0625, 2.0625]);
     }
@@ -122,7 +124,7 @@ mod tests {
         // v = 1, 1.5; w = 1 - 0.25 (1 + 0.5 + 1 + 0.75), all exact in binary.
         for _ in 0..2 {
             sgd.begin();
-            w = sgd.step(place(), 0.25, w, Flat::Host(vec![1.0, -1.0]), 1.0);
+            w = sgd.step(place(), 0.25, w, Gradient::new(Flat::Host(vec![1.0, -1.0]), 1.0));
         }
         assert_eq!(w.to_vec(), [0.1875, 1.8125]);
     }
@@ -132,7 +134,8 @@ mod tests {
         let mut sgd = Sgd::new(0.0, 0.5, false);
         sgd.begin();
         // 4 - 0.25 (0.5 x 8 + 0.5 x 4), all exact in binary.
-        let w = sgd.step(place(), 0.25, Flat::Host(vec![4.0, 0.0]), Flat::Host(vec![8.0, 1.0]), 0.5);
+        let gradient = Gradient::new(Flat::Host(vec![8.0, 1.0]), 0.5);
+        let w = sgd.step(place(), 0.25, Flat::Host(vec![4.0, 0.0]), gradient);
         assert_eq!(w.to_vec(), [2.5, -0.125]);
     }
 
@@ -147,8 +150,8 @@ mod tests {
             let (mut a, mut b) = (Flat::Host(vec![0.3, -7.1]), tensor(vec![0.3, -7.1]));
             for step in 1..5u8 {
                 let g = vec![0.37 / f32::from(step), -1.9];
-                a = host.step(place(), 0.013, a, Flat::Host(g.clone()), 0.77);
-                b = device.step(place(), 0.013, b, tensor(g), 0.77);
+                a = host.step(place(), 0.013, a, Gradient::new(Flat::Host(g.clone()), 0.77));
+                b = device.step(place(), 0.013, b, Gradient::new(tensor(g), 0.77));
                 assert_eq!(a.to_vec(), b.to_vec());
             }
             assert_eq!(host.export(), device.export());

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use zoo_training::flat::{Flat, measure};
-use zoo_training::optimizer::{Place, optimizer};
+use zoo_training::optimizer::{Gradient, Place, optimizer};
 
 use crate::toy::ADAM;
 
@@ -22,7 +22,12 @@ fn adam_on_four_million_parameters() {
         norm = norm.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
         rule.begin();
-        weight = rule.step(Place { path: "w", shape: &[N], embedding: false }, 1e-3, weight, gradient, 0.5);
+        weight = rule.step(
+            Place { path: "w", shape: &[N], embedding: false },
+            1e-3,
+            weight,
+            Gradient::new(gradient, 0.5),
+        );
         step = step.min(start.elapsed().as_secs_f64());
     }
     println!("Adam on {N} parameters: step {:.1} ms, norm {:.1} ms", step * 1e3, norm * 1e3);

@@ -18,7 +18,7 @@ use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::host::{self, Source};
-use super::{has_own_kernels, simd};
+use super::{has_device_kernels, has_own_kernels, simd};
 use crate::precision::to_f32;
 use kernels::{block_moments, joined, normalize, spread, sum_gradients};
 
@@ -43,8 +43,14 @@ impl Rows {
     }
 
     /// Of so many rows.
-    fn count(&self, rows: usize) -> usize {
+    pub(super) fn count(&self, rows: usize) -> usize {
         self.0.as_ref().map_or(rows, |valid| valid.iter().filter(|&&valid| valid).count())
+    }
+
+    /// Which rows count; `None` if all do.
+    #[cfg(feature = "cubecl")]
+    pub(super) fn valid(&self) -> Option<&[bool]> {
+        self.0.as_deref()
     }
 
     /// A part; empty if all rows count.
@@ -85,20 +91,22 @@ pub struct Normalization {
 /// What the operation knows beside its tensors.
 #[derive(Debug, Clone)]
 pub struct Kind {
-    epsilon: f32,
-    relu: bool,
-    rows: Rows,
+    pub(super) epsilon: f32,
+    pub(super) relu: bool,
+    pub(super) rows: Rows,
     /// The statistics are those of x, and change with it.
-    of_batch: bool,
+    pub(super) of_batch: bool,
 }
 
 /// The operation on backends with own kernels.
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait BatchNormOp: Backend {
     /// Mean and biased variance [channels] of x [rows, channels].
+    #[fusion(meta = |x, _| (channels_of(x), channels_of(x)))]
     fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// x [rows, channels] FP32 or bf16; mean, variance, gamma and beta [channels] -> FP32 [rows, channels].
+    /// x [rows, channels] FP32 or half (on the CPU bf16); mean, variance, gamma and beta [channels] -> FP32 [rows, channels].
+    #[fusion(dtype = DType::F32, shape = x)]
     fn batch_normalized(
         x: FloatTensor<Self>,
         mean: FloatTensor<Self>,
@@ -109,6 +117,7 @@ pub trait BatchNormOp: Backend {
     ) -> FloatTensor<Self>;
 
     /// Gradients of x (in its type), gamma and beta.
+    #[fusion(meta = |x, mean, _, _, _, _, _| (x.clone(), mean.clone(), mean.clone()))]
     fn batch_normalized_backward(
         x: FloatTensor<Self>,
         mean: FloatTensor<Self>,
@@ -118,6 +127,12 @@ pub trait BatchNormOp: Backend {
         gradient: FloatTensor<Self>,
         kind: Kind,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+/// FP32 numbers, one a channel.
+#[cfg(feature = "fusion")]
+fn channels_of(x: &burn::backend::fusion::custom::TensorSpec) -> burn::backend::fusion::custom::TensorSpec {
+    burn::backend::fusion::custom::TensorSpec::new([x.shape[1]].into(), DType::F32)
 }
 
 /// Rows of a block: its sums are one term, so that the order does not depend on the threads.
@@ -344,11 +359,16 @@ impl<B: BatchNormOp, C: CheckpointStrategy> BatchNormOp for Autodiff<B, C> {
 pub fn batch_statistics(x: Tensor<2>, rows: &Rows) -> Statistics {
     let x = x.inner();
     let count = rows.count(x.dims()[0]);
-    if has_own_kernels(&x.device()) {
+    if has_operation(&x) {
         let (mean, variance) = Dispatch::batch_moments(x.into_dispatch(), rows.clone());
         let (mean, variance) = (Tensor::from_dispatch(mean), Tensor::from_dispatch(variance));
         return Statistics { mean, variance, count };
     }
+    composed_statistics(x, rows)
+}
+
+fn composed_statistics(x: Tensor<2>, rows: &Rows) -> Statistics {
+    let count = rows.count(x.dims()[0]);
     let (mean, variance) = moments(&to_f32(x), rows);
     Statistics { mean: mean.squeeze_dim(0), variance: variance.squeeze_dim(0), count }
 }
@@ -361,12 +381,11 @@ pub fn batch_norm(
     beta: Tensor<1>,
     how: &Normalization,
 ) -> (Tensor<2>, Statistics) {
+    if !has_operation(&x) {
+        return composed_with_statistics(x, gamma, beta, how);
+    }
     let statistics = batch_statistics(x.clone(), &how.rows);
-    let out = match has_own_kernels(&x.device()) {
-        true => own(x, gamma, beta, &statistics, how, true),
-        false => composed(x, gamma, beta, None, how),
-    };
-    (out, statistics)
+    (own(x, gamma, beta, &statistics, how, true), statistics)
 }
 
 /// As [`batch_norm`], by given statistics that do not depend on x: the running ones, when evaluating.
@@ -377,10 +396,16 @@ pub fn batch_norm_by(
     statistics: &Statistics,
     how: &Normalization,
 ) -> Tensor<2> {
-    match has_own_kernels(&x.device()) {
+    match has_operation(&x) {
         true => own(x, gamma, beta, statistics, how, false),
         false => composed(x, gamma, beta, Some(statistics), how),
     }
+}
+
+/// Is there a kernel for x? A GPU has no room for nothing.
+fn has_operation(x: &Tensor<2>) -> bool {
+    let [rows, channels] = x.dims();
+    has_own_kernels(&x.device()) || has_device_kernels(&x.device()) && rows * channels > 0
 }
 
 fn own(
@@ -398,7 +423,8 @@ fn own(
     };
     let (mean, variance) = (given(&statistics.mean), given(&statistics.variance));
     let kind = Kind { epsilon: how.epsilon as f32, relu: how.relu, rows: how.rows.clone(), of_batch };
-    let x = if x.dtype() == DType::BF16 { x } else { to_f32(x) };
+    // The CPU's kernel does not read fp16.
+    let x = if x.dtype() == DType::BF16 || !has_own_kernels(&x.device()) { x } else { to_f32(x) };
     let out = Dispatch::batch_normalized(
         x.into_dispatch(),
         mean.into_dispatch(),
@@ -421,6 +447,17 @@ fn moments(x: &Tensor<2>, rows: &Rows) -> (Tensor<2>, Tensor<2>) {
     let mean = (x.clone() * valid.clone()).sum_dim(0) / count;
     let centred = (x.clone() - mean.clone()) * valid;
     (mean, (centred.clone() * centred).sum_dim(0) / count)
+}
+
+/// As [`batch_norm`].
+pub(super) fn composed_with_statistics(
+    x: Tensor<2>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    how: &Normalization,
+) -> (Tensor<2>, Statistics) {
+    let statistics = composed_statistics(x.clone().inner(), &how.rows);
+    (composed(x, gamma, beta, None, how), statistics)
 }
 
 fn composed(

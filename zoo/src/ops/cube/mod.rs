@@ -3,10 +3,14 @@
 //! Sums are FP32 in an order that the shape alone fixes, without atomics: a run gives the same bits every time.
 
 mod attention;
+mod batch_norm;
+mod columns;
 mod cross_entropy;
 mod dropout;
 mod embedding;
 mod layer_norm;
+mod magnitude;
+mod recurrent;
 mod rows;
 
 use burn::backend::TensorMetadata;
@@ -18,6 +22,7 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::CubeCount;
 use cubecl::ir::ElemType;
 use cubecl::prelude::{BufferArg, VectorSize};
+use cubecl::server::Handle;
 
 /// Units of a cube.
 const UNITS: usize = 256;
@@ -49,9 +54,25 @@ fn element(x: &CubeTensor) -> ElemType {
 
 /// Numbers that the host has and a kernel looks up.
 fn numbers(like: &CubeTensor, numbers: &[u32]) -> BufferArg {
-    let handle = like.client.create_from_slice(bytemuck::cast_slice(numbers));
-    // SAFETY: the handle is of these numbers.
-    unsafe { BufferArg::from_raw_parts(handle, numbers.len()) }
+    Numbers::new(like, numbers).argument()
+}
+
+/// The same for several kernels.
+struct Numbers {
+    handle: Handle,
+    count: usize,
+}
+
+impl Numbers {
+    fn new(like: &CubeTensor, numbers: &[u32]) -> Self {
+        let handle = like.client.create_from_slice(bytemuck::cast_slice(numbers));
+        Self { handle, count: numbers.len() }
+    }
+
+    fn argument(&self) -> BufferArg {
+        // SAFETY: the handle is of these numbers.
+        unsafe { BufferArg::from_raw_parts(self.handle.clone(), self.count) }
+    }
 }
 
 /// How many values of these tensors a unit can load at once: a power of two that divides the values.

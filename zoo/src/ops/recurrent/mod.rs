@@ -10,7 +10,7 @@
 
 mod backward;
 mod cells;
-mod composed;
+pub(super) mod composed;
 mod forward;
 mod operation;
 mod sequences;
@@ -22,13 +22,13 @@ mod weight;
 pub use sequences::Sequences;
 
 use burn::backend::Dispatch;
-use burn::tensor::{DType, Tensor};
+use burn::tensor::Tensor;
 
-use super::has_own_kernels;
 use super::linear::Products;
+use super::{has_device_kernels, has_own_kernels};
 use crate::contract::Pass;
 use crate::precision::to_f32;
-use operation::{Plan, RecurrentOp};
+pub(super) use operation::{Plan, RecurrentOp};
 
 /// Which recurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum Kind {
 
 impl Kind {
     /// Number of gates.
-    fn gates(self) -> usize {
+    pub(super) fn gates(self) -> usize {
         match self {
             Self::Lstm => 4,
             Self::Gru => 3,
@@ -49,7 +49,7 @@ impl Kind {
     }
 
     /// Number of states.
-    fn states(self) -> usize {
+    pub(super) fn states(self) -> usize {
         match self {
             Self::Lstm => 2,
             Self::Gru => 1,
@@ -99,7 +99,7 @@ pub fn gru(
 }
 
 /// `initial` and the last states are [states x sequences, hidden].
-fn recurrent(
+pub(super) fn recurrent(
     kind: Kind,
     gates: Tensor<2>,
     weight: Tensor<2>,
@@ -116,21 +116,20 @@ fn recurrent(
         let expected = [kind.states() * sequences.count(), hidden];
         assert_eq!(initial.dims(), expected, "one initial state for each sequence");
     }
-    if has_own_kernels(&gates.device())
-        && let Some(with) = Products::of(pass.compute)
-        && hidden > 0
-    {
-        let device = gates.device();
-        let plan = Plan { kind, sequences: sequences.clone(), with, out: DType::from(pass.compute.0) };
-        let bias = bias.unwrap_or_else(|| Tensor::empty([0], &device));
-        let initial = initial.unwrap_or_else(|| Tensor::empty([0, hidden], &device));
-        let (out, last) = Dispatch::recurrent(
-            gates.into_dispatch(),
-            weight.into_dispatch(),
-            bias.into_dispatch(),
-            initial.into_dispatch(),
-            plan,
-        );
+    let device = gates.device();
+    let own = match has_own_kernels(&device) {
+        true => Products::of(pass.compute).is_some() && hidden > 0,
+        // A GPU has no room for nothing.
+        false => has_device_kernels(&device) && sequences.rows() * hidden > 0,
+    };
+    if own {
+        let (biased, given) = (bias.is_some(), initial.is_some());
+        let plan = Plan { kind, sequences: sequences.clone(), compute: pass.compute, biased, given };
+        let nothing = weight.clone().set_require_grad(false).into_dispatch();
+        let bias = bias.map_or_else(|| nothing.clone(), Tensor::into_dispatch);
+        let initial = initial.map_or(nothing, Tensor::into_dispatch);
+        let (out, last) =
+            Dispatch::recurrent(gates.into_dispatch(), weight.into_dispatch(), bias, initial, plan);
         return (Tensor::from_dispatch(out), Tensor::from_dispatch(last));
     }
     composed::recurrent(kind, gates, weight, bias, initial, sequences, pass)

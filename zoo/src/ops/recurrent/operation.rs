@@ -1,5 +1,6 @@
 //! The recurrence as one operation of the backend and of autodiff.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use burn::backend::{Autodiff, Backend, Flex, TensorMetadata, backend_extension, tensor::FloatTensor};
@@ -15,22 +16,33 @@ use super::forward::forward;
 use super::{Kind, Sequences};
 use crate::ops::host;
 use crate::ops::linear::Products;
+use crate::precision::Compute;
 
 /// What the kernels need besides tensors.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub kind: Kind,
     pub sequences: Sequences,
-    pub with: Products,
-    /// Type of the outputs.
-    pub out: DType,
+    /// Type of the products and of the outputs. On a CPU there are instructions for it.
+    pub compute: Compute,
+    /// Is there a bias? Else any tensor stands in its place.
+    pub biased: bool,
+    /// Are there initial states? Else any tensor stands in their place.
+    pub given: bool,
 }
 
-/// The operation on backends with own kernels, for CPUs with the instructions for it.
-#[backend_extension(Flex, Autodiff)]
+impl Plan {
+    fn products(&self) -> Products {
+        Products::of(self.compute).expect("the instructions were looked for")
+    }
+}
+
+/// The operation on backends with own kernels.
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait RecurrentOp: Backend {
-    /// Gates [rows, gates x hidden] FP32 or bf16; weight [gates x hidden, hidden], bias [gates x hidden] (or [0]: none) and initial states
-    /// [states x sequences, hidden] (or [0, hidden]: zeros) FP32 -> outputs [rows, hidden], last states.
+    /// Gates [rows, gates x hidden] FP32 or half; weight [gates x hidden, hidden], bias [gates x hidden] and initial states
+    /// [states x sequences, hidden] FP32 -> outputs [rows, hidden], last states.
+    #[fusion(meta = |gates, weight, _, _, plan| metadata::outputs(gates, weight, plan))]
     fn recurrent(
         gates: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -41,6 +53,7 @@ pub trait RecurrentOp: Backend {
 
     /// The same, and what the backward pass needs: gates as they acted, what cells kept, outputs, all FP32.
     #[allow(clippy::type_complexity)]
+    #[fusion(meta = |gates, weight, _, _, plan| metadata::kept(gates, weight, plan))]
     fn recurrent_kept(
         gates: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -49,8 +62,11 @@ pub trait RecurrentOp: Backend {
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 
-    /// Gradients of gates (in their type), weight, bias ([0] where there is none) and initial states ([0, hidden] where there are none).
-    /// `of_out` may be [0, hidden]: zeros.
+    /// Gradients of gates (in their type), weight, bias and initial states; where there is none of the last two, any tensor.
+    /// Not `asked`, outputs have no gradient, and any tensor stands in its place.
+    #[fusion(meta = |gates, _, _, weight, initial, _, of_last, _, gates_type, plan| {
+        metadata::gradients(gates, weight, initial, of_last, *gates_type, plan)
+    })]
     #[allow(clippy::too_many_arguments)]
     fn recurrent_backward(
         gates: FloatTensor<Self>,
@@ -60,10 +76,57 @@ pub trait RecurrentOp: Backend {
         initial: FloatTensor<Self>,
         of_out: FloatTensor<Self>,
         of_last: FloatTensor<Self>,
-        biased: bool,
+        asked: bool,
         gates_type: DType,
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+/// What fusion is told of the results before they are there.
+#[cfg(feature = "fusion")]
+mod metadata {
+    use burn::backend::fusion::custom::TensorSpec;
+    use burn::tensor::DType;
+
+    use super::Plan;
+
+    fn wide(shape: [usize; 2]) -> TensorSpec {
+        TensorSpec::new(shape.into(), DType::F32)
+    }
+
+    pub fn outputs(gates: &TensorSpec, weight: &TensorSpec, plan: &Plan) -> (TensorSpec, TensorSpec) {
+        let (rows, hidden) = (gates.shape[0], weight.shape[1]);
+        let out = TensorSpec::new([rows, hidden].into(), DType::from(plan.compute.0));
+        (out, wide([plan.kind.states() * plan.sequences.count(), hidden]))
+    }
+
+    pub fn kept(
+        gates: &TensorSpec,
+        weight: &TensorSpec,
+        plan: &Plan,
+    ) -> (TensorSpec, TensorSpec, TensorSpec, TensorSpec, TensorSpec) {
+        let (rows, [width, hidden]) = (gates.shape[0], [weight.shape[0], weight.shape[1]]);
+        let (out, last) = outputs(gates, weight, plan);
+        (out, last, wide([rows, width]), wide([rows, hidden]), wide([rows, hidden]))
+    }
+
+    pub fn gradients(
+        gates: &TensorSpec,
+        weight: &TensorSpec,
+        initial: &TensorSpec,
+        of_last: &TensorSpec,
+        gates_type: DType,
+        plan: &Plan,
+    ) -> (TensorSpec, TensorSpec, TensorSpec, TensorSpec) {
+        let bias = if plan.biased { [weight.shape[0]].into() } else { of_last.shape.clone() };
+        let initial = if plan.given { initial } else { of_last };
+        (
+            TensorSpec::new(gates.shape.clone(), gates_type),
+            wide([weight.shape[0], weight.shape[1]]),
+            TensorSpec::new(bias, DType::F32),
+            TensorSpec::new(initial.shape.clone(), DType::F32),
+        )
+    }
 }
 
 impl RecurrentOp for Flex {
@@ -88,14 +151,16 @@ impl RecurrentOp for Flex {
         let (rows, hidden, width) = (gates.shape()[0], weight.shape()[1], weight.shape()[0]);
         let states = plan.kind.states() * plan.sequences.count();
         let gates = host::into_values(gates);
-        let (weight, bias, initial) = (host::values(&weight), host::values(&bias), host::values(&initial));
+        let weight = host::values(&weight);
+        let bias = if plan.biased { host::values(&bias) } else { Cow::default() };
+        let initial = if plan.given { host::values(&initial) } else { Cow::default() };
         let walk = match plan.kind {
             Kind::Lstm => forward::<Lstm, 4>,
             Kind::Gru => forward::<Gru, 3>,
         };
-        let done = walk(gates, &weight, &bias, &initial, hidden, &plan.sequences, plan.with);
+        let done = walk(gates, &weight, &bias, &initial, hidden, &plan.sequences, plan.products());
         let wide = host::stored(done.out, [rows, hidden]);
-        let out = match plan.out {
+        let out = match DType::from(plan.compute.0) {
             DType::F32 => wide.clone(),
             other => host::tensor(host::values(&wide).into_owned(), [rows, hidden], other),
         };
@@ -116,34 +181,35 @@ impl RecurrentOp for Flex {
         initial: FlexTensor,
         of_out: FlexTensor,
         of_last: FlexTensor,
-        biased: bool,
+        asked: bool,
         gates_type: DType,
         plan: Plan,
     ) -> (FlexTensor, FlexTensor, FlexTensor, FlexTensor) {
         let (shape, hidden) = (gates.shape(), weight.shape()[1]);
         let of_out = if of_out.is_contiguous() { of_out } else { of_out.to_contiguous() };
-        let (weight_values, initial_values) = (host::values(&weight), host::values(&initial));
+        let weight_values = host::values(&weight);
+        let initial_values = if plan.given { host::values(&initial) } else { Cow::default() };
         let given = Given {
             gates: host::into_values(gates),
             kept: host::into_values(kept),
             out: &host::values(&out),
             weight: &weight_values,
-            biased,
+            biased: plan.biased,
             initial: &initial_values,
-            of_out: (of_out.shape()[0] > 0).then(|| host::Source::new(&of_out)),
+            of_out: asked.then(|| host::Source::new(&of_out)),
             of_last: &host::values(&of_last),
         };
         let walk = match plan.kind {
             Kind::Lstm => backward::<Lstm, 4>,
             Kind::Gru => backward::<Gru, 3>,
         };
-        let found = walk(given, hidden, &plan.sequences, plan.with);
-        let biases = found.bias.len();
+        let found = walk(given, hidden, &plan.sequences, plan.products());
+        let (biases, initial) = (found.bias.len(), [found.initial.len() / hidden, hidden]);
         (
             host::tensor(found.gates, shape, gates_type),
             host::stored(found.weight, weight.shape()),
             host::stored(found.bias, [biases]),
-            host::stored(found.initial, initial.shape()),
+            host::stored(found.initial, initial),
         )
     }
 }
@@ -156,7 +222,6 @@ struct Saved<B: Backend> {
     out: FloatTensor<B>,
     weight: FloatTensor<B>,
     initial: FloatTensor<B>,
-    biased: bool,
     gates_type: DType,
     plan: Plan,
     of_out: Arrived<B>,
@@ -183,10 +248,8 @@ impl<B: RecurrentOp, C: CheckpointStrategy> RecurrentOp for Autodiff<B, C> {
                 let of_last = grads.consume::<B>(&ops.node);
                 let saved = ops.state;
                 let of_out = saved.of_out.lock().expect("no task panics with it").take();
-                let of_out = of_out.unwrap_or_else(|| {
-                    let hidden = saved.weight.shape()[1];
-                    B::float_zeros([0, hidden].into(), &of_last.device(), DType::F32.into())
-                });
+                let asked = of_out.is_some();
+                let of_out = of_out.unwrap_or_else(|| of_last.clone());
                 let (dx, dw, db, ds) = B::recurrent_backward(
                     saved.gates,
                     saved.kept,
@@ -195,7 +258,7 @@ impl<B: RecurrentOp, C: CheckpointStrategy> RecurrentOp for Autodiff<B, C> {
                     saved.initial,
                     of_out,
                     of_last,
-                    saved.biased,
+                    asked,
                     saved.gates_type,
                     saved.plan,
                 );
@@ -225,13 +288,12 @@ impl<B: RecurrentOp, C: CheckpointStrategy> RecurrentOp for Autodiff<B, C> {
         let nodes = [gates_node, weight_node, bias_node, initial_node];
         match Whole.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
-                let (biased, gates_type) = (bias.shape()[0] > 0, gates.dtype());
+                let gates_type = gates.dtype();
                 let (out, last, gates, kept, wide) =
                     B::recurrent_kept(gates, weight.clone(), bias, initial.clone(), plan.clone());
                 let of_out = Arrived::<B>::default();
                 let arriving = of_out.clone();
-                let saved =
-                    Saved { gates, kept, out: wide, weight, initial, biased, gates_type, plan, of_out };
+                let saved = Saved { gates, kept, out: wide, weight, initial, gates_type, plan, of_out };
                 let whole = prep.finish(saved, last);
                 let (last, node) = whole.clone().into_parts();
                 match Outputs.prepare::<C>([node]).compute_bound().stateful() {

@@ -1,6 +1,6 @@
 //! Kernels against the composition, and what a sequence must not depend on.
 
-use burn::tensor::{Device, FloatDType, TensorData};
+use burn::tensor::{DType, Device, FloatDType, TensorData};
 
 use super::*;
 use crate::parameters::host_values;
