@@ -412,7 +412,12 @@ fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, S
             match value.as_u64() {
                 Some(layers) if key == "layers" => *value = layers.min(most).into(),
                 _ => match value.as_array_mut().filter(|_| key == "layer") {
-                    Some(layers) => layers.truncate(most as usize),
+                    Some(layers) => {
+                        layers.truncate(most as usize);
+                        for repeat in layers.iter_mut().filter_map(|layer| layer.get_mut("repeat")) {
+                            *repeat = repeat.as_u64().unwrap_or(1).min(most).into();
+                        }
+                    }
                     None => cut(value, most),
                 },
             }
@@ -438,6 +443,13 @@ mod tests {
         // Six layers a side: two of them are a third of what is not table or last norm.
         let rest = (ROWS + 4) as u64 * u64::from(recipe.model.width.unwrap());
         assert_eq!(3 * (parameters(&small) - rest), parameters(&recipe.model) - rest);
+        let recipe = Document::load("convs2s").unwrap().resolve(&Selection::default()).unwrap().recipe;
+        let json = serde_json::to_value(with_layers(&recipe.model, 2).unwrap()).unwrap();
+        for side in ["encoder", "decoder"] {
+            let repeats: Vec<_> =
+                json[side]["layer"].as_array().unwrap().iter().map(|l| &l["repeat"]).collect();
+            assert_eq!(repeats, [2, 2]);
+        }
     }
 
     #[test]
