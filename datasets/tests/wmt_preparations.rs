@@ -71,6 +71,12 @@ fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Ve
                 let count = definition.lines.unwrap_or(40) as usize;
                 let text = match (split.as_str(), definition.format) {
                     ("train", _) => training(language, part.member.as_deref().unwrap()),
+                    // A line that cleaning leaves out stands at its end.
+                    ("newstest_dev", _) => {
+                        let mut all = lines(language, split, count - 1);
+                        all.push("A ♥ heart".into());
+                        sgm(&all)
+                    }
                     (_, TextFormat::Lines) => lines(language, split, count).join("\n") + "\n",
                     _ => sgm(&lines(language, split, count)),
                 };
@@ -297,8 +303,13 @@ fn gnmts_text_is_tokenised_cleaned_and_of_latin_1() {
     let source = s.prepared_lines("train.source");
     assert_eq!(undo(&source[0]), "The house 0 is old of europarl .");
     assert!(source.iter().all(|line| line.chars().all(|c| c <= '\u{ff}')));
-    // newstest2015 and newstest2016 after one another, cleaned too.
-    assert_eq!(prepared.splits["newstest_dev"].statistics.pairs, 80);
+    // newstest2015 and newstest2016 after one another, cleaned too; a recipe's lines are those before it.
+    let development = &prepared.splits["newstest_dev"].statistics;
+    assert_eq!((development.pairs, development.dropped_by_cleaning), (78, 2));
+    assert_eq!(data.eval["newstest_dev"].lines, 80);
+    data.eval.get_mut("newstest_dev").unwrap().lines = 78;
+    let error = s.prepare(&data).unwrap_err().to_string();
+    assert!(error.contains("newstest_dev") && error.contains("80 lines"), "{error}");
     // GNMT's ids: pad 0, unknown 1, begin 2, end 3.
     let specials = prepared.pipeline.target.specials();
     assert_eq!((specials.pad, specials.unknown, specials.begin, specials.end), (0, 1, 2, 3));

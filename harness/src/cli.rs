@@ -126,6 +126,7 @@ Examples:
   zoo bench transformer-base --arms fp32,mixed --device cuda:0 --format json
   zoo bench transformer-big --arms fp32 --steps 4
   zoo bench transformer-base --max-batch --shape 64x32 --memory 8GB
+  zoo bench gnmt-v2 --decode beam5 --shape 16x32
 
 Real batches where the data was fetched, else generated ones. The first arm is 1.0. Nothing is recorded.
 docs/devices.md describes the columns.")]
@@ -166,6 +167,7 @@ Examples:
   zoo judge transformer-big --scores 27.1,27.4
   zoo judge multi30k-transformer-tiny --hypotheses out.de --arm fp32
   zoo judge transformer-big --hypotheses seed1.de --hypotheses seed2.de --references newstest2014.de
+  zoo judge gnmt-v2 --points 19.9,21.6,22.3,23.1,24.2,24.4 --points 20.1,21.9
 
 The verdict is recorded as external in the ledger of --home.")]
     Judge(JudgeArgs),
@@ -354,6 +356,10 @@ pub struct ReproduceArgs {
     /// Start from these weights: a run, a checkpoint, safetensors, or PyTorch's .pt
     #[arg(long, value_name = "RUN|FILE")]
     pub init_from: Option<PathBuf>,
+    /// End a run whose scores on the way are, by a published trajectory, too far from the published ones; without it the same command
+    /// trains on
+    #[arg(long)]
+    pub stop_early: bool,
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
@@ -370,12 +376,15 @@ pub struct BenchArgs {
     /// Arms to time [default: all]
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
     pub arms: Vec<String>,
-    /// At least so many updates of each arm, 4 for a speed-up [default: about twelve seconds of them]
+    /// At least so many updates of each arm, 4 for a speed-up [default: about twelve seconds of them]; batches with --decode
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
     /// Full batches of this shape, one an update, instead of the recipe's: for comparisons with programs that pad
     #[arg(long, value_name = "SENTENCESxTOKENS")]
     pub shape: Option<crate::stages::Shape>,
+    /// Time this search instead of updates, with fresh weights: sources, and what is written, are as long as --shape says
+    #[arg(long, value_name = "SEARCH", conflicts_with_all = ["max_batch", "probe"])]
+    pub decode: Option<String>,
     /// Instead of timing, find the largest batch of each arm that fits: full batches from --shape on, else from about the
     /// recipe's on, doubled and then bisected to a sixteenth; each is tried in a process of its own
     #[arg(long, conflicts_with = "steps")]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Resolved};
+use zoo_recipes::{ClaimKind, ClaimSpec, Resolved, TrajectoryPoint};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
 use zoo_results::metrics::{Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{ErrorCount, Evidence, Interval, RunScore};
+use zoo_results::verdict::{ErrorCount, Evidence, Interval, PointScores, RunScore, RunStatus};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -27,6 +27,24 @@ pub struct Given<'a> {
     pub baseline_hypotheses: &'a [PathBuf],
     /// Reference streams; none: those of the recipe's data.
     pub references: &'a [PathBuf],
+    /// Scores at a trajectory's points, a row a run.
+    pub points: &'a [ScoreRow],
+}
+
+/// Scores with commas between them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoreRow(pub Vec<f64>);
+
+impl std::str::FromStr for ScoreRow {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let score = |word: &str| match word.trim().parse::<f64>() {
+            Ok(score) if score.is_finite() => Ok(score),
+            _ => Err(format!("`{word}` is no score")),
+        };
+        text.split(',').map(score).collect::<std::result::Result<_, _>>().map(Self)
+    }
 }
 
 /// What was brought from outside, read.
@@ -37,6 +55,7 @@ pub struct Results {
     /// Hypotheses by run.
     hypotheses: Vec<Vec<String>>,
     baseline_hypotheses: Vec<Vec<String>>,
+    points: Vec<ScoreRow>,
     /// References by evaluation set; one entry without a name where they were given.
     references: Vec<(Option<String>, Vec<Vec<String>>)>,
     /// Evaluation sets of the claims that are scored from text.
@@ -70,6 +89,7 @@ impl Results {
             baseline_scores: given.baseline_scores.to_vec(),
             hypotheses: read(given.hypotheses)?,
             baseline_hypotheses: read(given.baseline_hypotheses)?,
+            points: given.points.to_vec(),
             references: Vec::new(),
             evals: Vec::new(),
         };
@@ -134,9 +154,11 @@ impl Results {
                 evidence.runs = self.runs(claim, &mut evidence.signature, &self.scores, &self.hypotheses)?;
             }
             ClaimKind::Parity => self.pairs(claim, &mut evidence)?,
+            ClaimKind::Trajectory => evidence.points = self.on_the_way(claim)?,
             _ => return Err("not judged from scores".to_owned()),
         }
-        evidence.plan = LookPlan::fixed(u32::try_from(evidence.runs.len()).unwrap_or(u32::MAX));
+        let runs = evidence.runs.len().max(evidence.points.first().map_or(0, |point| point.runs.len()));
+        evidence.plan = LookPlan::fixed(u32::try_from(runs.max(1)).unwrap_or(u32::MAX));
         Ok(evidence)
     }
 
@@ -169,6 +191,29 @@ impl Results {
             });
         }
         Ok(runs)
+    }
+
+    /// Scores at a claim's points; a run that ended before lacks the last ones.
+    fn on_the_way(&self, claim: &ClaimSpec) -> std::result::Result<Vec<PointScores>, String> {
+        let most = self.points.iter().map(|row| row.0.len()).max().unwrap_or(0);
+        if most == 0 {
+            return Err("no scores on the way were given (--points)".to_owned());
+        }
+        if most > claim.points.len() {
+            return Err(format!(
+                "{most} scores on the way were given, the claim has {} points",
+                claim.points.len()
+            ));
+        }
+        let run = |score: Option<&f64>| match score {
+            Some(score) => RunScore::external(*score),
+            None => RunScore { status: RunStatus::Missing, ..RunScore::default() },
+        };
+        let at = |(place, point): (usize, &TrajectoryPoint)| PointScores {
+            at: point.at,
+            runs: self.points.iter().map(|row| run(row.0.get(place))).collect(),
+        };
+        Ok(claim.points.iter().enumerate().map(at).collect())
     }
 
     /// Runs of both arms, the first of one with the first of the other.
@@ -255,6 +300,7 @@ impl Results {
                     arm: text(arm),
                     // From outside: the runs are numbered in the order in which they were given.
                     seed: at as u64 + 1,
+                    moment: None,
                     metric: claim.metric.clone(),
                     signature: text(&evidence.signature),
                     value,

@@ -2,11 +2,12 @@
 
 mod evaluations;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use zoo_recipes::{Document, Recipe};
+use zoo_recipes::{Document, Moment, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Record, RunEnd, utc_now};
 use zoo_results::report::page::{JudgedPart, Page, RecipePart, RunPart, TrainingLog, VerdictsPart};
@@ -17,7 +18,7 @@ use self::evaluations::{evaluations, parts};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
-use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, read_json};
+use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, kept_points, read_json};
 use crate::wording::claim_line_in;
 use crate::{records, size};
 
@@ -42,6 +43,7 @@ struct Opened {
     recipe: Recipe,
     trained: Option<Trained>,
     evaluations: Vec<Evaluation>,
+    on_the_way: BTreeMap<Moment, Vec<Evaluation>>,
 }
 
 /// The page of the wanted runs.
@@ -103,8 +105,14 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
             let is_wanted = (wanted.arms.is_empty() || wanted.arms.contains(&card.arm))
                 && (wanted.seeds.is_empty() || wanted.seeds.contains(&card.seed));
             if is_wanted && !found.iter().any(|known| known.run.folder == run.folder) {
-                let trained = if run.is_trained() { Some(run.trained()?) } else { None };
-                found.push(Opened { run, recipe, trained, evaluations: Vec::new() });
+                let trained = if run.is_trained(true)? { Some(run.trained()?) } else { None };
+                found.push(Opened {
+                    run,
+                    recipe,
+                    trained,
+                    evaluations: Vec::new(),
+                    on_the_way: BTreeMap::new(),
+                });
             }
         }
     }
@@ -123,6 +131,10 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
     }
     for one in &mut found {
         one.evaluations = evaluations(&one.run.folder.join("eval"), missing);
+        match kept_points(&one.run, &one.recipe) {
+            Ok(found) => one.on_the_way = found,
+            Err(failure) => missing.push(format!("Points on the way are left out. {}", failure.parts().0)),
+        }
     }
     Ok(found)
 }
@@ -236,7 +248,8 @@ fn verdicts(opened: &[Opened], record: Option<&Entry>) -> Result<VerdictsPart> {
     let ended: Vec<Found<'_>> = (opened.iter())
         .filter_map(|one| {
             let trained = one.trained.as_ref()?;
-            Some(Found { run: &one.run, trained, evaluations: &one.evaluations })
+            let (evaluations, on_the_way) = (&one.evaluations[..], &one.on_the_way);
+            Some(Found { run: &one.run, trained, evaluations, on_the_way })
         })
         .collect();
     let judged = judge_found(&ended, claims)?;
@@ -314,6 +327,7 @@ fn state(one: &Opened, entries: &[Entry]) -> String {
         Some(Ending::MaxEpochs) => return "ended after its epochs".to_owned(),
         Some(Ending::Patience) => return "ended: validation no longer improved".to_owned(),
         Some(Ending::Rate) => return "ended: the learning rate fell below its least".to_owned(),
+        Some(Ending::OffCourse { at }) => return format!("given up at {at}: off the published course"),
         Some(Ending::Diverged { phase }) => return format!("diverged ({phase})"),
         None => {}
     }

@@ -77,12 +77,22 @@ pub fn vocabularies(recipe: &Recipe) -> Vocabularies {
 
 fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
     let languages = recipe.data.reader.targets().len();
-    Vocabularies { source: rows, target: rows, languages, pad: 0, begin: 2, end: 1 }
+    let target = match &recipe.data.tokenizer {
+        TokenizerSpec::Words { max_target_vocabulary: Some(most), pad_vocabulary_to, .. } => {
+            rows.min(up(most.saturating_sub(SPECIALS), *pad_vocabulary_to))
+        }
+        _ => rows,
+    };
+    Vocabularies { source: rows, target, languages, pad: 0, begin: 2, end: 1 }
+}
+
+/// Rows of this many words.
+fn up(words: u32, multiple: u32) -> usize {
+    words.saturating_add(SPECIALS).next_multiple_of(multiple.max(1)) as usize
 }
 
 /// Rows of the vocabulary as far as the recipe tells, and whether that is exact.
 fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
-    let up = |n: u32, multiple: u32| n.saturating_add(SPECIALS).next_multiple_of(multiple.max(1)) as usize;
     match (&data.tokenizer, &data.reader) {
         (TokenizerSpec::Words { pad_vocabulary_to, .. }, ReaderSpec::Reversal { symbols, .. }) => {
             Some((up(*symbols, *pad_vocabulary_to), true))

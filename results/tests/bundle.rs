@@ -53,6 +53,7 @@ fn bundle() -> (Bundle, BTreeMap<String, Vec<String>>) {
             decode: "beam5".into(),
             arm: arm.into(),
             seed: 1,
+            moment: None,
             metric: "bleu".into(),
             signature: value.signature.to_string(),
             value: value.value,

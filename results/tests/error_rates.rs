@@ -8,7 +8,7 @@ use serde_json::json;
 use zoo_recipes::ClaimSpec;
 use zoo_results::metrics::{Convention, Resampling, SegmentStatistics, Signature, Unit, interval};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{ErrorCount, Evidence, Interval, Outcome, RunScore, judge};
+use zoo_results::verdict::{ErrorCount, Evidence, Interval, Outcome, PointScores, RunScore, judge};
 
 const STUDIES: u32 = 20_000;
 
@@ -141,6 +141,56 @@ fn parity_keeps_the_rates() {
             let limit = if plan.len() == 1 { 0.05 + SLACK } else { 0.052 };
             assert!(rate < limit && rate > 0.03, "{rate}");
         }
+    }
+}
+
+/// Six points whose margins are two sigmas, of which the first `lacking` lie at their margin and the others are as published.
+fn trajectory_study(plan: &[u32], lacking: usize, seed: u64) -> Rates {
+    let points: Vec<_> = (1..=6).map(|at| json!({"at": at, "value": 20.0, "sigma": 0.3})).collect();
+    let claim: ClaimSpec =
+        serde_json::from_value(json!({"kind": "trajectory", "metric": "bleu", "clock": "epochs",
+        "direction": "higher", "points": points, "source": "synthetic"}))
+        .unwrap();
+    let mut draws = Draws::new(seed);
+    let plan = LookPlan::try_from(plan.to_vec()).unwrap();
+    let mut ends =
+        std::collections::HashMap::from([(Outcome::Reproduced, 0u32), (Outcome::NotReproduced, 0)]);
+    let mut seeds = 0;
+    for _ in 0..STUDIES {
+        let points = (1..=6).map(|at| PointScores { at, runs: Vec::new() }).collect();
+        let mut evidence = Evidence { plan: plan.clone(), external: true, points, ..Evidence::default() };
+        for n in 1..=plan.last() {
+            for (i, point) in evidence.points.iter_mut().enumerate() {
+                let score = if i < lacking { 19.4 } else { 20.0 } + 0.3 * draws.normal();
+                point.runs.push(RunScore::scored(n.into(), score));
+            }
+            let outcome = plan.seeds().contains(&n).then(|| judge(&claim, &evidence).outcome);
+            if let Some(count) = outcome.and_then(|outcome| ends.get_mut(&outcome)) {
+                *count += 1;
+                seeds += n;
+                break;
+            }
+            seeds += if n == plan.last() { n } else { 0 };
+        }
+    }
+    let share = |n: u32| f64::from(n) / f64::from(STUDIES);
+    Rates {
+        reproduced: share(ends[&Outcome::Reproduced]),
+        not_reproduced: share(ends[&Outcome::NotReproduced]),
+        seeds: share(seeds),
+    }
+}
+
+#[test]
+fn a_trajectory_keeps_the_rates() {
+    for plan in [&[1][..], &[3], &[1, 3, 5, 10]] {
+        // The worst case of either statement: one point that does not hold, and none that does.
+        let one = trajectory_study(plan, 1, 11);
+        documented("trajectory of 6 points, 1 at its margin", plan, &one);
+        assert!(one.reproduced < 0.05 + SLACK, "{one:?}");
+        let all = trajectory_study(plan, 6, 12);
+        documented("trajectory of 6 points, all at their margins", plan, &all);
+        assert!(all.not_reproduced < 0.05 + SLACK && all.not_reproduced > 0.02, "{all:?}");
     }
 }
 

@@ -37,6 +37,7 @@ fn record(arm: &str, scores: &[f64], first: u64, sigma: Option<f64>) -> Record {
         decode: "beam4".into(),
         arm: arm.into(),
         seed: *seed,
+        moment: None,
         metric: "bleu".into(),
         signature: format!("{SIGNATURE}|version:2.6.0"),
         value: *value,

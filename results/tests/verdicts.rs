@@ -5,8 +5,8 @@ use zoo_recipes::{ClaimSpec, RatioProtocol};
 use zoo_results::metrics::{MetricValue, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
-    ErrorCount, Evidence, Interval, Outcome, Precision, RunScore, RunStatus, SeedsNeeded, SigmaSource,
-    SpeedEvidence, Verdict, judge,
+    ErrorCount, Evidence, Interval, Outcome, PointScores, Precision, RunScore, RunStatus, SeedsNeeded,
+    SigmaSource, SpeedEvidence, Verdict, judge,
 };
 
 /// z of one-sided 95 %.
@@ -417,7 +417,7 @@ fn divergence() {
 
 #[test]
 fn kinds_that_are_not_judged_yet_and_claims_that_cannot_be() {
-    for kind in ["relation", "trajectory", "memory"] {
+    for kind in ["relation", "memory"] {
         says(
             &judge(&claim(json!({"kind": kind})), &measured(&[41.0])),
             Outcome::NotRun,
@@ -452,4 +452,93 @@ fn verdicts_survive_json() {
     }
     let text = serde_json::to_string(&judge(&value_claim(), &measured(&[30.0]))).unwrap();
     assert!(text.starts_with("{\"outcome\":\"NOT-REPRODUCED\""), "{text}");
+}
+
+/// As GNMT's: three points with their spreads.
+fn trajectory_claim() -> ClaimSpec {
+    claim(json!({"kind": "trajectory", "direction": "higher", "arm": "fp32", "clock": "epochs", "points": [
+        {"at": 1, "value": 20.0, "sigma": 0.2},
+        {"at": 2, "value": 22.0, "sigma": 0.3},
+        {"at": 4, "value": 24.0, "sigma": 0.1},
+    ]}))
+}
+
+/// Scores of each seed, by point; what is not there is missing.
+fn on_the_way(points: &[(u64, &[f64])], seeds: u32) -> Evidence {
+    let run = |scores: &[f64], seed: u32| match scores.get(seed as usize) {
+        Some(score) => RunScore::scored(u64::from(seed), *score),
+        None => RunScore { seed: Some(seed.into()), status: RunStatus::Missing, ..RunScore::default() },
+    };
+    let at = |(at, scores): &(u64, &[f64])| PointScores {
+        at: *at,
+        runs: (0..seeds).map(|seed| run(scores, seed)).collect(),
+    };
+    let points = points.iter().map(at).collect();
+    Evidence { arm: Some("fp32".into()), points, plan: LookPlan::fixed(seeds), ..Evidence::default() }
+}
+
+#[test]
+fn all_points_of_a_trajectory_have_to_hold() {
+    let claim = trajectory_claim();
+    // Two sigmas are the margin, 1.645 of them the bound: 0.355 of them may be lacking.
+    let good = judge(&claim, &on_the_way(&[(1, &[19.95]), (2, &[22.3]), (4, &[23.97])], 1));
+    says(&good, Outcome::Reproduced, "All of 3 of 3 points lie inside; nearest to the edge: at epoch 4");
+    close(good.margin, 0.2);
+    close(good.shortfall_high, 0.03 + 0.1 * Z);
+    assert_eq!((good.at, good.published, good.seeds), (Some(4), Some(24.0), 1));
+    // One that is not sure is enough to be not sure, one that fails to fail.
+    let open = judge(&claim, &on_the_way(&[(1, &[19.95]), (2, &[21.8]), (4, &[24.0])], 1));
+    says(&open, Outcome::Inconclusive, "2 of 3 points lie inside; least sure: at epoch 2");
+    assert!(open.seeds_needed.is_some());
+    let bad = judge(&claim, &on_the_way(&[(1, &[19.95]), (2, &[20.0]), (4, &[24.0])], 1));
+    says(&bad, Outcome::NotReproduced, "1 of 3 points lie outside; farthest: at epoch 2");
+    // A third of 5 % is a quantile of 2.128: a shortfall of 4.1 sigmas is not enough, which 1.645 would call enough.
+    let nearly = judge(&claim, &on_the_way(&[(1, &[20.0 - 4.1 * 0.2]), (2, &[22.0]), (4, &[24.0])], 1));
+    assert_eq!(nearly.outcome, Outcome::Inconclusive);
+    let beyond = judge(&claim, &on_the_way(&[(1, &[20.0 - 4.2 * 0.2]), (2, &[22.0]), (4, &[24.0])], 1));
+    assert_eq!(beyond.outcome, Outcome::NotReproduced);
+    close(beyond.alpha, 0.05 / 3.0);
+}
+
+#[test]
+fn a_trajectory_that_was_not_seen_whole_may_fail_and_cannot_be_reproduced() {
+    let claim = trajectory_claim();
+    let part = judge(&claim, &on_the_way(&[(1, &[20.0]), (2, &[22.0]), (4, &[])], 1));
+    says(&part, Outcome::Inconclusive, "2 of 3 points were scored");
+    assert!(part.notes.iter().any(|note| note.contains("not scored at epoch 4")));
+    says(
+        &judge(&claim, &on_the_way(&[(1, &[10.0]), (2, &[]), (4, &[])], 1)),
+        Outcome::NotReproduced,
+        "epoch 1",
+    );
+    says(&judge(&claim, &on_the_way(&[(1, &[])], 1)), Outcome::NotRun, "no run was scored");
+    says(&judge(&claim, &on_the_way(&[], 1)), Outcome::NotRun, "no run was scored");
+    // The second seed is waited for.
+    says(
+        &judge(&claim, &on_the_way(&[(1, &[10.0]), (2, &[10.0]), (4, &[10.0])], 2)),
+        Outcome::NotRun,
+        "planned look",
+    );
+    let mut diverged = on_the_way(&[(1, &[20.0]), (2, &[])], 1);
+    diverged.points[1].runs[0].status = RunStatus::Diverged;
+    says(&judge(&claim, &diverged), Outcome::NotReproduced, "diverged");
+    let mut smoke = on_the_way(&[(1, &[20.0]), (2, &[22.0]), (4, &[24.0])], 1);
+    smoke.tier = Some("smoke".into());
+    says(&judge(&claim, &smoke), Outcome::NotComparable, "tier smoke");
+    // Neither a margin nor a spread.
+    let mut bare = trajectory_claim();
+    bare.points[1].sigma = None;
+    says(
+        &judge(&bare, &on_the_way(&[(1, &[20.0]), (2, &[22.0]), (4, &[24.0])], 1)),
+        Outcome::NotRun,
+        "neither a margin",
+    );
+    bare.margin = Some(0.5);
+    says(
+        &judge(&bare, &on_the_way(&[(1, &[20.0]), (2, &[22.0]), (4, &[24.0])], 1)),
+        Outcome::Inconclusive,
+        "5 seeds",
+    );
+    bare.points[1].value = f64::NAN;
+    assert_eq!(judge(&bare, &on_the_way(&[(1, &[20.0])], 1)).outcome, Outcome::NotRun);
 }

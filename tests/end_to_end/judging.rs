@@ -253,3 +253,26 @@ fn hypotheses_of_one_of_several_sets_are_judged_on_it() {
     assert!(ended.stdout.contains("NOT RUN  claim 1"), "{}", ended.stdout);
     assert!(ended.stdout.contains("NOT REPRODUCED  claim 3"), "{}", ended.stdout);
 }
+
+#[test]
+fn scores_on_the_way_are_held_against_a_published_trajectory() {
+    let zoo = Zoo::new();
+    let verdict = |points: &[&str]| {
+        let options = points.iter().flat_map(|row| ["--points", row]);
+        let all: Vec<&str> =
+            ["judge", "gnmt-v2", "--no-record", "--format", "json"].into_iter().chain(options).collect();
+        let found = zoo.run(&all).json();
+        let of_kind = |one: &&serde_json::Value| one["verdict"]["kind"] == "trajectory";
+        let verdict = found.as_array().unwrap().iter().find(of_kind).unwrap()["verdict"].clone();
+        (verdict["outcome"].as_str().unwrap().to_owned(), verdict["at"].as_u64(), verdict["seeds"].as_u64())
+    };
+    let published = "19.959,21.772,22.435,23.167,24.233,24.416";
+    assert_eq!(verdict(&[published]).0, "REPRODUCED");
+    assert_eq!(verdict(&["19.9,21.7,22.4,23.1,24.2,21.0"]), ("NOT-REPRODUCED".into(), Some(6), Some(1)));
+    // Two seeds, of which one ended before the others.
+    assert_eq!(verdict(&[published, "10.0"]), ("NOT-REPRODUCED".into(), Some(1), Some(2)));
+    assert_eq!(verdict(&[published, "19.959,21.772"]).0, "INCONCLUSIVE");
+    assert_eq!(verdict(&["1,2,3,4,5,6,7"]).0, "NOT-RUN");
+    let ended = zoo.run(&["judge", "gnmt-v2", "--points", "19.9,x"]);
+    assert!(ended.code != 0 && ended.stderr.contains("`x` is no score"), "{}", ended.stderr);
+}

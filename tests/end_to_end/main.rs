@@ -23,4 +23,5 @@ mod searching;
 mod smoke;
 mod speech;
 mod speed_ups;
+mod trajectories;
 mod verifying;

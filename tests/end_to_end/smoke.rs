@@ -115,6 +115,8 @@ fn every_recipe_has_a_smoke_tier_that_runs_offline() {
             );
         }
     }
+    zoo.ends_with(0, &["ledger", "verify"]);
+    zoo.ends_with(0, &["ledger", "recheck"]);
 }
 
 /// The reversal recipe at a toy's size, without a tier, so that its claims are judged.

@@ -1,9 +1,10 @@
 """Training updates and layers of zoo and of PyTorch on the same machine, turn by turn, on full batches of the same shape.
 
     python bench_vs_pytorch.py --bin ../../target/release [--rounds 3] [--steps 4] [--threads 2] [--out FILE.json] [RECIPE or LAYER…]
+    python bench_vs_pytorch.py --bin ../../target/release decoding:gnmt-v2
 
 A round is PyTorch, zoo, zoo, PyTorch; every block makes the same number of updates after a warm-up of its own. A ratio above 1 means that
-zoo is faster: the geometric mean over the rounds. Layers are forward and backward passes, the median of a block's. `ci/bench-vs-pytorch.sh`
+zoo is faster: the geometric mean over the rounds. `decoding:RECIPE` is a beam search with fresh weights. Layers are forward and backward passes, the median of a block's. `ci/bench-vs-pytorch.sh`
 builds zoo and calls this. `memory` is the most that a process of its own had resident over some updates, libraries included.
 """
 
@@ -21,6 +22,7 @@ import torch
 
 import fast_acoustic
 import fast_transformer
+from fast_decoding import Decoding
 from fast_layers import LAYERS, Layer
 
 # Full batches that a machine without a GPU can hold, as near to the published number of tokens as it pays to wait for.
@@ -29,10 +31,14 @@ SHAPES = {
     "multi30k-transformer-tiny": "256x16",
     "transformer-base": "32x32",
     "transformer-big": "16x32",
+    "gnmt-v2": "16x32",
+    "convs2s": "16x32",
     # Utterances of four seconds.
     "wave2letter-plus": "4x400",
     "deepspeech2-large": "4x400",
 }
+# Recipe, search, sentences and tokens; what is written is as long as its source.
+DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32")}
 MODES = {"fp32": "fp32", "mixed": "bf16"}
 WARM_UP = 2
 
@@ -99,6 +105,51 @@ def compare(options, recipe, arm, shape):
         "unit": "frames/s" if is_speech(resolved) else "tokens/s",
         "memory": {"zoo": found["peak_memory"], "pytorch": memory},
         "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
+        "machine": machine(options, found),
+    }
+
+
+def compare_decoding(options, recipe, arm):
+    search, shape = DECODING[recipe]
+    command = [
+        f"{options.bin}/zoo", "bench", recipe, "--arms", arm, "--decode", search, "--shape", shape, "--steps", str(options.steps),
+        "--device", "cpu", "--threads", str(options.threads), "--format", "json", "--quiet",
+    ]  # fmt: skip
+
+    def zoo():
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        laps = found["arms"][0]["laps"]
+        return sum(laps) / len(laps), found
+
+    _, found = zoo()
+    sentences, tokens = map(int, shape.split("x"))
+    written = options.steps * sentences * tokens
+    if found["arms"][0]["tokens"] < 0.9 * written:
+        raise SystemExit(f"{recipe}: random weights ended early, {found['arms'][0]['tokens']} tokens of {written}")
+    shown = subprocess.run(
+        [f"{options.bin}/zoo", "show", recipe, "--arm", arm, "--format", "json"], check=True, capture_output=True, text=True
+    )
+    resolved = json.loads(shown.stdout)["recipe"]
+    beam = found["spec"].get("beam", 1)
+    decoding = Decoding(resolved, found["arms"][0]["vocabulary"], sentences, tokens, arm == "mixed", beam)
+    decoding.batch()
+
+    def pytorch():
+        begin = time.perf_counter()
+        for _ in range(options.steps):
+            decoding.batch()
+        return (time.perf_counter() - begin) / options.steps
+
+    rows = turns(options.rounds, lambda: zoo()[0], pytorch, sentences)
+    return {
+        "recipe": f"decoding:{recipe}",
+        "search": search,
+        "arm": arm,
+        "mode": MODES[arm],
+        "shape": shape,
+        **rows,
+        "unit": "sentences/s",
+        "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": decoding.parameters()},
         "machine": machine(options, found),
     }
 
@@ -174,10 +225,15 @@ def main():
     print("|---|---|---|---|---:|---:|---:|---|---|", flush=True)
     # A short one, for what zoo says of itself and of the machine.
     about = run_zoo(options, "reversal-transformer", "fp32", "4x8")[1]
-    for name in options.recipes or [*SHAPES, *LAYERS]:
+    decodings = [f"decoding:{recipe}" for recipe in DECODING]
+    for name in options.recipes or [*SHAPES, *decodings, *LAYERS]:
         for arm in options.arms.split(","):
-            of_layer = name in LAYERS
-            row = compare_layer(options, name, arm, about) if of_layer else compare(options, name, arm, SHAPES[name])
+            if name in LAYERS:
+                row = compare_layer(options, name, arm, about)
+            elif name in decodings:
+                row = compare_decoding(options, name.removeprefix("decoding:"), arm)
+            else:
+                row = compare(options, name, arm, SHAPES[name])
             if row is None:
                 continue
             found.append(row)

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from fast_seq2seq import FastSeq2Seq
 from transformer import sinusoid
 
 
@@ -105,7 +106,9 @@ class Training:
 
     def __init__(self, recipe, rows, sentences, tokens, mixed):
         torch.manual_seed(1)
-        self.model = FastTransformer(recipe["model"], rows, tokens).train()
+        kinds = {recipe["model"][side]["kind"] for side in ("encoder", "decoder")}
+        model = FastTransformer if kinds == {"transformer"} else FastSeq2Seq
+        self.model = model(recipe["model"], rows, tokens).train()
         self.smoothing = recipe["loss"]["label_smoothing"]
         self.clip = recipe["train"].get("clip_norm")
         self.mixed = mixed

@@ -107,6 +107,7 @@ def piecewise_constant(spec, s, total):
 # length of its own and a warm-up that is longer than `begin_decay_at`.
 CASES = {
     "fixed": ({"kind": "fixed", "lr": 1e-3}, 800),
+    "fixed-tutorial": ({"kind": "fixed", "lr": 0.5}, 340000),
     "fixed-icefall": ({"kind": "fixed", "lr": 1e-2}, 300),
     "fixed-deepspeech2": ({"kind": "fixed", "lr": 3e-4}, 800),
     "wave2letter": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 219600}, 219600),
@@ -179,6 +180,9 @@ PLATEAUS = {
     "convs2s-gehring": (
         {"kind": "plateau", "lr": 0.25, "factor": 0.1, "patience": 0, "keeps_falling": True, "min_lr": 1e-4},
         [5.0, 4.5, 4.2, 4.0, 3.9, 3.95, 3.5, 3.4, 3.45, 3.3]),
+    "multi30k-lstm": (
+        {"kind": "plateau", "lr": 0.5, "factor": 0.5, "patience": 0, "min_lr": 0.01},
+        [5.0, 4.0, 3.5, 3.6, 3.3, 3.3, 3.31, 3.2, 3.25, 3.25, 3.25]),
     "plateau-patient": (
         {"kind": "plateau", "lr": 0.1, "factor": 0.5, "patience": 2, "min_lr": 1e-9},
         [3.0, 2.0, 2.5, 2.4, 2.3, 2.2, 2.1, 2.05, 1.9, 1.9, 1.9, 1.9, 1.8]),

@@ -165,6 +165,22 @@ FIXTURES = {
         adam(0.999, 1e-3, "corrected-root"),
         None,
     ),
+    # The same of LSTMs with a bias behind the projection, by SGD.
+    "seq2seq_input_feeding_lstm": (
+        model(
+            "none",
+            recurrent(3, 9, "one-of-zeros", directions="forward"),
+            recurrent(
+                3, 8, "one-of-zeros", attention=additive(6, False), context="input-feeding", output_bias=True,
+                start="begin",
+            ),  # fmt: skip
+            masked=False,
+        ),
+        "openseq2seq",
+        loss_spec("all-classes", 0.0, "tokens"),
+        {"kind": "sgd", "momentum": 0.0},
+        0.5,
+    ),
 }
 
 

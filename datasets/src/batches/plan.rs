@@ -28,8 +28,8 @@ pub enum PlanError {
     TooFew {
         /// Examples there are.
         examples: usize,
-        /// Sentences a batch.
-        sentences: u32,
+        /// Sentences a batch, or of a block of batches.
+        sentences: u64,
     },
     /// Batches of recordings are not batches of text.
     #[error(
@@ -91,7 +91,7 @@ impl BatchPlan {
             BatchingSpec::Sentences { sentences, pad_length_to } => {
                 at_least_one(&[(sentences, "sentences"), (pad_length_to, "pad_length_to")])?;
                 if let Some(few) = groups.iter().find(|group| group.len() < sentences as usize) {
-                    return Err(PlanError::TooFew { examples: few.len(), sentences });
+                    return Err(PlanError::TooFew { examples: few.len(), sentences: sentences.into() });
                 }
                 let pools = groups.into_iter().map(Range::collect).collect();
                 let kind = Kind::Shuffled { pools, sentences: sentences as usize, together: 1 };
@@ -105,19 +105,19 @@ impl BatchPlan {
                     (batches_together, "batches_together"),
                     (pad_length_to, "pad_length_to"),
                 ])?;
-                let mut pools = Vec::with_capacity(groups.len() * buckets as usize);
+                let block = u64::from(sentences) * u64::from(batches_together);
+                let bucket = |&(source, target): &(u32, u32)| (source.max(target) / width).min(buckets - 1);
+                // The others are empty.
+                let buckets = lengths.iter().map(bucket).max().map_or(0, |last| last as usize + 1);
+                let mut pools = Vec::with_capacity(groups.len() * buckets);
                 for group in groups {
-                    let examples = group.len();
-                    let first = pools.len();
-                    pools.resize(first + buckets as usize, Vec::new());
+                    let (examples, first) = (group.len(), pools.len());
+                    pools.resize(first + buckets, Vec::new());
                     for example in group {
-                        let (source, target) = lengths[example as usize];
-                        let bucket = (source.max(target) / width).min(buckets - 1);
-                        pools[first + bucket as usize].push(example);
+                        pools[first + bucket(&lengths[example as usize]) as usize].push(example);
                     }
-                    let block = (sentences * batches_together) as usize;
-                    if pools[first..].iter().all(|pool| pool.len() < block) {
-                        return Err(PlanError::TooFew { examples, sentences: block as u32 });
+                    if pools[first..].iter().all(|pool| (pool.len() as u64) < block) {
+                        return Err(PlanError::TooFew { examples, sentences: block });
                     }
                 }
                 let (sentences, together) = (sentences as usize, batches_together as usize);
@@ -357,6 +357,23 @@ mod tests {
         assert!(orders.len() > 5, "blocks of all buckets are mixed");
         let few = BatchPlan::new(&lengths[..5], &batching, 3).unwrap_err();
         assert_eq!(few, PlanError::TooFew { examples: 5, sentences: 6 });
+    }
+
+    #[test]
+    fn numbers_beyond_all_measure_are_errors_and_take_no_room() {
+        let most = u32::MAX;
+        let batching = BatchingSpec::Buckets {
+            sentences: most,
+            buckets: most,
+            width: 1,
+            batches_together: most,
+            pad_length_to: 1,
+        };
+        let sentences = u64::from(most) * u64::from(most);
+        assert_eq!(
+            BatchPlan::new(&[(3, 3); 9], &batching, 1).unwrap_err(),
+            PlanError::TooFew { examples: 9, sentences }
+        );
     }
 
     #[test]

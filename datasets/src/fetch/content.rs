@@ -7,7 +7,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::{hex, sha256_file};
-use super::packing::{Compression, Packing, decompressed};
+use super::packing::{Compression, HEAD, Packing, begins_tar, decompressed};
 use super::unpack::{Member, UnpackError, UnpackLimits};
 use super::walk::walk;
 
@@ -47,6 +47,7 @@ pub fn content_digest_of(path: &Path, suffix: &str) -> Result<String, UnpackErro
                 return Ok(hex(&sha256.finalize()));
             }
             match compression {
+                Compression::None => Packing::Tar,
                 Compression::Bzip2 => Packing::TarBz2,
                 Compression::Xz => Packing::TarXz,
                 _ => Packing::TarGz,
@@ -83,9 +84,9 @@ fn copy(from: &mut dyn Read, into: &mut Sha256) -> io::Result<()> {
 
 /// Do the unpacked bytes begin with a tar header?
 fn holds_tar(path: &Path, compression: Compression) -> io::Result<bool> {
-    let mut head = Vec::with_capacity(512);
-    decompressed(path, compression, UnpackLimits::default())?.take(512).read_to_end(&mut head)?;
-    Ok(head.len() == 512 && &head[257..262] == b"ustar")
+    let mut head = Vec::with_capacity(HEAD as usize);
+    decompressed(path, compression, UnpackLimits::default())?.take(HEAD).read_to_end(&mut head)?;
+    Ok(begins_tar(&head))
 }
 
 fn folder_members(folder: &Path, prefix: &str, members: &mut Vec<Member>) -> io::Result<()> {

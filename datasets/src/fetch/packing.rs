@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -18,6 +18,9 @@ use super::unpack::UnpackLimits;
 /// Archive formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Packing {
+    /// tar by itself.
+    #[serde(rename = "tar")]
+    Tar,
     /// tar in gzip.
     #[serde(rename = "tar.gz")]
     TarGz,
@@ -35,6 +38,7 @@ pub enum Packing {
 impl fmt::Display for Packing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Tar => "tar",
             Self::TarGz => "tar.gz",
             Self::TarBz2 => "tar.bz2",
             Self::TarXz => "tar.xz",
@@ -49,9 +53,14 @@ pub(super) const BLOCK: usize = 1 << 16;
 /// What an xz stream may ask for, in KiB: twice the dictionary of `xz -9`.
 const XZ_MEMORY: u32 = 128 << 10;
 
+/// First bytes of a file that tell what it is: those of a tar archive's first entry.
+pub(super) const HEAD: u64 = 512;
+
 /// How a file is compressed, told by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
+    /// A tar archive as it is.
+    None,
     Gzip,
     Bzip2,
     Xz,
@@ -67,20 +76,31 @@ impl Compression {
             () if starts(b"BZh") => Some(Self::Bzip2),
             () if starts(b"\xfd7zXZ\0") => Some(Self::Xz),
             () if starts(b"PK\x03\x04") || starts(b"PK\x05\x06") => Some(Self::Zip),
+            () if begins_tar(head) => Some(Self::None),
             () => None,
         }
     }
 
     pub(super) fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        let mut head = Vec::with_capacity(8);
-        File::open(path)?.take(8).read_to_end(&mut head)?;
-        Ok(Self::of_head(&head))
+        Ok(Self::of_head(&head_of(path)?))
     }
+}
+
+/// POSIX's and GNU's archives have this in their first entry.
+pub(super) fn begins_tar(head: &[u8]) -> bool {
+    head.get(257..262) == Some(b"ustar".as_slice())
+}
+
+fn head_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD as usize);
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 impl From<Packing> for Compression {
     fn from(packing: Packing) -> Self {
         match packing {
+            Packing::Tar => Self::None,
             Packing::TarGz => Self::Gzip,
             Packing::TarBz2 => Self::Bzip2,
             Packing::TarXz => Self::Xz,
@@ -91,13 +111,31 @@ impl From<Packing> for Compression {
 
 /// An error unless `archive` begins as `packing` does.
 pub(super) fn check_type(archive: &Path, packing: Packing) -> io::Result<()> {
-    let mut head = Vec::with_capacity(8);
-    File::open(archive)?.take(8).read_to_end(&mut head)?;
+    let head = head_of(archive)?;
     if Compression::of_head(&head) == Some(packing.into()) {
+        // Of what is not compressed nothing else tells that it is whole.
+        return if packing == Packing::Tar { check_end(archive) } else { Ok(()) };
+    }
+    let begins = match head.len() {
+        0 => "is empty".to_owned(),
+        n => format!("begins with {}", hex(&head[..n.min(8)])),
+    };
+    Err(io::Error::other(format!("it is no {packing}: it {begins}")))
+}
+
+/// A tar archive ends with two blocks of zeros.
+fn check_end(archive: &Path) -> io::Result<()> {
+    let mut file = File::open(archive)?;
+    let mut end = Vec::with_capacity(1024);
+    let length = file.metadata()?.len();
+    if length >= 1024 && length.is_multiple_of(512) {
+        file.seek(SeekFrom::End(-1024))?;
+        file.read_to_end(&mut end)?;
+    }
+    if end.len() == 1024 && end.iter().all(|byte| *byte == 0) {
         return Ok(());
     }
-    let begins = if head.is_empty() { "is empty".to_owned() } else { format!("begins with {}", hex(&head)) };
-    Err(io::Error::other(format!("it is no {packing}: it {begins}")))
+    Err(io::Error::other("it is cut short: it does not end as a tar archive does"))
 }
 
 /// Counts unpacked bytes, over all entries, against the limits.
@@ -176,7 +214,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The bytes inside a gzip, bzip2 or xz file. Several streams after one another are one.
+/// The bytes inside a gzip, bzip2 or xz file, or of a file as it is. Several streams after one another are one.
 pub(super) fn decompressed(
     archive: &Path,
     compression: Compression,
@@ -186,6 +224,7 @@ pub(super) fn decompressed(
     let file = BufReader::with_capacity(BLOCK, File::open(archive)?);
     let file = Counted { inner: file, bytes: budget.packed.clone() };
     let inner: Box<dyn Read> = match compression {
+        Compression::None => Box::new(file),
         Compression::Gzip => Box::new(MultiGzDecoder::new(file)),
         Compression::Bzip2 => Box::new(MultiBzDecoder::new(file)),
         Compression::Xz => Box::new(XzReader::new_mem_limit(file, true, XZ_MEMORY)),

@@ -112,7 +112,7 @@ impl Builder<'_> {
 
     fn word_counts(&self) -> Result<TrainingWords, PrepareError> {
         let words = match &self.data.tokenizer {
-            TokenizerSpec::Words { .. } => TrainingWords::new(WordKind::WhiteSpace, true),
+            TokenizerSpec::Words { joint, .. } => TrainingWords::new(WordKind::WhiteSpace, *joint),
             TokenizerSpec::SubwordNmt { joined_dictionary, .. } => {
                 TrainingWords::new(WordKind::Spaces, *joined_dictionary)
             }
@@ -151,11 +151,23 @@ impl Builder<'_> {
         let begin = (self.data.begin_token_in_source, self.options.begin_token_in_target);
         let treatment = Treatment::of(self.data, None)?;
         let (segmenter, vocabularies) = match &self.data.tokenizer {
-            TokenizerSpec::Words { specials, pad_vocabulary_to, max_vocabulary, .. } => {
-                let words = counts.source.iter().map(|(word, count)| (word.to_string(), count)).collect();
-                let both =
-                    Arc::new(Vocabulary::from_counts(words, *specials, *pad_vocabulary_to, *max_vocabulary));
-                (Segmenter::Words, (both.clone(), both))
+            TokenizerSpec::Words {
+                specials,
+                pad_vocabulary_to,
+                max_vocabulary,
+                max_target_vocabulary,
+                ..
+            } => {
+                let side = |words: &WordCounts, most: Option<u32>| {
+                    let words = words.iter().map(|(word, count)| (word.to_string(), count)).collect();
+                    Arc::new(Vocabulary::from_counts(words, *specials, *pad_vocabulary_to, most))
+                };
+                let source = side(&counts.source, *max_vocabulary);
+                let target = match counts.together {
+                    true => source.clone(),
+                    false => side(&counts.target, max_target_vocabulary.or(*max_vocabulary)),
+                };
+                (Segmenter::Words, (source, target))
             }
             TokenizerSpec::SubwordNmt { merges, specials, pad_vocabulary_to, max_vocabulary, .. } => {
                 let codes = learn_from_counts(&[&counts.source, &counts.target], *merges as usize);

@@ -205,7 +205,7 @@ fn missing<'k>(split: &str, user: &str, known: impl Iterator<Item = &'k String>)
 
 /// Normalises, learns sub-words and vocabularies on `train`, and numbers every split. Only `train` is filtered.
 ///
-/// `words` has one vocabulary for both sides; so has `subword-nmt` with `joined_dictionary`, and `sentence-piece` with
+/// `words` has one vocabulary for both sides with `joint`; so has `subword-nmt` with `joined_dictionary`, and `sentence-piece` with
 /// `joint`. A corpus that the recipe names is prepared as its definition says ([`crate::corpora::Preparation`]); a
 /// model's path is relative to the current folder. What is prepared lies in a temporary folder meanwhile.
 ///

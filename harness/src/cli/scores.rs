@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::external::ScoreRow;
+
 /// `zoo score`.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
@@ -93,7 +95,7 @@ pub enum CaseChoice {
 
 /// `zoo judge`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores"]))]
+#[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores", "points"]))]
 pub struct JudgeArgs {
     /// Name or path of a recipe
     pub recipe: String,
@@ -106,6 +108,9 @@ pub struct JudgeArgs {
     /// References, instead of those of the recipe's data; repeatable for several references a segment
     #[arg(long, value_name = "FILE", requires = "hypotheses")]
     pub references: Vec<PathBuf>,
+    /// Scores of one run at the points of a trajectory claim, in their order; repeatable, once a run
+    #[arg(long, value_name = "SCORE,…", allow_negative_numbers = true)]
+    pub points: Vec<ScoreRow>,
     /// Arm that the results are of [default: as each claim says]
     #[arg(long)]
     pub arm: Option<String>,

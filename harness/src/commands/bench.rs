@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::memory::Bytes;
 use crate::output::{self, Cell, Format, Table};
 use crate::stages::{
-    Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Request, Spread, bench, chosen_arms,
-    max_batch, probe,
+    Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Request,
+    Spread, bench, chosen_arms, decoding, max_batch, probe,
 };
 
 /// A rest of the step below this share of it is noise, and not shown to people.
@@ -32,7 +32,11 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
         output::write_json(&probe(context, &request, shape)?)?;
         return Ok(Exit::Ok);
     }
-    if args.max_batch {
+    if let Some(search) = &args.decode {
+        let options = DecodingOptions { search: search.clone(), shape: args.shape, batches: args.steps };
+        let found = decoding(context, &request, &options)?;
+        written(context, &found, written_text)?;
+    } else if args.max_batch {
         let options = MaxBatchOptions {
             recipe: &args.recipe,
             shape: args.shape,
@@ -177,6 +181,39 @@ fn joined(mut table: Table, other: Table) -> Table {
     let rows = table.rows.iter_mut().zip(other.rows);
     rows.for_each(|(row, other)| row.extend(other.into_iter().skip(1)));
     table
+}
+
+fn written_text(found: &Decoding, format: Format) -> String {
+    let mut table = output::columns([
+        "arm",
+        "products",
+        "search",
+        "sentences",
+        "#parameters",
+        "#sentences/s",
+        "#least",
+        "#most",
+        "#seconds a batch",
+    ]);
+    for arm in &found.arms {
+        let Spread { median, low, high } = arm.sentences_per_second;
+        table.push(vec![
+            Cell::words(arm.arm.clone()),
+            Cell::words(arm.compute.clone()),
+            Cell::words(found.search.clone()),
+            Cell::words(found.shape.clone()),
+            Cell::count(arm.parameters),
+            number(median, 2),
+            number(low, 2),
+            number(high, 2),
+            number(Spread::of(arm.laps.iter().copied()).median, 3),
+        ]);
+    }
+    let rows = table.render(format);
+    match format {
+        Format::Human => format!("{rows}{} on {}\n", found.recipe, found.hardware),
+        _ => rows,
+    }
 }
 
 fn largest(found: &MaxBatch, format: Format) -> String {

@@ -48,6 +48,7 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
         hypotheses: &args.hypotheses,
         baseline_hypotheses: &args.baseline_hypotheses,
         references: &args.references,
+        points: &args.points,
     };
     let signature = args.signature.as_deref().map(Signature::parse).transpose()?;
     let results = Results::gather(context, &given, &resolved, &claims)?;

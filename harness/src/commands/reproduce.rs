@@ -51,6 +51,7 @@ fn request(args: &ReproduceArgs) -> Result<Request> {
         looks,
         evals: args.evals.clone(),
         initial: args.init_from.as_deref().map(InitialWeights::load).transpose()?,
+        stop_early: args.stop_early,
     })
 }
 

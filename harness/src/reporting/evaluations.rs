@@ -67,8 +67,10 @@ pub fn parts(context: &Context, at: usize, one: &Opened, missing: &mut Vec<Strin
     let mut of_checkpoints: Vec<PathBuf> = of_checkpoints.filter(|path| path.is_dir()).collect();
     of_checkpoints.sort();
     for folder in of_checkpoints {
-        let Some(update) = update_of(&one.run, &folder) else { continue };
-        found.extend(evaluations(&folder, missing).into_iter().map(|evaluation| EvaluationPart {
+        let of_checkpoint = update_of(&one.run, &folder);
+        let of_points = evaluations(&folder, missing).into_iter();
+        let of_points = of_points.filter_map(|found| Some((found.update.or(of_checkpoint)?, found)));
+        found.extend(of_points.map(|(update, evaluation)| EvaluationPart {
             run: at,
             eval: evaluation.eval,
             decode: evaluation.decode,

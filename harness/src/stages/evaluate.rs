@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_datasets::fetch::sha256_file;
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_recipes::{DecodeSpec, EvalSetSpec, Recipe, WordsSpec};
+use zoo_recipes::{ClaimSpec, DecodeSpec, EvalSetSpec, Recipe, WordsSpec};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_training::checkpoint::Checkpoint;
@@ -50,12 +50,26 @@ impl EvaluateRequest {
     }
 
     /// The weights of the checkpoint that was named, or those that the recipe evaluates.
-    fn weights(&self, run: &Run, recipe: &Recipe) -> Result<(Vec<ParameterValues>, Vec<PathBuf>)> {
+    fn weights(&self, run: &Run, recipe: &Recipe) -> Result<Weights> {
         match self.run.is_file() {
-            true => Ok((Checkpoint::read(&self.run)?.into_evaluated(), vec![self.run.clone()])),
+            true => {
+                let values = Checkpoint::read(&self.run)?.into_evaluated();
+                Ok(Weights { values, files: vec![self.run.clone()], update: None })
+            }
             false => evaluated_weights(run, recipe),
         }
     }
+}
+
+/// Weights that are evaluated.
+#[derive(Debug, Clone)]
+pub struct Weights {
+    /// Them.
+    pub values: Vec<ParameterValues>,
+    /// Their files.
+    pub files: Vec<PathBuf>,
+    /// Updates behind them, of a point on the way.
+    pub update: Option<u64>,
 }
 
 /// One evaluation set decoded with one search.
@@ -87,10 +101,20 @@ pub struct Evaluation {
     pub references_sha256: String,
     /// Files of the weights.
     pub weights: Vec<PathBuf>,
+    /// Updates behind the weights, of a point on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<u64>,
     /// A score for each convention that the claims name.
     pub scores: Vec<MetricValue>,
     /// Seconds of decoding.
     pub seconds: f64,
+}
+
+impl Evaluation {
+    /// Does a claim speak of its set and search?
+    pub fn is_of(&self, claim: &ClaimSpec) -> bool {
+        claim.eval.as_ref() == Some(&self.eval) && claim.decode.as_ref() == Some(&self.decode)
+    }
 }
 
 /// `zoo evaluate`.
@@ -150,7 +174,7 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     };
     let convention = signatures(&recipe, &eval).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(&recipe, &eval))?;
-    let (values, _) = request.weights(&run, &recipe)?;
+    let values = request.weights(&run, &recipe)?.values;
     let model = load_model(&recipe, &task.material(&recipe)?, values, &ctx.open_device()?)?;
     task.sweep(ctx, &recipe, (&eval, &decode), &model, weights, scorer)
 }
@@ -204,9 +228,9 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
 }
 
 /// The weights that the recipe evaluates, and their files.
-pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<(Vec<ParameterValues>, Vec<PathBuf>)> {
+pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<Weights> {
     let found = run.checkpoints().evaluated(&recipe.train.checkpoint.evaluate)?;
-    Ok((found.weights, found.files))
+    Ok(Weights { values: found.weights, files: found.files, update: None })
 }
 
 /// A model outside autodiff with the given weights.
@@ -351,7 +375,7 @@ pub fn decode_all(
     recipe: &Recipe,
     prepared: &Prepared,
     folder: &Path,
-    weights: (Vec<ParameterValues>, Vec<PathBuf>),
+    weights: Weights,
     wanted: &[(String, String)],
 ) -> Result<Vec<Evaluation>> {
     match prepared {
@@ -360,12 +384,13 @@ pub fn decode_all(
     }
 }
 
-fn decode_task<T: Task>(
+/// As [`decode_all`], of a task.
+pub fn decode_task<T: Task>(
     ctx: &Context,
     recipe: &Recipe,
     task: &T,
     folder: &Path,
-    (weights, files): (Vec<ParameterValues>, Vec<PathBuf>),
+    weights: Weights,
     wanted: &[(String, String)],
 ) -> Result<Vec<Evaluation>> {
     let mut found = Vec::new();
@@ -376,7 +401,12 @@ fn decode_task<T: Task>(
             continue;
         }
         if model.is_none() {
-            model = Some(load_model(recipe, &task.material(recipe)?, weights.clone(), &ctx.open_device()?)?);
+            model = Some(load_model(
+                recipe,
+                &task.material(recipe)?,
+                weights.values.clone(),
+                &ctx.open_device()?,
+            )?);
         }
         let model = model.as_ref().expect("just made");
         let start = std::time::Instant::now();
@@ -384,7 +414,7 @@ fn decode_task<T: Task>(
         let decoded = task.decode(ctx, recipe, (eval, decode), model)?;
         ctx.progress.end_stage();
         let seconds = start.elapsed().as_secs_f64();
-        found.push(store(recipe, folder, (eval, decode), &decoded, &files, seconds)?);
+        found.push(store(recipe, folder, (eval, decode), &decoded, &weights, seconds)?);
     }
     Ok(found)
 }
@@ -395,7 +425,7 @@ fn store(
     folder: &Path,
     (eval, decode): (&str, &str),
     Decoded { hypotheses: outputs, references }: &Decoded,
-    weights: &[PathBuf],
+    weights: &Weights,
     seconds: f64,
 ) -> Result<Evaluation> {
     let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
@@ -420,7 +450,10 @@ fn store(
         hypotheses_sha256: hex(&Sha256::digest(&hypotheses)),
         references: format!("{eval}{own}.ref.txt").into(),
         references_sha256: hex(&Sha256::digest(&reference_text)),
-        weights: weights.iter().map(|file| file.file_name().map(PathBuf::from).unwrap_or_default()).collect(),
+        update: weights.update,
+        weights: (weights.files.iter())
+            .map(|file| file.file_name().map(PathBuf::from).unwrap_or_default())
+            .collect(),
         scores,
         seconds,
     };

@@ -98,7 +98,7 @@ impl Inference {
         let Prepared::Translation(prepared) = prepare(ctx, recipe, &run.card.base)? else {
             return Err(Failure::usage("the run listens to recordings").hint("name WAV or FLAC files"));
         };
-        let (weights, _) = evaluated_weights(run, recipe)?;
+        let weights = evaluated_weights(run, recipe)?.values;
         let model = load_model(recipe, &prepared.material(recipe)?, weights, &ctx.open_device()?)?;
         let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
         let translator = Translator { model: &model, prepared: &prepared, language, spec: search, compute };

@@ -59,6 +59,6 @@ impl InitialWeights {
 /// What a run is, its recipe, and the weights that the recipe evaluates.
 pub fn run_weights(folder: &Path) -> Result<(Card, Recipe, Vec<ParameterValues>)> {
     let (run, recipe) = Run::open(folder)?;
-    let (weights, _) = evaluated_weights(&run, &recipe)?;
+    let weights = evaluated_weights(&run, &recipe)?.values;
     Ok((run.card, recipe, weights))
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Direction};
+use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Moment};
 use zoo_results::metrics::{
     MetricValue, Resampling, ScoreOptions, Scorer, SegmentStatistics, paired_gain, score,
 };
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
-    ErrorCount, Evidence, Interval, Precision, RunScore, RunStatus, Verdict, direction_of, judge,
-    signature_difference,
+    ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, Verdict, direction_of,
+    judge, signature_difference,
 };
 use zoo_training::state::Ending;
 
@@ -29,6 +29,8 @@ pub struct Measured {
     pub trained: Trained,
     /// Evaluations; none of a run that diverged.
     pub evaluations: Vec<Evaluation>,
+    /// Those of points on the way.
+    pub on_the_way: BTreeMap<Moment, Vec<Evaluation>>,
     /// Products that a probe found; none where nothing was probed.
     pub precision: Option<Precision>,
     /// SHA-256 of each split's ids.
@@ -37,10 +39,7 @@ pub struct Measured {
 
 impl Measured {
     fn evaluation(&self, claim: &ClaimSpec) -> Option<&Evaluation> {
-        let fits = |e: &&Evaluation| {
-            claim.eval.as_ref() == Some(&e.eval) && claim.decode.as_ref() == Some(&e.decode)
-        };
-        self.evaluations.iter().find(fits)
+        self.evaluations.iter().find(|evaluation| evaluation.is_of(claim))
     }
 
     fn file(&self, name: &std::path::Path) -> PathBuf {
@@ -49,7 +48,15 @@ impl Measured {
 
     /// The score by the claim's convention.
     fn score(&self, claim: &ClaimSpec) -> Result<Option<(MetricValue, &Evaluation)>> {
-        let (Some(evaluation), Some(signature)) = (self.evaluation(claim), &claim.signature) else {
+        self.score_of(claim, self.evaluation(claim))
+    }
+
+    fn score_of<'e>(
+        &self,
+        claim: &ClaimSpec,
+        evaluation: Option<&'e Evaluation>,
+    ) -> Result<Option<(MetricValue, &'e Evaluation)>> {
+        let (Some(evaluation), Some(signature)) = (evaluation, &claim.signature) else {
             return Ok(None);
         };
         let fits =
@@ -62,6 +69,27 @@ impl Measured {
         let (hypotheses, references) =
             (lines(&self.file(&evaluation.hypotheses))?, lines(&self.file(&evaluation.references))?);
         Ok(Some((score(&hypotheses, &[references], &options)?, evaluation)))
+    }
+
+    /// The score at a point on the way.
+    fn score_at(&self, claim: &ClaimSpec, moment: Moment) -> Result<Option<(MetricValue, &Evaluation)>> {
+        let there = self.on_the_way.get(&moment).into_iter().flatten();
+        self.score_of(claim, there.into_iter().find(|evaluation| evaluation.is_of(claim)))
+    }
+
+    fn point_score(&self, claim: &ClaimSpec, moment: Moment) -> Result<RunScore> {
+        let mut found = RunScore { seed: Some(self.run.card.seed), ..RunScore::default() };
+        match self.score_at(claim, moment)? {
+            Some((value, evaluation)) => {
+                found.score = Some(value.value);
+                found.hypotheses = Some(evaluation.hypotheses_sha256.clone());
+            }
+            None if matches!(self.trained.ending, Ending::Diverged { .. }) => {
+                found.status = RunStatus::Diverged;
+            }
+            None => found.status = RunStatus::Missing,
+        }
+        Ok(found)
     }
 
     fn statistics(&self, claim: &ClaimSpec) -> Result<Option<SegmentStatistics>> {
@@ -164,7 +192,19 @@ pub fn evidence(
     let baseline_runs = if compared { of(&baseline_arm) } else { Vec::new() };
     let paired =
         |run: &Measured| baseline_runs.iter().find(|b| b.run.card.seed == run.run.card.seed).copied();
-    let signature = arm_runs.iter().find_map(|run| run.score(claim).ok().flatten());
+    let mut points = Vec::new();
+    for moment in claim.moments() {
+        let runs: Vec<RunScore> =
+            arm_runs.iter().map(|run| run.point_score(claim, moment)).collect::<Result<_>>()?;
+        if runs.iter().any(|run| run.status != RunStatus::Missing) {
+            points.push(PointScores { at: moment.at, runs });
+        }
+    }
+    let on_the_way = || {
+        let mut all = arm_runs.iter().flat_map(|run| claim.moments().map(move |moment| (run, moment)));
+        all.find_map(|(run, moment)| run.score_at(claim, moment).ok().flatten())
+    };
+    let signature = arm_runs.iter().find_map(|run| run.score(claim).ok().flatten()).or_else(on_the_way);
     Ok(Evidence {
         arm: Some(case.arm.clone()),
         baseline: compared.then_some(baseline_arm),
@@ -173,6 +213,7 @@ pub fn evidence(
         signature: signature.map(|(value, _)| value.signature.to_string()),
         runs: arm_runs.iter().map(|run| run.run_score(claim, paired(run))).collect::<Result<_>>()?,
         baseline_runs: baseline_runs.iter().map(|run| run.run_score(claim, None)).collect::<Result<_>>()?,
+        points,
         plan: conditions.plan.clone(),
         speed: timings.iter().find_map(|timing| timing.evidence(claim)),
         precision: arm_runs.first().and_then(|run| run.precision),
@@ -198,6 +239,8 @@ pub struct Found<'a> {
     pub trained: &'a Trained,
     /// Its evaluations.
     pub evaluations: &'a [Evaluation],
+    /// Those of points on the way.
+    pub on_the_way: &'a BTreeMap<Moment, Vec<Evaluation>>,
 }
 
 /// Verdicts on runs as they lie there: no speed was timed, and no products were probed.
@@ -210,6 +253,7 @@ pub fn judge_found(found: &[Found<'_>], claims: &[ClaimSpec]) -> Result<Vec<Judg
             run: one.run.clone(),
             trained: one.trained.clone(),
             evaluations: one.evaluations.to_vec(),
+            on_the_way: one.on_the_way.clone(),
             precision: None,
             data: one.trained.data.clone(),
         })

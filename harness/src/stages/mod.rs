@@ -18,10 +18,12 @@ mod task;
 mod timed_arm;
 mod timing;
 mod train;
+mod trajectory;
 mod translation;
 
 pub use bench::{
-    Bench, BenchOptions, Bound, DataMargin, MaxBatch, MaxBatchOptions, Shape, Spread, bench, max_batch, probe,
+    Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Shape,
+    Spread, bench, decoding, max_batch, probe,
 };
 pub use evaluate::{EvaluateRequest, Evaluation, evaluate, read_evaluation, stored, sweep};
 pub use infer::{InferRequest, Inference};
@@ -33,6 +35,7 @@ pub use reproduce::{Outcome, RunScores, reproduce};
 pub use run::{Card, Run, Trained, read_json};
 pub use speech::{Hypothesis, SpeechMaterial, Swept, SweptWeights, Transcription, features};
 pub use task::Material;
+pub use trajectory::kept as kept_points;
 pub use translation::Text;
 
 use zoo_recipes::{Document, Resolved, Selection};
@@ -60,6 +63,8 @@ pub struct Request {
     pub evals: Vec<String>,
     /// Weights to start from instead of fresh ones.
     pub initial: Option<InitialWeights>,
+    /// End runs that leave the published course.
+    pub stop_early: bool,
 }
 
 impl Request {
@@ -77,6 +82,7 @@ impl Request {
             looks: LookPlan::fixed(seeds),
             evals: Vec::new(),
             initial: None,
+            stop_early: false,
         })
     }
 

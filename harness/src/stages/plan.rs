@@ -140,7 +140,8 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let step = step_cost(resolved);
             let limit = updates(resolved, &step);
             let run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
-            let done = if run.is_trained() { limit } else { run.updates_made().min(limit) };
+            let trained = run.is_trained(request.stop_early)?;
+            let done = if trained { limit } else { run.updates_made().min(limit) };
             let left = limit - done;
             let operations = step.operations * left as f64;
             longest = longest.max(step.operations / (speed * ASSUMED_EFFICIENCY));

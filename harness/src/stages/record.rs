@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use zoo_recipes::Resolved;
+use zoo_recipes::{Moment, Resolved};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord, references_key, utc_now};
 use zoo_results::verdict::Interval;
 use zoo_training::state::Ending;
 
 use super::Request;
+use super::evaluate::Evaluation;
 use super::judge::Measured;
 use super::reproduce::JudgedClaim;
 use super::run::Card;
@@ -96,6 +97,13 @@ pub fn judged(
         record.reason = Some(format!("{}, seed {}: training diverged", card.arm, card.seed));
     }
     for run in measured {
+        if let Ending::OffCourse { at } = run.trained.ending {
+            let card = &run.run.card;
+            let place = format!("{} seed {}", card.arm, card.seed);
+            record.notes.push(format!("{place}: given up at {at}, off the published course"));
+        }
+    }
+    for run in measured {
         let card = &run.run.card;
         let place = format!("{} seed {}", card.arm, card.seed);
         if let Some(precision) = run.precision {
@@ -126,23 +134,13 @@ pub fn judged(
                 let file = records::keep(ctx, &lines)?;
                 record.data.insert(references_key(&evaluation.eval), file.sha256);
             }
-            for value in &evaluation.scores {
-                record.scores.push(ScoreRecord {
-                    eval: evaluation.eval.clone(),
-                    decode: evaluation.decode.clone(),
-                    arm: card.arm.clone(),
-                    seed: card.seed,
-                    metric: value.metric.name().to_string(),
-                    signature: value.signature.to_string(),
-                    value: value.value,
-                    interval: value.interval.as_ref().map(|i| Interval {
-                        low: i.lower,
-                        high: i.upper,
-                        level: i.confidence,
-                    }),
-                    hypotheses: Some(hypotheses.clone()),
-                });
-            }
+            record.scores.extend(scores(card, evaluation, None, &hypotheses));
+        }
+        for (moment, evaluation) in
+            run.on_the_way.iter().flat_map(|(moment, all)| all.iter().map(move |one| (*moment, one)))
+        {
+            let hypotheses = keep(ctx, run, &evaluation.hypotheses, &evaluation.hypotheses_sha256)?;
+            record.on_the_way.extend(scores(card, evaluation, Some(moment), &hypotheses));
         }
     }
     record.notes.extend(timings.iter().map(Timing::note));
@@ -156,8 +154,10 @@ pub fn judged(
         .collect();
     let ledger = ledger(ctx, None);
     let same = |known: &Record| {
-        (&known.scores, &known.judgements, &known.seeds, &known.recipe_hash, &known.overrides)
-            == (&record.scores, &record.judgements, &record.seeds, &record.recipe_hash, &record.overrides)
+        (&known.scores, &known.on_the_way, &known.judgements)
+            == (&record.scores, &record.on_the_way, &record.judgements)
+            && (&known.seeds, &known.recipe_hash, &known.overrides)
+                == (&record.seeds, &record.recipe_hash, &record.overrides)
     };
     let known = ledger.entries()?.into_iter().map(|entry| entry.record);
     let mut of_this = known.filter(|known| known.recipe == record.recipe && known.tier == record.tier);
@@ -167,12 +167,38 @@ pub fn judged(
     Ok(())
 }
 
+/// An evaluation's score by each convention.
+fn scores(
+    card: &Card,
+    evaluation: &Evaluation,
+    moment: Option<Moment>,
+    hypotheses: &HypothesesFile,
+) -> impl Iterator<Item = ScoreRecord> {
+    evaluation.scores.iter().map(move |value| ScoreRecord {
+        eval: evaluation.eval.clone(),
+        decode: evaluation.decode.clone(),
+        arm: card.arm.clone(),
+        seed: card.seed,
+        moment,
+        metric: value.metric.name().to_string(),
+        signature: value.signature.to_string(),
+        value: value.value,
+        interval: value.interval.as_ref().map(|i| Interval {
+            low: i.lower,
+            high: i.upper,
+            level: i.confidence,
+        }),
+        hypotheses: Some(hypotheses.clone()),
+    })
+}
+
 /// Copies a run's hypotheses beside the ledger, under a name that says what they are.
 fn keep(ctx: &Context, run: &Measured, file: &std::path::Path, sha256: &str) -> Result<HypothesesFile> {
     let card = &run.run.card;
     let recipe =
         card.tier.as_ref().map_or_else(|| card.recipe.clone(), |tier| format!("{}.{tier}", card.recipe));
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    // `epoch-3/…` is of a point on the way.
+    let name = file.to_string_lossy().replace(['/', '\\'], "-");
     let folder = format!("{recipe}/{}-seed{}-{}", card.arm, card.seed, &card.key[..12]);
     let from = run.run.folder.join("eval").join(file);
     let bytes = std::fs::read(&from).map_err(|e| Failure::io("read", &from, &e))?;

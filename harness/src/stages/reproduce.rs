@@ -7,7 +7,6 @@ use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::MetricValue;
 use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdict};
-use zoo_training::state::Ending;
 
 use super::evaluate::{decode_all, evaluated_weights, evaluation_file, stored, wanted};
 use super::judge::{Conditions, Measured, cases, evidence, verdict};
@@ -15,6 +14,7 @@ use super::prepare::prepare;
 use super::run::Run;
 use super::timing::{Timing, time_arms, untimed};
 use super::train::train;
+use super::trajectory;
 use super::{InitialWeights, Request, plan, record};
 use crate::context::Context;
 use crate::environment::Environment;
@@ -153,14 +153,16 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     for (eval, decode) in &wanted {
         evaluations.extend(stored(&folder, recipe, eval, decode)?);
     }
-    if !(run.is_trained() && evaluations.len() == wanted.len()) {
+    let trained = run.is_trained(request.stop_early)?;
+    let unscored = || Ok::<_, Failure>(!run.trained()?.ending.is_scored());
+    if !(trained && (evaluations.len() == wanted.len() || unscored()?)) {
         let prepared = prepare(ctx, recipe, &resolved.folder)?;
         let _alone = run.lock()?;
         if !run.exists() {
             record::started(ctx, request, &run.card, prepared.fingerprints())?;
         }
-        let done = train(ctx, recipe, &prepared, &mut run, request.initial.as_ref()).and_then(|trained| {
-            if matches!(trained.ending, Ending::Diverged { .. }) {
+        let done = train(ctx, request, recipe, &prepared, &mut run).and_then(|trained| {
+            if !trained.ending.is_scored() {
                 return Ok(Vec::new());
             }
             let weights = evaluated_weights(&run, recipe)?;
@@ -175,8 +177,8 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
         };
     }
     let trained = run.trained()?;
-    let data = trained.data.clone();
-    Ok(Measured { run, trained, evaluations, precision, data })
+    let (data, on_the_way) = (trained.data.clone(), trajectory::kept(&run, recipe)?);
+    Ok(Measured { run, trained, evaluations, on_the_way, precision, data })
 }
 
 /// The timings that claims want. Scores are judged without them where the data is no longer to be had.
@@ -234,8 +236,11 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
     for &seed in seeds {
         for resolved in arms {
             let run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
-            if !run.is_trained() {
+            if !run.is_trained(request.stop_early)? {
                 return Ok(false);
+            }
+            if !run.trained()?.ending.is_scored() {
+                continue;
             }
             for (eval, decode) in all_wanted(request, &resolved.recipe)? {
                 let folder = run.folder.join("eval");

@@ -203,9 +203,10 @@ impl Run {
         self.folder.join("trained.json")
     }
 
-    /// Did training end?
-    pub fn is_trained(&self) -> bool {
-        self.trained_file().is_file()
+    /// Did training end? One that was given up off the published course did if such runs are to be.
+    pub fn is_trained(&self, stop_early: bool) -> Result<bool> {
+        let ended = self.trained_file().is_file();
+        Ok(ended && (stop_early || !matches!(self.trained()?.ending, Ending::OffCourse { .. })))
     }
 
     /// How training ended.

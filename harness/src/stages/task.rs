@@ -134,7 +134,8 @@ pub struct Decoded {
 
 /// Updates of the whole run, where they are known before it begins; an epoch has so many batches.
 pub fn last_update(train: &TrainSpec, batches: u64) -> Option<u64> {
-    let of_epoch = batches / u64::from(train.batches_per_update.max(1));
+    // What is left of an epoch makes a smaller update.
+    let of_epoch = batches.div_ceil(u64::from(train.batches_per_update.max(1)));
     let by_epochs = train.max_epochs.map(|epochs| epochs.saturating_mul(of_epoch));
     [train.max_updates, by_epochs].into_iter().flatten().min()
 }
@@ -153,4 +154,29 @@ pub fn phase<M: Module, B>(recipe: &Recipe, aim: Aim<M, B>, last_update: Option<
         .adapted(recipe.train.larc.as_ref())
         .regularized(recipe.train.regularizer.as_ref())
         .with_running(aim.running))
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::{Document, Selection};
+
+    use super::*;
+
+    #[test]
+    fn the_last_update_is_the_first_end_that_is_known() {
+        let document = Document::load("transformer-base").unwrap();
+        let mut train = document.resolve(&Selection::default()).unwrap().recipe.train;
+        let mut ends = |updates, epochs, together| {
+            (train.max_updates, train.max_epochs, train.batches_per_update) = (updates, epochs, together);
+            last_update(&train, 10)
+        };
+        assert_eq!(ends(Some(7), None, 1), Some(7));
+        assert_eq!(ends(None, Some(3), 1), Some(30));
+        assert_eq!(ends(Some(31), Some(3), 1), Some(30));
+        assert_eq!(ends(Some(29), Some(3), 1), Some(29));
+        // Four batches, four, and the two that are left.
+        assert_eq!(ends(None, Some(3), 4), Some(9));
+        assert_eq!(ends(None, None, 1), None);
+        assert_eq!(ends(None, Some(u64::MAX), 1), Some(u64::MAX));
+    }
 }

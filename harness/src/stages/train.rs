@@ -11,41 +11,44 @@ use zoo_training::error::OtherError;
 use zoo_training::evaluate;
 use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
 use zoo_training::settings::TrainSettings;
-use zoo_training::state::{Counters, Ending};
+use zoo_training::state::{Counters, Ending, RunState};
 use zoo_training::trainer::{Outcome, Trainer, Validation};
 use zoo_training::update::TermSum;
 
-use super::InitialWeights;
+use super::Request;
+use super::evaluate::Weights;
 use super::prepare::Prepared;
 use super::run::{Run, Trained, write_json};
 use super::task::{LeftOut, Material, Model, Task, last_update, phase};
+use super::trajectory;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
 
-/// Trains until the recipe's end; gives how it ended. A run that ended before is not touched.
+/// Trains until the recipe's end, and decodes at the points of its trajectories; gives how it ended. A run that ended before is not
+/// touched.
 pub fn train(
     ctx: &Context,
+    request: &Request,
     recipe: &Recipe,
     prepared: &Prepared,
     run: &mut Run,
-    initial: Option<&InitialWeights>,
 ) -> Result<Trained> {
     match prepared {
-        Prepared::Translation(task) => train_task(ctx, recipe, task.as_ref(), run, initial),
-        Prepared::Speech(task) => train_task(ctx, recipe, task.as_ref(), run, initial),
+        Prepared::Translation(task) => train_task(ctx, request, recipe, task.as_ref(), run),
+        Prepared::Speech(task) => train_task(ctx, request, recipe, task.as_ref(), run),
     }
 }
 
 fn train_task<T: Task>(
     ctx: &Context,
+    request: &Request,
     recipe: &Recipe,
     task: &T,
     run: &mut Run,
-    initial: Option<&InitialWeights>,
 ) -> Result<Trained> {
-    if run.is_trained() {
+    if run.is_trained(request.stop_early)? {
         return run.trained();
     }
     run.create(recipe)?;
@@ -54,7 +57,7 @@ fn train_task<T: Task>(
     let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
     let material = task.material(recipe)?;
     let model = material.model(recipe, seed, &device);
-    let model = match initial {
+    let model = match &request.initial {
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
@@ -78,6 +81,7 @@ fn train_task<T: Task>(
     let folder = run.checkpoints().path().to_path_buf();
     let settings = TrainSettings::new(&recipe.train, compute, seed, fingerprint, folder);
     let mut trainer = Trainer::new(settings, model, vec![phase])?;
+    trainer.pause_at(trajectory::wanted(recipe, &run.card.arm).into_keys());
     for warning in trainer.resume()? {
         ctx.progress.note(&warning);
     }
@@ -91,7 +95,8 @@ fn train_task<T: Task>(
         "unit": T::Material::UNIT, "parameters": material.cost(recipe).parameters, "splits": task.counts(),
     });
     log.write(&session).map_err(|e| Failure::io("write", &log_path, &e))?;
-    ctx.progress.stage(&format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm));
+    let stage = format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm);
+    ctx.progress.stage(&stage);
     if begun.update > 0 {
         ctx.progress.note(&format!("goes on after update {}", begun.update));
     }
@@ -110,37 +115,65 @@ fn train_task<T: Task>(
     let mut watcher =
         Watcher { ctx, total: last_update, unit: T::Material::UNIT, left_out: watched, told: 0 };
     let stop: &AtomicBool = &ctx.stop;
-    let validation: Option<&mut Validation<'_, Model<T>>> =
-        if valid.is_some() { Some(&mut validate) } else { None };
-    let outcome = trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)?;
+    let summary = |state: &RunState, ending: Ending| {
+        let losses = logged_losses(&log_path);
+        Trained {
+            ending,
+            updates: state.counters.update,
+            skipped: state.counters.skipped,
+            epochs: state.counters.epoch,
+            seconds: state.seconds,
+            first_loss: losses.first().copied(),
+            last_loss: losses.last().copied(),
+            best_valid_loss: state.best.as_ref().and_then(|best| best.loss),
+            commits: commits(&log_path),
+            data: data.clone(),
+        }
+    };
+    let mut ended = None;
+    let ending = loop {
+        let reached = trainer.reached();
+        if let Some(&at) = reached.last() {
+            ctx.progress.end_stage();
+            let weights = || {
+                let update = Some(trainer.state().counters.update);
+                Weights { values: trainer.weights_now(), files: Vec::new(), update }
+            };
+            trajectory::decode_points(ctx, recipe, task, run, &reached, weights)?;
+            let so_far = summary(trainer.state(), Ending::OffCourse { at });
+            if let (None, Some(verdict)) = (&ended, trajectory::off_course(run, recipe, &so_far)?) {
+                let hint = if request.stop_early { "the run ends here" } else { "--stop-early would end it" };
+                ctx.progress.note(&format!("off the published course: {} ({hint})", verdict.explanation));
+                if request.stop_early {
+                    break Some(so_far.ending);
+                }
+            }
+            ctx.progress.stage(&stage);
+        }
+        if ended.is_some() {
+            break ended;
+        }
+        let validation: Option<&mut Validation<'_, Model<T>>> =
+            if valid.is_some() { Some(&mut validate) } else { None };
+        match trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)? {
+            Outcome::Paused => {}
+            // Its end may be a point, too.
+            Outcome::Finished(ending) => ended = Some(ending),
+            Outcome::Diverged { phase, .. } => break Some(Ending::Diverged { phase }),
+            Outcome::Interrupted { .. } => break None,
+        }
+    };
     let left_out = std::mem::take(&mut *left_out.lock().unwrap_or_else(PoisonError::into_inner));
     if !left_out.is_empty() {
         let line = serde_json::json!({ "event": "left-out", "batch": trainer.state().counters.batch, "examples": left_out });
         log.write(&line).map_err(|e| Failure::io("write", &log_path, &e))?;
     }
     ctx.progress.end_stage();
-    let ending = match outcome {
-        Outcome::Interrupted { .. } => {
-            return Err(Failure::new(Exit::Interrupted, "interrupted; everything up to here is saved")
-                .hint("the same command goes on"));
-        }
-        Outcome::Finished(ending) => ending,
-        Outcome::Diverged { phase, .. } => Ending::Diverged { phase },
+    let Some(ending) = ending else {
+        return Err(Failure::new(Exit::Interrupted, "interrupted; everything up to here is saved")
+            .hint("the same command goes on"));
     };
-    let state = trainer.state();
-    let losses = logged_losses(&log_path);
-    let trained = Trained {
-        ending,
-        updates: state.counters.update,
-        skipped: state.counters.skipped,
-        epochs: state.counters.epoch,
-        seconds: state.seconds,
-        first_loss: losses.first().copied(),
-        last_loss: losses.last().copied(),
-        best_valid_loss: state.best.as_ref().and_then(|best| best.loss),
-        commits: commits(&log_path),
-        data,
-    };
+    let trained = summary(trainer.state(), ending);
     write_json(&run.trained_file(), &trained)?;
     Ok(trained)
 }

@@ -13,9 +13,8 @@ const SHAPES: [&[usize]; 8] = [&[57, 64], &[64, 96], &[96], &[300, 40], &[40], &
 /// FP32 roundings of either side.
 const LIMIT: f64 = 1e-5;
 
-/// Every update rule that is `wanted`, over eight parameters.
-pub fn agreements(device: &Device, wanted: &dyn Fn(&str) -> bool) -> Vec<Agreement> {
-    let device = device.clone().inner();
+/// Every update rule with each of its options.
+pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 7] {
     let adam = |lazy: bool| {
         let (beta1, beta2, epsilon, epsilon_place) = (0.9, 0.98, 1e-8, EpsilonPlace::RawRoot);
         match lazy {
@@ -32,7 +31,7 @@ pub fn agreements(device: &Device, wanted: &dyn Fn(&str) -> bool) -> Vec<Agreeme
         variant,
     };
     let sgd = |momentum, weight_decay, nesterov| OptimizerSpec::Sgd { momentum, weight_decay, nesterov };
-    let rules = [
+    [
         ("adam, 8 parameters", adam(false)),
         ("lazy adam, 8 parameters", adam(true)),
         ("sgd, 8 parameters", sgd(0.0, 0.0, false)),
@@ -40,9 +39,14 @@ pub fn agreements(device: &Device, wanted: &dyn Fn(&str) -> bool) -> Vec<Agreeme
         ("sgd, nesterov, 8 parameters", sgd(0.9, 0.01, true)),
         ("novograd, 8 parameters", novograd(NovogradVariant::Published)),
         ("novograd as coded, 8 parameters", novograd(NovogradVariant::AsCoded)),
-    ];
-    let rules = rules.iter().filter(|(operation, _)| wanted(operation));
-    rules.map(|(operation, spec)| rule(operation, spec, &device)).collect()
+    ]
+}
+
+/// Every update rule that is `wanted`, over eight parameters.
+pub fn agreements(device: &Device, wanted: &dyn Fn(&str) -> bool) -> Vec<Agreement> {
+    let device = device.clone().inner();
+    let wanted = rules().into_iter().filter(|(operation, _)| wanted(operation));
+    wanted.map(|(operation, spec)| rule(operation, &spec, &device)).collect()
 }
 
 /// Numbers of both signs; the second half of the embedding's gradients is 0.

@@ -1,6 +1,7 @@
 //! What a run is, beside its weights and its optimizers' moments: everything that decides how it goes on.
 
 use serde::{Deserialize, Serialize};
+use zoo_recipes::Moment;
 
 use crate::scaling::ScalerState;
 use crate::update::{TermSum, loss_of};
@@ -161,11 +162,23 @@ pub enum Ending {
     Patience,
     /// The learning rate has fallen below the recipe's least.
     Rate,
+    /// Its scores on the way were so far from the published ones that whoever watches the run gave it up.
+    OffCourse {
+        /// When.
+        at: Moment,
+    },
     /// The loss or the gradients were not finite for many updates in a row, and no smaller loss scale could help.
     Diverged {
         /// The phase that did.
         phase: String,
     },
+}
+
+impl Ending {
+    /// Is there a model at its end that is evaluated?
+    pub fn is_scored(&self) -> bool {
+        !matches!(self, Self::Diverged { .. } | Self::OffCourse { .. })
+    }
 }
 
 /// The state of a run beside its arrays.

@@ -4,13 +4,14 @@
 //! reach over an epoch's end. A validation after each epoch, and one at the end of the run if that is within an epoch, decide
 //! about patience and the best weights, as in fairseq.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use burn::module::Module;
 use zoo_models::parameters::{self, ParameterError, ParameterValues};
-use zoo_recipes::EvaluatedWeights;
+use zoo_recipes::{Clock, EvaluatedWeights, Moment};
 
 use crate::average::Average;
 use crate::batches::{BatchSource, Share};
@@ -33,6 +34,8 @@ pub type Validation<'a, M> = dyn FnMut(&M) -> Result<Vec<TermSum>, OtherError> +
 pub enum Outcome {
     /// The run has ended.
     Finished(Ending),
+    /// A moment of [`Trainer::pause_at`] is reached, and the state is saved. Another call goes on.
+    Paused,
     /// The caller asked to stop; a state to resume from was saved.
     Interrupted {
         /// Its file.
@@ -59,6 +62,8 @@ pub struct Trainer<M, B> {
     average: Option<Average>,
     /// Batches gone through when the newest state was saved.
     saved_at: Option<u64>,
+    /// When to come back to the caller.
+    pauses: BTreeSet<Moment>,
 }
 
 const MODEL: &str = "the model is away only during an update";
@@ -96,7 +101,17 @@ impl<M: Module, B> Trainer<M, B> {
             }
             None => (model, None),
         };
-        Ok(Self { settings, phases, reducer, folder, state, model: Some(model), average, saved_at: None })
+        Ok(Self {
+            settings,
+            phases,
+            reducer,
+            folder,
+            state,
+            model: Some(model),
+            average,
+            saved_at: None,
+            pauses: BTreeSet::new(),
+        })
     }
 
     /// Takes up the newest whole checkpoint of the folder, if there is one. Returns what the user should know: checkpoints that were
@@ -184,6 +199,29 @@ impl<M: Module, B> Trainer<M, B> {
         &self.folder
     }
 
+    /// Has [`Trainer::run`] come back at these moments, before the run's end, so that the model can be looked at.
+    pub fn pause_at(&mut self, moments: impl IntoIterator<Item = Moment>) {
+        self.pauses = moments.into_iter().collect();
+    }
+
+    /// Those of [`Trainer::pause_at`] that it is now.
+    pub fn reached(&self) -> Vec<Moment> {
+        let counters = self.state.counters;
+        let is_now = |moment: &&Moment| match moment.clock {
+            Clock::Updates => moment.at == counters.update,
+            Clock::Epochs => moment.at == counters.epoch && counters.batch_in_epoch == 0,
+        };
+        self.pauses.iter().filter(is_now).copied().collect()
+    }
+
+    /// The weights that are validated and evaluated as they are now, on the host.
+    pub fn weights_now(&self) -> Vec<ParameterValues> {
+        match &self.average {
+            Some(average) => average.export(self.model()),
+            None => parameters::export(self.model()),
+        }
+    }
+
     /// Trains until the run ends or `stop` is set. May be called again to go on.
     pub fn run<S: BatchSource<B> + ?Sized>(
         &mut self,
@@ -193,7 +231,7 @@ impl<M: Module, B> Trainer<M, B> {
         mut log: Option<&mut LogFile>,
         stop: &AtomicBool,
     ) -> Result<Outcome, TrainError> {
-        let mut clock = Clock::start();
+        let mut clock = Stopwatch::start();
         loop {
             if let Some(ending) = self.ending() {
                 return self.end(ending, &mut validation, progress, log, &mut clock);
@@ -241,9 +279,13 @@ impl<M: Module, B> Trainer<M, B> {
                     }
                     let due =
                         !report.skipped && counters.update.is_multiple_of(self.settings.checkpoint_every);
+                    let pause = !report.skipped && !self.reached().is_empty();
                     // The ends of epochs and of the run have a checkpoint of their own, after validation.
-                    if due && !at_end && self.ending().is_none() {
+                    if (due || pause) && !at_end && self.ending().is_none() {
                         self.save(progress, &mut clock)?;
+                        if pause {
+                            return Ok(Outcome::Paused);
+                        }
                     }
                 }
             }
@@ -251,6 +293,9 @@ impl<M: Module, B> Trainer<M, B> {
                 self.end_epoch(&mut validation, progress, log.as_deref_mut(), &mut clock)?;
                 if stop.load(Ordering::Relaxed) && self.ending().is_none() {
                     return self.interrupt(progress, &mut clock);
+                }
+                if !self.reached().is_empty() && self.ending().is_none() {
+                    return Ok(Outcome::Paused);
                 }
             }
         }
@@ -281,7 +326,7 @@ impl<M: Module, B> Trainer<M, B> {
         micro: Vec<MicroBatch<B>>,
         group: u64,
         tokens: u64,
-        clock: &mut Clock,
+        clock: &mut Stopwatch,
     ) -> Result<UpdateReport, TrainError> {
         let around = Surroundings {
             compute: self.settings.compute,
@@ -360,7 +405,7 @@ impl<M: Module, B> Trainer<M, B> {
         validation: &mut Option<&mut Validation<'_, M>>,
         progress: &mut dyn Progress,
         log: Option<&mut LogFile>,
-        clock: &mut Clock,
+        clock: &mut Stopwatch,
     ) -> Result<(), TrainError> {
         self.state.counters.epoch += 1;
         self.state.counters.batch_in_epoch = 0;
@@ -373,18 +418,10 @@ impl<M: Module, B> Trainer<M, B> {
         Ok(())
     }
 
-    /// The weights that are validated and evaluated, on the host.
-    fn evaluated_weights(&self) -> Vec<ParameterValues> {
-        match &self.average {
-            Some(average) => average.export(self.model()),
-            None => parameters::export(self.model()),
-        }
-    }
-
     /// Saves the weights for a mean over the last `most` of them.
     fn keep_weights(&mut self, most: u32) -> Result<(), TrainError> {
         let Counters { epoch, update, .. } = self.state.counters;
-        let kept = self.folder.save_weights(self.evaluated_weights(), epoch, update)?;
+        let kept = self.folder.save_weights(self.weights_now(), epoch, update)?;
         // An epoch in which every update was skipped has the weights, and the name, of the one before.
         self.state.kept_weights.retain(|old| old.file != kept.file);
         self.state.kept_weights.push(kept);
@@ -423,7 +460,7 @@ impl<M: Module, B> Trainer<M, B> {
                 self.state.best = Some(validated);
                 self.state.since_best = 0;
                 if self.settings.evaluate == EvaluatedWeights::Best {
-                    let weights = self.evaluated_weights();
+                    let weights = self.weights_now();
                     let kept = self.folder.save_weights(weights, counters.epoch, counters.update)?;
                     self.state.best_weights = Some(kept);
                 }
@@ -454,7 +491,7 @@ impl<M: Module, B> Trainer<M, B> {
         validation: &mut Option<&mut Validation<'_, M>>,
         progress: &mut dyn Progress,
         mut log: Option<&mut LogFile>,
-        clock: &mut Clock,
+        clock: &mut Stopwatch,
     ) -> Result<Outcome, TrainError> {
         if self.state.ending.is_none() {
             let validated = self.state.last_validation.as_ref().map(|validated| validated.update);
@@ -477,13 +514,17 @@ impl<M: Module, B> Trainer<M, B> {
         })
     }
 
-    fn interrupt(&mut self, progress: &mut dyn Progress, clock: &mut Clock) -> Result<Outcome, TrainError> {
+    fn interrupt(
+        &mut self,
+        progress: &mut dyn Progress,
+        clock: &mut Stopwatch,
+    ) -> Result<Outcome, TrainError> {
         let checkpoint = self.save(progress, clock)?;
         Ok(Outcome::Interrupted { checkpoint })
     }
 
     /// Saves the state unless it was saved at this very batch.
-    fn save(&mut self, progress: &mut dyn Progress, clock: &mut Clock) -> Result<PathBuf, TrainError> {
+    fn save(&mut self, progress: &mut dyn Progress, clock: &mut Stopwatch) -> Result<PathBuf, TrainError> {
         let batch = self.state.counters.batch;
         if self.saved_at == Some(batch)
             && let Some(newest) = self.folder.states()?.into_iter().next()
@@ -522,9 +563,9 @@ fn phase_state<M, B>(phase: &Phase<M, B>) -> PhaseState {
 }
 
 /// Time between two moments, so that validation and checkpoints do not count as time of an update.
-struct Clock(Instant);
+struct Stopwatch(Instant);
 
-impl Clock {
+impl Stopwatch {
     fn start() -> Self {
         Self(Instant::now())
     }

@@ -62,6 +62,9 @@ pub struct ClaimSpec {
     /// `relation`: the other recipe.
     #[serde(default)]
     pub other: Option<String>,
+    /// `trajectory`: what its points count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
     /// `trajectory`: points (epoch or update, value, sigma).
     #[serde(default)]
     pub points: Vec<TrajectoryPoint>,
@@ -73,6 +76,19 @@ pub struct ClaimSpec {
     /// Conditions and conflicts worth knowing.
     #[serde(default)]
     pub note: Option<String>,
+}
+
+impl ClaimSpec {
+    /// Is it about this arm?
+    pub fn speaks_of(&self, arm: &str) -> bool {
+        self.arm.as_deref().is_none_or(|claimed| claimed == "any" || claimed == arm)
+    }
+
+    /// The moments of a trajectory.
+    pub fn moments(&self) -> impl Iterator<Item = Moment> {
+        let clock = self.clock.iter();
+        clock.flat_map(|&clock| self.points.iter().map(move |point| Moment { clock, at: point.at }))
+    }
 }
 
 /// See [`ClaimSpec::kind`].
@@ -132,11 +148,47 @@ pub enum RatioProtocol {
     AsPublished,
 }
 
+/// What tells how far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Passes over the training data, at their ends.
+    Epochs,
+    /// Updates of the weights.
+    Updates,
+}
+
+impl Clock {
+    /// `epoch`, `update`.
+    pub fn one(self) -> &'static str {
+        match self {
+            Self::Epochs => "epoch",
+            Self::Updates => "update",
+        }
+    }
+}
+
+/// A moment of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Moment {
+    /// What is counted.
+    pub clock: Clock,
+    /// How many of them.
+    pub at: u64,
+}
+
+/// `epoch 3`.
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.clock.one(), self.at)
+    }
+}
+
 /// One point of a `trajectory` claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrajectoryPoint {
-    /// Epoch or update, as `metric` says.
+    /// So many of what the claim's `clock` counts, from 1.
     pub at: u64,
     /// Published number.
     pub value: f64,

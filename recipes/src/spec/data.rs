@@ -195,9 +195,15 @@ pub enum TokenizerSpec {
         /// Round the number of rows up to a multiple of this.
         #[serde(default = "one")]
         pad_vocabulary_to: u32,
+        /// One vocabulary for both sides; else each side has its own.
+        #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+        joint: bool,
         /// Most rows, special tokens included and before padding; the rarest words are left out (fairseq's `--nwordstgt`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_vocabulary: Option<u32>,
+        /// Most rows of the target side's own vocabulary, where they are others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_target_vocabulary: Option<u32>,
         /// The words of the text are parts of words already, as subword-nmt marks them (`@@`): they are joined before anything is
         /// scored.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -391,6 +397,10 @@ pub enum References {
 pub enum Detokenizer {
     /// Moses `detokenizer.perl` for the target's language.
     Moses,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn one() -> u32 {

@@ -110,10 +110,35 @@ pub enum WordsSpec {
 impl DecodeSpec {
     /// Does it write token by token, rather than read frames?
     pub fn is_of_tokens(&self) -> bool {
-        matches!(
-            self,
-            Self::Greedy { .. } | Self::Beam { .. } | Self::TensorflowBeam { .. } | Self::GnmtBeam { .. }
-        )
+        self.hypotheses().is_some()
+    }
+
+    /// Hypotheses of each sentence, of a search of tokens.
+    pub fn hypotheses(&self) -> Option<u32> {
+        match self {
+            Self::Greedy { .. } => Some(1),
+            Self::Beam { beam, .. } | Self::TensorflowBeam { beam, .. } | Self::GnmtBeam { beam, .. } => {
+                Some(*beam)
+            }
+            Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. } => None,
+        }
+    }
+
+    /// The same search, of outputs of so many tokens at most, whatever the source.
+    pub fn writing(mut self, tokens: u32) -> Self {
+        match &mut self {
+            Self::Greedy { max_length }
+            | Self::Beam { max_length, .. }
+            | Self::TensorflowBeam { max_length, .. }
+            | Self::GnmtBeam { max_length, .. } => *max_length = MaxLength { factor: 0.0, extra: tokens },
+            Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. } => {}
+        }
+        self
+    }
+
+    /// Does it sum the attention of the source, which recurrent decoders alone have one of?
+    pub fn counts_attention(&self) -> bool {
+        matches!(self, Self::GnmtBeam { coverage, .. } if *coverage > 0.0)
     }
 
     /// It means nothing without the language model that it has not: what is claimed of it is not run.

@@ -65,6 +65,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
         ("protocol", claim.protocol.is_some(), kind == Ratio, kind == Ratio),
         ("other", claim.other.is_some(), kind == Relation, kind == Relation),
         ("points", !claim.points.is_empty(), kind == Trajectory, kind == Trajectory),
+        ("clock", claim.clock.is_some(), kind == Trajectory, kind == Trajectory),
         // A reason belongs to its number, whatever the kind.
         ("margin_reason", claim.margin_reason.is_some(), claim.margin.is_some(), claim.margin.is_some()),
         (
@@ -82,6 +83,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
                 "sigma_reason" => "an assumed sigma says where it is taken from",
                 "arm" if kind == Ratio => "name the arm, e.g. mixed",
                 "arm" => "arm = \"any\" where the source does not say",
+                "clock" => "clock = \"epochs\" or \"updates\": what the points' `at` counts",
                 _ => "see the keys of each kind in docs/recipes.md",
             };
             let message = format!("the {} claim on {} lacks `{key}`", kind_name(kind), claim.metric);
@@ -177,6 +179,7 @@ fn numbers(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
         if let Some(sigma) = point.sigma {
             findings.above_zero(sigma, &format!("{path}.points.{at}.sigma"));
         }
+        findings.positive(point.at, &format!("{path}.points.{at}.at"));
     }
     findings.require(
         claim.points.is_sorted_by(|one, next| one.at < next.at),

@@ -199,8 +199,25 @@ fn further_languages(data: &DataSpec, findings: &mut Findings<'_, '_>) {
 
 fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
     match tokenizer {
-        TokenizerSpec::Words { pad_vocabulary_to, max_vocabulary, normalize, specials: _, subwords: _ } => {
-            rows(*max_vocabulary, findings);
+        TokenizerSpec::Words {
+            pad_vocabulary_to,
+            joint,
+            max_vocabulary,
+            max_target_vocabulary,
+            normalize,
+            specials: _,
+            subwords: _,
+        } => {
+            rows(*max_vocabulary, "max_vocabulary", findings);
+            rows(*max_target_vocabulary, "max_target_vocabulary", findings);
+            findings.require(
+                max_target_vocabulary.is_none() || !joint,
+                "data.tokenizer.max_target_vocabulary",
+                || {
+                    "one vocabulary for both sides has one size; `data.tokenizer.joint` is not false"
+                        .to_owned()
+                },
+            );
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
             steps(normalize, findings);
         }
@@ -213,13 +230,8 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
             specials: _,
         } => {
             findings.positive(u64::from(*merges), "data.tokenizer.merges");
-            rows(*max_vocabulary, findings);
+            rows(*max_vocabulary, "max_vocabulary", findings);
             findings.positive(u64::from(*pad_vocabulary_to), "data.tokenizer.pad_vocabulary_to");
-            if let Some(rows) = max_vocabulary {
-                findings.require(*rows > 4, "data.tokenizer.max_vocabulary", || {
-                    format!("`data.tokenizer.max_vocabulary` is {rows}; four of them are the special tokens")
-                });
-            }
             steps(normalize, findings);
         }
         TokenizerSpec::SentencePiece { pieces, model, joint, specials: _ } => {
@@ -243,11 +255,11 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-fn rows(max_vocabulary: Option<u32>, findings: &mut Findings<'_, '_>) {
-    if let Some(rows) = max_vocabulary {
-        findings.require(rows > 4, "data.tokenizer.max_vocabulary", || {
-            format!("`data.tokenizer.max_vocabulary` is {rows}; four of them are the special tokens")
-        });
+fn rows(most: Option<u32>, key: &str, findings: &mut Findings<'_, '_>) {
+    if let Some(rows) = most {
+        let path = format!("data.tokenizer.{key}");
+        findings
+            .require(rows > 4, &path, || format!("`{path}` is {rows}; four of them are the special tokens"));
     }
 }
 

@@ -193,7 +193,7 @@ fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findi
             for (value, key) in [(alpha, "alpha"), (constant, "constant"), (coverage, "coverage")] {
                 findings.not_negative(*value, &format!("{path}.{key}"));
             }
-            if *coverage > 0.0 && !matches!(recipe.model.decoder, DecoderSpec::Recurrent(_)) {
+            if search.counts_attention() && !matches!(recipe.model.decoder, DecoderSpec::Recurrent(_)) {
                 findings.report_with(
                     &format!("{path}.coverage"),
                     "the decoder has no one attention whose weights could be summed",

@@ -82,7 +82,7 @@ fn tokens(recipe: &Recipe, model: TokenModel<'_>, findings: &mut Findings<'_, '_
 /// What the tables need of the vocabulary.
 fn vocabulary(recipe: &Recipe, embedding: &EmbeddingSpec, findings: &mut Findings<'_, '_>) {
     let (specials, joint, key) = match &recipe.data.tokenizer {
-        TokenizerSpec::Words { specials, .. } => (specials, true, ""),
+        TokenizerSpec::Words { specials, joint, .. } => (specials, *joint, "joint"),
         TokenizerSpec::SubwordNmt { specials, joined_dictionary, .. } => {
             (specials, *joined_dictionary, "joined_dictionary")
         }

@@ -136,7 +136,7 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
     let mut references: BTreeMap<(String, String), Result<Vec<String>, NoReferences>> = BTreeMap::new();
     for entry in entries {
         let record = &entry.record;
-        for score in &record.scores {
+        for score in record.scores.iter().chain(&record.on_the_way) {
             let Some(file) = &score.hypotheses else {
                 report.scores_without_hypotheses += 1;
                 continue;
@@ -162,8 +162,9 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
                 }
             };
             if let Some(how) = how {
+                let when = score.moment.map_or_else(String::new, |moment| format!(" at {moment}"));
                 let what = format!(
-                    "score {} {} {} {} seed {}",
+                    "score {} {} {} {} seed {}{when}",
                     score.metric, score.eval, score.decode, score.arm, score.seed
                 );
                 report.disagreements.push(Disagreement { unseen, ..disagreement(entry, what, how) });
@@ -199,7 +200,8 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
                     }
                 }
             }
-            for run in &mut evidence.baseline_runs {
+            let of_points = evidence.points.iter_mut().flat_map(|point| &mut point.runs);
+            for run in evidence.baseline_runs.iter_mut().chain(of_points) {
                 match found(run) {
                     Some(theirs) => run.score = Some(theirs.rescored.value),
                     None => report.taken_from_record += 1,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use zoo_recipes::ClaimSpec;
+use zoo_recipes::{ClaimSpec, Moment};
 
 use crate::verdict::{Evidence, Interval, Verdict};
 
@@ -47,6 +47,9 @@ pub struct Record {
     pub data: BTreeMap<String, String>,
     /// Scores of this run.
     pub scores: Vec<ScoreRecord>,
+    /// Scores of points on the way, for trajectories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub on_the_way: Vec<ScoreRecord>,
     /// Seconds, by stage.
     pub durations: BTreeMap<String, f64>,
     /// Keys changed with `--set`, with their values.
@@ -98,6 +101,9 @@ pub struct ScoreRecord {
     pub arm: String,
     /// Seed.
     pub seed: u64,
+    /// When, of a point on the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moment: Option<Moment>,
     /// Metric.
     pub metric: String,
     /// Its convention.

@@ -30,6 +30,9 @@ pub struct Evidence {
     /// `parity`: the baseline arm's runs; paired by seed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub baseline_runs: Vec<RunScore>,
+    /// `trajectory`: the runs' scores on the way, in rising order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<PointScores>,
     /// The numbers of seeds at which a verdict is sought.
     pub plan: LookPlan,
     /// `ratio`: the timing.
@@ -86,6 +89,14 @@ pub struct RunScore {
     pub hypotheses: Option<String>,
 }
 
+impl Evidence {
+    /// Every score that a verdict may rest on.
+    pub(crate) fn scores(&self) -> impl Iterator<Item = &RunScore> {
+        let of_points = self.points.iter().flat_map(|point| &point.runs);
+        self.runs.iter().chain(&self.baseline_runs).chain(of_points)
+    }
+}
+
 impl RunScore {
     /// A run that ended with a score.
     #[must_use]
@@ -98,6 +109,16 @@ impl RunScore {
     pub fn external(score: f64) -> Self {
         Self { score: Some(score), ..Self::default() }
     }
+}
+
+/// What the runs scored at a point of a trajectory.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointScores {
+    /// The claim's `at`.
+    pub at: u64,
+    /// In the order of their planned seeds.
+    pub runs: Vec<RunScore>,
 }
 
 /// How a run ended.

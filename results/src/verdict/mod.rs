@@ -11,11 +11,14 @@ mod outcome;
 mod parity;
 mod ratio;
 mod rule;
+mod trajectory;
 mod value;
 mod wording;
 
 pub use conditions::{direction_of, precision_word, signature_difference};
-pub use evidence::{ErrorCount, Evidence, Interval, Precision, RunScore, RunStatus, SpeedEvidence};
+pub use evidence::{
+    ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, SpeedEvidence,
+};
 pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;
 pub(crate) use wording::number;
@@ -32,7 +35,8 @@ pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
         ClaimKind::Parity => parity::judge,
         ClaimKind::Ratio => ratio::judge,
         ClaimKind::Diverges => diverges::judge,
-        ClaimKind::Relation | ClaimKind::Trajectory | ClaimKind::Memory => {
+        ClaimKind::Trajectory => trajectory::judge,
+        ClaimKind::Relation | ClaimKind::Memory => {
             verdict.not_run("kind not judged yet");
             return verdict;
         }

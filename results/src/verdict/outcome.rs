@@ -112,6 +112,9 @@ pub struct Verdict {
     /// How much worse still counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
+    /// `trajectory`: the point that the numbers are of, the one that decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
     /// Mean score, mean difference, or ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
@@ -174,6 +177,7 @@ impl Verdict {
             published: claim.value,
             target: None,
             margin: claim.margin,
+            at: None,
             measured: None,
             seeds: 0,
             shortfall: None,
@@ -217,7 +221,12 @@ impl Verdict {
                 return Some(format!("the claim's {key} is {}", value.unwrap_or(f64::NAN)));
             }
         }
-        for run in evidence.runs.iter().chain(&evidence.baseline_runs) {
+        for point in &claim.points {
+            if !point.value.is_finite() || point.sigma.is_some_and(|s| !s.is_finite() || s < 0.0) {
+                return Some(format!("a number of the claim's point at {} is not usable", point.at));
+            }
+        }
+        for run in evidence.scores() {
             if run.score.is_some_and(|s| !s.is_finite()) {
                 return Some("a score is not finite: give the run as diverged".to_owned());
             }

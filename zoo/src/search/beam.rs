@@ -4,9 +4,9 @@
 //! others end. They differ in when an ended one counts and when the search of a sentence stops; see [`StopRule`].
 //! Sentences of a batch do not know of each other: what is written does not depend on the batch.
 
-use rayon::prelude::*;
 use zoo_recipes::{LengthPenalty, MaxLength, StopRule};
 
+use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
 
@@ -42,10 +42,14 @@ struct Alive {
 }
 
 /// One sentence's search.
-struct Sentence {
+struct BeamSentence<'a> {
+    beam: &'a Beam<'a>,
+    ids: SearchIds,
     alive: Vec<Alive>,
     finished: Vec<Hypothesis>,
     longest: usize,
+    /// Steps taken.
+    n: usize,
 }
 
 /// A one-token extension: which hypothesis of the sentence, which token, and the log-probability of the whole.
@@ -63,150 +67,108 @@ pub fn beam<D: StepDecoder>(
     beam: &Beam,
     ids: SearchIds,
 ) -> Vec<Vec<Hypothesis>> {
-    let mut sentences: Vec<Sentence> = sources
-        .lengths
-        .iter()
-        .map(|&length| Sentence {
-            alive: vec![Alive { tokens: Vec::new(), log_p: 0.0 }],
-            finished: Vec::new(),
-            longest: limit(beam.max_length, length),
-        })
-        .collect();
-    let mut active: Vec<usize> = (0..sentences.len()).collect();
-    let mut state = decoder.begin(sources);
-    let mut last: Option<Vec<u32>> = None;
-    let mut n = 0;
-    while !active.is_empty() {
-        n += 1;
-        let mut logits = decoder.step(&mut state, last.as_deref());
-        logits.log_softmax();
-        let mut firsts = Vec::with_capacity(active.len());
-        let mut rows = 0;
-        for &sentence in &active {
-            firsts.push(rows);
-            rows += sentences[sentence].alive.len();
-        }
-        let extensions: Vec<Vec<Extension>> = active
-            .par_iter()
-            .zip(&firsts)
-            .map(|(&sentence, &first)| {
-                let sentence = &sentences[sentence];
-                let scores =
-                    &logits.values[first * logits.vocabulary..][..sentence.alive.len() * logits.vocabulary];
-                likeliest(sentence, scores, logits.vocabulary, beam, ids, n)
-            })
-            .collect();
-        let mut kept = Vec::new();
-        let mut next = Vec::new();
-        let mut still_active = Vec::new();
-        for ((&index, &first), extensions) in active.iter().zip(&firsts).zip(&extensions) {
-            let sentence = &mut sentences[index];
-            let parents = advance(sentence, extensions, beam, ids, n);
-            if parents.is_empty() {
-                continue;
-            }
-            still_active.push(index);
-            kept.extend(parents.iter().map(|parent| first + parent));
-            next.extend(sentence.alive.iter().map(|alive| *alive.tokens.last().expect("just extended")));
-        }
-        decoder.select(&mut state, &kept);
-        active = still_active;
-        last = Some(next);
-    }
-    sentences.into_iter().map(|sentence| sentence.results(beam)).collect()
-}
-
-/// The 2 x beam likeliest extensions of a sentence, best first; equal ones in the order of hypotheses, then tokens.
-fn likeliest(
-    sentence: &Sentence,
-    scores: &[f32],
-    vocabulary: usize,
-    beam: &Beam,
-    ids: SearchIds,
-    n: usize,
-) -> Vec<Extension> {
-    let count = 2 * beam.size;
-    let mut best: Vec<Extension> = Vec::with_capacity(count + 1);
-    for (parent, (alive, row)) in sentence.alive.iter().zip(scores.chunks_exact(vocabulary)).enumerate() {
-        for (token, &step) in row.iter().enumerate() {
-            let log_p = alive.log_p + f64::from(step);
-            if best.len() == count && log_p <= best[count - 1].log_p {
-                continue;
-            }
-            if !allowed(token as u32, beam, ids, n, sentence.longest) || !log_p.is_finite() {
-                continue;
-            }
-            let place = best.partition_point(|other| other.log_p >= log_p);
-            best.insert(place, Extension { parent, token: token as u32, log_p });
-            best.truncate(count);
-        }
-    }
-    best
-}
-
-/// fairseq forbids padding, an empty output, and going on at the limit; tensor2tensor forbids nothing.
-fn allowed(token: u32, beam: &Beam, ids: SearchIds, n: usize, longest: usize) -> bool {
-    match beam.stop {
-        StopRule::CannotImprove => true,
-        StopRule::BeamFinished if token == ids.pad => false,
-        StopRule::BeamFinished if n == longest => token == ids.end,
-        StopRule::BeamFinished => n > 1 || token != ids.end,
-    }
-}
-
-/// Takes a step; gives the parents of the hypotheses that go on, none if the sentence is done.
-fn advance(
-    sentence: &mut Sentence,
-    extensions: &[Extension],
-    beam: &Beam,
-    ids: SearchIds,
-    n: usize,
-) -> Vec<usize> {
-    let ended = |e: &Extension, alive: &[Alive]| Hypothesis {
-        tokens: alive[e.parent].tokens.clone(),
-        score: e.log_p / beam.penalty(n),
+    let sentence = |&length: &u32| BeamSentence {
+        beam,
+        ids,
+        alive: vec![Alive { tokens: Vec::new(), log_p: 0.0 }],
+        finished: Vec::new(),
+        longest: limit(beam.max_length, length),
+        n: 0,
     };
-    let done = match beam.stop {
-        StopRule::CannotImprove => {
-            let new = extensions.iter().filter(|e| e.token == ids.end).map(|e| ended(e, &sentence.alive));
-            let new: Vec<_> = new.collect();
-            sentence.finished.extend(new);
-            sentence.finished.sort_by(|a, b| b.score.total_cmp(&a.score));
-            sentence.finished.truncate(beam.size);
-            let best_alive = extensions.iter().find(|e| e.token != ids.end).map(|e| e.log_p);
-            // The best an alive hypothesis can become: its log p, which only falls, under the penalty of the limit.
-            let reachable =
-                best_alive.map_or(f64::NEG_INFINITY, |log_p| log_p / beam.penalty(sentence.longest));
-            n == sentence.longest || sentence.finished.last().is_some_and(|worst| worst.score > reachable)
-        }
-        StopRule::BeamFinished => {
-            let room = beam.size - sentence.finished.len();
-            let new = extensions.iter().take(beam.size).filter(|e| e.token == ids.end).take(room);
-            let new: Vec<_> = new.map(|e| ended(e, &sentence.alive)).collect();
-            sentence.finished.extend(new);
-            sentence.finished.len() == beam.size || n == sentence.longest
-        }
-    };
-    let going_on: Vec<&Extension> =
-        extensions.iter().filter(|e| e.token != ids.end).take(beam.size).collect();
-    let alive = going_on.iter().map(|e| {
-        let mut tokens = sentence.alive[e.parent].tokens.clone();
-        tokens.push(e.token);
-        Alive { tokens, log_p: e.log_p }
-    });
-    sentence.alive = alive.collect();
-    if done { Vec::new() } else { going_on.iter().map(|e| e.parent).collect() }
+    let mut sentences: Vec<BeamSentence> = sources.lengths.iter().map(sentence).collect();
+    run(decoder, sources, &mut sentences, false);
+    sentences.into_iter().map(BeamSentence::results).collect()
 }
 
-impl Sentence {
+impl Sentence for BeamSentence<'_> {
+    fn rows(&self) -> usize {
+        self.alive.len()
+    }
+
+    fn advance(&mut self, scores: &[f32], vocabulary: usize, _: &[f32]) -> Vec<(usize, u32)> {
+        self.n += 1;
+        let extensions = self.likeliest(scores, vocabulary);
+        let done = self.finish(&extensions);
+        let going_on: Vec<&Extension> =
+            extensions.iter().filter(|e| e.token != self.ids.end).take(self.beam.size).collect();
+        let alive = going_on.iter().map(|e| {
+            let mut tokens = self.alive[e.parent].tokens.clone();
+            tokens.push(e.token);
+            Alive { tokens, log_p: e.log_p }
+        });
+        self.alive = alive.collect();
+        if done { Vec::new() } else { going_on.iter().map(|e| (e.parent, e.token)).collect() }
+    }
+}
+
+impl BeamSentence<'_> {
+    /// The 2 x beam likeliest extensions, best first; equal ones in the order of hypotheses, then tokens.
+    fn likeliest(&self, scores: &[f32], vocabulary: usize) -> Vec<Extension> {
+        let count = 2 * self.beam.size;
+        let mut best: Vec<Extension> = Vec::with_capacity(count + 1);
+        for (parent, (alive, row)) in self.alive.iter().zip(scores.chunks_exact(vocabulary)).enumerate() {
+            for (token, &step) in row.iter().enumerate() {
+                let log_p = alive.log_p + f64::from(step);
+                if best.len() == count && log_p <= best[count - 1].log_p {
+                    continue;
+                }
+                if !self.allows(token as u32) || !log_p.is_finite() {
+                    continue;
+                }
+                let place = best.partition_point(|other| other.log_p >= log_p);
+                best.insert(place, Extension { parent, token: token as u32, log_p });
+                best.truncate(count);
+            }
+        }
+        best
+    }
+
+    /// fairseq forbids padding, an empty output, and going on at the limit; tensor2tensor forbids nothing.
+    fn allows(&self, token: u32) -> bool {
+        match self.beam.stop {
+            StopRule::CannotImprove => true,
+            StopRule::BeamFinished if token == self.ids.pad => false,
+            StopRule::BeamFinished if self.n == self.longest => token == self.ids.end,
+            StopRule::BeamFinished => self.n > 1 || token != self.ids.end,
+        }
+    }
+
+    /// Puts the extensions that end with the finished ones. Is the sentence done?
+    fn finish(&mut self, extensions: &[Extension]) -> bool {
+        let (beam, end, n) = (self.beam, self.ids.end, self.n);
+        let ended = |e: &Extension, alive: &[Alive]| Hypothesis {
+            tokens: alive[e.parent].tokens.clone(),
+            score: e.log_p / beam.penalty(n),
+        };
+        match beam.stop {
+            StopRule::CannotImprove => {
+                let new = extensions.iter().filter(|e| e.token == end).map(|e| ended(e, &self.alive));
+                self.finished.extend(new);
+                self.finished.sort_by(|a, b| b.score.total_cmp(&a.score));
+                self.finished.truncate(beam.size);
+                let best_alive = extensions.iter().find(|e| e.token != end).map(|e| e.log_p);
+                // The best an alive hypothesis can become: its log p, which only falls, under the penalty of the limit.
+                let reachable =
+                    best_alive.map_or(f64::NEG_INFINITY, |log_p| log_p / beam.penalty(self.longest));
+                n == self.longest || self.finished.last().is_some_and(|worst| worst.score > reachable)
+            }
+            StopRule::BeamFinished => {
+                let room = beam.size - self.finished.len();
+                let new = extensions.iter().take(beam.size).filter(|e| e.token == end).take(room);
+                self.finished.extend(new.map(|e| ended(e, &self.alive)));
+                self.finished.len() == beam.size || n == self.longest
+            }
+        }
+    }
+
     /// Finished hypotheses, best first; if there are none, the alive ones with their log-probabilities.
-    fn results(mut self, beam: &Beam) -> Vec<Hypothesis> {
+    fn results(mut self) -> Vec<Hypothesis> {
         if self.finished.is_empty() {
             let alive = self.alive.into_iter();
             self.finished = alive.map(|a| Hypothesis { tokens: a.tokens, score: a.log_p }).collect();
         }
         self.finished.sort_by(|a, b| b.score.total_cmp(&a.score));
-        self.finished.truncate(beam.size);
+        self.finished.truncate(self.beam.size);
         self.finished
     }
 }

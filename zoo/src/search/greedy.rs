@@ -2,8 +2,16 @@
 
 use zoo_recipes::MaxLength;
 
+use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
+
+/// A sentence and its one hypothesis.
+struct GreedySentence {
+    best: Hypothesis,
+    longest: usize,
+    end: u32,
+}
 
 /// One hypothesis for each source. A sentence that ended is computed no further.
 pub fn greedy<D: StepDecoder>(
@@ -12,34 +20,30 @@ pub fn greedy<D: StepDecoder>(
     max_length: &MaxLength,
     ids: SearchIds,
 ) -> Vec<Hypothesis> {
-    let mut done = vec![Hypothesis { tokens: Vec::new(), score: 0.0 }; sources.lengths.len()];
-    let limits: Vec<usize> = sources.lengths.iter().map(|&length| limit(max_length, length)).collect();
-    let mut active: Vec<usize> = (0..done.len()).collect();
-    let mut state = decoder.begin(sources);
-    let mut last: Option<Vec<u32>> = None;
-    while !active.is_empty() {
-        let mut logits = decoder.step(&mut state, last.as_deref());
-        logits.log_softmax();
-        let mut kept = Vec::new();
-        let mut next = Vec::new();
-        for (row, scores) in logits.values.chunks_exact(logits.vocabulary).enumerate() {
-            let sentence = &mut done[active[row]];
-            let (token, score) = best(scores);
-            sentence.score += f64::from(score);
-            if token == ids.end {
-                continue;
-            }
-            sentence.tokens.push(token);
-            if sentence.tokens.len() < limits[active[row]] {
-                kept.push(row);
-                next.push(token);
-            }
-        }
-        decoder.select(&mut state, &kept);
-        active = kept.iter().map(|&row| active[row]).collect();
-        last = Some(next);
+    let line = |&length: &u32| GreedySentence {
+        best: Hypothesis { tokens: Vec::new(), score: 0.0 },
+        longest: limit(max_length, length),
+        end: ids.end,
+    };
+    let mut lines: Vec<GreedySentence> = sources.lengths.iter().map(line).collect();
+    run(decoder, sources, &mut lines, false);
+    lines.into_iter().map(|line| line.best).collect()
+}
+
+impl Sentence for GreedySentence {
+    fn rows(&self) -> usize {
+        1
     }
-    done
+
+    fn advance(&mut self, scores: &[f32], _: usize, _: &[f32]) -> Vec<(usize, u32)> {
+        let (token, score) = best(scores);
+        self.best.score += f64::from(score);
+        if token == self.end {
+            return Vec::new();
+        }
+        self.best.tokens.push(token);
+        if self.best.tokens.len() < self.longest { vec![(0, token)] } else { Vec::new() }
+    }
 }
 
 /// The largest score and the first token that has it. No token is forbidden.

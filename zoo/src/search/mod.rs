@@ -5,6 +5,7 @@ pub mod ctc;
 mod greedy;
 pub mod ngram;
 mod places;
+mod sentence;
 
 pub use beam::{Beam, beam};
 pub use greedy::greedy;

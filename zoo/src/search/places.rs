@@ -5,10 +5,10 @@
 //! Sentences of a batch do not know of each other. TensorFlow's own batches do in one thing: a sentence that is done is weighed again
 //! while others go on, its end token counted. Here it is what it was when it was done, which is what batches of one give.
 
-use rayon::prelude::*;
 use zoo_recipes::MaxLength;
 
-use super::{Hypothesis, Logits, SearchIds, StepDecoder, limit};
+use super::sentence::{Sentence, run};
+use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
 
 /// A beam search with places.
@@ -56,9 +56,13 @@ struct Place {
 }
 
 /// One sentence's search: its places from best to worst.
-struct Sentence {
+struct PlacesSentence<'a> {
+    search: &'a Places<'a>,
+    end: u32,
     places: Vec<Place>,
     longest: usize,
+    /// Steps taken.
+    n: usize,
 }
 
 /// What may come into a place: a place and its next token, none if it had ended.
@@ -80,155 +84,112 @@ pub fn places<D: StepDecoder>(
     search: &Places,
     ids: SearchIds,
 ) -> Vec<Vec<Hypothesis>> {
+    let attends = search.weighing.counts_attention();
     let first = |length: u32| Place {
         tokens: Vec::new(),
         log_p: 0.0,
         score: 0.0,
         ended: false,
-        attention: vec![0.0; if search.weighing.counts_attention() { length as usize } else { 0 }],
+        attention: vec![0.0; if attends { length as usize } else { 0 }],
     };
-    let sentence =
-        |&length: &u32| Sentence { places: vec![first(length)], longest: limit(search.max_length, length) };
-    let mut sentences: Vec<Sentence> = sources.lengths.iter().map(sentence).collect();
-    let mut active: Vec<usize> = (0..sentences.len()).collect();
-    let mut state = decoder.begin(sources);
-    let mut last: Option<Vec<u32>> = None;
-    let mut n = 0;
-    while !active.is_empty() {
-        n += 1;
-        let mut logits = decoder.step(&mut state, last.as_deref());
-        logits.log_softmax();
-        if search.weighing.counts_attention() {
-            let weights = decoder.attention(&state).expect("the decoder has one attention");
-            attend(&mut sentences, &active, &weights);
-        }
-        let firsts = first_rows(&sentences, &active);
-        let chosen: Vec<Vec<Candidate>> = active
-            .par_iter()
-            .zip(&firsts)
-            .map(|(&index, &first)| best(&sentences[index], &logits, first, search, ids))
-            .collect();
-        let (mut kept, mut next, mut still_active) = (Vec::new(), Vec::new(), Vec::new());
-        for ((&index, &first), chosen) in active.iter().zip(&firsts).zip(&chosen) {
-            let sentence = &mut sentences[index];
-            let rows = sentence.rows();
-            sentence.take(chosen, search, ids);
-            if n == sentence.longest || sentence.places.iter().all(|place| place.ended) {
-                continue;
-            }
-            still_active.push(index);
-            for (place, candidate) in sentence.places.iter().zip(chosen).filter(|(place, _)| !place.ended) {
-                kept.push(first + rows[candidate.parent].expect("what goes on was computed"));
-                next.push(*place.tokens.last().expect("just extended"));
-            }
-        }
-        decoder.select(&mut state, &kept);
-        active = still_active;
-        last = Some(next);
+    let row = |&length: &u32| PlacesSentence {
+        search,
+        end: ids.end,
+        places: vec![first(length)],
+        longest: limit(search.max_length, length),
+        n: 0,
+    };
+    let mut rows: Vec<PlacesSentence> = sources.lengths.iter().map(row).collect();
+    run(decoder, sources, &mut rows, attends);
+    rows.into_iter().map(PlacesSentence::results).collect()
+}
+
+impl Sentence for PlacesSentence<'_> {
+    fn rows(&self) -> usize {
+        self.written().count()
     }
-    sentences.into_iter().map(|sentence| sentence.results(search)).collect()
-}
 
-/// The decoder's first row of each active sentence.
-fn first_rows(sentences: &[Sentence], active: &[usize]) -> Vec<usize> {
-    let mut rows = 0;
-    let rows_of = |&index: &usize| {
-        let first = rows;
-        rows += sentences[index].places.iter().filter(|place| !place.ended).count();
-        first
-    };
-    active.iter().map(rows_of).collect()
-}
-
-/// Adds what the last step weighed to each place that is still written.
-fn attend(sentences: &mut [Sentence], active: &[usize], weights: &[f32]) {
-    let mut weights = weights.iter();
-    for &index in active {
-        for place in sentences[index].places.iter_mut().filter(|place| !place.ended) {
+    fn advance(&mut self, scores: &[f32], vocabulary: usize, attention: &[f32]) -> Vec<(usize, u32)> {
+        self.n += 1;
+        let mut weights = attention.iter();
+        for place in self.places.iter_mut().filter(|place| !place.ended) {
             place.attention.iter_mut().zip(&mut weights).for_each(|(sum, &weight)| *sum += f64::from(weight));
         }
+        // Which of the decoder's rows each place is that is still written.
+        let mut rows = vec![0; self.places.len()];
+        self.written().enumerate().for_each(|(row, at)| rows[at] = row);
+        let chosen = self.best(scores, vocabulary);
+        self.take(&chosen);
+        if self.n == self.longest {
+            return Vec::new();
+        }
+        let goes_on = chosen.iter().filter_map(|candidate| Some((candidate, candidate.token?)));
+        let goes_on = goes_on.filter(|(_, token)| *token != self.end);
+        goes_on.map(|(candidate, token)| (rows[candidate.parent], token)).collect()
     }
 }
 
-/// The candidates for a sentence's places, best first; equal ones in the order of places, then tokens.
-fn best(
-    sentence: &Sentence,
-    logits: &Logits,
-    first: usize,
-    search: &Places,
-    ids: SearchIds,
-) -> Vec<Candidate> {
-    let count = search.size;
-    let mut best: Vec<Candidate> = Vec::with_capacity(count + 1);
-    let mut offer = |candidate: Candidate| {
-        let full = best.len() == count;
-        if !candidate.log_p.is_finite() || full && candidate.score <= best[count - 1].score {
-            return;
-        }
-        let place = best.partition_point(|other| other.score >= candidate.score);
-        best.insert(place, candidate);
-        best.truncate(count);
-    };
-    let mut row = first;
-    for (parent, place) in sentence.places.iter().enumerate() {
-        if place.ended {
-            // Its end token counts from now on.
-            let score = place.log_p / search.weighing.of_step(place.tokens.len() + 1);
-            offer(Candidate { parent, token: None, log_p: place.log_p, score });
-            continue;
-        }
-        let scores = &logits.values[row * logits.vocabulary..][..logits.vocabulary];
-        row += 1;
-        let goes_on = search.weighing.of_step(place.tokens.len() + 1);
-        let ends = search.weighing.of_step(place.tokens.len());
-        for (token, &step) in (0..).zip(scores) {
-            let log_p = place.log_p + f64::from(step);
-            let score = log_p / if token == ids.end { ends } else { goes_on };
-            offer(Candidate { parent, token: Some(token), log_p, score });
-        }
+impl PlacesSentence<'_> {
+    /// Places that have not ended.
+    fn written(&self) -> impl Iterator<Item = usize> {
+        self.places.iter().enumerate().filter(|(_, place)| !place.ended).map(|(at, _)| at)
     }
-    best
-}
 
-impl Sentence {
-    /// Which of the sentence's rows each place is.
-    fn rows(&self) -> Vec<Option<usize>> {
-        let mut row = 0;
-        let row_of = |place: &Place| {
-            (!place.ended).then(|| {
-                row += 1;
-                row - 1
-            })
+    /// The candidates for the places, best first; equal ones in the order of places, then tokens.
+    fn best(&self, scores: &[f32], vocabulary: usize) -> Vec<Candidate> {
+        let (count, weighing) = (self.search.size, self.search.weighing);
+        let mut best: Vec<Candidate> = Vec::with_capacity(count + 1);
+        let mut offer = |candidate: Candidate| {
+            let full = best.len() == count;
+            if !candidate.log_p.is_finite() || full && candidate.score <= best[count - 1].score {
+                return;
+            }
+            let place = best.partition_point(|other| other.score >= candidate.score);
+            best.insert(place, candidate);
+            best.truncate(count);
         };
-        self.places.iter().map(row_of).collect()
+        let mut rows = scores.chunks_exact(vocabulary);
+        for (parent, place) in self.places.iter().enumerate() {
+            // The end token counts from the step on that follows it.
+            let (ends, goes_on) =
+                (weighing.of_step(place.tokens.len()), weighing.of_step(place.tokens.len() + 1));
+            if place.ended {
+                offer(Candidate { parent, token: None, log_p: place.log_p, score: place.log_p / goes_on });
+                continue;
+            }
+            for (token, &step) in (0..).zip(rows.next().expect("a row for each place that is written")) {
+                let log_p = place.log_p + f64::from(step);
+                let score = log_p / if token == self.end { ends } else { goes_on };
+                offer(Candidate { parent, token: Some(token), log_p, score });
+            }
+        }
+        best
     }
 
-    fn take(&mut self, chosen: &[Candidate], search: &Places, ids: SearchIds) {
-        let in_place = matches!(search.weighing, Weighing::Gnmt { as_coded: true, .. });
+    fn take(&mut self, chosen: &[Candidate]) {
+        let in_place = matches!(self.search.weighing, Weighing::Gnmt { as_coded: true, .. });
         let place = |(at, candidate): (usize, &Candidate)| {
             let parent = &self.places[candidate.parent];
             let mut tokens = parent.tokens.clone();
-            tokens.extend(candidate.token.filter(|&token| token != ids.end));
+            tokens.extend(candidate.token.filter(|&token| token != self.end));
             // Before the first token all places are one, which is computed once.
             let from = if in_place { self.places.get(at).unwrap_or(&self.places[0]) } else { parent };
             Place {
                 tokens,
                 log_p: candidate.log_p,
                 score: candidate.score,
-                ended: candidate.token.is_none_or(|token| token == ids.end),
+                ended: candidate.token.is_none_or(|token| token == self.end),
                 attention: from.attention.clone(),
             }
         };
         self.places = chosen.iter().enumerate().map(place).collect();
     }
 
-    fn results(mut self, search: &Places) -> Vec<Hypothesis> {
-        if let Weighing::Gnmt { alpha, constant, coverage, as_coded } = search.weighing {
-            let all_ended = self.places.iter().all(|place| place.ended);
-            let written =
-                self.places.iter().map(|p| p.tokens.len() + usize::from(p.ended)).max().unwrap_or(0);
+    fn results(mut self) -> Vec<Hypothesis> {
+        if let Weighing::Gnmt { alpha, constant, coverage, as_coded } = self.search.weighing {
             // The code weighs a sentence in the step behind its last one.
-            if !as_coded || all_ended && written < self.longest {
+            let in_time = self.places.iter().all(|place| place.ended) && self.n < self.longest;
+            if !as_coded || in_time {
                 for place in &mut self.places {
                     let length = (1 + place.tokens.len() + usize::from(place.ended)) as f64;
                     place.score = place.log_p / ((constant + length) / (constant + 1.0)).powf(alpha);

@@ -86,7 +86,7 @@ impl Listener {
     /// # Errors
     /// The weights cannot be read.
     pub fn new(ctx: &Context, run: &Run, recipe: &Recipe, search: &DecodeSpec) -> Result<Self> {
-        let (weights, _) = evaluated_weights(run, recipe)?;
+        let weights = evaluated_weights(run, recipe)?.values;
         let material = SpeechMaterial::of(recipe)?;
         let model = load_model(recipe, &material, weights, &ctx.open_device()?)?;
         Ok(Self {

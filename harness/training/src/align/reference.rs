@@ -7,7 +7,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::models::{Packed, PairBatch};
 use zoo_models::parameters::ParameterValues;
-use zoo_recipes::{Architecture, DecodeSpec, LossSpec, ModelSpec, OptimizerSpec};
+use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec};
 
 /// Why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +113,14 @@ impl Reference {
             return Err(layout(
                 "model, loss and searches must be of tokens; of frames nothing is compared yet".into(),
             ));
+        }
+        let recurrent = matches!(description.model.decoder, DecoderSpec::Recurrent(_));
+        for (name, search) in &description.searches {
+            if search.hypotheses() == Some(0) || search.counts_attention() && !recurrent {
+                return Err(layout(format!(
+                    "searches.{name}: a beam of 0, or a coverage without the one attention of a recurrent decoder"
+                )));
+            }
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| layout(e.to_string()))?;
         let mut found = BTreeMap::new();

@@ -164,36 +164,14 @@ fn import_moments<const N: usize>(
 mod tests {
     use burn::tensor::{Device, Tensor};
     use zoo_models::parameters::reads;
-    use zoo_recipes::{EpsilonPlace, NovogradVariant};
 
     use super::*;
 
     #[test]
     fn no_rule_reads_from_its_device() {
-        let adam = |lazy: bool| {
-            let (beta1, beta2, epsilon, epsilon_place) = (0.9, 0.98, 1e-8, EpsilonPlace::RawRoot);
-            match lazy {
-                true => OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place },
-                false => OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place },
-            }
-        };
-        let novograd = |variant| OptimizerSpec::Novograd {
-            beta1: 0.95,
-            beta2: 0.5,
-            epsilon: 1e-8,
-            weight_decay: 0.001,
-            grad_averaging: true,
-            variant,
-        };
-        let momentum =
-            |momentum| OptimizerSpec::Sgd { momentum, weight_decay: 0.01, nesterov: momentum > 0.5 };
-        let novograds = [NovogradVariant::Published, NovogradVariant::AsCoded].map(novograd);
-        let rules = [adam(false), adam(true), momentum(0.0), momentum(0.5), momentum(0.9)]
-            .into_iter()
-            .chain(novograds);
         let on_device = |values: [f32; 4]| Flat::Device(Tensor::from_data(values, &Device::flex()));
         let place = Place { path: "embedding", shape: &[2, 2], embedding: true };
-        for spec in rules {
+        for (name, spec) in crate::agreement::rules() {
             let mut rule = optimizer(&spec);
             let mut weight = on_device([1.0, 2.0, 3.0, 4.0]);
             let before = reads();
@@ -203,7 +181,7 @@ mod tests {
                 let gradient = Gradient { values, factor: 0.5, square_sum: Some(0.5) };
                 weight = rule.step(place, 0.1, weight, gradient);
             }
-            assert_eq!(reads(), before, "{spec:?}");
+            assert_eq!(reads(), before, "{name}");
             assert_ne!(weight.to_vec(), [1.0, 2.0, 3.0, 4.0]);
             assert_eq!(reads(), before + 1, "whoever looks at the weights is seen");
         }

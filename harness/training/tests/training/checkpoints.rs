@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::toy::*;
 use zoo_models::parameters;
-use zoo_recipes::{EvaluatedWeights, LossScalingSpec, ScheduleSpec};
+use zoo_recipes::{Clock, EvaluatedWeights, LossScalingSpec, Moment, ScheduleSpec};
 use zoo_training::checkpoint::{Checkpoint, CheckpointError, read_state};
 use zoo_training::{Ending, Outcome, Silent, TrainSettings, Trainer};
 
@@ -232,25 +232,33 @@ fn a_rate_falls_on_a_plateau_which_a_checkpoint_remembers_until_it_ends_the_run(
     let plateau =
         ScheduleSpec::Plateau { lr: 0.1, factor: 0.5, patience: 0, keeps_falling: false, min_lr: 0.03 };
     let losses = [3.0, 2.0, 2.5, 1.0, 1.0, 0.5];
-    let part = |epochs: u64| {
-        let settings =
-            TrainSettings { max_updates: None, max_epochs: Some(epochs), ..settings(folder.path()) };
+    let part = |interrupted: Option<usize>| {
+        let settings = TrainSettings { max_updates: None, max_epochs: Some(20), ..settings(folder.path()) };
         let mut trainer = trainer(settings, phase(&sgd(), &plateau, &LossScalingSpec::None));
         trainer.resume().unwrap();
         let mut calls = trainer.state().counters.epoch as usize;
+        let stop = AtomicBool::new(false);
         let mut validation = |_: &Toy| {
             calls += 1;
+            stop.store(interrupted == Some(calls), Ordering::Relaxed);
             let sum = losses[calls - 1];
             Ok(vec![zoo_training::TermSum { name: "loss".into(), sum, count: 1.0, weight: 1.0 }])
         };
-        let (mut watch, stop) = (Watch::default(), AtomicBool::new(false));
+        let mut watch = Watch::default();
         let source = &mut ToySource::default();
         let outcome = trainer.run(source, Some(&mut validation), &mut watch, None, &stop).unwrap();
-        (outcome, trainer.state().counters.epoch, trainer.state().phases[0].falls)
+        let state = trainer.state();
+        let ending = match outcome {
+            Outcome::Finished(ending) => Some(ending),
+            Outcome::Interrupted { .. } => None,
+            Outcome::Paused | Outcome::Diverged { .. } => panic!("{outcome:?}"),
+        };
+        (ending, state.counters.epoch, state.phases[0].falls)
     };
     // Worse after the third epoch, no better after the fifth: 0.05, then 0.025.
-    assert_eq!(part(20), (Outcome::Finished(Ending::Rate), 5, 2));
-    assert_eq!(part(20), (Outcome::Finished(Ending::Rate), 5, 2));
+    assert_eq!(part(Some(3)), (None, 3, 1));
+    assert_eq!(part(None), (Some(Ending::Rate), 5, 2));
+    assert_eq!(part(None), (Some(Ending::Rate), 5, 2));
 }
 
 #[test]
@@ -315,4 +323,51 @@ fn a_scale_that_can_still_fall_is_no_divergence() {
     fs::remove_dir_all(folder.path()).unwrap();
     // From 2^4 on the scale is at its least after four, and stays there for eight.
     assert!(matches!(run(&mut build(16.0), &mut source), Outcome::Diverged { .. }));
+}
+
+#[test]
+fn a_run_comes_back_at_the_moments_that_are_asked_for_and_trains_as_without() {
+    let moments = [(Clock::Updates, 2), (Clock::Updates, 9), (Clock::Epochs, 2), (Clock::Epochs, 3)];
+    let moments = moments.map(|(clock, at)| Moment { clock, at });
+    let settings = |folder: &std::path::Path| TrainSettings {
+        max_updates: None,
+        max_epochs: Some(3),
+        ..settings(folder)
+    };
+    let plain = tempfile::tempdir().unwrap();
+    let mut straight = new(settings(plain.path()));
+    run(&mut straight, &mut ToySource::default());
+    assert!(straight.reached().is_empty());
+    for resumed in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut seen = Vec::new();
+        let build = || {
+            let mut trainer = new(settings(folder.path()));
+            trainer.pause_at(moments);
+            trainer.resume().unwrap();
+            trainer
+        };
+        let mut trainer = build();
+        loop {
+            let outcome = run(&mut trainer, &mut ToySource::default());
+            seen.push((trainer.state().counters.update, trainer.reached()));
+            if outcome == Outcome::Finished(Ending::MaxEpochs) {
+                break;
+            }
+            assert_eq!(outcome, Outcome::Paused);
+            if resumed {
+                // What was reached is known to whoever opens the run again.
+                let before = trainer.reached();
+                trainer = build();
+                assert_eq!(trainer.reached(), before);
+            }
+        }
+        // The run's end comes without a pause before it.
+        let due =
+            [(2, vec![moments[0]]), (8, vec![moments[2]]), (9, vec![moments[1]]), (12, vec![moments[3]])];
+        assert_eq!(seen, due);
+        assert_eq!(weights(trainer.model()), weights(straight.model()));
+        let now: BTreeMap<_, _> = trainer.weights_now().into_iter().map(|p| (p.path, p.values)).collect();
+        assert_eq!(now, weights(trainer.model()));
+    }
 }

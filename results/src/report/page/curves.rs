@@ -1,6 +1,6 @@
 //! Which charts a page has of its runs' logs.
 
-use zoo_recipes::{ClaimKind, ClaimSpec};
+use zoo_recipes::{ClaimKind, ClaimSpec, Clock, Moment};
 
 use super::chart::{Band, Chart, Line, Marks, Rule};
 use super::markup::Markup;
@@ -154,24 +154,20 @@ impl Chart<'_> {
     }
 }
 
-/// The trajectory claims on one of these metrics. Points are at updates; where the metric says so, at epochs, which are then those of
-/// `log`.
+/// The trajectory claims on one of these metrics. Epochs are those of `log`.
 fn bands(claims: &[ClaimSpec], metrics: &[&str], log: Option<&TrainingLog>) -> Vec<Band> {
     let mut found = Vec::new();
     for claim in claims.iter().filter(|claim| claim.kind == ClaimKind::Trajectory) {
-        let (metric, by_epoch) = match claim.metric.strip_suffix("-by-epoch") {
-            Some(metric) => (metric, true),
-            None => (claim.metric.as_str(), false),
-        };
+        let metric = claim.metric.as_str();
         if !metrics.contains(&metric) {
             continue;
         }
-        let place = |at: u64| match by_epoch {
-            false => Some(at as f64),
-            true => log?.epochs.at(at as f64),
+        let place = |moment: Moment| match moment.clock {
+            Clock::Updates => Some(moment.at as f64),
+            Clock::Epochs => log?.epochs.at(moment.at as f64),
         };
-        let points: Vec<_> = (claim.points.iter())
-            .filter_map(|point| Some((place(point.at)?, point.value, point.sigma)))
+        let points: Vec<_> = (claim.moments().zip(&claim.points))
+            .filter_map(|(moment, point)| Some((place(moment)?, point.value, point.sigma)))
             .collect();
         let arm = claim.arm.as_deref().unwrap_or("any arm");
         if !points.is_empty() {

@@ -134,6 +134,58 @@ fn bf16_is_fp32_of_rounded_operands_rounded_once() {
     }
 }
 
+/// The same of the products without an instruction for bf16, on every CPU with FP32 vectors.
+#[test]
+fn emulated_bf16_is_fp32_of_rounded_operands_rounded_once() {
+    if !super::super::fp32::available() {
+        eprintln!("skipped: this CPU has no vectors for products");
+        return;
+    }
+    let draw = |stream, n: usize| -> Vec<f32> {
+        let key = Key::new(43, stream, 0);
+        (0..n as u32).map(|i| key.normal(i)).collect()
+    };
+    let size = |shape: &[usize]| shape.iter().product::<usize>();
+    let emulated = Products::Bf16(Instruction::Emulated);
+    for (i, case) in cases().iter().enumerate() {
+        let output = Shapes::new(case.input, case.weight, case.geometry).output;
+        let biases = if i % 2 == 0 { case.weight[0] } else { 0 };
+        for stored in [DType::F32, DType::BF16] {
+            let tensors = |round: bool, of_sums: DType| {
+                let tensor = |stream, shape: &[usize], dtype| {
+                    let mut values = draw(stream, size(shape));
+                    if round {
+                        simd::round_in_place(&mut values);
+                    }
+                    host::tensor(values, shape.to_vec(), dtype)
+                };
+                let x = tensor(1, &case.input, if round { DType::F32 } else { stored });
+                let [weight, bias] = [(2, &case.weight[..]), (3, &[biases])]
+                    .map(|(stream, shape)| tensor(stream, shape, DType::F32));
+                (x, weight, bias, tensor(4, &output, of_sums))
+            };
+            let all = |with, (x, weight, bias, dy): (FlexTensor, FlexTensor, FlexTensor, FlexTensor)| {
+                let wanted = Wanted { input: true, bias: biases > 0 };
+                let out = Flex::convolved(x.clone(), weight.clone(), bias, case.geometry, with);
+                let (dx, dw, db) = Flex::convolved_backward(x, weight, dy, case.geometry, wanted, with);
+                [out, dx, dw, db].map(|tensor| host::values(&tensor).into_owned())
+            };
+            let found = all(emulated, tensors(false, DType::BF16));
+            let due = all(Products::Fp32, tensors(true, DType::F32));
+            for (j, (found, due)) in found.iter().zip(&due).enumerate() {
+                assert_eq!(found.len(), due.len());
+                let largest = due.iter().fold(0f32, |m, x| m.max(x.abs()));
+                for (a, b) in found.iter().zip(due) {
+                    assert!(
+                        (a - b).abs() <= b.abs() / 256.0 + largest * 2e-6,
+                        "case {i}, value {j}, {stored:?}: {a} {b}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn an_output_depends_on_nothing_but_what_it_sees() {
     let device = Device::flex();

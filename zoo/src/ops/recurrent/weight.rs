@@ -111,3 +111,47 @@ impl Sums {
         &self.values[row * self.stride..][..self.units]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Key;
+
+    /// On every CPU with FP32 vectors, whatever it has for bf16.
+    #[test]
+    fn products_without_an_instruction_are_those_of_rounded_operands() {
+        if !fp32::available() {
+            eprintln!("skipped: this CPU has no vectors for products");
+            return;
+        }
+        let (rows, units, depth) = (13, 2 * TILE, 50);
+        let draw = |stream, n: usize| -> Vec<f32> {
+            let key = Key::new(23, stream, 0);
+            (0..n as u32).map(|i| key.normal(i)).collect()
+        };
+        let (x, weight, bias) = (draw(1, rows * depth), draw(2, units * depth), draw(3, TILE));
+        let round = |values: &[f32]| bf16::rounded(Values::F32(values));
+        let emulated = Products::Bf16(Instruction::Emulated);
+        let pairs = [
+            (
+                Packed::transposed(emulated, &weight, units, depth),
+                Packed::transposed(Products::Fp32, &round(&weight), units, depth),
+            ),
+            (
+                Packed::columns(emulated, &weight, depth, units),
+                Packed::columns(Products::Fp32, &round(&weight), depth, units),
+            ),
+        ];
+        let found_rows = Packed::rows(emulated, &x, rows, depth);
+        let due_rows = Packed::rows(Products::Fp32, &round(&x), rows, depth);
+        let unrounded = Packed::rows(Products::Fp32, &x, rows, depth);
+        for (found, due) in &pairs {
+            let sums = |rows: &Packed, weight: &Packed| Sums::new(rows, weight, TILE..2 * TILE, &bias);
+            let (found, exact, due) = (sums(&found_rows, found), sums(&unrounded, due), sums(&due_rows, due));
+            for row in 0..rows {
+                assert_eq!(found.row(row), due.row(row));
+                assert_ne!(found.row(row), exact.row(row), "rounding is seen");
+            }
+        }
+    }
+}

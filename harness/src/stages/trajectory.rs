@@ -1,0 +1,127 @@
+//! Points of trajectory claims: what is decoded while a run trains, and whether the run is on the published course.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use zoo_recipes::{ClaimKind, ClaimSpec, Moment, Recipe};
+use zoo_results::statistics::LookPlan;
+use zoo_results::verdict::{Outcome, Verdict};
+
+use super::evaluate::{Evaluation, Weights, decode_task, stored};
+use super::judge::{Case, Conditions, Measured, evidence, verdict};
+use super::run::{Run, Trained};
+use super::task::Task;
+use crate::context::Context;
+use crate::error::Result;
+
+/// The trajectories of a recipe that are scored from what is decoded, and speak of an arm.
+fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSpec> {
+    let scored = |claim: &&ClaimSpec| {
+        let search = claim.decode.as_ref().map(|name| &recipe.decode[name]);
+        claim.kind == ClaimKind::Trajectory
+            && claim.eval.is_some()
+            && claim.signature.is_some()
+            && search.is_some_and(|search| !search.lacks_language_model())
+    };
+    recipe.claim.iter().filter(move |claim| claim.speaks_of(arm)).filter(scored)
+}
+
+/// Evaluation sets and searches that are wanted at each moment of an arm's run.
+pub fn wanted(recipe: &Recipe, arm: &str) -> BTreeMap<Moment, Vec<(String, String)>> {
+    let mut found: BTreeMap<Moment, Vec<(String, String)>> = BTreeMap::new();
+    for claim in claims(recipe, arm) {
+        let Some(pair) = claim.eval.clone().zip(claim.decode.clone()) else { continue };
+        for moment in claim.moments() {
+            let pairs = found.entry(moment).or_default();
+            if !pairs.contains(&pair) {
+                pairs.push(pair.clone());
+            }
+        }
+    }
+    found
+}
+
+/// Where a moment's evaluations are, below a run's folder `eval`.
+fn place(moment: Moment) -> PathBuf {
+    format!("{}-{}", moment.clock.one(), moment.at).into()
+}
+
+/// What is kept of the points of a run; files are named from its folder `eval` on.
+pub fn kept(run: &Run, recipe: &Recipe) -> Result<BTreeMap<Moment, Vec<Evaluation>>> {
+    let mut found: BTreeMap<Moment, Vec<Evaluation>> = BTreeMap::new();
+    for (moment, pairs) in wanted(recipe, &run.card.arm) {
+        let place = place(moment);
+        for (eval, decode) in pairs {
+            if let Some(evaluation) = stored(&run.folder.join("eval").join(&place), recipe, &eval, &decode)? {
+                let evaluation = Evaluation {
+                    hypotheses: place.join(&evaluation.hypotheses),
+                    references: place.join(&evaluation.references),
+                    ..evaluation
+                };
+                found.entry(moment).or_default().push(evaluation);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Decodes and scores what is wanted at moments that are reached, with the weights of now, unless it is there.
+pub fn decode_points<T: Task>(
+    ctx: &Context,
+    recipe: &Recipe,
+    task: &T,
+    run: &Run,
+    reached: &[Moment],
+    weights: impl Fn() -> Weights,
+) -> Result<()> {
+    let wanted = wanted(recipe, &run.card.arm);
+    for moment in reached {
+        let folder = run.folder.join("eval").join(place(*moment));
+        let mut pairs = Vec::new();
+        for pair in wanted.get(moment).into_iter().flatten() {
+            if stored(&folder, recipe, &pair.0, &pair.1)?.is_none() {
+                pairs.push(pair.clone());
+            }
+        }
+        if pairs.is_empty() {
+            continue;
+        }
+        for evaluation in decode_task(ctx, recipe, task, &folder, weights(), &pairs)? {
+            for score in &evaluation.scores {
+                ctx.progress.note(&format!(
+                    "{moment}: {} {:.2} on {} with {}",
+                    score.metric, score.value, evaluation.eval, evaluation.decode
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The verdict that says of a run, taken by itself, that it has left the published course.
+pub fn off_course(run: &Run, recipe: &Recipe, so_far: &Trained) -> Result<Option<Verdict>> {
+    let measured = [Measured {
+        run: run.clone(),
+        trained: so_far.clone(),
+        evaluations: Vec::new(),
+        on_the_way: kept(run, recipe)?,
+        precision: None,
+        data: BTreeMap::new(),
+    }];
+    let plan = LookPlan::fixed(1);
+    let card = &run.card;
+    let conditions = Conditions {
+        plan: &plan,
+        hardware: &card.environment.hardware(),
+        tier: card.tier.as_deref(),
+        overrides: &card.overrides,
+    };
+    for claim in claims(recipe, &card.arm) {
+        let case = Case { claim, arm: card.arm.clone() };
+        let verdict = verdict(&case, &evidence(&case, &measured, &[], &conditions)?);
+        if verdict.outcome == Outcome::NotReproduced {
+            return Ok(Some(verdict));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,163 @@
+//! Scores on the way to the end of a run, and runs that are given up.
+
+use serde_json::Value;
+
+use crate::binary::Zoo;
+
+/// 256 strings in batches of 64: four updates an epoch. `WAY` is what was published of the first two epochs and of the sixth update.
+const RECIPE: &str = r#"[recipe]
+base = "reversal-transformer"
+name = "way"
+summary = "Scored on the way"
+origin = "this file"
+
+[data.reader]
+min_length = 2
+max_length = 6
+train = 256
+valid = 16
+test = 16
+
+[data.eval.valid]
+lines = 16
+
+[data.eval.test]
+lines = 16
+
+[train]
+max_updates = 12
+
+[train.schedule]
+warmup_updates = 20
+
+[[claim]]
+kind = "trajectory"
+metric = "bleu"
+signature = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp"
+eval = "test"
+decode = "beam5"
+arm = "any"
+direction = "higher"
+clock = "epochs"
+points = [{ at = 1, value = WAY, sigma = 0.5 }, { at = 2, value = 0.0, sigma = 0.5 }, { at = 3, value = 0.0, sigma = 0.5 }]
+source = "a test"
+
+[[claim]]
+kind = "trajectory"
+metric = "bleu"
+signature = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp"
+eval = "test"
+decode = "beam5"
+arm = "any"
+direction = "higher"
+clock = "updates"
+points = [{ at = 6, value = 0.0, sigma = 0.5 }]
+source = "a test"
+"#;
+
+fn zoo(published: &str) -> Zoo {
+    let zoo = Zoo::new();
+    zoo.file("way.toml", &RECIPE.replace("WAY", published));
+    zoo
+}
+
+const REPRODUCE: [&str; 7] = ["reproduce", "./way.toml", "--arms", "fp32", "--offline", "--format", "json"];
+
+fn outcomes(found: &Value) -> Vec<&str> {
+    let judged = found["judged"].as_array().unwrap();
+    judged.iter().map(|one| one["verdict"]["outcome"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn every_point_is_decoded_scored_judged_and_recorded() {
+    let zoo = zoo("0.0");
+    let ended = zoo.ends_with(0, &REPRODUCE);
+    let found = ended.json();
+    assert_eq!(outcomes(&found), ["REPRODUCED", "REPRODUCED"]);
+    for (claim, due) in [(0, &[1, 2, 3][..]), (1, &[6])] {
+        let points = found["judged"][claim]["evidence"]["points"].as_array().unwrap();
+        let at: Vec<i64> = points.iter().map(|point| point["at"].as_i64().unwrap()).collect();
+        assert_eq!(at, due);
+        assert!(points.iter().all(|point| point["runs"][0]["score"].is_f64()));
+    }
+    // The last point is the end: the very text that was evaluated.
+    let run = zoo.home().join(found["runs"][0].as_str().unwrap());
+    let text = |place: &str| {
+        std::fs::read_to_string(run.join("eval").join(place).join("test.beam5.hyp.txt")).unwrap()
+    };
+    assert_eq!(text("epoch-3"), text(""));
+    assert_ne!(text("epoch-1"), text("epoch-2"));
+    assert!(run.join("eval/update-6/test.beam5.json").is_file());
+    // The same again computes nothing; the ledger derives all of it from the hypotheses.
+    let again = zoo.ends_with(0, &REPRODUCE);
+    assert_eq!(again.json()["judged"], found["judged"]);
+    let recheck = zoo.ends_with(0, &["ledger", "recheck"]);
+    assert!(recheck.stdout.contains('5') && recheck.stdout.contains("score"), "{}", recheck.stdout);
+    let ledger = std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap();
+    assert_eq!(ledger.matches(r#""moment":{"clock":"epochs","at":2}"#).count(), 1, "{ledger}");
+    // What was decoded on the way is held as fast as what was decoded at the end.
+    std::fs::write(run.join("eval/epoch-2/test.beam5.hyp.txt"), "x\n").unwrap();
+    zoo.run(&REPRODUCE).says("was changed");
+    // A page shows them by update.
+    let run = run.to_str().unwrap();
+    std::fs::write(format!("{run}/eval/epoch-2/test.beam5.hyp.txt"), text_of_ledger(&zoo)).unwrap();
+    zoo.ends_with(0, &["report", run, "-o", "page.html"]);
+    let page = std::fs::read_to_string(zoo.home().join("page.html")).unwrap();
+    assert!(
+        page.contains("bleu of checkpoints") || page.contains("BLEU of checkpoints"),
+        "no chart of the scores"
+    );
+}
+
+/// The kept hypotheses of epoch 2.
+fn text_of_ledger(zoo: &Zoo) -> String {
+    let mut folders = vec![zoo.home().join("hypotheses")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().unwrap() == "epoch-2-test.beam5.hyp.txt" {
+                return std::fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    panic!("the hypotheses of epoch 2 are not beside the ledger");
+}
+
+#[test]
+fn a_run_off_the_published_course_is_given_up_where_that_is_asked_for_and_goes_on_where_not() {
+    let zoo = zoo("90.0");
+    let stopping = [&REPRODUCE[..], &["--stop-early"]].concat();
+    let ended = zoo.run(&stopping);
+    assert!(ended.stderr.contains("off the published course"), "{}", ended.stderr);
+    let found = ended.json();
+    assert_eq!(outcomes(&found), ["NOT-REPRODUCED", "NOT-RUN"]);
+    let verdict = &found["judged"][0]["verdict"];
+    assert_eq!((verdict["at"].as_u64(), verdict["published"].as_f64()), (Some(1), Some(90.0)));
+    let run = zoo.home().join(found["runs"][0].as_str().unwrap());
+    let trained = || -> Value {
+        serde_json::from_str(&std::fs::read_to_string(run.join("trained.json")).unwrap()).unwrap()
+    };
+    assert_eq!(
+        (trained()["ending"]["kind"].as_str(), trained()["updates"].as_u64()),
+        (Some("off-course"), Some(4))
+    );
+    // Asked again, it stays ended, and nothing is recorded twice.
+    let records = || std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap().lines().count();
+    let before = records();
+    assert_eq!(zoo.run(&stopping).json()["judged"], found["judged"]);
+    assert_eq!(records(), before);
+    // Without the option it goes on to its end, and is the run that it would have been.
+    let whole = zoo.run(&REPRODUCE);
+    assert!(whole.stderr.contains("goes on after update 4"), "{}", whole.stderr);
+    assert_eq!(outcomes(&whole.json()), ["NOT-REPRODUCED", "REPRODUCED"]);
+    assert_eq!(
+        (trained()["ending"]["kind"].as_str(), trained()["updates"].as_u64()),
+        (Some("max-updates"), Some(12))
+    );
+    let straight = self::zoo("90.0");
+    let text = |run: &std::path::Path| std::fs::read_to_string(run.join("eval/test.beam5.hyp.txt")).unwrap();
+    let other = straight.run(&REPRODUCE).json();
+    assert_eq!(text(&run), text(&straight.home().join(other["runs"][0].as_str().unwrap())));
+}
