@@ -206,6 +206,30 @@ fn dictionaries_are_joined_or_not_as_the_recipe_says() {
     assert!(apart.pipeline.source.len() < joined.pipeline.source.len());
 }
 
+/// Four special tokens and so many words; what is left out is unknown. Both come back from their folder.
+#[test]
+fn words_have_a_vocabulary_a_side_where_they_are_not_joint() {
+    let tokenizer = r#"{"kind": "words", "specials": "fairseq", "joint": false, "max_vocabulary": 7,
+        "max_target_vocabulary": 6, "normalize": ["lowercase"]}"#;
+    let data = spec(tokenizer, "{}", r#"{"valid": {"split": "dev", "lines": 2}}"#);
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("p");
+    let made = cached(&folder, &data).unwrap();
+    for prepared in [&made, &reloaded(&folder, &data).unwrap()] {
+        let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
+        assert_eq!((source.len(), target.len()), (7, 6));
+        let unknown = source.specials().unknown;
+        let known = |word: &str| (source.id(word) != unknown, target.id(word) != unknown);
+        assert_eq!(
+            [known("house"), known("haus"), known("alte")],
+            [(true, false), (false, true), (false, false)]
+        );
+    }
+    let one = spec(WORDS, "{}", r#"{"valid": {"split": "dev", "lines": 2}}"#);
+    let one = prepared(&one).unwrap();
+    assert_eq!(one.pipeline.source.id("Haus"), one.pipeline.target.id("Haus"));
+}
+
 #[test]
 fn an_evaluation_set_that_is_not_the_one_meant_is_refused() {
     let message = |eval: &str| prepared(&spec(BPE, "{}", eval)).unwrap_err().to_string();
