@@ -130,46 +130,50 @@ fn train_task<T: Task>(
             data: data.clone(),
         }
     };
-    let mut ended = None;
-    let ending = loop {
-        let reached = trainer.reached();
-        if let Some(&at) = reached.last() {
-            ctx.progress.end_stage();
-            let weights = || {
-                let update = Some(trainer.state().counters.update);
-                Weights { values: trainer.weights_now(), files: Vec::new(), update }
-            };
-            trajectory::decode_points(ctx, recipe, task, run, &reached, weights)?;
-            let so_far = summary(trainer.state(), Ending::OffCourse { at });
-            if let (None, Some(verdict)) = (&ended, trajectory::off_course(run, recipe, &so_far)?) {
-                let hint = if request.stop_early { "the run ends here" } else { "--stop-early would end it" };
-                ctx.progress.note(&format!("off the published course: {} ({hint})", verdict.explanation));
-                if request.stop_early {
-                    break Some(so_far.ending);
+    let mut course = || -> Result<Option<Ending>> {
+        let mut ended = None;
+        loop {
+            let reached = trainer.reached();
+            if let Some(&at) = reached.last() {
+                ctx.progress.end_stage();
+                let weights = || {
+                    let update = Some(trainer.state().counters.update);
+                    Weights { values: trainer.weights_now(), files: Vec::new(), update }
+                };
+                trajectory::decode_points(ctx, recipe, task, run, &reached, weights)?;
+                let so_far = summary(trainer.state(), Ending::OffCourse { at });
+                if let (None, Some(verdict)) = (&ended, trajectory::off_course(run, recipe, &so_far)?) {
+                    let hint =
+                        if request.stop_early { "the run ends here" } else { "--stop-early would end it" };
+                    ctx.progress.note(&format!("off the published course: {} ({hint})", verdict.explanation));
+                    if request.stop_early {
+                        return Ok(Some(so_far.ending));
+                    }
                 }
+                ctx.progress.stage(&stage);
             }
-            ctx.progress.stage(&stage);
-        }
-        if ended.is_some() {
-            break ended;
-        }
-        let validation: Option<&mut Validation<'_, Model<T>>> =
-            if valid.is_some() { Some(&mut validate) } else { None };
-        match trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)? {
-            Outcome::Paused => {}
-            // Its end may be a point, too.
-            Outcome::Finished(ending) => ended = Some(ending),
-            Outcome::Diverged { phase, .. } => break Some(Ending::Diverged { phase }),
-            Outcome::Interrupted { .. } => break None,
+            if ended.is_some() {
+                return Ok(ended);
+            }
+            let validation: Option<&mut Validation<'_, Model<T>>> =
+                if valid.is_some() { Some(&mut validate) } else { None };
+            match trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)? {
+                Outcome::Paused => {}
+                // Its end may be a point, too.
+                Outcome::Finished(ending) => ended = Some(ending),
+                Outcome::Diverged { phase, .. } => return Ok(Some(Ending::Diverged { phase })),
+                Outcome::Interrupted { .. } => return Ok(None),
+            }
         }
     };
+    let ending = course();
     let left_out = std::mem::take(&mut *left_out.lock().unwrap_or_else(PoisonError::into_inner));
     if !left_out.is_empty() {
         let line = serde_json::json!({ "event": "left-out", "batch": trainer.state().counters.batch, "examples": left_out });
         log.write(&line).map_err(|e| Failure::io("write", &log_path, &e))?;
     }
     ctx.progress.end_stage();
-    let Some(ending) = ending else {
+    let Some(ending) = ending? else {
         return Err(Failure::new(Exit::Interrupted, "interrupted; everything up to here is saved")
             .hint("the same command goes on"));
     };
