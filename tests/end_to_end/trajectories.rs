@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::binary::Zoo;
 
-/// 256 strings in batches of 64: four updates an epoch. `WAY` is what was published of the first two epochs and of the sixth update.
+/// 256 strings in batches of 64: four updates an epoch.
 const RECIPE: &str = r#"[recipe]
 base = "reversal-transformer"
 name = "way"
@@ -29,35 +29,36 @@ max_updates = 12
 
 [train.schedule]
 warmup_updates = 20
-
-[[claim]]
-kind = "trajectory"
-metric = "bleu"
-signature = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp"
-eval = "test"
-decode = "beam5"
-arm = "any"
-direction = "higher"
-clock = "epochs"
-points = [{ at = 1, value = WAY, sigma = 0.5 }, { at = 2, value = 0.0, sigma = 0.5 }, { at = 3, value = 0.0, sigma = 0.5 }]
-source = "a test"
-
-[[claim]]
-kind = "trajectory"
-metric = "bleu"
-signature = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp"
-eval = "test"
-decode = "beam5"
-arm = "any"
-direction = "higher"
-clock = "updates"
-points = [{ at = 6, value = 0.0, sigma = 0.5 }]
-source = "a test"
 "#;
 
+/// Sixteen strings are scored; at 0 everything holds.
+fn claim(clock: &str, points: &str) -> String {
+    format!(
+        r#"
+[[claim]]
+kind = "trajectory"
+metric = "bleu"
+signature = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp"
+eval = "test"
+decode = "beam5"
+arm = "any"
+direction = "higher"
+clock = "{clock}"
+points = [{points}]
+source = "a test"
+"#
+    )
+}
+
+/// With this published of the first epoch, and 0 of the others and of the sixth update.
 fn zoo(published: &str) -> Zoo {
     let zoo = Zoo::new();
-    zoo.file("way.toml", &RECIPE.replace("WAY", published));
+    let point = |at: u32, value: &str| format!("{{ at = {at}, value = {value}, sigma = 0.5 }}");
+    let epochs = [point(1, published), point(2, "0.0"), point(3, "0.0")].join(", ");
+    zoo.file(
+        "way.toml",
+        &[RECIPE.to_owned(), claim("epochs", &epochs), claim("updates", &point(6, "0.0"))].concat(),
+    );
     zoo
 }
 
@@ -92,7 +93,8 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     let again = zoo.ends_with(0, &REPRODUCE);
     assert_eq!(again.json()["judged"], found["judged"]);
     let recheck = zoo.ends_with(0, &["ledger", "recheck"]);
-    assert!(recheck.stdout.contains('5') && recheck.stdout.contains("score"), "{}", recheck.stdout);
+    // Four points and the end.
+    assert!(recheck.stdout.contains("5 scores and 2 verdicts"), "{}", recheck.stdout);
     let ledger = std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap();
     assert_eq!(ledger.matches(r#""moment":{"clock":"epochs","at":2}"#).count(), 1, "{ledger}");
     // What was decoded on the way is held as fast as what was decoded at the end.

@@ -17,7 +17,7 @@ use crate::error::Result;
 /// The trajectories of a recipe that are scored from what is decoded, and speak of an arm.
 fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSpec> {
     let scored = |claim: &&ClaimSpec| {
-        let search = claim.decode.as_ref().map(|name| &recipe.decode[name]);
+        let search = claim.decode.as_ref().and_then(|name| recipe.decode.get(name));
         claim.kind == ClaimKind::Trajectory
             && claim.eval.is_some()
             && claim.signature.is_some()
