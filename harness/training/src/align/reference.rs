@@ -194,3 +194,39 @@ impl Values {
         ParameterValues { path: path.to_string(), shape: self.shape.clone(), values }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use safetensors::tensor::TensorView;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What is said of a file that describes itself as a fixture of a Transformer does, but for its searches.
+    fn said_of(search: &Value) -> String {
+        let file =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/search_postnorm_fairseq.safetensors");
+        let bytes = std::fs::read(file).unwrap();
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+        let mut description: Value =
+            serde_json::from_str(&metadata.metadata().as_ref().unwrap()["zoo"]).unwrap();
+        description["searches"] = json!({ "mine": search });
+        let metadata = HashMap::from([("zoo".to_owned(), description.to_string())]);
+        let bytes = safetensors::serialize(Vec::<(String, TensorView<'_>)>::new(), Some(metadata)).unwrap();
+        Reference::parse("file", &bytes).map(|_| ()).err().map_or_else(String::new, |error| error.to_string())
+    }
+
+    #[test]
+    fn searches_that_cannot_be_run_are_refused() {
+        let gnmt = |beam: u32, coverage: f64| {
+            json!({"kind": "gnmt-beam", "beam": beam, "alpha": 0.6, "constant": 5.0, "coverage": coverage,
+                "max_length": {"factor": 0.0, "extra": 9}})
+        };
+        let refused = "searches.mine: a beam of 0, or a coverage";
+        assert!(said_of(&gnmt(0, 0.0)).contains(refused));
+        assert!(said_of(&gnmt(4, 0.1)).contains(refused), "a Transformer has not one attention");
+        assert!(!said_of(&gnmt(4, 0.0)).contains(refused));
+    }
+}
