@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fast_seq2seq import HALF, FastSeq2Seq
+from fast_seq2seq import FastSeq2Seq
+from seq2seq import HALF
 
 END = 1
 

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
-HALF = 0.5**0.5
+from seq2seq import HALF, sizes
 
 
 def lstm(width, spec, both=False):
@@ -78,14 +78,6 @@ class GatedConvolution(nn.Module):
         x = functional.dropout(x, rate, self.training)
         y = self.convolution(functional.pad(x.transpose(1, 2), self.padding))
         return functional.glu(y, dim=1).transpose(1, 2)
-
-
-def sizes(spec):
-    before = spec["layer"][0]["channels"]
-    for layer in spec["layer"]:
-        for _ in range(layer["repeat"]):
-            yield before, layer["channels"], layer["kernel"]
-            before = layer["channels"]
 
 
 class Positions(nn.Module):
