@@ -17,7 +17,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_models::precision::Compute;
-use zoo_recipes::{Architecture, CheckpointSpec, EvalSetSpec, LossSpec, Recipe, Resolved};
+use zoo_recipes::{
+    Architecture, CheckpointSpec, DecodeSpec, DecoderSpec, EvalSetSpec, LossSpec, Recipe, Resolved,
+};
 use zoo_results::exit::Exit;
 use zoo_training::checkpoint::read_state;
 use zoo_training::folder::CheckpointFolder;
@@ -147,8 +149,10 @@ impl Run {
             Some(Architecture::Acoustic(_)) => matches!(recipe.loss, LossSpec::Ctc { .. }),
             None => false,
         };
-        if !fits {
-            let message = format!("{}: encoder, decoder and loss do not fit", file.display());
+        let attends = matches!(recipe.model.decoder, DecoderSpec::Recurrent(_));
+        let searches = attends || !recipe.decode.values().any(DecodeSpec::counts_attention);
+        if !fits || !searches {
+            let message = format!("{}: encoder, decoder, loss and searches do not fit", file.display());
             return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
         }
         Ok((Self { folder: folder.to_path_buf(), card }, recipe))
