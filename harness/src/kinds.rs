@@ -1,9 +1,9 @@
 //! Models of the same kinds of parts: equal but for sizes, rates and initialisers, which change numbers and not code.
 
 use zoo_recipes::{
-    AcousticLayerSpec, Activation, AttentionSpec, DecodeSpec, DecoderSpec, EncoderSpec, FramePadding,
-    GatedConvolutionSpec, LinearInit, LossSpec, ModelSpec, RecurrentBiases, RecurrentCell, RecurrentInit,
-    Residual,
+    AcousticLayerSpec, Activation, AttentionSpec, DecodeSpec, DecoderSpec, EncoderSpec,
+    FrameConvolutionsSpec, FramePadding, GatedConvolutionSpec, LinearInit, LossSpec, ModelSpec,
+    RecurrentBiases, RecurrentCell, RecurrentInit, Residual, SynthesisInit,
 };
 
 /// Two models, or the dotted keys in which their kinds differ.
@@ -52,6 +52,10 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
         }
         // Held against a fixture by the parts of its layers.
         EncoderSpec::Acoustic(_) => {}
+        EncoderSpec::Tacotron(e) => {
+            (e.width, e.units, e.biases, e.init) = (1, 1, biases(e.biases), SynthesisInit::Nvidia);
+            sizes(&mut e.convolutions);
+        }
     }
     match &mut kinds.decoder {
         DecoderSpec::Transformer(d) => {
@@ -77,14 +81,35 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
             d.begin_token_in_target = false;
         }
         DecoderSpec::Ctc {} => {}
+        DecoderSpec::Tacotron(d) => {
+            (d.prenet.units, d.prenet.dropout) = (vec![1; d.prenet.units.len()], 0.0);
+            (d.units, d.dropout, d.forget_bias) = (1, 0.0, None);
+            (d.biases, d.init) = (biases(d.biases), SynthesisInit::Nvidia);
+            (d.attention.units, d.attention.filters) = (1, 1);
+            // An even number has no middle.
+            d.attention.kernel = if d.attention.kernel.is_multiple_of(2) { 2 } else { 1 };
+            sizes(&mut d.postnet);
+            if let Some(magnitudes) = &mut d.magnitudes {
+                magnitudes.channels = vec![1; magnitudes.channels.len()];
+                magnitudes.kernel = if magnitudes.kernel.is_multiple_of(2) { 2 } else { 1 };
+                (magnitudes.norm.epsilon, magnitudes.norm.momentum) = (1.0, 0.0);
+            }
+        }
     }
     kinds
+}
+
+/// Of convolutions over frames.
+fn sizes(spec: &mut FrameConvolutionsSpec) {
+    (spec.layers, spec.channels, spec.dropout) = (1, 1, 0.0);
+    spec.kernel = if spec.kernel.is_multiple_of(2) { 2 } else { 1 };
+    (spec.norm.epsilon, spec.norm.momentum) = (1.0, 0.0);
 }
 
 /// How they start is no kind.
 fn biases(biases: RecurrentBiases) -> RecurrentBiases {
     match biases {
-        RecurrentBiases::SecondOfZeros => RecurrentBiases::Two,
+        RecurrentBiases::SecondOfZeros | RecurrentBiases::TwoOfZeros => RecurrentBiases::Two,
         other => other,
     }
 }
@@ -141,7 +166,8 @@ pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
             LossSpec::CrossEntropy { label_smoothing, smoothing, denominator },
             LossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. },
         ) => denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing),
-        (LossSpec::Ctc { .. }, LossSpec::Ctc { .. }) => recipe == other,
+        (LossSpec::Ctc { .. }, LossSpec::Ctc { .. })
+        | (LossSpec::Spectrogram { .. }, LossSpec::Spectrogram { .. }) => recipe == other,
         _ => false,
     }
 }
@@ -152,7 +178,9 @@ pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
     match (one, other) {
         (DecodeSpec::Greedy { .. }, DecodeSpec::Greedy { .. })
         | (DecodeSpec::CtcGreedy {}, DecodeSpec::CtcGreedy {})
-        | (DecodeSpec::CtcLexicon { .. }, DecodeSpec::CtcLexicon { .. }) => true,
+        | (DecodeSpec::CtcLexicon { .. }, DecodeSpec::CtcLexicon { .. })
+        | (DecodeSpec::FreeRunning(_), DecodeSpec::FreeRunning(_))
+        | (DecodeSpec::TeacherForced {}, DecodeSpec::TeacherForced {}) => true,
         (
             DecodeSpec::CtcBeam { language_model, words, .. },
             DecodeSpec::CtcBeam { language_model: other_model, words: other_words, .. },

@@ -105,9 +105,12 @@ fn smoke_tiers_need_no_download_and_are_small() {
                             encoder.layer.iter().map(|layer| layer.repeat).sum(),
                             encoder.layer.iter().map(|layer| layer.channels).max().unwrap_or(0),
                         ),
-                        EncoderSpec::Acoustic(_) => unreachable!(),
+                        EncoderSpec::Acoustic(_) | EncoderSpec::Tacotron(_) => unreachable!(),
                     };
                     assert!(model.width <= 64 && layers <= 3 && wide <= 64, "{name}");
+                }
+                Architecture::Synthesis(SynthesisModel { encoder, decoder }) => {
+                    assert!(encoder.units <= 32 && decoder.units <= 64, "{name}");
                 }
                 Architecture::Acoustic(encoder) => {
                     assert!(encoder.layer.len() <= 8, "{name}");

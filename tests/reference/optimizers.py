@@ -19,6 +19,7 @@ RULES = {
     "adam-raw-root": {**ADAM, "beta2": 0.997, "epsilon": 1e-9, "epsilon_place": "raw-root"},
     "adam-corrected-root-large-epsilon": {**ADAM, "epsilon": 0.01, "epsilon_place": "corrected-root"},
     "adam-raw-root-large-epsilon": {**ADAM, "epsilon": 0.01, "epsilon_place": "raw-root"},
+    "adam-decay": {**ADAM, "epsilon": 1e-3, "epsilon_place": "corrected-root", "weight_decay": 0.1},
     "sgd": {"kind": "sgd", "momentum": 0.0},
     "sgd-momentum": {"kind": "sgd", "momentum": 0.9},
     "sgd-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1},

@@ -16,6 +16,7 @@ def adam(weight, gradient, state, lr, spec):
     step = state["step"] = state.get("step", 0) + 1
     first = state.get("first", torch.zeros_like(weight))
     second = state.get("second", torch.zeros_like(weight))
+    gradient = gradient + spec.get("weight_decay", 0.0) * weight
     state["first"] = first = beta1 * first + (1 - beta1) * gradient
     state["second"] = second = beta2 * second + (1 - beta2) * gradient**2
     one, two = 1 - beta1**step, 1 - beta2**step

@@ -147,6 +147,7 @@ impl Run {
         let fits = match recipe.model.architecture() {
             Some(Architecture::Tokens(_)) => matches!(recipe.loss, LossSpec::CrossEntropy { .. }),
             Some(Architecture::Acoustic(_)) => matches!(recipe.loss, LossSpec::Ctc { .. }),
+            Some(Architecture::Synthesis(_)) => matches!(recipe.loss, LossSpec::Spectrogram { .. }),
             None => false,
         };
         let attends = matches!(recipe.model.decoder, DecoderSpec::Recurrent(_));

@@ -14,12 +14,12 @@ const SHAPES: [&[usize]; 8] = [&[57, 64], &[64, 96], &[96], &[300, 40], &[40], &
 const LIMIT: f64 = 1e-5;
 
 /// Every update rule with each of its options.
-pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 7] {
-    let adam = |lazy: bool| {
+pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 8] {
+    let adam = |lazy: bool, weight_decay: f64| {
         let (beta1, beta2, epsilon, epsilon_place) = (0.9, 0.98, 1e-8, EpsilonPlace::RawRoot);
         match lazy {
             true => OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place },
-            false => OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place },
+            false => OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place, weight_decay },
         }
     };
     let novograd = |variant| OptimizerSpec::Novograd {
@@ -32,8 +32,9 @@ pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 7] {
     };
     let sgd = |momentum, weight_decay, nesterov| OptimizerSpec::Sgd { momentum, weight_decay, nesterov };
     [
-        ("adam, 8 parameters", adam(false)),
-        ("lazy adam, 8 parameters", adam(true)),
+        ("adam, 8 parameters", adam(false, 0.0)),
+        ("adam, decay, 8 parameters", adam(false, 0.01)),
+        ("lazy adam, 8 parameters", adam(true, 0.0)),
         ("sgd, 8 parameters", sgd(0.0, 0.0, false)),
         ("sgd, momentum and decay, 8 parameters", sgd(0.9, 0.01, false)),
         ("sgd, nesterov, 8 parameters", sgd(0.9, 0.01, true)),

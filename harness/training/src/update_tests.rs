@@ -81,6 +81,7 @@ fn an_update_on_a_device_reads_once_and_gives_what_the_host_gives() {
         beta2: 0.98,
         epsilon: 1e-8,
         epsilon_place: zoo_recipes::EpsilonPlace::default(),
+        weight_decay: 0.0,
     };
     let rules = [adam, OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: false }];
     for (rule, scaling) in rules.iter().flat_map(|rule| {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::FreeRunningSpec;
+
 /// A search over a decoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -92,6 +94,10 @@ pub enum DecodeSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         words: Option<WordsSpec>,
     },
+    /// Frames of speech, each made of the one that was written before it.
+    FreeRunning(FreeRunningSpec),
+    /// Frames of speech, each made of the true one before it: as many as there are.
+    TeacherForced {},
 }
 
 /// See [`DecodeSpec::CtcBeam`]. Words that the alphabet cannot spell are left out.
@@ -108,7 +114,17 @@ pub enum WordsSpec {
 }
 
 impl DecodeSpec {
-    /// Does it write token by token, rather than read frames?
+    /// Does it read the classes of frames?
+    pub fn is_of_classes(&self) -> bool {
+        matches!(self, Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. })
+    }
+
+    /// Does it write frames of speech?
+    pub fn is_of_frames(&self) -> bool {
+        matches!(self, Self::FreeRunning(_) | Self::TeacherForced {})
+    }
+
+    /// Does it write token by token?
     pub fn is_of_tokens(&self) -> bool {
         self.hypotheses().is_some()
     }
@@ -120,7 +136,11 @@ impl DecodeSpec {
             Self::Beam { beam, .. } | Self::TensorflowBeam { beam, .. } | Self::GnmtBeam { beam, .. } => {
                 Some(*beam)
             }
-            Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. } => None,
+            Self::CtcGreedy {}
+            | Self::CtcLexicon { .. }
+            | Self::CtcBeam { .. }
+            | Self::FreeRunning(_)
+            | Self::TeacherForced {} => None,
         }
     }
 
@@ -131,7 +151,8 @@ impl DecodeSpec {
             | Self::Beam { max_length, .. }
             | Self::TensorflowBeam { max_length, .. }
             | Self::GnmtBeam { max_length, .. } => *max_length = MaxLength { factor: 0.0, extra: tokens },
-            Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. } => {}
+            Self::FreeRunning(spec) => spec.max_frames = MaxLength { factor: 0.0, extra: tokens },
+            Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. } | Self::TeacherForced {} => {}
         }
         self
     }

@@ -13,6 +13,7 @@ mod model;
 mod precision;
 mod recurrent;
 mod speech;
+mod synthesis;
 mod train;
 
 pub use acoustic::*;
@@ -26,6 +27,7 @@ pub use model::*;
 pub use precision::*;
 pub use recurrent::*;
 pub use speech::*;
+pub use synthesis::*;
 pub use train::*;
 
 use std::collections::BTreeMap;
@@ -64,7 +66,7 @@ pub struct Recipe {
 pub struct About {
     /// Name, equal to the file's stem.
     pub name: String,
-    /// Task, equal to the folder's name: `translation`, `speech-recognition`.
+    /// Task, equal to the folder's name: `translation`, `speech-recognition`, `speech-synthesis`.
     pub task: String,
     /// One line for `zoo list`.
     pub summary: String,

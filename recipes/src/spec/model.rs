@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AcousticSpec, ContextUse, ConvolutionalDecoderSpec, ConvolutionalEncoderSpec, CtcDenominator,
-    RecurrentDecoderSpec, RecurrentEncoderSpec,
+    RecurrentDecoderSpec, RecurrentEncoderSpec, SynthesisModel, TacotronDecoderSpec, TacotronEncoderSpec,
 };
 
 /// Any encoder with any decoder.
@@ -31,6 +31,8 @@ pub enum Architecture<'a> {
     Tokens(TokenModel<'a>),
     /// Frames of speech to classes.
     Acoustic(&'a AcousticSpec),
+    /// Symbols to frames of speech.
+    Synthesis(SynthesisModel<'a>),
 }
 
 /// Tokens to tokens: any encoder of tokens with any decoder of tokens.
@@ -53,7 +55,11 @@ impl ModelSpec {
             (EncoderSpec::Acoustic(encoder), DecoderSpec::Ctc {}, None, None) => {
                 Some(Architecture::Acoustic(encoder))
             }
-            (EncoderSpec::Acoustic(_), ..) | (_, DecoderSpec::Ctc {}, ..) => None,
+            (EncoderSpec::Tacotron(_), _, None, None) => {
+                SynthesisModel::of(&self.encoder, &self.decoder).map(Architecture::Synthesis)
+            }
+            (EncoderSpec::Acoustic(_) | EncoderSpec::Tacotron(_), ..)
+            | (_, DecoderSpec::Ctc {} | DecoderSpec::Tacotron(_), ..) => None,
             (encoder, decoder, Some(width), Some(embedding)) => {
                 Some(Architecture::Tokens(TokenModel { width, embedding, encoder, decoder }))
             }
@@ -68,9 +74,10 @@ impl TokenModel<'_> {
         match self.encoder {
             EncoderSpec::Recurrent(e) if e.writes_both_directions() => e.units.saturating_mul(2),
             EncoderSpec::Recurrent(e) => e.units,
-            EncoderSpec::Transformer(_) | EncoderSpec::Convolutional(_) | EncoderSpec::Acoustic(_) => {
-                self.width
-            }
+            EncoderSpec::Transformer(_)
+            | EncoderSpec::Convolutional(_)
+            | EncoderSpec::Acoustic(_)
+            | EncoderSpec::Tacotron(_) => self.width,
         }
     }
 
@@ -80,7 +87,7 @@ impl TokenModel<'_> {
             DecoderSpec::Recurrent(d) if d.context == ContextUse::Output => self.memory_width(),
             DecoderSpec::Recurrent(d) => d.units,
             DecoderSpec::Convolutional(d) => d.output_width.unwrap_or(self.width),
-            DecoderSpec::Transformer(_) | DecoderSpec::Ctc {} => self.width,
+            DecoderSpec::Transformer(_) | DecoderSpec::Ctc {} | DecoderSpec::Tacotron(_) => self.width,
         }
     }
 }
@@ -92,7 +99,7 @@ impl DecoderSpec {
             Self::Transformer(d) => Some(d.start),
             Self::Recurrent(d) => Some(d.start),
             Self::Convolutional(d) => Some(d.start),
-            Self::Ctc {} => None,
+            Self::Ctc {} | Self::Tacotron(_) => None,
         }
     }
 
@@ -102,7 +109,7 @@ impl DecoderSpec {
             Self::Transformer(d) => d.begin_token_in_target,
             Self::Recurrent(d) => d.begin_token_in_target,
             Self::Convolutional(d) => d.begin_token_in_target,
-            Self::Ctc {} => false,
+            Self::Ctc {} | Self::Tacotron(_) => false,
         }
     }
 
@@ -111,7 +118,7 @@ impl DecoderSpec {
         match self {
             Self::Recurrent(d) => d.output_bias,
             Self::Convolutional(d) => d.output_bias,
-            Self::Transformer(_) | Self::Ctc {} => false,
+            Self::Transformer(_) | Self::Ctc {} | Self::Tacotron(_) => false,
         }
     }
 }
@@ -191,6 +198,8 @@ pub enum EncoderSpec {
     Convolutional(ConvolutionalEncoderSpec),
     /// Layers over the frames of speech.
     Acoustic(AcousticSpec),
+    /// Symbols that are to be spoken.
+    Tacotron(TacotronEncoderSpec),
 }
 
 /// Decoder parts.
@@ -205,6 +214,8 @@ pub enum DecoderSpec {
     Convolutional(ConvolutionalDecoderSpec),
     /// Each frame by itself: a class of the tokenizer, or the blank, which is the last class.
     Ctc {},
+    /// Frames of speech.
+    Tacotron(TacotronDecoderSpec),
 }
 
 /// One stack of Transformer layers.
@@ -317,6 +328,12 @@ pub enum LossSpec {
     Ctc {
         /// What the sum is divided by.
         denominator: CtcDenominator,
+    },
+    /// Of the frames of speech: mean squared errors before and behind the post-net, and of magnitudes where there are any, and the
+    /// cross-entropy of whether to stop, in nats a frame; their sum. FP32.
+    Spectrogram {
+        /// Padding counts as frames of zeros at which to stop (NVIDIA).
+        padding: bool,
     },
 }
 

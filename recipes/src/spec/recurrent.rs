@@ -134,6 +134,8 @@ pub enum RecurrentBiases {
     SecondOfZeros,
     /// Two, drawn as weights are (PyTorch).
     Two,
+    /// Two, of zeros (cuDNN in TensorFlow).
+    TwoOfZeros,
 }
 
 /// How weights of recurrent layers and their attention start.

@@ -110,6 +110,9 @@ pub enum OptimizerSpec {
         /// Where the bias correction stands relative to epsilon.
         #[serde(default)]
         epsilon_place: EpsilonPlace,
+        /// d: the gradient is g + d w, of every parameter, biases and norms too (PyTorch; no decoupled decay).
+        #[serde(default, skip_serializing_if = "is_zero")]
+        weight_decay: f64,
     },
     /// As TensorFlow's LazyAdam: rows of an embedding that got no gradient keep moments and weights. On a matrix that is also
     /// the output projection every row has a gradient, and it is Adam.

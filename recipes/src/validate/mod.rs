@@ -8,6 +8,7 @@ mod model;
 mod parts;
 mod problems;
 mod speech;
+mod synthesis;
 mod train;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -134,14 +135,19 @@ fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
 
 fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findings<'_, '_>) {
     let path = format!("decode.{name}");
-    let frames = matches!(recipe.model.architecture(), Some(Architecture::Acoustic(_)));
-    if search.is_of_tokens() == frames && recipe.model.architecture().is_some() {
-        let hint = if frames { "ctc-greedy, ctc-lexicon or ctc-beam" } else { "greedy or beam" };
+    let fits = match recipe.model.architecture() {
+        Some(Architecture::Tokens(_)) => (search.is_of_tokens(), "greedy or beam"),
+        Some(Architecture::Acoustic(_)) => (search.is_of_classes(), "ctc-greedy, ctc-lexicon or ctc-beam"),
+        Some(Architecture::Synthesis(_)) => (search.is_of_frames(), "free-running or teacher-forced"),
+        None => (true, ""),
+    };
+    if let (false, hint) = fits {
         findings.report_with(&path, format!("`{path}` is a search for models of another kind"), hint);
         return;
     }
     match search {
-        DecodeSpec::CtcGreedy {} => {}
+        DecodeSpec::CtcGreedy {} | DecodeSpec::TeacherForced {} => {}
+        DecodeSpec::FreeRunning(spec) => synthesis::free_running(spec, &path, findings),
         DecodeSpec::CtcLexicon { log10, end_log10, silence } => {
             speech::lexicon_search(recipe, (log10, *end_log10, *silence), &path, findings);
         }
@@ -206,9 +212,12 @@ fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findi
 }
 
 fn longest(max_length: &MaxLength, path: &str, findings: &mut Findings<'_, '_>) {
-    let path = format!("{path}.max_length");
+    longest_of(max_length, &format!("{path}.max_length"), findings);
+}
+
+fn longest_of(max_length: &MaxLength, path: &str, findings: &mut Findings<'_, '_>) {
     findings.not_negative(max_length.factor, &format!("{path}.factor"));
-    findings.require(max_length.factor > 0.0 || max_length.extra > 0, &path, || {
+    findings.require(max_length.factor > 0.0 || max_length.extra > 0, path, || {
         format!("`{path}` lets nothing be written: `factor` and `extra` are both 0")
     });
 }

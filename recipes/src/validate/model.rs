@@ -12,6 +12,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     match model.architecture() {
         Some(Architecture::Tokens(model)) => tokens(recipe, model, findings),
         Some(Architecture::Acoustic(encoder)) => super::speech::model(recipe, encoder, findings),
+        Some(Architecture::Synthesis(parts)) => super::synthesis::model(recipe, parts, findings),
         None => misfit(model, findings),
     }
     precision(&recipe.precision, findings);
@@ -20,10 +21,12 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
 /// Why the parts make no model.
 fn misfit(model: &ModelSpec, findings: &mut Findings<'_, '_>) {
     let tokens = match (&model.encoder, &model.decoder) {
-        (EncoderSpec::Acoustic(_), DecoderSpec::Ctc {}) => false,
-        (EncoderSpec::Acoustic(_), _) | (_, DecoderSpec::Ctc {}) => {
+        (EncoderSpec::Acoustic(_), DecoderSpec::Ctc {})
+        | (EncoderSpec::Tacotron(_), DecoderSpec::Tacotron(_)) => false,
+        (EncoderSpec::Acoustic(_) | EncoderSpec::Tacotron(_), _)
+        | (_, DecoderSpec::Ctc {} | DecoderSpec::Tacotron(_)) => {
             let message = "the encoder reads tokens and the decoder reads frames, or the other way round";
-            let hint = "kind = \"transformer\", \"recurrent\" or \"convolutional\" in both, or \"acoustic\" with \"ctc\"";
+            let hint = "kind = \"transformer\", \"recurrent\" or \"convolutional\" in both, or \"acoustic\" with \"ctc\", or \"tacotron\" in both";
             return findings.report_with("model.decoder", message, hint);
         }
         _ => true,
@@ -71,9 +74,9 @@ fn tokens(recipe: &Recipe, model: TokenModel<'_>, findings: &mut Findings<'_, '_
         LossSpec::CrossEntropy { label_smoothing, smoothing: _, denominator: _ } => {
             findings.share(*label_smoothing, "loss.label_smoothing");
         }
-        LossSpec::Ctc { .. } => findings.report_with(
+        LossSpec::Ctc { .. } | LossSpec::Spectrogram { .. } => findings.report_with(
             "loss.kind",
-            "CTC aligns labels to frames; this decoder writes token by token",
+            "this loss is of frames; this decoder writes token by token",
             "kind = \"cross-entropy\"",
         ),
     }

@@ -38,7 +38,7 @@ pub(super) fn encoder(encoder: &EncoderSpec, width: u32, findings: &mut Findings
                 });
             }
         }
-        EncoderSpec::Acoustic(_) => {}
+        EncoderSpec::Acoustic(_) | EncoderSpec::Tacotron(_) => {}
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn decoder(model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
                 )
             });
         }
-        DecoderSpec::Ctc {} => return,
+        DecoderSpec::Ctc {} | DecoderSpec::Tacotron(_) => return,
     }
     let own = matches!(embedding.tied, Tying::None | Tying::Inputs);
     findings.require(own || !decoder.output_bias(), "model.decoder.output_bias", || {

@@ -70,11 +70,14 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     }
 
     match &train.optimizer {
-        OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place: _ }
-        | OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place: _ } => {
+        OptimizerSpec::Adam { beta1, beta2, epsilon, .. }
+        | OptimizerSpec::LazyAdam { beta1, beta2, epsilon, .. } => {
             findings.share(*beta1, "train.optimizer.beta1");
             findings.share(*beta2, "train.optimizer.beta2");
             findings.above_zero(*epsilon, "train.optimizer.epsilon");
+            if let OptimizerSpec::Adam { weight_decay, .. } = &train.optimizer {
+                findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
+            }
         }
         OptimizerSpec::Novograd { beta1, beta2, epsilon, weight_decay, grad_averaging: _, variant: _ } => {
             findings.share(*beta1, "train.optimizer.beta1");

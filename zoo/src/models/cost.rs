@@ -124,7 +124,7 @@ fn encoder(model: TokenModel<'_>) -> Part {
                 + convolutions(true, &e.layer)
                 + normalized(true, [last, width])
         }
-        EncoderSpec::Acoustic(_) => Part::default(),
+        EncoderSpec::Acoustic(_) | EncoderSpec::Tacotron(_) => Part::default(),
     }
 }
 
@@ -178,7 +178,7 @@ fn decoder(model: TokenModel<'_>) -> Part {
                 + attentions
                 + normalized(false, [last, model.projected_width().into()])
         }
-        DecoderSpec::Ctc {} => Part::default(),
+        DecoderSpec::Ctc {} | DecoderSpec::Tacotron(_) => Part::default(),
     }
 }
 
@@ -202,7 +202,7 @@ fn recurrent(
     };
     let biases = match biases {
         RecurrentBiases::OneOfZeros => 1,
-        RecurrentBiases::SecondOfZeros | RecurrentBiases::Two => 2,
+        RecurrentBiases::SecondOfZeros | RecurrentBiases::Two | RecurrentBiases::TwoOfZeros => 2,
     };
     Part::product(of_source, [input + units, gates]) + Part::held(biases * gates)
 }

@@ -6,8 +6,10 @@ mod convolutional;
 mod cost;
 mod memory;
 mod recurrent;
+mod seen;
 mod seq2seq;
 mod speech;
+pub mod synthesis;
 mod transformer;
 mod translation_loss;
 

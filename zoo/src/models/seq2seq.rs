@@ -106,7 +106,7 @@ impl Encoder {
             EncoderSpec::Convolutional(spec) => {
                 Self::Convolutional(ConvolutionalEncoder::new(init, spec, model.embedding, width))
             }
-            EncoderSpec::Acoustic(_) => unreachable!("a model of tokens"),
+            EncoderSpec::Acoustic(_) | EncoderSpec::Tacotron(_) => unreachable!("a model of tokens"),
         }
     }
 
@@ -131,7 +131,7 @@ impl Decoder {
             DecoderSpec::Convolutional(spec) => {
                 Self::Convolutional(ConvolutionalDecoder::new(init, spec, model.embedding, width))
             }
-            DecoderSpec::Ctc {} => unreachable!("a model of tokens"),
+            DecoderSpec::Ctc {} | DecoderSpec::Tacotron(_) => unreachable!("a model of tokens"),
         }
     }
 

@@ -1,13 +1,12 @@
 //! Batches of speech, and CTC over an acoustic model, as a recipe's `[loss]` states it.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use burn::tensor::{Device, Tensor, TensorData};
 use zoo_recipes::CtcDenominator;
 
 use super::acoustic::{AcousticModel, Frames};
+use super::seen::Seen;
 use crate::contract::{Objective, Pass, Running, Term};
-use crate::ops::{Statistics, Utterances, ctc};
+use crate::ops::{Utterances, ctc};
 
 /// Frames of utterances side by side, and what is said in them.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -44,17 +43,13 @@ pub struct CtcClasses {
 pub struct CtcLoss {
     denominator: CtcDenominator,
     classes: CtcClasses,
-    seen: Arc<Mutex<Vec<Vec<Statistics>>>>,
+    seen: Seen,
 }
 
 impl CtcLoss {
     /// Of a recipe's block.
     pub fn new(denominator: CtcDenominator, classes: CtcClasses) -> Self {
-        Self { denominator, classes, seen: Arc::default() }
-    }
-
-    fn take(&self) -> Vec<Vec<Statistics>> {
-        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+        Self { denominator, classes, seen: Seen::default() }
     }
 }
 
@@ -71,7 +66,7 @@ impl Objective<AcousticModel, SpeechBatch> for CtcLoss {
         let frames = batch.frames(&model.device());
         let (logits, seen) = model.forward(frames, pass);
         if pass.is_training() {
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+            self.seen.push(seen);
         }
         let utterances = Utterances::new(&batch.labels, &logits.places(), self.classes.blank);
         let utterances = match self.classes.optional {
@@ -83,26 +78,15 @@ impl Objective<AcousticModel, SpeechBatch> for CtcLoss {
 }
 
 impl Running<AcousticModel> for CtcLoss {
-    /// Running statistics move once an update, by the mean of what its batches saw: published momentums are those of a worker that sees
-    /// one batch an update (of several workers OpenSeq2Seq keeps the first one's).
     fn commit(&self, model: AcousticModel) -> AcousticModel {
-        let seen = self.take();
-        let Some((first, others)) = seen.split_first() else { return model };
-        let mean = |(norm, first): (usize, &Statistics)| {
-            let all = || others.iter().map(|batch| &batch[norm]);
-            let n = seen.len() as f64;
-            Statistics {
-                mean: all().fold(first.mean.clone(), |sum, other| sum + other.mean.clone()) / n,
-                variance: all().fold(first.variance.clone(), |sum, other| sum + other.variance.clone()) / n,
-                count: (first.count + all().map(|other| other.count).sum::<usize>()) / seen.len(),
-            }
-        };
-        let mean: Vec<Statistics> = first.iter().enumerate().map(mean).collect();
-        model.fold(&mean)
+        match self.seen.mean() {
+            Some(mean) => model.fold(&mean),
+            None => model,
+        }
     }
 
     fn discard(&self) {
-        self.take();
+        self.seen.take();
     }
 }
 
@@ -172,7 +156,7 @@ mod tests {
             let loss = CtcLoss::new(denominator, CtcClasses { blank: 3, optional: None });
             assert_eq!(loss.counts(&batch()), [("loss", count)]);
             loss.terms(&model(), &batch(), &mut Pass::evaluation(Compute::FP32));
-            assert!(loss.take().is_empty());
+            assert!(loss.seen.take().is_empty());
         }
     }
 }

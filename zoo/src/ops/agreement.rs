@@ -163,10 +163,16 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
                 let bias = biased.then(|| next().reshape([width]));
                 let state = starts.then(next);
                 let (out, last) = match own {
-                    true => recurrent::recurrent(kind, gates, weight, bias, state, sequences, pass),
-                    false => {
-                        recurrent::composed::recurrent(kind, gates, weight, bias, state, sequences, pass)
-                    }
+                    true => recurrent::recurrent(kind, gates, weight, bias, state, (sequences, None), pass),
+                    false => recurrent::composed::recurrent(
+                        kind,
+                        gates,
+                        weight,
+                        bias,
+                        state,
+                        (sequences, None),
+                        pass,
+                    ),
                 };
                 Tensor::cat(vec![to_f32(out), last], 0)
             }

@@ -6,6 +6,7 @@
 
 mod agreement;
 mod attention;
+mod attentive;
 mod batch_norm;
 mod bf16;
 mod context;
@@ -30,6 +31,9 @@ mod simd;
 
 pub use agreement::{Agreement, agreements, difference};
 pub use attention::{Segment, Segments, attention};
+pub use attentive::{
+    AttentiveLayer, AttentiveSpec, AttentiveWeights, Hearing, Looking, Source, attentive_lstm,
+};
 pub use batch_norm::{Normalization, Rows, Statistics, batch_norm, batch_norm_by};
 pub use bf16::{Instruction, instruction as bf16_instruction};
 pub use context::context;
@@ -43,7 +47,7 @@ pub use launches::count as count_launches;
 pub use layer_norm::layer_norm;
 pub use linear::linear;
 pub use magnitude::magnitudes;
-pub use recurrent::{Sequences, gru, lstm};
+pub use recurrent::{Sequences, gru, lstm, lstm_dropping_states};
 pub use relu::relu_dropout;
 pub use residual::add_dropped;
 

@@ -107,7 +107,11 @@ pub fn search<D: StepDecoder>(
             };
             places(decoder, sources, &Places { size: *beam as usize, weighing, max_length }, ids)
         }
-        DecodeSpec::CtcGreedy {} | DecodeSpec::CtcLexicon { .. } | DecodeSpec::CtcBeam { .. } => {
+        DecodeSpec::CtcGreedy {}
+        | DecodeSpec::CtcLexicon { .. }
+        | DecodeSpec::CtcBeam { .. }
+        | DecodeSpec::FreeRunning(_)
+        | DecodeSpec::TeacherForced {} => {
             panic!("a search of tokens")
         }
     }

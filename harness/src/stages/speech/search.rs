@@ -132,10 +132,12 @@ impl<'a> Searcher<'a> {
             DecodeSpec::Greedy { .. }
             | DecodeSpec::Beam { .. }
             | DecodeSpec::TensorflowBeam { .. }
-            | DecodeSpec::GnmtBeam { .. } => {
+            | DecodeSpec::GnmtBeam { .. }
+            | DecodeSpec::FreeRunning(_)
+            | DecodeSpec::TeacherForced {} => {
                 return Err(Failure::new(
                     Exit::Recipe,
-                    "this search is of tokens; the model puts out frames",
+                    "this is no search of the classes of frames, which the model puts out",
                 ));
             }
         };

@@ -8,7 +8,9 @@ mod compare;
 mod limits;
 mod reference;
 mod rung;
+mod synthesis;
 
 pub use acoustic::AcousticCase;
 pub use reference::{AlignError, DescribedVocabulary, Description, Reference};
 pub use rung::{Alignment, Rung};
+pub use synthesis::SynthesisCase;

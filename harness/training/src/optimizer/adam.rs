@@ -22,6 +22,7 @@ pub struct Adam {
     epsilon: f64,
     place: EpsilonPlace,
     lazy: bool,
+    decay: f64,
     steps: u64,
     moments: BTreeMap<String, Moments>,
     /// Loaded from a checkpoint; moved to its device when its parameter is first met.
@@ -46,6 +47,7 @@ struct Coefficients {
     epsilon: f32,
     step: f32,
     factor: f32,
+    decay: f32,
 }
 
 impl Adam {
@@ -57,10 +59,16 @@ impl Adam {
             epsilon,
             place,
             lazy,
+            decay: 0.0,
             steps: 0,
             moments: BTreeMap::new(),
             loaded: BTreeMap::new(),
         }
+    }
+
+    /// With so much of the weights in their gradients, as PyTorch has it.
+    pub fn decaying(self, decay: f64) -> Self {
+        Self { decay, ..self }
     }
 
     fn coefficients(&self, lr: f64, factor: f32) -> Coefficients {
@@ -79,6 +87,7 @@ impl Adam {
             epsilon: self.epsilon as f32,
             step: step as f32,
             factor,
+            decay: self.decay as f32,
         }
     }
 
@@ -189,7 +198,7 @@ pub(super) fn placed(values: Vec<f32>, weight: &Flat) -> Flat {
 impl Coefficients {
     fn apply(&self, w: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
         for (((w, g), m), v) in w.iter_mut().zip(g).zip(m).zip(v) {
-            let g = g * self.factor;
+            let g = g * self.factor + *w * self.decay;
             *m = *m * self.beta1 + g * self.rest1;
             *v = *v * self.beta2 + (g * g) * self.rest2;
             *w -= (*m / (v.sqrt() / self.root + self.epsilon)) * self.step;
@@ -207,6 +216,7 @@ impl Coefficients {
     ) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
         let before = columns.map(|columns| (columns, w.clone(), m.clone(), v.clone(), g.clone()));
         let g = g.mul_scalar(self.factor);
+        let g = if self.decay == 0.0 { g } else { g.add(w.clone().mul_scalar(self.decay)) };
         let m = m.mul_scalar(self.beta1).add(g.clone().mul_scalar(self.rest1));
         let v = v.mul_scalar(self.beta2).add(g.clone().mul(g).mul_scalar(self.rest2));
         let root = v.clone().sqrt().div_scalar(self.root).add_scalar(self.epsilon);

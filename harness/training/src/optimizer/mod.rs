@@ -106,8 +106,8 @@ pub trait Optimizer: Send {
 /// The rule of a recipe.
 pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
     match *spec {
-        OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place } => {
-            Box::new(Adam::new(beta1, beta2, epsilon, epsilon_place, false))
+        OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place, weight_decay } => {
+            Box::new(Adam::new(beta1, beta2, epsilon, epsilon_place, false).decaying(weight_decay))
         }
         OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place } => {
             Box::new(Adam::new(beta1, beta2, epsilon, epsilon_place, true))

@@ -151,6 +151,7 @@ pub const ADAM: OptimizerSpec = OptimizerSpec::Adam {
     beta2: 0.98,
     epsilon: 1e-8,
     epsilon_place: EpsilonPlace::CorrectedRoot,
+    weight_decay: 0.0,
 };
 
 pub fn sgd() -> OptimizerSpec {

@@ -156,7 +156,7 @@ fn cut<const D: usize>(x: Tensor<D>, activation: Activation) -> Tensor<D> {
 }
 
 /// Zeros that keep ceil(frames / stride) frames where these are a multiple of the stride: the same ones for every utterance.
-fn same(stride: usize, dilation: usize, kernel: usize) -> Axis {
+pub(super) fn same(stride: usize, dilation: usize, kernel: usize) -> Axis {
     let long = stride * (dilation * kernel + 1);
     Axis::default().strided(stride).dilated(dilation).same(long, kernel)
 }

@@ -38,17 +38,24 @@ impl Kind {
             RecurrentInit::XavierUniform => (6.0 / (input + self.units + gates * self.units) as f64).sqrt(),
             RecurrentInit::Torch => (self.units as f64).powf(-0.5),
         };
-        let biases = match self.biases {
-            RecurrentBiases::OneOfZeros => Biases::OneOfZeros,
-            RecurrentBiases::SecondOfZeros => Biases::SecondOfZeros,
-            RecurrentBiases::Two => Biases::Two,
-        };
+        let biases = self.biases.into();
         match self.cell {
             RecurrentCell::Lstm => {
                 let forget = self.forget_bias.map(|bias| bias as f32);
                 RecurrentLayer::Lstm(Lstm::new(init, input, self.units, biases, bound, forget))
             }
             RecurrentCell::Gru => RecurrentLayer::Gru(Gru::new(init, input, self.units, biases, bound)),
+        }
+    }
+}
+
+impl From<RecurrentBiases> for Biases {
+    fn from(biases: RecurrentBiases) -> Self {
+        match biases {
+            RecurrentBiases::OneOfZeros => Self::OneOfZeros,
+            RecurrentBiases::SecondOfZeros => Self::SecondOfZeros,
+            RecurrentBiases::Two => Self::Two,
+            RecurrentBiases::TwoOfZeros => Self::TwoOfZeros,
         }
     }
 }

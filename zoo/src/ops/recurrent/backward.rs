@@ -7,6 +7,7 @@ use super::sequences::Sequences;
 use super::tasks::{Shared, by_units};
 use super::weight::{Packed, Sums};
 use crate::ops::bf16::{self, Operand, Values};
+use crate::ops::dropout::{self, Mask};
 use crate::ops::fp32::{self, Matrix, Start};
 use crate::ops::host;
 use crate::ops::linear::{Products, column_sums};
@@ -40,7 +41,7 @@ pub struct Gradients {
 pub fn backward<C: Cell<GATES>, const GATES: usize>(
     given: Given,
     hidden: usize,
-    sequences: &Sequences,
+    (sequences, mask): (&Sequences, Option<Mask>),
     with: Products,
 ) -> Gradients {
     let Given { mut gates, mut kept, out, weight, biased, initial, of_out, of_last } = given;
@@ -77,6 +78,9 @@ pub fn backward<C: Cell<GATES>, const GATES: usize>(
                                 simd::add(&mut arriving, gradient);
                             }
                             None => arriving.copy_from_slice(gradient),
+                        }
+                        if let Some(mask) = mask {
+                            dropout::apply(&mut arriving, (row * hidden + units.start) as u32, mask);
                         }
                         let mut parts: [&mut [f32]; GATES] = std::array::from_fn(|gate| {
                             shared_gates.part(row, gate * hidden + units.start..gate * hidden + units.end)

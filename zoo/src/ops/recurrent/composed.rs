@@ -5,6 +5,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use super::{Kind, Sequences};
 use crate::contract::Pass;
+use crate::ops::dropout::{Mask, masked_in_order};
 use crate::precision::{matmul, to_f32};
 
 /// As `super::recurrent`.
@@ -14,7 +15,7 @@ pub fn recurrent(
     weight: Tensor<2>,
     bias: Option<Tensor<1>>,
     initial: Option<Tensor<2>>,
-    sequences: &Sequences,
+    (sequences, mask): (&Sequences, Option<Mask>),
     pass: &Pass,
 ) -> (Tensor<2>, Tensor<2>) {
     let (device, hidden, count) = (gates.device(), weight.dims()[1], sequences.count());
@@ -28,6 +29,7 @@ pub fn recurrent(
         .map(|state| initial.clone().select(0, ints(order.iter().map(|i| i + state * count).collect())))
         .collect();
     let mut states = states;
+    let kept = mask.map(|mask| masked_in_order(Tensor::ones([sequences.rows(), hidden], &device), mask));
     // Time-major: all rows of a step behind each other.
     let mut outs = Vec::new();
     let mut place = vec![0; sequences.rows()];
@@ -37,7 +39,8 @@ pub fn recurrent(
         let rows: Vec<usize> = (0..active).map(|sequence| sequences.row(sequence, step)).collect();
         rows.iter().enumerate().for_each(|(i, &row)| place[row] = written + i);
         written += active;
-        let x = to_f32(gates.clone().select(0, ints(rows)));
+        let rows = ints(rows);
+        let x = to_f32(gates.clone().select(0, rows.clone()));
         let before: Vec<Tensor<2>> = states.iter().map(|s| s.clone().narrow(0, 0, active)).collect();
         // The weight is cast for each step: the gradients of the casts are summed in FP32.
         let product =
@@ -48,7 +51,7 @@ pub fn recurrent(
         };
         let part = |of: &Tensor<2>, gate: usize| of.clone().narrow(1, gate * hidden, hidden);
         let sum = |gate: usize| part(&x, gate) + part(&product, gate);
-        let after = match kind {
+        let mut after = match kind {
             Kind::Lstm => {
                 let (i, f, g, o) = (sigmoid(sum(0)), sigmoid(sum(1)), tanh(sum(2)), sigmoid(sum(3)));
                 let cell = f * before[1].clone() + i * g;
@@ -60,6 +63,9 @@ pub fn recurrent(
                 vec![n.clone() + z * (before[0].clone() - n)]
             }
         };
+        if let Some(kept) = &kept {
+            after[0] = after[0].clone() * kept.clone().select(0, rows);
+        }
         outs.push(after[0].clone());
         for (state, after) in states.iter_mut().zip(after) {
             // There is nothing to take where every sequence goes on.

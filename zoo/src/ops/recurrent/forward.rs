@@ -4,6 +4,7 @@ use super::cells::Cell;
 use super::sequences::Sequences;
 use super::tasks::{Shared, by_units};
 use super::weight::{Packed, Sums};
+use crate::ops::dropout::{self, Mask};
 use crate::ops::host;
 use crate::ops::linear::Products;
 
@@ -27,7 +28,7 @@ pub fn forward<C: Cell<GATES>, const GATES: usize>(
     bias: &[f32],
     initial: &[f32],
     hidden: usize,
-    sequences: &Sequences,
+    (sequences, mask): (&Sequences, Option<Mask>),
     with: Products,
 ) -> Forward {
     let (count, rows) = (sequences.count(), sequences.rows());
@@ -70,6 +71,9 @@ pub fn forward<C: Cell<GATES>, const GATES: usize>(
                         let kept = shared_kept.part(row, units.clone());
                         let sums = std::array::from_fn(|gate| sums[gate].row(sequence));
                         C::forward(gates, sums, before, kept, h);
+                        if let Some(mask) = mask {
+                            dropout::apply(h, (row * hidden + units.start) as u32, mask);
+                        }
                         shared_out.part(row, units.clone()).copy_from_slice(h);
                     }
                 }

@@ -9,21 +9,22 @@
 //! others. Outputs and cells are carried in FP32; in half types they are rounded where they are multiplied, and on the way out.
 
 mod backward;
-mod cells;
+pub(super) mod cells;
 pub(super) mod composed;
 mod forward;
 mod operation;
 mod sequences;
-mod tasks;
+pub(super) mod tasks;
 #[cfg(test)]
 mod tests;
-mod weight;
+pub(super) mod weight;
 
 pub use sequences::Sequences;
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
+use super::dropout::Mask;
 use super::linear::Products;
 use super::{has_device_kernels, has_own_kernels};
 use crate::contract::Pass;
@@ -73,9 +74,24 @@ pub fn lstm(
     pass: &Pass,
 ) -> (Tensor<2>, (Tensor<2>, Tensor<2>)) {
     let initial = state.map(|(h, c)| Tensor::cat(vec![to_f32(h), to_f32(c)], 0));
-    let (out, last) = recurrent(Kind::Lstm, gates, weight, None, initial, sequences, pass);
+    let (out, last) = recurrent(Kind::Lstm, gates, weight, None, initial, (sequences, None), pass);
     let count = sequences.count();
     (out, (last.clone().narrow(0, 0, count), last.narrow(0, count, count)))
+}
+
+/// The same from zeros on, where the next step sees what dropout left of an output (NVIDIA's Tacotron 2).
+///
+/// # Panics
+/// If shapes do not fit.
+pub fn lstm_dropping_states(
+    gates: Tensor<2>,
+    weight: Tensor<2>,
+    rate: f64,
+    sequences: &Sequences,
+    pass: &mut Pass,
+) -> Tensor<2> {
+    let mask = Mask::draw(rate, pass);
+    recurrent(Kind::Lstm, gates, weight, None, None, (sequences, mask), pass).0
 }
 
 /// A gated recurrent unit (Cho et al. 2014) over packed sequences; as in PyTorch and cuDNN the reset gate is applied after the
@@ -95,23 +111,24 @@ pub fn gru(
     sequences: &Sequences,
     pass: &Pass,
 ) -> (Tensor<2>, Tensor<2>) {
-    recurrent(Kind::Gru, gates, weight, bias, state.map(to_f32), sequences, pass)
+    recurrent(Kind::Gru, gates, weight, bias, state.map(to_f32), (sequences, None), pass)
 }
 
-/// `initial` and the last states are [states x sequences, hidden].
+/// `initial` and the last states are [states x sequences, hidden]; the mask is one of the outputs [rows, hidden].
 pub(super) fn recurrent(
     kind: Kind,
     gates: Tensor<2>,
     weight: Tensor<2>,
     bias: Option<Tensor<1>>,
     initial: Option<Tensor<2>>,
-    sequences: &Sequences,
+    (sequences, mask): (&Sequences, Option<Mask>),
     pass: &Pass,
 ) -> (Tensor<2>, Tensor<2>) {
     let hidden = weight.dims()[1];
     let width = kind.gates() * hidden;
     assert_eq!(gates.dims(), [sequences.rows(), width], "one row of gates for each of the sequences' rows");
     assert_eq!(weight.dims()[0], width, "one row of weights for each gate of each unit");
+    assert!(mask.is_none() || kind == Kind::Lstm, "what a GRU takes over is its output");
     if let Some(initial) = &initial {
         let expected = [kind.states() * sequences.count(), hidden];
         assert_eq!(initial.dims(), expected, "one initial state for each sequence");
@@ -119,12 +136,12 @@ pub(super) fn recurrent(
     let device = gates.device();
     let own = match has_own_kernels(&device) {
         true => Products::of(pass.compute).is_some() && hidden > 0,
-        // A GPU has no room for nothing.
-        false => has_device_kernels(&device) && sequences.rows() * hidden > 0,
+        // A GPU has no room for nothing, and its kernels drop nothing.
+        false => has_device_kernels(&device) && sequences.rows() * hidden > 0 && mask.is_none(),
     };
     if own {
         let (biased, given) = (bias.is_some(), initial.is_some());
-        let plan = Plan { kind, sequences: sequences.clone(), compute: pass.compute, biased, given };
+        let plan = Plan { kind, sequences: sequences.clone(), compute: pass.compute, biased, given, mask };
         let nothing = weight.clone().set_require_grad(false).into_dispatch();
         let bias = bias.map_or_else(|| nothing.clone(), Tensor::into_dispatch);
         let initial = initial.map_or(nothing, Tensor::into_dispatch);
@@ -132,7 +149,7 @@ pub(super) fn recurrent(
             Dispatch::recurrent(gates.into_dispatch(), weight.into_dispatch(), bias, initial, plan);
         return (Tensor::from_dispatch(out), Tensor::from_dispatch(last));
     }
-    composed::recurrent(kind, gates, weight, bias, initial, sequences, pass)
+    composed::recurrent(kind, gates, weight, bias, initial, (sequences, mask), pass)
 }
 
 /// Two states [sequences, hidden] by falling length, zero where there are none.

@@ -14,6 +14,7 @@ use super::backward::{Given, backward};
 use super::cells::{Gru, Lstm};
 use super::forward::forward;
 use super::{Kind, Sequences};
+use crate::ops::dropout::Mask;
 use crate::ops::host;
 use crate::ops::linear::Products;
 use crate::precision::Compute;
@@ -29,6 +30,8 @@ pub struct Plan {
     pub biased: bool,
     /// Are there initial states? Else any tensor stands in their place.
     pub given: bool,
+    /// Of the outputs, which the next step sees as it leaves them. On a CPU.
+    pub mask: Option<Mask>,
 }
 
 impl Plan {
@@ -158,7 +161,8 @@ impl RecurrentOp for Flex {
             Kind::Lstm => forward::<Lstm, 4>,
             Kind::Gru => forward::<Gru, 3>,
         };
-        let done = walk(gates, &weight, &bias, &initial, hidden, &plan.sequences, plan.products());
+        let done =
+            walk(gates, &weight, &bias, &initial, hidden, (&plan.sequences, plan.mask), plan.products());
         let wide = host::stored(done.out, [rows, hidden]);
         let out = match DType::from(plan.compute.0) {
             DType::F32 => wide.clone(),
@@ -203,7 +207,7 @@ impl RecurrentOp for Flex {
             Kind::Lstm => backward::<Lstm, 4>,
             Kind::Gru => backward::<Gru, 3>,
         };
-        let found = walk(given, hidden, &plan.sequences, plan.products());
+        let found = walk(given, hidden, (&plan.sequences, plan.mask), plan.products());
         let (biases, initial) = (found.bias.len(), [found.initial.len() / hidden, hidden]);
         (
             host::tensor(found.gates, shape, gates_type),

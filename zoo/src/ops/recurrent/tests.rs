@@ -31,6 +31,7 @@ struct Case {
     biased: bool,
     /// Weights of the outputs and of the last states in the loss.
     asked: (bool, bool),
+    mask: Option<Mask>,
 }
 
 /// Outputs, last states, and the gradients of gates, weight, bias, initial states.
@@ -48,8 +49,8 @@ fn run(case: Case, own: bool) -> Vec<Vec<f32>> {
     let x = compute.cast(gates.clone());
     let used = (case.biased.then(|| bias.clone()), case.initial.then(|| initial.clone()));
     let (out, last) = match own {
-        true => recurrent(kind, x, weight.clone(), used.0, used.1, &sequences, &pass),
-        false => composed::recurrent(kind, x, weight.clone(), used.0, used.1, &sequences, &pass),
+        true => recurrent(kind, x, weight.clone(), used.0, used.1, (&sequences, case.mask), &pass),
+        false => composed::recurrent(kind, x, weight.clone(), used.0, used.1, (&sequences, case.mask), &pass),
     };
     assert_eq!((out.dtype(), last.dtype()), (DType::from(compute.0), DType::F32));
     let mut loss = Tensor::<1>::zeros([1], &device);
@@ -75,7 +76,11 @@ fn cases(compute: Compute) -> Vec<Case> {
         {
             for asked in [(true, true), (true, false), (false, true)] {
                 for lengths in [&LENGTHS[..], &NONE_EMPTY] {
-                    cases.push(Case { kind, compute, lengths, backwards, initial, biased, asked });
+                    let case = Case { kind, compute, lengths, backwards, initial, biased, asked, mask: None };
+                    cases.push(case);
+                    if kind == Kind::Lstm {
+                        cases.push(Case { mask: Some(Mask::new(Key::new(5, 6, 7), 0.3)), ..case });
+                    }
                 }
             }
         }
@@ -130,7 +135,7 @@ fn own_results(kind: Kind, compute: Compute, lengths: &[u32], first_row: usize) 
     let weight = draw(8, [width, hidden], &device) * 0.3;
     let pass = Pass::evaluation(compute);
     let x = compute.cast(gates.clone());
-    let (out, last) = recurrent(kind, x, weight, None, None, &sequences, &pass);
+    let (out, last) = recurrent(kind, x, weight, None, None, (&sequences, None), &pass);
     let upstream = draw::<2>(9, [400, hidden], &device).narrow(0, first_row, sequences.rows());
     let grads = (to_f32(out.clone()) * upstream).sum().backward();
     [out.inner(), last.inner(), gates.grad(&grads).unwrap()].map(host_values)

@@ -1,0 +1,81 @@
+//! Recipes that speak.
+
+use super::Findings;
+use crate::spec::{BatchNormSpec, FrameConvolutionsSpec, FreeRunningSpec, LossSpec, Recipe, SynthesisModel};
+
+/// Ranges and combinations of encoder, decoder and loss.
+pub(super) fn model(recipe: &Recipe, model: SynthesisModel<'_>, findings: &mut Findings<'_, '_>) {
+    let SynthesisModel { encoder, decoder } = model;
+    for (value, key) in [
+        (encoder.width, "encoder.width"),
+        (encoder.units, "encoder.units"),
+        (decoder.units, "decoder.units"),
+        (decoder.attention.units, "decoder.attention.units"),
+        (decoder.attention.filters, "decoder.attention.filters"),
+        (decoder.attention.kernel, "decoder.attention.kernel"),
+    ] {
+        findings.positive(u64::from(value), &format!("model.{key}"));
+    }
+    convolutions(&encoder.convolutions, "model.encoder.convolutions", findings);
+    convolutions(&decoder.postnet, "model.decoder.postnet", findings);
+    for (i, units) in decoder.prenet.units.iter().enumerate() {
+        findings.positive(u64::from(*units), &format!("model.decoder.prenet.units.{i}"));
+    }
+    findings.share(decoder.prenet.dropout, "model.decoder.prenet.dropout");
+    findings.share(decoder.dropout, "model.decoder.dropout");
+    findings.require(
+        (1..=2).contains(&decoder.asking_layer) && decoder.asking_layer <= decoder.layers,
+        "model.decoder.asking_layer",
+        || {
+            let (asking, layers) = (decoder.asking_layer, decoder.layers);
+            format!("layer {asking} of {layers} is to ask; it is the first or the second")
+        },
+    );
+    if let Some(magnitudes) = &decoder.magnitudes {
+        findings.positive(u64::from(magnitudes.kernel), "model.decoder.magnitudes.kernel");
+        for (i, channels) in magnitudes.channels.iter().enumerate() {
+            findings.positive(u64::from(*channels), &format!("model.decoder.magnitudes.channels.{i}"));
+        }
+        norm(&magnitudes.norm, "model.decoder.magnitudes.norm", findings);
+    }
+    if recipe.data.reader.sample_rate_hz().is_none() {
+        findings.report_with(
+            "data.reader.kind",
+            "the reader gives text; the model is to sound like recordings",
+            "kind = \"audio-manifest\"",
+        );
+    }
+    if !matches!(recipe.loss, LossSpec::Spectrogram { .. }) {
+        findings.report_with(
+            "loss.kind",
+            "this loss is of tokens or classes; the model writes frames of speech",
+            "kind = \"spectrogram\"",
+        );
+    }
+}
+
+fn convolutions(spec: &FrameConvolutionsSpec, path: &str, findings: &mut Findings<'_, '_>) {
+    for (value, key) in [(spec.layers, "layers"), (spec.channels, "channels"), (spec.kernel, "kernel")] {
+        findings.positive(u64::from(value), &format!("{path}.{key}"));
+    }
+    findings.share(spec.dropout, &format!("{path}.dropout"));
+    norm(&spec.norm, &format!("{path}.norm"), findings);
+}
+
+fn norm(norm: &BatchNormSpec, path: &str, findings: &mut Findings<'_, '_>) {
+    findings.above_zero(norm.epsilon, &format!("{path}.epsilon"));
+    findings.require((0.0..=1.0).contains(&norm.momentum), &format!("{path}.momentum"), || {
+        format!("`{path}.momentum` is {}; it is a share", norm.momentum)
+    });
+}
+
+/// A search that hears itself.
+pub(super) fn free_running(spec: &FreeRunningSpec, path: &str, findings: &mut Findings<'_, '_>) {
+    findings.require(spec.threshold > 0.0 && spec.threshold < 1.0, &format!("{path}.threshold"), || {
+        format!("`{path}.threshold` is {}; it is a probability between 0 and 1", spec.threshold)
+    });
+    super::longest_of(&spec.max_frames, &format!("{path}.max_frames"), findings);
+    let vocoder = &spec.vocoder;
+    findings.above_zero(vocoder.power, &format!("{path}.vocoder.power"));
+    findings.share(vocoder.momentum, &format!("{path}.vocoder.momentum"));
+}

@@ -1,0 +1,152 @@
+//! A recurrence that looks at a source while it goes: LSTM layers whose first gets, beside its input, what an attention found one step
+//! before, and an attention that is asked by the last of them and knows where it has been (Chorowski et al. 2015; Shen et al. 2018).
+//!
+//! The score of a row of the source is v · tanh(key + W query + b + filter * weights), the last being a convolution of the weights of the
+//! steps before: their sum, and where there are two channels the last step's before it. To autodiff all steps are one operation. Of the
+//! hidden layer of the scores, as large as all steps times the source times its units, nothing is kept: backward computes it again.
+//!
+//! All sequences of a batch go all steps; what a sequence gets depends on none of the others. Products of the layers and of the query are
+//! made in the compute type; location, scores, softmax and sums are FP32.
+
+mod backward;
+pub(super) mod composed;
+mod forward;
+mod listen;
+mod operation;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex};
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+
+use super::dropout::Mask;
+use super::linear::Products;
+use super::{fp32, has_own_kernels};
+use crate::contract::Pass;
+use crate::precision::Compute;
+pub use composed::{Hearing, Looking};
+pub(super) use operation::AttentiveOp;
+
+/// A layer in the loop.
+#[derive(Debug, Clone)]
+pub struct AttentiveLayer {
+    /// [4 hidden, input + hidden]: gates i, f, g, o of what comes from inside of the loop (the context, or the layer below) and of the
+    /// layer's own last output.
+    pub weight: Tensor<2>,
+    /// [4 hidden]; of the first layer it is in the gates that come from outside.
+    pub bias: Option<Tensor<1>>,
+}
+
+/// The loop's parameters, FP32.
+#[derive(Debug, Clone)]
+pub struct AttentiveWeights {
+    /// One or two.
+    pub layers: Vec<AttentiveLayer>,
+    /// W [units, hidden].
+    pub query: Tensor<2>,
+    /// [units, channels x taps]: one channel for the sum of all weights so far, or one for the last step's before it. The first tap but
+    /// (taps - 1) / 2 lies on the row that is scored.
+    pub filter: Tensor<2>,
+    /// b [units].
+    pub bias: Tensor<1>,
+    /// v [units].
+    pub vector: Tensor<1>,
+}
+
+/// What is looked at: rows of all sources, one behind the other.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// [rows, units] FP32.
+    pub keys: Tensor<2>,
+    /// [rows, width] FP32.
+    pub values: Tensor<2>,
+    /// Rows of each; at least one.
+    pub lengths: Vec<u32>,
+}
+
+/// How the loop goes.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentiveSpec {
+    /// Channels of the location filter.
+    pub channels: usize,
+    /// Drop rate of the layers' outputs.
+    pub dropout: f64,
+    /// What is dropped is missing from the state, too.
+    pub state_dropout: bool,
+}
+
+/// What the kernels need besides tensors.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub lengths: Vec<u32>,
+    pub channels: usize,
+    /// Of each layer.
+    pub masks: Vec<Option<Mask>>,
+    pub state_dropout: bool,
+    pub compute: Compute,
+    /// Where the forward pass leaves what the backward pass takes.
+    pub kept: Option<Arc<Mutex<Option<forward::Kept>>>>,
+}
+
+impl Plan {
+    fn products(&self) -> Products {
+        Products::of(self.compute).expect("the instructions were looked for")
+    }
+}
+
+/// All steps of all sequences: `gates` [sequences x steps, 4 hidden] FP32 is the outside's part of the first layer's gates with every bias,
+/// the steps of a sequence below each other -> what the last layer put out beside what was found [sequences x steps, hidden + width]
+/// FP32, and the weights of the rows of all sources in each step [steps, rows].
+///
+/// # Panics
+/// If shapes do not fit.
+pub fn attentive_lstm(
+    gates: Tensor<2>,
+    weights: &AttentiveWeights,
+    source: &Source,
+    spec: AttentiveSpec,
+    pass: &mut Pass,
+) -> (Tensor<2>, Tensor<2>) {
+    let masks: Vec<_> = weights.layers.iter().map(|_| Mask::draw(spec.dropout, pass)).collect();
+    let hidden = weights.query.dims()[1];
+    assert!(matches!(weights.layers.len(), 1 | 2), "one layer or two");
+    assert_eq!(gates.dims()[1], 4 * hidden, "a gate of each kind for each unit");
+    assert!(gates.dims()[0].is_multiple_of(source.lengths.len().max(1)), "as many steps for each source");
+    assert!(source.lengths.iter().all(|&length| length > 0), "a source has rows");
+    let rows: u32 = source.lengths.iter().sum();
+    assert_eq!(source.keys.dims()[0], rows as usize, "a key for each row");
+    assert_eq!(source.values.dims()[0], rows as usize, "a value for each row");
+    let plan = Plan {
+        lengths: source.lengths.clone(),
+        channels: spec.channels,
+        masks,
+        state_dropout: spec.state_dropout,
+        compute: pass.compute,
+        kept: None,
+    };
+    let empty = gates.dims()[0] == 0;
+    let own = has_own_kernels(&gates.device()) && fp32::available();
+    if !own || empty || Products::of(pass.compute).is_none() {
+        return composed::attentive(gates, weights, source, &plan);
+    }
+    let device = gates.device();
+    let nothing = || Tensor::<2>::empty([0, 0], &device);
+    let none = || Tensor::<1>::empty([0], &device);
+    let second = weights.layers.get(1);
+    let (out, found) = Dispatch::attentive(
+        gates.into_dispatch(),
+        weights.layers[0].weight.clone().into_dispatch(),
+        second.map_or_else(nothing, |layer| layer.weight.clone()).into_dispatch(),
+        second.and_then(|layer| layer.bias.clone()).unwrap_or_else(none).into_dispatch(),
+        source.keys.clone().into_dispatch(),
+        source.values.clone().into_dispatch(),
+        weights.query.clone().into_dispatch(),
+        weights.filter.clone().into_dispatch(),
+        weights.bias.clone().into_dispatch(),
+        weights.vector.clone().into_dispatch(),
+        plan,
+    );
+    (Tensor::from_dispatch(out), Tensor::from_dispatch(found))
+}

@@ -1,0 +1,262 @@
+//! The loop as one operation of the backend and of autodiff.
+
+use std::sync::{Arc, PoisonError};
+
+use burn::backend::{Autodiff, Backend, Flex, TensorMetadata, backend_extension, tensor::FloatTensor};
+use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use burn_flex::FlexTensor;
+
+use super::Plan;
+use super::backward::backward;
+use super::forward::{Given, Sizes, forward};
+use crate::ops::host;
+
+/// Gradients of all that goes in, in its order.
+type Ten<B> = (
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+    FloatTensor<B>,
+);
+
+/// The operation on backends with own kernels. Of one layer, any empty tensors stand in the place of the second.
+#[backend_extension(Flex, Autodiff)]
+#[allow(clippy::too_many_arguments)]
+pub trait AttentiveOp: Backend {
+    /// See [`super::attentive_lstm`].
+    fn attentive(
+        gates: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        second_bias: FloatTensor<Self>,
+        keys: FloatTensor<Self>,
+        values: FloatTensor<Self>,
+        query: FloatTensor<Self>,
+        filter: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        vector: FloatTensor<Self>,
+        plan: Plan,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// Gradients of what goes in, from what came out and the gradient of its first part. The gates are not needed again.
+    #[allow(clippy::type_complexity)]
+    fn attentive_backward(
+        out: FloatTensor<Self>,
+        weights: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        second_bias: FloatTensor<Self>,
+        keys: FloatTensor<Self>,
+        values: FloatTensor<Self>,
+        query: FloatTensor<Self>,
+        filter: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        vector: FloatTensor<Self>,
+        plan: Plan,
+    ) -> (
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+        FloatTensor<Self>,
+    );
+}
+
+/// The parameters and the source, as values.
+struct Read<'a>([std::borrow::Cow<'a, [f32]>; 9]);
+
+impl<'a> Read<'a> {
+    fn new(tensors: [&'a FlexTensor; 9]) -> Self {
+        Self(tensors.map(host::values))
+    }
+
+    fn given(&self) -> Given<'_> {
+        let [first, second, second_bias, keys, values, query, filter, bias, vector] = &self.0;
+        let layers = [first, second].into_iter().filter(|weight| !weight.is_empty());
+        Given {
+            layers: layers.map(|weight| &**weight).collect(),
+            second_bias,
+            keys,
+            values,
+            query,
+            filter,
+            bias,
+            vector,
+        }
+    }
+}
+
+impl AttentiveOp for Flex {
+    fn attentive(
+        gates: FlexTensor,
+        first: FlexTensor,
+        second: FlexTensor,
+        second_bias: FlexTensor,
+        keys: FlexTensor,
+        values: FlexTensor,
+        query: FlexTensor,
+        filter: FlexTensor,
+        bias: FlexTensor,
+        vector: FlexTensor,
+        plan: Plan,
+    ) -> (FlexTensor, FlexTensor) {
+        let (units, hidden, width) = (query.shape()[0], query.shape()[1], values.shape()[1]);
+        let sizes = Sizes::new(gates.shape()[0], hidden, units, width, &plan.lengths);
+        let read =
+            Read::new([&first, &second, &second_bias, &keys, &values, &query, &filter, &bias, &vector]);
+        let done = forward(host::into_values(gates), &read.given(), &sizes, &plan);
+        if let Some(slot) = &plan.kept {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.kept);
+        }
+        (
+            host::stored(done.out, [sizes.batch * sizes.steps, hidden + width]),
+            host::stored(done.weights, [sizes.steps, sizes.all]),
+        )
+    }
+
+    fn attentive_backward(
+        out: FlexTensor,
+        weights: FlexTensor,
+        gradient: FlexTensor,
+        first: FlexTensor,
+        second: FlexTensor,
+        second_bias: FlexTensor,
+        keys: FlexTensor,
+        values: FlexTensor,
+        query: FlexTensor,
+        filter: FlexTensor,
+        bias: FlexTensor,
+        vector: FlexTensor,
+        plan: Plan,
+    ) -> Ten<Self> {
+        let (units, hidden, width) = (query.shape()[0], query.shape()[1], values.shape()[1]);
+        let sizes = Sizes::new(out.shape()[0], hidden, units, width, &plan.lengths);
+        let read =
+            Read::new([&first, &second, &second_bias, &keys, &values, &query, &filter, &bias, &vector]);
+        let slot = plan.kept.as_ref().expect("the forward pass was tracked");
+        let kept = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = kept.expect("one backward pass of a forward pass");
+        let (came_out, came_weights) = (host::values(&out), host::values(&weights));
+        let gradient = host::values(&gradient);
+        let found = backward((&came_out, &came_weights), kept, &gradient, &read.given(), &sizes, &plan);
+        let mut layers = found.layers.into_iter();
+        let like = |values: Vec<f32>, tensor: &FlexTensor| host::stored(values, tensor.shape());
+        (
+            host::stored(found.gates, [out.shape()[0], 4 * hidden]),
+            like(layers.next().unwrap_or_default(), &first),
+            like(layers.next().unwrap_or_default(), &second),
+            like(found.second_bias, &second_bias),
+            like(found.keys, &keys),
+            like(found.values, &values),
+            like(found.query, &query),
+            like(found.filter, &filter),
+            like(found.bias, &bias),
+            like(found.vector, &vector),
+        )
+    }
+}
+
+impl<B: AttentiveOp, C: CheckpointStrategy> AttentiveOp for Autodiff<B, C> {
+    fn attentive(
+        gates: FloatTensor<Self>,
+        first: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        second_bias: FloatTensor<Self>,
+        keys: FloatTensor<Self>,
+        values: FloatTensor<Self>,
+        query: FloatTensor<Self>,
+        filter: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        vector: FloatTensor<Self>,
+        mut plan: Plan,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        #[derive(Debug)]
+        struct Looked;
+        impl<B: AttentiveOp> Backward<B, 10> for Looked {
+            type State = ([FloatTensor<B>; 2], [FloatTensor<B>; 9], Plan);
+            fn backward(self, ops: Ops<Self::State, 10>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let gradient = grads.consume::<B>(&ops.node);
+                let ([out, weights], given, plan) = ops.state;
+                let [first, second, second_bias, keys, values, query, filter, bias, vector] = given;
+                let (g, w1, w2, b2, k, v, q, f, b, n) = B::attentive_backward(
+                    out,
+                    weights,
+                    gradient,
+                    first,
+                    second,
+                    second_bias,
+                    keys,
+                    values,
+                    query,
+                    filter,
+                    bias,
+                    vector,
+                    plan,
+                );
+                for (parent, gradient) in ops.parents.into_iter().zip([g, w1, w2, b2, k, v, q, f, b, n]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, gradient);
+                    }
+                }
+            }
+        }
+        let mut nodes = Vec::with_capacity(10);
+        let mut inner = |tensor: FloatTensor<Self>| {
+            let (tensor, node) = tensor.into_parts();
+            nodes.push(node);
+            tensor
+        };
+        let gates = inner(gates);
+        let given = [first, second, second_bias, keys, values, query, filter, bias, vector].map(&mut inner);
+        let nodes = nodes.try_into().unwrap_or_else(|_| unreachable!("ten went in"));
+        let from_inner = <Self as burn::backend::AutodiffBackend>::from_inner;
+        let run = |gates: FloatTensor<B>, given: [FloatTensor<B>; 9], plan: Plan| {
+            let [first, second, second_bias, keys, values, query, filter, bias, vector] = given;
+            B::attentive(gates, first, second, second_bias, keys, values, query, filter, bias, vector, plan)
+        };
+        match Looked.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => {
+                plan.kept = Some(Arc::default());
+                let (out, weights) = run(gates, given.clone(), plan.clone());
+                let state = ([out.clone(), weights.clone()], given, plan);
+                (prep.finish(state, out), from_inner(weights))
+            }
+            OpsKind::UnTracked(prep) => {
+                let (out, weights) = run(gates, given, plan);
+                (prep.finish(out), from_inner(weights))
+            }
+        }
+    }
+
+    fn attentive_backward(
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: FloatTensor<Self>,
+        _: Plan,
+    ) -> Ten<Self> {
+        unreachable!("first-order autodiff: a backward operation runs on the inner backend")
+    }
+}
