@@ -21,6 +21,8 @@ pub enum Biases {
     OneOfZeros,
     /// Both, the recurrent part's of zeros (NVIDIA's GNMT).
     SecondOfZeros,
+    /// Both, of zeros (JoeyNMT).
+    TwoOfZeros,
 }
 
 impl Biases {
@@ -28,7 +30,7 @@ impl Biases {
     pub(super) fn first(self) -> Option<bool> {
         match self {
             Self::None => None,
-            Self::OneOfZeros => Some(false),
+            Self::OneOfZeros | Self::TwoOfZeros => Some(false),
             Self::One | Self::Two | Self::SecondOfZeros => Some(true),
         }
     }
@@ -38,7 +40,7 @@ impl Biases {
         match self {
             Self::None | Self::One | Self::OneOfZeros => None,
             Self::Two => Some(true),
-            Self::SecondOfZeros => Some(false),
+            Self::SecondOfZeros | Self::TwoOfZeros => Some(false),
         }
     }
 }

@@ -132,7 +132,8 @@ impl<'a> Searcher<'a> {
             DecodeSpec::Greedy { .. }
             | DecodeSpec::Beam { .. }
             | DecodeSpec::TensorflowBeam { .. }
-            | DecodeSpec::GnmtBeam { .. } => {
+            | DecodeSpec::GnmtBeam { .. }
+            | DecodeSpec::JoeynmtBeam { .. } => {
                 return Err(Failure::new(
                     Exit::Recipe,
                     "this search is of tokens; the model puts out frames",
