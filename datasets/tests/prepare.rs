@@ -6,6 +6,7 @@ use std::path::Path;
 use zoo_datasets::batches::PairSource;
 use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare, prepare_cached};
 use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
+use zoo_datasets::text::vocabulary::Vocabulary;
 use zoo_recipes::{DataSpec, ReaderSpec};
 
 fn spec(tokenizer: &str, filter: &str, eval: &str) -> DataSpec {
@@ -228,6 +229,29 @@ fn words_have_a_vocabulary_a_side_where_they_are_not_joint() {
     let one = spec(WORDS, "{}", r#"{"valid": {"split": "dev", "lines": 2}}"#);
     let one = prepared(&one).unwrap();
     assert_eq!(one.pipeline.source.id("Haus"), one.pipeline.target.id("Haus"));
+}
+
+#[test]
+fn rare_words_are_left_out_of_each_side_by_their_count() {
+    let tokenizer = r#"{"kind": "words", "specials": "fairseq", "joint": false, "min_count": 2}"#;
+    let all = tokenizer.replace(r#", "min_count": 2"#, "");
+    let eval = r#"{"valid": {"split": "dev", "lines": 2}}"#;
+    let (few, all) =
+        (prepared(&spec(tokenizer, "{}", eval)).unwrap(), prepared(&spec(&all, "{}", eval)).unwrap());
+    for (few, all) in
+        [(&few.pipeline.source, &all.pipeline.source), (&few.pipeline.target, &all.pipeline.target)]
+    {
+        let words = |known: &Vocabulary| {
+            (4..known.len() as u32)
+                .map(|id| (known.symbol(id).to_owned(), known.count(id)))
+                .collect::<Vec<_>>()
+        };
+        let mut due = words(all);
+        assert!(due.iter().any(|(_, count)| *count < 2), "{due:?}");
+        due.retain(|(_, count)| *count >= 2);
+        assert!(!due.is_empty());
+        assert_eq!(words(few), due);
+    }
 }
 
 #[test]

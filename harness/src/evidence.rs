@@ -254,7 +254,8 @@ fn traces(recipe: &Recipe) -> Result<String, String> {
         return Err("its optimizer is not among tests/fixtures/optimizers.safetensors".to_owned());
     }
     let Some(corpus) = &recipe.data.corpus else {
-        return Ok("schedule, loss scaling and optimizer are traced; the data is generated".to_owned());
+        let data = if recipe.data.reader.is_generated() { "is generated" } else { "is the user's to bring" };
+        return Ok(format!("schedule, loss scaling and optimizer are traced; the data {data}"));
     };
     let definition = CorpusDefinition::find(corpus).map_err(|_| format!("there is no corpus {corpus}"))?;
     let unknown: Vec<&str> = definition

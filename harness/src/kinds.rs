@@ -66,7 +66,7 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
             d.begin_token_in_target = false;
         }
         DecoderSpec::Recurrent(d) => {
-            (d.layers, d.units, d.dropout) = (1, 1, 0.0);
+            (d.layers, d.units, d.dropout, d.combine_dropout) = (1, 1, 0.0, None);
             (d.residual_from, d.forget_bias) = (d.residual_from.map(|_| 1), None);
             (d.biases, d.init) = (biases(d.biases), RecurrentInit::XavierUniform);
             if let AttentionSpec::Additive { units, .. } = &mut d.attention {
@@ -197,6 +197,9 @@ pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
             DecodeSpec::GnmtBeam { coverage, as_coded, .. },
             DecodeSpec::GnmtBeam { coverage: other_coverage, as_coded: other_coded, .. },
         ) => (*coverage > 0.0) == (*other_coverage > 0.0) && as_coded == other_coded,
+        (DecodeSpec::JoeynmtBeam { as_coded, .. }, DecodeSpec::JoeynmtBeam { as_coded: other_coded, .. }) => {
+            as_coded == other_coded
+        }
         _ => false,
     }
 }

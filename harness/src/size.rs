@@ -11,7 +11,7 @@ use zoo_results::report::grouped;
 /// Special tokens in front of every vocabulary.
 const SPECIALS: u32 = 4;
 /// Words of a vocabulary that only the data tells.
-const ASSUMED_WORDS: usize = 30_000;
+const ASSUMED_WORDS: u32 = 30_000;
 
 /// What can be said of a model without its data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ impl ModelSize {
     }
 }
 
-/// The size of a recipe's model; `None` where only the data tells how many words there are.
+/// The size of a recipe's model; `None` where nothing can be said of its classes.
 pub fn of(recipe: &Recipe) -> Option<ModelSize> {
     let (rows, exact) = vocabulary_rows(&recipe.data)?;
     Some(ModelSize { rows, exact, cost: of_model(recipe, rows) })
@@ -40,7 +40,7 @@ pub fn of(recipe: &Recipe) -> Option<ModelSize> {
 
 /// Parameters and operations of a recipe's model, as far as they can be told without its data.
 pub fn cost(recipe: &Recipe) -> Cost {
-    of_model(recipe, vocabulary_rows(&recipe.data).map_or(ASSUMED_WORDS, |(rows, _)| rows))
+    of_model(recipe, rows_or_guess(recipe))
 }
 
 fn of_model(recipe: &Recipe, rows: usize) -> Cost {
@@ -72,7 +72,11 @@ pub fn width(model: &ModelSpec) -> usize {
 
 /// Vocabularies of a recipe whose data is not there, as large as can be told.
 pub fn vocabularies(recipe: &Recipe) -> Vocabularies {
-    of_rows(recipe, vocabulary_rows(&recipe.data).map_or(ASSUMED_WORDS, |(rows, _)| rows))
+    of_rows(recipe, rows_or_guess(recipe))
+}
+
+fn rows_or_guess(recipe: &Recipe) -> usize {
+    vocabulary_rows(&recipe.data).map_or(ASSUMED_WORDS as usize, |(rows, _)| rows)
 }
 
 fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
@@ -97,9 +101,10 @@ fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
         (TokenizerSpec::Words { pad_vocabulary_to, .. }, ReaderSpec::Reversal { symbols, .. }) => {
             Some((up(*symbols, *pad_vocabulary_to), true))
         }
-        // A limit is set where text has more words than that.
+        // A limit is set where text has more words than that. Without one the tables are a guess, and the rest is what can be told.
         (TokenizerSpec::Words { max_vocabulary, pad_vocabulary_to, .. }, ReaderSpec::ParallelText { .. }) => {
-            max_vocabulary.map(|rows| (up(rows.saturating_sub(SPECIALS), *pad_vocabulary_to), false))
+            let words = max_vocabulary.map_or(ASSUMED_WORDS, |rows| rows.saturating_sub(SPECIALS));
+            Some((up(words, *pad_vocabulary_to), false))
         }
         // Every merge makes a sub-word and some use others up; the characters come on top.
         (TokenizerSpec::SubwordNmt { merges, max_vocabulary, pad_vocabulary_to, .. }, _) => {

@@ -171,6 +171,8 @@ fn published_numbers_are_those_of_the_sources() {
         expected(&[(Value, 26.4, "any"), (Value, 26.6, "mixed"), (Ratio, 1.53, "mixed")])
     );
     assert_eq!(values("transformer-big"), expected(&[(Value, 27.5, "any"), (Value, 27.5, "mixed")]));
+    let iwslt = [26.46, 27.06, 26.68, 27.03, 28.35, 28.85].map(|value| (Value, value, "fp32"));
+    assert_eq!(values("iwslt14-lstm"), expected(&iwslt));
     assert_eq!(values("transformer-nvgrad"), expected(&[(Value, 28.0, "mixed")]));
     assert_eq!(values("vaswani-base"), expected(&[(Value, 27.3, "any")]));
     assert_eq!(values("vaswani-big"), expected(&[(Value, 28.4, "any")]));

@@ -1,10 +1,13 @@
-"""The reference against PyTorch's own modules, where PyTorch has them: layers, label smoothing, Adam, SGD, LazyAdam."""
+"""The reference against PyTorch's own modules, where PyTorch has them: layers, label smoothing, Adam, SGD, LazyAdam; and a whole model."""
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import fixture
 import update_rules
+from seq2seq import Seq2Seq
+from seq2seq_fixtures import FIXTURES, SPECIALS, sentences
 from transformer import Layer, cross_entropy
 
 
@@ -101,6 +104,55 @@ def check_optimizers():
         torch.testing.assert_close(weight, other.detach())
 
 
+def lstm(layers, names, **sizes):
+    """`nn.LSTM` with the weights of our layers; `names` are the suffixes that it gives to theirs."""
+    other = nn.LSTM(**sizes, batch_first=True)
+    with torch.no_grad():
+        for ours, name in zip(layers, names):
+            for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                getattr(other, f"{part}_{name}").copy_(getattr(ours, part))
+    return other
+
+
+def check_joeynmt():
+    """Logits of the recurrent model as JoeyNMT wires PyTorch's modules: packed sequences, final states, one step at a time."""
+    spec, specials = FIXTURES["seq2seq_lstm_joeynmt"][:2]
+    vocabulary = {"size": 21, **SPECIALS[specials]}
+    model = Seq2Seq(spec, vocabulary)
+    fixture.randomize(model, seed=3)
+    source = sentences(vocabulary, seed=4, lengths=(7, 6, 4))
+    target = sentences(vocabulary, seed=5, lengths=(5, 8, 3))
+    ours = model.project(model.decode(target, model.encode(source), source))
+
+    width, units, layers = spec["width"], spec["decoder"]["units"], spec["decoder"]["layers"]
+    encoder, decoder = model.encoder, model.decoder
+    read = lstm(
+        [encoder.layers[0], encoder.backward[0]], ["l0", "l0_reverse"], input_size=width, hidden_size=units,
+        bidirectional=True,
+    )  # fmt: skip
+    write = lstm(
+        decoder.layers, [f"l{i}" for i in range(layers)], input_size=width + units, hidden_size=units, num_layers=layers
+    )
+    lengths = (source != vocabulary["pad"]).sum(dim=1)
+    packed = pack_padded_sequence(nn.functional.embedding(source, model.embedding.weight), lengths, batch_first=True)
+    memory, (final, _) = read(packed)
+    memory, _ = pad_packed_sequence(memory, batch_first=True)
+    keys = memory @ decoder.attention.key.T
+    # The last forward state, for outputs and cells of every layer.
+    state = (final[0].repeat(layers, 1, 1), final[0].repeat(layers, 1, 1))
+    fed, logits = torch.zeros(len(source), 1, units), []
+    begin = torch.full((len(target), 1), vocabulary["begin"])
+    for token in torch.cat([begin, target[:, :-1]], dim=1).split(1, dim=1):
+        _, state = write(torch.cat([nn.functional.embedding(token, model.target_embedding.weight), fed], dim=2), state)
+        query = state[0][-1].unsqueeze(1)
+        scores = (query @ keys.transpose(1, 2)).masked_fill((source == vocabulary["pad"]).unsqueeze(1), -torch.inf)
+        context = scores.softmax(dim=-1) @ memory
+        fed = decoder.combine(torch.cat([query, context], dim=2)).tanh()
+        logits.append(model.output(fed))
+    kept = target != vocabulary["pad"]
+    torch.testing.assert_close(ours[kept], torch.cat(logits, dim=1)[kept])
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(0)
@@ -108,4 +160,5 @@ if __name__ == "__main__":
     check_layers()
     check_loss()
     check_optimizers()
+    check_joeynmt()
     print("the reference agrees with PyTorch's own modules")

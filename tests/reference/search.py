@@ -169,6 +169,34 @@ def beam_of_gnmt(next_log_p, attention, spec, longest, source_tokens, end, gaps)
     return results
 
 
+def beam_of_joeynmt(next_log_p, spec, longest, end, gaps):
+    """JoeyNMT's: nothing leaves the beam. What has ended is extended by what the decoder says behind an end token, and competes by log p.
+
+    Ranked is what ends in a step, under that step's penalty, and everything in the beam of the last step, ended or not: the one whose
+    likeliest hypothesis ends, or the limit. The code of 2019 (`as_coded`) ranks what ends a second time once more; later code does
+    not. A result is cut behind its first end token.
+    """
+    places, ranked = [([], 0.0)], []
+    for n in range(1, longest + 1):
+        candidates = [
+            (log_p + step, [*tokens, token])
+            for tokens, log_p in places
+            for token, step in enumerate(next_log_p(tokens).tolist())
+        ]
+        chosen = first_of(candidates, spec["beam"], gaps)
+        places = [(tokens, log_p) for log_p, tokens in chosen]
+        done = n == longest or places[0][0][-1] == end
+        for tokens, log_p in places:
+            if (done or tokens[-1] == end) and (spec["as_coded"] or tokens.count(end) < 2):
+                cut = tokens[: tokens.index(end) + 1] if end in tokens else tokens
+                ranked.append((cut, log_p / ((5 + n) / 6) ** spec["alpha"], log_p))
+        if done:
+            break
+    ranked.sort(key=lambda hypothesis: -hypothesis[1])
+    gaps.extend(a[1] - b[1] for a, b in zip(ranked[: spec["beam"]], ranked[1 : spec["beam"] + 1]))
+    return ranked[: spec["beam"]]
+
+
 def search(next_log_p, spec, source_tokens, vocabulary, gaps, attention=None):
     """Runs a recipe's `[decode.NAME]`."""
     longest, end = limit(spec["max_length"], source_tokens), vocabulary["end"]
@@ -176,6 +204,8 @@ def search(next_log_p, spec, source_tokens, vocabulary, gaps, attention=None):
         return beam_of_tensorflow(next_log_p, spec["beam"], spec["alpha"], longest, end, gaps)
     if spec["kind"] == "gnmt-beam":
         return beam_of_gnmt(next_log_p, attention, spec, longest, source_tokens, end, gaps)
+    if spec["kind"] == "joeynmt-beam":
+        return beam_of_joeynmt(next_log_p, spec, longest, end, gaps)
     if spec["kind"] == "greedy":
         return greedy(next_log_p, longest, end, gaps)
     rule = (spec["beam"], spec["length_penalty"], longest, end)

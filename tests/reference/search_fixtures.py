@@ -57,6 +57,10 @@ def gnmt(size, alpha, coverage, as_coded, max_length):
     }  # fmt: skip
 
 
+def joeynmt(size, alpha, as_coded, max_length):
+    return {"kind": "joeynmt-beam", "beam": size, "alpha": alpha, "as_coded": as_coded, "max_length": max_length}
+
+
 # Ended hypotheses keep their places. Coverage needs a decoder with one attention.
 PLACES = {
     "tensorflow-5": tensorflow(5, 1.0, length(2.0, 0)),
@@ -67,6 +71,12 @@ COVERAGE = {
     "gnmt-5": gnmt(5, 0.6, 0.1, True, length(0.0, 16)),
     "gnmt-short": gnmt(3, 0.6, 0.1, True, length(0.0, 3)),
     "gnmt-mended": gnmt(5, 0.6, 0.3, False, length(0.0, 16)),
+}
+# Ended hypotheses are extended.
+EXTENDED = {
+    "joeynmt-10": joeynmt(10, 1.0, True, length(0.0, 12)),
+    "joeynmt-short": joeynmt(4, 1.0, True, length(0.0, 3)),
+    "joeynmt-once": joeynmt(5, 0.6, False, length(0.0, 12)),
 }
 SMALL = {key: SEARCHES[key] for key in ("greedy", "tensor2tensor-4", "fairseq-5")} | PLACES
 
@@ -86,6 +96,7 @@ MODELS = {
     "search_gnmt_nvidia": (*FIXTURES["seq2seq_gnmt_nvidia"][:3], 500),
     "search_recurrent_openseq2seq": (*FIXTURES["seq2seq_recurrent_recurrent"][:3], 350),
     "search_convs2s_openseq2seq": (*FIXTURES["seq2seq_convs2s_openseq2seq"][:3], 250),
+    "search_lstm_joeynmt": (*FIXTURES["seq2seq_lstm_joeynmt"][:3], 350),
 }
 TRANSFORMERS = ("search_prenorm_openseq2seq", "search_postnorm_fairseq")
 
@@ -93,6 +104,8 @@ TRANSFORMERS = ("search_prenorm_openseq2seq", "search_postnorm_fairseq")
 def searches_of(name, spec):
     if name in TRANSFORMERS:
         return SEARCHES
+    if name == "search_lstm_joeynmt":
+        return {"greedy": SEARCHES["greedy"]} | EXTENDED
     return SMALL | (COVERAGE if spec["decoder"]["kind"] == "recurrent" else {})
 
 

@@ -9,7 +9,7 @@ import torch
 
 import fixture
 from search import search
-from search_fixtures import LEAST_GAP, beam, gnmt, length, tensorflow
+from search_fixtures import LEAST_GAP, beam, gnmt, joeynmt, length, tensorflow
 
 SIZE = 9
 VOCABULARIES = {"openseq2seq": {"pad": 0, "end": 1}, "fairseq": {"pad": 1, "end": 2}}
@@ -43,6 +43,10 @@ SEARCHES |= {
     "gnmt-mended": gnmt(4, 0.6, 0.4, False, length(0.0, 12)),
     "gnmt-mended-short": gnmt(4, 0.6, 0.4, False, length(0.0, 4)),
     "gnmt-lengths": gnmt(3, 1.0, 0.0, True, length(0.0, 12)),
+    "joeynmt": joeynmt(4, 1.0, True, length(1.0, 3)),
+    "joeynmt-once": joeynmt(4, 1.0, False, length(1.0, 3)),
+    "joeynmt-steep": joeynmt(3, 2.0, True, length(0.0, 5)),
+    "joeynmt-one": joeynmt(1, 1.0, True, length(2.0, 0)),
 }
 
 

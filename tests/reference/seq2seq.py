@@ -28,6 +28,10 @@ class RecurrentLayer(nn.Module):
         self.bias_ih = parameter(gates)
         self.bias_hh = None if spec["biases"] == "one-of-zeros" else parameter(gates)
 
+    def begin_at(self, output):
+        """Output and cell at the same vector."""
+        return torch.stack([output, output])
+
     def start(self, rows, like):
         return torch.zeros(2, rows, self.units, dtype=like.dtype)
 
@@ -124,12 +128,16 @@ class RecurrentDecoder(nn.Module):
         self.layers = nn.ModuleList(RecurrentLayer(spec, n) for n in widths)
         self.attention = RecurrentAttention(spec["attention"], units, memory)
         if spec["context"] == "input-feeding":
-            self.combine = nn.Linear(units + memory, units, bias=False)
+            self.combine = nn.Linear(units + memory, units, bias=spec.get("combine_bias", False))
 
     def forward(self, x, memory, kept, _lengths):
         memory, context_use = memory[0], self.spec["context"]
         rows = x.shape[0]
         states = [layer.start(rows, x) for layer in self.layers]
+        if self.spec.get("initial_state") == "last-of-encoder":
+            # The forward direction is the first half where there are two.
+            last = memory[torch.arange(rows), kept.sum(dim=1) - 1, : self.spec["units"]]
+            states = [layer.begin_at(last) for layer in self.layers]
         feed, outputs = torch.zeros(rows, self.fed, dtype=x.dtype), []
         above = context_use in ("upper-layers", "all-layers")
 

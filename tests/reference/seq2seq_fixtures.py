@@ -181,6 +181,37 @@ FIXTURES = {
         {"kind": "sgd", "momentum": 0.0},
         0.5,
     ),
+    # JoeyNMT's: states begin at the encoder's last forward output, the combination has a bias. Its initialisers are no part of a fixture.
+    "seq2seq_lstm_joeynmt": (
+        model(
+            "none",
+            recurrent(1, 8, "two-of-zeros", directions="two-stacks"),
+            recurrent(
+                2, 8, "two-of-zeros", attention=PRODUCT, context="input-feeding", initial_state="last-of-encoder",
+                combine_bias=True, start="begin",
+            ),  # fmt: skip
+        ),
+        "openseq2seq",
+        loss_spec("all-classes", 0.0, "sentences"),
+        adam(0.999, 1e-3, "corrected-root"),
+        None,
+    ),
+    # Not published: the same start where the context goes up too, of gated units and an encoder of one direction.
+    "seq2seq_initial_state_all_layers": (
+        model(
+            "none",
+            recurrent(2, 8, "two", directions="first-layer-both") | {"cell": "gru"},
+            recurrent(
+                3, 8, "two", attention=additive(6, False), context="all-layers", initial_state="last-of-encoder",
+                start="begin",
+            )
+            | {"cell": "gru"},
+        ),
+        "fairseq",
+        loss_spec("all-classes", 0.0, "tokens"),
+        adam(0.999, 1e-3, "corrected-root"),
+        None,
+    ),
 }
 
 

@@ -156,10 +156,13 @@ impl Builder<'_> {
                 pad_vocabulary_to,
                 max_vocabulary,
                 max_target_vocabulary,
+                min_count,
                 ..
             } => {
+                let least = u64::from(min_count.unwrap_or(0));
                 let side = |words: &WordCounts, most: Option<u32>| {
-                    let words = words.iter().map(|(word, count)| (word.to_string(), count)).collect();
+                    let often = words.iter().filter(|(_, count)| *count >= least);
+                    let words = often.map(|(word, count)| (word.to_string(), count)).collect();
                     Arc::new(Vocabulary::from_counts(words, *specials, *pad_vocabulary_to, most))
                 };
                 let source = side(&counts.source, *max_vocabulary);

@@ -204,6 +204,9 @@ pub enum TokenizerSpec {
         /// Most rows of the target side's own vocabulary, where they are others.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_target_vocabulary: Option<u32>,
+        /// Words that the training split has less often than this are left out (torchtext's `min_freq`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        min_count: Option<u32>,
         /// The words of the text are parts of words already, as subword-nmt marks them (`@@`): they are joined before anything is
         /// scored.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

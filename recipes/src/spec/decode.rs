@@ -57,6 +57,20 @@ pub enum DecodeSpec {
         /// Longest output.
         max_length: MaxLength,
     },
+    /// A beam in which ended hypotheses go on to be extended like the others (JoeyNMT): every step keeps the likeliest of all
+    /// extensions. Done when the likeliest has just ended, or at the limit. What is ranked by log p / ((5 + n) / 6)^alpha is what ended
+    /// on the way and what is in the beam then, ended or not; n and p are of all that was written, what is read ends at the first end token.
+    JoeynmtBeam {
+        /// Hypotheses kept.
+        beam: u32,
+        /// Exponent.
+        alpha: f64,
+        /// What ends again, having ended before, is ranked again, as in the code of 2019. Otherwise the first time alone.
+        #[serde(default)]
+        as_coded: bool,
+        /// Longest output.
+        max_length: MaxLength,
+    },
     /// The likeliest class of each frame; runs are one label, blanks none.
     CtcGreedy {},
     /// The likeliest path through the words of `data.tokenizer`'s lexicon, weighed by a unigram, silence between them.
@@ -133,9 +147,10 @@ impl DecodeSpec {
     pub fn hypotheses(&self) -> Option<u32> {
         match self {
             Self::Greedy { .. } => Some(1),
-            Self::Beam { beam, .. } | Self::TensorflowBeam { beam, .. } | Self::GnmtBeam { beam, .. } => {
-                Some(*beam)
-            }
+            Self::Beam { beam, .. }
+            | Self::TensorflowBeam { beam, .. }
+            | Self::GnmtBeam { beam, .. }
+            | Self::JoeynmtBeam { beam, .. } => Some(*beam),
             Self::CtcGreedy {}
             | Self::CtcLexicon { .. }
             | Self::CtcBeam { .. }
@@ -150,7 +165,8 @@ impl DecodeSpec {
             Self::Greedy { max_length }
             | Self::Beam { max_length, .. }
             | Self::TensorflowBeam { max_length, .. }
-            | Self::GnmtBeam { max_length, .. } => *max_length = MaxLength { factor: 0.0, extra: tokens },
+            | Self::GnmtBeam { max_length, .. }
+            | Self::JoeynmtBeam { max_length, .. } => *max_length = MaxLength { factor: 0.0, extra: tokens },
             Self::FreeRunning(spec) => spec.max_frames = MaxLength { factor: 0.0, extra: tokens },
             Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. } | Self::TeacherForced {} => {}
         }

@@ -57,7 +57,7 @@ pub enum Directions {
     TwoStacks,
 }
 
-/// A stack of recurrent layers with attention that writes tokens. States begin at zero.
+/// A stack of recurrent layers with attention that writes tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecurrentDecoderSpec {
@@ -83,6 +83,15 @@ pub struct RecurrentDecoderSpec {
     pub attention: AttentionSpec,
     /// Where the context goes.
     pub context: ContextUse,
+    /// Where the states of the layers begin; absent: at zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_state: Option<InitialState>,
+    /// W of input feeding has a bias, which starts at 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub combine_bias: bool,
+    /// Drop rate of what W of input feeding is multiplied with; absent: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub combine_dropout: Option<f64>,
     /// The output projection has a bias (`model.embedding.tied` is then `none` or `inputs`).
     #[serde(default)]
     pub output_bias: bool,
@@ -124,6 +133,15 @@ pub enum ContextUse {
     InputFeeding,
 }
 
+/// See [`RecurrentDecoderSpec::initial_state`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialState {
+    /// Outputs and cells of all layers at what a recurrent encoder wrote of the source's last token: what its forward layer did, where both
+    /// directions lie side by side and are twice as wide (JoeyNMT's `init_hidden: last`).
+    LastOfEncoder,
+}
+
 /// Bias vectors of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -132,10 +150,10 @@ pub enum RecurrentBiases {
     OneOfZeros,
     /// Two, the first drawn as weights are, the second of zeros (NVIDIA's GNMT).
     SecondOfZeros,
+    /// Two, of zeros (cuDNN in TensorFlow, JoeyNMT).
+    TwoOfZeros,
     /// Two, drawn as weights are (PyTorch).
     Two,
-    /// Two, of zeros (cuDNN in TensorFlow).
-    TwoOfZeros,
 }
 
 /// How weights of recurrent layers and their attention start.
@@ -149,6 +167,8 @@ pub enum RecurrentInit {
     },
     /// Glorot and Bengio 2010, uniform; input's and recurrent weights are one matrix to it (TensorFlow's default).
     XavierUniform,
+    /// The same of each gate's two matrices by themselves (JoeyNMT).
+    XavierUniformOfGates,
     /// Uniform in units^-0.5 (PyTorch's default).
     Torch,
 }

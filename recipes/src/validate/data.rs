@@ -204,10 +204,12 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
             joint,
             max_vocabulary,
             max_target_vocabulary,
+            min_count,
             normalize,
             specials: _,
             subwords: _,
         } => {
+            findings.positive(u64::from(min_count.unwrap_or(1)), "data.tokenizer.min_count");
             rows(*max_vocabulary, "max_vocabulary", findings);
             rows(*max_target_vocabulary, "max_target_vocabulary", findings);
             findings.require(

@@ -189,7 +189,8 @@ fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findi
             }
             longest(max_length, &path, findings);
         }
-        DecodeSpec::TensorflowBeam { beam, alpha, max_length } => {
+        DecodeSpec::TensorflowBeam { beam, alpha, max_length }
+        | DecodeSpec::JoeynmtBeam { beam, alpha, as_coded: _, max_length } => {
             findings.positive(u64::from(*beam), &format!("{path}.beam"));
             findings.not_negative(*alpha, &format!("{path}.alpha"));
             longest(max_length, &path, findings);

@@ -2,8 +2,8 @@
 
 use super::Findings;
 use crate::spec::{
-    AttentionSpec, DecoderSpec, Directions, EncoderSpec, GatedConvolutionSpec, LearnedPositions,
-    RecurrentCell, RecurrentInit, TokenModel, Tying,
+    AttentionSpec, ContextUse, DecoderSpec, Directions, EncoderSpec, GatedConvolutionSpec, LearnedPositions,
+    RecurrentCell, RecurrentDecoderSpec, RecurrentInit, TokenModel, Tying,
 };
 
 /// Ranges and combinations of `model.encoder`, which reads embeddings of this width.
@@ -65,6 +65,8 @@ pub(super) fn decoder(model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
             if let AttentionSpec::Additive { units, .. } = d.attention {
                 findings.positive(u64::from(units), "model.decoder.attention.units");
             }
+            combination(d, findings);
+            initial_state(model, d, findings);
         }
         DecoderSpec::Convolutional(d) => {
             convolutions("model.decoder", &d.layer, d.positions, d.dropout, findings);
@@ -88,6 +90,36 @@ pub(super) fn decoder(model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
             "what the decoder projects is {projected} wide, its tokens {width}: they cannot share a matrix"
         )
     });
+}
+
+/// What belongs to the W of input feeding.
+fn combination(decoder: &RecurrentDecoderSpec, findings: &mut Findings<'_, '_>) {
+    let feeds = decoder.context == ContextUse::InputFeeding;
+    if let Some(rate) = decoder.combine_dropout {
+        findings.share(rate, "model.decoder.combine_dropout");
+    }
+    for (there, key) in
+        [(decoder.combine_bias, "combine_bias"), (decoder.combine_dropout.is_some(), "combine_dropout")]
+    {
+        findings.require(feeds || !there, &format!("model.decoder.{key}"), || {
+            "the answer of the attention is combined with nothing; `context` is not \"input-feeding\""
+                .to_owned()
+        });
+    }
+}
+
+/// States that begin at what the encoder wrote are as wide as that.
+fn initial_state(model: TokenModel<'_>, decoder: &RecurrentDecoderSpec, findings: &mut Findings<'_, '_>) {
+    let path = "model.decoder.initial_state";
+    match (decoder.initial_state, model.encoder) {
+        (None, _) => {}
+        (Some(_), EncoderSpec::Recurrent(e)) => {
+            findings.require(e.units == decoder.units, path, || {
+                format!("the encoder's states are {} wide, the decoder's {}", e.units, decoder.units)
+            });
+        }
+        (Some(_), _) => findings.report(path, "the encoder has no states; it is not recurrent"),
+    }
 }
 
 fn transformer(

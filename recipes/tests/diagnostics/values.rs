@@ -203,6 +203,37 @@ fn impossible_combinations_are_refused() {
 }
 
 #[test]
+fn what_input_feeding_and_initial_states_need_is_checked() {
+    let lstm = |from: &str, to: &str, needle: &str, message: &str| {
+        one_of("iwslt14-lstm", from, to, needle, message, "");
+    };
+    lstm(
+        "combine_dropout = 0.2",
+        "combine_dropout = 1.0",
+        "1.0\nstart",
+        "`model.decoder.combine_dropout` is 1",
+    );
+    lstm("\"input-feeding\"", "\"output\"", "true\ncombine_dropout", "`context` is not \"input-feeding\"");
+    lstm("\"input-feeding\"", "\"output\"", "0.2\nstart", "`context` is not \"input-feeding\"");
+    lstm(
+        "units = 256\ndirections",
+        "units = 200\ndirections",
+        "\"last-of-encoder\"",
+        "the encoder's states are 200 wide, the decoder's 256",
+    );
+    lstm("min_count = 3", "min_count = 0", "0\nspecials", "`data.tokenizer.min_count` is 0");
+    lstm("beam = 10", "beam = 0", "0\nalpha", "`decode.beam10.beam` is 0");
+    one_of(
+        "reversal-conv-rnn",
+        "context = \"output\"",
+        "context = \"output\"\ninitial_state = \"last-of-encoder\"",
+        "\"last-of-encoder\"",
+        "the encoder has no states",
+        "",
+    );
+}
+
+#[test]
 fn files_of_ones_own_must_name_every_split() {
     let files = "[data.reader.files]\ntrain = { source = \"a\", target = \"b\" }\nval = { source = \"a\", target = \"b\" }\n";
     let from = "target = \"de\"\n";

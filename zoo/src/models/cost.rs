@@ -162,7 +162,10 @@ fn decoder(model: TokenModel<'_>) -> Part {
                 }
             };
             let combine = match d.context {
-                ContextUse::InputFeeding => Part::product(false, [units + memory, units]),
+                ContextUse::InputFeeding => {
+                    let bias = if d.combine_bias { units } else { 0 };
+                    Part::product(false, [units + memory, units]) + Part::held(bias)
+                }
                 _ => Part::default(),
             };
             layer(width + fed) + layer(units + beside).times(layers - 1) + attention + combine
@@ -288,6 +291,15 @@ mod tests {
         ] {
             assert_eq!(cost(&spec(recipe, None), &vocabularies(rows)).parameters, expected, "{recipe}");
         }
+    }
+
+    /// JoeyNMT prints 22.05M. By hand: 256 a source row and 512 a target row; 2 x 526336 + 788480 + 131072 + 196864.
+    #[test]
+    fn the_small_lstm_has_the_published_number_of_parameters_at_vocabularies_of_that_size() {
+        let rows = Vocabularies { source: 32_000, target: 22_830, ..vocabularies(0) };
+        let parameters = cost(&spec("iwslt14-lstm", None), &rows).parameters;
+        assert_eq!(parameters, 256 * (32_000 + 2 * 22_830) + 2_169_088);
+        assert_eq!(parameters, 22_050_048);
     }
 
     #[test]

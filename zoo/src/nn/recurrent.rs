@@ -21,7 +21,7 @@ pub enum Biases {
     OneOfZeros,
     /// Both, the recurrent part's of zeros (NVIDIA's GNMT).
     SecondOfZeros,
-    /// Both, of zeros (cuDNN in TensorFlow).
+    /// Both, of zeros (cuDNN in TensorFlow, JoeyNMT).
     TwoOfZeros,
 }
 

@@ -2,12 +2,14 @@
 
 mod beam;
 pub mod ctc;
+mod extended;
 mod greedy;
 pub mod ngram;
 mod places;
 mod sentence;
 
 pub use beam::{Beam, beam};
+pub use extended::{Extended, extended};
 pub use greedy::greedy;
 pub use places::{Places, Weighing, places};
 
@@ -106,6 +108,10 @@ pub fn search<D: StepDecoder>(
                 as_coded: *as_coded,
             };
             places(decoder, sources, &Places { size: *beam as usize, weighing, max_length }, ids)
+        }
+        DecodeSpec::JoeynmtBeam { beam, alpha, as_coded, max_length } => {
+            let search = Extended { size: *beam as usize, alpha: *alpha, as_coded: *as_coded, max_length };
+            extended(decoder, sources, &search, ids)
         }
         DecodeSpec::CtcGreedy {}
         | DecodeSpec::CtcLexicon { .. }

@@ -133,6 +133,7 @@ impl<'a> Searcher<'a> {
             | DecodeSpec::Beam { .. }
             | DecodeSpec::TensorflowBeam { .. }
             | DecodeSpec::GnmtBeam { .. }
+            | DecodeSpec::JoeynmtBeam { .. }
             | DecodeSpec::FreeRunning(_)
             | DecodeSpec::TeacherForced {} => {
                 return Err(Failure::new(

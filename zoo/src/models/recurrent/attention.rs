@@ -37,7 +37,9 @@ impl RecurrentAttention {
         let matrix = |name: &str, rows: usize, columns: usize| {
             let bound = match start {
                 RecurrentInit::Uniform { bound } => bound,
-                RecurrentInit::XavierUniform => (6.0 / (rows + columns) as f64).sqrt(),
+                RecurrentInit::XavierUniform | RecurrentInit::XavierUniformOfGates => {
+                    (6.0 / (rows + columns) as f64).sqrt()
+                }
                 RecurrentInit::Torch => (columns as f64).powf(-0.5),
             };
             init.at(name).uniform([rows, columns], bound)
@@ -56,6 +58,8 @@ impl RecurrentAttention {
                 let bound = match start {
                     RecurrentInit::Uniform { bound } => bound,
                     RecurrentInit::XavierUniform => (3.0 / units as f64).sqrt(),
+                    // To PyTorch it is a matrix of one row.
+                    RecurrentInit::XavierUniformOfGates => (6.0 / (units + 1) as f64).sqrt(),
                     RecurrentInit::Torch => (units as f64).powf(-0.5),
                 };
                 let length = (units as f64).powf(-0.5) as f32;

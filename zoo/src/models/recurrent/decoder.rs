@@ -1,15 +1,15 @@
 //! Writing.
 
 use burn::module::Module;
-use burn::tensor::{Int, Tensor};
-use zoo_recipes::{ContextUse, RecurrentDecoderSpec, RecurrentInit};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use zoo_recipes::{ContextUse, InitialState, RecurrentDecoderSpec, RecurrentInit};
 
 use super::attention::{Asked, RecurrentAttention};
 use super::{Between, Kind};
 use crate::contract::Pass;
 use crate::models::{Memory, Sources};
 use crate::nn::{Init, LayerState, Linear, RecurrentLayer};
-use crate::ops::{Segment, Segments, Sequences};
+use crate::ops::{self, Segment, Segments, Sequences};
 use crate::precision::to_f32;
 
 /// A stack with attention. Where the context goes, [`ContextUse`] says; where it comes back to the first layer, what is above that
@@ -24,6 +24,11 @@ pub struct RecurrentDecoder {
     pub combine: Option<Linear>,
     #[module(skip)]
     context: ContextUse,
+    #[module(skip)]
+    initial_state: Option<InitialState>,
+    /// Of what `combine` is multiplied with.
+    #[module(skip)]
+    combine_dropout: f64,
     #[module(skip)]
     between: Between,
     /// Width of what is fed back.
@@ -90,13 +95,16 @@ impl RecurrentDecoder {
             layers: (0..spec.layers).map(layer).collect(),
             attention: RecurrentAttention::new(&at, &spec.attention, spec.init, [units, memory]),
             combine: (spec.context == ContextUse::InputFeeding).then(|| {
-                let mut combine = Linear::new(&init.at("combine"), units + memory, units, false, 1.0);
+                let mut combine =
+                    Linear::new(&init.at("combine"), units + memory, units, spec.combine_bias, 1.0);
                 if let RecurrentInit::Uniform { bound } = spec.init {
                     combine.weight = init.at("combine").at("weight").uniform([units, units + memory], bound);
                 }
                 combine
             }),
             context: spec.context,
+            initial_state: spec.initial_state,
+            combine_dropout: spec.combine_dropout.unwrap_or(0.0),
             between: Between::new(spec.dropout, spec.residual_from),
             fed,
         }
@@ -120,7 +128,7 @@ impl RecurrentDecoder {
         }
         let segments = Segments::across(lengths, &memory.lengths);
         let span = Span { sequences: &sequences, asked: &asked, segments: &segments };
-        let mut walk = self.start();
+        let mut walk = self.start(memory, None);
         let (h, context, _) = self.question(x, &span, &mut walk, pass);
         self.above(h, context, &sequences, &mut walk, pass)
     }
@@ -138,10 +146,7 @@ impl RecurrentDecoder {
         if sequences.rows() == 0 {
             return Tensor::zeros([0, self.projected()], &device);
         }
-        let ints = |rows: Vec<usize>| {
-            let rows: Vec<i32> = rows.into_iter().map(|row| row as i32).collect();
-            Tensor::<1, Int>::from_data(burn::tensor::TensorData::new(rows.clone(), [rows.len()]), &device)
-        };
+        let ints = |rows: Vec<usize>| rows_of(rows, &device);
         // By steps, and in a step by falling length: then every step is a range of rows.
         let by_step: Vec<usize> = (0..sequences.steps())
             .flat_map(|step| (0..sequences.active(step)).map(move |i| (i, step)))
@@ -157,7 +162,7 @@ impl RecurrentDecoder {
         let asked = asked.map(|part| part.select(0, ints(rows.clone())));
         let lengths: Vec<u32> = order.iter().map(|&i| memory.lengths[i]).collect();
 
-        let mut walk = self.start();
+        let mut walk = self.start(memory, Some(order));
         let (mut outputs, mut contexts) = (Vec::new(), Vec::new());
         let mut first = 0;
         for step in 0..sequences.steps() {
@@ -174,6 +179,8 @@ impl RecurrentDecoder {
         let joined = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).select(0, ints(back.clone()));
         match self.context {
             ContextUse::AllLayers => {
+                // The layers above have not begun.
+                let mut walk = self.start(memory, None);
                 self.above(joined(outputs), joined(contexts), sequences, &mut walk, pass)
             }
             _ => joined(outputs),
@@ -182,7 +189,8 @@ impl RecurrentDecoder {
 
     /// Keys of the source: computed once for a search.
     pub fn begin(&self, memory: &Memory, pass: &Pass) -> RecurrentCache {
-        RecurrentCache { asked: self.attention.about(memory, pass), walk: self.start(), weights: None }
+        let walk = self.start(memory, None);
+        RecurrentCache { asked: self.attention.about(memory, pass), walk, weights: None }
     }
 
     /// One more token of every hypothesis: x [hypotheses, width] -> what is projected.
@@ -206,8 +214,22 @@ impl RecurrentDecoder {
         }
     }
 
-    fn start(&self) -> Walk {
-        Walk { states: vec![None; self.layers.len()], feed: None }
+    /// One sequence for each source, in this order.
+    fn start(&self, memory: &Memory, order: Option<&[usize]>) -> Walk {
+        let state = self.initial_state.map(|InitialState::LastOfEncoder| {
+            let sources = Sources::new(&memory.lengths);
+            let last = |source: usize| sources.rows(source).end.saturating_sub(1);
+            let rows: Vec<usize> = match order {
+                Some(order) => order.iter().map(|&source| last(source)).collect(),
+                None => (0..sources.count()).map(last).collect(),
+            };
+            let rows = rows_of(rows, &memory.keys.device());
+            // Of two directions side by side, the forward one is the first.
+            let h = memory.keys.clone().select(0, rows).narrow(1, 0, self.units());
+            let c = matches!(self.layers[0], RecurrentLayer::Lstm(_)).then(|| h.clone());
+            LayerState { h, c }
+        });
+        Walk { states: vec![state; self.layers.len()], feed: None }
     }
 
     /// Width of what is projected.
@@ -251,7 +273,9 @@ impl RecurrentDecoder {
         let out = match (self.context, &self.combine) {
             (ContextUse::Output, _) => context.clone(),
             (ContextUse::InputFeeding, Some(combine)) => {
-                to_f32(combine.forward(Tensor::cat(vec![x, context.clone()], 1), pass)).tanh()
+                let both = Tensor::cat(vec![x, context.clone()], 1);
+                let both = ops::dropout(both, self.combine_dropout, pass);
+                to_f32(combine.forward(both, pass)).tanh()
             }
             _ => x,
         };
@@ -290,6 +314,12 @@ impl RecurrentCache {
         self.walk = walk.map(|x| x.select(0, rows.clone()));
         self.weights = None;
     }
+}
+
+/// Numbers of rows, for `select`.
+fn rows_of(rows: Vec<usize>, device: &Device) -> Tensor<1, Int> {
+    let rows: Vec<i32> = rows.into_iter().map(|row| row as i32).collect();
+    Tensor::from_data(TensorData::new(rows.clone(), [rows.len()]), device)
 }
 
 /// The first so many sources are asked by a row each; the others are not.

@@ -9,6 +9,7 @@ mod encoder;
 pub use decoder::{RecurrentCache, RecurrentDecoder};
 pub use encoder::RecurrentEncoder;
 
+use burn::module::Param;
 use burn::tensor::Tensor;
 use zoo_recipes::{RecurrentBiases, RecurrentCell, RecurrentInit};
 
@@ -33,19 +34,35 @@ impl Kind {
             RecurrentCell::Lstm => 4,
             RecurrentCell::Gru => 3,
         };
+        // Of one gate's matrix of the input.
+        let of_gate = |input: usize| (6.0 / (input + self.units) as f64).sqrt();
         let bound = match self.init {
             RecurrentInit::Uniform { bound } => bound,
             RecurrentInit::XavierUniform => (6.0 / (input + self.units + gates * self.units) as f64).sqrt(),
+            RecurrentInit::XavierUniformOfGates => of_gate(input),
             RecurrentInit::Torch => (self.units as f64).powf(-0.5),
         };
         let biases = self.biases.into();
-        match self.cell {
+        let mut layer = match self.cell {
             RecurrentCell::Lstm => {
                 let forget = self.forget_bias.map(|bias| bias as f32);
                 RecurrentLayer::Lstm(Lstm::new(init, input, self.units, biases, bound, forget))
             }
             RecurrentCell::Gru => RecurrentLayer::Gru(Gru::new(init, input, self.units, biases, bound)),
+        };
+        if self.init == RecurrentInit::XavierUniformOfGates {
+            let shape = [gates * self.units, self.units];
+            *recurrent_weight(&mut layer) = init.at("weight_hh").uniform(shape, of_gate(self.units));
         }
+        layer
+    }
+}
+
+/// [gates x units, units]
+fn recurrent_weight(layer: &mut RecurrentLayer) -> &mut Param<Tensor<2>> {
+    match layer {
+        RecurrentLayer::Lstm(layer) => &mut layer.weight_hh,
+        RecurrentLayer::Gru(layer) => &mut layer.weight_hh,
     }
 }
 
@@ -91,5 +108,36 @@ impl Between {
         let (out, state) = layer.forward(input, sequences, state, pass);
         let out = to_f32(out);
         (if i >= self.residual_from { x + out } else { out }, state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::parameters::host_values;
+
+    #[test]
+    fn each_gates_matrices_are_xaviers_by_themselves() {
+        let kind = Kind {
+            cell: RecurrentCell::Lstm,
+            units: 40,
+            biases: RecurrentBiases::TwoOfZeros,
+            forget_bias: Some(2.0),
+            init: RecurrentInit::XavierUniformOfGates,
+        };
+        let RecurrentLayer::Lstm(layer) = kind.layer(&Init::new(1, &Device::flex()), 110) else {
+            panic!("an LSTM")
+        };
+        let largest =
+            |x: Tensor<2>| host_values(x).into_iter().fold(0.0, |most: f32, value| most.max(value.abs()));
+        for (weight, bound) in [(&layer.weight_ih, 0.2), (&layer.weight_hh, (6.0_f32 / 80.0).sqrt())] {
+            let largest = largest(weight.val());
+            assert!(largest <= bound && largest > 0.99 * bound, "{largest} of {bound}");
+        }
+        let sum = layer.bias_ih.unwrap().val() + layer.bias_hh.unwrap().val();
+        let due: Vec<f32> = (0..160).map(|i| if (40..80).contains(&i) { 2.0 } else { 0.0 }).collect();
+        assert_eq!(host_values(sum), due);
     }
 }
