@@ -44,6 +44,8 @@ pub enum Purpose {
     Masks = 8,
     /// Which recordings are joined.
     Join = 9,
+    /// The phases that a waveform is sought from.
+    Phases = 10,
 }
 
 /// The numbers of one (seed, purpose, stream) in turn.

@@ -166,6 +166,28 @@ impl MelFilters {
         );
     }
 
+    /// The transposed filters over several rows of energies side by side: `spectra[b] = sum over f of weight[f, b] energies[f]`.
+    ///
+    /// # Panics
+    /// Where the spectra have fewer than [`Self::bins`] bins.
+    pub fn apply_transposed<const SIDES: usize>(
+        &self,
+        energies: &[[f64; SIDES]],
+        spectra: &mut [[f64; SIDES]],
+    ) {
+        vectorised(
+            #[inline(always)]
+            || {
+                spectra.fill([0.0; SIDES]);
+                for (energies, (first, weights)) in energies.iter().zip(self.rows()) {
+                    for (sums, weight) in spectra[first..first + weights.len()].iter_mut().zip(weights) {
+                        add(sums, f64::from(*weight), energies);
+                    }
+                }
+            },
+        );
+    }
+
     fn rows(&self) -> impl Iterator<Item = (usize, &[f32])> {
         let starts = std::iter::once(0).chain(self.filters.iter().map(|(_, end)| *end));
         starts.zip(&self.filters).map(|(start, (first, end))| (*first, &self.weights[start..*end]))

@@ -2,15 +2,19 @@
 //!
 //! [`decode`] reads WAV and FLAC. [`FrontEnd`] turns samples into features as python_speech_features, librosa or Kaldi do;
 //! [`mel`], [`window`], [`stft`] and [`spectrum`] are what it is made of, and what speech synthesis needs as well.
+//! [`synthesis`] makes samples of features again, [`encode`] a file of them; [`trim`] takes silence from both ends.
 //! [`Extractor`] varies training examples on the way; [`resample`] has its filters.
 
 mod augment;
 pub mod decode;
+pub mod encode;
 mod front_end;
 pub mod mel;
 pub mod resample;
 pub mod spectrum;
 pub mod stft;
+pub mod synthesis;
+pub mod trim;
 mod vectors;
 pub mod window;
 

@@ -107,7 +107,7 @@ impl Stft {
 }
 
 /// Where a place comes from when the samples are mirrored at both ends as often as it takes (`numpy.pad`): the last one not doubled.
-fn mirrored(at: isize, length: usize) -> usize {
+pub(super) fn mirrored(at: isize, length: usize) -> usize {
     if length == 1 {
         return 0;
     }
