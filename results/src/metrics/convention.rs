@@ -470,6 +470,11 @@ impl Convention {
         }
     }
 
+    /// Is it made from what was measured of each utterance, kept as lines?
+    pub fn is_from_measures(&self) -> bool {
+        matches!(self, Convention::MelCepstral(_) | Convention::MelError { .. })
+    }
+
     /// Is it made from hypotheses and references?
     pub fn is_from_text(&self) -> bool {
         !matches!(

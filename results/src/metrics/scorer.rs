@@ -1,5 +1,6 @@
 //! From hypotheses and references to a value: the one way in.
 
+use super::audio::MeasuredLine;
 use super::bootstrap::{Resampling, interval};
 use super::convention::{Case, Convention, Metric};
 use super::error::ScoreError;
@@ -81,10 +82,10 @@ pub fn score(
 }
 
 impl Scorer {
-    /// By that convention, against any number of references. Refuses metrics that are not made from text.
+    /// By that convention, against any number of references. Refuses metrics that are made from neither text nor lines of measures.
     pub fn new(convention: Convention) -> Result<Self, ScoreError> {
         convention.check()?;
-        if !convention.is_from_text() {
+        if !convention.is_from_text() && !convention.is_from_measures() {
             return Err(ScoreError::NotFromText { metric: convention.metric().name() });
         }
         Ok(Scorer { convention, references: None, test_set: None })
@@ -164,9 +165,16 @@ impl Scorer {
                 (error_rate::WIDTH, error_rate::rows(&counts))
             }
             Convention::ExactMatch(case) => (2, exact_matches(hypotheses, references, *case)),
+            Convention::MelCepstral(_) | Convention::MelError { .. } => {
+                let lines = (1..).zip(hypotheses);
+                let rows = lines.map(|(place, line)| MeasuredLine::read(line, self.convention, place));
+                let rows = rows.collect::<Result<Vec<_>, _>>()?;
+                (2, rows.into_iter().flat_map(|(sum, count)| [sum, count]).collect())
+            }
             other => return Err(ScoreError::NotFromText { metric: other.metric().name() }),
         };
-        let mut signature = Signature::own(self.convention, Some(references.len()));
+        let count = self.convention.is_from_text().then_some(references.len());
+        let mut signature = Signature::own(self.convention, count);
         signature.test_set = self.test_set.clone();
         Ok((SegmentStatistics::new(signature, width, rows, Some(fingerprint(references))), detail))
     }

@@ -4,10 +4,13 @@
 //! [`AlignmentScore`] needs no recording. `docs/synthesis.md` has the definitions and what they are taken from.
 
 pub mod alignment;
+mod line;
 pub mod log_mel;
 pub mod mel_cepstral;
 pub mod stopping;
 mod warping;
+
+pub use line::MeasuredLine;
 
 use super::bootstrap::{Resampling, interval};
 use super::convention::Convention;
