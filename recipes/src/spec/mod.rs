@@ -13,6 +13,7 @@ mod model;
 mod precision;
 mod recurrent;
 mod speech;
+mod symbols;
 mod train;
 
 pub use acoustic::*;
@@ -26,6 +27,7 @@ pub use model::*;
 pub use precision::*;
 pub use recurrent::*;
 pub use speech::*;
+pub use symbols::*;
 pub use train::*;
 
 use std::collections::BTreeMap;
