@@ -11,6 +11,7 @@ pub mod mel;
 pub mod resample;
 pub mod spectrum;
 pub mod stft;
+pub mod trim;
 mod vectors;
 pub mod window;
 
