@@ -135,6 +135,28 @@ fn every_recipe_names_a_corpus_and_splits_that_there_are() {
 }
 
 #[test]
+fn selections_that_cannot_be_right_say_why() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpora/ljspeech.toml");
+    let sound = std::fs::read_to_string(file).unwrap();
+    for (from, to, why) in [
+        ("[\"valid\", \"test\"]", "[\"valid\", \"tset\"]", "\"tset\" is no split that selects"),
+        ("[\"valid\", \"test\"]", "[\"train-own\"]", "\"train-own\" is no split that selects"),
+        ("from = \"LJ001", "from = \"LJ002", "takes no name from"),
+        ("every = 131", "every = 0", "every` is 0"),
+        ("\"metadata.csv\"", "\"../metadata.csv\"", "leaves its folder"),
+        (
+            "kind = \"between\", from = \"LJ001-0001\", to = \"LJ001-0032\"",
+            "kind = \"numbers\", from = 1, to = 2",
+            "is by numbers",
+        ),
+    ] {
+        assert!(sound.contains(from), "{from}");
+        let error = CorpusDefinition::parse(&sound.replace(from, to), "x.toml").unwrap_err().to_string();
+        assert!(error.contains("x.toml: ") && error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn recordings_that_cannot_be_right_say_why() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpora/fsdd.toml");
     let sound = std::fs::read_to_string(file).unwrap();

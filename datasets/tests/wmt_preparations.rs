@@ -120,7 +120,10 @@ fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Ve
             *max_vocabulary = max_vocabulary.map(|_| 90);
         }
         TokenizerSpec::SentencePiece { pieces, .. } => *pieces = 150,
-        TokenizerSpec::Words { .. } | TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+        TokenizerSpec::Words { .. }
+        | TokenizerSpec::Characters { .. }
+        | TokenizerSpec::Lexicon { .. }
+        | TokenizerSpec::Symbols { .. } => {
             unreachable!("no published preparation is of these")
         }
     }

@@ -95,7 +95,8 @@ fn steps(tokenizer: &TokenizerSpec) -> &[zoo_recipes::NormalizeStep] {
         TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => normalize,
         TokenizerSpec::SentencePiece { .. }
         | TokenizerSpec::Characters { .. }
-        | TokenizerSpec::Lexicon { .. } => &[],
+        | TokenizerSpec::Lexicon { .. }
+        | TokenizerSpec::Symbols { .. } => &[],
     }
 }
 

@@ -118,6 +118,10 @@ fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
             let sounds: BTreeSet<&String> = words.values().flatten().chain(silence).collect();
             Some((sounds.len() + 1, true))
         }
+        // A synthesiser reads symbols: there is no blank.
+        (tokenizer @ TokenizerSpec::Symbols { .. }, _) => {
+            tokenizer.symbols().map(|symbols| (symbols.len(), true))
+        }
         (TokenizerSpec::Words { .. }, ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_)) => None,
     }
 }

@@ -182,7 +182,9 @@ impl CorpusDefinition {
     /// [`CorpusError::Definition`].
     pub fn parse(text: &str, origin: &str) -> Result<Self, CorpusError> {
         let error = |reason: String| CorpusError::Definition { origin: origin.into(), reason };
-        let definition: Self = toml::from_str(text).map_err(|e| error(e.to_string().trim_end().into()))?;
+        let mut definition: Self =
+            toml::from_str(text).map_err(|e| error(e.to_string().trim_end().into()))?;
+        super::recordings::resolve(&mut definition.splits).map_err(error)?;
         definition.check().map_err(error)?;
         Ok(definition)
     }

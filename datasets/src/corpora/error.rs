@@ -53,6 +53,18 @@ pub enum CorpusError {
         /// What went wrong.
         source: Box<FetchError>,
     },
+    /// A folder of the user's that does not hold the corpus.
+    #[error(
+        "{}: it holds no {folder:?}, which corpus {corpus} has\nhint: give the folder in which the archive was unpacked, or the one that was in it", .path.display()
+    )]
+    Folder {
+        /// The corpus.
+        corpus: String,
+        /// The user's folder.
+        path: PathBuf,
+        /// What is missing.
+        folder: String,
+    },
     /// A text file that cannot be read.
     #[error("{}, line {line}: {reason}\nhint: verify the corpus; if its files are whole, its definition is wrong", .path.display())]
     Text {

@@ -1,7 +1,7 @@
 //! A corpus in a home: fetched, unpacked, verified, read.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::definition::{CorpusDefinition, TextPart};
 use super::error::CorpusError;
@@ -123,6 +123,38 @@ impl CorpusDefinition {
         };
         let splits = splits.iter().map(|name| ((*name).to_owned(), fetched_split(name))).collect();
         Ok(FetchedCorpus { name: self.name.clone(), fingerprints, splits })
+    }
+
+    /// The recordings of `splits` in a folder of the user's, in which the corpus lies unpacked, or which is itself the top folder of what was
+    /// unpacked. Nothing is fetched or verified: there are no fingerprints.
+    ///
+    /// # Errors
+    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Folder`] if a folder of the splits is not there. Splits of text have no recordings.
+    pub fn in_folder(&self, folder: &Path, splits: &[&str]) -> Result<FetchedCorpus, CorpusError> {
+        self.files_of(splits)?;
+        let place = |wanted: &RecordingsFolder| {
+            let below = wanted.folder.split_once('/').map_or("", |(_, below)| below);
+            let places = [folder.join(&wanted.folder), folder.join(below)];
+            places.into_iter().find(|place| place.is_dir()).ok_or_else(|| CorpusError::Folder {
+                corpus: self.name.clone(),
+                path: folder.into(),
+                folder: wanted.folder.clone(),
+            })
+        };
+        let mut found = BTreeMap::new();
+        for name in splits {
+            let split = &self.splits[*name];
+            let recordings = match &split.recordings {
+                Some(definition) => {
+                    let folders = definition.folders.iter().map(place).collect::<Result<_, _>>()?;
+                    Some(FetchedRecordings { folders, definition: definition.clone() })
+                }
+                None => None,
+            };
+            let (name, lines, text) = ((*name).to_owned(), split.lines, BTreeMap::new());
+            found.insert(name.clone(), FetchedSplit { name, lines, text, recordings });
+        }
+        Ok(FetchedCorpus { name: self.name.clone(), fingerprints: BTreeMap::new(), splits: found })
     }
 
     /// Reads every file of the corpus in `home` from end to end, unpacked members too, and tells of each whether it is

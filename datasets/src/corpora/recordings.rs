@@ -1,11 +1,11 @@
 //! Splits of recordings: which files, and where it is said what is said in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::FileDefinition;
+use super::definition::{FileDefinition, SplitDefinition};
 use crate::fetch::FolderMembers;
 
 /// The recordings of a split: every file of these folders, sorted by path folder by folder, that `select` takes.
@@ -48,6 +48,12 @@ pub enum Transcripts {
     /// In `*.trans.txt` beside the recordings: a line is a name without its ending, a space, and the text. What stands before the
     /// name's first `-` is the speaker (LibriSpeech).
     TransTxt,
+    /// In a table in the folder itself: a line is a name without its ending, the text as it was printed, and the text as it is read, between
+    /// them `|` (LJSpeech).
+    Metadata {
+        /// The table's name.
+        file: String,
+    },
 }
 
 /// What a part of a file's name is.
@@ -62,8 +68,8 @@ pub enum NameField {
     Number,
 }
 
-/// Some recordings of those there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Some recordings of those there are. Names are without their ending.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Selection {
     /// Of all, sorted, that at `first` (counted from 0), and from there on each that is `every` places further.
@@ -80,6 +86,92 @@ pub enum Selection {
         /// The greatest.
         to: u32,
     },
+    /// Those with these names.
+    Names {
+        /// The names.
+        names: BTreeSet<String>,
+    },
+    /// Those whose name sorts from this one to that one, both included.
+    Between {
+        /// The first name.
+        from: String,
+        /// The last name.
+        to: String,
+    },
+    /// Those that none of these splits takes; they are of the same folders.
+    NotIn {
+        /// The splits.
+        splits: Vec<String>,
+    },
+    /// Those that none of these takes: what `not-in` becomes.
+    NoneOf {
+        /// What the splits select.
+        of: Vec<Selection>,
+    },
+}
+
+impl Selection {
+    /// Whether it takes the recording at this place of all, sorted, with this name and number.
+    pub(crate) fn takes(&self, place: u64, name: &str, number: Option<u32>) -> bool {
+        match self {
+            Self::Places { first, every } => {
+                let behind = place.checked_sub(u64::from(*first));
+                behind.is_some_and(|behind| behind.is_multiple_of(u64::from((*every).max(1))))
+            }
+            Self::Numbers { from, to } => number.is_some_and(|number| (from..=to).contains(&&number)),
+            Self::Names { names } => names.contains(name),
+            Self::Between { from, to } => (from.as_str()..=to.as_str()).contains(&name),
+            Self::NoneOf { of } => !of.iter().any(|selection| selection.takes(place, name, number)),
+            Self::NotIn { .. } => false,
+        }
+    }
+
+    fn is_by_numbers(&self) -> bool {
+        match self {
+            Self::Numbers { .. } => true,
+            Self::NoneOf { of } => of.iter().any(Self::is_by_numbers),
+            _ => false,
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Places { every: 0, .. } => Err("`recordings.select.every` is 0".into()),
+            Self::Numbers { from, to } if from > to => {
+                Err(format!("`recordings.select` takes no number from {from} to {to}"))
+            }
+            Self::Between { from, to } if from > to => {
+                Err(format!("`recordings.select` takes no name from {from:?} to {to:?}"))
+            }
+            Self::Names { names } if names.is_empty() => Err("`recordings.select.names` is empty".into()),
+            Self::NoneOf { of } => of.iter().try_for_each(Self::check),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Puts what the named splits select in the place of every `not-in`.
+pub(super) fn resolve(splits: &mut BTreeMap<String, SplitDefinition>) -> Result<(), String> {
+    let known = splits.clone();
+    for (name, split) in splits {
+        let Some(recordings) = &mut split.recordings else { continue };
+        let Some(Selection::NotIn { splits }) = &recordings.select else { continue };
+        let mut of = Vec::new();
+        for other in splits {
+            let selected = known.get(other).and_then(|split| split.recordings.as_ref());
+            let selected = selected.filter(|selected| selected.folders == recordings.folders);
+            match selected.map(|selected| &selected.select) {
+                Some(Some(Selection::NotIn { .. }) | None) | None => {
+                    return Err(format!(
+                        "split {name:?}: {other:?} is no split that selects some recordings of the same folders"
+                    ));
+                }
+                Some(Some(selection)) => of.push(selection.clone()),
+            }
+        }
+        recordings.select = Some(Selection::NoneOf { of });
+    }
+    Ok(())
 }
 
 /// The recordings of a split in a home.
@@ -112,7 +204,7 @@ impl RecordingsDefinition {
         if !self.suffix.starts_with('.') || self.suffix.len() < 2 {
             return Err(format!("`recordings.suffix` is {:?}, not an ending such as \".wav\"", self.suffix));
         }
-        let numbers = matches!(self.select, Some(Selection::Numbers { .. }));
+        let numbers = self.select.as_ref().is_some_and(Selection::is_by_numbers);
         match &self.transcripts {
             Transcripts::FileName { words, fields } => {
                 if words.is_empty() {
@@ -132,25 +224,25 @@ impl RecordingsDefinition {
                     return Err("`recordings.select` is by numbers, which the names do not have".into());
                 }
             }
-            Transcripts::TransTxt if numbers => {
+            Transcripts::TransTxt | Transcripts::Metadata { .. } if numbers => {
                 return Err("`recordings.select` is by numbers, which the names do not have".into());
+            }
+            Transcripts::Metadata { file } => {
+                crate::fetch::check_member(file)
+                    .map_err(|why| format!("`recordings.transcripts.file` {file:?} {why}"))?;
             }
             Transcripts::TransTxt => {}
         }
-        match self.select {
-            Some(Selection::Places { every: 0, .. }) => Err("`recordings.select.every` is 0".into()),
-            Some(Selection::Numbers { from, to }) if from > to => {
-                Err(format!("`recordings.select` takes no number from {from} to {to}"))
-            }
-            _ => Ok(()),
-        }
+        self.select.as_ref().map_or(Ok(()), Selection::check)
     }
 
     /// What is to be unpacked of an archive.
     pub(super) fn members_of(&self, file: &str) -> Vec<FolderMembers> {
         let mut suffixes = vec![self.suffix.as_str()];
-        if self.transcripts == Transcripts::TransTxt {
-            suffixes.push(TRANS_TXT);
+        match &self.transcripts {
+            Transcripts::TransTxt => suffixes.push(TRANS_TXT),
+            Transcripts::Metadata { file } => suffixes.push(file),
+            Transcripts::FileName { .. } => {}
         }
         let members = |folder: &RecordingsFolder| {
             let folder = folder.folder.clone();

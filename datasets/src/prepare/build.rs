@@ -117,7 +117,9 @@ impl Builder<'_> {
                 TrainingWords::new(WordKind::Spaces, *joined_dictionary)
             }
             TokenizerSpec::SentencePiece { joint, .. } => TrainingWords::new(WordKind::SentencePiece, *joint),
-            TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+            TokenizerSpec::Characters { .. }
+            | TokenizerSpec::Lexicon { .. }
+            | TokenizerSpec::Symbols { .. } => {
                 return Err(CLASSES_OF_FRAMES);
             }
         };
@@ -203,7 +205,9 @@ impl Builder<'_> {
                 let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
                 (Segmenter::SentencePiece { source, target }, vocabularies)
             }
-            TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+            TokenizerSpec::Characters { .. }
+            | TokenizerSpec::Lexicon { .. }
+            | TokenizerSpec::Symbols { .. } => {
                 return Err(CLASSES_OF_FRAMES);
             }
         };

@@ -27,7 +27,9 @@ fn steps(tokenizer: &TokenizerSpec) -> &[NormalizeStep] {
         TokenizerSpec::Words { normalize, .. }
         | TokenizerSpec::SubwordNmt { normalize, .. }
         | TokenizerSpec::Characters { normalize, .. } => normalize,
-        TokenizerSpec::SentencePiece { .. } | TokenizerSpec::Lexicon { .. } => &[],
+        TokenizerSpec::SentencePiece { .. }
+        | TokenizerSpec::Lexicon { .. }
+        | TokenizerSpec::Symbols { .. } => &[],
     }
 }
 

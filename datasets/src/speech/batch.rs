@@ -1,6 +1,7 @@
 //! Batches of frames: planned from lengths alone, and made of the sound when their turn comes.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -8,11 +9,12 @@ use std::thread::JoinHandle;
 use rayon::prelude::*;
 use zoo_recipes::DataSpec;
 
+use super::cache::FrameCache;
 use super::error::{Fault, Skipped, SpeechError};
 use super::plan::{Epoch, Plan};
-use super::prepared::{PreparedSpeech, SpeechSplit};
+use super::prepared::{Parts, PreparedSpeech, SpeechSplit};
 use super::splits::whole;
-use crate::audio::{Extractor, Features, Turn};
+use crate::audio::{Extractor, Features, FrontEnd, Turn};
 
 /// Batches that wait at most; one more is in the making.
 const QUEUE: usize = 3;
@@ -25,12 +27,14 @@ const EPOCHS: u64 = 1 << 24;
 pub struct SpeechBatch {
     /// Places of the utterances in their split. Copies of one at several speeds have the same place.
     pub ids: Vec<u32>,
-    /// [utterances, longest, features] row-major, zeros behind the end of each.
+    /// [utterances, longest, features] row-major; behind the end of each zeros, or what the front end says.
     pub features: Vec<f32>,
     /// Features a frame.
     pub width: usize,
-    /// Frames of each.
+    /// Frames of each, with the silence that the front end puts behind its sound.
     pub lengths: Vec<usize>,
+    /// Frames of each that its recording gave.
+    pub sounding: Vec<usize>,
     /// Labels of each.
     pub labels: Vec<Vec<u32>>,
     /// What they last together, copies at their speed; a speed that is drawn does not count.
@@ -45,20 +49,51 @@ impl SpeechBatch {
         self.lengths.iter().copied().max().unwrap_or(0)
     }
 
-    fn new(examples: Vec<Example>, split: &SpeechSplit, rate: u32, skipped: Vec<Skipped>) -> Self {
-        let width = examples.first().map_or(0, |example| example.features.width);
-        let lengths: Vec<usize> = examples.iter().map(|example| example.features.frames()).collect();
+    /// The frame of each from which on a synthesiser is to say that it has ended: the first of silence, else the last of sound.
+    pub fn ends(&self) -> Vec<usize> {
+        self.sounding
+            .iter()
+            .zip(&self.lengths)
+            .map(|(sounding, length)| (*sounding).min(length.saturating_sub(1)))
+            .collect()
+    }
+
+    /// Labels of the utterance that has most.
+    pub fn longest_labels(&self) -> usize {
+        self.labels.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// [utterances, [`Self::longest_labels`]] row-major: the labels, `pad` behind the end of each. Symbols have the pad 0.
+    pub fn padded_labels(&self, pad: u32) -> Vec<u32> {
+        let longest = self.longest_labels();
+        let mut padded = Vec::with_capacity(self.labels.len() * longest);
+        for (at, labels) in self.labels.iter().enumerate() {
+            padded.extend_from_slice(labels);
+            padded.resize((at + 1) * longest, pad);
+        }
+        padded
+    }
+
+    fn new(examples: Vec<Example>, split: &SpeechSplit, front_end: &FrontEnd, skipped: Vec<Skipped>) -> Self {
+        let width = front_end.width();
+        let sounding: Vec<usize> = examples.iter().map(|example| example.features.frames()).collect();
+        let tails: Vec<(usize, Vec<f32>)> = sounding.iter().map(|frames| front_end.tail(*frames)).collect();
+        let lengths: Vec<usize> =
+            sounding.iter().zip(&tails).map(|(sounding, (silent, _))| sounding + silent).collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let mut features = Vec::with_capacity(examples.len() * longest * width);
-        for (at, example) in examples.iter().enumerate() {
+        for (at, (example, (silent, frame))) in examples.iter().zip(&tails).enumerate() {
             features.extend_from_slice(&example.features.values);
-            features.resize((at + 1) * longest * width, 0.0);
+            (0..*silent).for_each(|_| features.extend_from_slice(frame));
+            features.resize((at + 1) * longest * width, front_end.batch_padding());
         }
         let samples: u64 = examples.iter().map(|example| example.samples).sum();
+        let rate = front_end.rate();
         Self {
             features,
             width,
             lengths,
+            sounding,
             labels: examples.iter().map(|example| split.labels(example.utterance)).collect(),
             ids: examples.iter().map(|example| example.utterance).collect(),
             seconds: samples as f64 / f64::from(rate),
@@ -87,7 +122,12 @@ fn example(
         Ok(waveform) => waveform,
         Err(skipped) => return Ok(Err(skipped)),
     };
-    let features = frames(&waveform);
+    checked(split, utterance, samples, frames(&waveform))
+}
+
+/// An utterance with its frames, if they can be used.
+fn checked(split: &SpeechSplit, utterance: u32, samples: u64, features: Features) -> Made {
+    let known = &split.utterances[utterance as usize];
     if let Some(at) = features.values.iter().position(|value| !value.is_finite()) {
         let frame = at / features.width;
         let problem =
@@ -95,7 +135,7 @@ fn example(
         return Ok(Err(Skipped::new(&known.id, Fault::NotFinite, problem)));
     }
     if features.values.is_empty() {
-        let problem = "its speed leaves less than a frame\nhint: leave it out";
+        let problem = "its speed, or what is trimmed off, leaves less than a frame\nhint: leave it out";
         return Ok(Err(Skipped::new(&known.id, Fault::NoFrame, problem)));
     }
     Ok(Ok(Example { utterance, samples, features }))
@@ -113,6 +153,8 @@ pub struct SpeechBatches {
     examples: u32,
     seed: u64,
     strict: bool,
+    /// Frames that were made once; of recordings that are varied none are kept.
+    cache: Option<FrameCache>,
     /// The epoch that was asked for last.
     epoch: Mutex<Option<(u64, Arc<Epoch>)>>,
 }
@@ -132,7 +174,10 @@ impl SpeechBatches {
             |problem| SpeechError::NothingToTrainOn { split: split.name.clone(), left, read, problem };
         let examples = u32::try_from(left.saturating_mul(extractor.versions()))
             .map_err(|_| nothing("which are more than 2^32 with their copies"))?;
+        let frames = prepared.frames.as_ref().filter(|_| data.augmentation.is_none());
+        let cache = frames.map(|folder| FrameCache::new(folder, &prepared.features, prepared.sample_rate_hz));
         let this = Self {
+            cache,
             split: split.clone(),
             extractor,
             plan,
@@ -212,7 +257,7 @@ impl SpeechBatches {
                 more: skipped.len() as u64 - 1,
                 why,
             }),
-            _ => Ok(SpeechBatch::new(examples, &self.split, self.extractor.front_end().rate(), skipped)),
+            _ => Ok(SpeechBatch::new(examples, &self.split, self.extractor.front_end(), skipped)),
         }
     }
 
@@ -249,7 +294,25 @@ impl SpeechBatches {
         // Every version has draws of its own.
         let turn = Turn { seed: self.seed, epoch: turn, utterance: number };
         let frames = |samples: &[f32]| self.extractor.training(samples, version, turn);
-        example(&self.split, utterance, self.samples(number), frames)
+        let samples = self.samples(number);
+        let kept = self.cache.as_ref().zip(self.recording(utterance));
+        let Some((cache, file)) = kept else { return example(&self.split, utterance, samples, frames) };
+        let place = cache.place(&file, samples);
+        if let Some(features) = cache.read(&place) {
+            return checked(&self.split, utterance, samples, features);
+        }
+        let made = example(&self.split, utterance, samples, frames)?;
+        if let Ok(example) = &made {
+            cache.write(&place, &example.features);
+        }
+        Ok(made)
+    }
+
+    /// The one file of an utterance that is made of one.
+    fn recording(&self, utterance: u32) -> Option<PathBuf> {
+        let known = &self.split.utterances[utterance as usize];
+        let single = matches!(known.parts, Parts::One(_));
+        self.split.files(known).into_iter().next().filter(|_| single)
     }
 
     fn version(&self, number: u32) -> (u32, usize) {
@@ -343,6 +406,6 @@ pub fn evaluation_batches<'p>(
             })
         };
         let examples = group.par_iter().map(make).collect::<Result<Vec<_>, _>>()?;
-        Ok(SpeechBatch::new(examples, split, rate, Vec::new()))
+        Ok(SpeechBatch::new(examples, split, prepared.front_end(), Vec::new()))
     })
 }

@@ -1,15 +1,17 @@
-//! The classes of a frame, and text in them.
+//! The classes of a frame or the symbols of a text, and text in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use zoo_recipes::TokenizerSpec;
 
 use super::error::SpeechError;
+use super::symbols::Symbols;
 use crate::text::moses::Normalizer;
 
 /// The classes of a frame: what the tokenizer's labels spell or sound like, in their order, and the blank behind them.
 ///
-/// Labels of `characters` are the places in its alphabet; of `lexicon`, the silence (if there is one), then all other sounds, sorted.
+/// Labels of `characters` are the places in its alphabet; of `lexicon`, the silence (if there is one), then all other sounds, sorted; of
+/// `symbols`, the ids of its set, which a synthesiser reads and which have no use for the blank.
 #[derive(Debug)]
 pub struct Classes {
     names: Vec<String>,
@@ -20,6 +22,7 @@ pub struct Classes {
 enum Kind {
     Characters { labels: BTreeMap<char, u32>, normalizer: Normalizer },
     Lexicon { words: Vec<String>, sounds: Vec<Vec<u32>>, silence: Option<u32> },
+    Symbols(Symbols),
 }
 
 impl Classes {
@@ -43,10 +46,14 @@ impl Classes {
                 Ok(Self { names, kind: Kind::Characters { labels, normalizer } })
             }
             TokenizerSpec::Lexicon { words, silence } => Self::lexicon(words, silence.as_deref()),
+            TokenizerSpec::Symbols { .. } => {
+                let symbols = Symbols::new(tokenizer)?;
+                Ok(Self { names: tokenizer.symbols().unwrap_or_default(), kind: Kind::Symbols(symbols) })
+            }
             _ => Err(SpeechError::recipe(
                 "tokenizer.kind",
                 "this tokenizer makes tokens, not classes of frames",
-                "characters or lexicon",
+                "characters, lexicon or symbols",
             )),
         }
     }
@@ -81,7 +88,7 @@ impl Classes {
     pub fn silence(&self) -> Option<u32> {
         match &self.kind {
             Kind::Lexicon { silence, .. } => *silence,
-            Kind::Characters { .. } => None,
+            Kind::Characters { .. } | Kind::Symbols(_) => None,
         }
     }
 
@@ -94,7 +101,7 @@ impl Classes {
     pub fn space(&self) -> Option<u32> {
         match &self.kind {
             Kind::Characters { labels, .. } => labels.get(&' ').copied(),
-            Kind::Lexicon { .. } => None,
+            Kind::Lexicon { .. } | Kind::Symbols(_) => None,
         }
     }
 
@@ -102,7 +109,7 @@ impl Classes {
     pub fn words(&self) -> &[String] {
         match &self.kind {
             Kind::Lexicon { words, .. } => words,
-            Kind::Characters { .. } => &[],
+            Kind::Characters { .. } | Kind::Symbols(_) => &[],
         }
     }
 
@@ -110,21 +117,23 @@ impl Classes {
     pub fn pronunciation(&self, word: usize) -> &[u32] {
         match &self.kind {
             Kind::Lexicon { sounds, .. } => sounds.get(word).map_or(&[], Vec::as_slice),
-            Kind::Characters { .. } => &[],
+            Kind::Characters { .. } | Kind::Symbols(_) => &[],
         }
     }
 
-    /// Text as it is labelled and scored: the tokenizer's steps, then single spaces between words and none around them.
+    /// Text as it is labelled and scored: the tokenizer's steps, then single spaces between words and none around them. Spaces that are
+    /// symbols stay as the steps leave them.
     pub fn normalized(&self, text: &str) -> String {
         let collapsed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match &self.kind {
             Kind::Characters { normalizer, .. } => collapsed(&normalizer.line(text)),
             Kind::Lexicon { .. } => collapsed(text),
+            Kind::Symbols(symbols) => symbols.cleaned(text),
         }
     }
 
     /// The labels of a text, which is normalised first. Characters: one each. Lexicon: the sounds of its words, with a silence before,
-    /// between and behind them if the lexicon has one.
+    /// between and behind them if the lexicon has one. Symbols: one for each, with the begin, the end and the pads that the tokenizer asks for.
     ///
     /// # Errors
     /// What of the text has no label.
@@ -148,6 +157,7 @@ impl Classes {
                 }
                 Ok(labels)
             }
+            Kind::Symbols(symbols) => symbols.ids(text),
         }
     }
 }
@@ -165,6 +175,16 @@ pub enum UnknownText {
         "its text has the word {0:?}, which is not in the lexicon\nhint: add it to data.tokenizer.words, or mend the text"
     )]
     Word(String),
+    /// A character that is no symbol.
+    #[error(
+        "its text has {0:?}, which is no symbol\nhint: mend the text, pass it over with data.tokenizer.leave_out, or take other symbols or cleaners"
+    )]
+    Symbol(char),
+    /// A sound in braces that ARPAbet does not have.
+    #[error(
+        "its text has the sound {0:?}, which is none of ARPAbet\nhint: sounds in braces are such as {{HH AW1 S}}"
+    )]
+    Sound(String),
 }
 
 #[cfg(test)]

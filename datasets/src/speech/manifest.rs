@@ -82,13 +82,18 @@ pub fn stamp(file: &Path) -> Result<String, SpeechError> {
     let mut hash = Sha256::new();
     hash.update(sha256_file(file).map_err(SpeechError::io(file))?);
     for candidate in read(file)? {
-        let found = std::fs::metadata(root.join(&*candidate.audio)).ok();
-        let changed = found.as_ref().and_then(|found| found.modified().ok());
-        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        hash.update(found.map_or(u64::MAX, |found| found.len()).to_le_bytes());
-        hash.update(changed.map_or(0, |time| time.as_nanos()).to_le_bytes());
+        add_state(&mut hash, &root.join(&*candidate.audio));
     }
     Ok(hexadecimal(&hash.finalize()))
+}
+
+/// Length and time of change of a file that may not be there.
+pub(super) fn add_state(hash: &mut Sha256, file: &Path) {
+    let found = std::fs::metadata(file).ok();
+    let changed = found.as_ref().and_then(|found| found.modified().ok());
+    let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    hash.update(found.map_or(u64::MAX, |found| found.len()).to_le_bytes());
+    hash.update(changed.map_or(0, |time| time.as_nanos()).to_le_bytes());
 }
 
 #[cfg(test)]

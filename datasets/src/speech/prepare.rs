@@ -13,7 +13,7 @@ use super::listing::{Candidate, Listing, Origin};
 use super::prepared::{PreparedSpeech, SpeechSplit};
 use super::source::Recordings;
 use super::splits::{Judge, whole};
-use super::{manifest, recordings, tones};
+use super::{manifest, own, recordings, tones};
 use crate::audio::FrontEnd;
 use crate::corpora::FetchedCorpus;
 
@@ -53,6 +53,9 @@ pub fn prepare<E: From<SpeechError>>(
 ) -> Result<PreparedSpeech, E> {
     let preparing = Preparing::new(folder, data, place)?;
     let corpus = match &data.reader {
+        ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. }) => {
+            Some(own::corpus(data, &place.base.join(own), splits)?)
+        }
         ReaderSpec::AudioManifest(spec) if spec.files.is_empty() => fetch()?,
         _ => None,
     };
@@ -74,7 +77,8 @@ impl<'a> Preparing<'a> {
             SpeechError::recipe("reader.kind", "it reads text", "kind = \"audio-manifest\" or \"tones\"")
         })?;
         let features = data.features.as_ref().ok_or_else(|| {
-            let hint = "[data.features] kind = \"librosa\", \"kaldi\" or \"python-speech-features\"";
+            let hint =
+                "[data.features] kind = \"librosa\", \"kaldi\", \"python-speech-features\" or \"tacotron\"";
             SpeechError::recipe("features", "nothing says how recordings become frames", hint)
         })?;
         let front_end = FrontEnd::new(features, rate)?;
@@ -110,7 +114,9 @@ impl<'a> Preparing<'a> {
             };
             splits.insert(name.clone(), Arc::new(split));
         }
+        let targets = matches!(self.features, FeaturesSpec::Tacotron { .. });
         let prepared = PreparedSpeech {
+            frames: targets.then(|| self.folder.join("frames")),
             classes: self.classes,
             features: self.features.clone(),
             sample_rate_hz: self.front_end.rate(),
@@ -134,7 +140,7 @@ impl<'a> Preparing<'a> {
         let file = self.folder.join(format!("{}.jsonl", file_stem(split)?));
         let found = match (spec.files.get(split), corpus) {
             (Some(manifest), _) => Found::in_manifest(&self.place.base.join(manifest))?,
-            (None, Some(corpus)) => Found::in_corpus(corpus, split)?,
+            (None, Some(corpus)) => Found::in_corpus(corpus, split, spec)?,
             (None, None) => {
                 let known: Vec<&str> = spec.files.keys().map(String::as_str).collect();
                 return Err(self.missing(split, Some(known.join(", "))));
@@ -195,7 +201,11 @@ impl<'a> Found<'a> {
         })
     }
 
-    fn in_corpus(corpus: &'a FetchedCorpus, name: &'a str) -> Result<Self, SpeechError> {
+    fn in_corpus(
+        corpus: &'a FetchedCorpus,
+        name: &'a str,
+        spec: &AudioManifestSpec,
+    ) -> Result<Self, SpeechError> {
         let split = corpus.split(name)?;
         let Some(recordings) = &split.recordings else {
             let known = corpus.splits.values().filter(|split| split.recordings.is_some());
@@ -207,13 +217,22 @@ impl<'a> Found<'a> {
         let digests: BTreeMap<&str, Option<&str>> = files
             .map(|file| (file, corpus.fingerprints.get(file).map(|print| print.sha256.as_str())))
             .collect();
+        let mut settings = json!({
+            "corpus": corpus.name, "files": digests, "recordings": recordings.definition, "lines": split.lines,
+        });
+        if let Some(transcript) = spec.transcript {
+            settings["transcript"] = json!(transcript);
+        }
+        if spec.folder.is_some() {
+            settings["folder"] =
+                json!({"of": recordings.folders, "state": own::state(recordings, spec.transcript)?});
+        }
+        let transcript = spec.transcript;
         Ok(Self {
             roots: recordings.folders.clone(),
-            settings: json!({
-                "corpus": corpus.name, "files": digests, "recordings": recordings.definition, "lines": split.lines,
-            }),
+            settings,
             candidates: Box::new(move || {
-                let found = recordings::find(recordings)?;
+                let found = recordings::find(recordings, transcript)?;
                 match split.lines {
                     Some(expected) if expected != found.len() as u64 => Err(SpeechError::Recordings {
                         split: name.into(),

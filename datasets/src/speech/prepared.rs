@@ -30,6 +30,8 @@ pub struct PreparedSpeech {
     /// The splits by name.
     pub splits: BTreeMap<String, Arc<SpeechSplit>>,
     pub(super) front_end: FrontEnd,
+    /// Where frames that a synthesiser is to write may be kept.
+    pub(super) frames: Option<PathBuf>,
 }
 
 /// One split.
@@ -39,7 +41,7 @@ pub struct SpeechSplit {
     pub name: String,
     /// Its utterances.
     pub utterances: Vec<Utterance>,
-    /// What is said in each, as it is labelled: normalised, single spaces between words.
+    /// What is said in each, as it is labelled: normalised, single spaces between words; what is to be spoken, as its tokenizer cleans it.
     pub references: Vec<String>,
     /// The same as it is written where it was read; empty for the one that is trained on.
     pub raw: Vec<String>,

@@ -4,13 +4,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use zoo_recipes::TranscriptText;
+
 use super::error::SpeechError;
 use super::listing::Candidate;
-use crate::corpora::{FetchedRecordings, NameField, Selection, TRANS_TXT, Transcripts};
+use crate::corpora::{FetchedRecordings, NameField, TRANS_TXT, Transcripts};
 
-/// The recordings of a split, folder by folder, each sorted by path.
-pub(super) fn find(recordings: &FetchedRecordings) -> Result<Vec<Candidate>, SpeechError> {
+/// The recordings of a split, folder by folder, each sorted by path, with one of the texts that their corpus has for them.
+pub(super) fn find(
+    recordings: &FetchedRecordings,
+    transcript: Option<TranscriptText>,
+) -> Result<Vec<Candidate>, SpeechError> {
     let definition = &recordings.definition;
+    if transcript.is_some() && !matches!(definition.transcripts, Transcripts::Metadata { .. }) {
+        let problem = "the corpus has one text for each recording";
+        return Err(SpeechError::recipe("reader.transcript", problem, "leave it out"));
+    }
     let mut found = Vec::new();
     for (root, folder) in (0..).zip(&recordings.folders) {
         let mut files = Files::default();
@@ -18,6 +27,9 @@ pub(super) fn find(recordings: &FetchedRecordings) -> Result<Vec<Candidate>, Spe
         files.audio.sort_unstable();
         let texts = match &definition.transcripts {
             Transcripts::TransTxt => trans_txt(folder, &files.transcripts)?,
+            Transcripts::Metadata { file } => {
+                metadata(&folder.join(file), transcript.unwrap_or(TranscriptText::Normalized))?
+            }
             Transcripts::FileName { .. } => BTreeMap::new(),
         };
         for audio in files.audio {
@@ -26,20 +38,15 @@ pub(super) fn find(recordings: &FetchedRecordings) -> Result<Vec<Candidate>, Spe
             let error = |problem: String| SpeechError::Corpus { file: folder.join(&audio), problem };
             let (text, speaker, number) = match &definition.transcripts {
                 Transcripts::FileName { words, fields } => from_name(id, words, fields).map_err(error)?,
-                Transcripts::TransTxt => {
+                Transcripts::TransTxt | Transcripts::Metadata { .. } => {
                     let text = texts.get(id).ok_or_else(|| error("no transcript names it".into()))?;
-                    (text.clone(), id.split_once('-').map(|(speaker, _)| speaker.into()), None)
+                    let named = definition.transcripts == Transcripts::TransTxt;
+                    let speaker = id.split_once('-').filter(|_| named).map(|(speaker, _)| speaker.into());
+                    (text.clone(), speaker, None)
                 }
             };
-            let taken = match (definition.select, number) {
-                (Some(Selection::Numbers { from, to }), Some(number)) => (from..=to).contains(&number),
-                (Some(Selection::Places { first, every }), _) => {
-                    let place = found.len() as u64;
-                    place >= u64::from(first)
-                        && (place - u64::from(first)).is_multiple_of(u64::from(every.max(1)))
-                }
-                _ => true,
-            };
+            let place = found.len() as u64;
+            let taken = definition.select.as_ref().is_none_or(|select| select.takes(place, id, number));
             let (id, audio) = (id.into(), audio.into());
             let candidate = Candidate { id, root, audio, text, speaker, line: None };
             found.push(taken.then_some(candidate));
@@ -90,6 +97,29 @@ fn trans_txt(folder: &Path, files: &[String]) -> Result<BTreeMap<String, Box<str
             if texts.insert(id.to_owned(), said.into()).is_some() {
                 return Err(error("another line names the same recording"));
             }
+        }
+    }
+    Ok(texts)
+}
+
+/// Texts by the names of their recordings, of a table with two texts for each.
+fn metadata(path: &Path, transcript: TranscriptText) -> Result<BTreeMap<String, Box<str>>, SpeechError> {
+    let table = fs::read_to_string(path).map_err(SpeechError::io(path))?;
+    let mut texts = BTreeMap::new();
+    for (number, line) in (1_u64..).zip(table.lines()) {
+        let error = |problem: &str| SpeechError::Corpus {
+            file: path.into(),
+            problem: format!("line {number}: {problem}"),
+        };
+        let [id, raw, normalized] = line.split('|').collect::<Vec<_>>()[..] else {
+            return Err(error("it is not a name and two texts between `|`"));
+        };
+        let text = match transcript {
+            TranscriptText::Raw => raw,
+            TranscriptText::Normalized => normalized,
+        };
+        if texts.insert(id.to_owned(), text.into()).is_some() {
+            return Err(error("another line names the same recording"));
         }
     }
     Ok(texts)

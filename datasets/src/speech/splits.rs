@@ -139,7 +139,7 @@ impl<'j> Building<'j> {
         let labels = classes.labels_of_normalized(&text);
         let fault = match &labels {
             Err(unknown) => Some((Fault::UnknownText, unknown.to_string())),
-            Ok(_) if text.is_empty() => {
+            Ok(_) if text.trim().is_empty() => {
                 Some((Fault::NoText, "its text is empty\nhint: say what is said, or leave it out".into()))
             }
             Ok(_) if front_end.frames(utterance.samples as usize) == 0 => {

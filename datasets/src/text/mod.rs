@@ -2,6 +2,7 @@
 
 pub mod bpe;
 pub mod counts;
+pub mod english;
 mod file;
 mod merges;
 pub mod moses;

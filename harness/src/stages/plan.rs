@@ -165,8 +165,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     }
     let timings = untimed(ctx, request, &arms)?;
     let timing_seconds = if timings == 0 { 0.0 } else { timings as f64 * seconds_of_pair(longest) };
-    let corpus =
-        arms.first().and_then(|arm| arm.recipe.data.corpus.as_deref()).filter(|name| !name.is_empty());
+    let corpus = arms.first().and_then(|arm| arm.recipe.data.corpus_to_fetch());
     let corpus = corpus.map(CorpusDefinition::find).transpose()?;
     let download = corpus.as_ref().map(|corpus| corpus.bytes_to_download(&ctx.data_home()));
     Ok(Plan {

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
 use zoo_datasets::readers::{pair_splits, split_names};
-use zoo_datasets::speech::{self, PreparedSpeech, SpeechPlace, SpeechStep, manifest_stamp};
-use zoo_recipes::{DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec};
+use zoo_datasets::speech::{self, PreparedSpeech, SpeechPlace, SpeechStep, manifest_stamp, own_folder_stamp};
+use zoo_recipes::{AudioManifestSpec, DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec};
 
 use super::speech::Speech;
 use super::task::Task;
@@ -122,6 +122,10 @@ fn recordings(
             let paths = hex(&Sha256::digest(format!("{paths:?}")));
             format!("own-recordings-{}", &paths[..12])
         }
+        (Some(corpus), ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. })) => {
+            let path = hex(&Sha256::digest(format!("{:?}", base.join(own))));
+            format!("{corpus}-own-{}", &path[..12])
+        }
         _ => format!("{}-recordings", corpus.unwrap_or("generated")),
     };
     let folder = ctx.home.join("prepared").join(folder);
@@ -173,6 +177,7 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
             stamps.push((file.display().to_string(), manifest_stamp(&file)?));
         }
     }
+    stamps.extend(own_folder_stamp(data, base)?);
     Ok(stamps)
 }
 

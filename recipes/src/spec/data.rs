@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AudioManifestSpec, AugmentationSpec, FeaturesSpec, TonesSpec};
+use super::{AudioManifestSpec, AugmentationSpec, Cleaners, FeaturesSpec, SymbolSet, TonesSpec};
 
 /// Where examples come from and how they become batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,12 @@ impl DataSpec {
     /// Name of the split that is trained on.
     pub fn training(&self) -> &str {
         self.train_split.as_deref().unwrap_or("train")
+    }
+
+    /// The corpus that is to be fetched: none of generated data, of own files, and of a corpus that lies in a folder of the user's.
+    pub fn corpus_to_fetch(&self) -> Option<&str> {
+        let own = matches!(&self.reader, ReaderSpec::AudioManifest(spec) if spec.folder.is_some());
+        self.corpus.as_deref().filter(|name| !name.is_empty() && !own)
     }
 
     /// The target languages of an evaluation set, as indices of [`ReaderSpec::targets`].
@@ -260,6 +266,27 @@ pub enum TokenizerSpec {
         /// A sound that may stand before, between and behind words, or not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         silence: Option<String>,
+    },
+    /// The symbols of a text that is to be spoken, each an id. A character that is no symbol is an error.
+    Symbols {
+        /// Which symbols.
+        symbols: SymbolSet,
+        /// The characters of the set `own`, in the order of their ids.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        characters: Option<String>,
+        /// What is done to a text first.
+        #[serde(default)]
+        cleaners: Cleaners,
+        /// Characters of a cleaned text that are passed over. (NVIDIA passes over whatever is no symbol: of LJSpeech these are `"`, `[` and
+        /// `]`.)
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        leave_out: String,
+        /// A text stands between the set's begin and end.
+        #[serde(default)]
+        ends: bool,
+        /// Behind it the set's pad is repeated until the length is a multiple of this, once at least; the length counts them (OpenSeq2Seq: 8).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pad_to: Option<u32>,
     },
 }
 

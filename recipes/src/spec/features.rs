@@ -139,6 +139,54 @@ pub enum FeaturesSpec {
         #[serde(default)]
         normalize: FeatureNorm,
     },
+    /// What a Tacotron 2 writes: log mel magnitudes of centred frames under a periodic Hann window, the samples mirrored at their ends. The
+    /// defaults are NVIDIA's for 22,050 Hz.
+    Tacotron {
+        /// Mel filters, over magnitudes.
+        #[serde(default = "tacotron_filters")]
+        filters: u32,
+        /// The filters.
+        #[serde(default = "tacotron_mel")]
+        mel: MelSpec,
+        /// Least mel magnitude, of which the natural logarithm is taken.
+        #[serde(default = "tacotron_floor")]
+        floor: f64,
+        /// Magnitudes of single bins beside them: a frame has the mels first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        magnitude: Option<MagnitudeSpec>,
+        /// FFT length, in samples.
+        #[serde(default = "tacotron_window_samples")]
+        fft: u32,
+        /// Length of the window, in samples.
+        #[serde(default = "tacotron_window_samples")]
+        window_samples: u32,
+        /// From one frame to the next, in samples.
+        #[serde(default = "tacotron_hop_samples")]
+        hop_samples: u32,
+        /// Leave out what lies this far below the loudest frame at both ends (`librosa.effects.trim`; frames of half an FFT, hops of half a hop).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trim_db: Option<f64>,
+        /// Frames of silence follow, two at least, until their number is a multiple of this (OpenSeq2Seq: 8). They count in the length.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pad_frames_to: Option<u32>,
+        /// What stands behind the shorter utterances of a batch. It does not count in their lengths.
+        #[serde(default)]
+        batch_padding: f64,
+    },
+}
+
+/// Magnitudes of the lowest bins of a spectrum.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MagnitudeSpec {
+    /// How many bins.
+    pub bins: u32,
+    /// Least magnitude.
+    #[serde(default = "tacotron_floor")]
+    pub floor: f64,
+    /// They are natural logarithms; else magnitudes as they are (OpenSeq2Seq's `exp_mag`).
+    #[serde(default)]
+    pub log: bool,
 }
 
 /// What a frame becomes.
@@ -317,6 +365,26 @@ fn tensorflow_low_hz() -> f64 {
 
 fn tensorflow_high_hz() -> f64 {
     4000.0
+}
+
+fn tacotron_filters() -> u32 {
+    80
+}
+
+fn tacotron_mel() -> MelSpec {
+    MelSpec { high_hz: Some(8000.0), ..MelSpec::default() }
+}
+
+fn tacotron_floor() -> f64 {
+    1e-5
+}
+
+fn tacotron_window_samples() -> u32 {
+    1024
+}
+
+fn tacotron_hop_samples() -> u32 {
+    256
 }
 
 fn yes() -> bool {

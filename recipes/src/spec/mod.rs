@@ -13,6 +13,7 @@ mod model;
 mod precision;
 mod recurrent;
 mod speech;
+mod symbols;
 mod synthesis;
 mod train;
 
@@ -27,6 +28,7 @@ pub use model::*;
 pub use precision::*;
 pub use recurrent::*;
 pub use speech::*;
+pub use symbols::*;
 pub use synthesis::*;
 pub use train::*;
 

@@ -19,9 +19,26 @@ pub struct AudioManifestSpec {
     /// line: `{"audio": "a.flac", "text": "what is said"}`, the path relative to the manifest, `"speaker"` if known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// A folder of the user's own that holds the corpus unpacked, relative to the recipe file: nothing is fetched. The splits are those of
+    /// `data.corpus`; the recordings are listed as they are found there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Which text of a corpus that has two; absent: the normalised one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<TranscriptText>,
     /// Utterances made of several recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<JoinSpec>,
+}
+
+/// See [`AudioManifestSpec::transcript`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TranscriptText {
+    /// As it was printed: numbers in digits, money by its signs.
+    Raw,
+    /// As it is read: numbers and money in words.
+    Normalized,
 }
 
 /// Recordings of one speaker behind each other, drawn at random.

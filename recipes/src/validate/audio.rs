@@ -2,7 +2,8 @@
 
 use super::problems::{LARGEST, Problem, Problems};
 use crate::spec::{
-    AugmentationSpec, FeatureOutput, FeaturesSpec, MasksSpec, MelSpec, NoiseSpec, SpeedSpec, WindowFunction,
+    AugmentationSpec, FeatureOutput, FeaturesSpec, MagnitudeSpec, MasksSpec, MelSpec, NoiseSpec, SpeedSpec,
+    WindowFunction,
 };
 
 /// Longest window and hop in milliseconds: above it a typing error is likelier than a wish.
@@ -61,29 +62,45 @@ fn samples_in(ms: f64, rate: u32) -> usize {
 impl FeaturesSpec {
     /// Samples of a window at a sample rate.
     pub fn window_samples(&self, rate: u32) -> usize {
-        let (Self::PythonSpeechFeatures { window_ms, .. }
-        | Self::Librosa { window_ms, .. }
-        | Self::Kaldi { window_ms, .. }
-        | Self::TensorFlow { window_ms, .. }) = self;
-        samples_in(*window_ms, rate)
+        match self {
+            Self::PythonSpeechFeatures { window_ms, .. }
+            | Self::Librosa { window_ms, .. }
+            | Self::Kaldi { window_ms, .. }
+            | Self::TensorFlow { window_ms, .. } => samples_in(*window_ms, rate),
+            Self::Tacotron { window_samples, .. } => *window_samples as usize,
+        }
     }
 
     /// Samples from a frame to the next at a sample rate.
     pub fn hop_samples(&self, rate: u32) -> usize {
-        let (Self::PythonSpeechFeatures { hop_ms, .. }
-        | Self::Librosa { hop_ms, .. }
-        | Self::Kaldi { hop_ms, .. }
-        | Self::TensorFlow { hop_ms, .. }) = self;
-        samples_in(*hop_ms, rate)
+        match self {
+            Self::Tacotron { hop_samples, .. } => *hop_samples as usize,
+            _ => samples_in(self.hop_ms(rate), rate),
+        }
+    }
+
+    /// Milliseconds from a frame to the next at a sample rate.
+    pub fn hop_ms(&self, rate: u32) -> f64 {
+        match self {
+            Self::PythonSpeechFeatures { hop_ms, .. }
+            | Self::Librosa { hop_ms, .. }
+            | Self::Kaldi { hop_ms, .. }
+            | Self::TensorFlow { hop_ms, .. } => *hop_ms,
+            Self::Tacotron { hop_samples, .. } => 1000.0 * f64::from(*hop_samples) / f64::from(rate.max(1)),
+        }
     }
 
     /// Features a frame.
     pub fn features(&self) -> u32 {
-        let (Self::PythonSpeechFeatures { features, .. }
-        | Self::Librosa { features, .. }
-        | Self::Kaldi { features, .. }
-        | Self::TensorFlow { features, .. }) = self;
-        *features
+        match self {
+            Self::PythonSpeechFeatures { features, .. }
+            | Self::Librosa { features, .. }
+            | Self::Kaldi { features, .. }
+            | Self::TensorFlow { features, .. } => *features,
+            Self::Tacotron { filters, magnitude, .. } => {
+                filters.saturating_add(magnitude.map_or(0, |magnitude| magnitude.bins))
+            }
+        }
     }
 
     /// FFT length at a sample rate.
@@ -95,6 +112,7 @@ impl FeaturesSpec {
             Self::Librosa { fft: Some(fft), .. } => *fft as usize,
             Self::Librosa { output: FeatureOutput::Spectrogram, .. } => window,
             Self::Librosa { .. } | Self::Kaldi { .. } | Self::TensorFlow { .. } => window.next_power_of_two(),
+            Self::Tacotron { fft, .. } => *fft as usize,
         }
     }
 
@@ -102,7 +120,9 @@ impl FeaturesSpec {
     pub fn problems(&self, rate: u32) -> Vec<Problem> {
         let mut found = Problems::default();
         found.rate(rate);
-        found.count(self.features(), "features");
+        if !matches!(self, Self::Tacotron { .. }) {
+            found.count(self.features(), "features");
+        }
         match self {
             Self::PythonSpeechFeatures {
                 output,
@@ -187,8 +207,64 @@ impl FeaturesSpec {
                 );
                 found.edges(*low_hz, *high_hz, rate, "low_hz", "high_hz");
             }
+            Self::Tacotron { .. } => self.check_tacotron(rate, &mut found),
         }
         found.0
+    }
+
+    fn check_tacotron(&self, rate: u32, found: &mut Problems) {
+        let Self::Tacotron {
+            filters,
+            mel,
+            floor,
+            magnitude,
+            fft,
+            window_samples,
+            hop_samples,
+            trim_db,
+            pad_frames_to,
+            batch_padding,
+        } = self
+        else {
+            return;
+        };
+        for (value, key) in [
+            (*filters, "filters"),
+            (*fft, "fft"),
+            (*hop_samples, "hop_samples"),
+            (pad_frames_to.unwrap_or(1), "pad_frames_to"),
+        ] {
+            found.count(value, key);
+        }
+        found.require((2..=LARGEST).contains(window_samples), "window_samples", || {
+            format!("`window_samples` is {window_samples}; it must be 2 to {LARGEST}")
+        });
+        found.above_zero(*floor, "floor");
+        found.hint(
+            fft >= window_samples,
+            "fft",
+            || format!("`fft` is {fft}, the window has {window_samples} samples"),
+            format!("fft = {window_samples}"),
+        );
+        if let Some(MagnitudeSpec { bins, floor, log: _ }) = magnitude {
+            let most = fft / 2 + 1;
+            found.require((1..=most).contains(bins), "magnitude.bins", || {
+                format!("`magnitude.bins` is {bins}; a spectrum of {fft} samples has {most}")
+            });
+            found.above_zero(*floor, "magnitude.floor");
+        }
+        if let Some(trim_db) = trim_db {
+            found.above_zero(*trim_db, "trim_db");
+            found.require(*fft >= 4 && *hop_samples >= 2, "trim_db", || {
+                "silence is found in frames of half an FFT and hops of half a hop, which are none here"
+                    .to_owned()
+            });
+        }
+        found.require(batch_padding.is_finite(), "batch_padding", || {
+            format!("`batch_padding` is {batch_padding}; it must be a finite number")
+        });
+        let half = f64::from(rate) / 2.0;
+        found.edges(mel.low_hz, mel.high_hz.unwrap_or(half), rate, "mel.low_hz", "mel.high_hz");
     }
 
     /// What depends on the length of the window, if that makes sense.
@@ -323,6 +399,43 @@ mod tests {
         assert_eq!(keys(&features(&format!("{cepstra}41")).problems(16_000)), ["features"]);
         assert_eq!(keys(&features(&format!("{cepstra}26")).problems(7_000)), ["high_hz"]);
         assert_eq!(keys(&features(&format!("{cepstra}1\nfilters = 0")).problems(16_000)), ["filters"]);
+    }
+
+    #[test]
+    fn targets_of_synthesis_are_those_of_the_sources() {
+        let nvidia = features("kind = \"tacotron\"");
+        assert_eq!(nvidia.problems(22_050), []);
+        assert_eq!(
+            (
+                nvidia.window_samples(22_050),
+                nvidia.hop_samples(22_050),
+                nvidia.fft_length(22_050),
+                nvidia.features()
+            ),
+            (1024, 256, 1024, 80)
+        );
+        assert!((nvidia.hop_ms(22_050) - 11.609_977).abs() < 1e-6);
+        let both = features(
+            "kind = \"tacotron\"\nfloor = 1e-2\nmel = { scale = \"htk\", area_normalized = false }\nmagnitude = { bins = 513 }\npad_frames_to = 8",
+        );
+        assert_eq!((both.problems(22_050), both.features()), (Vec::new(), 593));
+        for (line, key) in [
+            ("filters = 0", "filters"),
+            ("floor = 0.0", "floor"),
+            ("fft = 512", "fft"),
+            ("hop_samples = 0", "hop_samples"),
+            ("window_samples = 1", "window_samples"),
+            ("pad_frames_to = 0", "pad_frames_to"),
+            ("magnitude = { bins = 514 }", "magnitude.bins"),
+            ("magnitude = { bins = 513, floor = -1.0 }", "magnitude.floor"),
+            ("trim_db = 0.0", "trim_db"),
+            ("batch_padding = nan", "batch_padding"),
+            ("mel = { high_hz = 12000.0 }", "mel.high_hz"),
+        ] {
+            let spec = features(&format!("kind = \"tacotron\"\n{line}"));
+            assert_eq!(keys(&spec.problems(22_050)), [key], "{line}");
+        }
+        assert_eq!(keys(&nvidia.problems(8_000)), ["mel.high_hz"]);
     }
 
     #[test]

@@ -254,6 +254,12 @@ fn tokenizer(tokenizer: &TokenizerSpec, findings: &mut Findings<'_, '_>) {
         TokenizerSpec::Lexicon { words, silence } => {
             super::speech::lexicon(words, silence.as_deref(), findings);
         }
+        TokenizerSpec::Symbols { symbols, characters, leave_out, ends, pad_to, cleaners: _ } => {
+            super::speech::symbols((*symbols, characters.as_deref()), leave_out, *ends, findings);
+            if let Some(pad_to) = pad_to {
+                findings.positive(u64::from(*pad_to), "data.tokenizer.pad_to");
+            }
+        }
     }
 }
 

@@ -90,7 +90,7 @@ fn vocabulary(recipe: &Recipe, embedding: &EmbeddingSpec, findings: &mut Finding
             (specials, *joined_dictionary, "joined_dictionary")
         }
         TokenizerSpec::SentencePiece { specials, joint, .. } => (specials, *joint, "joint"),
-        TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } => {
+        TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } | TokenizerSpec::Symbols { .. } => {
             let hint = "words, subword-nmt or sentence-piece";
             return findings.report_with(
                 "data.tokenizer.kind",

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Findings;
 use super::problems::Problem;
 use crate::spec::{
-    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, LossSpec, Recipe, References, TokenizerSpec,
-    TonesSpec, WordsSpec,
+    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, LossSpec, Recipe, References,
+    SymbolSet, TokenizerSpec, TonesSpec, WordsSpec,
 };
 
 /// Reports what is wrong with a block that was checked by itself.
@@ -47,6 +47,7 @@ pub(super) fn data(data: &DataSpec, findings: &mut Findings<'_, '_>) {
             if let Some(augmentation) = &data.augmentation {
                 blame("data.augmentation", augmentation.problems(features.features()), findings);
             }
+            synthesis(data, features, findings);
         }
         None => findings.report_with(
             "data",
@@ -81,10 +82,67 @@ pub(super) fn data(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     for (name, set) in &data.eval {
         findings.require(
             set.references == References::Normalized
-                || matches!(data.tokenizer, TokenizerSpec::Characters { .. }),
+                || matches!(data.tokenizer, TokenizerSpec::Characters { .. } | TokenizerSpec::Symbols { .. }),
             &format!("data.eval.{name}.references"),
             || "words of a lexicon are scored as they are written there".to_owned(),
         );
+    }
+}
+
+/// Symbols are read and frames of `tacotron` are written: one asks for the other.
+fn synthesis(data: &DataSpec, features: &FeaturesSpec, findings: &mut Findings<'_, '_>) {
+    let read = matches!(data.tokenizer, TokenizerSpec::Symbols { .. });
+    match (read, matches!(features, FeaturesSpec::Tacotron { .. })) {
+        (true, false) => findings.report_with(
+            "data.features.kind",
+            "a text's symbols are to be spoken, and these features are those of a recogniser",
+            "kind = \"tacotron\"",
+        ),
+        (false, true) => findings.report_with(
+            "data.tokenizer.kind",
+            "the features are what a synthesiser writes, and it reads symbols",
+            "kind = \"symbols\"",
+        ),
+        (true, true) if data.augmentation.is_some() => findings.report_with(
+            "data.augmentation",
+            "the recordings are what is to be learnt; varied ones are others",
+            "leave it out",
+        ),
+        _ => {}
+    }
+}
+
+/// The symbols of a text that is to be spoken.
+pub(super) fn symbols(
+    (set, characters): (SymbolSet, Option<&str>),
+    leave_out: &str,
+    ends: bool,
+    findings: &mut Findings<'_, '_>,
+) {
+    let path = "data.tokenizer.characters";
+    match (set, characters) {
+        (SymbolSet::Own, None) => {
+            findings.report_with(
+                "data.tokenizer",
+                "the set `own` has no characters",
+                "characters = \" abc\"",
+            );
+        }
+        (SymbolSet::Own, Some(characters)) => distinct(characters, path, "the set `own` is empty", findings),
+        (_, Some(_)) => {
+            let hint = "leave them out, or symbols = \"own\"";
+            findings.report_with(path, "the set that is named has characters of its own", hint);
+        }
+        (_, None) => {}
+    }
+    let names = set.names(characters.unwrap_or_default());
+    let mut twice = leave_out.chars().filter(|c| names.iter().any(|name| name.chars().eq([*c])));
+    if let Some(character) = twice.next() {
+        findings.report("data.tokenizer.leave_out", format!("{character:?} is a symbol"));
+    }
+    if ends && !set.has_ends() {
+        let hint = "in an overlay: without = [\"data.tokenizer.ends\"]";
+        findings.report_with("data.tokenizer.ends", "NVIDIA's set has no begin and no end", hint);
     }
 }
 
@@ -112,6 +170,24 @@ pub(super) fn manifests(data: &DataSpec, spec: &AudioManifestSpec, findings: &mu
             }
         }
         (Some(_), true) => {}
+    }
+    if let Some(folder) = &spec.folder {
+        findings.said(folder, "data.reader.folder");
+        if data.corpus.is_none() {
+            findings.report_with(
+                "data.reader.folder",
+                "a folder holds a corpus, and `data.corpus` does not say which",
+                "corpus = \"ljspeech\"; recordings of no corpus are listed in data.reader.files",
+            );
+        }
+    }
+    if spec.transcript.is_some() && data.corpus.is_none() {
+        let path = "data.reader.transcript";
+        findings.report_with(
+            path,
+            "a manifest has one text for each recording",
+            "name the corpus, or leave it out",
+        );
     }
     let Some(join) = &spec.join else { return };
     findings.positive(u64::from(join.least), "data.reader.join.least");
@@ -156,10 +232,15 @@ pub(super) fn tones(spec: &TonesSpec, findings: &mut Findings<'_, '_>) {
 }
 
 pub(super) fn alphabet(alphabet: &str, findings: &mut Findings<'_, '_>) {
-    findings.require(!alphabet.is_empty(), "data.tokenizer.alphabet", || "the alphabet is empty".to_owned());
+    distinct(alphabet, "data.tokenizer.alphabet", "the alphabet is empty", findings);
+}
+
+/// Some characters, none of them twice.
+fn distinct(characters: &str, path: &str, empty: &str, findings: &mut Findings<'_, '_>) {
+    findings.require(!characters.is_empty(), path, || empty.to_owned());
     let mut seen = BTreeSet::new();
-    for c in alphabet.chars() {
-        findings.require(seen.insert(c), "data.tokenizer.alphabet", || format!("{c:?} is there twice"));
+    for c in characters.chars() {
+        findings.require(seen.insert(c), path, || format!("{c:?} is there twice"));
     }
 }
 

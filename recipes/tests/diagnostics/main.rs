@@ -2,6 +2,7 @@
 
 mod claims;
 mod keys;
+mod synthesis;
 mod values;
 
 use std::path::Path;

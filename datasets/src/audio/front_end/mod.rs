@@ -1,4 +1,4 @@
-//! Front ends: waveforms become the features of a recogniser. Each file follows one library.
+//! Front ends: waveforms become the features of a recogniser, or what a synthesiser is to write. Each file follows one library.
 //!
 //! A [`FrontEnd`] is planned once and used by many threads. Inside all numbers are FP64.
 
@@ -7,6 +7,7 @@ mod kaldi;
 mod librosa;
 mod normalize;
 mod python_speech_features;
+mod tacotron;
 mod tensorflow;
 
 use zoo_recipes::{FeatureNorm, FeaturesSpec, Problem};
@@ -14,6 +15,7 @@ use zoo_recipes::{FeatureNorm, FeaturesSpec, Problem};
 use self::kaldi::Kaldi;
 use self::librosa::Librosa;
 use self::python_speech_features::PythonSpeechFeatures;
+use self::tacotron::Tacotron;
 use self::tensorflow::TensorFlow;
 use super::Turn;
 use super::vectors::{logarithms, vectorised};
@@ -64,6 +66,7 @@ enum Analysis {
     Librosa(Librosa),
     Kaldi(Kaldi),
     TensorFlow(TensorFlow),
+    Tacotron(Tacotron),
 }
 
 impl FrontEnd {
@@ -83,6 +86,9 @@ impl FrontEnd {
             FeaturesSpec::Kaldi { normalize, .. } => (Kaldi::new(spec, rate).map(Analysis::Kaldi), normalize),
             FeaturesSpec::TensorFlow { normalize, .. } => {
                 (TensorFlow::new(spec, rate).map(Analysis::TensorFlow), normalize)
+            }
+            FeaturesSpec::Tacotron { .. } => {
+                (Tacotron::new(spec, rate).map(Analysis::Tacotron), &FeatureNorm::None)
             }
         };
         let analysis = analysis.expect("each front end is made of its own kind of spec");
@@ -106,6 +112,23 @@ impl FrontEnd {
             Analysis::Librosa(analysis) => analysis.frames(samples),
             Analysis::Kaldi(analysis) => analysis.frames(samples),
             Analysis::TensorFlow(analysis) => analysis.frames(samples),
+            Analysis::Tacotron(analysis) => analysis.frames(samples),
+        }
+    }
+
+    /// How many frames of silence a batch puts behind so many of sound, and what such a frame is. They count in an utterance's length.
+    pub fn tail(&self, frames: usize) -> (usize, Vec<f32>) {
+        match &self.analysis {
+            Analysis::Tacotron(analysis) => analysis.tail(frames),
+            _ => (0, Vec::new()),
+        }
+    }
+
+    /// What stands behind the shorter utterances of a batch.
+    pub fn batch_padding(&self) -> f32 {
+        match &self.analysis {
+            Analysis::Tacotron(analysis) => analysis.batch_padding(),
+            _ => 0.0,
         }
     }
 
@@ -128,7 +151,7 @@ impl FrontEnd {
             Analysis::PythonSpeechFeatures(_) => samples.iter().map(|sample| sample * INT16).collect(),
             Analysis::Librosa(analysis) => analysis.scaled(samples),
             Analysis::Kaldi(analysis) => analysis.scaled(samples),
-            Analysis::TensorFlow(_) => samples.to_vec(),
+            Analysis::TensorFlow(_) | Analysis::Tacotron(_) => samples.to_vec(),
         }
     }
 
@@ -139,6 +162,7 @@ impl FrontEnd {
             Analysis::Librosa(analysis) => analysis.features(samples, dither),
             Analysis::Kaldi(analysis) => analysis.features(samples, dither),
             Analysis::TensorFlow(analysis) => analysis.features(&samples),
+            Analysis::Tacotron(analysis) => analysis.features(&samples),
         };
         normalize::normalize(&mut values, self.width, self.normalize);
         Features { values: values.into_iter().map(|value| value as f32).collect(), width: self.width }

@@ -37,8 +37,7 @@ pub enum Data {
 impl Data {
     /// The recipe's data where it is there.
     pub fn of(ctx: &Context, arm: &Resolved) -> Result<Self> {
-        let corpus = arm.recipe.data.corpus.as_deref().filter(|name| !name.is_empty());
-        let missing = match corpus {
+        let missing = match arm.recipe.data.corpus_to_fetch() {
             Some(name) => {
                 let missing = CorpusDefinition::find(name)?.bytes_to_download(&ctx.data_home());
                 missing.known > 0 || missing.unknown > 0

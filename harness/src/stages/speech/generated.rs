@@ -2,7 +2,7 @@
 
 use zoo_models::models::SpeechBatch;
 use zoo_models::random::Key;
-use zoo_recipes::{BatchingSpec, FeaturesSpec, Recipe};
+use zoo_recipes::{BatchingSpec, Recipe};
 use zoo_training::batches::Fetched;
 
 use super::SpeechMaterial;
@@ -58,14 +58,9 @@ pub fn full_batches(
 
 /// From one frame to the next.
 pub fn hop_ms(recipe: &Recipe) -> f64 {
-    match &recipe.data.features {
-        Some(
-            FeaturesSpec::PythonSpeechFeatures { hop_ms, .. }
-            | FeaturesSpec::Librosa { hop_ms, .. }
-            | FeaturesSpec::Kaldi { hop_ms, .. }
-            | FeaturesSpec::TensorFlow { hop_ms, .. },
-        ) => *hop_ms,
-        None => 10.0,
+    match (&recipe.data.features, recipe.data.reader.sample_rate_hz()) {
+        (Some(features), Some(rate)) => features.hop_ms(rate),
+        _ => 10.0,
     }
 }
 

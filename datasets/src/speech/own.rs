@@ -1,0 +1,64 @@
+//! A corpus that lies unpacked in a folder of the user's.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use zoo_recipes::{AudioManifestSpec, DataSpec, ReaderSpec, TranscriptText};
+
+use super::error::SpeechError;
+use super::manifest::add_state;
+use super::recordings::find;
+use crate::corpora::{CorpusDefinition, FetchedCorpus, FetchedRecordings};
+use crate::readers::split_names;
+use crate::text::vocabulary::hexadecimal;
+
+/// The splits of the recipe's corpus in a folder.
+pub(super) fn corpus(
+    data: &DataSpec,
+    folder: &Path,
+    splits: &BTreeSet<String>,
+) -> Result<FetchedCorpus, SpeechError> {
+    let Some(corpus) = data.corpus.as_deref().filter(|name| !name.is_empty()) else {
+        let problem = "a folder holds a corpus, and `data.corpus` does not say which";
+        return Err(SpeechError::recipe("reader.folder", problem, "corpus = \"ljspeech\""));
+    };
+    let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
+    Ok(CorpusDefinition::find(corpus)?.in_folder(folder, &splits)?)
+}
+
+/// SHA-256 over name, text, length and time of change of every recording of a split: another one says that a recording may be another.
+pub(super) fn state(
+    recordings: &FetchedRecordings,
+    transcript: Option<TranscriptText>,
+) -> Result<String, SpeechError> {
+    let mut hash = Sha256::new();
+    for candidate in find(recordings, transcript)? {
+        for text in [&candidate.audio, &candidate.text] {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(&**text);
+        }
+        let root = recordings.folders.get(candidate.root as usize).map_or(Path::new(""), PathBuf::as_path);
+        add_state(&mut hash, &root.join(&*candidate.audio));
+    }
+    Ok(hexadecimal(&hash.finalize()))
+}
+
+/// Path of the folder that the recipe names in the place of its corpus, and a digest over the state of the recordings of all splits that the
+/// recipe uses. None of them is read.
+///
+/// # Errors
+/// The folder does not hold the corpus.
+pub fn stamp(data: &DataSpec, base: &Path) -> Result<Option<(String, String)>, SpeechError> {
+    let ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), transcript, .. }) = &data.reader
+    else {
+        return Ok(None);
+    };
+    let folder = base.join(own);
+    let corpus = corpus(data, &folder, &split_names(data))?;
+    let mut hash = Sha256::new();
+    for recordings in corpus.splits.values().filter_map(|split| split.recordings.as_ref()) {
+        hash.update(state(recordings, *transcript)?);
+    }
+    Ok(Some((folder.display().to_string(), hexadecimal(&hash.finalize()))))
+}

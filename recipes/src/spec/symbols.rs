@@ -1,0 +1,113 @@
+//! The symbols that a synthesiser reads: `data.tokenizer` of kind `symbols`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::TokenizerSpec;
+
+/// See [`TokenizerSpec::Symbols`]. Id 0 of every set pads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SymbolSet {
+    /// OpenSeq2Seq's for LJSpeech: pad, begin, end, and the 91 characters of its `vocab_tts.txt`, digits and accented letters among them.
+    Openseq2seq,
+    /// NVIDIA's Tacotron 2: pad, 11 signs and the space, 52 letters, and the 84 ARPAbet sounds, which stand in braces in a text.
+    Nvidia,
+    /// Pad, begin, end, and `data.tokenizer.characters`.
+    Own,
+}
+
+/// See [`TokenizerSpec::Symbols`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cleaners {
+    /// Nothing.
+    #[default]
+    None,
+    /// Unicode lower case.
+    Lowercase,
+    /// NVIDIA's `english_cleaners`: to ASCII, lower case, numbers, money and abbreviations in words, one space for every white space.
+    English,
+}
+
+/// The names of OpenSeq2Seq's ids 0, 1 and 2.
+const PAD_BEGIN_END: [&str; 3] = ["<p>", "<s>", "</s>"];
+
+/// The lines of OpenSeq2Seq's vocabulary.
+const OPENSEQ2SEQ: &str =
+    " !\"'(),-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyzÄÖÜßàâäèéêöü’“”";
+
+/// NVIDIA's pad, hyphen, signs and letters.
+const NVIDIA: &str = "_-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Vowels, which may have a stress of 0, 1 or 2,
+const VOWELS: [&str; 15] =
+    ["AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW"];
+/// and consonants of ARPAbet.
+const CONSONANTS: [&str; 24] = [
+    "B", "CH", "D", "DH", "F", "G", "HH", "JH", "K", "L", "M", "N", "NG", "P", "R", "S", "SH", "T", "TH",
+    "V", "W", "Y", "Z", "ZH",
+];
+
+impl SymbolSet {
+    /// The symbols by id; a sound of ARPAbet has an `@` before it. `characters` are those of the set `own`.
+    pub fn names(self, characters: &str) -> Vec<String> {
+        let marked = |characters: &str| {
+            PAD_BEGIN_END.into_iter().map(String::from).chain(characters.chars().map(String::from)).collect()
+        };
+        match self {
+            Self::Openseq2seq => marked(OPENSEQ2SEQ),
+            Self::Own => marked(characters),
+            Self::Nvidia => {
+                let stressed = |vowel: &str| ["", "0", "1", "2"].map(|stress| format!("@{vowel}{stress}"));
+                let consonants = CONSONANTS.iter().map(|sound| format!("@{sound}"));
+                let mut sounds: Vec<String> =
+                    VOWELS.iter().copied().flat_map(stressed).chain(consonants).collect();
+                sounds.sort_unstable();
+                NVIDIA.chars().map(String::from).chain(sounds).collect()
+            }
+        }
+    }
+
+    /// Whether it has a begin (id 1) and an end (id 2).
+    pub fn has_ends(self) -> bool {
+        self != Self::Nvidia
+    }
+}
+
+impl TokenizerSpec {
+    /// The symbols of a text that is to be spoken, by id; none of another kind.
+    pub fn symbols(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Symbols { symbols, characters, .. } => {
+                Some(symbols.names(characters.as_deref().unwrap_or_default()))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn published_sets_have_their_sizes_and_no_symbol_twice() {
+        for (set, size) in [(SymbolSet::Openseq2seq, 94), (SymbolSet::Nvidia, 148)] {
+            let names = set.names("");
+            assert_eq!((names.len(), names.iter().collect::<BTreeSet<_>>().len()), (size, size), "{set:?}");
+        }
+        let nvidia = SymbolSet::Nvidia.names("");
+        let at = |name: &str| nvidia.iter().position(|own| own == name);
+        assert_eq!(
+            (at("_"), at("-"), at(" "), at("A"), at("z")),
+            (Some(0), Some(1), Some(11), Some(12), Some(63))
+        );
+        assert_eq!((at("@AA"), at("@AA2"), at("@B"), at("@ZH")), (Some(64), Some(67), Some(88), Some(147)));
+        let openseq2seq = SymbolSet::Openseq2seq.names("");
+        assert_eq!((openseq2seq[3].as_str(), openseq2seq[93].as_str()), (" ", "”"));
+        assert_eq!(SymbolSet::Own.names("ab"), ["<p>", "<s>", "</s>", "a", "b"]);
+    }
+}
