@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use zoo_datasets::audio::decode::decode;
 use zoo_datasets::audio::mel::MelFilters;
 use zoo_datasets::audio::stft::Stft;
-use zoo_datasets::audio::synthesis::{GriffinLim, GriffinLimSpec, MelInverse, MelMethod, Start};
+use zoo_datasets::audio::synthesis::{
+    GriffinLim, GriffinLimSpec, MelInverse, MelMethod, Start, SynthesisError,
+};
 use zoo_recipes::{MelSpec, Padding, WindowFunction};
 
 const PASSES: u32 = 10;
@@ -29,12 +31,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let magnitudes =
         Stft::new(1024, 256, WindowFunction::HannPeriodic, 1024, Some(Padding::Zeros)).magnitudes(&sound);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    one.install(|| -> Result<(), Box<dyn std::error::Error>> {
+    one.install(|| -> Result<(), SynthesisError> {
         for (name, momentum) in [("griffin-lim", 0.0), ("griffin-lim.fast", 0.99)] {
             let spec = GriffinLimSpec { iterations: 50, momentum, ..GriffinLimSpec::librosa(1024) };
             let plan = GriffinLim::new(&spec)?;
             let start = Start::Random { seed: 1, utterance: 0 };
-            timed(name, seconds, || Ok(plan.samples(&magnitudes, start, Some(sound.len()))?))?;
+            timed(name, seconds, || plan.samples(&magnitudes, start, Some(sound.len())))?;
         }
         let mel =
             MelSpec { high_hz: Some(8_000.0_f64.min(f64::from(audio.rate) / 2.0)), ..MelSpec::default() };
@@ -47,13 +49,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             mels.extend(energies.iter().map(|[energy]| *energy as f32));
         }
         let inverse = MelInverse::new(filters, MelMethod::LeastSquares, 1.0)?;
-        timed("mel-inverse", seconds, || Ok(inverse.magnitudes(&mels)?))
-    })
+        timed("mel-inverse", seconds, || inverse.magnitudes(&mels))
+    })?;
+    Ok(())
 }
 
-type Made = Result<Vec<f32>, Box<dyn std::error::Error>>;
-
-fn timed(step: &str, seconds: f64, work: impl Fn() -> Made) -> Result<(), Box<dyn std::error::Error>> {
+fn timed(
+    step: &str,
+    seconds: f64,
+    work: impl Fn() -> Result<Vec<f32>, SynthesisError>,
+) -> Result<(), SynthesisError> {
     let begin = Instant::now();
     let mut least = f64::INFINITY;
     for _ in 0..PASSES {
