@@ -67,6 +67,7 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut models = Vec::new();
     let mut optimizers = Vec::new();
     let mut acoustic = Vec::new();
+    let mut synthesis = Vec::new();
     let mut files: Vec<PathBuf> =
         fs::read_dir(&fixtures)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.sort();
@@ -79,6 +80,11 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
             && let Some(Value::Object(cases)) = description.remove("cases")
         {
             acoustic.extend(cases.into_iter().map(|(_, layers)| layers));
+        }
+        if file.file_stem().is_some_and(|stem| stem == "tacotron")
+            && let Some(Value::Object(cases)) = description.remove("cases")
+        {
+            synthesis.extend(cases.into_iter().map(|(_, case)| case));
         }
         if description.contains_key("model") {
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -96,6 +102,7 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         "models": models,
         "optimizers": optimizers,
         "acoustic": acoustic,
+        "synthesis": synthesis,
         "schedules": traces("schedules.json", "schedule")?,
         "scalers": traces("scalers.json", "scaler")?,
     });

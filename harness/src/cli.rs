@@ -192,6 +192,15 @@ Examples:
 JSON has the time of each word, and how long it took, a line for each recording; with --nbest all texts with the parts of their
 scores, too.")]
     Infer(InferArgs),
+    /// Speak a text, or lines, with a trained run
+    #[command(after_help = "\
+Examples:
+  zoo synthesize ~/.local/share/zoo/runs/RUN \"Printing, in the only sense.\" -o out.wav
+  zoo synthesize ~/.local/share/zoo/runs/RUN \"Printing.\" -o out.wav --picture
+  zoo synthesize ~/.local/share/zoo/runs/RUN --input lines.txt -o spoken/
+
+Of lines, each becomes a file in the folder, named after its number. --picture draws where in the text each moment is: out.svg.")]
+    Synthesize(SynthesizeArgs),
     /// Write the features of a recording, as a recipe's model reads them
     #[command(after_help = "\
 Examples:
@@ -478,6 +487,36 @@ pub struct InferArgs {
     /// Of each recording so many texts that differ, the best first, each behind its score
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nbest: Option<u32>,
+}
+
+/// `zoo synthesize`.
+#[derive(Debug, Args)]
+pub struct SynthesizeArgs {
+    /// Folder of a run
+    pub run: PathBuf,
+    /// What to say
+    pub text: Option<String>,
+    /// Lines to say; `-` or none: stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    pub input: Option<PathBuf>,
+    /// A WAV file; of lines, a folder
+    #[arg(long, short, value_name = "PATH")]
+    pub out: PathBuf,
+    /// Draw where in the text each moment is, beside the sound
+    #[arg(long)]
+    pub picture: bool,
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
+    /// Frames at most [default: the search's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_frames: Option<u32>,
+    /// Name of a search [default: the one that hears itself]
+    #[arg(long, value_name = "SEARCH")]
+    pub decode: Option<String>,
+    /// Change a search; repeatable, e.g. decode.free.vocoder.iterations=100
+    #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
+    pub overrides: Vec<String>,
 }
 
 /// `zoo features`.

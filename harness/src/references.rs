@@ -65,6 +65,10 @@ fn of_speech(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<S
             let set = &resolved.recipe.data.eval[name];
             Ok(speech.prepared.eval_set(name, set)?.references_as(set.references).to_vec())
         }
+        Prepared::Synthesis(synthesis) => {
+            let set = &resolved.recipe.data.eval[name];
+            Ok(synthesis.speech.prepared.eval_set(name, set)?.references_as(set.references).to_vec())
+        }
         Prepared::Translation(_) => unreachable!("its reader reads recordings"),
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use zoo_models::models::{self, Cost, Vocabularies, acoustic};
+use zoo_models::models::{self, Cost, Vocabularies, acoustic, synthesis};
 use zoo_recipes::{
     AcousticLayerSpec, Architecture, DataSpec, FeaturesSpec, ModelSpec, ReaderSpec, Recipe, TokenizerSpec,
 };
 use zoo_results::report::grouped;
+
+use crate::stages::frame_width;
 
 /// Special tokens in front of every vocabulary.
 const SPECIALS: u32 = 4;
@@ -49,6 +51,7 @@ fn of_model(recipe: &Recipe, rows: usize) -> Cost {
             let features = recipe.data.features.as_ref().map_or(0, FeaturesSpec::features);
             acoustic::cost(spec, features.into(), rows as u64)
         }
+        Some(Architecture::Synthesis(parts)) => synthesis::cost(parts, rows as u64, frame_width(recipe)),
         _ => models::cost(&recipe.model, &of_rows(recipe, rows)),
     }
 }
@@ -66,6 +69,7 @@ pub fn width(model: &ModelSpec) -> usize {
             };
             spec.layer.iter().map(width).max().unwrap_or(1) as usize
         }
+        Some(Architecture::Synthesis(parts)) => parts.decoder.units as usize,
         _ => model.width.unwrap_or(1) as usize,
     }
 }

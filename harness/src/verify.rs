@@ -23,15 +23,17 @@ use zoo_recipes::{Architecture, Document, LossScalingSpec, ModelSpec, Recipe, Se
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Recheck, recheck};
 use zoo_results::report::grouped;
-use zoo_training::align::{AcousticCase, Reference};
+use zoo_training::align::{AcousticCase, Reference, SynthesisCase};
 use zoo_training::traces::{RuleTraces, ScalerTrace, ScheduleTrace};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{ACOUSTIC, FIXTURES, Rung, acoustic_parity, resolved_arms, same_rule};
+use crate::evidence::{
+    ACOUSTIC, FIXTURES, Rung, SYNTHESIS, acoustic_parity, resolved_arms, same_rule, synthesis_parity,
+};
 use crate::records::{self, HYPOTHESES};
 use crate::rescore::FromRecipes;
-use crate::stages::{Material, Request, SpeechMaterial, Text, reproduce};
+use crate::stages::{Material, Request, SpeechMaterial, SynthesisMaterial, Text, reproduce};
 
 /// Larger models are built with one and with two layers a side instead of all of them.
 const BUILT_WHOLE: u64 = 20_000_000;
@@ -153,9 +155,16 @@ impl<'c> Climber<'c> {
     }
 
     fn parity(&mut self, recipe: &Recipe) -> Found {
-        if let Some(Architecture::Acoustic(spec)) = recipe.model.architecture() {
-            acoustic_parity(spec)?;
-            return self.acoustic();
+        match recipe.model.architecture() {
+            Some(Architecture::Acoustic(spec)) => {
+                acoustic_parity(spec)?;
+                return self.acoustic();
+            }
+            Some(Architecture::Synthesis(_)) => {
+                synthesis_parity(recipe)?;
+                return self.synthesis();
+            }
+            _ => {}
         }
         let mut files: Vec<&str> = (FIXTURES.models.iter())
             .filter(|fixture| fixture.is_like(recipe))
@@ -199,6 +208,24 @@ impl<'c> Climber<'c> {
         };
         let found = follow();
         self.aligned.insert(ACOUSTIC.to_owned(), found.clone());
+        found
+    }
+
+    /// Computes the synthesisers of the fixture again, in FP32 whatever the products of the others are.
+    fn synthesis(&mut self) -> Found {
+        if let Some(known) = self.aligned.get(SYNTHESIS) {
+            return known.clone();
+        }
+        let follow = || -> Found {
+            let cases = SynthesisCase::read_all(&self.fixtures.bytes(SYNTHESIS)?)?;
+            let mut tensors = 0;
+            for case in &cases {
+                tensors += case.train(&self.device)? + case.speak(&self.device)?;
+            }
+            Ok(format!("{SYNTHESIS}: {} models, {tensors} tensors", cases.len()))
+        };
+        let found = follow();
+        self.aligned.insert(SYNTHESIS.to_owned(), found.clone());
         found
     }
 
@@ -364,6 +391,10 @@ fn built(recipe: &Recipe) -> Found {
 
 /// The parameters of a model by arithmetic, and with what.
 fn counts(recipe: &Recipe) -> std::result::Result<(u64, String), String> {
+    if let Some(Architecture::Synthesis(_)) = recipe.model.architecture() {
+        let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
+        return Ok((material.cost(recipe).parameters, format!("{} symbols", material.symbols)));
+    }
     if recipe.data.reader.sample_rate_hz().is_some() {
         let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
         return Ok((frames.cost(recipe).parameters, format!("{} classes", frames.classes())));
@@ -380,7 +411,12 @@ fn of_rows(recipe: &Recipe) -> Text {
 /// The parameters of a model that was built, which must be as many as the arithmetic says.
 fn count(recipe: &Recipe) -> std::result::Result<u64, String> {
     let (expected, _) = counts(recipe)?;
+    let speaks = matches!(recipe.model.architecture(), Some(Architecture::Synthesis(_)));
     let found = match recipe.data.reader.sample_rate_hz() {
+        Some(_) if speaks => {
+            let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
+            learned(&material.model(recipe, 0, &Device::flex()))
+        }
         Some(_) => {
             let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
             learned(&frames.model(recipe, 0, &Device::flex()))
@@ -410,7 +446,7 @@ fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, S
         let Some(members) = value.as_object_mut() else { return };
         for (key, value) in members {
             match value.as_u64() {
-                Some(layers) if key == "layers" => *value = layers.min(most).into(),
+                Some(layers) if key == "layers" || key == "asking_layer" => *value = layers.min(most).into(),
                 _ => match value.as_array_mut().filter(|_| key == "layer") {
                     Some(layers) => {
                         layers.truncate(most as usize);

@@ -23,5 +23,6 @@ mod searching;
 mod smoke;
 mod speech;
 mod speed_ups;
+mod synthesis;
 mod trajectories;
 mod verifying;

@@ -1,14 +1,11 @@
 //! `zoo reproduce` up to the point where it would train.
 
-use std::time::Duration;
-
 use crate::binary::Zoo;
 
 #[test]
-fn the_plan_of_the_big_one_is_printed_and_refused_in_three_seconds() {
+fn the_plan_of_the_big_one_is_printed_and_refused() {
     let zoo = Zoo::new();
     let ended = zoo.run(&["reproduce", "transformer-big"]);
-    assert!(ended.took < Duration::from_secs(3), "{:?}", ended.took);
     assert_eq!(ended.code, 5, "{}", ended.stderr);
     for part in ["parameters", "300,000 updates", "fetch", "disk", "memory", "licence", "fp32", "mixed"] {
         assert!(ended.stderr.contains(part), "{part:?} is not in\n{}", ended.stderr);

@@ -1,9 +1,7 @@
 //! The smallest tiers, trained, decoded, scored and judged by the real binary.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 use crate::binary::{Zoo, in_root};
 
@@ -59,7 +57,6 @@ fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
     // The second call finds everything there.
     let again = zoo.ends_with(NOTHING_COMPARABLE, &REVERSAL);
     assert_eq!(again.json()["judged"], outcome["judged"]);
-    assert!(again.took < Duration::from_secs(1), "{:?}", again.took);
     assert!(!again.stderr.contains("train"), "{}", again.stderr);
 
     // What was recorded can be derived again.

@@ -98,6 +98,7 @@ CASES = {
     "yesno-tdnn": (backoff_spec(65536.0, 2000, init=128.0, scale_min=1e-4), [1999, 2500, 4500, 8500], 13000),
     # NVIDIA's Jasper has a largest scale of 512. DeepSpeech's guide names TensorFlow's rewrite, which begins at 2^15.
     "jasper-nvidia": (backoff_spec(512.0, 2000), [0, 1, 1500, 5000], 9000),
+    "tacotron2-nvidia": (backoff_spec(HUGE, 2000, init=65536.0), [0, 1, 2001, 4001, 4500], 20000),
     "deepspeech-mozilla": (backoff_spec(HUGE, 2000, init=32768.0), [0, 1999, 2000, 4000, 9001], 20000),
     "window-of-one": (backoff_spec(1024.0, 1, init=1.0), [3, 4, 9], 16),
     "factor-of-four": (backoff_spec(4096.0, 7, init=64.0, factor=4.0), [6, 13, 14, 22, 60], 70),

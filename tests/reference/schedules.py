@@ -169,6 +169,16 @@ CASES = {
     "inv-poly-decay-clamped": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 0.0, "decay_updates": 400}, 1000),
     "piecewise-constant": (
         {"kind": "piecewise-constant", "lr": 0.4, "boundaries": [30, 60, 80], "factors": [0.1, 0.01, 0.001]}, 100),
+    "tacotron2-nvidia": (
+        {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [16500, 33000, 49500], "factors": [0.1, 0.01, 0.001]}, 49533),
+    "tacotron2-nvidia-mixed": (
+        {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [7500, 15000, 22500], "factors": [0.3, 0.1, 0.03]}, 22515),
+    "tacotron2-nvidia-tf32": (
+        {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [6500, 13000, 19500], "factors": [0.1, 0.01, 0.001]}, 19513),
+    "tacotron2-nvidia-mixed-a100": (
+        {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [6500, 13000, 19500], "factors": [0.3, 0.1, 0.03]}, 19513),
+    "ljspeech-32": (
+        {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [2400, 3200], "factors": [0.3, 0.1]}, 3600),
 }  # fmt: skip
 
 

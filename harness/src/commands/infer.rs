@@ -19,6 +19,10 @@ pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
     let (run, decode, overrides) = (args.run.clone(), args.decode.clone(), args.overrides.clone());
     let request = InferRequest { run, decode, overrides };
     let inference = Inference::open(context, &request)?;
+    if inference.speaks() {
+        let hint = format!("zoo synthesize {} \"some words\" -o out.wav", args.run.display());
+        return Err(Failure::usage("the run speaks: what it makes of a text is sound").hint(hint));
+    }
     match inference.is_of_speech() {
         true => listen(context, args, &inference)?,
         false => translate(args, &inference)?,

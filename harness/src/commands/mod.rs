@@ -22,6 +22,7 @@ mod reproduce;
 mod schema;
 mod score;
 mod show;
+mod synthesize;
 mod verify;
 
 use zoo_results::exit::Exit;
@@ -49,6 +50,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Judge(args) => judge::run(context, args),
         Command::Align(args) => align::run(context, args),
         Command::Infer(args) => infer::run(context, args),
+        Command::Synthesize(args) => synthesize::run(context, args),
         Command::Features(args) => features::run(context, args),
         Command::Ledger(command) => ledger::run(context, command),
         Command::Regress(args) => regress::run(context, args),

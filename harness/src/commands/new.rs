@@ -40,7 +40,7 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
     let resolved = base.resolve(&Selection::default())?;
     if resolved.recipe.data.reader.sample_rate_hz().is_some() {
         return Err(Failure::usage(format!(
-            "{} listens to recordings; `zoo new` writes recipes of text",
+            "{} is about recordings; `zoo new` writes recipes of text",
             base.name()
         ))
         .hint("docs/speech.md has a recipe on own recordings to begin with"));

@@ -15,6 +15,7 @@ use zoo_training::checkpoint::Checkpoint;
 use super::prepare::{Prepared, prepare_evaluation};
 use super::run::{Run, read_json, write_json};
 use super::speech::{Swept, SweptWeights};
+use super::synthesis;
 use super::task::{Decoded, Material, Task};
 use crate::context::Context;
 use crate::environment::hex;
@@ -172,7 +173,7 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     let Prepared::Speech(task) = &prepared else {
         return Err(Failure::new(Exit::Internal, "recordings became no recordings"));
     };
-    let convention = signatures(&recipe, &eval).swap_remove(0);
+    let convention = signatures(&recipe, &eval, &decode).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(&recipe, &eval))?;
     let values = request.weights(&run, &recipe)?.values;
     let model = load_model(&recipe, &task.material(&recipe)?, values, &ctx.open_device()?)?;
@@ -381,6 +382,7 @@ pub fn decode_all(
     match prepared {
         Prepared::Translation(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
         Prepared::Speech(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
+        Prepared::Synthesis(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
     }
 }
 
@@ -424,14 +426,14 @@ fn store(
     recipe: &Recipe,
     folder: &Path,
     (eval, decode): (&str, &str),
-    Decoded { hypotheses: outputs, references }: &Decoded,
+    Decoded { hypotheses: outputs, references, samples }: &Decoded,
     weights: &Weights,
     seconds: f64,
 ) -> Result<Evaluation> {
     let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let (hypotheses, reference_text) = (text(outputs), text(references));
     let mut scores = Vec::new();
-    for signature in signatures(recipe, eval) {
+    for signature in signatures(recipe, eval, decode) {
         let scorer = Scorer::from_signature(&signature)?.on(&references::name_of(recipe, eval))?;
         let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
         scores.push(score(outputs, &[references.to_vec()], &options)?);
@@ -457,14 +459,26 @@ fn store(
         scores,
         seconds,
     };
+    synthesis::keep(samples, folder, &stem)?;
     write_whole(&folder.join(&evaluation.references), reference_text.as_bytes())?;
     write_whole(&folder.join(&evaluation.hypotheses), hypotheses.as_bytes())?;
     write_json(&folder.join(format!("{stem}.json")), &evaluation)?;
     Ok(evaluation)
 }
 
-/// Conventions of the claims on a set; of any claim if there are none on it; the usual one where nothing is claimed.
-fn signatures(recipe: &Recipe, eval: &str) -> Vec<String> {
+/// Conventions of the claims on a set; of any claim if there are none on it; the usual one where nothing is claimed. What a model speaks is
+/// measured otherwise where it is told the true frames: there claims are of a search, too.
+fn signatures(recipe: &Recipe, eval: &str, decode: &str) -> Vec<String> {
+    if recipe.decode[decode].is_of_frames() {
+        let here = |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode);
+        let mut found: Vec<String> =
+            recipe.claim.iter().filter(here).filter_map(|claim| claim.signature.clone()).collect();
+        found.dedup();
+        if found.is_empty() {
+            found.push(synthesis::usual_signature(recipe, decode));
+        }
+        return found;
+    }
     let of = |on_this_set: bool| {
         let mut found: Vec<String> = Vec::new();
         for claim in recipe.claim.iter().filter(|claim| !on_this_set || claim.eval.as_deref() == Some(eval)) {

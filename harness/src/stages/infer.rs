@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::{Architecture, DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 
 use super::evaluate::{evaluated_weights, load_model};
 use super::prepare::{Prepared, prepare};
 use super::run::Run;
 use super::speech::Listener;
+use super::synthesis::Speaker;
 use super::task::Task;
 use super::translation::Translator;
 use crate::context::Context;
@@ -51,7 +52,12 @@ impl Inference {
         let of_claims =
             recipe.claim.iter().filter_map(|claim| claim.decode.as_ref()).find(|name| usable(name));
         let first = || recipe.decode.keys().find(|name| usable(name));
-        let name = request.decode.as_ref().or(of_claims).or_else(first).cloned();
+        // A model that speaks is asked for what nobody has said before.
+        let speaking = || {
+            let mut all = recipe.decode.iter();
+            all.find(|(_, search)| matches!(search, DecodeSpec::FreeRunning(_))).map(|(name, _)| name)
+        };
+        let name = request.decode.as_ref().or_else(speaking).or(of_claims).or_else(first).cloned();
         let name = name.ok_or_else(|| Failure::usage("the recipe has no search"))?;
         let search = recipe.decode.get(&name).cloned().ok_or_else(|| {
             let known: Vec<&str> = recipe.decode.keys().map(String::as_str).collect();
@@ -63,7 +69,29 @@ impl Inference {
 
     /// Does it listen to recordings, or read text?
     pub fn is_of_speech(&self) -> bool {
-        self.recipe.data.reader.sample_rate_hz().is_some()
+        matches!(self.recipe.model.architecture(), Some(Architecture::Acoustic(_)))
+    }
+
+    /// Does it speak?
+    pub fn speaks(&self) -> bool {
+        matches!(self.recipe.model.architecture(), Some(Architecture::Synthesis(_)))
+    }
+
+    /// The model, ready to speak.
+    ///
+    /// # Errors
+    /// The search is told the true frames, which nobody has of other texts; or the weights cannot be read.
+    pub fn speaker(&self) -> Result<Speaker> {
+        let DecodeSpec::FreeRunning(search) = &self.search else {
+            return Err(Failure::usage("the search is told the true frames, and other texts have none")
+                .hint("--decode NAME, of a search of kind free-running"));
+        };
+        Speaker::new(&self.ctx, &self.run, &self.recipe, search)
+    }
+
+    /// What the call is told.
+    pub fn context(&self) -> &Context {
+        &self.ctx
     }
 
     /// A search with a beam where this one has none, and so no second hypothesis; an empty text where the recipe has no such.

@@ -12,6 +12,7 @@ use zoo_datasets::speech::{self, PreparedSpeech, SpeechPlace, SpeechStep, manife
 use zoo_recipes::{AudioManifestSpec, DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec};
 
 use super::speech::Speech;
+use super::synthesis::Synthesis;
 use super::task::Task;
 use crate::context::Context;
 use crate::environment::hex;
@@ -27,6 +28,8 @@ pub enum Prepared {
     Translation(Box<PreparedTranslation>),
     /// Recordings and their labels.
     Speech(Box<Speech>),
+    /// Recordings and the symbols of what is said in them.
+    Synthesis(Box<Synthesis>),
 }
 
 impl Prepared {
@@ -35,6 +38,7 @@ impl Prepared {
         match self {
             Self::Translation(task) => task.fingerprints(),
             Self::Speech(task) => task.fingerprints(),
+            Self::Synthesis(task) => task.fingerprints(),
         }
     }
 }
@@ -42,9 +46,9 @@ impl Prepared {
 /// The data of a recipe. `base` is the folder that the recipe's paths are relative to.
 pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<Prepared> {
     match &recipe.model.decoder {
-        DecoderSpec::Ctc {} => {
+        DecoderSpec::Ctc {} | DecoderSpec::Tacotron(_) => {
             let prepared = recordings(ctx, &recipe.data, base, &split_names(&recipe.data))?;
-            Ok(Prepared::Speech(Box::new(Speech { prepared: Arc::new(prepared), base: base.to_path_buf() })))
+            Ok(of_recordings(recipe, prepared, base))
         }
         decoder => {
             let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target() };
@@ -65,7 +69,16 @@ pub fn prepare_evaluation<'e>(
     }
     let splits = sets.into_iter().filter_map(|name| recipe.data.eval.get(name)).map(|set| set.split.clone());
     let prepared = recordings(ctx, &recipe.data, base, &splits.collect())?;
-    Ok(Prepared::Speech(Box::new(Speech { prepared: Arc::new(prepared), base: base.to_path_buf() })))
+    Ok(of_recordings(recipe, prepared, base))
+}
+
+/// Recordings, to be recognised or to be spoken.
+fn of_recordings(recipe: &Recipe, prepared: PreparedSpeech, base: &Path) -> Prepared {
+    let speech = Speech { prepared: Arc::new(prepared), base: base.to_path_buf() };
+    match recipe.model.decoder {
+        DecoderSpec::Tacotron(_) => Prepared::Synthesis(Box::new(Synthesis { speech })),
+        _ => Prepared::Speech(Box::new(speech)),
+    }
 }
 
 fn translation(

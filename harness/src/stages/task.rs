@@ -124,12 +124,36 @@ pub type Model<T> = <<T as Task>::Material as Material>::Model;
 pub type Batch<T> = <<T as Task>::Material as Material>::Batch;
 
 /// Hypotheses and references, line by line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
     /// What the model wrote.
     pub hypotheses: Vec<String>,
     /// What they are scored against.
     pub references: Vec<String>,
+    /// What is to be seen and heard of some of them.
+    pub samples: Vec<KeptSample>,
+}
+
+/// Pictures and sounds of an utterance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptSample {
+    /// Its name.
+    pub title: String,
+    /// What was to be said.
+    pub text: String,
+    /// Its scores by name.
+    pub scores: serde_json::Map<String, serde_json::Value>,
+    /// Ends of file names, what they are, and what is in them.
+    pub files: Vec<(String, String, Kept)>,
+}
+
+/// What is in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kept {
+    /// As it is.
+    Bytes(Vec<u8>),
+    /// Samples, 1 being full scale, so many a second.
+    Sound(Vec<f32>, u32),
 }
 
 /// Updates of the whole run, where they are known before it begins; an epoch has so many batches.

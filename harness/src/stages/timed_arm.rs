@@ -90,6 +90,11 @@ pub fn of_prepared(
             let updates = first_updates(recipe, &material, making.seed)?;
             of_updates(ctx, recipe, &material, updates, making)
         }
+        Prepared::Synthesis(task) => {
+            let material = task.material(recipe)?;
+            let updates = first_updates(recipe, &material, making.seed)?;
+            of_updates(ctx, recipe, &material, updates, making)
+        }
     }
 }
 

@@ -38,6 +38,7 @@ pub fn train(
     match prepared {
         Prepared::Translation(task) => train_task(ctx, request, recipe, task.as_ref(), run),
         Prepared::Speech(task) => train_task(ctx, request, recipe, task.as_ref(), run),
+        Prepared::Synthesis(task) => train_task(ctx, request, recipe, task.as_ref(), run),
     }
 }
 

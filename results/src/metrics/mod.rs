@@ -20,7 +20,7 @@ pub use audio::alignment::{AlignmentScore, Attention};
 pub use audio::log_mel::LogMel;
 pub use audio::mel_cepstral::{CepstralDistortion, mel_cepstral_distortion};
 pub use audio::stopping::{Stop, StopCounts, StopError};
-pub use audio::{mel_error, score_utterances};
+pub use audio::{MeasuredLine, mel_error, score_utterances};
 pub use bootstrap::{
     Interval, PairedBootstrap, PairedGain, Resampling, ResamplingError, interval, paired_bootstrap,
     paired_gain,

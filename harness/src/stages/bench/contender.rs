@@ -5,7 +5,7 @@ use zoo_datasets::corpora::CorpusDefinition;
 use zoo_models::models::Cost;
 use zoo_models::models::acoustic::FrameGrid;
 use zoo_models::precision::{Compute, probe};
-use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved, Tying};
+use zoo_recipes::{Architecture, DataStatus, OptimizerSpec, Recipe, Resolved, Tying};
 use zoo_training::parts::PartSeconds;
 use zoo_training::timing::{Lap, Timed};
 
@@ -18,6 +18,7 @@ use crate::size;
 use crate::stages::Request;
 use crate::stages::prepare::{Prepared, prepare};
 use crate::stages::speech::{self, SpeechMaterial};
+use crate::stages::synthesis::{self, SynthesisMaterial};
 use crate::stages::timed_arm::{Count, Making, Measurable, Updates, first_updates, of_prepared, of_updates};
 use crate::stages::translation::{self, Text};
 
@@ -65,6 +66,17 @@ impl Data {
     pub fn arm(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
         if let Self::Real(prepared) = self {
             return of_prepared(ctx, recipe, prepared, making);
+        }
+        if let Some(Architecture::Synthesis(_)) = recipe.model.architecture() {
+            let material = SynthesisMaterial::of(recipe)?;
+            let updates = match self {
+                Self::Shaped(Shape { sentences, tokens }) => {
+                    let full = synthesis::generated::full_batches(recipe, &material, *sentences, *tokens);
+                    Updates { updates: full.take(FULL_UPDATES).collect(), seconds: None }
+                }
+                _ => synthesis::generated::updates(recipe, &material),
+            };
+            return of_updates(ctx, recipe, &material, updates, making);
         }
         if recipe.data.reader.sample_rate_hz().is_some() {
             let frames = SpeechMaterial::of(recipe)?;

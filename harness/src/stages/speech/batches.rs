@@ -14,47 +14,48 @@ use crate::stages::task::{LeftOut, MadeHere, Source};
 /// Seconds of speech that are evaluated together where the recipe does not batch by seconds.
 const EVALUATION_SECONDS: f64 = 120.0;
 
-/// Batches of the training split.
-pub struct TrainingBatches {
+/// Batches of recordings that are trained on, as a model reads them.
+pub struct Recordings<B> {
     batches: Arc<SpeechBatches>,
-    grid: FrameGrid,
+    convert: Box<dyn Fn(speech::SpeechBatch) -> Result<B, String> + Send>,
+    /// Of a batch, what speed is counted in.
+    frames: fn(&B) -> u64,
     left_out: LeftOut,
 }
 
-impl TrainingBatches {
-    pub fn new(batches: Arc<SpeechBatches>, grid: FrameGrid) -> Self {
-        Self { batches, grid, left_out: LeftOut::default() }
+impl<B> Recordings<B> {
+    /// `convert` makes a batch of the model, of which `frames` counts the frames.
+    pub fn new(
+        batches: Arc<SpeechBatches>,
+        convert: impl Fn(speech::SpeechBatch) -> Result<B, String> + Send + 'static,
+        frames: fn(&B) -> u64,
+    ) -> Self {
+        Self { batches, convert: Box::new(convert), frames, left_out: LeftOut::default() }
     }
 
-    /// Speed is counted in frames.
-    fn fetched(&self, batch: speech::SpeechBatch) -> Result<Fetched<SpeechBatch>, OtherError> {
+    fn fetched(&self, batch: speech::SpeechBatch) -> Result<Fetched<B>, OtherError> {
         if !batch.skipped.is_empty() {
             let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
             left_out.extend(batch.skipped.iter().map(|one| (one.utterance.clone(), one.problem.clone())));
         }
-        let batch = of_models(batch, self.grid)?;
-        let tokens = batch.lengths.iter().sum::<usize>() as u64;
+        let batch = (self.convert)(batch)?;
+        let tokens = (self.frames)(&batch);
         Ok(Fetched { batch, tokens })
     }
 }
 
-impl BatchSource<SpeechBatch> for TrainingBatches {
+impl<B> BatchSource<B> for Recordings<B> {
     fn epoch_len(&mut self, epoch: u64) -> Result<u64, OtherError> {
         Ok(self.batches.per_epoch(epoch) as u64)
     }
 
-    fn batches(
-        &mut self,
-        epoch: u64,
-        from: u64,
-        share: Share,
-    ) -> Result<Batches<'_, SpeechBatch>, OtherError> {
+    fn batches(&mut self, epoch: u64, from: u64, share: Share) -> Result<Batches<'_, B>, OtherError> {
         let ahead = self.batches.ahead(epoch, from, move |index| share.has(index));
         Ok(Box::new(ahead.map(|made| self.fetched(made?.1))))
     }
 }
 
-impl Source<SpeechBatch> for TrainingBatches {
+impl<B> Source<B> for Recordings<B> {
     fn padding(&self) -> f64 {
         self.batches.padding()
     }
@@ -63,7 +64,7 @@ impl Source<SpeechBatch> for TrainingBatches {
         self.left_out.clone()
     }
 
-    fn made_here(&self) -> MadeHere<'_, SpeechBatch> {
+    fn made_here(&self) -> MadeHere<'_, B> {
         let indices = 0..self.batches.per_epoch(0);
         Box::new(indices.map(|index| self.fetched(self.batches.batch(0, index)?)))
     }

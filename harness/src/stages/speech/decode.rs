@@ -38,5 +38,5 @@ pub fn decode(
         ctx.progress.step(&Step { done, total: Some(hypotheses.len() as u64), ..Step::default() });
     }
     let references = split.references_as(recipe.data.eval[eval].references).to_vec();
-    Ok(Decoded { hypotheses, references })
+    Ok(Decoded { hypotheses, references, samples: Vec::new() })
 }

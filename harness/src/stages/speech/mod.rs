@@ -23,7 +23,8 @@ pub use infer::{Hypothesis, Listener, Transcription, features};
 pub use recogniser::Recogniser;
 pub use sweep::{Swept, SweptWeights};
 
-use self::batches::{TrainingBatches, evaluation};
+pub use self::batches::Recordings;
+use self::batches::{evaluation, of_models};
 use super::task::{Aim, Decoded, EvaluationBatches, Material, Source, Task};
 use crate::context::Context;
 use crate::error::Result;
@@ -81,7 +82,12 @@ impl Material for SpeechMaterial {
         let prepared =
             self.prepared.as_ref().expect("recordings are there where their batches are asked for");
         let batches = SpeechBatches::training(prepared, &recipe.data, seed)?;
-        Ok(Box::new(TrainingBatches::new(batches, FrameGrid::of(layers(recipe)))))
+        let grid = FrameGrid::of(layers(recipe));
+        Ok(Box::new(Recordings::new(
+            batches,
+            move |batch| of_models(batch, grid),
+            |batch| Self::amounts(batch).0,
+        )))
     }
 
     fn cost(&self, recipe: &Recipe) -> Cost {
@@ -166,7 +172,7 @@ impl Task for Speech {
         let split = self.prepared.eval_set(name, &recipe.data.eval[name])?;
         let grid = FrameGrid::of(layers(recipe));
         let batches = evaluation(&self.prepared, split, &recipe.data.batching);
-        Ok(Box::new(batches.map(move |batch| Ok(batches::of_models(batch?, grid)?))))
+        Ok(Box::new(batches.map(move |batch| Ok(of_models(batch?, grid)?))))
     }
 
     fn decode(

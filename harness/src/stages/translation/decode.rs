@@ -32,7 +32,7 @@ pub fn decode(
         Translator { model, prepared, language: set.target, spec: &recipe.decode[decode], compute };
     let outputs = decode_split(ctx, &translator, set.split)?;
     let hypotheses = detokenized(recipe, eval, &prepared.targets[set.target], outputs)?;
-    Ok(Decoded { hypotheses, references: set.references.to_vec() })
+    Ok(Decoded { hypotheses, references: set.references.to_vec(), samples: Vec::new() })
 }
 
 /// One line for each sentence of a split.

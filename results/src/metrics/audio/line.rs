@@ -89,7 +89,7 @@ mod tests {
         let scorer = Scorer::new(convention).unwrap();
         let options = ScoreOptions { scorer, resampling: None };
         let said = vec!["one".to_owned(), "two".to_owned()];
-        let value = score(&[line(8.0), line(24.0)], &[said.clone()], &options).unwrap();
+        let value = score(&[line(8.0), line(24.0)], std::slice::from_ref(&said), &options).unwrap();
         assert_eq!(value.value, 0.02);
         let again = Scorer::from_signature(&value.signature.to_string()).unwrap();
         let options = ScoreOptions { scorer: again, resampling: None };

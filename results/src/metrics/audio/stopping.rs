@@ -63,6 +63,16 @@ pub enum StopError {
     Never,
 }
 
+impl StopError {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Early => "early",
+            Self::Never => "never",
+        }
+    }
+}
+
 /// How a set's utterances ended.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct StopCounts {

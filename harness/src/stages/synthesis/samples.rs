@@ -1,0 +1,93 @@
+//! What of an evaluation is to be seen and heard.
+
+use std::path::Path;
+
+use zoo_datasets::audio::encode::{Level, write_wav};
+use zoo_models::models::synthesis::Spoken;
+use zoo_results::exit::Exit;
+use zoo_results::metrics::{Attention, LogMel};
+use zoo_results::report::heatmap::Heatmap;
+use zoo_results::report::page::{SampleFile, SampleLine};
+
+use super::speak::Voice;
+use crate::error::{Failure, Result};
+use crate::records::write_whole;
+use crate::stages::run::write_json;
+use crate::stages::task::{Kept, KeptSample};
+
+/// Utterances of an evaluation that are kept to be looked at and listened to: the first ones of its set.
+pub const KEPT: u32 = 8;
+
+/// Pictures of the spectrogram and of the alignment, and sound.
+///
+/// # Errors
+/// No sound can be made of the frames.
+pub fn sample(
+    (name, text): (&str, &str),
+    spoken: &Spoken,
+    target: &[f32],
+    symbols: &[String],
+    voice: &Voice,
+    number: u64,
+    forced: bool,
+) -> Result<KeptSample> {
+    let mels = voice.mels();
+    let mut files = Vec::new();
+    let mut picture = |ending: &str, caption: &str, svg: Option<String>| {
+        if let Some(svg) = svg {
+            files.push((format!("{ending}.svg"), caption.to_owned(), Kept::Bytes(svg.into_bytes())));
+        }
+    };
+    let of_mels = LogMel::new(target, mels).ok().zip(LogMel::new(&spoken.mels, mels).ok());
+    let drawn = of_mels.and_then(|(target, predicted)| {
+        Heatmap::mels(name, target, predicted, voice.seconds_a_frame()).and_then(|map| map.svg()).ok()
+    });
+    picture("mel", "log-mel spectrograms", drawn);
+    let attention = Attention::new(&spoken.alignment, symbols.len(), spoken.frames, symbols.len()).ok();
+    let drawn = attention.and_then(|attention| {
+        let map = Heatmap::alignment(name, attention, voice.seconds_a_frame(), symbols);
+        map.and_then(|map| map.svg()).ok()
+    });
+    picture("alignment", "where in the text each frame is", drawn);
+    let words = if forced { "as predicted from the true frames" } else { "as synthesised" };
+    let sound = Kept::Sound(voice.sound(spoken, number)?, voice.rate());
+    files.push(("wav".to_owned(), words.to_owned(), sound));
+    let truth = Spoken { mels: target.to_vec(), magnitudes: Vec::new(), ..spoken.clone() };
+    let sound = Kept::Sound(voice.sound(&truth, number)?, voice.rate());
+    files.push((
+        "target.wav".to_owned(),
+        "the recording's mel frames through the same vocoder".to_owned(),
+        sound,
+    ));
+    Ok(KeptSample { title: name.to_owned(), text: text.to_owned(), scores: serde_json::Map::new(), files })
+}
+
+/// Writes the files of samples into an evaluation's folder, and the list of them.
+///
+/// # Errors
+/// They cannot be written.
+pub fn keep(samples: &[KeptSample], folder: &Path, stem: &str) -> Result<()> {
+    if samples.is_empty() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).map_err(|e| Failure::io("make", folder, &e))?;
+    let mut list = Vec::new();
+    for (number, sample) in (1..).zip(samples) {
+        let mut files = Vec::new();
+        for (end, caption, kept) in &sample.files {
+            let name = format!("{stem}.{number}.{end}");
+            let path = folder.join(&name);
+            match kept {
+                Kept::Bytes(bytes) => write_whole(&path, bytes)?,
+                Kept::Sound(samples, rate) => {
+                    write_wav(&path, samples, *rate, Level::Peak(0.9))
+                        .map_err(|e| Failure::new(Exit::Data, e.to_string()))?;
+                }
+            }
+            files.push(SampleFile::new(&name, caption));
+        }
+        let KeptSample { title, text, scores, .. } = sample.clone();
+        list.push(SampleLine { title, text, scores, files });
+    }
+    write_json(&folder.join(format!("{stem}.samples.json")), &list)
+}
