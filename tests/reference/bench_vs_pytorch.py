@@ -21,6 +21,7 @@ import time
 import torch
 
 import fast_acoustic
+import fast_synthesis
 import fast_transformer
 from fast_decoding import Decoding
 from fast_layers import LAYERS, Layer
@@ -36,9 +37,12 @@ SHAPES = {
     # Utterances of four seconds.
     "wave2letter-plus": "4x400",
     "deepspeech2-large": "4x400",
+    # And four and a half.
+    "tacotron2": "4x400",
+    "tacotron2-nvidia": "4x400",
 }
-# Recipe, search, sentences and tokens; what is written is as long as its source.
-DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32")}
+# Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken for so many frames.
+DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
 MODES = {"fp32": "fp32", "mixed": "bf16"}
 WARM_UP = 2
 
@@ -67,8 +71,13 @@ def is_speech(resolved):
     return resolved["data"].get("features") is not None
 
 
+def speaks(resolved):
+    return resolved["model"]["decoder"]["kind"] == "tacotron" if "decoder" in resolved["model"] else False
+
+
 def training_of(resolved, *shape):
-    return (fast_acoustic if is_speech(resolved) else fast_transformer).Training(resolved, *shape)
+    of = fast_synthesis if speaks(resolved) else fast_acoustic if is_speech(resolved) else fast_transformer
+    return of.Training(resolved, *shape)
 
 
 def pytorch_memory(threads, steps, *training):
@@ -130,8 +139,8 @@ def compare_decoding(options, recipe, arm):
         [f"{options.bin}/zoo", "show", recipe, "--arm", arm, "--format", "json"], check=True, capture_output=True, text=True
     )
     resolved = json.loads(shown.stdout)["recipe"]
-    beam = found["spec"].get("beam", 1)
-    decoding = Decoding(resolved, found["arms"][0]["vocabulary"], sentences, tokens, arm == "mixed", beam)
+    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, arm == "mixed")
+    decoding = fast_synthesis.Speaking(*described) if speaks(resolved) else Decoding(*described, found["spec"].get("beam", 1))
     decoding.batch()
 
     def pytorch():

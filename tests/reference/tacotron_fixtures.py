@@ -21,7 +21,7 @@ LENGTHS = [9, 4, 12]
 SEED, STEP, PRENET_SEED = 1, 1, 0x7AC07202
 NORM = {"epsilon": 1e-5, "momentum": 0.1}
 # An epsilon so large that an update does not hang on the sign of a rounding.
-OPTIMIZER = {"kind": "adam", "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-3}
+OPTIMIZER = {"kind": "adam", "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-3, "epsilon_place": "corrected-root"}
 RATE = 1e-3
 CASES = {
     "nvidia": {
@@ -326,7 +326,7 @@ def main():
         before = {path: value.detach().clone() for path, value in parameters}
         torch.optim.Adam([v for _, v in parameters], lr=RATE, betas=(0.9, 0.999), eps=1e-3).step()
         for path, value in parameters:
-            put(f"updated/{path}", value.detach())
+            put(f"updated/{path}", value.detach().clone())
         with torch.no_grad():
             for path, value in parameters:
                 value.copy_(before[path])

@@ -18,6 +18,7 @@ use zoo_recipes::{Architecture, DecodeSpec, EvalSetSpec, FeaturesSpec, LossSpec,
 use zoo_results::metrics::{CepstralOptions, Convention, Signature};
 use zoo_results::report::page::SplitCounts;
 
+pub use decode::limits;
 pub use samples::keep;
 pub use speak::{Said, Speaker};
 
