@@ -168,9 +168,10 @@ impl From<CorpusError> for Failure {
 impl From<ScoreError> for Failure {
     fn from(error: ScoreError) -> Self {
         let exit = match error {
-            ScoreError::NoHypotheses | ScoreError::LengthMismatch { .. } | ScoreError::Undefined { .. } => {
-                Exit::Data
-            }
+            ScoreError::NoHypotheses
+            | ScoreError::LengthMismatch { .. }
+            | ScoreError::Undefined { .. }
+            | ScoreError::Array { .. } => Exit::Data,
             ScoreError::Disagreement { .. } => Exit::Internal,
             _ => Exit::Usage,
         };

@@ -26,11 +26,15 @@ pub enum Metric {
     Loss,
     /// Exponential of the mean token loss.
     Perplexity,
+    /// Mel-cepstral distortion, in dB.
+    Mcd,
+    /// Mean squared error of log-mel spectrograms.
+    MelError,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Metric; 9] = [
+    pub const ALL: [Metric; 11] = [
         Metric::Bleu,
         Metric::Chrf,
         Metric::Ter,
@@ -40,6 +44,8 @@ impl Metric {
         Metric::ExactMatch,
         Metric::Loss,
         Metric::Perplexity,
+        Metric::Mcd,
+        Metric::MelError,
     ];
 
     /// The name in recipes, records and on the command line.
@@ -54,6 +60,8 @@ impl Metric {
             Metric::ExactMatch => "exact-match",
             Metric::Loss => "loss",
             Metric::Perplexity => "perplexity",
+            Metric::Mcd => "mcd",
+            Metric::MelError => "mel-error",
         }
     }
 
@@ -61,7 +69,13 @@ impl Metric {
     pub fn direction(self) -> Direction {
         match self {
             Metric::Bleu | Metric::Chrf | Metric::Accuracy | Metric::ExactMatch => Direction::Higher,
-            Metric::Ter | Metric::Wer | Metric::Cer | Metric::Loss | Metric::Perplexity => Direction::Lower,
+            Metric::Ter
+            | Metric::Wer
+            | Metric::Cer
+            | Metric::Loss
+            | Metric::Perplexity
+            | Metric::Mcd
+            | Metric::MelError => Direction::Lower,
         }
     }
 
@@ -343,6 +357,47 @@ pub struct ErrorRateOptions {
     pub whitespace: Whitespace,
 }
 
+/// Bands of a spectrogram that no front end goes beyond.
+pub(super) const MOST_MELS: usize = 4096;
+
+/// Options of mel-cepstral distortion. The DCT-II is orthonormal (`dct:ortho`), c0 is left out, and utterances weigh alike
+/// (`mean:utterance`); other scales and means are not built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CepstralOptions {
+    /// The last coefficient K of 1 to K, below the number of bands.
+    pub coefficients: usize,
+    /// Pair frames by dynamic time warping? Else by their place, as for a decoder that was forced with the target's frames.
+    pub warped: bool,
+    /// Mel bands, 2 to 4096.
+    pub mels: usize,
+}
+
+impl Default for CepstralOptions {
+    /// 13 coefficients of 80 bands, warped.
+    fn default() -> Self {
+        Self { coefficients: 13, warped: true, mels: 80 }
+    }
+}
+
+impl CepstralOptions {
+    fn check(&self) -> Result<(), ScoreError> {
+        check_mels(self.mels, 2)?;
+        if (1..self.mels).contains(&self.coefficients) {
+            return Ok(());
+        }
+        let (option, value) = ("last cepstral coefficient", self.coefficients.to_string());
+        Err(ScoreError::OutOfRange { option, value, hint: "from 1, and below the number of mel bands" })
+    }
+}
+
+fn check_mels(mels: usize, least: usize) -> Result<(), ScoreError> {
+    if (least..=MOST_MELS).contains(&mels) {
+        return Ok(());
+    }
+    let (option, value) = ("number of mel bands", mels.to_string());
+    Err(ScoreError::OutOfRange { option, value, hint: "1 to 4096, of cepstra 2 at least; 80 is usual" })
+}
+
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -386,6 +441,13 @@ pub enum Convention {
     Loss(Unit, f64),
     /// exp of the mean plain cross-entropy by unit.
     Perplexity(Unit),
+    /// Mel-cepstral distortion of log-mel spectrograms.
+    MelCepstral(CepstralOptions),
+    /// Mean squared error of log-mel spectrograms, all frames of all utterances alike.
+    MelError {
+        /// Mel bands.
+        mels: usize,
+    },
 }
 
 impl Convention {
@@ -403,12 +465,21 @@ impl Convention {
             Convention::Accuracy(_) => Metric::Accuracy,
             Convention::Loss(..) => Metric::Loss,
             Convention::Perplexity(_) => Metric::Perplexity,
+            Convention::MelCepstral(_) => Metric::Mcd,
+            Convention::MelError { .. } => Metric::MelError,
         }
     }
 
     /// Is it made from hypotheses and references?
     pub fn is_from_text(&self) -> bool {
-        !matches!(self, Convention::Accuracy(_) | Convention::Loss(..) | Convention::Perplexity(_))
+        !matches!(
+            self,
+            Convention::Accuracy(_)
+                | Convention::Loss(..)
+                | Convention::Perplexity(_)
+                | Convention::MelCepstral(_)
+                | Convention::MelError { .. }
+        )
     }
 
     /// Options that no metric can have.
@@ -416,6 +487,8 @@ impl Convention {
         match self {
             Convention::Bleu(o) => o.smoothing.check(),
             Convention::Chrf(o) => o.check(),
+            Convention::MelCepstral(o) => o.check(),
+            Convention::MelError { mels } => check_mels(*mels, 1),
             Convention::Loss(_, s) if !(0.0..1.0).contains(s) => Err(ScoreError::OutOfRange {
                 option: "label smoothing",
                 value: s.to_string(),

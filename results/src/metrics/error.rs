@@ -83,6 +83,16 @@ pub enum ScoreError {
         /// The metric.
         metric: &'static str,
     },
+    /// Numbers that are not what they should be: a shape, a value that is not finite.
+    #[error("{what}: {problem}\nhint: {hint}")]
+    Array {
+        /// `a log-mel spectrogram`, `attention`, …
+        what: &'static str,
+        /// What was found.
+        problem: String,
+        /// What to look at.
+        hint: &'static str,
+    },
     /// Two independent computations disagree; neither is reported.
     #[error(
         "the {metric} of the library ({library}) and of the segment statistics ({own}) differ\nhint: this is a defect of the program; please report the text that shows it"

@@ -1,10 +1,11 @@
 //! Metrics: what was measured, as what, and how sure it is.
 //!
-//! [`score`] is the way in for text; [`MetricValue`] what comes out; [`Signature`] what must be equal before two
+//! [`score`] is the way in for text, [`score_utterances`] for speech; [`MetricValue`] what comes out; [`Signature`] what must be equal before two
 //! values are compared; [`interval`], [`paired_bootstrap`] and [`paired_gain`] the uncertainty; [`ErrorReport`] and
 //! [`SentenceReport`] where the errors are.
 
 mod arithmetic;
+mod audio;
 mod bootstrap;
 mod convention;
 mod error;
@@ -15,13 +16,18 @@ mod signature;
 mod text;
 mod value;
 
+pub use audio::alignment::{AlignmentScore, Attention};
+pub use audio::log_mel::LogMel;
+pub use audio::mel_cepstral::{CepstralDistortion, mel_cepstral_distortion};
+pub use audio::stopping::{Stop, StopCounts, StopError};
+pub use audio::{mel_error, score_utterances};
 pub use bootstrap::{
     Interval, PairedBootstrap, PairedGain, Resampling, ResamplingError, interval, paired_bootstrap,
     paired_gain,
 };
 pub use convention::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit, Metric, Smoothing,
-    TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,
+    BleuOptions, Case, CepstralOptions, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit,
+    Metric, Smoothing, TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,
 };
 pub use error::ScoreError;
 pub use scorer::{ScoreOptions, Scorer, score};

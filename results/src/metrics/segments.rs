@@ -28,14 +28,14 @@ impl SegmentStatistics {
         SegmentStatistics { signature, width, rows, references_sha256 }
     }
 
-    /// Of a metric that is a ratio of sums (accuracy, loss, perplexity): (numerator, denominator) by segment, e.g.
+    /// Of a metric that is a ratio of sums (accuracy, loss, perplexity, those on spectrograms): (numerator, denominator) by segment, e.g.
     /// (right tokens, tokens) or (summed loss in nats, tokens). Numbers must be finite, denominators not negative.
     pub fn from_ratios(signature: Signature, pairs: &[(f64, f64)]) -> Result<Self, ScoreError> {
         if signature.convention.is_from_text() {
             return Err(ScoreError::OutOfRange {
                 option: "metric of (sum, count) statistics",
                 value: signature.to_string(),
-                hint: "accuracy, loss or perplexity; score text from its hypotheses and references",
+                hint: "accuracy, loss, perplexity, mcd or mel-error; score text from its hypotheses and references",
             });
         }
         if pairs.is_empty() {
@@ -128,7 +128,7 @@ fn value_of(convention: &Convention, sums: &[f64], arithmetic: Arithmetic) -> f6
         Convention::Ter(_) => ter::from_sums(sums, arithmetic),
         Convention::ErrorRate(_) => error_rate::from_sums(sums),
         Convention::ExactMatch(_) | Convention::Accuracy(_) => 100.0 * ratio(),
-        Convention::Loss(..) => ratio(),
+        Convention::Loss(..) | Convention::MelCepstral(_) | Convention::MelError { .. } => ratio(),
         Convention::Perplexity(_) => ratio().exp(),
     }
 }

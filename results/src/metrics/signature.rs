@@ -2,7 +2,8 @@
 //!
 //! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`) with parts of our
 //! own: `eval:` (test set), `impl:` (a BLEU that is not sacreBLEU's), `compounds:` (hyphened words split), `metric:` (metrics
-//! that sacreBLEU has not), and of error rates `space:` (white space) and `align:` (costs, and which of equally short alignments).
+//! that sacreBLEU has not), of error rates `space:` (white space) and `align:` (costs, and which of equally short alignments), and of
+//! speech `cep:` (coefficients), `dct:` (their scale), `dtw:` (is time warped?), `mel:` (bands) and `mean:` (what weighs alike).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +13,8 @@ use thiserror::Error;
 
 use super::bootstrap::Resampling;
 use super::convention::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit, Metric, Smoothing,
-    TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,
+    BleuOptions, Case, CepstralOptions, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit,
+    Metric, Smoothing, TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,
 };
 use super::error::ScoreError;
 
@@ -158,6 +159,17 @@ impl Signature {
             Convention::Loss(u, smoothing) => {
                 parts.push(("unit", u.name().to_string()));
                 parts.push(("label-smoothing", smoothing.to_string()));
+            }
+            Convention::MelCepstral(o) => {
+                parts.push(("cep", format!("1-{}", o.coefficients)));
+                parts.push(("dct", "ortho".to_string()));
+                parts.push(("dtw", yes(o.warped)));
+                parts.push(("mel", o.mels.to_string()));
+                parts.push(("mean", "utterance".to_string()));
+            }
+            Convention::MelError { mels } => {
+                parts.push(("mel", mels.to_string()));
+                parts.push(("mean", "frame".to_string()));
             }
         }
         parts
@@ -364,6 +376,12 @@ impl Reader<'_> {
             Metric::ExactMatch => Convention::ExactMatch(self.case()?),
             Metric::Accuracy => Convention::Accuracy(self.unit()?),
             Metric::Perplexity => Convention::Perplexity(self.unit()?),
+            Metric::Mcd => self.cepstra()?,
+            Metric::MelError => {
+                let mels = self.number("mel", 1)?;
+                self.only("mean", "frame")?;
+                Convention::MelError { mels }
+            }
             Metric::Loss => {
                 let (unit, smoothing) = (self.unit()?, self.take("label-smoothing")?);
                 match smoothing.parse::<f64>() {
@@ -376,6 +394,27 @@ impl Reader<'_> {
         };
         self.name("options", convention.check())?;
         Ok(convention)
+    }
+
+    /// A part that can have one value only.
+    fn only(&mut self, key: &str, value: &str) -> Result<(), SignatureError> {
+        let found = self.take(key)?;
+        if found == value {
+            return Ok(());
+        }
+        self.fail(format!("`{key}:{found}` is not built in"), "docs/synthesis.md has what is measured")
+    }
+
+    fn cepstra(&mut self) -> Result<Convention, SignatureError> {
+        let cep = self.take("cep")?;
+        let last = cep.strip_prefix("1-").and_then(|last| Some((last, last.parse::<usize>().ok()?)));
+        let Some((_, coefficients)) = last.filter(|(text, last)| *text == last.to_string()) else {
+            return self.fail(format!("`cep:{cep}`"), "coefficients are `1-13`, from 1 to the last");
+        };
+        self.only("dct", "ortho")?;
+        let (warped, mels) = (self.yes("dtw")?, self.number("mel", 2)?);
+        self.only("mean", "utterance")?;
+        Ok(Convention::MelCepstral(CepstralOptions { coefficients, warped, mels }))
     }
 
     fn error_rate(&mut self, unit: ErrorUnit) -> Result<Convention, SignatureError> {

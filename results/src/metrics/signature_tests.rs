@@ -31,6 +31,8 @@ fn forms_of_sacrebleu_are_read() {
         "metric:exact-match|nrefs:1|case:mixed",
         "metric:loss|eval:valid|unit:token|label-smoothing:0.1",
         "metric:perplexity|unit:word",
+        "metric:mcd|eval:test|cep:1-13|dct:ortho|dtw:yes|mel:80|mean:utterance",
+        "metric:mel-error|mel:80|mean:frame",
         "nrefs:1|case:mixed|eff:no|tok:none|smooth:none|impl:fairseq",
     ] {
         assert_eq!(Signature::parse(text).unwrap().to_string(), text);
@@ -58,6 +60,13 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:add-k[0.001]", "out of range"),
         ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp[1.00]", "only floor and add-k"),
         ("nrefs:1|case:mixed|eff:maybe|tok:13a|smooth:exp", "neither yes nor no"),
+        ("metric:mcd|cep:0-12|dct:ortho|dtw:yes|mel:80|mean:utterance", "`cep:0-12`"),
+        ("metric:mcd|cep:1-013|dct:ortho|dtw:yes|mel:80|mean:utterance", "`cep:1-013`"),
+        ("metric:mcd|cep:1-80|dct:ortho|dtw:yes|mel:80|mean:utterance", "out of range"),
+        ("metric:mcd|cep:1-13|dct:none|dtw:yes|mel:80|mean:utterance", "`dct:none` is not built in"),
+        ("metric:mcd|cep:1-13|dct:ortho|mel:80|mean:utterance", "`dtw:` is missing"),
+        ("metric:mel-error|mel:80|mean:utterance", "`mean:utterance` is not built in"),
+        ("metric:mel-error|mel:5000|mean:frame", "out of range"),
         ("nrefs:1|case:Mixed|eff:no|tok:13a|smooth:exp", "case is"),
         ("nrefs:1|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp", "stands twice"),
         ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|x:1", "`x:1` is no part"),
@@ -153,6 +162,12 @@ fn any_convention() -> impl Strategy<Value = Convention> {
         unit.clone().prop_map(Convention::Accuracy),
         unit.clone().prop_map(Convention::Perplexity),
         (unit, 0.0f64..1.0).prop_map(|(u, s)| Convention::Loss(u, s)),
+        (2usize..200, any::<bool>()).prop_flat_map(|(mels, warped)| {
+            (1..mels).prop_map(move |coefficients| {
+                Convention::MelCepstral(CepstralOptions { coefficients, warped, mels })
+            })
+        }),
+        (1usize..200).prop_map(|mels| Convention::MelError { mels }),
     ]
 }
 

@@ -14,7 +14,8 @@ use super::signature::{Signature, SignatureError};
 pub struct MetricValue {
     /// Which metric.
     pub metric: Metric,
-    /// BLEU, chrF, TER, error rates, accuracy and exact match in percent; loss in nats; perplexity as it is.
+    /// BLEU, chrF, TER, error rates, accuracy and exact match in percent; loss in nats; distortion in dB; perplexity and
+    /// squared error as they are.
     pub value: f64,
     /// What it was computed as; two values are compared only where these agree.
     pub signature: Signature,

@@ -10,9 +10,8 @@ pub fn direction_of(claim: &ClaimSpec) -> Option<Direction> {
     claim.direction.or(match claim.metric.to_ascii_lowercase().as_str() {
         "bleu" | "chrf" | "chrf2" | "accuracy" | "top1" | "top5" | "mos" | "updates-per-second"
         | "tokens-per-second" => Some(Direction::Higher),
-        "wer" | "cer" | "ter" | "loss" | "perplexity" | "ppl" | "bits-per-character" | "error" => {
-            Some(Direction::Lower)
-        }
+        "wer" | "cer" | "ter" | "loss" | "perplexity" | "ppl" | "bits-per-character" | "error" | "mcd"
+        | "mel-error" => Some(Direction::Lower),
         _ => None,
     })
 }

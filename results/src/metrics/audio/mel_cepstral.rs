@@ -1,0 +1,127 @@
+//! Mel-cepstral distortion (Kubichek, 1993) of log-mel spectrograms, frames paired by dynamic time warping or by place.
+
+use std::f64::consts::PI;
+
+use super::log_mel::LogMel;
+use super::warping::{Path, cheapest, straight};
+use crate::metrics::convention::{CepstralOptions, Convention};
+use crate::metrics::error::ScoreError;
+
+/// Pairs of frames that one comparison looks at: some ten seconds of one core.
+const MOST_PAIRS: usize = 1 << 30;
+
+/// The distortion of an utterance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CepstralDistortion {
+    /// Mean over the pairs of frames, in dB.
+    pub decibels: f64,
+    /// Pairs of frames: those of the path, or the frames.
+    pub pairs: u32,
+}
+
+impl CepstralDistortion {
+    /// (sum, count) by which utterances are averaged: they weigh alike, whatever their length.
+    pub fn ratio(self) -> (f64, f64) {
+        (self.decibels, 1.0)
+    }
+}
+
+/// How far the spectrum of what was synthesised lies from that of a recording.
+///
+/// Of each frame the coefficients 1 to K of an orthonormal DCT-II over its bands; c0, the loudness, is left out. A pair of frames costs
+/// (10 / ln 10) sqrt(2 sum of squared differences) dB. With `warped`, pairs are those of the path from the first pair to the last by steps
+/// (1, 0), (0, 1) and (1, 1) whose sum of Euclidean distances is least (of equally cheap paths the shortest), else those of the same place.
+/// The mean over the pairs is the distortion.
+///
+/// # Errors
+/// Bands that the options do not say, unequal lengths where time is not warped, more pairs than can be looked at.
+pub fn mel_cepstral_distortion(
+    target: LogMel<'_>,
+    predicted: LogMel<'_>,
+    options: CepstralOptions,
+) -> Result<CepstralDistortion, ScoreError> {
+    Convention::MelCepstral(options).check()?;
+    target.same_mels(predicted)?;
+    let fail = |problem, hint| Err(ScoreError::Array { what: "mel-cepstral distortion", problem, hint });
+    if target.mels() != options.mels {
+        let problem = format!("{} bands, {} stated", target.mels(), options.mels);
+        return fail(problem, "distortions of different bands are different metrics");
+    }
+    if !options.warped {
+        target.same_frames(predicted)?;
+    } else if target.frames().saturating_mul(predicted.frames()) > MOST_PAIRS {
+        let problem = format!("{} frames against {}", target.frames(), predicted.frames());
+        return fail(problem, "cut the recording; 2^30 pairs of frames are the most");
+    }
+    let basis = basis(options.mels, options.coefficients);
+    let (a, b) = (cepstra(target, &basis), cepstra(predicted, &basis));
+    let pair = if options.warped { cheapest } else { straight };
+    let Path { cost, pairs } = pair(&a, &b, options.coefficients);
+    let decibels = 10.0 * std::f64::consts::SQRT_2 / std::f64::consts::LN_10;
+    Ok(CepstralDistortion { decibels: decibels * cost / f64::from(pairs), pairs })
+}
+
+/// Rows 1 to `coefficients` of the orthonormal DCT-II over `mels` points: `[coefficients, mels]`.
+fn basis(mels: usize, coefficients: usize) -> Vec<f64> {
+    let scale = (2.0 / mels as f64).sqrt();
+    let row = |k: usize| (0..mels).map(move |n| (PI * k as f64 * (n as f64 + 0.5) / mels as f64, scale));
+    (1..=coefficients).flat_map(row).map(|(angle, scale)| scale * libm::cos(angle)).collect()
+}
+
+/// `[frames, coefficients]`.
+fn cepstra(mel: LogMel<'_>, basis: &[f64]) -> Vec<f64> {
+    let product = |frame: &[f32], row: &[f64]| -> f64 {
+        row.iter().zip(frame).map(|(weight, value)| weight * f64::from(*value)).sum()
+    };
+    let frames = mel.values().chunks_exact(mel.mels());
+    frames.flat_map(|frame| basis.chunks_exact(mel.mels()).map(move |row| product(frame, row))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(mels: usize, coefficients: usize, warped: bool) -> CepstralOptions {
+        CepstralOptions { coefficients, warped, mels }
+    }
+
+    #[test]
+    fn the_basis_is_orthonormal_and_without_loudness() {
+        let basis = basis(8, 7);
+        for (i, a) in basis.chunks_exact(8).enumerate() {
+            assert!(a.iter().sum::<f64>().abs() < 1e-12);
+            for (j, b) in basis.chunks_exact(8).enumerate() {
+                let product: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum();
+                assert!((product - f64::from(u8::from(i == j))).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_known_difference_has_a_known_distortion() {
+        // [1, -1] against [0, 0]: c1 = cos(pi/4) - cos(3 pi/4) = sqrt 2, so 10/ln 10 sqrt(2 x 2) dB.
+        let (a, b) = (LogMel::new(&[1.0, -1.0], 2).unwrap(), LogMel::new(&[0.0, 0.0], 2).unwrap());
+        let found = mel_cepstral_distortion(a, b, options(2, 1, false)).unwrap();
+        assert!((found.decibels - 20.0 / std::f64::consts::LN_10).abs() < 1e-12 && found.pairs == 1);
+        // Loudness alone is no difference.
+        let (a, b) = (LogMel::new(&[3.0, 3.0], 2).unwrap(), LogMel::new(&[0.0, 0.0], 2).unwrap());
+        assert!(mel_cepstral_distortion(a, b, options(2, 1, true)).unwrap().decibels < 1e-12);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_an_error() {
+        let zeros = vec![0.0; 80_000];
+        let mel = |values: usize, mels| LogMel::new(&zeros[..values], mels).unwrap();
+        for (a, b, options, says) in [
+            (mel(8, 4), mel(8, 4), options(80, 13, true), "4 bands, 80 stated"),
+            (mel(8, 4), mel(10, 5), options(4, 3, true), "4 bands in one, 5 in the other"),
+            (mel(8, 4), mel(4, 4), options(4, 3, false), "2 frames and 1"),
+            (mel(8, 4), mel(8, 4), options(4, 4, true), "out of range"),
+            (mel(8, 4), mel(8, 4), options(4, 0, true), "out of range"),
+            (mel(80_000, 2), mel(80_000, 2), options(2, 1, true), "40000 frames against 40000"),
+        ] {
+            let error = mel_cepstral_distortion(a, b, options).unwrap_err().to_string();
+            assert!(error.contains(says) && error.contains("\nhint: "), "{error}");
+        }
+    }
+}
