@@ -77,6 +77,7 @@ fn speech() -> Page {
     first.samples = vec![Sample {
         title: NASTY.into(),
         text: "said".into(),
+        scores: serde_json::json!({ NASTY: NASTY, "focus": 0.5 }).as_object().cloned().unwrap(),
         media: vec![Medium::new("a.wav", wav).unwrap()],
     }];
     Page {

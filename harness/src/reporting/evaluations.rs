@@ -149,17 +149,18 @@ fn samples(folder: &Path, evaluation: &Evaluation, missing: &mut Vec<String>) ->
         Medium::new(name, bytes).ok_or_else(|| "it is no SVG, PNG or WAV".to_owned())
     };
     let mut found = Vec::new();
-    for SampleLine { title, text, files } in lines {
+    for SampleLine { title, text, scores, files } in lines {
         let mut media = Vec::new();
         for file in &files {
-            match read(file) {
-                Ok(medium) => media.push(medium),
+            let name = file.name();
+            match read(name) {
+                Ok(medium) => media.push(medium.captioned(file.caption())),
                 Err(why) => {
-                    missing.push(format!("{file}, a sample of {}, is left out: {why}.", evaluation.eval))
+                    missing.push(format!("{name}, a sample of {}, is left out: {why}.", evaluation.eval))
                 }
             }
         }
-        found.push(Sample { title, text, media });
+        found.push(Sample { title, text, scores, media });
     }
     found
 }

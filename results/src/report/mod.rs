@@ -1,5 +1,6 @@
-//! Tables of verdicts in four formats, the generated part of the README, and a page on the runs of a recipe.
+//! Tables of verdicts in four formats, the generated part of the README, a page on the runs of a recipe, and pictures of matrices.
 
+pub mod heatmap;
 pub mod page;
 mod readme;
 mod table;

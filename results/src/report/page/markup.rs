@@ -2,12 +2,12 @@
 
 /// Markup that grows from front to back.
 #[derive(Debug, Default)]
-pub(super) struct Markup {
+pub(in crate::report) struct Markup {
     text: String,
 }
 
 /// Attributes of an element.
-pub(super) type Attributes<'a> = &'a [(&'a str, &'a str)];
+pub(in crate::report) type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 impl Markup {
     /// The text, from the document type on.

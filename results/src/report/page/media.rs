@@ -1,13 +1,15 @@
 //! Pictures and sounds that an evaluation kept, put into the page itself.
 //!
-//! An evaluation `EVAL.SEARCH.json` may have `EVAL.SEARCH.samples.json` beside it: a list of `{"title": …, "text": …, "files": […]}`, files
-//! being SVG, PNG or WAV in the same folder. This is how a task whose results are no text shows them.
+//! An evaluation `EVAL.SEARCH.json` may have `EVAL.SEARCH.samples.json` beside it: a list of `{"title": …, "text": …, "scores": {…},
+//! "files": […]}`, files being SVG, PNG or WAV in the same folder. This is how a task whose results are no text shows them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::markup::Markup;
+use super::tables::facts;
+use crate::verdict::number;
 
 /// A line of `samples.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,8 +20,48 @@ pub struct SampleLine {
     /// What was said or asked for.
     #[serde(default)]
     pub text: String,
-    /// Names of its files.
-    pub files: Vec<String>,
+    /// Its scores by name, in order: numbers, or words.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub scores: serde_json::Map<String, serde_json::Value>,
+    /// Its files.
+    pub files: Vec<SampleFile>,
+}
+
+/// A file of a sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum SampleFile {
+    /// By its name, which is also what stands below it.
+    Named(String),
+    /// With words below it.
+    Captioned {
+        /// Its name.
+        file: String,
+        /// What it is.
+        caption: String,
+    },
+}
+
+impl SampleFile {
+    /// With words below it.
+    #[must_use]
+    pub fn new(file: &str, caption: &str) -> Self {
+        Self::Captioned { file: file.to_owned(), caption: caption.to_owned() }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let (Self::Named(name) | Self::Captioned { file: name, .. }) = self;
+        name
+    }
+
+    /// What stands below it.
+    #[must_use]
+    pub fn caption(&self) -> &str {
+        let (Self::Named(caption) | Self::Captioned { caption, .. }) = self;
+        caption
+    }
 }
 
 /// A sample with its files.
@@ -29,6 +71,8 @@ pub struct Sample {
     pub title: String,
     /// What was said or asked for.
     pub text: String,
+    /// Its scores by name.
+    pub scores: serde_json::Map<String, serde_json::Value>,
     /// Files.
     pub media: Vec<Medium>,
 }
@@ -38,6 +82,7 @@ pub struct Sample {
 pub struct Medium {
     /// Name of its file.
     pub name: String,
+    caption: String,
     kind: Kind,
     bytes: Vec<u8>,
 }
@@ -75,7 +120,14 @@ impl Medium {
     /// A file by its name and bytes; none unless it is what its ending says, and that is SVG, PNG or WAV.
     #[must_use]
     pub fn new(name: &str, bytes: Vec<u8>) -> Option<Self> {
-        Some(Self { name: name.to_owned(), kind: Kind::of(name, &bytes)?, bytes })
+        Some(Self { name: name.to_owned(), caption: name.to_owned(), kind: Kind::of(name, &bytes)?, bytes })
+    }
+
+    /// The same with other words below it.
+    #[must_use]
+    pub fn captioned(mut self, caption: &str) -> Self {
+        self.caption = caption.to_owned();
+        self
     }
 
     fn data_uri(&self) -> String {
@@ -91,8 +143,13 @@ pub(super) fn samples(markup: &mut Markup, samples: &[Sample]) {
             if !sample.text.is_empty() {
                 article.leaf("p", &[("dir", "auto")], &sample.text);
             }
+            if !sample.scores.is_empty() {
+                let scores: Vec<(&str, String)> =
+                    sample.scores.iter().map(|(name, value)| (name.as_str(), shown(value))).collect();
+                facts(article, scores.iter().map(|(name, value)| (*name, value.as_str())));
+            }
             for medium in &sample.media {
-                let (data, about) = (medium.data_uri(), format!("{}: {}", sample.title, medium.name));
+                let (data, about) = (medium.data_uri(), format!("{}: {}", sample.title, medium.caption));
                 article.element("figure", &[], |figure| {
                     match medium.kind {
                         Kind::Wav => figure.element(
@@ -107,10 +164,19 @@ pub(super) fn samples(markup: &mut Markup, samples: &[Sample]) {
                         ),
                         Kind::Svg | Kind::Png => figure.void("img", &[("alt", &about), ("src", &data)]),
                     }
-                    figure.leaf("figcaption", &[], &medium.name);
+                    figure.leaf("figcaption", &[], &medium.caption);
                 });
             }
         });
+    }
+}
+
+/// A score in words: whole numbers as they are, others with three digits or so.
+fn shown(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Number(one) if one.is_f64() => one.as_f64().map_or_else(String::new, number),
+        other => other.to_string(),
     }
 }
 
@@ -133,7 +199,13 @@ mod tests {
             assert_eq!(Medium::new(name, bytes.to_vec()), None, "{name}");
         }
         let mut markup = Markup::default();
-        let sample = Sample { title: "One \"two\"".into(), text: "<b>".into(), media: vec![svg, wav, png] };
+        let scores = serde_json::json!({"focus": 0.8125, "steps": 431, "end": "<early>", "mcd": null});
+        let sample = Sample {
+            title: "One \"two\"".into(),
+            text: "<b>".into(),
+            scores: scores.as_object().cloned().unwrap_or_default(),
+            media: vec![svg, wav, png.captioned("Mel, <predicted>")],
+        };
         samples(&mut markup, &[sample]);
         let text = markup.finish();
         assert!(
@@ -147,5 +219,36 @@ mod tests {
             text.contains("&lt;b&gt;") && text.contains("image/png") && !text.contains("<script"),
             "{text}"
         );
+        for part in [
+            "<dl class=\"facts\"><div><dt>focus</dt><dd>0.812</dd></div><div><dt>steps</dt><dd>431</dd></div>",
+            "<dt>end</dt><dd>&lt;early&gt;</dd>",
+            "<dt>mcd</dt><dd>null</dd>",
+            "<figcaption>Mel, &lt;predicted&gt;</figcaption>",
+            "<figcaption>mel.svg</figcaption>",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_list_is_read_with_and_without_captions() {
+        let read = |text: &str| serde_json::from_str::<SampleLine>(text);
+        let old = read(r#"{"title": "One", "files": ["a.wav"]}"#).unwrap();
+        assert_eq!((old.files[0].name(), old.files[0].caption()), ("a.wav", "a.wav"));
+        let line = SampleLine {
+            title: "Two".into(),
+            files: vec![SampleFile::new("b.wav", "Predicted"), SampleFile::Named("c.svg".into())],
+            scores: serde_json::json!({"z": 1.5, "a": "early"}).as_object().cloned().unwrap_or_default(),
+            ..SampleLine::default()
+        };
+        let text = serde_json::to_string(&line).unwrap();
+        assert!(
+            text.contains(
+                r#""scores":{"z":1.5,"a":"early"},"files":[{"file":"b.wav","caption":"Predicted"},"c.svg"]"#
+            ),
+            "{text}"
+        );
+        assert_eq!(read(&text).unwrap(), line);
+        assert!(read(r#"{"title": "One", "files": [{"file": "a.wav", "loud": true}]}"#).is_err());
     }
 }

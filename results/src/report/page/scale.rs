@@ -2,7 +2,7 @@
 
 /// How a scale is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spacing {
+pub(in crate::report) enum Spacing {
     /// Equal differences, equal distances.
     Linear,
     /// Equal ratios, equal distances; of positive numbers only.
@@ -11,7 +11,7 @@ pub(super) enum Spacing {
 
 /// Numbers from `low` to `high` in places from `from` to `to`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(in crate::report) struct Scale {
     spacing: Spacing,
     low: f64,
     high: f64,
@@ -21,7 +21,7 @@ pub(super) struct Scale {
 
 /// A number that is named at an axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tick {
+pub(in crate::report) struct Tick {
     /// The number.
     pub value: f64,
     /// Its name.

@@ -181,7 +181,7 @@ impl Series {
 }
 
 /// A place with a tenth of a unit.
-pub(super) fn place(value: f64) -> String {
+pub(in crate::report) fn place(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
