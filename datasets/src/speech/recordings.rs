@@ -149,3 +149,52 @@ fn from_name(id: &str, words: &BTreeMap<String, String>, fields: &[NameField]) -
     }
     Ok((said.join(" ").into(), speaker, number))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::io::Read;
+
+    use super::*;
+    use crate::corpora::CorpusDefinition;
+
+    /// All that a list of LJSpeech depends on: its names.
+    #[test]
+    fn splits_of_ljspeech_are_the_published_lists() {
+        let Some(samples) = std::env::var_os("ZOO_SAMPLES") else {
+            println!("skipped: ZOO_SAMPLES is not set");
+            return;
+        };
+        let samples = Path::new(&samples);
+        let folder = tempfile::tempdir().unwrap();
+        let wavs = folder.path().join("LJSpeech-1.1/wavs");
+        fs::create_dir_all(&wavs).unwrap();
+        let mut metadata = String::new();
+        let packed = fs::File::open(samples.join("LJSpeech-1.1-metadata-all.csv.xz")).unwrap();
+        lzma_rust2::XzReader::new(packed, true).read_to_string(&mut metadata).unwrap();
+        for line in metadata.lines() {
+            let (id, _) = line.split_once('|').unwrap();
+            fs::write(wavs.join(format!("{id}.wav")), "").unwrap();
+        }
+        fs::write(folder.path().join("LJSpeech-1.1/metadata.csv"), &metadata).unwrap();
+        let corpus = CorpusDefinition::find("ljspeech").unwrap();
+        let names = |split: &str| -> BTreeSet<String> {
+            let found = corpus.in_folder(folder.path(), &[split]).unwrap();
+            let split = &found.splits[split];
+            let found = find(split.recordings.as_ref().unwrap(), None).unwrap();
+            assert_eq!(Some(found.len() as u64), split.lines);
+            found.into_iter().map(|candidate| candidate.id.into()).collect()
+        };
+        for (split, list) in [("train", "train"), ("valid", "val"), ("test", "test")] {
+            let ids = fs::read_to_string(samples.join(format!("LJSpeech-1.1-nvidia-{list}.ids"))).unwrap();
+            let due: BTreeSet<String> = ids.lines().map(|line| line.trim().to_owned()).collect();
+            assert!(names(split) == due, "{split} is not the published list");
+        }
+        let (train, valid, test) = (names("train-own"), names("valid-own"), names("test-own"));
+        assert!(valid.is_disjoint(&test) && train.is_disjoint(&valid) && train.is_disjoint(&test));
+        assert_eq!(train.len() + valid.len() + test.len(), 13_100);
+        let first = names("first-32");
+        assert_eq!(first.last().map(String::as_str), Some("LJ001-0032"));
+        assert!(names("first-8").is_subset(&first));
+    }
+}

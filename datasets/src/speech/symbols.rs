@@ -55,8 +55,12 @@ impl Symbols {
         for (id, name) in (0..).zip(&names).skip(1) {
             let mut letters = name.chars();
             match (letters.next(), letters.next()) {
-                (Some(character), None) if characters.insert(character, id).is_some() => {
-                    return error("characters", format!("{character:?} is there twice"), "name each once");
+                (Some(character), None) if characters.contains_key(&character) => {
+                    let problem = format!("{character:?} is there twice");
+                    return error("characters", problem, "name each once");
+                }
+                (Some(character), None) => {
+                    characters.insert(character, id);
                 }
                 (Some('@'), Some(_)) => {
                     sounds.insert(name[1..].to_owned(), id);
