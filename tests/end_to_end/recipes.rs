@@ -11,7 +11,11 @@ fn list_has_a_line_for_each_recipe() {
         assert!(names.contains(&name), "{name} is not among {names:?}");
     }
     for row in all.as_array().unwrap() {
-        assert!(["speech-recognition", "speech-synthesis", "translation"].contains(&row["task"].as_str().unwrap()), "{row}");
+        assert!(
+            ["speech-recognition", "speech-synthesis", "translation"]
+                .contains(&row["task"].as_str().unwrap()),
+            "{row}"
+        );
         assert!(row["arms"].as_str().unwrap().contains("fp32"), "{row}");
         assert!(!row["evidence"].as_str().unwrap().is_empty());
     }

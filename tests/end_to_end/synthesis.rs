@@ -38,8 +38,9 @@ fn tones_are_learnt_spoken_seen_and_judged() {
         assert!(kept.iter().any(|name| name == part), "{part} is not among {kept:?}");
     }
     // Spoken freely, another measure is taken, and an interval of it drawn.
-    let freely =
-        zoo.ends_with(0, &["evaluate", &run, "--eval", "test", "--decode", "free", "--format", "json"]).json();
+    let freely = zoo
+        .ends_with(0, &["evaluate", &run, "--eval", "test", "--decode", "free", "--format", "json"])
+        .json();
     assert!(freely.to_string().contains("metric:mcd|"), "{freely}");
     let line = std::fs::read_to_string(eval.join("test.free.hyp.txt")).unwrap();
     assert!(line.lines().count() == 4 && line.contains("metric:mcd|cep:1-13"), "{line}");
