@@ -34,7 +34,7 @@ fn tones_go_from_a_recipe_to_verdicts() {
     assert_eq!(word_error_rates(&outcome).len(), 2);
     let run = outcome["runs"][0].as_str().unwrap().to_owned();
     zoo.ends_with(2, &["infer", &run]).says("no recording is named");
-    zoo.ends_with(2, &["infer", &run, "--input", "x"]).says("is about recordings");
+    zoo.ends_with(2, &["infer", &run, "--input", "x"]).says("listens to recordings");
     zoo.file("no.wav", "RIFF");
     zoo.ends_with(4, &["infer", &run, "no.wav"]).says("no.wav");
     zoo.ends_with(2, &["features", "transformer-base", "no.wav", "--out", "x.npy"]).says("a recipe of text");
