@@ -6,6 +6,7 @@
 
 use zoo_recipes::{LengthPenalty, MaxLength, StopRule};
 
+use super::extension::{Extension, likeliest};
 use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
@@ -52,14 +53,6 @@ struct BeamSentence<'a> {
     n: usize,
 }
 
-/// A one-token extension: which hypothesis of the sentence, which token, and the log-probability of the whole.
-#[derive(Debug, Clone, Copy)]
-struct Extension {
-    parent: usize,
-    token: u32,
-    log_p: f64,
-}
-
 /// For each source, finished hypotheses from best to worst.
 pub fn beam<D: StepDecoder>(
     decoder: &D,
@@ -102,25 +95,10 @@ impl Sentence for BeamSentence<'_> {
 }
 
 impl BeamSentence<'_> {
-    /// The 2 x beam likeliest extensions, best first; equal ones in the order of hypotheses, then tokens.
+    /// The 2 x beam likeliest extensions.
     fn likeliest(&self, scores: &[f32], vocabulary: usize) -> Vec<Extension> {
-        let count = 2 * self.beam.size;
-        let mut best: Vec<Extension> = Vec::with_capacity(count + 1);
-        for (parent, (alive, row)) in self.alive.iter().zip(scores.chunks_exact(vocabulary)).enumerate() {
-            for (token, &step) in row.iter().enumerate() {
-                let log_p = alive.log_p + f64::from(step);
-                if best.len() == count && log_p <= best[count - 1].log_p {
-                    continue;
-                }
-                if !self.allows(token as u32) || !log_p.is_finite() {
-                    continue;
-                }
-                let place = best.partition_point(|other| other.log_p >= log_p);
-                best.insert(place, Extension { parent, token: token as u32, log_p });
-                best.truncate(count);
-            }
-        }
-        best
+        let log_ps = self.alive.iter().map(|alive| alive.log_p);
+        likeliest(log_ps, scores, vocabulary, 2 * self.beam.size, |token| self.allows(token))
     }
 
     /// fairseq forbids padding, an empty output, and going on at the limit; tensor2tensor forbids nothing.

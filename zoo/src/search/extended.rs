@@ -6,6 +6,7 @@
 
 use zoo_recipes::MaxLength;
 
+use super::extension::{Extension, likeliest};
 use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
@@ -46,14 +47,6 @@ struct ExtendedSentence<'a> {
     n: usize,
 }
 
-/// A hypothesis and its next token.
-#[derive(Debug, Clone, Copy)]
-struct Extension {
-    parent: usize,
-    token: u32,
-    log_p: f64,
-}
-
 /// For each source, hypotheses from best to worst, as many as the beam holds at most.
 pub fn extended<D: StepDecoder>(
     decoder: &D,
@@ -81,7 +74,9 @@ impl Sentence for ExtendedSentence<'_> {
 
     fn advance(&mut self, scores: &[f32], vocabulary: usize, _: &[f32]) -> Vec<(usize, u32)> {
         self.n += 1;
-        let chosen = self.likeliest(scores, vocabulary);
+        // All are of one length, which therefore decides nothing.
+        let log_ps = self.kept.iter().map(|kept| kept.log_p);
+        let chosen = likeliest(log_ps, scores, vocabulary, self.search.size, |_| true);
         self.kept = chosen.iter().map(|extension| self.extend(extension)).collect();
         let done = self.n == self.longest || self.kept.first().is_none_or(|best| best.just_ended);
         let penalty = ((5.0 + self.n as f64) / 6.0).powf(self.search.alpha);
@@ -95,26 +90,6 @@ impl Sentence for ExtendedSentence<'_> {
 }
 
 impl ExtendedSentence<'_> {
-    /// The likeliest extensions, best first; equal ones in the order of hypotheses, then tokens. All are of one length, which therefore
-    /// decides nothing.
-    fn likeliest(&self, scores: &[f32], vocabulary: usize) -> Vec<Extension> {
-        let count = self.search.size;
-        let mut best: Vec<Extension> = Vec::with_capacity(count + 1);
-        for (parent, (kept, row)) in self.kept.iter().zip(scores.chunks_exact(vocabulary)).enumerate() {
-            for (token, &step) in (0..).zip(row) {
-                let log_p = kept.log_p + f64::from(step);
-                let full = best.len() == count;
-                if !log_p.is_finite() || full && log_p <= best[count - 1].log_p {
-                    continue;
-                }
-                let place = best.partition_point(|other| other.log_p >= log_p);
-                best.insert(place, Extension { parent, token, log_p });
-                best.truncate(count);
-            }
-        }
-        best
-    }
-
     fn extend(&self, extension: &Extension) -> Kept {
         let (parent, just_ended) = (&self.kept[extension.parent], extension.token == self.end);
         let mut tokens = parent.tokens.clone();

@@ -3,6 +3,7 @@
 mod beam;
 pub mod ctc;
 mod extended;
+mod extension;
 mod greedy;
 pub mod ngram;
 mod places;
