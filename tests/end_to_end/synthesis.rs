@@ -62,6 +62,14 @@ fn tones_are_learnt_spoken_seen_and_judged() {
     zoo.ends_with(2, &["synthesize", &run, "ab", "-o", "out.wav"]).says("is there already");
     zoo.ends_with(2, &["synthesize", &run, "-o", "many"]).says("nothing to say");
     zoo.ends_with(4, &["synthesize", &run, "a\u{2603}b", "-o", "no.wav"]).says("no symbol");
+    zoo.file("kept.svg", "kept");
+    zoo.ends_with(2, &["synthesize", &run, "ab", "-o", "kept.wav", "--picture"])
+        .says("kept.svg is there already");
+    assert_eq!(std::fs::read_to_string(zoo.home().join("kept.svg")).unwrap(), "kept");
+    assert!(!zoo.home().join("kept.wav").exists());
+    zoo.ends_with(2, &["synthesize", &run, "ab", "-o", "one.svg", "--picture"]).says("sound and picture");
+    zoo.file("lines.txt", "ab\n\na\u{2603}b\n");
+    zoo.ends_with(4, &["synthesize", &run, "--input", "lines.txt", "-o", "many"]).says("line 3");
     zoo.file("lines.txt", "ab\n\nba a\n");
     zoo.ends_with(0, &["synthesize", &run, "--input", "lines.txt", "-o", "many"]);
     assert_eq!(files(&zoo.home().join("many")), ["001.wav", "003.wav"]);

@@ -26,52 +26,62 @@ pub fn run(context: &Context, args: &SynthesizeArgs) -> Result<Exit> {
     if !inference.speaks() {
         return Err(Failure::usage("the run does not speak").hint("zoo infer has what it does"));
     }
-    let (texts, names) = wanted(args)?;
+    let wanted = wanted(args)?;
     let speaker = inference.speaker()?;
     let speaker = match args.max_frames {
         Some(frames) => speaker.at_most(frames),
         None => speaker,
     };
     let mut symbols = Vec::new();
-    for (number, text) in (1..).zip(&texts) {
+    for Wanted { text, line, .. } in &wanted {
         let read = speaker.read(text);
-        symbols.push(read.map_err(|failure| match texts.len() {
-            1 => failure,
-            _ => failure.about(&format!("line {number}")),
+        symbols.push(read.map_err(|failure| match line {
+            Some(line) => failure.about(&format!("line {line}")),
+            None => failure,
         })?);
     }
-    for name in &names {
-        if name.exists() && !args.force {
-            return Err(Failure::usage(format!("{} is there already", name.display()))
-                .hint("--force writes over it, or name another"));
-        }
-    }
-    if let Some(folder) = names.first().and_then(|name| name.parent()).filter(|f| !f.as_os_str().is_empty()) {
+    nothing_is_lost(&wanted, args)?;
+    let folder = wanted.first().and_then(|one| one.sound.parent());
+    if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(|error| Failure::io("make", folder, &error))?;
     }
     let (rate, seconds_a_frame) = (speaker.voice().rate(), speaker.voice().seconds_a_frame());
     let start = std::time::Instant::now();
     let mut spoken = 0.0;
     speaker.say(inference.context(), &symbols, |number, said| {
-        let name = &names[number];
-        write_wav(name, &said.samples, rate, Level::Peak(PEAK))
+        let one = &wanted[number];
+        write_wav(&one.sound, &said.samples, rate, Level::Peak(PEAK))
             .map_err(|error| Failure::new(Exit::Data, error.to_string()))?;
         if args.picture {
-            picture(&name.with_extension("svg"), &texts[number], &said, seconds_a_frame)?;
+            picture(&one.picture(), &one.text, &said, seconds_a_frame)?;
         }
         let seconds = said.samples.len() as f64 / f64::from(rate);
         spoken += seconds;
-        tell(context, name, &texts[number], &said, seconds)
+        tell(context, &one.sound, &one.text, &said, seconds)
     })?;
     let taken = start.elapsed().as_secs_f64();
     context.progress.note(&format!("{spoken:.1} s of speech in {taken:.1} s"));
     Ok(Exit::Ok)
 }
 
-/// Texts, and the files that they become.
-fn wanted(args: &SynthesizeArgs) -> Result<(Vec<String>, Vec<PathBuf>)> {
+/// A text, and what it becomes.
+struct Wanted {
+    text: String,
+    /// Where it stands in the lines.
+    line: Option<usize>,
+    sound: PathBuf,
+}
+
+impl Wanted {
+    fn picture(&self) -> PathBuf {
+        self.sound.with_extension("svg")
+    }
+}
+
+/// The text, or the lines that are not empty.
+fn wanted(args: &SynthesizeArgs) -> Result<Vec<Wanted>> {
     if let Some(text) = &args.text {
-        return Ok((vec![text.clone()], vec![args.out.clone()]));
+        return Ok(vec![Wanted { text: text.clone(), line: None, sound: args.out.clone() }]);
     }
     let lines: std::io::Result<Vec<String>> =
         match args.input.as_deref().filter(|file| *file != Path::new("-")) {
@@ -85,21 +95,39 @@ fn wanted(args: &SynthesizeArgs) -> Result<(Vec<String>, Vec<PathBuf>)> {
         Failure::new(Exit::Data, format!("cannot read the lines: {error}")).hint("lines are UTF-8")
     })?;
     let width = lines.len().to_string().len().max(3);
-    let (mut texts, mut names) = (Vec::new(), Vec::new());
-    for (number, line) in (1..).zip(lines) {
-        // An empty line is nothing to say, and keeps its number.
-        if !line.trim().is_empty() {
-            names.push(args.out.join(format!("{number:0width$}.wav")));
-            texts.push(line);
+    // An empty line is nothing to say, and keeps its number.
+    let said = (1..).zip(lines).filter(|(_, text)| !text.trim().is_empty());
+    let wanted: Vec<Wanted> = said
+        .map(|(line, text)| Wanted {
+            text,
+            line: Some(line),
+            sound: args.out.join(format!("{line:0width$}.wav")),
+        })
+        .collect();
+    if wanted.is_empty() {
+        return Err(
+            Failure::usage("there is nothing to say").hint("zoo synthesize RUN \"some words\" -o out.wav")
+        );
+    }
+    Ok(wanted)
+}
+
+/// No file is written over unasked, and none of a text's files is another's.
+fn nothing_is_lost(wanted: &[Wanted], args: &SynthesizeArgs) -> Result<()> {
+    for one in wanted {
+        let picture = args.picture.then(|| one.picture());
+        if picture.as_ref() == Some(&one.sound) {
+            return Err(Failure::usage(format!("{} would be sound and picture", one.sound.display()))
+                .hint("name the sound otherwise, out.wav for one"));
+        }
+        for file in std::iter::once(&one.sound).chain(&picture) {
+            if file.exists() && !args.force {
+                return Err(Failure::usage(format!("{} is there already", file.display()))
+                    .hint("--force writes over it, or name another"));
+            }
         }
     }
-    match texts.is_empty() {
-        true => {
-            Err(Failure::usage("there is nothing to say")
-                .hint("zoo synthesize RUN \"some words\" -o out.wav"))
-        }
-        false => Ok((texts, names)),
-    }
+    Ok(())
 }
 
 /// Where in the text each frame is.

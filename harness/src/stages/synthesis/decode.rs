@@ -8,7 +8,7 @@ use zoo_recipes::{DecodeSpec, FreeRunningSpec, Recipe};
 
 use super::batches::{evaluation, of_models};
 use super::measures::Utterance;
-use super::samples::{KEPT, sample};
+use super::samples::{Frames, KEPT, sample};
 use super::speak::Voice;
 use super::{Synthesis, frame_width};
 use crate::context::Context;
@@ -45,10 +45,9 @@ pub fn decode(
         let longest = batch.longest();
         for (place, (&id, spoken)) in ids.iter().zip(&said).enumerate() {
             let rows = &batch.frames[place * longest * batch.width..][..batch.lengths[place] * batch.width];
-            let target: Vec<f32> =
-                rows.chunks_exact(batch.width).flat_map(|row| &row[..mels]).copied().collect();
+            let target = Frames::of_rows(rows, batch.width, mels);
             let symbols = &batch.symbols[place];
-            let utterance = Utterance { spoken, target: &target, mels, symbols: symbols.len(), forced };
+            let utterance = Utterance { spoken, target: &target.mels, mels, symbols: symbols.len(), forced };
             let name = &split.utterances[id as usize].id;
             let measured = utterance.measure().map_err(|failure| failure.about(name))?;
             hypotheses[id as usize] = measured.line;
@@ -56,7 +55,7 @@ pub fn decode(
                 let names: Vec<String> =
                     symbols.iter().map(|&symbol| prepared.classes.names()[symbol as usize].clone()).collect();
                 let text = &split.references[id as usize];
-                let mut kept = sample((name, text), spoken, &target, &names, &voice, u64::from(id), forced)?;
+                let mut kept = sample((name, text), spoken, target, &names, &voice, u64::from(id), forced)?;
                 kept.scores = measured.scores;
                 samples.push((id, kept));
             }

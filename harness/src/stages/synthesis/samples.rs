@@ -18,14 +18,30 @@ use crate::stages::task::{Kept, KeptSample};
 /// Utterances of an evaluation that are kept to be looked at and listened to: the first ones of its set.
 pub const KEPT: u32 = 8;
 
-/// Pictures of the spectrogram and of the alignment, and sound.
+/// A recording's frames: log-mels, and log-magnitudes where the model has them.
+pub struct Frames {
+    pub mels: Vec<f32>,
+    pub magnitudes: Vec<f32>,
+}
+
+impl Frames {
+    /// Of rows of `width` values, mels first.
+    pub fn of_rows(rows: &[f32], width: usize, mels: usize) -> Self {
+        let part = |columns: std::ops::Range<usize>| {
+            rows.chunks_exact(width).flat_map(|row| &row[columns.clone()]).copied().collect()
+        };
+        Self { mels: part(0..mels), magnitudes: part(mels..width) }
+    }
+}
+
+/// Pictures of the spectrogram and of the alignment, and sound, of what was spoken beside the recording's own frames.
 ///
 /// # Errors
 /// No sound can be made of the frames.
 pub fn sample(
     (name, text): (&str, &str),
     spoken: &Spoken,
-    target: &[f32],
+    target: Frames,
     symbols: &[String],
     voice: &Voice,
     number: u64,
@@ -38,7 +54,7 @@ pub fn sample(
             files.push((format!("{ending}.svg"), caption.to_owned(), Kept::Bytes(svg.into_bytes())));
         }
     };
-    let of_mels = LogMel::new(target, mels).ok().zip(LogMel::new(&spoken.mels, mels).ok());
+    let of_mels = LogMel::new(&target.mels, mels).ok().zip(LogMel::new(&spoken.mels, mels).ok());
     let drawn = of_mels.and_then(|(target, predicted)| {
         Heatmap::mels(name, target, predicted, voice.seconds_a_frame()).and_then(|map| map.svg()).ok()
     });
@@ -52,13 +68,10 @@ pub fn sample(
     let words = if forced { "as predicted from the true frames" } else { "as synthesised" };
     let sound = Kept::Sound(voice.sound(spoken, number)?, voice.rate());
     files.push(("wav".to_owned(), words.to_owned(), sound));
-    let truth = Spoken { mels: target.to_vec(), magnitudes: Vec::new(), ..spoken.clone() };
+    let truth = Spoken { mels: target.mels, magnitudes: target.magnitudes, ..spoken.clone() };
     let sound = Kept::Sound(voice.sound(&truth, number)?, voice.rate());
-    files.push((
-        "target.wav".to_owned(),
-        "the recording's mel frames through the same vocoder".to_owned(),
-        sound,
-    ));
+    let words = "the recording's frames through the same vocoder";
+    files.push(("target.wav".to_owned(), words.to_owned(), sound));
     Ok(KeptSample { title: name.to_owned(), text: text.to_owned(), scores: serde_json::Map::new(), files })
 }
 
