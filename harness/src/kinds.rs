@@ -159,15 +159,18 @@ pub fn layer_parts(layer: &AcousticLayerSpec) -> Vec<&'static str> {
     }
 }
 
-/// Is it the same loss but for the mass that smoothing takes? Without any the recipe's kind of smoothing does not matter.
+/// Is it the same loss but for the mass that smoothing takes and the numbers of a guide? Without any the recipe's kind of smoothing does not matter.
 pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
     match (recipe, other) {
         (
             LossSpec::CrossEntropy { label_smoothing, smoothing, denominator },
             LossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. },
         ) => denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing),
-        (LossSpec::Ctc { .. }, LossSpec::Ctc { .. })
-        | (LossSpec::Spectrogram { .. }, LossSpec::Spectrogram { .. }) => recipe == other,
+        (
+            LossSpec::Spectrogram { padding, guide },
+            LossSpec::Spectrogram { padding: other_padding, guide: other_guide },
+        ) => padding == other_padding && guide.is_some() == other_guide.is_some(),
+        (LossSpec::Ctc { .. }, LossSpec::Ctc { .. }) => recipe == other,
         _ => false,
     }
 }

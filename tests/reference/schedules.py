@@ -178,7 +178,7 @@ CASES = {
     "tacotron2-nvidia-mixed-a100": (
         {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [6500, 13000, 19500], "factors": [0.3, 0.1, 0.03]}, 19513),
     "ljspeech-32": (
-        {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [2400, 3200], "factors": [0.3, 0.1]}, 3600),
+        {"kind": "piecewise-constant", "lr": 1e-3, "boundaries": [1600, 2200], "factors": [0.3, 0.1]}, 2400),
 }  # fmt: skip
 
 

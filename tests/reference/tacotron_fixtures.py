@@ -56,8 +56,10 @@ CASES = {
         "loss": {"kind": "spectrogram", "padding": False},
     },
 }
+# NVIDIA's, with attention guided to the diagonal (Tachibana et al. 2018); our mean is over frames.
+CASES["guided"] = {**CASES["nvidia"], "loss": {"kind": "spectrogram", "padding": True, "guide": {"width": 0.2, "weight": 3.0}}}
 # Frames at most, where the decoder hears itself.
-MOST, THRESHOLDS = 14, {"nvidia": 0.555, "openseq2seq": 0.711}
+MOST, THRESHOLDS = 14, {"nvidia": 0.555, "openseq2seq": 0.711, "guided": 0.555}
 
 
 class Key:
@@ -243,8 +245,16 @@ class Model:
         return corrected, self.linear("magnitudes.projection", torch.exp(x), BINS, False)
 
 
-def train(model, frames, stops, padding):
-    """Outputs, and the sums and counts of the losses, of a training pass."""
+def guided(weights, frames, width):
+    """What the attention [frames, symbols] of an utterance of so many frames costs."""
+    symbols = weights.shape[1]
+    n, t = torch.arange(symbols).double() / symbols, torch.arange(frames).double().unsqueeze(1) / frames
+    return (weights[:frames] * (1 - torch.exp(-((n - t) ** 2) / (2 * width**2)))).sum()
+
+
+def train(model, frames, stops, loss):
+    """Outputs, and the sums, counts and factors of the losses, of a training pass."""
+    padding, guide = loss["padding"], loss.get("guide")
     longest, bins = frames.shape[1], frames.shape[2] - MELS
     before = torch.cat([torch.zeros(len(TEXTS), 1, MELS).double(), frames[:, :-1, :MELS]], 1)
     prenet = model.decoder["prenet"]
@@ -264,15 +274,18 @@ def train(model, frames, stops, padding):
     due = (torch.arange(longest) >= torch.tensor(stops).unsqueeze(1)).double()
     n = counted.sum().item()
     losses = {
-        "mel": (squares(out, frames[:, :, :MELS]), n * MELS),
-        "corrected_mel": (squares(corrected, frames[:, :, :MELS]), n * MELS),
-        "stop": ((F.binary_cross_entropy_with_logits(logits, due, reduction="none") * counted).sum(), n),
+        "mel": (squares(out, frames[:, :, :MELS]), n * MELS, 1),
+        "corrected_mel": (squares(corrected, frames[:, :, :MELS]), n * MELS, 1),
+        "stop": ((F.binary_cross_entropy_with_logits(logits, due, reduction="none") * counted).sum(), n, 1),
     }
     outputs = {"frames": out.reshape(-1, MELS), "stops": logits.reshape(-1), "corrected": corrected.reshape(-1, MELS)}
     outputs["weights"] = torch.cat([w[2] for w in written], 1)
     if magnitudes is not None:
-        losses["magnitudes"] = (squares(magnitudes, frames[:, :, MELS:]), n * bins)
+        losses["magnitudes"] = (squares(magnitudes, frames[:, :, MELS:]), n * bins, 1)
         outputs["magnitudes"] = magnitudes.reshape(-1, bins)
+    if guide is not None:
+        far = sum(guided(w[2], frames, guide["width"]) for w, frames in zip(written, LENGTHS))
+        losses["attention"] = (far, sum(LENGTHS), guide["weight"])
     return outputs, losses
 
 
@@ -302,9 +315,9 @@ def main():
         frames = torch.stack([
             torch.cat([model.normal(n, MELS + bins), torch.zeros(longest - n, MELS + bins).double()]) for n in LENGTHS
         ])
-        stops = [n - 1 for n in LENGTHS] if name == "nvidia" else [n - 2 for n in LENGTHS]
-        outputs, losses = train(model, frames, stops, spec["loss"]["padding"])
-        sum(total / count for total, count in losses.values()).backward()
+        stops = [n - 1 for n in LENGTHS] if name != "openseq2seq" else [n - 2 for n in LENGTHS]
+        outputs, losses = train(model, frames, stops, spec["loss"])
+        sum(factor * total / count for total, count, factor in losses.values()).backward()
         put = lambda key, value: tensors.__setitem__(f"{name}/{key}", value)
         put("symbols", torch.tensor(sum(TEXTS, [])))
         put("symbol_lengths", torch.tensor([len(t) for t in TEXTS]))
@@ -313,7 +326,7 @@ def main():
         put("stops", torch.tensor(stops))
         for key, value in outputs.items():
             put(f"out/{key}", value)
-        for key, (total, _) in losses.items():
+        for key, (total, _, _) in losses.items():
             put(f"losses/{key}", total)
         for path, value in model.folded.items():
             put(f"folded/{path}", value)

@@ -334,7 +334,22 @@ pub enum LossSpec {
     Spectrogram {
         /// Padding counts as frames of zeros at which to stop (NVIDIA).
         padding: bool,
+        /// What attention is told of where in a text a frame is likely to be. Absent: nothing, as published for Tacotron 2.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guide: Option<AttentionGuide>,
     },
+}
+
+/// Guided attention (Tachibana et al. 2018, section 4.1): what lies far from the diagonal costs. Of frame t of T, attention a(n) on symbol n
+/// of N costs the sum of a(n) (1 - exp(-(n/N - t/T)^2 / (2 width^2))), the mean of which over frames is another term of the loss. The paper
+/// takes the mean over symbols, too, which is 1/N as much.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttentionGuide {
+    /// How far from the diagonal is near, as a share of the text: 0.2 in the paper, 0.4 in ESPnet.
+    pub width: f64,
+    /// Factor of the term.
+    pub weight: f64,
 }
 
 /// The two published definitions of label smoothing.

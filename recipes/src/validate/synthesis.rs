@@ -45,12 +45,17 @@ pub(super) fn model(recipe: &Recipe, model: SynthesisModel<'_>, findings: &mut F
             "kind = \"audio-manifest\"",
         );
     }
-    if !matches!(recipe.loss, LossSpec::Spectrogram { .. }) {
-        findings.report_with(
+    match recipe.loss {
+        LossSpec::Spectrogram { guide: Some(guide), .. } => {
+            findings.above_zero(guide.width, "loss.guide.width");
+            findings.above_zero(guide.weight, "loss.guide.weight");
+        }
+        LossSpec::Spectrogram { guide: None, .. } => {}
+        _ => findings.report_with(
             "loss.kind",
             "this loss is of tokens or classes; the model writes frames of speech",
             "kind = \"spectrogram\"",
-        );
+        ),
     }
 }
 

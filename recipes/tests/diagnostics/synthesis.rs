@@ -47,3 +47,15 @@ fn folders_and_texts_are_those_of_a_corpus() {
     wrong(strict, &format!("{own}\ntranscript = \"raw\""), "one text for each recording", "name the corpus");
     wrong(strict, &format!("{strict}\nfolder = \"\""), "`data.reader.folder` is empty", "");
 }
+
+#[test]
+fn an_attention_is_guided_by_a_width_and_a_weight_above_zero() {
+    let guide = "guide = { width = 0.2, weight = 1.0 }";
+    for (key, to) in [
+        ("loss.guide.width", "width = 0.0, weight = 1.0"),
+        ("loss.guide.weight", "width = 0.2, weight = -1.0"),
+    ] {
+        let found = findings("ljspeech-32", guide, &format!("guide = {{ {to} }}"));
+        assert!(found.iter().any(|one| one.message.contains(key)), "{key}\nfound:\n{found}");
+    }
+}

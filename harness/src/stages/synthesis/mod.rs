@@ -93,8 +93,8 @@ impl Material for SynthesisMaterial {
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<Synthesiser, SynthesisBatch> {
-        let LossSpec::Spectrogram { padding } = recipe.loss else { panic!("a loss of spectrograms") };
-        let loss = SpectrogramLoss::new(padding, self.width.bins);
+        let LossSpec::Spectrogram { padding, guide } = recipe.loss else { panic!("a loss of spectrograms") };
+        let loss = SpectrogramLoss::new(padding, self.width.bins, guide);
         Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
     }
 

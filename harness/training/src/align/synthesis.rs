@@ -155,7 +155,7 @@ impl SynthesisCase {
     /// The first tensor that differs, and by how much.
     pub fn train(&self, device: &Device) -> Result<usize, String> {
         let device = device.clone().autodiff();
-        let LossSpec::Spectrogram { padding } = self.loss else { return Err("another loss".into()) };
+        let LossSpec::Spectrogram { padding, guide } = self.loss else { return Err("another loss".into()) };
         let (model, batch) = (self.synthesiser(&device)?, self.batch()?);
         let [seed, step] = self.described.pass;
         let pass = || Pass::training(Compute::FP32, seed, step);
@@ -173,13 +173,13 @@ impl SynthesisCase {
         if let Some(magnitudes) = predicted.magnitudes {
             compare("out/magnitudes".into(), &host_values(magnitudes.detach()), LIMIT)?;
         }
-        let objective = SpectrogramLoss::new(padding, self.bins());
+        let objective = SpectrogramLoss::new(padding, self.bins(), guide);
         let counts = objective.counts(&batch);
         let terms = objective.terms(&model, &batch, &mut pass());
         let mut loss = None;
         for (term, (name, count)) in terms.into_iter().zip(counts) {
             compare(format!("losses/{name}"), &host_values(term.sum.clone().inner()), LIMIT)?;
-            let mean = term.sum / count;
+            let mean = term.sum * (term.weight / count);
             loss = Some(match loss {
                 Some(sum) => sum + mean,
                 None => mean,

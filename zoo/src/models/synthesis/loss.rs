@@ -1,23 +1,26 @@
 //! What is minimised while a synthesiser is told the true frames.
 
 use burn::tensor::{Tensor, TensorData};
+use zoo_recipes::AttentionGuide;
 
 use super::{SynthesisBatch, Synthesiser};
 use crate::contract::{Objective, Pass, Running, Term};
 use crate::models::seen::Seen;
 
-/// Squared errors of frames before and behind the post-net, and of magnitudes; cross-entropy of where to stop.
+/// Squared errors of frames before and behind the post-net, and of magnitudes; cross-entropy of where to stop; attention far from where
+/// its guide has it.
 #[derive(Debug, Clone)]
 pub struct SpectrogramLoss {
     padding: bool,
     bins: usize,
+    guide: Option<AttentionGuide>,
     seen: Seen,
 }
 
 impl SpectrogramLoss {
     /// Padding counts, or it does not; of frames with so many bins of magnitudes.
-    pub fn new(padding: bool, bins: usize) -> Self {
-        Self { padding, bins, seen: Seen::default() }
+    pub fn new(padding: bool, bins: usize, guide: Option<AttentionGuide>) -> Self {
+        Self { padding, bins, guide, seen: Seen::default() }
     }
 
     /// Does a frame count?
@@ -38,6 +41,9 @@ impl Objective<Synthesiser, SynthesisBatch> for SpectrogramLoss {
         let mut counts = vec![("mel", frames * mels), ("corrected_mel", frames * mels), ("stop", frames)];
         if self.bins > 0 {
             counts.push(("magnitudes", frames * self.bins as f64));
+        }
+        if self.guide.is_some() {
+            counts.push(("attention", batch.lengths.iter().sum::<usize>() as f64));
         }
         counts
     }
@@ -76,8 +82,29 @@ impl Objective<Synthesiser, SynthesisBatch> for SpectrogramLoss {
             let due = matrix(batch.columns(mels..batch.width), self.bins);
             terms.push(term("magnitudes", squares(magnitudes, due)));
         }
+        if let Some(guide) = self.guide {
+            let weights = predicted.written.weights;
+            let costs = TensorData::new(far_from_diagonal(batch, guide.width), weights.dims());
+            let sum = (weights * Tensor::from_data(costs, &device)).sum();
+            terms.push(Term { weight: guide.weight, ..term("attention", sum) });
+        }
         terms
     }
+}
+
+/// What attention costs [frames, symbols of all texts]; nothing in padding.
+fn far_from_diagonal(batch: &SynthesisBatch, width: f64) -> Vec<f32> {
+    let of_frame = |t: usize| {
+        batch.symbols.iter().zip(&batch.lengths).flat_map(move |(text, &frames)| {
+            let symbols = text.len();
+            (0..symbols).map(move |n| {
+                let apart = n as f64 / symbols as f64 - t as f64 / frames as f64;
+                let near = if t < frames { (-apart * apart / (2.0 * width * width)).exp() } else { 1.0 };
+                (1.0 - near) as f32
+            })
+        })
+    };
+    (0..batch.longest()).flat_map(of_frame).collect()
 }
 
 impl Running<Synthesiser> for SpectrogramLoss {

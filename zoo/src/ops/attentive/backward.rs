@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::forward::{Given, Kept, KeptLayer, Sizes, first_rows, for_each_sequence, layer_inputs};
-use super::listen::{Filter, Look, Past, Slopes};
+use super::listen::{Filter, Past, Slopes};
 use crate::ops::attention::split_rows;
 use crate::ops::bf16::{self, Operand, Values};
 use crate::ops::dropout;
@@ -27,11 +27,11 @@ pub struct Gradients {
     pub vector: Vec<f32>,
 }
 
-/// `out` and `weights` came out of the forward pass, `of_out` [sequences x steps, hidden + width] is the gradient of the first.
+/// `out` [sequences x steps, hidden + width] and `weights` [steps, rows] came out of the forward pass, with these gradients.
 pub fn backward(
     (out, weights): (&[f32], &[f32]),
+    (of_out, of_weights): (&[f32], &[f32]),
     kept: Kept,
-    of_out: &[f32],
     given: &Given,
     sizes: &Sizes,
     plan: &Plan,
@@ -65,8 +65,9 @@ pub fn backward(
             let now = &weights[step * all..][..all];
             let before = if step == 0 { &nothing[..] } else { &weights[(step - 1) * all..][..all] };
             let past_sums = &sums[step * all..][..all];
-            // Of this step's weights: what the next step made of them.
+            // Of this step's weights: what the next step made of them, and what they came out for.
             let mut slopes: Vec<f32> = of_last.iter().zip(&of_sum).map(|(a, b)| a + b).collect();
+            simd::add(&mut slopes, &of_weights[step * all..][..all]);
             for sequence in 0..batch {
                 let from = &of_out[sizes.row(sequence, step) * (hidden + width) + hidden..][..width];
                 simd::add(&mut of_context[sequence * width..][..width], from);
@@ -89,12 +90,7 @@ pub fn backward(
             for_each_sequence(pieces, 2 * all * units, |(sequence, piece)| {
                 let (((((((slopes, keys), values), last), sum), filter_slopes), vector), of_query) = piece;
                 let (first, n) = (firsts[sequence], rows[sequence]);
-                let look = Look {
-                    keys: &given.keys[first * units..][..n * units],
-                    values: &given.values[first * width..][..n * width],
-                    filter: &filter,
-                    vector: given.vector,
-                };
+                let look = given.look(&filter, sizes, first, n);
                 let past = Past { last: &before[first..][..n], sum: &past_sums[first..][..n] };
                 let asked = &queries[sizes.row(sequence, step) * units..][..units];
                 let of_found = &of_context[sequence * width..][..width];

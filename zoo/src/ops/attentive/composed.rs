@@ -205,5 +205,5 @@ pub fn attentive(
     // Steps of a sequence below each other.
     let back: Vec<i32> = (0..rows).map(|row| ((row % steps) * count + row / steps) as i32).collect();
     let back = Tensor::<1, Int>::from_data(TensorData::new(back, [rows]), &device);
-    (Tensor::cat(outs, 0).select(0, back), Tensor::cat(looks, 0).detach())
+    (Tensor::cat(outs, 0).select(0, back), Tensor::cat(looks, 0))
 }

@@ -26,6 +26,19 @@ pub struct Given<'a> {
     pub vector: &'a [f32],
 }
 
+impl Given<'_> {
+    /// The source of `n` rows from the `first` of all.
+    pub fn look<'b>(&'b self, filter: &'b Filter, sizes: &Sizes, first: usize, n: usize) -> Look<'b> {
+        let (units, width) = (sizes.units, sizes.width);
+        Look {
+            keys: &self.keys[first * units..][..n * units],
+            values: &self.values[first * width..][..n * width],
+            filter,
+            vector: self.vector,
+        }
+    }
+}
+
 /// Sizes.
 #[derive(Debug, Clone)]
 pub struct Sizes {
@@ -155,12 +168,7 @@ pub fn forward(gates: Vec<f32>, given: &Given, sizes: &Sizes, plan: &Plan) -> Fo
             let firsts = first_rows(rows);
             let listen = |(sequence, (weights, found)): (usize, (&mut [f32], &mut [f32]))| {
                 let (first, n) = (firsts[sequence], rows[sequence]);
-                let look = Look {
-                    keys: &given.keys[first * units..][..n * units],
-                    values: &given.values[first * width..][..n * width],
-                    filter: &filter,
-                    vector: given.vector,
-                };
+                let look = given.look(&filter, sizes, first, n);
                 let past = Past { last: &before[first..][..n], sum: &past_sums[first..][..n] };
                 let query = &queries[sizes.row(sequence, step) * units..][..units];
                 look.forward(query, past, weights, found);

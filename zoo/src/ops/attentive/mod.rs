@@ -131,11 +131,11 @@ pub fn attentive_lstm(
     if !own || empty || Products::of(pass.compute).is_none() {
         return composed::attentive(gates, weights, source, &plan);
     }
-    let device = gates.device();
+    let (device, sequence_steps, width) = (gates.device(), gates.dims()[0], source.values.dims()[1]);
     let nothing = || Tensor::<2>::empty([0, 0], &device);
     let none = || Tensor::<1>::empty([0], &device);
     let second = weights.layers.get(1);
-    let (out, found) = Dispatch::attentive(
+    let out = Dispatch::attentive(
         gates.into_dispatch(),
         weights.layers[0].weight.clone().into_dispatch(),
         second.map_or_else(nothing, |layer| layer.weight.clone()).into_dispatch(),
@@ -148,5 +148,9 @@ pub fn attentive_lstm(
         weights.vector.clone().into_dispatch(),
         plan,
     );
-    (Tensor::from_dispatch(out), Tensor::from_dispatch(found))
+    let out = Tensor::<1>::from_dispatch(out);
+    let (columns, steps) = (hidden + width, sequence_steps / source.lengths.len());
+    let first_weight = sequence_steps * columns;
+    let looks = out.clone().narrow(0, first_weight, steps * rows as usize);
+    (out.narrow(0, 0, first_weight).reshape([sequence_steps, columns]), looks.reshape([steps, rows as usize]))
 }

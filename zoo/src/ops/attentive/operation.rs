@@ -31,7 +31,7 @@ type Ten<B> = (
 #[backend_extension(Flex, Autodiff)]
 #[allow(clippy::too_many_arguments)]
 pub trait AttentiveOp: Backend {
-    /// See [`super::attentive_lstm`].
+    /// What comes out of [`super::attentive_lstm`], one behind the other.
     fn attentive(
         gates: FloatTensor<Self>,
         first: FloatTensor<Self>,
@@ -44,13 +44,12 @@ pub trait AttentiveOp: Backend {
         bias: FloatTensor<Self>,
         vector: FloatTensor<Self>,
         plan: Plan,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+    ) -> FloatTensor<Self>;
 
-    /// Gradients of what goes in, from what came out and the gradient of its first part. The gates are not needed again.
+    /// Gradients of what goes in, from what came out and its gradient. The gates are not needed again.
     #[allow(clippy::type_complexity)]
     fn attentive_backward(
         out: FloatTensor<Self>,
-        weights: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         first: FloatTensor<Self>,
         second: FloatTensor<Self>,
@@ -113,7 +112,7 @@ impl AttentiveOp for Flex {
         bias: FlexTensor,
         vector: FlexTensor,
         plan: Plan,
-    ) -> (FlexTensor, FlexTensor) {
+    ) -> FlexTensor {
         let (units, hidden, width) = (query.shape()[0], query.shape()[1], values.shape()[1]);
         let sizes = Sizes::new(gates.shape()[0], hidden, units, width, &plan.lengths);
         let read =
@@ -122,15 +121,14 @@ impl AttentiveOp for Flex {
         if let Some(slot) = &plan.kept {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.kept);
         }
-        (
-            host::stored(done.out, [sizes.batch * sizes.steps, hidden + width]),
-            host::stored(done.weights, [sizes.steps, sizes.all]),
-        )
+        let mut out = done.out;
+        out.extend_from_slice(&done.weights);
+        let values = out.len();
+        host::stored(out, [values])
     }
 
     fn attentive_backward(
         out: FlexTensor,
-        weights: FlexTensor,
         gradient: FlexTensor,
         first: FlexTensor,
         second: FlexTensor,
@@ -144,19 +142,23 @@ impl AttentiveOp for Flex {
         plan: Plan,
     ) -> Ten<Self> {
         let (units, hidden, width) = (query.shape()[0], query.shape()[1], values.shape()[1]);
-        let sizes = Sizes::new(out.shape()[0], hidden, units, width, &plan.lengths);
+        // A row of `out` for each step of each sequence, a weight of each row of the sources for each step.
+        let (all, count) = (keys.shape()[0], plan.lengths.len());
+        let steps = out.shape()[0] / (count * (hidden + width) + all);
+        let sizes = Sizes::new(count * steps, hidden, units, width, &plan.lengths);
         let read =
             Read::new([&first, &second, &second_bias, &keys, &values, &query, &filter, &bias, &vector]);
         let slot = plan.kept.as_ref().expect("the forward pass was tracked");
         let kept = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         let kept = kept.expect("one backward pass of a forward pass");
-        let (came_out, came_weights) = (host::values(&out), host::values(&weights));
-        let gradient = host::values(&gradient);
-        let found = backward((&came_out, &came_weights), kept, &gradient, &read.given(), &sizes, &plan);
+        let (out, gradient) = (host::values(&out), host::values(&gradient));
+        let first_weight = count * steps * (hidden + width);
+        let (came, of) = (out.split_at(first_weight), gradient.split_at(first_weight));
+        let found = backward(came, of, kept, &read.given(), &sizes, &plan);
         let mut layers = found.layers.into_iter();
         let like = |values: Vec<f32>, tensor: &FlexTensor| host::stored(values, tensor.shape());
         (
-            host::stored(found.gates, [out.shape()[0], 4 * hidden]),
+            host::stored(found.gates, [count * steps, 4 * hidden]),
             like(layers.next().unwrap_or_default(), &first),
             like(layers.next().unwrap_or_default(), &second),
             like(found.second_bias, &second_bias),
@@ -183,18 +185,17 @@ impl<B: AttentiveOp, C: CheckpointStrategy> AttentiveOp for Autodiff<B, C> {
         bias: FloatTensor<Self>,
         vector: FloatTensor<Self>,
         mut plan: Plan,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+    ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Looked;
         impl<B: AttentiveOp> Backward<B, 10> for Looked {
-            type State = ([FloatTensor<B>; 2], [FloatTensor<B>; 9], Plan);
+            type State = (FloatTensor<B>, [FloatTensor<B>; 9], Plan);
             fn backward(self, ops: Ops<Self::State, 10>, grads: &mut Gradients, _: &mut Checkpointer) {
                 let gradient = grads.consume::<B>(&ops.node);
-                let ([out, weights], given, plan) = ops.state;
+                let (out, given, plan) = ops.state;
                 let [first, second, second_bias, keys, values, query, filter, bias, vector] = given;
                 let (g, w1, w2, b2, k, v, q, f, b, n) = B::attentive_backward(
                     out,
-                    weights,
                     gradient,
                     first,
                     second,
@@ -223,7 +224,6 @@ impl<B: AttentiveOp, C: CheckpointStrategy> AttentiveOp for Autodiff<B, C> {
         let gates = inner(gates);
         let given = [first, second, second_bias, keys, values, query, filter, bias, vector].map(&mut inner);
         let nodes = nodes.try_into().unwrap_or_else(|_| unreachable!("ten went in"));
-        let from_inner = <Self as burn::backend::AutodiffBackend>::from_inner;
         let run = |gates: FloatTensor<B>, given: [FloatTensor<B>; 9], plan: Plan| {
             let [first, second, second_bias, keys, values, query, filter, bias, vector] = given;
             B::attentive(gates, first, second, second_bias, keys, values, query, filter, bias, vector, plan)
@@ -231,19 +231,14 @@ impl<B: AttentiveOp, C: CheckpointStrategy> AttentiveOp for Autodiff<B, C> {
         match Looked.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
                 plan.kept = Some(Arc::default());
-                let (out, weights) = run(gates, given.clone(), plan.clone());
-                let state = ([out.clone(), weights.clone()], given, plan);
-                (prep.finish(state, out), from_inner(weights))
+                let out = run(gates, given.clone(), plan.clone());
+                prep.finish((out.clone(), given, plan), out)
             }
-            OpsKind::UnTracked(prep) => {
-                let (out, weights) = run(gates, given, plan);
-                (prep.finish(out), from_inner(weights))
-            }
+            OpsKind::UnTracked(prep) => prep.finish(run(gates, given, plan)),
         }
     }
 
     fn attentive_backward(
-        _: FloatTensor<Self>,
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,

@@ -55,6 +55,7 @@ fn run(case: Case, own: bool, lengths: &[u32]) -> Vec<Vec<f32>> {
     let spec =
         AttentiveSpec { channels: case.channels, dropout: case.dropout, state_dropout: case.state_dropout };
     let mut pass = Pass::training(case.compute, 3, 4);
+    assert!(has_own_kernels(&gates.device()));
     let (out, looks) = match own {
         true => attentive_lstm(gates.clone(), &weights, &source, spec, &mut pass),
         false => {
@@ -70,8 +71,9 @@ fn run(case: Case, own: bool, lengths: &[u32]) -> Vec<Vec<f32>> {
             composed::attentive(gates.clone(), &weights, &source, &plan)
         }
     };
-    let upstream = draw(11, out.dims(), 1.0).inner();
-    let grads = (out.clone() * Tensor::from_inner(upstream)).sum().backward();
+    let upstream = |stream: u64, of: &Tensor<2>| Tensor::from_inner(draw(stream, of.dims(), 1.0).inner());
+    let (of_out, of_looks) = (upstream(11, &out), upstream(12, &looks));
+    let grads = ((out.clone() * of_out).sum() + (looks.clone() * of_looks).sum()).backward();
     let mut found = vec![host_values(out.inner()), host_values(looks.inner())];
     let matrices = [Some(gates), Some(first), (case.layers == 2).then_some(second), Some(keys), Some(values)];
     let matrices = matrices.into_iter().flatten().chain([query, filter]);
