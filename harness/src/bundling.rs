@@ -81,8 +81,7 @@ pub fn gather(
 ) -> Result<(Bundle, References)> {
     let record = &entry.record;
     let document = Document::load(recipe.unwrap_or(&record.recipe))?;
-    let overrides: Vec<String> =
-        record.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let overrides = record.changes();
     let tier = record.tier.as_deref();
     let found = document.hash(tier, &overrides)?;
     if found != record.recipe_hash {

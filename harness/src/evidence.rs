@@ -91,7 +91,7 @@ pub struct RecordedRun {
     pub hash: String,
     /// Tier, if any.
     pub tier: Option<String>,
-    /// Overrides of keys that are not free.
+    /// Changes as they were given, `KEY=VALUE`.
     pub overrides: Vec<String>,
 }
 
@@ -301,12 +301,8 @@ fn traces(recipe: &Recipe) -> Result<String, String> {
 fn run_rungs(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
     let own: Vec<&RecordedRun> = runs.iter().filter(|run| run.recipe == document.name()).collect();
     let same = |tier: Option<&str>| {
-        let of_tier: Vec<_> = own.iter().filter(|run| run.tier.as_deref() == tier).collect();
-        if of_tier.is_empty() {
-            return 0;
-        }
-        let hash = document.hash(tier, &[]).ok();
-        of_tier.iter().filter(|run| Some(&run.hash) == hash.as_ref()).count()
+        let of_tier = own.iter().filter(|run| run.tier.as_deref() == tier);
+        of_tier.filter(|run| document.is_what_ran(tier, &run.overrides, &run.hash)).count()
     };
     let counted = |n: usize| format!("{n} in the ledgers");
     let full = match same(None) {
@@ -390,8 +386,17 @@ mod tests {
         assert_eq!(reached(&ladder(&toy, std::slice::from_ref(&full))), Some(Rung::FullRun));
         let old = RecordedRun { hash: "0".repeat(64), ..full.clone() };
         assert_eq!(reached(&ladder(&toy, &[old])), Some(Rung::Traces));
-        let other = RecordedRun { recipe: "transformer-base".into(), ..full };
+        let other = RecordedRun { recipe: "transformer-base".into(), ..full.clone() };
         assert_eq!(reached(&ladder(&toy, &[other])), Some(Rung::Traces));
+        // A free key makes no other recipe of it, any other key does.
+        for (change, rung) in
+            [("train.log_every=7", Rung::FullRun), ("train.schedule.lr=0.5", Rung::SmallRun)]
+        {
+            let overrides = vec![change.to_owned()];
+            let hash = toy.hash(None, &overrides).unwrap();
+            let changed = RecordedRun { hash, overrides, ..full.clone() };
+            assert_eq!(reached(&ladder(&toy, &[changed])), Some(rung), "{change}");
+        }
     }
 
     #[test]

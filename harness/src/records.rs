@@ -64,7 +64,7 @@ pub fn runs_of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Recorde
             recipe: record.recipe.clone(),
             hash: record.recipe_hash.clone(),
             tier: record.tier.clone(),
-            overrides: record.overrides.keys().cloned().collect(),
+            overrides: record.changes(),
         })
         .collect()
 }

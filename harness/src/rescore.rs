@@ -71,9 +71,8 @@ impl Rescorer for FromRecipes<'_> {
         }
         let absent = |why: &dyn std::fmt::Display| NoReferences::Absent(why.to_string());
         let document = Document::load(&record.recipe).map_err(|error| absent(&error))?;
-        let overrides: Vec<String> =
-            record.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let selection = Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides };
+        let selection =
+            Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides: record.changes() };
         let resolved = document.resolve(&selection).map_err(|found| absent(&found))?;
         references_of(self.context, &self.folder, record, &resolved, eval)
     }

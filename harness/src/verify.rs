@@ -318,16 +318,20 @@ impl<'c> Climber<'c> {
 
     /// Derives the recorded runs of a recipe again.
     fn recorded(&self, document: &Document, published: bool) -> Found {
-        let hash = document.hash(None, &[]).map_err(|found| found.to_string())?;
         let mut said = Vec::new();
         for (entries, folder) in &self.ledgers {
             let of: Vec<Entry> = (entries.iter())
                 .filter(|entry| {
                     let record = &entry.record;
-                    let whole = record.tier.is_none() && record.overrides.is_empty();
-                    let smoke = record.tier.as_deref() == Some("smoke");
-                    let this = if published { whole && record.recipe_hash == hash } else { !smoke };
-                    record.recipe == document.name() && records::is_own_run(record) && this
+                    let tier = record.tier.as_deref();
+                    let of = record.recipe == document.name() && records::is_own_run(record);
+                    of && match published {
+                        true => {
+                            tier.is_none()
+                                && document.is_what_ran(tier, &record.changes(), &record.recipe_hash)
+                        }
+                        false => tier != Some("smoke"),
+                    }
                 })
                 .cloned()
                 .collect();

@@ -177,6 +177,14 @@ impl Document {
         Ok(hash_of_arms(&self.resolve_arms(tier, overrides)?))
     }
 
+    /// Was this version of the recipe what was run with these changes? Those of keys that `recipe.free` lists make no other of it; `hash`
+    /// is [`Self::hash`] as it was then.
+    pub fn is_what_ran(&self, tier: Option<&str>, overrides: &[String], hash: &str) -> bool {
+        let selection = Selection { arm: None, tier: tier.map(str::to_owned), overrides: overrides.to_vec() };
+        let free = self.selected(&selection).is_ok_and(|(_, binding)| binding.is_empty());
+        free && self.hash(tier, overrides).is_ok_and(|now| now == hash)
+    }
+
     /// The body (under the empty name) and every arm, as tier and overrides leave them.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! `zoo report`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -26,12 +27,20 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
         let rung = reached(&ladder(&document, &runs));
         all.push(RecipeStanding {
             recipe: document.name().to_owned(),
-            hash: document.hash(None, &[])?,
+            hashes: hashes(&document, entries)?,
             claims: document.resolve(&Selection::default())?.recipe.claim,
             evidence: rung.map_or("none", |rung| rung.name()).to_owned(),
         });
     }
     Ok(all)
+}
+
+/// Hashes under which a ledger has runs of a recipe's present version, and the version's own.
+fn hashes(document: &Document, entries: &[Entry]) -> Result<BTreeSet<String>> {
+    let of = entries.iter().map(|entry| &entry.record).filter(|record| record.recipe == document.name());
+    let ran = of.filter(|record| document.is_what_ran(None, &record.changes(), &record.recipe_hash));
+    let own = std::iter::once(document.hash(None, &[])?);
+    Ok(own.chain(ran.map(|record| record.recipe_hash.clone())).collect())
 }
 
 pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit> {

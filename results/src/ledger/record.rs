@@ -60,6 +60,13 @@ pub struct Record {
     pub notes: Vec<String>,
 }
 
+impl Record {
+    /// What was changed, as it was given: `KEY=VALUE`.
+    pub fn changes(&self) -> Vec<String> {
+        self.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect()
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,12 +1,12 @@
 //! The tables in the README, made from recipes and ledger and compared with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zoo_recipes::ClaimSpec;
 
 use super::table::{Cell, Column, Format, Table};
 use super::verdicts::claim;
-use crate::ledger::{Entry, Judgement, RunEnd};
+use crate::ledger::{Entry, Judgement, Record, RunEnd};
 use crate::verdict::{Outcome, Verdict};
 
 /// Line before the generated part.
@@ -43,12 +43,19 @@ pub enum ReadmeError {
 pub struct RecipeStanding {
     /// Name.
     pub recipe: String,
-    /// Hash of its present version.
-    pub hash: String,
+    /// Hashes of its present version: its own, and those of runs with changes that make no other recipe of it.
+    pub hashes: BTreeSet<String>,
     /// What was published for it.
     pub claims: Vec<ClaimSpec>,
     /// The highest rung of evidence.
     pub evidence: String,
+}
+
+impl RecipeStanding {
+    /// Is the record about the present version?
+    fn has(&self, record: &Record) -> bool {
+        self.recipe == record.recipe && self.hashes.contains(&record.recipe_hash)
+    }
 }
 
 /// Outcomes in the order of the counts; where a claim was judged in several arms the first of [`WORST_FIRST`] counts.
@@ -76,19 +83,16 @@ struct Last<'e> {
 impl Last<'_> {
     /// Is it on this claim, of this version of the recipe, and run by this program?
     fn counts_for(&self, standing: &RecipeStanding, claim: &ClaimSpec) -> bool {
-        let record = &self.entry.record;
-        (&record.recipe, &record.recipe_hash, &self.judgement.claim)
-            == (&standing.recipe, &standing.hash, claim)
-            && !self.judgement.verdict.external
+        standing.has(&self.entry.record) && self.judgement.claim == *claim && !self.judgement.verdict.external
     }
 }
 
 /// The generated part: how many claims came out how, the evidence of every recipe, and every claim with its last verdict (the last
-/// judgement of a recipe's published size without changed keys), run or not; then verdicts that are on no present claim, how the
+/// judgement of a recipe's published size without changes that make another of it), run or not; then verdicts that are on no present claim, how the
 /// runs that were started ended, and the ledger's last hash, by which the tables are bound to it.
 #[must_use]
 pub fn render(recipes: &[RecipeStanding], entries: &[Entry]) -> String {
-    let last = last_judgements(entries);
+    let last = last_judgements(recipes, entries);
     let mut counts: Vec<(&RecipeStanding, [u64; 5])> = Vec::new();
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for standing in recipes {
@@ -179,12 +183,12 @@ fn row(recipe: &str, arm: Option<String>, verdict: &Verdict, note: &str, record:
 }
 
 /// The last judgement of each claim in each arm, in the order of the ledger.
-fn last_judgements(entries: &[Entry]) -> Vec<Last<'_>> {
-    let mut last: BTreeMap<(String, String), Last<'_>> = BTreeMap::new();
+fn last_judgements<'e>(recipes: &[RecipeStanding], entries: &'e [Entry]) -> Vec<Last<'e>> {
+    let mut last: BTreeMap<(String, String), Last<'e>> = BTreeMap::new();
     for entry in entries {
         let record = &entry.record;
-        let published =
-            record.tier.as_deref().is_none_or(|tier| tier == "full") && record.overrides.is_empty();
+        let unchanged = || record.overrides.is_empty() || recipes.iter().any(|standing| standing.has(record));
+        let published = record.tier.as_deref().is_none_or(|tier| tier == "full") && unchanged();
         for judgement in record.judgements.iter().filter(|_| published) {
             let own = &judgement.verdict;
             let arm = arm_of(judgement);
@@ -281,7 +285,7 @@ mod tests {
         let document = zoo_recipes::Document::load("reversal-transformer").unwrap();
         let standing = RecipeStanding {
             recipe: document.name().to_owned(),
-            hash: document.hash(None, &[]).unwrap(),
+            hashes: BTreeSet::from([document.hash(None, &[]).unwrap()]),
             claims: document.resolve(&zoo_recipes::Selection::default()).unwrap().recipe.claim,
             evidence: "parity".to_owned(),
         };
