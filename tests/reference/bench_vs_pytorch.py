@@ -37,6 +37,7 @@ SHAPES = {
     # Utterances of four seconds.
     "wave2letter-plus": "4x400",
     "deepspeech2-large": "4x400",
+    "jasper-10x5": "4x400",
     # And four and a half.
     "tacotron2": "4x400",
     "tacotron2-nvidia": "4x400",

@@ -1,4 +1,4 @@
-"""Acoustic models with CTC as plain PyTorch trains them, on full batches: its own convolutions, GRU, LSTM, batch norm, CTC and SGD.
+"""Acoustic models with CTC as plain PyTorch trains them, on full batches: its own convolutions, GRU, LSTM, batch norm, CTC, SGD and NovoGrad.
 
 The layers are those of a recipe's resolved `[model.encoder]`. All utterances have the same length, so that nothing is masked.
 """
@@ -32,9 +32,9 @@ def activation(kind, dropout):
 
 
 class Convolutions(nn.Module):
-    """Over time: [utterances, channels, frames]; with a projected residual where the layer has one."""
+    """Over time: [utterances, channels, frames]; with projections of what is added before the last activation, `added` channels each."""
 
-    def __init__(self, layer, channels, norm):
+    def __init__(self, layer, channels, norm, added):
         super().__init__()
         out, repeat = layer["channels"], layer.get("repeat", 1)
         how = (layer["kernel"],), (layer.get("stride", 1),), (layer.get("dilation", 1),)
@@ -48,9 +48,14 @@ class Convolutions(nn.Module):
                 parts += activation(layer["activation"], layer.get("dropout", 0))
         self.body = nn.Sequential(*parts)
         self.end = nn.Sequential(*activation(layer["activation"], layer.get("dropout", 0)))
+        shortcut = lambda n: nn.Sequential(nn.Conv1d(n, out, 1, bias=False), norm(nn.BatchNorm1d, out))  # noqa: E731
+        self.shortcuts = nn.ModuleList(shortcut(n) for n in added)
 
-    def forward(self, x):
-        return self.end(self.body(x))
+    def forward(self, x, added):
+        x = self.body(x)
+        for shortcut, other in zip(self.shortcuts, added):
+            x = x + shortcut(other)
+        return self.end(x)
 
 
 class Model(nn.Module):
@@ -59,9 +64,11 @@ class Model(nn.Module):
         norm = lambda kind, n: kind(n, eps=spec["norm"]["epsilon"], momentum=spec["norm"]["momentum"])  # noqa: E731
         self.layers, channels, frequencies = nn.ModuleList(), 1, features
         self.kinds = [layer["kind"] for layer in spec["layer"]]
+        self.dense = [layer.get("residual", "none") == "dense" for layer in spec["layer"]]
+        earlier = []
         for layer in spec["layer"]:
             kind = layer["kind"]
-            assert layer.get("residual", "none") == "none" and not layer.get("separable"), "not among the models that are timed"
+            assert layer.get("residual", "none") != "block" and not layer.get("separable"), "not among the models that are timed"
             if kind == "convolution2d":
                 kernel, stride, out = layer["kernel"], layer["stride"], layer["channels"]
                 parts = [Same(kernel, stride, (1, 1)), nn.Conv2d(channels, out, kernel, stride, bias=False), norm(nn.BatchNorm2d, out)]
@@ -70,7 +77,11 @@ class Model(nn.Module):
                 continue
             width = channels * frequencies
             if kind == "convolution":
-                self.layers.append(Convolutions(layer, width, norm))
+                if layer.get("residual", "none") == "dense":
+                    earlier.append(width)
+                    self.layers.append(Convolutions(layer, width, norm, earlier))
+                else:
+                    self.layers.append(Convolutions(layer, width, norm, []))
                 channels = layer["channels"]
             elif kind == "recurrent":
                 cell = {"gru": nn.GRU, "lstm": nn.LSTM}[layer["cell"]]
@@ -91,18 +102,43 @@ class Model(nn.Module):
 
     def forward(self, x):
         """[utterances, frames, features] -> [utterances, frames, classes]."""
-        image = None
-        for kind, layer in zip(self.kinds, self.layers):
+        image, earlier = None, []
+        for kind, dense, layer in zip(self.kinds, self.dense, self.layers):
             if kind == "convolution2d":
                 image = layer(x.unsqueeze(1) if image is None else image)
                 continue
             if image is not None:
                 x, image = image.permute(0, 2, 3, 1).flatten(2), None
             if kind == "convolution":
-                x = layer(x.transpose(1, 2)).transpose(1, 2)
+                x = x.transpose(1, 2)
+                earlier += [x] if dense else []
+                x = layer(x, earlier if dense else []).transpose(1, 2)
             else:
                 x = layer(x)[0] if kind == "recurrent" else layer(x)
         return self.output(x)
+
+
+class NovoGrad:
+    """As coded by OpenSeq2Seq: each tensor's gradient over its norm, which is never remembered."""
+
+    def __init__(self, weights, rate, spec):
+        assert spec["variant"] == "as-coded" and not spec["grad_averaging"], "not among the rules that are timed"
+        self.weights, self.rate, self.spec = weights, rate, spec
+        self.first = [torch.zeros_like(w) for w in weights]
+
+    @torch.no_grad()
+    def step(self):
+        gradients = [w.grad for w in self.weights]
+        lengths = [(n * n + self.spec["epsilon"]).sqrt() for n in torch._foreach_norm(gradients)]
+        torch._foreach_div_(gradients, lengths)
+        torch._foreach_add_(gradients, self.weights, alpha=self.spec["weight_decay"])
+        torch._foreach_mul_(self.first, self.spec["beta1"])
+        torch._foreach_add_(self.first, gradients)
+        torch._foreach_add_(self.weights, self.first, alpha=-self.rate)
+
+    def zero_grad(self):
+        for w in self.weights:
+            w.grad = None
 
 
 class Training:
@@ -117,10 +153,13 @@ class Training:
         matrices = [p for p in self.model.parameters() if p.dim() > 1]
         others = [p for p in self.model.parameters() if p.dim() < 2]
         l2 = (train.get("regularizer") or {}).get("scale", 0.0)
-        assert train["optimizer"]["kind"] == "sgd", "the models that are timed have momentum"
+        self.rate, self.larc, rule = train["schedule"]["lr"], train.get("larc"), train["optimizer"]
+        if rule["kind"] == "novograd":
+            self.optimizer = NovoGrad(matrices + others, self.rate, rule)
+            return
+        assert rule["kind"] == "sgd", "the models that are timed have momentum"
         groups = [{"params": matrices, "weight_decay": l2}, {"params": others}]
-        self.rate, self.larc = train["schedule"]["lr"], train.get("larc")
-        self.optimizer = torch.optim.SGD(groups, self.rate, train["optimizer"]["momentum"], fused=True)
+        self.optimizer = torch.optim.SGD(groups, self.rate, rule["momentum"], fused=True)
 
     def update(self):
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
