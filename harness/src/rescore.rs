@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::ledger::{
-    NoReferences, Record, Rescored, Rescorer, ScoreRecord, difference_again, references_key, score_again,
+    NoReferences, Record, Rescored, Rescorer, ScoreRecord, difference_again, needs_no_references,
+    references_key, score_again,
 };
 use zoo_results::verdict::Interval;
 
@@ -75,6 +76,10 @@ impl Rescorer for FromRecipes<'_> {
             Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides: record.changes() };
         let resolved = document.resolve(&selection).map_err(|found| absent(&found))?;
         references_of(self.context, &self.folder, record, &resolved, eval)
+    }
+
+    fn needs_no_references(&self, score: &ScoreRecord) -> bool {
+        needs_no_references(score)
     }
 
     fn score(

@@ -188,12 +188,21 @@ impl Rescorer for ExactLines {
         Ok((0..10).map(|i| format!("line {i}")).collect())
     }
 
+    fn needs_no_references(&self, score: &ScoreRecord) -> bool {
+        score.metric == "not-wrong"
+    }
+
     fn score(
         &mut self,
-        _: &ScoreRecord,
+        score: &ScoreRecord,
         hypotheses: &[String],
         references: &[String],
     ) -> Result<Rescored, String> {
+        if score.metric == "not-wrong" {
+            let right = hypotheses.iter().filter(|line| *line != "wrong").count();
+            let value = 100.0 * right as f64 / references.len() as f64;
+            return Ok(Rescored { value, ..Rescored::default() });
+        }
         Ok(Rescored { value: Self::value(hypotheses, references), ..Rescored::default() })
     }
 
@@ -303,6 +312,30 @@ fn recheck_names_what_does_not_agree() {
     assert!(found(&good).contains("fp32/1.txt is not the file that was scored"));
     fs::remove_file(folder.path().join("fp32/1.txt")).unwrap();
     assert!(found(&good).contains("fp32/1.txt: "));
+}
+
+#[test]
+fn what_needs_no_references_is_derived_without_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = judged(folder.path());
+    for score in &mut record.scores {
+        (score.eval, score.metric) = ("valid".into(), "not-wrong".into());
+    }
+    let again = |record: &Record| {
+        recheck(&entries(folder.path(), record), &folder.path().to_owned(), &mut ExactLines)
+    };
+    let report = again(&record);
+    assert_eq!((report.scores, report.disagreements.len()), (2, 0), "{:?}", report.disagreements);
+    record.scores[1].value = 91.0;
+    let wrong = again(&record).disagreements;
+    assert!(wrong.len() == 1 && !wrong[0].unseen && wrong[0].how.contains("derived 90"), "{wrong:?}");
+    // Absent references do not hide a kept file that was changed.
+    record.scores[1].metric = "accuracy".into();
+    assert!(again(&record).disagreements.iter().all(|one| one.unseen));
+    fs::write(folder.path().join("mixed/1.txt"), "tampered\n").unwrap();
+    assert!(
+        again(&record).disagreements.iter().any(|one| !one.unseen && one.how.contains("is not the file"))
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::file::{Bundle, BundleError, BundledReferences};
 use crate::ledger::{
-    Entry, NoReferences, Recheck, Record, Rescored, Rescorer, ScoreRecord, difference_again, recheck,
-    references_key, score_again,
+    Entry, NoReferences, Recheck, Record, Rescored, Rescorer, ScoreRecord, difference_again,
+    needs_no_references, recheck, references_key, score_again,
 };
 use crate::verdict::Interval;
 
@@ -37,6 +37,10 @@ impl Rescorer for Given<'_> {
     fn references(&mut self, _: &Record, eval: &str) -> Result<Vec<String>, NoReferences> {
         let absent = || NoReferences::Absent(format!("those of {eval} were not given"));
         self.0.get(eval).cloned().ok_or_else(absent)
+    }
+
+    fn needs_no_references(&self, score: &ScoreRecord) -> bool {
+        needs_no_references(score)
     }
 
     fn score(

@@ -16,6 +16,6 @@ pub use chain::{Entry, GENESIS, SCHEMA};
 pub use error::LedgerError;
 pub use recheck::{Disagreement, Kept, NoReferences, Recheck, Rescored, Rescorer, recheck};
 pub use record::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
-pub use rescore::{difference, difference_again, references_key, score_again};
+pub use rescore::{difference, difference_again, needs_no_references, references_key, score_again};
 pub use store::Ledger;
 pub use time::utc_now;

@@ -1,5 +1,6 @@
 //! Every score and every verdict again, from the hypotheses that were kept.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,11 @@ pub trait Rescorer {
     /// # Errors
     /// Why they are not to be had.
     fn references(&mut self, record: &Record, eval: &str) -> Result<Vec<String>, NoReferences>;
+
+    /// Is all that this score is made of in its hypotheses? Then it is derived where the references are absent, too.
+    fn needs_no_references(&self, _: &ScoreRecord) -> bool {
+        false
+    }
 
     /// The score of `hypotheses` under the metric and signature of `score`.
     ///
@@ -144,24 +150,26 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
             let refs = references
                 .entry((record.recipe_hash.clone(), score.eval.clone()))
                 .or_insert_with(|| rescorer.references(record, &score.eval));
-            let unseen = matches!(refs, Err(NoReferences::Absent(_)));
-            let derived = match refs {
-                Err(why) => Err(why.to_string()),
-                Ok(refs) => lines(kept, file).and_then(|lines| {
-                    let rescored = rescorer.score(score, &lines, refs)?;
-                    Ok(Known { lines, rescored, score: score.clone() })
-                }),
-            };
+            let alone = rescorer.needs_no_references(score);
+            // How it differs, and whether nothing but absent references is to blame.
+            let wrong = |how: String| (how, false);
+            let derived = lines(kept, file).map_err(wrong).and_then(|lines| {
+                let refs = references_for(refs, alone, lines.len());
+                let refs = refs.map_err(|why| (why.to_string(), matches!(why, NoReferences::Absent(_))))?;
+                let rescored = rescorer.score(score, &lines, &refs).map_err(wrong)?;
+                Ok(Known { lines, rescored, score: score.clone() })
+            });
             let how = match derived {
                 Err(how) => Some(how),
                 Ok(found) => {
                     report.scores += 1;
                     let value = found.rescored.value;
                     known.insert((file.sha256.clone(), score.signature.clone()), found);
-                    (!same(value, score.value)).then(|| format!("recorded {}, derived {value}", score.value))
+                    (!same(value, score.value))
+                        .then(|| wrong(format!("recorded {}, derived {value}", score.value)))
                 }
             };
-            if let Some(how) = how {
+            if let Some((how, unseen)) = how {
                 let when = score.moment.map_or_else(String::new, |moment| format!(" at {moment}"));
                 let what = format!(
                     "score {} {} {} {} seed {}{when}",
@@ -192,9 +200,11 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
                     None => baselines.get(place),
                 };
                 let refs = references.get(&(entry.record.recipe_hash.clone(), ours.score.eval.clone()));
-                if let (Some(baseline), Some(Ok(refs))) = (baseline.and_then(&found), refs) {
-                    match rescorer.difference(&ours.score, &ours.lines, &baseline.lines, refs, recorded.level)
-                    {
+                let alone = rescorer.needs_no_references(&ours.score);
+                let refs = refs.and_then(|refs| references_for(refs, alone, ours.lines.len()).ok());
+                if let (Some(baseline), Some(refs)) = (baseline.and_then(&found), refs) {
+                    let level = recorded.level;
+                    match rescorer.difference(&ours.score, &ours.lines, &baseline.lines, &refs, level) {
                         Ok(interval) => run.difference = Some(interval),
                         Err(reason) => faults.push(reason),
                     }
@@ -216,6 +226,19 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
         }
     }
     report
+}
+
+/// The references to score so many lines with: empty ones where the score needs none and none are here.
+fn references_for(
+    found: &Result<Vec<String>, NoReferences>,
+    alone: bool,
+    lines: usize,
+) -> Result<Cow<'_, [String]>, NoReferences> {
+    match found {
+        Ok(references) => Ok(Cow::Borrowed(references)),
+        Err(NoReferences::Absent(_)) if alone => Ok(Cow::Owned(vec![String::new(); lines])),
+        Err(why) => Err(why.clone()),
+    }
 }
 
 fn disagreement(entry: &Entry, what: String, how: String) -> Disagreement {

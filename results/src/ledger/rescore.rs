@@ -13,6 +13,12 @@ pub fn references_key(eval: &str) -> String {
     format!("references.{eval}")
 }
 
+/// Is the recorded score made of lines that have all its measures in them?
+#[must_use]
+pub fn needs_no_references(recorded: &ScoreRecord) -> bool {
+    Signature::parse(&recorded.signature).is_ok_and(|signature| signature.convention.is_from_measures())
+}
+
 /// The score of `hypotheses` under the recorded signature, with an interval where one was drawn.
 ///
 /// # Errors
