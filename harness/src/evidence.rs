@@ -406,5 +406,12 @@ mod tests {
             toy.text().replace("positions = \"sinusoid-tensor2tensor\"", "positions = \"sinusoid-paper\"");
         let other = Document::parse(&text, "reversal-transformer.toml", std::path::Path::new("")).unwrap();
         assert_eq!(reached(&ladder(&other, &[])), Some(Rung::Parameters));
+        // A guide is tried with NVIDIA's system, not with this one.
+        let text = document("tacotron2").text().replace(
+            "kind = \"spectrogram\"\npadding = false",
+            "kind = \"spectrogram\"\npadding = false\nguide = { width = 0.2, weight = 1.0 }",
+        );
+        let guided = Document::parse(&text, "tacotron2.toml", std::path::Path::new("")).unwrap();
+        assert_eq!(reached(&ladder(&guided, &[])), Some(Rung::Parameters));
     }
 }

@@ -159,7 +159,8 @@ pub fn layer_parts(layer: &AcousticLayerSpec) -> Vec<&'static str> {
     }
 }
 
-/// Is it the same loss but for the mass that smoothing takes and the numbers of a guide? Without any the recipe's kind of smoothing does not matter.
+/// Is it the same loss but for the mass that smoothing takes and a guide's numbers? Without any mass the recipe's kind of smoothing does not
+/// matter.
 pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
     match (recipe, other) {
         (

@@ -77,11 +77,9 @@ class Model(nn.Module):
                 continue
             width = channels * frequencies
             if kind == "convolution":
-                if layer.get("residual", "none") == "dense":
-                    earlier.append(width)
-                    self.layers.append(Convolutions(layer, width, norm, earlier))
-                else:
-                    self.layers.append(Convolutions(layer, width, norm, []))
+                dense = self.dense[len(self.layers)]
+                earlier += [width] if dense else []
+                self.layers.append(Convolutions(layer, width, norm, earlier if dense else []))
                 channels = layer["channels"]
             elif kind == "recurrent":
                 cell = {"gru": nn.GRU, "lstm": nn.LSTM}[layer["cell"]]

@@ -104,3 +104,16 @@ pub fn keep(samples: &[KeptSample], folder: &Path, stem: &str) -> Result<()> {
     }
     write_json(&folder.join(format!("{stem}.samples.json")), &list)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Frames;
+
+    #[test]
+    fn rows_are_mels_and_behind_them_magnitudes() {
+        let rows = [1.0, 2.0, 9.0, 3.0, 4.0, 8.0];
+        let frames = Frames::of_rows(&rows, 3, 2);
+        assert_eq!((frames.mels, frames.magnitudes), (vec![1.0, 2.0, 3.0, 4.0], vec![9.0, 8.0]));
+        assert!(Frames::of_rows(&rows, 2, 2).magnitudes.is_empty());
+    }
+}
