@@ -16,7 +16,7 @@ use zoo_datasets::audio::stft::Stft;
 use zoo_datasets::audio::synthesis::{
     GriffinLim, GriffinLimSpec, InverseStft, MelInverse, MelMethod, Start, Vocoder, VocoderSpec,
 };
-use zoo_datasets::audio::trim::Trim;
+use zoo_datasets::audio::trim::{Nonsilent, Trim};
 use zoo_recipes::{MelSpec, Padding, WindowFunction};
 
 /// Of the largest sample: librosa in FP64, ours too, inputs and results stored in FP32. At the first samples of frames that are not centred
@@ -43,6 +43,7 @@ struct Description {
     features: FeatureCase,
     inverses: Vec<MelCase>,
     trims: Vec<TrimCase>,
+    nonsilent: Vec<NonsilentCase>,
     clips: Vec<Clip>,
 }
 
@@ -101,6 +102,13 @@ fn frame_length() -> usize {
 
 fn hop() -> usize {
     128
+}
+
+#[derive(Deserialize)]
+struct NonsilentCase {
+    window: usize,
+    below_db: f64,
+    interval: [usize; 2],
 }
 
 #[derive(Deserialize)]
@@ -278,6 +286,19 @@ fn silence_ends_where_librosa_says() {
         let interval = case.of(&sound);
         shortest = shortest.min(interval[1] - interval[0]);
         assert_eq!(interval, case.interval, "{} {}", case.frame_length, case.top_db);
+    }
+    assert!(shortest < sound.len() / 2, "nothing was trimmed");
+}
+
+#[test]
+fn silence_ends_where_dalis_rule_says() {
+    let Fixture { description, sound, .. } = fixture();
+    assert!(description.nonsilent.len() >= 6);
+    let mut shortest = sound.len();
+    for NonsilentCase { window, below_db, interval: due } in description.nonsilent {
+        let found = Nonsilent { window, below_db }.interval(&sound);
+        shortest = shortest.min(found.len());
+        assert_eq!([found.start, found.end], due, "{window} {below_db}");
     }
     assert!(shortest < sound.len() / 2, "nothing was trimmed");
 }

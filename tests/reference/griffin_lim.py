@@ -1,4 +1,4 @@
-"""Spectra, magnitudes and mels turned back, and silence trimmed, as librosa does.
+"""Spectra, magnitudes and mels turned back, and silence trimmed, as librosa does; silence also as DALI's nonsilent_region does, by its text.
 
     pip install numpy librosa soundfile safetensors torch
     python griffin_lim.py --clips LJSpeech-1.1/wavs
@@ -140,6 +140,16 @@ def trimmed(sound, length, hop, top_db):
     return [int(at) for at in librosa.effects.trim(sound, frame_length=length, hop_length=hop, top_db=top_db)[1]]
 
 
+NONSILENT = [(2048, 60), (2048, 3), (2048, 1), (512, 6), (512, 3), (301, 8), (64, 1), (1, 6)]
+
+
+def nonsilent(sound, window, below_db):
+    before = np.concatenate([np.zeros(window - 1), sound.astype(np.float64)])
+    power = np.lib.stride_tricks.sliding_window_view(before**2, window).mean(axis=1)
+    loud = np.flatnonzero(power >= power.max() / 10 ** (below_db / 10))
+    return [max(int(loud[0]) - window + 1, 0), int(loud[-1]) + 1]
+
+
 def clips(folder):
     """How near 32 iterations come: the distance of the magnitudes over their length. Random phases: the mean of three seeds."""
     cases = []
@@ -187,6 +197,9 @@ def main():
         "features": features(sound, tensors),
         "inverses": mel_inverses(sound, tensors),
         "trims": trims(sound),
+        "nonsilent": [
+            {"window": window, "below_db": below_db, "interval": nonsilent(sound, window, below_db)} for window, below_db in NONSILENT
+        ],
         "clips": clips(options.clips),
     }
     save("griffin_lim", tensors, description)

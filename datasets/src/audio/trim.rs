@@ -1,5 +1,6 @@
-//! Silence off both ends, as `librosa.effects.trim` finds it.
+//! Silence off both ends: as `librosa.effects.trim` finds it, and as DALI's `nonsilent_region` does.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::vectors::{largest, sum};
@@ -58,6 +59,40 @@ impl Trim {
     }
 }
 
+/// What silence is: samples that are in no window whose mean square is less than `below_db` decibels below that of the loudest.
+///
+/// Where we knowingly differ: FP64 where DALI adds up in FP32.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Nonsilent {
+    /// Samples of the window, which moves by one; before the first sample there is silence.
+    pub window: usize,
+    /// Decibels below the loudest window.
+    pub below_db: f64,
+}
+
+impl Nonsilent {
+    /// Where the samples are that are kept: from the beginning of the first window that is not silent to the end of the last one. Samples
+    /// that are all 0 are all kept. A length of 0 counts as 1.
+    pub fn interval(&self, samples: &[f32]) -> Range<usize> {
+        let window = self.window.max(1);
+        let square = |at: usize| f64::from(samples[at]).powi(2);
+        let mut sum = 0.0;
+        let windows = (0..samples.len()).map(|last| {
+            sum += square(last);
+            sum -= last.checked_sub(window).map_or(0.0, square);
+            sum
+        });
+        let sums: Vec<f64> = windows.collect();
+        let least = largest(&sums, 0.0) * 10.0_f64.powf(-self.below_db / 10.0);
+        // What is no number is not silence: whoever looks at the features is to see it.
+        let loud = |sum: &f64| sum.partial_cmp(&least) != Some(Ordering::Less);
+        match (sums.iter().position(loud), sums.iter().rposition(loud)) {
+            (Some(first), Some(last)) => first.saturating_sub(window - 1)..last + 1,
+            _ => 0..0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +105,27 @@ mod tests {
         assert!((4_900..=6_000).contains(&start) && (9_000..=10_300).contains(&end), "{start} {end}");
         let finer = Trim::openseq2seq(1024, 256).interval(&samples);
         assert!(finer.start > start && finer.end < end);
+    }
+
+    #[test]
+    fn windows_that_hold_no_sound_go() {
+        let rule = Nonsilent { window: 4, below_db: 20.0 };
+        // A hundredth of the loudest window's power is not silence, less is.
+        let mut samples = [0.0_f32; 20];
+        samples[6] = 0.11;
+        samples[10] = 1.0;
+        samples[15] = 0.09;
+        // The first window that holds 6 ends there.
+        assert_eq!(rule.interval(&samples), 3..14);
+        samples[15] = 0.11;
+        assert_eq!(rule.interval(&samples), 3..19);
+        // Before the beginning is silence.
+        assert_eq!(rule.interval(&samples[6..]), 0..13);
+        assert_eq!(rule.interval(&[]), 0..0);
+        assert_eq!(rule.interval(&[0.5]), 0..1);
+        assert_eq!(rule.interval(&[0.0; 9]), 0..9);
+        assert_eq!(Nonsilent { window: 0, ..rule }.interval(&samples), 6..16);
+        assert_eq!(rule.interval(&[f32::NAN; 9]), 0..9);
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub enum FeaturesSpec {
         /// What lies before the first and after the last sample. librosa mirrored until 0.9.
         #[serde(default = "mirrored")]
         padding: Padding,
+        /// Leave out silence at both ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trim: Option<TrimSpec>,
         /// Scale the samples to a peak of 1.
         #[serde(default = "yes")]
         peak_normalize: bool,
@@ -173,6 +176,19 @@ pub enum FeaturesSpec {
         #[serde(default)]
         batch_padding: f64,
     },
+}
+
+/// Silence at both ends, as DALI's `nonsilent_region` finds it in NVIDIA's Jasper: what no window holds whose mean square comes near that of
+/// the loudest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrimSpec {
+    /// How near is near, in decibels below the loudest window.
+    #[serde(default = "nonsilent_below_db")]
+    pub below_db: f64,
+    /// Length of the window that moves over the samples, in samples.
+    #[serde(default = "nonsilent_window_samples")]
+    pub window_samples: u32,
 }
 
 /// Magnitudes of the lowest bins of a spectrum.
@@ -373,6 +389,14 @@ fn tacotron_filters() -> u32 {
 
 fn tacotron_mel() -> MelSpec {
     MelSpec { high_hz: Some(8000.0), ..MelSpec::default() }
+}
+
+fn nonsilent_below_db() -> f64 {
+    60.0
+}
+
+fn nonsilent_window_samples() -> u32 {
+    2048
 }
 
 fn tacotron_floor() -> f64 {

@@ -3,7 +3,7 @@
 use super::problems::{LARGEST, Problem, Problems};
 use crate::spec::{
     AugmentationSpec, FeatureOutput, FeaturesSpec, MagnitudeSpec, MasksSpec, MelSpec, NoiseSpec, SpeedSpec,
-    WindowFunction,
+    TrimSpec, WindowFunction,
 };
 
 /// Longest window and hop in milliseconds: above it a typing error is likelier than a wish.
@@ -147,6 +147,7 @@ impl FeaturesSpec {
                 fft: _,
                 window,
                 padding: _,
+                trim,
                 peak_normalize: _,
                 dither,
                 preemphasis,
@@ -158,6 +159,10 @@ impl FeaturesSpec {
                 found.within(*preemphasis, 0.0, 1.0, "preemphasis");
                 found.within(*dither, 0.0, 1.0, "dither");
                 found.above_zero(*log_offset, "log_offset");
+                if let Some(TrimSpec { below_db, window_samples }) = trim {
+                    found.above_zero(*below_db, "trim.below_db");
+                    found.count(*window_samples, "trim.window_samples");
+                }
                 self.check_fft(*output, *features, rate, &mut found);
                 self.check_window(*window, rate, &mut found);
                 let MelSpec { low_hz, high_hz, scale: _, area_normalized: _ } = *mel;
@@ -387,6 +392,8 @@ mod tests {
             ("dither = -1.0", "dither"),
             ("preemphasis = 1.5", "preemphasis"),
             ("log_offset = 0.0", "log_offset"),
+            ("trim = { below_db = 0.0 }", "trim.below_db"),
+            ("trim = { window_samples = 0 }", "trim.window_samples"),
             ("mel = { high_hz = 9000.0 }", "mel.high_hz"),
             ("mel = { low_hz = -1.0 }", "mel.low_hz"),
         ] {

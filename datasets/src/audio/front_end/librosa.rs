@@ -3,12 +3,15 @@
 //! Where we knowingly differ: FP64 inside where librosa keeps the samples' FP32; `mfcc` is librosa's own, of decibels (floor
 //! 1e-10, at most 80 below the loudest), while OpenSeq2Seq hands the power spectrum to librosa in place of decibels.
 
-use zoo_recipes::{FeatureOutput, FeaturesSpec};
+use std::ops::Range;
+
+use zoo_recipes::{FeatureOutput, FeaturesSpec, TrimSpec};
 
 use super::cepstra::{Cepstra, Scaling};
 use super::{INT16, at_least, decibels, peak, pre_emphasise};
 use crate::audio::mel::{MelEnergies, MelFilters};
 use crate::audio::stft::Stft;
+use crate::audio::trim::Nonsilent;
 use crate::audio::vectors::{largest, logarithms, vectorised};
 use crate::random::RandomStream;
 
@@ -22,6 +25,7 @@ const CEPSTRA_RANGE: f64 = 80.0;
 #[derive(Debug, Clone)]
 pub(super) struct Librosa {
     stft: Stft,
+    trim: Option<Nonsilent>,
     peak_normalize: bool,
     dither: f64,
     preemphasis: f64,
@@ -42,6 +46,7 @@ impl Librosa {
             features,
             window,
             padding,
+            trim,
             peak_normalize,
             dither,
             preemphasis,
@@ -65,6 +70,10 @@ impl Librosa {
         let spectrogram = matches!(output, Output::Spectrogram { .. });
         Some(Self {
             stft: Stft::new(fft, spec.hop_samples(rate), *window, spec.window_samples(rate), Some(*padding)),
+            trim: trim.map(|TrimSpec { below_db, window_samples }| Nonsilent {
+                window: window_samples as usize,
+                below_db,
+            }),
             peak_normalize: *peak_normalize,
             dither: *dither,
             preemphasis: if spectrogram { 0.0 } else { *preemphasis },
@@ -72,8 +81,14 @@ impl Librosa {
         })
     }
 
+    /// Of samples that are not trimmed; how many a trimmed recording has only its sound tells.
     pub(super) fn frames(&self, samples: usize) -> usize {
         self.stft.frames(samples)
+    }
+
+    /// The samples that frames are made of.
+    pub(super) fn kept(&self, samples: &[f32]) -> Range<usize> {
+        self.trim.map_or(0..samples.len(), |trim| trim.interval(samples))
     }
 
     /// Scaled to a peak of 1, in FP32 as there.
@@ -91,6 +106,11 @@ impl Librosa {
     }
 
     pub(super) fn features(&self, mut samples: Vec<f32>, dither: Option<RandomStream>) -> Vec<f64> {
+        if self.trim.is_some() {
+            let kept = self.kept(&samples);
+            samples.truncate(kept.end);
+            samples.drain(..kept.start);
+        }
         if let Some(mut stream) = dither.filter(|_| self.dither > 0.0) {
             stream.add_normal(&mut samples, self.dither);
         }

@@ -10,6 +10,8 @@ mod python_speech_features;
 mod tacotron;
 mod tensorflow;
 
+use std::ops::Range;
+
 use zoo_recipes::{FeatureNorm, FeaturesSpec, Problem};
 
 use self::kaldi::Kaldi;
@@ -105,7 +107,16 @@ impl FrontEnd {
         self.width
     }
 
-    /// Frames that so many samples become.
+    /// The samples that frames are made of: all, but for silence at both ends where the spec leaves it out.
+    pub fn kept(&self, samples: &[f32]) -> Range<usize> {
+        match &self.analysis {
+            Analysis::Librosa(analysis) => analysis.kept(&analysis.scaled(samples)),
+            Analysis::Tacotron(analysis) => analysis.kept(samples),
+            _ => 0..samples.len(),
+        }
+    }
+
+    /// Frames that so many samples become, of which nothing is left out.
     pub fn frames(&self, samples: usize) -> usize {
         match &self.analysis {
             Analysis::PythonSpeechFeatures(analysis) => analysis.frames(samples),

@@ -4,6 +4,8 @@
 //! Where we knowingly differ: FP64 inside where both keep FP32, and recordings shorter than half an FFT are mirrored as often as it takes,
 //! where PyTorch refuses them.
 
+use std::ops::Range;
+
 use zoo_recipes::{FeaturesSpec, MagnitudeSpec, Padding, WindowFunction};
 
 use super::at_least;
@@ -56,10 +58,14 @@ impl Tacotron {
         self.stft.frames(samples)
     }
 
+    /// The samples that frames are made of.
+    pub(super) fn kept(&self, samples: &[f32]) -> Range<usize> {
+        self.trim.map_or(0..samples.len(), |trim| trim.interval(samples))
+    }
+
     /// Frames of the sound alone, [frames, mels and then bins].
     pub(super) fn features(&self, samples: &[f32]) -> Vec<f64> {
-        let kept = self.trim.map_or(0..samples.len(), |trim| trim.interval(samples));
-        let samples = &samples[kept];
+        let samples = &samples[self.kept(samples)];
         let signal: Vec<f64> = samples.iter().map(|sample| f64::from(*sample)).collect();
         let frames = self.stft.frames(signal.len());
         let bins = self.magnitude.map_or(0, |magnitude| magnitude.bins as usize);

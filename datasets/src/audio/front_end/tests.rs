@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use zoo_recipes::{FeatureOutput, MelSpec, Padding, SampleScale, WindowFunction};
+use zoo_recipes::{FeatureOutput, MelSpec, Padding, SampleScale, TrimSpec, WindowFunction};
 
 use super::*;
 use crate::random::Purpose;
@@ -26,6 +26,7 @@ fn librosa(output: FeatureOutput, normalize: FeatureNorm, dither: f64) -> Featur
         fft: None,
         window: WindowFunction::Hann,
         padding: Padding::Reflect,
+        trim: None,
         peak_normalize: true,
         dither,
         preemphasis: 0.97,
@@ -98,6 +99,28 @@ proptest! {
             prop_assert_eq!(features.frames(), front_end.frames(samples), "{:?}", spec);
             prop_assert!(features.values.iter().all(|value| value.is_finite()), "{:?}", spec);
         }
+    }
+}
+
+#[test]
+fn trimmed_samples_are_not_there() {
+    let plain = librosa(FeatureOutput::LogMel, FeatureNorm::PerFeature, 0.0);
+    let mut spec = plain.clone();
+    let FeaturesSpec::Librosa { trim, .. } = &mut spec else { unreachable!() };
+    *trim = Some(TrimSpec { below_db: 60.0, window_samples: 512 });
+    let front_end = |spec| FrontEnd::new(spec, 16_000).unwrap();
+    let mut sound = vec![0.0; 3_000];
+    sound.extend(noise(5_000));
+    sound.extend(vec![1e-6; 4_000]);
+    let kept = front_end(&spec).kept(&sound);
+    assert_eq!(kept, 3_000 - 511..8_000 + 511);
+    assert_eq!(front_end(&plain).kept(&sound), 0..12_000);
+    let trimmed = front_end(&spec).features(&sound, None);
+    assert_eq!(trimmed, front_end(&plain).features(&sound[kept], None));
+    assert!(trimmed.frames() < front_end(&spec).frames(sound.len()));
+    for silent in [0, 1, 5_000] {
+        let made = front_end(&spec).features(&vec![0.0; silent], None);
+        assert_eq!(made.frames(), front_end(&plain).frames(silent), "{silent}");
     }
 }
 

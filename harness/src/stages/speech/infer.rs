@@ -128,7 +128,8 @@ impl Listener {
                 SpeechBatch { features: features.values, lengths: vec![frames], labels: vec![Vec::new()] };
             let all = recogniser.hypotheses(&batch, nbest.unwrap_or(1)).remove(0);
             let latency = start.elapsed().as_secs_f64();
-            let hypotheses: Vec<Hypothesis> = all.into_iter().map(|one| self.timed(one)).collect();
+            let start = self.front_end.kept(&audio.samples).start as f64 / f64::from(self.front_end.rate());
+            let hypotheses: Vec<Hypothesis> = all.into_iter().map(|one| self.timed(one, start)).collect();
             let (text, words) =
                 hypotheses.first().map(|best| (best.text.clone(), best.words.clone())).unwrap_or_default();
             found(Transcription {
@@ -143,8 +144,9 @@ impl Listener {
         Ok(())
     }
 
-    fn timed(&self, found: Recognised) -> Hypothesis {
-        let second = |frame: usize| self.hop * self.grid.position(frame);
+    /// With the times of its words; the first frame begins `start` seconds behind the recording's beginning.
+    fn timed(&self, found: Recognised, start: f64) -> Hypothesis {
+        let second = |frame: usize| start + self.hop * self.grid.position(frame);
         let words = found.words.into_iter().map(|word| TimedWord {
             word: word.text,
             start: second(word.frames.start),
