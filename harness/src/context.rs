@@ -85,6 +85,11 @@ impl Context {
         self.home.join("runs")
     }
 
+    /// The same call, going on to its end whoever presses Ctrl-C.
+    pub fn undisturbed(&self) -> Self {
+        Self { stop: Arc::default(), ..self.clone() }
+    }
+
     /// The same call in another home: silent, without a connection, asking nothing.
     pub fn quiet_within(&self, home: &Path) -> Self {
         Self {

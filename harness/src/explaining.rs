@@ -261,7 +261,12 @@ fn tokenizer(language: Option<&str>, asked: bool, notes: &mut Vec<String>) -> Re
 fn weights_name(weights: &CheckpointSpec) -> String {
     let name = match &weights.evaluate {
         EvaluatedWeights::Last => "last".to_owned(),
-        EvaluatedWeights::Best => "best validation".to_owned(),
+        EvaluatedWeights::Best { decode, from_epoch } => {
+            let by =
+                decode.as_ref().map_or_else(String::new, |decode| format!(" by its score with {decode}"));
+            let from = if *from_epoch > 0 { format!(", from epoch {from_epoch} on") } else { String::new() };
+            format!("best validation{by}{from}")
+        }
         EvaluatedWeights::MeanOfEpochs { epochs } => format!("mean of {epochs} epochs"),
         EvaluatedWeights::MeanOfLast { checkpoints, every_updates } => {
             format!("mean of {checkpoints} checkpoints, {every_updates} updates apart")

@@ -468,7 +468,7 @@ fn store(
 
 /// Conventions of the claims on a set; of any claim if there are none on it; the usual one where nothing is claimed. What a model speaks is
 /// measured otherwise where it is told the true frames: there claims are of a search, too.
-fn signatures(recipe: &Recipe, eval: &str, decode: &str) -> Vec<String> {
+pub(super) fn signatures(recipe: &Recipe, eval: &str, decode: &str) -> Vec<String> {
     if recipe.decode[decode].is_of_frames() {
         let here = |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode);
         let mut found: Vec<String> =

@@ -5,26 +5,27 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 
 use zoo_models::precision::Compute;
-use zoo_recipes::Recipe;
+use zoo_recipes::{EvaluatedWeights, Recipe};
 use zoo_results::exit::Exit;
+use zoo_results::metrics::{ScoreOptions, Scorer, score};
 use zoo_training::error::OtherError;
 use zoo_training::evaluate;
 use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
 use zoo_training::settings::TrainSettings;
 use zoo_training::state::{Counters, Ending, RunState};
-use zoo_training::trainer::{Outcome, Trainer, Validation};
-use zoo_training::update::TermSum;
+use zoo_training::trainer::{Asked, Outcome, Score, Seen, Trainer, Validation};
 
 use super::Request;
-use super::evaluate::Weights;
+use super::evaluate::{Weights, signatures};
 use super::prepare::Prepared;
 use super::run::{Run, Trained, write_json};
-use super::task::{LeftOut, Material, Model, Task, last_update, phase};
+use super::task::{Decoded, LeftOut, Material, Model, Task, last_update, phase};
 use super::trajectory;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
+use crate::references;
 
 /// Trains until the recipe's end, and decodes at the points of its trajectories; gives how it ended. A run that ended before is not
 /// touched.
@@ -104,12 +105,19 @@ fn train_task<T: Task>(
 
     ctx.progress.detail(&format!("{:.1} % of the padded batches is padding", 100.0 * padding));
     let objective = material.aim(recipe).objective;
-    let mut validate = |model: &Model<T>| -> std::result::Result<Vec<TermSum>, OtherError> {
-        if valid.is_none() {
-            return Ok(Vec::new());
-        }
+    let mut validate = |model: &Model<T>, asked: Asked| -> std::result::Result<Seen, OtherError> {
         let batches = task.evaluation(recipe, "valid").map_err(|failure| failure.to_string())?;
-        evaluate(objective.as_ref(), model, batches, compute)
+        let terms = evaluate(objective.as_ref(), model, batches, compute)?;
+        let score = match (&recipe.train.checkpoint.evaluate, asked) {
+            (EvaluatedWeights::Best { decode: Some(decode), .. }, Asked::LossAndScore) => {
+                ctx.progress.end_stage();
+                let scored = valid_score(ctx, recipe, task, decode, model);
+                ctx.progress.stage(&stage);
+                Some(scored.map_err(|failure| failure.to_string())?)
+            }
+            _ => None,
+        };
+        Ok(Seen { terms, score })
     };
     let left_out = source.left_out();
     let watched = left_out.clone();
@@ -183,6 +191,24 @@ fn train_task<T: Task>(
     Ok(trained)
 }
 
+/// How good what a model makes of the set `valid` with a search is. Ctrl-C waits until it is known, as it does for the loss.
+fn valid_score<T: Task>(
+    ctx: &Context,
+    recipe: &Recipe,
+    task: &T,
+    decode: &str,
+    model: &Model<T>,
+) -> Result<Score> {
+    let convention = signatures(recipe, "valid", decode).swap_remove(0);
+    let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(recipe, "valid"))?;
+    ctx.progress.stage(&format!("decode valid, {decode}"));
+    let Decoded { hypotheses, references, .. } =
+        task.decode(&ctx.undisturbed(), recipe, ("valid", decode), model)?;
+    ctx.progress.end_stage();
+    let scored = score(&hypotheses, &[references], &ScoreOptions { scorer, resampling: None })?;
+    Ok(Score { value: scored.value, direction: scored.direction })
+}
+
 /// Tells the console.
 struct Watcher<'a> {
     ctx: &'a Context,
@@ -215,11 +241,12 @@ impl Progress for Watcher<'_> {
         }
         let number = |x: Option<f64>| x.map_or_else(|| "-".to_string(), |x| format!("{x:.4}"));
         self.ctx.progress.note(&format!(
-            "epoch {}: update {}, train loss {}, valid loss {}{}",
+            "epoch {}: update {}, train loss {}, valid loss {}{}{}",
             report.counters.epoch,
             report.counters.update,
             number(report.train_loss),
             number(report.valid_loss),
+            report.valid_score.map_or_else(String::new, |score| format!(", valid score {score:.2}")),
             if report.best { " (best)" } else { "" }
         ));
     }

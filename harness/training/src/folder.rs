@@ -141,7 +141,7 @@ impl CheckpointFolder {
                 updates: vec![latest.state.counters.update],
                 files: vec![latest.path],
             }),
-            EvaluatedWeights::Best => {
+            EvaluatedWeights::Best { .. } => {
                 let kept = latest.state.best_weights.ok_or_else(|| absent("weights of a best validation"))?;
                 self.mean(std::slice::from_ref(&kept))
             }

@@ -34,5 +34,5 @@ pub use progress::{EpochReport, LogFile, Progress, Silent, UpdateReport};
 pub use reduce::{Local, Reducer};
 pub use settings::TrainSettings;
 pub use state::{Counters, Ending, RunState};
-pub use trainer::{Outcome, Trainer, Validation};
+pub use trainer::{Asked, Outcome, Score, Seen, Trainer, Validation};
 pub use update::{Phase, TermSum, loss_of};

@@ -43,6 +43,8 @@ pub struct EpochReport {
     pub train_loss: Option<f64>,
     /// Validation loss; absent if the run has no validation.
     pub valid_loss: Option<f64>,
+    /// Validation score, where one decides which weights are the best.
+    pub valid_score: Option<f64>,
     /// Terms of the validation loss.
     pub terms: Vec<TermSum>,
     /// Whether it is the best so far.
@@ -100,7 +102,7 @@ pub(crate) fn train_line(report: &UpdateReport, since: &Sums) -> Value {
 
 /// The JSON line of a validation.
 pub(crate) fn epoch_line(report: &EpochReport) -> Value {
-    json!({
+    let mut line = json!({
         "event": "epoch",
         "update": report.counters.update,
         "epoch": report.counters.epoch,
@@ -110,7 +112,11 @@ pub(crate) fn epoch_line(report: &EpochReport) -> Value {
         "terms": terms_value(&report.terms),
         "best": report.best,
         "since_best": report.since_best,
-    })
+    });
+    if let Some(score) = report.valid_score {
+        line["valid_score"] = json!(score);
+    }
+    line
 }
 
 /// The JSON line of the end, with the loss since the last line of training.

@@ -73,6 +73,9 @@ pub struct Validated {
     pub epoch: u64,
     /// Loss; absent if it was not finite.
     pub loss: Option<f64>,
+    /// Score, where one decides which weights are the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
 }
 
 /// Weights kept in a file of their own.

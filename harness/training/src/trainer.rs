@@ -4,6 +4,8 @@
 //! reach over an epoch's end. A validation after each epoch, and one at the end of the run if that is within an epoch, decide
 //! about patience and the best weights, as in fairseq.
 
+mod validation;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +22,13 @@ use crate::error::{OtherError, TrainError};
 use crate::folder::CheckpointFolder;
 use crate::optimizer::OptimizerState;
 use crate::parts::Unwatched;
-use crate::progress::{EpochReport, LogFile, Progress, UpdateReport, end_line, epoch_line, train_line};
+use crate::progress::{LogFile, Progress, UpdateReport, end_line, train_line};
 use crate::reduce::{Local, Reducer};
 use crate::settings::TrainSettings;
-use crate::state::{Counters, Ending, Identity, PhaseState, RunState, Sums, Validated};
-use crate::update::{MicroBatch, Phase, Surroundings, TermSum, loss_of, run_phase};
+use crate::state::{Counters, Ending, Identity, PhaseState, RunState};
+use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
 
-/// Evaluates the loss on the validation set: terms with sums and counts. The model is outside autodiff.
-pub type Validation<'a, M> = dyn FnMut(&M) -> Result<Vec<TermSum>, OtherError> + 'a;
+pub use validation::{Asked, Score, Seen, Validation};
 
 /// How a call of [`Trainer::run`] ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -428,61 +429,6 @@ impl<M: Module, B> Trainer<M, B> {
         let excess = self.state.kept_weights.len().saturating_sub(most as usize);
         self.state.kept_weights.drain(..excess);
         Ok(())
-    }
-
-    fn validate(
-        &mut self,
-        validation: &mut Option<&mut Validation<'_, M>>,
-        epoch: Option<Sums>,
-        progress: &mut dyn Progress,
-        log: Option<&mut LogFile>,
-    ) -> Result<(), TrainError> {
-        let counters = self.state.counters;
-        let (mut terms, mut loss, mut best) = (Vec::new(), None, false);
-        if let Some(validation) = validation {
-            let failed = |source| TrainError::Validation { update: counters.update, source };
-            let model = self.model().valid();
-            let model = match &self.average {
-                Some(average) => average.model(model),
-                None => model,
-            };
-            terms = validation(&model).map_err(failed)?;
-            loss = Some(loss_of(&terms));
-            let validated = Validated {
-                update: counters.update,
-                epoch: counters.epoch,
-                loss: loss.filter(|loss| loss.is_finite()),
-            };
-            let before = self.state.best.as_ref().and_then(|best| best.loss);
-            best = validated.loss.is_some_and(|loss| before.is_none_or(|before| loss < before));
-            self.state.last_validation = Some(validated.clone());
-            if best {
-                self.state.best = Some(validated);
-                self.state.since_best = 0;
-                if self.settings.evaluate == EvaluatedWeights::Best {
-                    let weights = self.weights_now();
-                    let kept = self.folder.save_weights(weights, counters.epoch, counters.update)?;
-                    self.state.best_weights = Some(kept);
-                }
-            } else {
-                self.state.since_best += 1;
-            }
-            let since_best = self.state.since_best;
-            self.phases.iter_mut().for_each(|phase| phase.schedule.validated(since_best));
-        }
-        let report = EpochReport {
-            counters,
-            train_loss: epoch.as_ref().map(Sums::loss),
-            valid_loss: loss,
-            terms,
-            best,
-            since_best: self.state.since_best,
-        };
-        progress.on_epoch(&report);
-        match log {
-            Some(log) => log.write(&epoch_line(&report)).map_err(TrainError::Log),
-            None => Ok(()),
-        }
     }
 
     fn end(

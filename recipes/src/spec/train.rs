@@ -79,8 +79,17 @@ pub enum EvaluatedWeights {
     /// The last ones.
     #[default]
     Last,
-    /// Those of the lowest validation loss.
-    Best,
+    /// Those of the best validation, of those at the ends of epochs and of the run.
+    Best {
+        /// The best is the one with the best score of the set `valid` with this search, by the convention of the claims; absent: the one
+        /// with the lowest loss.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decode: Option<String>,
+        /// Epochs (from 1) before this one do not count; of a run that ends before it the last weights are taken (NVIDIA's
+        /// `--save_best_from`).
+        #[serde(default, skip_serializing_if = "is_none")]
+        from_epoch: u64,
+    },
     /// The mean over the last epochs' ends (fairseq `average_checkpoints --num-epoch-checkpoints`).
     MeanOfEpochs {
         /// How many.
@@ -358,8 +367,8 @@ fn one() -> u32 {
 fn is_zero(x: &f64) -> bool {
     *x == 0.0
 }
-fn is_none(updates: &u64) -> bool {
-    *updates == 0
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 fn tiny() -> f64 {
     1e-7

@@ -1,7 +1,7 @@
 //! The `[train]` block.
 
 use super::Findings;
-use crate::spec::{EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec};
+use crate::spec::{DecodeSpec, EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec};
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let train = &recipe.train;
@@ -43,7 +43,10 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     }
     match &train.checkpoint.evaluate {
         EvaluatedWeights::Last => {}
-        EvaluatedWeights::Best => needs_valid("train.checkpoint.evaluate", "the best checkpoint", findings),
+        EvaluatedWeights::Best { decode, from_epoch } => {
+            needs_valid("train.checkpoint.evaluate", "the best checkpoint", findings);
+            best_of(recipe, decode.as_deref(), *from_epoch, findings);
+        }
         EvaluatedWeights::MeanOfEpochs { epochs } => {
             findings.positive(u64::from(*epochs), "train.checkpoint.evaluate.epochs");
         }
@@ -97,6 +100,28 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         findings.not_negative(*scale, "train.regularizer.scale");
     }
     schedule(recipe, findings);
+}
+
+/// The best validation by a score, or of late epochs alone.
+fn best_of(recipe: &Recipe, decode: Option<&str>, from_epoch: u64, findings: &mut Findings<'_, '_>) {
+    if let Some(name) = decode {
+        let path = "train.checkpoint.evaluate.decode";
+        findings.exists(name, recipe.decode.keys().map(String::as_str), path, "search");
+        let lacks = recipe.decode.get(name).is_some_and(DecodeSpec::lacks_language_model);
+        findings.require(!lacks, path, || {
+            format!("the search `{name}` needs a language model, and none is given")
+        });
+    }
+    if let Some(last) = recipe.train.max_epochs {
+        findings.require(from_epoch <= last, "train.checkpoint.evaluate.from_epoch", || {
+            format!("the run has {last} epochs, and the best is looked for from epoch {from_epoch} on")
+        });
+    }
+    let stuck =
+        recipe.train.patience.is_some() || matches!(recipe.train.schedule, ScheduleSpec::Plateau { .. });
+    findings.require(!stuck || (decode.is_none() && from_epoch == 0), "train.checkpoint.evaluate", || {
+        "`train.patience` and a plateau wait for a lower loss, and the best is not that of the lowest here".to_owned()
+    });
 }
 
 fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {

@@ -8,7 +8,7 @@ use crate::toy::*;
 use zoo_models::parameters::ParameterValues;
 use zoo_recipes::EvaluatedWeights;
 use zoo_training::checkpoint::Checkpoint;
-use zoo_training::{Outcome, TermSum, TrainError, TrainSettings, Trainer};
+use zoo_training::{Outcome, TrainError, TrainSettings, Trainer};
 
 /// What a mean keeps of itself.
 const KEEP: f64 = 0.8;
@@ -57,17 +57,17 @@ fn the_mean_is_that_of_a_plain_computation_and_is_what_is_validated_and_evaluate
     let means = plain();
     let folder = tempfile::tempdir().unwrap();
     let mut trainer = new(averaging(folder.path()));
-    let mut seen = Vec::new();
-    let mut validation = |model: &Toy| {
-        seen.push(weights(model));
-        Ok(vec![TermSum { name: "loss".into(), sum: 1.0, count: 1.0, weight: 1.0 }])
+    let mut validated = Vec::new();
+    let mut validation = |model: &Toy, _| {
+        validated.push(weights(model));
+        Ok(seen(1.0))
     };
     let stop = AtomicBool::new(false);
     trainer.run(&mut source(), Some(&mut validation), &mut Watch::default(), None, &stop).unwrap();
     let found = by_path(trainer.folder().evaluated(&EvaluatedWeights::Last).unwrap().weights);
     assert_eq!(found, means[18]);
     assert_ne!(found, weights(trainer.model()), "the weights themselves go on from where they are");
-    assert!(seen.len() > 3 && seen.iter().all(|seen| means.contains(seen)));
+    assert!(validated.len() > 3 && validated.iter().all(|weights| means.contains(weights)));
     // A checkpoint of such a run, taken by itself, stands for its mean.
     let newest = trainer.folder().states().unwrap().remove(0);
     assert_eq!(by_path(Checkpoint::read(&newest).unwrap().into_evaluated()), means[18]);
@@ -77,9 +77,9 @@ fn the_mean_is_that_of_a_plain_computation_and_is_what_is_validated_and_evaluate
 fn the_best_weights_are_those_of_the_mean() {
     let means = plain();
     let folder = tempfile::tempdir().unwrap();
-    let mut trainer = new(TrainSettings { evaluate: EvaluatedWeights::Best, ..averaging(folder.path()) });
+    let mut trainer = new(TrainSettings { evaluate: BEST, ..averaging(folder.path()) });
     run(&mut trainer, &mut source());
-    let best = trainer.folder().evaluated(&EvaluatedWeights::Best).unwrap();
+    let best = trainer.folder().evaluated(&BEST).unwrap();
     assert_eq!(by_path(best.weights), means[best.updates[0] as usize]);
 }
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::toy::*;
 use zoo_models::parameters;
-use zoo_recipes::{Clock, EvaluatedWeights, LossScalingSpec, Moment, ScheduleSpec};
+use zoo_recipes::{Clock, Direction, EvaluatedWeights, LossScalingSpec, Moment, ScheduleSpec};
 use zoo_training::checkpoint::{Checkpoint, CheckpointError, read_state};
-use zoo_training::{Ending, Outcome, Silent, TrainSettings, Trainer};
+use zoo_training::{Asked, Ending, Outcome, Score, Seen, Silent, TrainSettings, Trainer};
 
 fn new(settings: TrainSettings) -> Trainer<Toy, Batch> {
     trainer(settings, phase(&ADAM, &warm_up(), &backoff(1024.0)))
@@ -145,7 +145,7 @@ fn the_mean_of_the_last_epochs_is_evaluated_and_older_weights_are_deleted() {
     let last = trainer.folder().evaluated(&EvaluatedWeights::Last).unwrap();
     let by_path: BTreeMap<_, _> = last.weights.into_iter().map(|p| (p.path, p.values)).collect();
     assert_eq!(by_path, weights(trainer.model()));
-    assert!(trainer.folder().evaluated(&EvaluatedWeights::Best).is_err());
+    assert!(trainer.folder().evaluated(&BEST).is_err());
     // Weights of another run put in place of these, whole in themselves, are noticed.
     fs::copy(folder.path().join(of(8)), folder.path().join(of(12))).unwrap();
     let error = trainer.folder().evaluated(&EvaluatedWeights::MeanOfEpochs { epochs: 3 }).unwrap_err();
@@ -200,18 +200,16 @@ fn weights_at_a_fixed_distance_are_kept_whatever_an_epoch_is_and_again_after_a_r
 fn patience_ends_a_run_that_no_longer_improves_and_the_best_weights_are_evaluated() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = settings(folder.path());
-    (settings.max_updates, settings.patience, settings.evaluate) =
-        (Some(1000), Some(2), EvaluatedWeights::Best);
+    (settings.max_updates, settings.patience, settings.evaluate) = (Some(1000), Some(2), BEST);
     let mut trainer = new(settings);
     // Validation losses by epoch: better, better, worse, equal.
     let losses = [3.0, 2.0, 2.5, 2.0, 1.0];
     let mut calls = 0;
-    let mut seen = Vec::new();
-    let mut validation = |model: &Toy| {
+    let mut validated = Vec::new();
+    let mut validation = |model: &Toy, _| {
         calls += 1;
-        seen.push(weights(model));
-        let sum = losses[calls - 1];
-        Ok(vec![zoo_training::TermSum { name: "loss".into(), sum, count: 1.0, weight: 1.0 }])
+        validated.push(weights(model));
+        Ok(seen(losses[calls - 1]))
     };
     let stop = AtomicBool::new(false);
     let outcome =
@@ -219,11 +217,57 @@ fn patience_ends_a_run_that_no_longer_improves_and_the_best_weights_are_evaluate
     assert_eq!(outcome.unwrap(), Outcome::Finished(Ending::Patience));
     assert_eq!((calls, trainer.state().counters.epoch), (4, 4));
     assert_eq!(trainer.state().best.as_ref().map(|best| (best.epoch, best.loss)), Some((2, Some(2.0))));
-    let best = trainer.folder().evaluated(&EvaluatedWeights::Best).unwrap();
+    let best = trainer.folder().evaluated(&BEST).unwrap();
     assert_eq!(best.updates, [8]);
     let best: BTreeMap<_, _> = best.weights.into_iter().map(|p| (p.path, p.values)).collect();
-    assert_eq!(best, seen[1]);
+    assert_eq!(best, validated[1]);
     assert_eq!(names(folder.path(), "weights-"), ["weights-00000008.safetensors"]);
+}
+
+#[test]
+fn the_best_may_be_that_of_a_score_from_an_epoch_on() {
+    // Losses say the second epoch, errors the third; from the fourth epoch on both are worse than before.
+    let (losses, errors) = ([3.0, 1.0, 2.0, 2.5, 2.4], [30.0, 25.0, 10.0, 20.0, 15.0]);
+    let chosen = |from_epoch: u64, direction: Direction, stopped: Option<usize>| {
+        let folder = tempfile::tempdir().unwrap();
+        let evaluate = EvaluatedWeights::Best { decode: Some("greedy".into()), from_epoch };
+        let mut looked = Vec::new();
+        // With one stop at the end of an epoch: what was the best is in the checkpoint.
+        for stopped in stopped.into_iter().map(Some).chain([None]) {
+            let (max_updates, max_epochs) = (None, Some(5));
+            let settings = TrainSettings {
+                evaluate: evaluate.clone(),
+                max_updates,
+                max_epochs,
+                ..settings(folder.path())
+            };
+            let mut trainer = new(settings);
+            trainer.resume().unwrap();
+            let stop = AtomicBool::new(false);
+            let mut epoch = trainer.state().counters.epoch as usize;
+            let mut validation = |_: &Toy, asked: Asked| {
+                epoch += 1;
+                stop.store(stopped == Some(epoch), Ordering::Relaxed);
+                let score = (asked == Asked::LossAndScore).then(|| {
+                    looked.push(epoch);
+                    Score { value: errors[epoch - 1], direction }
+                });
+                Ok(Seen { score, ..seen(losses[epoch - 1]) })
+            };
+            let source = &mut ToySource::default();
+            trainer.run(source, Some(&mut validation), &mut Watch::default(), None, &stop).unwrap();
+        }
+        let found = new(settings(folder.path())).folder().evaluated(&evaluate).unwrap();
+        (found.updates, looked)
+    };
+    // Four updates make an epoch.
+    assert_eq!(chosen(0, Direction::Lower, None), (vec![12], vec![1, 2, 3, 4, 5]));
+    assert_eq!(chosen(0, Direction::Higher, None).0, [4]);
+    assert_eq!(chosen(4, Direction::Lower, None), (vec![20], vec![4, 5]));
+    assert_eq!(chosen(4, Direction::Higher, Some(4)), (vec![16], vec![4, 5]));
+    assert_eq!(chosen(3, Direction::Lower, Some(4)), (vec![12], vec![3, 4, 5]));
+    // A run that ends before it has its last weights.
+    assert_eq!(chosen(9, Direction::Lower, Some(2)), (vec![20], vec![5]));
 }
 
 #[test]
@@ -238,11 +282,10 @@ fn a_rate_falls_on_a_plateau_which_a_checkpoint_remembers_until_it_ends_the_run(
         trainer.resume().unwrap();
         let mut calls = trainer.state().counters.epoch as usize;
         let stop = AtomicBool::new(false);
-        let mut validation = |_: &Toy| {
+        let mut validation = |_: &Toy, _| {
             calls += 1;
             stop.store(interrupted == Some(calls), Ordering::Relaxed);
-            let sum = losses[calls - 1];
-            Ok(vec![zoo_training::TermSum { name: "loss".into(), sum, count: 1.0, weight: 1.0 }])
+            Ok(seen(losses[calls - 1]))
         };
         let mut watch = Watch::default();
         let source = &mut ToySource::default();
