@@ -357,15 +357,27 @@ fn words_to_spell_need_a_source_and_an_alphabet_with_a_space() {
 fn nvidias_jasper_averages_its_weights_and_warms_up() {
     let train = body("jasper-10x5-nvidia").train;
     assert_eq!(train.checkpoint.ema, Some(0.999));
-    assert_eq!(train.checkpoint.evaluate, EvaluatedWeights::Best);
+    let best = EvaluatedWeights::Best { decode: Some("greedy".into()), from_epoch: 380 };
+    assert_eq!(train.checkpoint.evaluate, best);
     let ScheduleSpec::ExpDecay { warmup_updates, begin_decay_at, .. } = train.schedule else { panic!() };
     // Two epochs of warm-up and 140 at the peak; the decay's exponent is 1 in epoch 143.
     assert_eq!((warmup_updates, begin_decay_at), (2 * 544, (2 + 140 - 1) * 544));
     let name = "jasper-10x5-nvidia";
     let found = wrong(name, "warmup_updates = 1088", "warmup_updates = 80000");
     assert!(found.contains("the warm-up of 80000 updates ends behind the decay's begin, 76704"), "{found}");
-    let found = wrong(name, "{ kind = \"best\" }", "{ kind = \"mean-of-epochs\", epochs = 2 }");
+    let best = "{ kind = \"best\", decode = \"greedy\", from_epoch = 380 }";
+    let found = wrong(name, best, "{ kind = \"mean-of-epochs\", epochs = 2 }");
     assert!(found.contains("both make a mean of weights"), "{found}");
+    let found = wrong(name, "decode = \"greedy\", from_epoch", "decode = \"gredy\", from_epoch");
+    assert!(found.contains("names the search `gredy`") && found.contains("`greedy`"), "{found}");
+    let found = wrong(name, "max_updates = 239360", "max_epochs = 379");
+    assert!(
+        found.contains("the run has 379 epochs, and the best is looked for from epoch 380 on"),
+        "{found}"
+    );
+    let found =
+        wrong(name, "batches_per_update = 16 #", "patience = { epochs = 3 }\nbatches_per_update = 16 #");
+    assert!(found.contains("wait for a lower loss"), "{found}");
     let found = wrong(name, "ema = 0.999", "ema = 1.0");
     assert!(found.contains("train.checkpoint.ema"), "{found}");
 }
