@@ -1,9 +1,9 @@
 //! How fast one core makes features; `tests/reference/bench_features.py` puts the libraries beside it.
 //!
-//!     cargo run --release -p zoo-datasets --example features_speed -- RECORDING.wav [SECONDS]
+//!     cargo run --release -p zoo-datasets --example features_speed -- RECORDING.wav [SECONDS [STEP]]
 //!
 //! Repeats a mono recording until it has so many seconds (60), and prints a line of JSON for each step: seconds of audio a second,
-//! the fastest of many passes on one thread.
+//! the fastest of many passes on one thread. With STEP this one alone.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,6 +13,10 @@ use zoo_datasets::audio::decode::decode;
 use zoo_datasets::audio::resample::{KaiserResampler, SincResampler};
 use zoo_datasets::random::{Purpose, RandomStream};
 use zoo_recipes::{FeaturesSpec, KaiserBest};
+
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const PASSES: u32 = 30;
 const LONGEST: Duration = Duration::from_secs(1);
@@ -33,15 +37,20 @@ const FRONT_ENDS: [(&str, &str); 6] = [
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Memory is kept, as the program does it: `mi_option_purge_delay`.
+    // SAFETY: a setter of a number that the allocator reads when it frees pages.
+    unsafe { libmimalloc_sys::mi_option_set(15, -1) };
     let mut arguments = std::env::args().skip(1);
     let Some(recording) = arguments.next() else {
-        return Err("usage: features_speed RECORDING [SECONDS]".into());
+        return Err("usage: features_speed RECORDING [SECONDS [STEP]]".into());
     };
     let seconds = arguments.next().map_or(Ok(60.0), |seconds| seconds.parse::<f64>())?;
+    let only = arguments.next();
+    let wanted = |step: &str| only.as_ref().is_none_or(|only| only == step);
     let audio = decode(Path::new(&recording), None)?;
     let samples = (seconds * f64::from(audio.rate)) as usize;
     let sound: Vec<f32> = audio.samples.iter().cycle().take(samples).copied().collect();
-    for (name, spec) in FRONT_ENDS {
+    for (name, spec) in FRONT_ENDS.into_iter().filter(|(name, _)| wanted(name)) {
         let front_end = FrontEnd::new(&serde_json::from_str::<FeaturesSpec>(spec)?, audio.rate)?;
         timed(name, seconds, || {
             let dither = name.ends_with("dither").then(|| RandomStream::new(1, Purpose::Dither, 0));
@@ -49,12 +58,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         });
     }
     let faster = (f64::from(audio.rate) * 0.95) as u32;
-    for (name, version) in [("resampy-0.2", KaiserBest::Resampy02), ("resampy-0.4", KaiserBest::Resampy04)] {
+    let versions = [("resampy-0.2", KaiserBest::Resampy02), ("resampy-0.4", KaiserBest::Resampy04)];
+    for (name, version) in versions.into_iter().filter(|(name, _)| wanted(name)) {
         let resampler = KaiserResampler::new(version, audio.rate, faster);
         timed(name, seconds, || resampler.resample(&sound));
     }
-    let resampler = SincResampler::new(audio.rate / 10 * 9, audio.rate);
-    timed("torchaudio", seconds, || resampler.resample(&sound));
+    if wanted("torchaudio") {
+        let resampler = SincResampler::new(audio.rate / 10 * 9, audio.rate);
+        timed("torchaudio", seconds, || resampler.resample(&sound));
+    }
     Ok(())
 }
 

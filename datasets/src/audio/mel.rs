@@ -223,6 +223,18 @@ fn add<const SIDES: usize>(sums: &mut [f64; SIDES], weight: f64, spectrum: &[f64
 /// Frames whose spectra are filtered side by side.
 const SIDES: usize = 8;
 
+/// Writes two spectra side by side.
+fn put<const SIDE: usize>(spectra: &mut [[f64; SIDES]], first: &[f64], second: &[f64]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for ((sides, first), second) in spectra.iter_mut().zip(first).zip(second) {
+                (sides[SIDE], sides[SIDE + 1]) = (*first, *second);
+            }
+        },
+    );
+}
+
 /// Collects spectra, and filters several of them at once.
 #[derive(Debug)]
 pub(super) struct MelEnergies<'f> {
@@ -245,13 +257,27 @@ impl<'f> MelEnergies<'f> {
         }
     }
 
-    /// The next frame's spectrum.
-    pub(super) fn push(&mut self, spectrum: &[f64]) {
-        let side = self.waiting;
-        for (sides, value) in self.spectra.iter_mut().zip(spectrum) {
-            sides[side] = *value;
+    /// The spectra of the next frame, or the next two.
+    pub(super) fn push(&mut self, first: &[f64], second: Option<&[f64]>) {
+        let spectra = &mut self.spectra;
+        match (self.waiting, second) {
+            (0, Some(second)) => put::<0>(spectra, first, second),
+            (2, Some(second)) => put::<2>(spectra, first, second),
+            (4, Some(second)) => put::<4>(spectra, first, second),
+            (6, Some(second)) => put::<6>(spectra, first, second),
+            (side, _) => {
+                for (sides, value) in spectra.iter_mut().zip(first) {
+                    sides[side] = *value;
+                }
+                self.pushed(1);
+                return second.into_iter().for_each(|second| self.push(second, None));
+            }
         }
-        self.waiting += 1;
+        self.pushed(2);
+    }
+
+    fn pushed(&mut self, frames: usize) {
+        self.waiting += frames;
         if self.waiting == SIDES {
             self.filter();
         }
@@ -295,10 +321,16 @@ mod tests {
             .map(|frame| (0..257).map(|bin| (bin * 37 * frame % 101) as f64).collect())
             .collect();
         let mut collected = MelEnergies::new(&filters, frames.len());
-        frames.iter().for_each(|frame| collected.push(frame));
+        // In pairs, alone, and in pairs that two blocks share.
+        let (pairs, alone) = frames.as_chunks::<2>();
+        let (begin, end) = pairs.split_at(2);
+        begin.iter().for_each(|[first, second]| collected.push(first, Some(second)));
+        alone.iter().for_each(|frame| collected.push(frame, None));
+        end.iter().for_each(|[first, second]| collected.push(first, Some(second)));
+        let in_order: Vec<_> = begin.iter().flatten().chain(alone).chain(end.iter().flatten()).collect();
         let (collected, dense) = (collected.finish(), filters.dense());
         assert_eq!(collected.len(), frames.len() * 64);
-        for (spectrum, energies) in frames.iter().zip(collected.chunks_exact(64)) {
+        for (spectrum, energies) in in_order.into_iter().zip(collected.chunks_exact(64)) {
             for (row, energy) in dense.chunks_exact(257).zip(energies) {
                 let due: f64 = row.iter().zip(spectrum).map(|(w, s)| f64::from(*w) * s).sum();
                 assert!((due - energy).abs() < 1e-9 * due.abs().max(1.0));

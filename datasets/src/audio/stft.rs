@@ -1,9 +1,12 @@
 //! The short-time Fourier transform, as librosa and PyTorch define it.
 
+use std::ops::Range;
+
 use realfft::num_complex::Complex;
 use zoo_recipes::{Padding, WindowFunction};
 
 use super::spectrum::{Spectrum, SpectrumRoom};
+use super::vectors::vectorised;
 use super::window::window;
 
 /// A planned transform. `n_fft` 1024, hop 256, a periodic Hann window and mirrored padding are those of Tacotron 2.
@@ -16,6 +19,8 @@ pub struct Stft {
     hop: usize,
     /// `None`: the first frame begins at the first sample. Else it is centred on it.
     centred: Option<Padding>,
+    /// Of the samples y[t] = x[t] - preemphasis x[t - 1] is transformed, y[0] = x[0].
+    preemphasis: f64,
 }
 
 impl Stft {
@@ -30,7 +35,13 @@ impl Stft {
         let spectrum = Spectrum::new(n_fft);
         let window = window(function, window_length.min(spectrum.length()));
         let first = (spectrum.length() - window.len()) / 2;
-        Self { spectrum, window, first, hop: hop.max(1), centred }
+        Self { spectrum, window, first, hop: hop.max(1), centred, preemphasis: 0.0 }
+    }
+
+    /// Of the samples y[t] = x[t] - preemphasis x[t - 1] instead, y[0] = x[0], mirrored or padded when that is done.
+    #[must_use]
+    pub fn pre_emphasising(self, preemphasis: f64) -> Self {
+        Self { preemphasis, ..self }
     }
 
     /// Bins of a frame.
@@ -51,17 +62,15 @@ impl Stft {
 
     /// Magnitudes, [frames, bins] row-major.
     pub fn magnitudes(&self, samples: &[f32]) -> Vec<f32> {
-        let samples: Vec<f64> = samples.iter().map(|sample| f64::from(*sample)).collect();
         let mut magnitudes = Vec::with_capacity(self.frames(samples.len()) * self.bins());
-        self.each_power(&samples, |power| magnitudes.extend(power.iter().map(|power| power.sqrt() as f32)));
+        self.each_power(samples, |power| magnitudes.extend(power.iter().map(|power| power.sqrt() as f32)));
         magnitudes
     }
 
     /// Complex spectra, [frames, bins] row-major.
     pub fn complex(&self, samples: &[f32]) -> Vec<Complex<f32>> {
-        let samples: Vec<f64> = samples.iter().map(|sample| f64::from(*sample)).collect();
         let mut spectra = Vec::with_capacity(self.frames(samples.len()) * self.bins());
-        self.each(&samples, |spectrum, room| {
+        self.each(samples, |spectrum, room| {
             let bins = spectrum.complex(room);
             spectra.extend(bins.iter().map(|bin| Complex::new(bin.re as f32, bin.im as f32)));
         });
@@ -69,34 +78,77 @@ impl Stft {
     }
 
     /// Calls `visit` with the power spectrum of each frame in turn.
-    pub(super) fn each_power(&self, samples: &[f64], mut visit: impl FnMut(&[f64])) {
-        self.each(samples, |spectrum, room| visit(spectrum.power(room)));
+    pub(super) fn each_power(&self, samples: &[f32], visit: impl FnMut(&[f64])) {
+        let (frames, fill) = (self.frames(samples.len()), self.framing(samples));
+        self.spectrum.each_power(frames, self.inside(), fill, visit);
     }
 
-    fn each(&self, samples: &[f64], mut visit: impl FnMut(&Spectrum, &mut SpectrumRoom)) {
-        let mut room = self.spectrum.room();
-        let before = self.centred.map_or(0, |_| self.margin());
-        let mut edge = vec![0.0; self.window.len()];
+    /// Calls `visit` with the power spectra of each two frames in turn, or of the last.
+    pub(super) fn each_pair(&self, samples: &[f32], visit: impl FnMut(&[f64], Option<&[f64]>)) {
+        let (frames, fill) = (self.frames(samples.len()), self.framing(samples));
+        self.spectrum.each_pair(frames, self.inside(), fill, visit);
+    }
+
+    fn each(&self, samples: &[f32], mut visit: impl FnMut(&Spectrum, &mut SpectrumRoom)) {
+        let (mut room, fill) = (self.spectrum.room(), self.framing(samples));
         for frame in 0..self.frames(samples.len()) {
-            let start = (frame * self.hop + self.first) as isize - before as isize;
-            let inside = usize::try_from(start).ok().and_then(|start| samples.get(start..start + edge.len()));
-            let signal = inside.unwrap_or_else(|| {
-                for (at, place) in (start..).zip(&mut edge) {
-                    *place = self.beyond(samples, at);
-                }
-                &edge
-            });
-            room.window(self.first, signal, &self.window);
+            room.frame.fill(0.0);
+            fill(frame, &mut room.frame[self.inside()]);
             visit(&self.spectrum, &mut room);
         }
     }
 
+    /// Where the window lies in a frame.
+    fn inside(&self) -> Range<usize> {
+        self.first..self.first + self.window.len()
+    }
+
+    /// Writes what lies under the window of a frame of the samples.
+    fn framing<'s>(&'s self, samples: &'s [f32]) -> impl Fn(usize, &mut [f64]) + 's {
+        let before = self.centred.map_or(0, |_| self.margin());
+        move |frame, place| {
+            let start = (frame * self.hop + self.first) as isize - before as isize;
+            // With the sample before the first.
+            let from = usize::try_from(start - 1).ok();
+            let inside = from.and_then(|from| samples.get(from..=from + place.len()));
+            vectorised(
+                #[inline(always)]
+                || match inside {
+                    Some(inside) if self.preemphasis == 0.0 => {
+                        for ((place, now), weight) in place.iter_mut().zip(&inside[1..]).zip(&self.window) {
+                            *place = f64::from(*now) * weight;
+                        }
+                    }
+                    Some(inside) => {
+                        let pairs = inside[1..].iter().zip(inside);
+                        for ((place, (now, before)), weight) in place.iter_mut().zip(pairs).zip(&self.window)
+                        {
+                            *place = (f64::from(*now) - self.preemphasis * f64::from(*before)) * weight;
+                        }
+                    }
+                    None => {
+                        for ((at, place), weight) in (start..).zip(place).zip(&self.window) {
+                            *place = self.beyond(samples, at) * weight;
+                        }
+                    }
+                },
+            );
+        }
+    }
+
     /// The sample at a place that may lie before or behind them.
-    fn beyond(&self, samples: &[f64], at: isize) -> f64 {
+    fn beyond(&self, samples: &[f32], at: isize) -> f64 {
+        let emphasised = |at: usize| match at.checked_sub(1) {
+            Some(before) if self.preemphasis != 0.0 => {
+                f64::from(samples[at]) - self.preemphasis * f64::from(samples[before])
+            }
+            _ => f64::from(samples[at]),
+        };
         match self.centred {
-            Some(Padding::Reflect) => samples[mirrored(at, samples.len())],
+            Some(Padding::Reflect) => emphasised(mirrored(at, samples.len())),
             Some(Padding::Zeros) | None => {
-                usize::try_from(at).ok().and_then(|at| samples.get(at)).copied().unwrap_or(0.0)
+                let inside = usize::try_from(at).ok().filter(|at| *at < samples.len());
+                inside.map_or(0.0, emphasised)
             }
         }
     }
@@ -122,7 +174,7 @@ mod tests {
 
     #[test]
     fn mirroring_is_that_of_numpy() {
-        let pad = |samples: &[f64], margin: isize, padding| {
+        let pad = |samples: &[f32], margin: isize, padding| {
             let stft = Stft::new(2, 1, WindowFunction::Rectangular, 2, Some(padding));
             (-margin..samples.len() as isize + margin).map(|at| stft.beyond(samples, at)).collect::<Vec<_>>()
         };

@@ -83,10 +83,9 @@ impl Kaldi {
         let length = self.window.len();
         // Not snipped, the middle of frame k is in the middle of hop k.
         let before = if self.snip_edges { 0 } else { (length / 2) as isize - (self.hop / 2) as isize };
-        let mut room = self.spectrum.room();
         let mut signal = vec![0.0; length];
         let mut energies = MelEnergies::new(&self.filters, frames);
-        for frame in 0..frames {
+        let fill = |frame: usize, place: &mut [f64]| {
             let start = (frame * self.hop) as isize - before;
             match usize::try_from(start).ok().and_then(|start| samples.get(start..start + length)) {
                 Some(inside) => {
@@ -98,16 +97,12 @@ impl Kaldi {
                     }
                 }
             }
-            let (shaped, behind) = room.frame.split_at_mut(length);
             vectorised(
                 #[inline(always)]
-                || {
-                    self.shape(&mut signal, shaped);
-                    behind.fill(0.0);
-                },
+                || self.shape(&mut signal, place),
             );
-            energies.push(self.spectrum.power(&mut room));
-        }
+        };
+        self.spectrum.each_pair(frames, 0..length, fill, |first, second| energies.push(first, second));
         let mut values = energies.finish();
         at_least(&mut values, self.energy_floor);
         logarithms(&mut values);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use zoo_recipes::{FeatureOutput, FeaturesSpec, TrimSpec};
 
 use super::cepstra::{Cepstra, Scaling};
-use super::{INT16, at_least, decibels, peak, pre_emphasise};
+use super::{INT16, at_least, decibels, peak};
 use crate::audio::mel::{MelEnergies, MelFilters};
 use crate::audio::stft::Stft;
 use crate::audio::trim::Nonsilent;
@@ -28,7 +28,6 @@ pub(super) struct Librosa {
     trim: Option<Nonsilent>,
     peak_normalize: bool,
     dither: f64,
-    preemphasis: f64,
     output: Output,
 }
 
@@ -68,15 +67,16 @@ impl Librosa {
             },
         };
         let spectrogram = matches!(output, Output::Spectrogram { .. });
+        let (hop, length) = (spec.hop_samples(rate), spec.window_samples(rate));
+        let stft = Stft::new(fft, hop, *window, length, Some(*padding));
         Some(Self {
-            stft: Stft::new(fft, spec.hop_samples(rate), *window, spec.window_samples(rate), Some(*padding)),
+            stft: stft.pre_emphasising(if spectrogram { 0.0 } else { *preemphasis }),
             trim: trim.map(|TrimSpec { below_db, window_samples }| Nonsilent {
                 window: window_samples as usize,
                 below_db,
             }),
             peak_normalize: *peak_normalize,
             dither: *dither,
-            preemphasis: if spectrogram { 0.0 } else { *preemphasis },
             output,
         })
     }
@@ -96,13 +96,14 @@ impl Librosa {
         if !self.peak_normalize {
             return samples.to_vec();
         }
-        let mut samples: Vec<f32> = samples.iter().map(|sample| sample * INT16).collect();
-        let peak = peak(&samples);
+        // A power of two changes no digit of the peak.
+        let peak = peak(samples, INT16);
+        let mut scaled = Vec::with_capacity(samples.len());
         vectorised(
             #[inline(always)]
-            || samples.iter_mut().for_each(|sample| *sample /= peak),
+            || scaled.extend(samples.iter().map(|sample| sample * INT16 / peak)),
         );
-        samples
+        scaled
     }
 
     pub(super) fn features(&self, mut samples: Vec<f32>, dither: Option<RandomStream>) -> Vec<f64> {
@@ -114,20 +115,16 @@ impl Librosa {
         if let Some(mut stream) = dither.filter(|_| self.dither > 0.0) {
             stream.add_normal(&mut samples, self.dither);
         }
-        let mut signal: Vec<f64> = samples.into_iter().map(f64::from).collect();
-        if self.preemphasis > 0.0 {
-            pre_emphasise(&mut signal, self.preemphasis);
-        }
         match &self.output {
             Output::Spectrogram { bins } => {
-                let mut values = Vec::with_capacity(self.stft.frames(signal.len()) * bins);
-                self.stft.each_power(&signal, |power| values.extend_from_slice(&power[..*bins]));
+                let mut values = Vec::with_capacity(self.stft.frames(samples.len()) * bins);
+                self.stft.each_power(&samples, |power| values.extend_from_slice(&power[..*bins]));
                 at_least(&mut values, POWER_FLOOR);
                 decibels(&mut values);
                 values
             }
             Output::LogMel { filters, offset } => {
-                let mut values = self.energies(filters, &signal);
+                let mut values = self.energies(filters, &samples);
                 vectorised(
                     #[inline(always)]
                     || values.iter_mut().for_each(|energy| *energy += offset),
@@ -136,7 +133,7 @@ impl Librosa {
                 values
             }
             Output::Cepstra { filters, cepstra } => {
-                let mut energies = self.energies(filters, &signal);
+                let mut energies = self.energies(filters, &samples);
                 at_least(&mut energies, CEPSTRA_FLOOR);
                 decibels(&mut energies);
                 let least = largest(&energies, f64::NEG_INFINITY) - CEPSTRA_RANGE;
@@ -146,9 +143,9 @@ impl Librosa {
         }
     }
 
-    fn energies(&self, filters: &MelFilters, signal: &[f64]) -> Vec<f64> {
-        let mut energies = MelEnergies::new(filters, self.stft.frames(signal.len()));
-        self.stft.each_power(signal, |power| energies.push(power));
+    fn energies(&self, filters: &MelFilters, samples: &[f32]) -> Vec<f64> {
+        let mut energies = MelEnergies::new(filters, self.stft.frames(samples.len()));
+        self.stft.each_pair(samples, |first, second| energies.push(first, second));
         energies.finish()
     }
 }

@@ -168,15 +168,14 @@ impl FrontEnd {
 
     /// Features of samples in the scale of [`Self::scaled`].
     pub(super) fn of_scaled(&self, samples: Vec<f32>, dither: Option<RandomStream>) -> Features {
-        let mut values = match &self.analysis {
+        let values = match &self.analysis {
             Analysis::PythonSpeechFeatures(analysis) => analysis.features(&samples),
             Analysis::Librosa(analysis) => analysis.features(samples, dither),
             Analysis::Kaldi(analysis) => analysis.features(samples, dither),
             Analysis::TensorFlow(analysis) => analysis.features(&samples),
             Analysis::Tacotron(analysis) => analysis.features(&samples),
         };
-        normalize::normalize(&mut values, self.width, self.normalize);
-        Features { values: values.into_iter().map(|value| value as f32).collect(), width: self.width }
+        Features { values: normalize::normalized(&values, self.width, self.normalize), width: self.width }
     }
 }
 
@@ -186,8 +185,8 @@ const INT16: f32 = 32_768.0;
 /// OpenSeq2Seq adds this, in the scale of 16 bits, to the peak that it divides by.
 const OVER_PEAK: f32 = 1e-5;
 
-/// The largest magnitude, and a little more.
-fn peak(samples: &[f32]) -> f32 {
+/// The largest magnitude of samples that are scaled by a power of two, and a little more.
+fn peak(samples: &[f32], scale: f32) -> f32 {
     vectorised(
         #[inline(always)]
         || {
@@ -198,7 +197,7 @@ fn peak(samples: &[f32]) -> f32 {
                     *lane = lane.max(sample.abs());
                 }
             }
-            lanes.iter().chain(rest).fold(0.0, |peak: f32, sample| peak.max(sample.abs())) + OVER_PEAK
+            scale * lanes.iter().chain(rest).fold(0.0, |peak: f32, sample| peak.max(sample.abs())) + OVER_PEAK
         },
     )
 }
@@ -221,18 +220,21 @@ fn decibels(powers: &mut [f64]) {
 }
 
 /// y[t] = x[t] - coefficient x[t - 1], y[0] = x[0].
-fn pre_emphasise(samples: &mut [f64], coefficient: f64) {
+fn pre_emphasised(samples: &[f32], coefficient: f64) -> Vec<f64> {
+    let mut signal = Vec::with_capacity(samples.len());
     vectorised(
         #[inline(always)]
         || {
-            let mut before = 0.0;
-            for sample in samples {
-                let now = *sample;
-                *sample = now - coefficient * before;
-                before = now;
+            if coefficient == 0.0 {
+                signal.extend(samples.iter().map(|sample| f64::from(*sample)));
+                return;
             }
+            signal.extend(samples.first().map(|first| f64::from(*first)));
+            let pairs = samples.iter().zip(samples.iter().skip(1));
+            signal.extend(pairs.map(|(before, now)| f64::from(*now) - coefficient * f64::from(*before)));
         },
     );
+    signal
 }
 
 #[cfg(test)]

@@ -4,19 +4,21 @@ use zoo_recipes::FeatureNorm;
 
 use crate::audio::vectors::vectorised;
 
-/// Normalises [frames, width] row-major features. The deviation is that of the whole population, as numpy's.
-pub(super) fn normalize(values: &mut [f64], width: usize, norm: FeatureNorm) {
+/// [frames, width] row-major features, normalised. The deviation is that of the whole population, as numpy's.
+pub(super) fn normalized(values: &[f64], width: usize, norm: FeatureNorm) -> Vec<f32> {
     if norm == FeatureNorm::None {
-        return;
+        return values.iter().map(|value| *value as f32).collect();
     }
+    let mut made = Vec::with_capacity(values.len());
     vectorised(
         #[inline(always)]
-        || normalize_by(values, width, norm == FeatureNorm::Global),
+        || normalize_by(values, &mut made, width, norm == FeatureNorm::Global),
     );
+    made
 }
 
 #[inline(always)]
-fn normalize_by(values: &mut [f64], width: usize, global: bool) {
+fn normalize_by(values: &[f64], made: &mut Vec<f32>, width: usize, global: bool) {
     let frames = (values.len() / width) as f64;
     // All columns are of the same length: what holds for everything is the mean over them.
     let finish = |sums: &mut [f64]| {
@@ -43,9 +45,8 @@ fn normalize_by(values: &mut [f64], width: usize, global: bool) {
         // Rounding leaves a constant a deviation of some 1e-16 of its size; the sources divide by it, or by zero.
         *scale = if deviation <= 1e-12 * mean.abs() { 0.0 } else { 1.0 / deviation };
     }
-    for row in values.chunks_exact_mut(width) {
-        for ((value, mean), scale) in row.iter_mut().zip(&means).zip(&scales) {
-            *value = (*value - mean) * scale;
-        }
+    for row in values.chunks_exact(width) {
+        let columns = row.iter().zip(&means).zip(&scales);
+        made.extend(columns.map(|((value, mean), scale)| ((value - mean) * scale) as f32));
     }
 }

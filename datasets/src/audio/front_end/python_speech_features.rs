@@ -7,9 +7,9 @@
 use zoo_recipes::{FeatureOutput, FeaturesSpec, WindowFunction};
 
 use super::cepstra::{Cepstra, Scaling};
-use super::{at_least, decibels, peak, pre_emphasise};
+use super::{at_least, decibels, peak, pre_emphasised};
 use crate::audio::mel::{MelEnergies, MelFilters};
-use crate::audio::spectrum::Spectrum;
+use crate::audio::spectrum::{Spectrum, windowed};
 use crate::audio::vectors::{largest, logarithms, vectorised};
 use crate::audio::window::window;
 
@@ -75,25 +75,32 @@ impl PythonSpeechFeatures {
         if frames == 0 {
             return Vec::new();
         }
-        let mut signal = vec![0.0; (frames - 1) * self.hop + self.window.len()];
-        integers(samples, &mut signal);
+        let mut integers = integers(samples);
+        let length = (frames - 1) * self.hop + self.window.len();
         let scale = 1.0 / self.spectrum.length() as f64;
         match &self.output {
             Output::Spectrogram { bins } => {
+                let mut signal = pre_emphasised(&integers, 0.0);
+                signal.resize(length, 0.0);
+                let in_decibels = |powers: &mut [f64]| {
+                    vectorised(
+                        #[inline(always)]
+                        || powers.iter_mut().for_each(|power| *power *= scale),
+                    );
+                    at_least(powers, POWER_FLOOR);
+                    decibels(powers);
+                };
                 let mut loudest = f64::NEG_INFINITY;
-                let mut values = Vec::with_capacity(frames * bins + 1);
-                self.each_power(&signal, frames, |power| {
+                let mut values = Vec::with_capacity(frames * bins);
+                self.spectrum.each_power(frames, 0..self.window.len(), self.framing(&signal), |power| {
                     loudest = largest(power, loudest);
+                    let from = values.len();
                     values.extend_from_slice(&power[..*bins]);
+                    in_decibels(&mut values[from..]);
                 });
-                values.push(loudest);
-                vectorised(
-                    #[inline(always)]
-                    || values.iter_mut().for_each(|power| *power *= scale),
-                );
-                at_least(&mut values, POWER_FLOOR);
-                decibels(&mut values);
-                let loudest = values.pop().unwrap_or_default();
+                let mut loudest = [loudest];
+                in_decibels(&mut loudest);
+                let [loudest] = loudest;
                 vectorised(
                     #[inline(always)]
                     || values.iter_mut().for_each(|value| *value -= loudest),
@@ -103,9 +110,16 @@ impl PythonSpeechFeatures {
             Output::Mel { filters, preemphasis, cepstra } => {
                 // OpenSeq2Seq's silence is there before the pre-emphasis, python_speech_features' own after it.
                 let added = (frames - self.reached(samples.len())) * self.hop;
-                pre_emphasise(&mut signal[..samples.len() + added], *preemphasis);
+                integers.resize(samples.len() + added, 0.0);
+                let mut signal = pre_emphasised(&integers, *preemphasis);
+                signal.resize(length, 0.0);
                 let mut energies = MelEnergies::new(filters, frames);
-                self.each_power(&signal, frames, |power| energies.push(power));
+                self.spectrum.each_pair(
+                    frames,
+                    0..self.window.len(),
+                    self.framing(&signal),
+                    |first, second| energies.push(first, second),
+                );
                 let mut energies = energies.finish();
                 vectorised(
                     #[inline(always)]
@@ -124,24 +138,19 @@ impl PythonSpeechFeatures {
         }
     }
 
-    fn each_power(&self, signal: &[f64], frames: usize, mut visit: impl FnMut(&[f64])) {
-        let mut room = self.spectrum.room();
-        for frame in 0..frames {
-            room.window(0, &signal[frame * self.hop..], &self.window);
-            visit(self.spectrum.power(&mut room));
-        }
+    /// Writes what lies under the window of a frame.
+    fn framing<'s>(&'s self, signal: &'s [f64]) -> impl Fn(usize, &mut [f64]) + 's {
+        |frame, place| windowed(place, &signal[frame * self.hop..], &self.window)
     }
 }
 
 /// Samples as integers of which the largest has 15 bits; in FP32, as there: what is cut off depends on the last bit.
-fn integers(samples: &[f32], signal: &mut [f64]) {
-    let peak = peak(samples);
+fn integers(samples: &[f32]) -> Vec<f32> {
+    let peak = peak(samples, 1.0);
+    let mut integers = Vec::with_capacity(samples.len());
     vectorised(
         #[inline(always)]
-        || {
-            for (integer, sample) in signal.iter_mut().zip(samples) {
-                *integer = f64::from((sample / peak * 32_767.0).trunc());
-            }
-        },
+        || integers.extend(samples.iter().map(|sample| (sample / peak * 32_767.0).trunc())),
     );
+    integers
 }

@@ -66,13 +66,12 @@ impl Tacotron {
     /// Frames of the sound alone, [frames, mels and then bins].
     pub(super) fn features(&self, samples: &[f32]) -> Vec<f64> {
         let samples = &samples[self.kept(samples)];
-        let signal: Vec<f64> = samples.iter().map(|sample| f64::from(*sample)).collect();
-        let frames = self.stft.frames(signal.len());
+        let frames = self.stft.frames(samples.len());
         let bins = self.magnitude.map_or(0, |magnitude| magnitude.bins as usize);
         let (mut energies, mut linear) =
             (MelEnergies::new(&self.filters, frames), Vec::with_capacity(frames * bins));
         let mut magnitudes = vec![0.0; self.stft.bins()];
-        self.stft.each_power(&signal, |power| {
+        self.stft.each_power(samples, |power| {
             vectorised(
                 #[inline(always)]
                 || {
@@ -81,7 +80,7 @@ impl Tacotron {
                     }
                 },
             );
-            energies.push(&magnitudes);
+            energies.push(&magnitudes, None);
             linear.extend_from_slice(&magnitudes[..bins]);
         });
         let mut mels = energies.finish();

@@ -8,7 +8,7 @@ use zoo_recipes::{FeaturesSpec, WindowFunction};
 use super::at_least;
 use super::cepstra::{Cepstra, Scaling};
 use crate::audio::mel::{MelEnergies, MelFilters};
-use crate::audio::spectrum::Spectrum;
+use crate::audio::spectrum::{Spectrum, windowed};
 use crate::audio::vectors::{logarithms, vectorised};
 use crate::audio::window::window;
 
@@ -45,18 +45,18 @@ impl TensorFlow {
     pub(super) fn features(&self, samples: &[f32]) -> Vec<f64> {
         let signal: Vec<f64> = samples.iter().map(|sample| f64::from(*sample)).collect();
         let frames = self.frames(samples.len());
-        let mut room = self.spectrum.room();
         let mut magnitudes = vec![0.0; self.spectrum.bins()];
         let mut energies = MelEnergies::new(&self.filters, frames);
-        for frame in 0..frames {
-            room.window(0, &signal[frame * self.hop..], &self.window);
-            let power = self.spectrum.power(&mut room);
+        let fill = |frame: usize, place: &mut [f64]| {
+            windowed(place, &signal[frame * self.hop..], &self.window);
+        };
+        self.spectrum.each_power(frames, 0..self.window.len(), fill, |power| {
             vectorised(
                 #[inline(always)]
                 || magnitudes.iter_mut().zip(power).for_each(|(magnitude, power)| *magnitude = power.sqrt()),
             );
-            energies.push(&magnitudes);
-        }
+            energies.push(&magnitudes, None);
+        });
         let mut energies = energies.finish();
         at_least(&mut energies, FLOOR);
         logarithms(&mut energies);
