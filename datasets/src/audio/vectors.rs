@@ -17,27 +17,25 @@ pub(super) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
 /// Sum of all, in eight lanes.
 #[inline(always)]
 pub(super) fn sum(values: &[f64]) -> f64 {
-    let (eights, rest) = values.as_chunks::<8>();
-    let mut lanes = [0.0; 8];
-    for eight in eights {
-        for (lane, value) in lanes.iter_mut().zip(eight) {
-            *lane += value;
-        }
-    }
-    lanes.iter().sum::<f64>() + rest.iter().sum::<f64>()
+    sum_of(values, |value| value)
 }
 
 /// Sum of the squares of all, in eight lanes.
 #[inline(always)]
 pub(super) fn squares(values: &[f64]) -> f64 {
+    sum_of(values, |value| value * value)
+}
+
+#[inline(always)]
+fn sum_of(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     let (eights, rest) = values.as_chunks::<8>();
     let mut lanes = [0.0; 8];
     for eight in eights {
         for (lane, value) in lanes.iter_mut().zip(eight) {
-            *lane += value * value;
+            *lane += term(*value);
         }
     }
-    lanes.iter().sum::<f64>() + rest.iter().map(|value| value * value).sum::<f64>()
+    lanes.iter().sum::<f64>() + rest.iter().map(|value| term(*value)).sum::<f64>()
 }
 
 /// The largest of all; of none, `least`.
