@@ -111,6 +111,10 @@ fn best_of(recipe: &Recipe, decode: Option<&str>, from_epoch: u64, findings: &mu
         findings.require(!lacks, path, || {
             format!("the search `{name}` needs a language model, and none is given")
         });
+        let targets = recipe.data.eval.get("valid").map(|set| recipe.data.targets_of(set));
+        findings.require(targets.is_none_or(|targets| targets.len() < 2), path, || {
+            "the evaluation set `valid` is in several languages; what is scored is in one".to_owned()
+        });
     }
     if let Some(last) = recipe.train.max_epochs {
         findings.require(from_epoch <= last, "train.checkpoint.evaluate.from_epoch", || {

@@ -287,6 +287,13 @@ fn several_target_languages_are_told_apart() {
         "`valid` is in de, fr together",
         "what is scored is in one language",
     );
+    wrong(
+        "without = [\"data.eval\"]\n",
+        "without = [\"data.eval\", \"train.checkpoint\"]\n\n[train.checkpoint]\nevaluate = { kind = \"best\", decode = \"beam5\" }\n",
+        "\"beam5\" }",
+        "`valid` is in several languages; what is scored is in one",
+        "",
+    );
     wrong("targets = [\"fr\"]", "targets = [\"pt/BR\"]", "\"pt/BR\"", "`pt/BR` is no language code", "pt-BR");
     let above = "without = [\"data.eval\"]\n\n[data]\ncorpus = \"multi30k-en-de-fr\"\n\n[data.reader]\n";
     let own = "without = [\"data.eval\", \"data.corpus\"]\n\n[data.reader]\n\

@@ -64,6 +64,9 @@ impl<M: Module, B> Trainer<M, B> {
                 None => model,
             };
             seen = validation(&model, asked).map_err(failed)?;
+            if asked == Asked::LossAndScore && seen.score.is_none() {
+                return Err(failed("it found no score, which is what decides here".into()));
+            }
             loss = Some(loss_of(&seen.terms));
             let validated = Validated {
                 update: counters.update,

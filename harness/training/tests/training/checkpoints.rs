@@ -271,6 +271,18 @@ fn the_best_may_be_that_of_a_score_from_an_epoch_on() {
 }
 
 #[test]
+fn a_score_that_decides_must_be_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let evaluate = EvaluatedWeights::Best { decode: Some("greedy".into()), from_epoch: 0 };
+    let mut trainer = new(TrainSettings { evaluate, ..settings(folder.path()) });
+    let stop = AtomicBool::new(false);
+    let mut validation = |_: &Toy, _| Ok(seen(1.0));
+    let source = &mut ToySource::default();
+    let error = trainer.run(source, Some(&mut validation), &mut Watch::default(), None, &stop).unwrap_err();
+    assert!(error.to_string().contains("it found no score"), "{error}");
+}
+
+#[test]
 fn a_rate_falls_on_a_plateau_which_a_checkpoint_remembers_until_it_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let plateau =
