@@ -97,8 +97,11 @@ MODELS = {
     "search_recurrent_openseq2seq": (*FIXTURES["seq2seq_recurrent_recurrent"][:3], 350),
     "search_convs2s_openseq2seq": (*FIXTURES["seq2seq_convs2s_openseq2seq"][:3], 250),
     "search_lstm_joeynmt": (*FIXTURES["seq2seq_lstm_joeynmt"][:3], 350),
+    "search_gnmt_openseq2seq": (*FIXTURES["seq2seq_gnmt_openseq2seq"][:3], 500),
+    "search_input_feeding_lstm": (*FIXTURES["seq2seq_input_feeding_lstm"][:3], 500),
 }
 TRANSFORMERS = ("search_prenorm_openseq2seq", "search_postnorm_fairseq")
+FED_BACK = ("search_gnmt_openseq2seq", "search_input_feeding_lstm")
 
 
 def searches_of(name, spec):
@@ -106,6 +109,8 @@ def searches_of(name, spec):
         return SEARCHES
     if name == "search_lstm_joeynmt":
         return {"greedy": SEARCHES["greedy"]} | EXTENDED
+    if name in FED_BACK:
+        return {"greedy": SEARCHES["greedy"]} | PLACES
     return SMALL | (COVERAGE if spec["decoder"]["kind"] == "recurrent" else {})
 
 

@@ -250,11 +250,13 @@ class ConvolutionalDecoder(nn.Module):
         self.input = NormalizedLinear(width, layers[0][0])
         self.output = NormalizedLinear(layers[-1][1], spec.get("output_width", width))
         self.layers = nn.ModuleList(DecoderLayer(layer, width) for layer in layers)
+        self.padded = spec.get("source_length") == "padded"
 
     def forward(self, x, memory, kept, target_kept):
         keys, values = memory
         tokens = x if self.positions is None else self.positions(x)
-        scale = kept.sum(dim=1).to(x.dtype).sqrt()[:, None, None]
+        lengths = torch.full([len(kept)], kept.shape[1]) if self.padded else kept.sum(dim=1)
+        scale = lengths.to(x.dtype).sqrt()[:, None, None]
         x = self.input(tokens)
         for layer in self.layers:
             y = layer.gated.gated(x, target_kept)

@@ -34,7 +34,9 @@ def additive(units, normalized=True):
 PRODUCT = {"kind": "multiplicative"}
 TWO_STACKS = recurrent(2, 6, "one-of-zeros", directions="two-stacks")
 CONVOLUTIONS = convolutional((10, 3, 2), attentions=2, positions={"rows": 6, "first_is_zero": True})
-CONVOLUTIONAL_DECODER = convolutional((10, 3, 2), start="begin", positions={"rows": 5})
+CONVOLUTIONAL_DECODER = convolutional(
+    (10, 3, 2), start="begin", positions={"rows": 5, "first_is_zero": True}, source_length="padded"
+)
 
 
 def model(tied, encoder, decoder, masked=True):
@@ -56,7 +58,7 @@ FIXTURES = {
         "gnmt",
         loss_spec("all-classes", 0.1, "sentences"),
         adam(0.999, 1e-3, "corrected-root"),
-        5.0,
+        1.0,
     ),
     # OpenSeq2Seq's GNMT: the context comes back to the first layer.
     "seq2seq_gnmt_openseq2seq": (
@@ -131,7 +133,7 @@ FIXTURES = {
             convolutional(
                 (8, 3, 2), (14, 3, 1), (18, 1, 1), attentions=4, positions={"rows": 9, "first_is_zero": True}
             ),
-            convolutional((8, 3, 2), (14, 3, 1), (18, 1, 1), start="begin"),
+            convolutional((8, 3, 2), (14, 3, 1), (18, 1, 1), start="begin", source_length="padded"),
         ),
         "openseq2seq",
         loss_spec("all-classes", 0.0, "positions"),

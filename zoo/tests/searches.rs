@@ -115,8 +115,12 @@ fn tables_are_searched_as_specified_alone_and_in_a_batch() {
 
 #[test]
 fn what_is_written_does_not_depend_on_the_batch() {
-    // The states of the second go with its hypotheses.
-    ["reversal-transformer", "iwslt14-lstm"].into_iter().for_each(writes_alike_in_a_batch);
+    // Of each kind of decoder, whose states go with its hypotheses.
+    for recipe in
+        ["reversal-transformer", "iwslt14-lstm", "gnmt-v2", "gnmt", "lstm-3x1024-en-fr", "multi30k-convs2s"]
+    {
+        writes_alike_in_a_batch(recipe);
+    }
 }
 
 fn writes_alike_in_a_batch(recipe: &str) {

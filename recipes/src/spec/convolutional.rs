@@ -37,11 +37,31 @@ pub struct ConvolutionalDecoderSpec {
     /// Where output and target tokens are no one matrix: the projection is weight-normalised and has a bias, as every other layer.
     #[serde(default)]
     pub output_bias: bool,
+    /// What an attention's answer is scaled by the square root of.
+    #[serde(default, skip_serializing_if = "SourceLength::is_own")]
+    pub source_length: SourceLength,
     /// What stands before the first target token.
     pub start: DecoderStart,
     /// The target sequence itself begins with the begin token.
     #[serde(default)]
     pub begin_token_in_target: bool,
+}
+
+/// How long a source is, for the scale of an attention's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceLength {
+    /// Its own tokens (fairseq).
+    #[default]
+    Own,
+    /// The longest of its batch, of which it is padded to the length (OpenSeq2Seq). A search has a source at a time, as there.
+    Padded,
+}
+
+impl SourceLength {
+    fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
 }
 
 /// Some convolutions of the same size, each followed by a gated linear unit.

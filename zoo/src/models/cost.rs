@@ -286,10 +286,43 @@ mod tests {
             ("gnmt", 32_768, 274_794_497),
             // 3 x 32768 x 512 + 4 x 2099200 + 2 x 4196352 + 787457
             ("nmt-small", 32_768, 67_908_609),
-            // 32768 x 512 + 128 x 512 + 2 x (51437568 + 263168 + 1049600) + 13148160, the last for attention
-            ("convs2s", 32_768, 135_491_584),
+            // 32768 x 512 + 64 x 512 + 2 x (51437568 + 263168 + 1049600) + 13148160, the last for attention
+            ("convs2s", 32_768, 135_458_816),
         ] {
             assert_eq!(cost(&spec(recipe, None), &vocabularies(rows)).parameters, expected, "{recipe}");
+        }
+    }
+
+    /// By hand, in the order tables, encoder, decoder, attention, output.
+    #[test]
+    fn sizes_of_recurrent_and_convolutional_recipes_follow_from_their_parts() {
+        for (recipe, (source, target), expected) in [
+            // gnmt-v2's and 4 x 8396800 + 4 x 12591104
+            ("gnmt-v2-8-layer", (32_320, 32_320), 160_671_297 + 83_951_616),
+            // 82048 x 512 + 2 x (263168 + 38717952 + 1049600) + 11834880 + 40000 x 514
+            ("convs2s-gehring", (40_000, 40_000), 154_464_896),
+            // 82048 x 768 + 2 x (394240 + 51437568) + 1574400 + 1049600 + 19709440 + 40000 x 514
+            ("convs2s-fairseq", (40_000, 40_000), 209_569_920),
+            // 140000 x 1024 + 3 x 8392704 + 12587008 + 2 x 8392704 + 2098176 + 2097152 + 40000 x 1025
+            ("lstm-3x1024-en-fr", (100_000, 40_000), 243_105_856),
+            ("lstm-5x1024-en-fr", (100_000, 40_000), 243_105_856 + 4 * 8_392_704),
+            // 12000 x 256 + 3 x 525312 + 787456 + 2 x 525312 + 131328 + 131072 + 6000 x 257
+            ("multi30k-lstm", (6_000, 6_000), 8_290_416),
+            // 8000 x 128 + 264192 + 197632 + 264192 + 132096 + 3 x 197632 + 33025 + 8000 x 129
+            ("multi30k-gnmt", (8_000, 8_000), 3_540_033),
+            // 8000 x 128 + 64 x 128 + 2 x (16640 + 495104 + 33024) + 199424, the last for attention
+            ("multi30k-convs2s", (8_000, 8_000), 2_321_152),
+            // 28 x 128 + 2 x 131584 + 262656 + 32768 + 14 x 256
+            ("reversal-rnn-rnn", (14, 14), 565_760),
+            // 28 x 128 + 2 x (49408 + 33024) + 100 x 128 + 16640 + 2 x 98816 + 4 x 16640 + 16640
+            ("reversal-rnn-conv", (14, 14), 478_720),
+            // 14 x 128 + 220 x 128 + 4 x 98816 + 4 x 16640 + 4 x 16640
+            ("reversal-conv-conv", (14, 14), 558_336),
+            // 28 x 128 + 100 x 128 + 2 x 16640 + 2 x 98816 + 197120 + 131584 + 16384 + 14 x 128
+            ("reversal-conv-rnn", (14, 14), 594_176),
+        ] {
+            let rows = Vocabularies { source, target, ..vocabularies(0) };
+            assert_eq!(cost(&spec(recipe, None), &rows).parameters, expected, "{recipe}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};
-use zoo_recipes::{ConvolutionalDecoderSpec, EmbeddingSpec};
+use zoo_recipes::{ConvolutionalDecoderSpec, EmbeddingSpec, SourceLength};
 
 use super::{GatedConvolution, HALF, Lanes, PositionEmbedding, linear, positions, sizes};
 use crate::contract::Pass;
@@ -26,6 +26,9 @@ pub struct ConvolutionalDecoder {
     dropout: f64,
     #[module(skip)]
     kernel: usize,
+    /// Where sources lie in a batch they count as long as the longest.
+    #[module(skip)]
+    padded: bool,
 }
 
 /// A convolution and its attention.
@@ -52,7 +55,7 @@ pub struct ConvolutionalCache {
 struct Look<'a> {
     memory: &'a Memory,
     segments: &'a Segments,
-    /// The square root of the source's length, for each row.
+    /// The square root of the length of its source, for each row.
     scale: Tensor<2>,
 }
 
@@ -100,6 +103,7 @@ impl ConvolutionalDecoder {
             output: linear(&init.at("output"), last, projected, 0.0),
             dropout: spec.dropout,
             kernel: sizes.iter().map(|&(_, kernel)| kernel).max().unwrap_or(1),
+            padded: spec.source_length == SourceLength::Padded,
         }
     }
 
@@ -112,8 +116,9 @@ impl ConvolutionalDecoder {
         let tokens = ops::dropout(x, self.dropout, pass);
         let lanes = Lanes::new(lengths, self.kernel);
         let segments = Segments::across(lengths, &memory.lengths);
+        let longest = memory.lengths.iter().copied().max().filter(|_| self.padded);
         let rows = lengths.iter().zip(&memory.lengths);
-        let scale = rows.flat_map(|(&rows, &source)| std::iter::repeat_n(source, rows as usize));
+        let scale = rows.flat_map(|(&rows, &own)| std::iter::repeat_n(longest.unwrap_or(own), rows as usize));
         let look = Look { memory, segments: &segments, scale: roots(scale, &tokens) };
         let mut x = to_f32(self.input.forward(tokens.clone(), pass));
         for layer in &self.layers {

@@ -1,8 +1,8 @@
 //! Convolutional encoders and decoders (Gehring et al. 2017): gated convolutions instead of recurrence.
 //!
 //! Sums of two are scaled by sqrt(0.5), every layer is weight-normalised, the residual stream is FP32. Sequences are packed; for a
-//! convolution they are laid out in [`Lanes`], where zeros keep them apart. An attention's answer is scaled by the square root of
-//! its source's length; published code counts padding there, which packed sequences do not have.
+//! convolution they are laid out in [`Lanes`], where zeros keep them apart, as published code masks padding. An attention's answer is
+//! scaled by the square root of its source's length, with or without padding as the recipe says.
 
 mod decoder;
 mod encoder;

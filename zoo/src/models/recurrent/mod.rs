@@ -117,6 +117,38 @@ mod tests {
 
     use super::*;
     use crate::parameters::host_values;
+    use crate::precision::Compute;
+
+    /// NVIDIA's GNMT: the context is dropped together with what it stands beside, and the sum is of what was not dropped.
+    #[test]
+    fn what_enters_a_layer_is_dropped_as_a_whole_and_the_sum_is_of_what_was_not() {
+        let kind = Kind {
+            cell: RecurrentCell::Lstm,
+            units: 6,
+            biases: RecurrentBiases::SecondOfZeros,
+            forget_bias: None,
+            init: RecurrentInit::Uniform { bound: 0.5 },
+        };
+        let device = Device::flex();
+        let layer = kind.layer(&Init::new(1, &device), 10);
+        let x = Init::new(2, &device).at("x").uniform([4, 6], 1.0).val();
+        let context = Init::new(3, &device).at("context").uniform([4, 4], 1.0).val();
+        let sequences = Sequences::new(&[4]);
+        let mut pass = Pass::training(Compute::FP32, 1, 1);
+        let both = ops::dropout(Tensor::cat(vec![x.clone(), context.clone()], 1), 0.5, &mut pass.clone());
+        let dropped = host_values(both.clone()).iter().filter(|value| **value == 0.0).count();
+        assert!((5..35).contains(&dropped), "{dropped} of 40");
+        let out =
+            |x: Tensor<2>| to_f32(layer.forward(x, &sequences, None, &Pass::evaluation(Compute::FP32)).0);
+        let due = x.clone() + out(both);
+        let between = Between::new(0.5, Some(3));
+        let beside = || Some(context.clone());
+        let (found, _) =
+            between.through((2, &layer), x.clone(), beside(), (&sequences, None), &mut pass.clone());
+        assert_eq!(host_values(found), host_values(due.clone()));
+        let (below, _) = between.through((1, &layer), x.clone(), beside(), (&sequences, None), &mut pass);
+        assert_eq!(host_values(below + x), host_values(due));
+    }
 
     #[test]
     fn each_gates_matrices_are_xaviers_by_themselves() {
