@@ -7,7 +7,7 @@ use zoo_datasets::batches::PairSource;
 use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare, prepare_cached};
 use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
 use zoo_datasets::text::vocabulary::Vocabulary;
-use zoo_recipes::{DataSpec, ReaderSpec};
+use zoo_recipes::{DataSpec, ReaderSpec, TooLong};
 
 fn spec(tokenizer: &str, filter: &str, eval: &str) -> DataSpec {
     let text = format!(
@@ -194,6 +194,36 @@ fn pairs_that_are_too_long_are_dropped_or_cut_so_that_special_tokens_fit() {
         assert_eq!((source[0], source[3], target[0], target[4]), (0, 2, 0, 2));
     }
     assert_eq!(cut.undo(train.pair(2).1), "Eine Maus, ein");
+
+    // The decoder starts from the begin token: there is room for one less.
+    let cut = prepare(&data, &splits(), PrepareOptions::default()).unwrap();
+    let train = cut.train().unwrap()[0];
+    assert_eq!(sequences(&cut, TRAIN).iter().map(|(_, target)| target.len()).max(), Some(4));
+    assert_eq!(cut.undo(train.pair(2).1), "Eine Maus, ein");
+    data.filter.too_long = TooLong::Drop;
+    (data.filter.max_source_tokens, data.filter.max_target_tokens) = (None, Some(4));
+    let kept = |data: &DataSpec| {
+        prepare(data, &splits(), PrepareOptions::default()).map(|made| made.train().unwrap()[0].lines.clone())
+    };
+    assert!(kept(&data).is_err(), "three words, the begin and the end token are five");
+    data.filter.max_target_tokens = Some(5);
+    assert_eq!(kept(&data).unwrap(), [1]);
+    data.begin_token_in_source = false;
+    data.filter.max_target_tokens = Some(4);
+    assert_eq!(kept(&data).unwrap(), [1]);
+}
+
+#[test]
+fn pairs_of_unequal_sides_are_left_out() {
+    let eval = r#"{"valid": {"split": "dev", "lines": 2}}"#;
+    let mut splits = splits();
+    let train = [("a b", "x y z"), ("a b c", "x y"), ("a b", "x y z w"), ("a b c d", "x y")];
+    splits.insert(TRAIN.into(), text(&train));
+    let data = spec(WORDS, r#"{"max_ratio": 1.5}"#, eval);
+    let made = prepare(&data, &splits, PrepareOptions::default()).unwrap();
+    let train = made.train().unwrap()[0];
+    // 3 to 2 is 1.5, special tokens apart; 4 to 2 is more.
+    assert_eq!((train.lines.as_slice(), train.statistics.dropped_unequal), (&[0, 1][..], 2));
 }
 
 #[test]

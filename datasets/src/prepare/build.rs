@@ -392,8 +392,17 @@ fn number(
     target: &[u32],
     statistics: &mut SplitStatistics,
 ) -> Option<(Vec<u32>, Vec<u32>)> {
+    if let Some(most) = filter.max_ratio {
+        let (shorter, longer) = (source.len().min(target.len()), source.len().max(target.len()));
+        if longer as f64 > most * shorter as f64 {
+            statistics.dropped_unequal += 1;
+            return None;
+        }
+    }
     let cut = filter.too_long == TooLong::Truncate;
-    let (max_source, max_target) = (filter.max_source_tokens, filter.max_target_tokens);
+    let before_target = u32::from(pipeline.begins_before_target());
+    let max_source = filter.max_source_tokens;
+    let max_target = filter.max_target_tokens.map(|limit| limit.saturating_sub(before_target));
     let within = |limit: Option<u32>| limit.filter(|_| cut);
     let (source, cut_source) =
         with_specials(source, &pipeline.source, pipeline.begin_in_source, within(max_source));

@@ -104,6 +104,11 @@ impl TextPipeline {
         Self { treatment, segmenter, codes, source, target, begin_in_source, begin_in_target }
     }
 
+    /// Targets have a begin token which is the decoder's first input and no part of the sequence.
+    pub fn begins_before_target(&self) -> bool {
+        self.begin_in_source && !self.begin_in_target
+    }
+
     /// Whether one vocabulary serves both sides.
     pub fn joined(&self) -> bool {
         Arc::ptr_eq(&self.source, &self.target)

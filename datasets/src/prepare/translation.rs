@@ -32,6 +32,9 @@ pub struct SplitStatistics {
     pub dropped_by_cleaning: u64,
     /// Pairs left out because a side was too long.
     pub dropped_too_long: u64,
+    /// Pairs left out because one side was so much longer than the other.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped_unequal: u64,
     /// Source sequences cut.
     pub truncated_source: u64,
     /// Target sequences cut.

@@ -96,6 +96,10 @@ fn translation(
         "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
         "splits": splits, "files": own_files, "begin": options.begin_token_in_target,
     });
+    if data.begin_token_in_source {
+        what["begin_in_source"] = serde_json::json!(true);
+        what["begin_counts_in_target"] = serde_json::json!(!options.begin_token_in_target);
+    }
     if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
         what["preparation"] = serde_json::json!(preparation);
     }

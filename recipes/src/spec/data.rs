@@ -21,8 +21,8 @@ pub struct DataSpec {
     pub reader: ReaderSpec,
     /// How text becomes token ids.
     pub tokenizer: TokenizerSpec,
-    /// Source sequences begin with the begin token (OpenSeq2Seq's `use_start_token`; the target's is
-    /// `model.decoder.begin_token_in_target`).
+    /// Source sequences begin with the begin token (OpenSeq2Seq's `use_start_token`). So do the targets: the decoder starts from
+    /// it, or writes it (`model.decoder.begin_token_in_target`). It counts in the lengths of both.
     #[serde(default)]
     pub begin_token_in_source: bool,
     /// How recordings become frames.
@@ -315,6 +315,10 @@ pub struct FilterSpec {
     /// Cut or leave out what is longer.
     #[serde(default)]
     pub too_long: TooLong,
+    /// Pairs of which one side has more than so many times the tokens of the other are left out (Moses' `clean-corpus-n -ratio`).
+    /// Special tokens do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ratio: Option<f64>,
     /// Shortest recording, before its speed is changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_seconds: Option<f64>,

@@ -305,6 +305,11 @@ fn lengths(data: &DataSpec, findings: &mut Findings<'_, '_>) {
         "data.filter.too_long",
         || "there is nothing to truncate to: no largest length is given".to_owned(),
     );
+    findings.require(
+        filter.max_ratio.is_none_or(|ratio| ratio.is_finite() && ratio >= 1.0),
+        "data.filter.max_ratio",
+        || "of two sides the longer has at least as many tokens as the shorter: 1 or more".to_owned(),
+    );
     match &data.batching {
         BatchingSpec::Sentences { sentences, pad_length_to } => {
             findings.positive(u64::from(*sentences), "data.batching.sentences");

@@ -23,19 +23,22 @@ pub struct TrainingBatches {
 }
 
 impl TrainingBatches {
-    /// Of a split in each language.
+    /// Of a split in each language, of whose targets so many tokens more count than they have.
     ///
     /// # Errors
     /// No batch can be made of the sentences as they are.
     pub fn new(
         languages: &[&Arc<PreparedSplit>],
         batching: &BatchingSpec,
+        before_target: u32,
         seed: u64,
         vocabularies: &Vocabularies,
     ) -> Result<Self> {
         let pairs = languages.iter().map(|&split| split.clone() as Arc<dyn PairSource>);
         let pairs = Groups::new(pairs.collect());
-        let plan = BatchPlan::of_groups(&pairs.lengths(), &pairs.sizes(), batching, seed)?;
+        let mut lengths = pairs.lengths();
+        lengths.iter_mut().for_each(|(_, target)| *target += before_target);
+        let plan = BatchPlan::of_groups(&lengths, &pairs.sizes(), batching, seed)?;
         let collator = Collator {
             source_pad: vocabularies.pad,
             target_pad: vocabularies.pad,

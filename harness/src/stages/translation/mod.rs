@@ -46,7 +46,10 @@ impl Material for Text {
 
     fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<PairBatch>>> {
         let splits: Vec<&Arc<PreparedSplit>> = self.train.iter().collect();
-        Ok(Box::new(TrainingBatches::new(&splits, &recipe.data.batching, seed, &self.vocabularies)?))
+        // It counts in the lengths that buckets are made by.
+        let begin = recipe.data.begin_token_in_source && !recipe.model.decoder.begin_token_in_target();
+        let batching = &recipe.data.batching;
+        Ok(Box::new(TrainingBatches::new(&splits, batching, u32::from(begin), seed, &self.vocabularies)?))
     }
 
     fn cost(&self, recipe: &Recipe) -> Cost {
@@ -93,6 +96,7 @@ impl Task for PreparedTranslation {
                 ("a side is empty", counts.skipped_empty),
                 ("the corpus's preparation", counts.dropped_by_cleaning),
                 ("too long", counts.dropped_too_long),
+                ("too unequal", counts.dropped_unequal),
             ];
             let amounts = [
                 ("source tokens", counts.source_tokens),
