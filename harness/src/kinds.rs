@@ -14,6 +14,15 @@ pub fn model_differences(one: &ModelSpec, other: &ModelSpec) -> Vec<String> {
     keys
 }
 
+/// Do two decoders keep the same between two steps of a search: are they of one kind, and goes the attention's answer the same way?
+pub fn same_states(one: &DecoderSpec, other: &DecoderSpec) -> bool {
+    let context = |decoder: &DecoderSpec| match decoder {
+        DecoderSpec::Recurrent(decoder) => Some(decoder.context),
+        _ => None,
+    };
+    std::mem::discriminant(one) == std::mem::discriminant(other) && context(one) == context(other)
+}
+
 fn differences(path: &str, one: &serde_json::Value, other: &serde_json::Value, keys: &mut Vec<String>) {
     match (one.as_object(), other.as_object()) {
         (Some(left), Some(right)) if left.get("kind") == right.get("kind") => {

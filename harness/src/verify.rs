@@ -29,7 +29,8 @@ use zoo_training::traces::{RuleTraces, ScalerTrace, ScheduleTrace};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::evidence::{
-    ACOUSTIC, FIXTURES, Rung, SYNTHESIS, acoustic_parity, resolved_arms, same_rule, synthesis_parity,
+    ACOUSTIC, FIXTURES, ModelFixture, Rung, SYNTHESIS, acoustic_parity, resolved_arms, same_rule,
+    synthesis_parity,
 };
 use crate::records::{self, HYPOTHESES};
 use crate::rescore::FromRecipes;
@@ -174,7 +175,9 @@ impl<'c> Climber<'c> {
             return Err("no fixture has these kinds of parts".to_owned());
         }
         for (name, search) in &recipe.decode {
-            let mut with = FIXTURES.models.iter().filter(|fixture| fixture.has_search(search)).peekable();
+            let decoder = &recipe.model.decoder;
+            let like = |fixture: &&ModelFixture| fixture.searches_like(decoder, search);
+            let mut with = FIXTURES.models.iter().filter(like).peekable();
             if with.peek().is_none() {
                 return Err(format!("no fixture has a search like decode.{name}"));
             }

@@ -35,6 +35,8 @@ pub struct ArmPlan {
     pub parameters: u64,
     /// Updates that are still to be made, at most.
     pub updates: u64,
+    /// They are those of a million examples: the corpus does not say how many it has.
+    pub examples_assumed: bool,
     /// Floating-point operations of them.
     pub operations: f64,
     /// Seconds of them here.
@@ -99,11 +101,14 @@ impl fmt::Display for Plan {
         for run in &self.runs {
             writeln!(
                 f,
-                "  {:<6} seed {}: {} parameters, at most {} updates, {}, about {}",
+                "  {:<6} seed {}: {} parameters, {}, {}, about {}",
                 run.arm,
                 run.seed,
                 grouped(run.parameters),
-                grouped(run.updates),
+                match (grouped(run.updates), run.examples_assumed) {
+                    (updates, false) => format!("at most {updates} updates"),
+                    (updates, true) => format!("{updates} updates for each million of examples"),
+                },
                 operations(run.operations, "FLOP"),
                 duration(run.seconds)
             )?;
@@ -138,7 +143,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     for &seed in &request.seeds {
         for resolved in &arms {
             let step = step_cost(resolved);
-            let limit = updates(resolved, &step);
+            let Updates { most: limit, examples_assumed } = updates(resolved, &step);
             let run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
             let trained = run.is_trained(request.stop_early)?;
             let done = if trained { limit } else { run.updates_made().min(limit) };
@@ -158,6 +163,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
                 seed,
                 parameters: step.parameters,
                 updates: left,
+                examples_assumed,
                 operations,
                 seconds: operations / (speed * ASSUMED_EFFICIENCY),
             });
@@ -223,8 +229,15 @@ fn step_cost(resolved: &Resolved) -> StepCost {
     StepCost { parameters: cost.parameters, tokens: sides * read, examples, operations }
 }
 
-fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
+/// How many there are of an arm.
+struct Updates {
+    most: u64,
+    examples_assumed: bool,
+}
+
+fn updates(resolved: &Resolved, step: &StepCost) -> Updates {
     let (train, data) = (&resolved.recipe.train, &resolved.recipe.data);
+    let mut examples_assumed = false;
     let by_epochs = train.max_epochs.map(|epochs| {
         let examples = match &data.reader {
             ReaderSpec::Reversal { train, .. } => f64::from(*train),
@@ -233,7 +246,11 @@ fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
                 f64::from(join.utterances.get(data.training()).copied().unwrap_or(0))
             }
             ReaderSpec::ParallelText { .. } | ReaderSpec::AudioManifest(_) => {
-                lines_of_corpus(data).unwrap_or(1e6)
+                lines_of_corpus(data).unwrap_or_else(|| {
+                    // Of the corpora that do not say, most are larger.
+                    examples_assumed = true;
+                    1e6
+                })
             }
         };
         let copies = match data.augmentation.as_ref().and_then(|augmentation| augmentation.speed.as_ref()) {
@@ -243,10 +260,9 @@ fn updates(resolved: &Resolved, step: &StepCost) -> u64 {
         let pairs = examples * (copies * data.reader.targets().len()) as f64;
         (epochs as f64 * pairs / step.examples).ceil() as u64
     });
-    match (train.max_updates, by_epochs) {
-        (Some(a), Some(b)) => a.min(b),
-        (a, b) => a.or(b).unwrap_or(0),
-    }
+    let given = train.max_updates.filter(|most| by_epochs.is_none_or(|by_epochs| *most <= by_epochs));
+    let examples_assumed = examples_assumed && given.is_none();
+    Updates { most: given.or(by_epochs).unwrap_or(0), examples_assumed }
 }
 
 /// Lines of the training split, where the corpus says.
