@@ -215,6 +215,12 @@ FIXTURES = {
         None,
     ),
 }
+# The loss of input feeding over sentences instead of tokens.
+FIXTURES["seq2seq_input_feeding_lstm_sentences"] = (
+    *FIXTURES["seq2seq_input_feeding_lstm"][:2],
+    loss_spec("all-classes", 0.0, "sentences"),
+    *FIXTURES["seq2seq_input_feeding_lstm"][3:],
+)
 
 
 def main():
