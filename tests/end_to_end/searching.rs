@@ -1,5 +1,7 @@
 //! Searches with a language model on a run that is there already: sweeps of its weights, several hypotheses, words to spell.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::binary::Zoo;
@@ -25,9 +27,15 @@ fn trained() -> (Zoo, String) {
 
 /// Three tones of a quarter of a second each, twice: a WAV file of 16 bits at 16 kHz.
 fn recording() -> Vec<u8> {
+    recording_behind(0)
+}
+
+/// The same behind so many samples of silence.
+fn recording_behind(silence: usize) -> Vec<u8> {
     let pitch = |i: u32| 300.0 + 300.0 * f64::from(i / 4000 % 3);
     let sample = |i: u32| ((f64::from(i) * pitch(i) * std::f64::consts::TAU / 16000.0).sin() * 8000.0) as i16;
-    let data: Vec<u8> = (0..24_000).map(sample).flat_map(i16::to_le_bytes).collect();
+    let samples = std::iter::repeat_n(0, silence).chain((0..24_000).map(sample));
+    let data: Vec<u8> = samples.flat_map(i16::to_le_bytes).collect();
     let mut bytes = b"RIFF".to_vec();
     bytes.extend((36 + data.len() as u32).to_le_bytes());
     bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\x00\x7d\0\0\x02\0\x10\0data");
@@ -207,4 +215,38 @@ fn words_that_may_be_spelt_are_those_of_the_model_or_of_a_list() {
     zoo.ends_with(4, &call).says("no word of ");
     let ended = zoo.ends_with(3, &["infer", &run, "said.wav", "--set", "train.seed=1"]);
     assert!(ended.stderr.contains("nothing but a search can be set"), "{}", ended.stderr);
+}
+
+/// NVIDIA's Jasper cuts silence off and takes the weights of the fewest word errors, of its last epochs.
+#[test]
+fn silence_is_cut_off_and_counts_in_the_times_of_words_and_errors_choose_the_weights() {
+    let zoo = Zoo::new();
+    let call = ["reproduce", "jasper-10x5-nvidia", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
+    let outcome = zoo.run(&call).json();
+    let run = outcome["runs"][0].as_str().unwrap();
+    let log = std::fs::read_to_string(Path::new(run).join("log.jsonl")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let epochs: Vec<&Value> = lines.iter().filter(|line| line["event"] == "epoch").collect();
+    // The first epoch's end is looked at for its loss alone.
+    let scored: Vec<bool> = epochs.iter().map(|line| line["valid_score"].is_number()).collect();
+    assert_eq!(scored, [false, true, true], "{epochs:?}");
+    let best: Vec<bool> = epochs.iter().map(|line| line["best"] == true).collect();
+    let fewer = number(epochs[2], "valid_score") < number(epochs[1], "valid_score");
+    assert_eq!(best, [false, true, fewer], "{epochs:?}");
+
+    let heard = |silence: usize| {
+        std::fs::write(zoo.home().join("said.wav"), recording_behind(silence)).unwrap();
+        zoo.ends_with(0, &["infer", run, "said.wav", "--format", "json"]).json()
+    };
+    // What is cut off ends a window before the sound.
+    let (early, late) = (heard(4_000), heard(12_000));
+    assert_eq!(early["text"], late["text"]);
+    let starts = |heard: &Value| -> Vec<f64> {
+        heard["words"].as_array().unwrap().iter().map(|word| number(word, "start")).collect()
+    };
+    let (early, late) = (starts(&early), starts(&late));
+    assert!(!early.is_empty(), "nothing was heard");
+    for (early, late) in early.iter().zip(&late) {
+        assert!((late - early - 0.5).abs() < 1e-9, "{early} {late}");
+    }
 }
