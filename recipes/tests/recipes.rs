@@ -369,9 +369,6 @@ fn hashes_tell_arms_tiers_and_recipes_apart() {
     }
 }
 
-/// Recipes that were mended since their last run of the published size, which is therefore of another recipe.
-const MENDED: [&str; 1] = ["multi30k-gnmt"];
-
 /// A key that is new and absent must leave no trace: else results of before would be of other recipes.
 #[test]
 fn recipes_with_recorded_results_are_what_they_were_recorded_as() {
@@ -387,9 +384,7 @@ fn recipes_with_recorded_results_are_what_they_were_recorded_as() {
     }
     assert!(newest.len() >= 14, "{newest:?}");
     for ((name, tier), recorded) in newest {
-        let mended = tier.is_none() && MENDED.contains(&name.as_str());
-        let hash = load(&name).hash(tier.as_deref(), &[]).unwrap();
-        assert_eq!(hash == recorded, !mended, "{name} {tier:?}: recorded as {recorded}, is {hash}");
+        assert_eq!(load(&name).hash(tier.as_deref(), &[]).unwrap(), recorded, "{name} {tier:?}");
     }
 }
 

@@ -25,12 +25,16 @@ fn a_plan_is_data_when_it_is_asked_for() {
     assert_eq!(plan["runs"].as_array().unwrap().len(), 1);
     assert_eq!(plan["runs"][0]["arm"], "fp32");
     assert!(plan["download"].as_u64().unwrap() > 900_000_000, "{plan}");
+    assert_eq!(plan["runs"][0]["examples_assumed"], false, "its updates are given");
     let two = zoo
         .ends_with(0, &["reproduce", "reversal-transformer", "--plan", "--seeds", "3", "--format", "json"]);
     let seeds: Vec<u64> =
         (two.json()["runs"].as_array().unwrap().iter()).map(|run| run["seed"].as_u64().unwrap()).collect();
     assert_eq!(seeds.len(), 6);
     assert!([1, 2, 3].iter().all(|seed| seeds.contains(seed)), "{seeds:?}");
+    // Six epochs of a corpus of which nobody says how long it is, 1,024 pairs an update.
+    let plan = zoo.ends_with(0, &["reproduce", "gnmt-v2", "--plan", "--arms", "fp32"]);
+    assert!(plan.stdout.contains("5,860 updates for each million of examples"), "{}", plan.stdout);
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl TextPipeline {
         Self { treatment, segmenter, codes, source, target, begin_in_source, begin_in_target }
     }
 
-    /// Targets have a begin token which is the decoder's first input and no part of the sequence.
+    /// As [`PrepareOptions::begins_before_target`](super::PrepareOptions::begins_before_target).
     pub fn begins_before_target(&self) -> bool {
         self.begin_in_source && !self.begin_in_target
     }

@@ -85,7 +85,7 @@ impl Surroundings<'_> {
             "begin_token_in_source": data.begin_token_in_source,
             "begin_token_in_target": options.begin_token_in_target,
         });
-        if data.begin_token_in_source && !options.begin_token_in_target {
+        if options.begins_before_target(data) {
             settings["begin_token_counts_in_target"] = json!(true);
         }
         if let Some(preparation) = self.preparation {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use zoo_recipes::{DataSpec, EvalSetSpec, References};
+use zoo_recipes::{DataSpec, EvalSetSpec, Recipe, References};
 
 use super::error::PrepareError;
 use super::pipeline::TextPipeline;
@@ -17,6 +17,18 @@ use crate::readers::{PairSplit, SplitText, TRAIN};
 pub struct PrepareOptions {
     /// Target sequences begin with the begin token (`model.decoder.begin_token_in_target`).
     pub begin_token_in_target: bool,
+}
+
+impl PrepareOptions {
+    /// Those of a recipe.
+    pub fn of(recipe: &Recipe) -> Self {
+        Self { begin_token_in_target: recipe.model.decoder.begin_token_in_target() }
+    }
+
+    /// Targets have a begin token which is the decoder's first input and no part of the sequence.
+    pub fn begins_before_target(self, data: &DataSpec) -> bool {
+        data.begin_token_in_source && !self.begin_token_in_target
+    }
 }
 
 /// Counts of one split.

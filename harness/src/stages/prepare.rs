@@ -50,8 +50,8 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<Prepared> 
             let prepared = recordings(ctx, &recipe.data, base, &split_names(&recipe.data))?;
             Ok(of_recordings(recipe, prepared, base))
         }
-        decoder => {
-            let options = PrepareOptions { begin_token_in_target: decoder.begin_token_in_target() };
+        _ => {
+            let options = PrepareOptions::of(recipe);
             Ok(Prepared::Translation(Box::new(translation(ctx, &recipe.data, options, base)?)))
         }
     }
@@ -98,7 +98,7 @@ fn translation(
     });
     if data.begin_token_in_source {
         what["begin_in_source"] = serde_json::json!(true);
-        what["begin_counts_in_target"] = serde_json::json!(!options.begin_token_in_target);
+        what["begin_counts_in_target"] = serde_json::json!(options.begins_before_target(data));
     }
     if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
         what["preparation"] = serde_json::json!(preparation);

@@ -200,6 +200,7 @@ fn impossible_combinations_are_refused() {
         "nothing to truncate to",
         "",
     );
+    one_of("convs2s-fairseq", "max_ratio = 1.5", "max_ratio = 0.9", "0.9", "1 or more", "");
 }
 
 #[test]

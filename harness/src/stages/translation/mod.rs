@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
-use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_datasets::prepare::{PrepareOptions, PreparedSplit, PreparedTranslation};
 use zoo_models::models::{Cost, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
 use zoo_recipes::{EvalSetSpec, Recipe};
 use zoo_results::report::page::SplitCounts;
@@ -47,9 +47,9 @@ impl Material for Text {
     fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<PairBatch>>> {
         let splits: Vec<&Arc<PreparedSplit>> = self.train.iter().collect();
         // It counts in the lengths that buckets are made by.
-        let begin = recipe.data.begin_token_in_source && !recipe.model.decoder.begin_token_in_target();
+        let before_target = u32::from(PrepareOptions::of(recipe).begins_before_target(&recipe.data));
         let batching = &recipe.data.batching;
-        Ok(Box::new(TrainingBatches::new(&splits, batching, u32::from(begin), seed, &self.vocabularies)?))
+        Ok(Box::new(TrainingBatches::new(&splits, batching, before_target, seed, &self.vocabularies)?))
     }
 
     fn cost(&self, recipe: &Recipe) -> Cost {
