@@ -115,34 +115,3 @@ pub fn validation_batches(set: &EvalSet<'_>) -> Vec<PairBatch> {
     };
     ids.into_iter().map(batch).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use zoo_datasets::prepare::Sequences;
-
-    use super::*;
-
-    #[test]
-    fn buckets_count_a_begin_token_that_is_no_part_of_the_target() {
-        let (mut source, mut target) = (Sequences::default(), Sequences::default());
-        for length in [8, 9] {
-            source.push(&[5; 3]);
-            target.push(&vec![5; length]);
-        }
-        let split = PreparedSplit { source, target, lines: vec![0, 1], ..PreparedSplit::default() };
-        let batching = BatchingSpec::Buckets {
-            sentences: 2,
-            buckets: 5,
-            width: 10,
-            batches_together: 1,
-            pad_length_to: 1,
-        };
-        let vocabularies = Vocabularies { source: 8, target: 8, languages: 1, pad: 3, begin: 0, end: 2 };
-        let batches = |before_target| {
-            TrainingBatches::new(&[&Arc::new(split.clone())], &batching, before_target, 1, &vocabularies)
-        };
-        assert_eq!(batches(0).unwrap().plan.batches_per_epoch(), 1);
-        // The longer target goes to the next bucket, and neither bucket fills a batch.
-        assert!(batches(1).is_err());
-    }
-}

@@ -156,3 +156,31 @@ pub fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
         end: ids.end,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zoo_datasets::prepare::Sequences;
+    use zoo_recipes::{BatchingSpec, Document, Selection};
+
+    use super::*;
+
+    #[test]
+    fn buckets_count_a_begin_token_that_is_no_part_of_the_target() {
+        let (mut source, mut target) = (Sequences::default(), Sequences::default());
+        for length in [8, 9] {
+            source.push(&[5; 3]);
+            target.push(&vec![5; length]);
+        }
+        let split = PreparedSplit { source, target, lines: vec![0, 1], ..PreparedSplit::default() };
+        let vocabularies = Vocabularies { source: 8, target: 8, languages: 1, pad: 3, begin: 0, end: 2 };
+        let text = Text { train: vec![Arc::new(split)], vocabularies };
+        let mut recipe =
+            Document::load("multi30k-gnmt").unwrap().resolve(&Selection::arm("fp32")).unwrap().recipe;
+        let BatchingSpec::Buckets { sentences, .. } = &mut recipe.data.batching else { panic!("buckets") };
+        *sentences = 2;
+        // The longer target goes to the next bucket, and neither bucket fills a batch.
+        assert!(text.source(&recipe, 1).is_err());
+        recipe.data.begin_token_in_source = false;
+        assert_eq!(text.source(&recipe, 1).unwrap().epoch_len(0).unwrap(), 1);
+    }
+}
