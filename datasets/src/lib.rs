@@ -4,6 +4,7 @@ pub mod audio;
 pub mod batches;
 pub mod corpora;
 pub mod fetch;
+pub mod files;
 pub mod prepare;
 pub mod random;
 pub mod readers;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use zoo_datasets::files::write_atomically;
 use zoo_recipes::Document;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{
@@ -150,21 +151,12 @@ pub fn keep(context: &Context, lines: &[String]) -> Result<HypothesesFile> {
     Ok(HypothesesFile { path, sha256 })
 }
 
-/// Writes under a temporary name, then renames.
+/// Writes a file under a temporary name, then renames it.
 ///
 /// # Errors
-/// What the file system says.
+/// The file cannot be written.
 pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(folder)?;
-        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-        std::io::Write::write_all(&mut temporary, bytes)?;
-        temporary.as_file().sync_all()?;
-        temporary.persist(file)?;
-        Ok(())
-    };
-    write().map_err(|error| Failure::io("write", file, &error))
+    write_atomically(file, bytes).map_err(|error| Failure::io("write", file, &error))
 }
 
 /// Records verdicts on results from outside in the home's ledger; says which entry it became.

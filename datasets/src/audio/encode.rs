@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hound::{SampleFormat, WavSpec, WavWriter};
 
-use crate::text::write_atomically;
+use crate::files::write_atomically;
 
 /// Full scale: what 1 is as an integer, the inverse of [`decode`](super::decode::decode).
 const SCALE: f32 = 32_768.0;

@@ -172,7 +172,7 @@ pub fn gunzip(
     let path = to.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let run = || -> io::Result<Member> {
         fs::create_dir_all(parent)?;
-        let mut file = tempfile::NamedTempFile::new_in(parent)?;
+        let mut file = crate::files::temporary_in(parent)?;
         let mut input = decompressed(archive, Compression::Gzip, limits)?;
         let mut sha256 = Sha256::new();
         let mut block = vec![0; BLOCK];

@@ -221,7 +221,7 @@ fn write_manifest(folder: &Path, settings: Value, built: Built) -> Result<(), Pr
     let digest = ManifestDigest { sha256: hexadecimal(&Sha256::digest(first.as_bytes())) };
     let second = serde_json::to_string(&digest).expect("a digest is plain data");
     let file = folder.join(MANIFEST);
-    crate::text::write_atomically(&file, format!("{first}\n{second}\n").as_bytes())
+    crate::files::write_atomically(&file, format!("{first}\n{second}\n").as_bytes())
         .map_err(PrepareError::io(&file))
 }
 

@@ -91,7 +91,7 @@ impl FrameCache {
         let written = || -> std::io::Result<()> {
             let folder = place.parent().unwrap_or(&self.folder);
             fs::create_dir_all(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            let mut file = crate::files::temporary_in(folder)?;
             file.write_all(MAGIC)?;
             file.write_all(&(self.width as u32).to_le_bytes())?;
             file.write_all(&Sha256::digest(&bytes))?;

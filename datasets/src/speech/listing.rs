@@ -223,7 +223,7 @@ impl Listing {
     pub fn save(&self, file: &Path, origin: &Origin<'_>) -> Result<(), SpeechError> {
         let folder = file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(SpeechError::io(folder))?;
-        let temporary = tempfile::NamedTempFile::new_in(folder).map_err(SpeechError::io(folder))?;
+        let temporary = crate::files::temporary_in(folder).map_err(SpeechError::io(folder))?;
         let mut writer = Sealed { inner: BufWriter::new(temporary), sha256: Sha256::new() };
         let header = Header {
             format: FORMAT,

@@ -74,17 +74,3 @@ impl TextError {
         Self::Malformed { file: file.to_path_buf(), line, problem: problem.into(), hint: hint.into() }
     }
 }
-
-/// Writes a file under a temporary name beside it and renames it, so that no half-written file ever has the name.
-pub(crate) fn write_atomically(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    let folder = match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-    temporary.write_all(bytes)?;
-    temporary.as_file().sync_all()?;
-    temporary.persist(file).map_err(|e| e.error)?;
-    Ok(())
-}

@@ -11,7 +11,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use zoo_recipes::Specials;
 
-use super::{TextError, write_atomically};
+use super::TextError;
+use crate::files::write_atomically;
 
 const HEADER: &str = "#zoo-vocabulary 1";
 

@@ -13,7 +13,8 @@ use std::path::Path;
 pub use apply::{Encoder, undo};
 pub use learn::{learn, learn_from_counts, words_of};
 
-use super::{TextError, write_atomically};
+use super::TextError;
+use crate::files::write_atomically;
 
 /// Marks the end of a word inside the codes.
 pub const END_OF_WORD: &str = "</w>";

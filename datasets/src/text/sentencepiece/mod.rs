@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use sentencepiece_rust::{ModelType, PieceType, SentencePieceProcessor};
 
-use super::{TextError, write_atomically};
+use super::TextError;
+use crate::files::write_atomically;
 
 pub use train::{TrainerError, learn, learn_from_counts, learns_from};
 
