@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{bf16, f16};
 use pytorch_reader::{DType, PytorchError, PytorchReader};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde_json::Value;
 use zoo_models::parameters::ParameterValues;
 
 use crate::checkpoint::{Checkpoint, CheckpointError, write_whole};
@@ -88,7 +89,29 @@ pub fn write(
         ));
     }
     let bytes = safetensors::serialize(views, Some(about)).map_err(unreadable)?;
+    let bytes = in_order(bytes).map_err(|what| WeightsError::Unreadable { path: path.into(), what })?;
     write_whole(path, &bytes).map_err(|source| WeightsError::Io { path: path.into(), source })
+}
+
+/// The file with the keys of its metadata in alphabetical order. safetensors writes them in the order of a `HashMap`, which
+/// changes from run to run: the same weights would get another digest each time.
+fn in_order(mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    let (start, header) = bytes.split_first_chunk_mut::<8>().ok_or("the file has no header")?;
+    let length = usize::try_from(u64::from_le_bytes(*start)).map_err(|e| e.to_string())?;
+    let header = header.get_mut(..length).ok_or("the header is longer than the file")?;
+    let mut parsed: serde_json::Map<String, Value> =
+        serde_json::from_slice(header).map_err(|e| e.to_string())?;
+    if let Some(Value::Object(about)) = parsed.get_mut("__metadata__") {
+        about.sort_keys();
+    }
+    let text = serde_json::to_string(&parsed).map_err(|e| e.to_string())?;
+    // The same keys and values in another order take the same room; spaces pad the header to a multiple of eight bytes.
+    if text.len() > header.len() {
+        return Err("the sorted header is longer than the header".into());
+    }
+    header.fill(b' ');
+    header[..text.len()].copy_from_slice(text.as_bytes());
+    Ok(bytes)
 }
 
 /// Drops arrays that the model has no parameter for where they are copies of one that it has: other frameworks save tied
@@ -190,6 +213,23 @@ mod tests {
         let weights = vec![parameter("a.weight", &[1.0, -2.5]), parameter("b", &[f32::MIN_POSITIVE])];
         write(&path, &weights, HashMap::from([("recipe".into(), "x".into())])).unwrap();
         assert_eq!(read(&path).unwrap(), weights);
+    }
+
+    #[test]
+    fn the_same_weights_are_the_same_bytes_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let weights = vec![parameter("b", &[1.0]), parameter("a.weight", &[1.0, -2.5])];
+        let bytes = |time: usize| {
+            let path = folder.path().join(format!("{time}.safetensors"));
+            let about = ["recipe", "arm", "seed", "key", "format", "α \"quoted\""];
+            let about = about.map(|key| (key.to_owned(), format!("{key}\n\u{7}"))).into();
+            write(&path, &weights, about).unwrap();
+            assert_eq!(read(&path).unwrap().len(), 2);
+            std::fs::read(path).unwrap()
+        };
+        let first = bytes(0);
+        // Six keys in the order of a hash map: 720 orders.
+        (1..8).for_each(|time| assert!(bytes(time) == first, "time {time}"));
     }
 
     /// Written by tests/reference/state_dicts.py.
