@@ -168,8 +168,9 @@ Examples:
   zoo judge multi30k-transformer-tiny --hypotheses out.de --arm fp32
   zoo judge transformer-big --hypotheses seed1.de --hypotheses seed2.de --references newstest2014.de
   zoo judge gnmt-v2 --points 19.9,21.6,22.3,23.1,24.2,24.4 --points 20.1,21.9
+  zoo judge transformer-big --scores 27.1,27.4 --record
 
-The verdict is recorded as external in the ledger of --home.")]
+Verdicts are printed. --record also writes them to the ledger of --home, as external.")]
     Judge(JudgeArgs),
     /// Compare a model with weights, outputs, gradients and one update made by any framework
     #[command(after_help = "\

@@ -1,5 +1,7 @@
 //! Results of other programs, as evidence for claims.
 
+mod fractions;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -29,6 +31,8 @@ pub struct Given<'a> {
     pub references: &'a [PathBuf],
     /// Scores at a trajectory's points, a row a run.
     pub points: &'a [ScoreRow],
+    /// Take scores that look like fractions as percentages.
+    pub as_given: bool,
 }
 
 /// Scores with commas between them.
@@ -41,7 +45,7 @@ impl std::str::FromStr for ScoreRow {
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let score = |word: &str| match word.trim().parse::<f64>() {
             Ok(score) if score.is_finite() => Ok(score),
-            _ => Err(format!("`{word}` is no score")),
+            _ => Err(format!("`{word}` is not a valid score")),
         };
         text.split(',').map(score).collect::<std::result::Result<_, _>>().map(Self)
     }
@@ -66,7 +70,8 @@ impl Results {
     /// Reads what was given and, where references are needed and were not, gets them.
     ///
     /// # Errors
-    /// A score is no number, a file cannot be read, or bare scores would be held against claims on different measures.
+    /// A score is not a number or looks like a fraction, a file cannot be read, or bare scores would be compared with claims
+    /// on different metrics.
     pub fn gather(
         context: &Context,
         given: &Given<'_>,
@@ -75,13 +80,18 @@ impl Results {
     ) -> Result<Self> {
         let scores = given.scores.iter().chain(given.baseline_scores);
         if let Some(bad) = scores.clone().find(|score| !score.is_finite()) {
-            return Err(Failure::usage(format!("{bad} is no score")).hint("leave out a run that has none"));
+            return Err(Failure::usage(format!("{bad} is not a valid score"))
+                .hint("leave out a run that has no score"));
         }
         // Shares of a hundred: BLEU and chrF.
         let share = claims.iter().any(|(_, claim)| matches!(claim.metric.as_str(), "bleu" | "chrf"));
         if let Some(bad) = scores.clone().find(|score| share && !(0.0..=100.0).contains(*score)) {
-            return Err(Failure::usage(format!("{bad} is no score: it is not between 0 and 100"))
+            return Err(Failure::usage(format!("{bad} is not a valid score: it is not between 0 and 100"))
                 .hint("BLEU and chrF are given in points, e.g. 27.3"));
+        }
+        if !given.as_given {
+            let on_the_way = given.points.iter().flat_map(|row| &row.0);
+            fractions::refuse(scores.chain(on_the_way).copied(), claims)?;
         }
         let read = |paths: &[PathBuf]| paths.iter().map(|path| lines::read(path)).collect::<Result<Vec<_>>>();
         let mut results = Self {

@@ -60,7 +60,7 @@ fn a_reviewer_checks_the_projects_own_run_offline() {
 fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
     let zoo = Zoo::new();
     let arguments = ["reproduce", "reversal-transformer", "--tier", "smoke", "--format", "json"];
-    let outcome = zoo.ends_with(12, &arguments).json();
+    let outcome = zoo.ends_with(0, &arguments).json();
     let run = outcome["runs"][0].as_str().unwrap();
     let made = zoo.ends_with(0, &["bundle", run, "--out", "out/smoke.json", "--format", "json"]).json();
     let path = zoo.home().join(made["bundle"].as_str().unwrap());
@@ -115,6 +115,7 @@ fn scores_without_references_are_only_accepted_where_that_is_said() {
         references,
         "--arm",
         "mixed",
+        "--record",
     ];
     zoo.run(&judge);
     zoo.ends_with(0, &["bundle", "0", "--out", "external.json"]);

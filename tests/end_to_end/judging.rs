@@ -5,7 +5,7 @@ use crate::binary::{Zoo, in_root};
 #[test]
 fn scores_from_outside_are_judged() {
     let zoo = Zoo::new();
-    let ended = zoo.run(&["judge", "transformer-big", "--scores", "27.1,27.4"]);
+    let ended = zoo.run(&["judge", "transformer-big", "--scores", "27.1,27.4", "--record"]);
     assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
     let verdict = ended.stdout.lines().next().unwrap();
     assert!(verdict.starts_with("REPRODUCED  claim 1: bleu 27.5"), "{}", ended.stdout);
@@ -21,7 +21,7 @@ fn scores_from_outside_are_judged() {
 fn the_exit_code_is_the_verdict() {
     let zoo = Zoo::new();
     let judge = |scores: &str, code: i32| {
-        zoo.ends_with(code, &["judge", "transformer-big", "--scores", scores, "--no-record"]);
+        zoo.ends_with(code, &["judge", "transformer-big", "--scores", scores]);
     };
     judge("27.5", 0);
     judge("30.0", 0);
@@ -30,7 +30,7 @@ fn the_exit_code_is_the_verdict() {
     assert!(!zoo.home().join("ledger.jsonl").exists());
     // Parity needs a baseline; from scores alone, without a test set to resample, it cannot be REPRODUCED.
     let parity = |code: i32, rest: &[&str]| {
-        let arguments = [&["judge", "transformer-big", "--claim", "3", "--no-record"], rest].concat();
+        let arguments = [&["judge", "transformer-big", "--claim", "3"], rest].concat();
         zoo.ends_with(code, &arguments)
     };
     parity(12, &["--scores", "27.4"]);
@@ -69,6 +69,7 @@ fn parity_is_judged_from_the_hypotheses_of_both_arms() {
             "ours",
             "--baseline-hypotheses",
             "baseline",
+            "--record",
             "--format",
             "json",
         ];
@@ -94,24 +95,12 @@ fn unlike_conditions_are_not_comparable() {
     let other = "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp";
     let ended = zoo.ends_with(
         12,
-        &[
-            "judge",
-            "transformer-big",
-            "--scores",
-            "27.5",
-            "--signature",
-            other,
-            "--claim",
-            "1",
-            "--no-record",
-        ],
+        &["judge", "transformer-big", "--scores", "27.5", "--signature", other, "--claim", "1"],
     );
     assert!(ended.stdout.contains("NOT COMPARABLE"), "{}", ended.stdout);
     assert!(ended.stdout.contains("case:lc"), "{}", ended.stdout);
-    let ended = zoo.ends_with(
-        12,
-        &["judge", "transformer-big", "--scores", "27.5", "--arm", "fp32", "--claim", "2", "--no-record"],
-    );
+    let ended =
+        zoo.ends_with(12, &["judge", "transformer-big", "--scores", "27.5", "--arm", "fp32", "--claim", "2"]);
     assert!(ended.stdout.contains("the claim is on arm mixed, ours is fp32"), "{}", ended.stdout);
 }
 
@@ -130,6 +119,7 @@ fn hypotheses_are_scored_against_generated_references() {
             wrong.to_str().unwrap(),
             "--claim",
             "1",
+            "--record",
             "--format",
             "json",
         ],
@@ -151,6 +141,7 @@ fn hypotheses_are_scored_against_generated_references() {
             references.to_str().unwrap(),
             "--claim",
             "1",
+            "--record",
             "--format",
             "json",
         ],
@@ -168,34 +159,19 @@ fn hypotheses_are_scored_against_generated_references() {
 #[test]
 fn what_cannot_be_judged_says_why() {
     let zoo = Zoo::new();
-    zoo.ends_with(2, &["judge", "transformer-big", "--scores", "NaN"]).says("is no score");
+    zoo.ends_with(2, &["judge", "transformer-big", "--scores", "NaN"]).says("is not a valid score");
     zoo.ends_with(2, &["judge", "transformer-big", "--scores", "27", "--claim", "9"])
         .says("there is no claim 9");
     zoo.ends_with(2, &["judge", "transformer-big", "--scores", "27", "--arm", "fp8"]).says("has no arm fp8");
     let short = zoo.file("short", "α\n");
     let ended = zoo.ends_with(
         4,
-        &[
-            "judge",
-            "reversal-transformer",
-            "--hypotheses",
-            short.to_str().unwrap(),
-            "--claim",
-            "1",
-            "--no-record",
-        ],
+        &["judge", "reversal-transformer", "--hypotheses", short.to_str().unwrap(), "--claim", "1"],
     );
     ended.says("short: it has 1 lines, the references have 2000");
     let offline = zoo.ends_with(
         4,
-        &[
-            "judge",
-            "multi30k-transformer-tiny",
-            "--hypotheses",
-            short.to_str().unwrap(),
-            "--offline",
-            "--no-record",
-        ],
+        &["judge", "multi30k-transformer-tiny", "--hypotheses", short.to_str().unwrap(), "--offline"],
     );
     offline.says("test_2016_flickr");
 }
@@ -204,9 +180,9 @@ fn what_cannot_be_judged_says_why() {
 fn what_cannot_be_a_result_is_refused() {
     let zoo = Zoo::new();
     let judge = |code: i32, rest: &[&str]| {
-        zoo.ends_with(code, &[&["judge", "transformer-big", "--claim", "1", "--no-record"], rest].concat())
+        zoo.ends_with(code, &[&["judge", "transformer-big", "--claim", "1"], rest].concat())
     };
-    judge(2, &["--scores", "150"]).says("150 is no score: it is not between 0 and 100");
+    judge(2, &["--scores", "150"]).says("150 is not a valid score: it is not between 0 and 100");
     judge(2, &["--scores", "27.4", "--signature", "nrefs:1|case:mixed|case:lc|tok:13a"]).says("signature");
     // The same convention on another test set is another number.
     let signature = |set: &str| format!("nrefs:1|eval:{set}|case:mixed|eff:no|tok:13a|smooth:exp");
@@ -237,15 +213,7 @@ fn hypotheses_of_one_of_several_sets_are_judged_on_it() {
                  arm = \"fp32\"\nassumed_sigma = 1.5\nsigma_reason = \"x\"\nmargin = 0.0\nmargin_reason = \"x\"\nsource = \"x\"\n";
     zoo.file("reversal-transformer.toml", &(text + claim));
     zoo.file("hypotheses", &"α\n".repeat(1000));
-    let call = [
-        "judge",
-        "./reversal-transformer.toml",
-        "--arm",
-        "fp32",
-        "--hypotheses",
-        "hypotheses",
-        "--no-record",
-    ];
+    let call = ["judge", "./reversal-transformer.toml", "--arm", "fp32", "--hypotheses", "hypotheses"];
     let ended = zoo.ends_with(10, &call);
     assert!(ended.stdout.contains("NOT RUN  claim 1"), "{}", ended.stdout);
     assert!(ended.stdout.contains("NOT REPRODUCED  claim 3"), "{}", ended.stdout);
@@ -256,8 +224,7 @@ fn scores_on_the_way_are_held_against_a_published_trajectory() {
     let zoo = Zoo::new();
     let verdict = |points: &[&str]| {
         let options = points.iter().flat_map(|row| ["--points", row]);
-        let all: Vec<&str> =
-            ["judge", "gnmt-v2", "--no-record", "--format", "json"].into_iter().chain(options).collect();
+        let all: Vec<&str> = ["judge", "gnmt-v2", "--format", "json"].into_iter().chain(options).collect();
         let found = zoo.run(&all).json();
         let of_kind = |one: &&serde_json::Value| one["verdict"]["kind"] == "trajectory";
         let verdict = found.as_array().unwrap().iter().find(of_kind).unwrap()["verdict"].clone();
@@ -269,7 +236,38 @@ fn scores_on_the_way_are_held_against_a_published_trajectory() {
     // Two seeds, of which one ended before the others.
     assert_eq!(verdict(&[published, "10.0"]), ("NOT-REPRODUCED".into(), Some(1), Some(2)));
     assert_eq!(verdict(&[published, "19.959,21.772"]).0, "INCONCLUSIVE");
-    assert_eq!(verdict(&["1,2,3,4,5,6,7"]).0, "NOT-RUN");
+    assert_eq!(verdict(&["11,12,13,14,15,16,17"]).0, "NOT-RUN");
     let ended = zoo.run(&["judge", "gnmt-v2", "--points", "19.9,x"]);
-    assert!(ended.code != 0 && ended.stderr.contains("`x` is no score"), "{}", ended.stderr);
+    assert!(ended.code != 0 && ended.stderr.contains("`x` is not a valid score"), "{}", ended.stderr);
+}
+
+#[test]
+fn verdicts_are_recorded_only_with_the_option_for_it() {
+    let zoo = Zoo::new();
+    let call = ["judge", "transformer-big", "--scores", "27.1,27.4"];
+    let ended = zoo.ends_with(0, &call);
+    assert!(ended.stderr.contains("not recorded; --record writes"), "{}", ended.stderr);
+    assert!(!zoo.home().join("ledger.jsonl").exists());
+    let ended = zoo.ends_with(0, &[&call[..], &["--record"]].concat());
+    assert!(ended.stderr.contains("recorded as entry 0"), "{}", ended.stderr);
+    assert!(zoo.home().join("ledger.jsonl").exists());
+}
+
+#[test]
+fn a_score_that_looks_like_a_fraction_is_doubted_and_not_recorded() {
+    let zoo = Zoo::new();
+    let judge = |code: i32, rest: &[&str]| {
+        zoo.ends_with(code, &[&["judge", "transformer-big", "--record"], rest].concat())
+    };
+    let value = ["--claim", "1", "--scores", "0.271"];
+    let ended = judge(2, &value);
+    ended.says("the score 0.271 looks like a fraction; bleu of claim 1 is in percent");
+    assert!(ended.stderr.contains("hint: write 27.1, or pass --as-given"), "{}", ended.stderr);
+    // Any two fractions are within a margin of half a point.
+    judge(2, &["--claim", "3", "--scores", "0.15,0.16", "--baseline-scores", "0.27,0.28"])
+        .says("the score 0.15 looks like a fraction");
+    judge(2, &["--claim", "1", "--scores", "27.1,0.274"]).says("the score 0.274");
+    zoo.ends_with(2, &["judge", "gnmt-v2", "--points", "0.199,0.216"]).says("the score 0.199");
+    assert!(!zoo.home().join("ledger.jsonl").exists());
+    judge(10, &[&value[..], &["--as-given"]].concat());
 }

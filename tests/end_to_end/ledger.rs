@@ -7,7 +7,7 @@ use crate::binary::{Zoo, in_root, root};
 fn with_entries() -> Zoo {
     let zoo = Zoo::new();
     for scores in ["27.1,27.4", "20.0", "27.5,27.6,27.4"] {
-        zoo.run(&["judge", "transformer-big", "--scores", scores]);
+        zoo.run(&["judge", "transformer-big", "--scores", scores, "--record"]);
     }
     zoo
 }
@@ -57,7 +57,7 @@ fn every_kind_of_tampering_is_named() {
         let ended = zoo.ends_with(7, &["ledger", "verify"]);
         assert!(ended.stderr.contains(&format!("ledger.jsonl:{number}: ")), "{}", ended.stderr);
         // A damaged ledger is not added to.
-        zoo.ends_with(7, &["judge", "transformer-big", "--scores", "27.5"]);
+        zoo.ends_with(7, &["judge", "transformer-big", "--scores", "27.5", "--record"]);
         assert_eq!(std::fs::read(&path).unwrap(), flipped);
         line_start = line_end + 1;
     }
@@ -118,7 +118,7 @@ fn tables_are_put_into_a_file_and_checked() {
     zoo.ends_with(0, &["report", "--into", readme, "--check"]);
     let text = std::fs::read_to_string(readme).unwrap();
     assert!(text.contains("| transformer-big |") && text.ends_with("<!-- results:end -->\nend\n"), "{text}");
-    zoo.run(&["judge", "transformer-big", "--scores", "27.5"]);
+    zoo.run(&["judge", "transformer-big", "--scores", "27.5", "--record"]);
     zoo.ends_with(9, &["report", "--into", readme, "--check"]);
     let bare = zoo.file("bare.md", "no markers\n");
     zoo.ends_with(9, &["report", "--into", bare.to_str().unwrap()]).says("README needs one line");

@@ -5,7 +5,7 @@ use crate::binary::{Zoo, in_root};
 /// A home whose ledger has these scores of the big Transformer, from outside.
 fn scored(scores: &str) -> (Zoo, String) {
     let zoo = Zoo::new();
-    zoo.run(&["judge", "transformer-big", "--scores", scores, "--arm", "mixed"]);
+    zoo.run(&["judge", "transformer-big", "--scores", scores, "--arm", "mixed", "--record"]);
     let ledger = zoo.home().join("ledger.jsonl").to_str().unwrap().to_owned();
     (zoo, ledger)
 }
@@ -87,7 +87,7 @@ fn the_summary_of_a_step_is_added_to() {
 fn a_smoke_run_is_held_against_the_recorded_one() {
     let zoo = Zoo::new();
     let smoke = ["reproduce", "reversal-transformer", "--tier", "smoke"];
-    zoo.ends_with(12, &smoke);
+    zoo.ends_with(0, &smoke);
     let baseline = zoo.home().join("baseline.jsonl");
     std::fs::copy(zoo.home().join("ledger.jsonl"), &baseline).unwrap();
     let baseline = baseline.to_str().unwrap();

@@ -132,7 +132,10 @@ pub struct JudgeArgs {
     /// Signature that the scores were computed with [default: taken to be the claim's]
     #[arg(long, value_name = "SIGNATURE", requires = "scores")]
     pub signature: Option<String>,
-    /// Do not write to the ledger
+    /// Take scores that look like fractions (0.271 for a BLEU of 27.5) as percentages
     #[arg(long)]
-    pub no_record: bool,
+    pub as_given: bool,
+    /// Write the verdicts to the ledger [default: print them only]
+    #[arg(long)]
+    pub record: bool,
 }

@@ -49,6 +49,7 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
         baseline_hypotheses: &args.baseline_hypotheses,
         references: &args.references,
         points: &args.points,
+        as_given: args.as_given,
     };
     let signature = args.signature.as_deref().map(Signature::parse).transpose()?;
     let results = Results::gather(context, &given, &resolved, &claims)?;
@@ -69,13 +70,15 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
             Judged { number, claim, evidence, verdict }
         })
         .collect();
-    if !args.no_record {
+    if args.record {
         let judgements: Vec<Judgement> = judged.iter().map(Judged::judgement).collect();
         let scores = results.score_records(context, &judgements)?;
         let data = results.kept_references(context)?;
         let entry =
             records::record_external(context, &document, args.arm.as_deref(), data, scores, judgements)?;
         context.progress.note(&entry);
+    } else {
+        context.progress.note("not recorded; --record writes these verdicts to the ledger");
     }
     print(context, &judged)?;
     Ok(Exit::of_verdicts(judged.iter().map(|one| &one.verdict)))

@@ -79,6 +79,20 @@ impl Metric {
         }
     }
 
+    /// Whether values are in percent: a score of one half is 50, and errors may exceed 100.
+    pub fn is_percentage(self) -> bool {
+        match self {
+            Metric::Bleu
+            | Metric::Chrf
+            | Metric::Ter
+            | Metric::Wer
+            | Metric::Cer
+            | Metric::Accuracy
+            | Metric::ExactMatch => true,
+            Metric::Loss | Metric::Perplexity | Metric::Mcd | Metric::MelError => false,
+        }
+    }
+
     /// The metric of that name. An error names the nearest.
     pub fn parse(name: &str) -> Result<Self, ScoreError> {
         let all = Metric::ALL.map(Metric::name);

@@ -1,0 +1,69 @@
+//! Scores that are given as fractions of one where the metric is in percent.
+
+use zoo_recipes::ClaimSpec;
+use zoo_results::metrics::Metric;
+
+use crate::error::{Failure, Result};
+
+/// Refuses scores that are percentages of the claims only after a multiplication by 100: 0.271 for a BLEU of 27.5. A verdict
+/// on such a score is wrong in either direction: the value is NOT REPRODUCED, and any two arms are at par.
+///
+/// # Errors
+/// A score is doubtful; the hint gives it in percent, and the option that takes it as it is.
+pub fn refuse(scores: impl Iterator<Item = f64> + Clone, claims: &[(usize, &ClaimSpec)]) -> Result<()> {
+    for (number, claim) in claims.iter().filter(|(_, claim)| is_percentage(claim)) {
+        let published = claim.value.into_iter().chain(claim.points.iter().map(|point| point.value));
+        let published: Vec<f64> = published.collect();
+        let is_doubtful = |score: &f64| match published.as_slice() {
+            // Two arms without a published value: below 1 % is where no claim of parity was made.
+            [] => fraction(*score),
+            values => fraction(*score) && values.iter().any(|value| nearer_times_100(*score, *value)),
+        };
+        if let Some(score) = scores.clone().find(is_doubtful) {
+            let metric = claim.metric.as_str();
+            let message =
+                format!("the score {score} looks like a fraction; {metric} of claim {number} is in percent");
+            return Err(Failure::usage(message).hint(format!(
+                "write {}, or pass --as-given if the score is {score} %",
+                shown(score * 100.0)
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn is_percentage(claim: &ClaimSpec) -> bool {
+    Metric::parse(&claim.metric).is_ok_and(Metric::is_percentage)
+}
+
+fn fraction(score: f64) -> bool {
+    score > 0.0 && score <= 1.0
+}
+
+/// Whether a hundred times the score is nearer to the published value than the score, as ratios.
+fn nearer_times_100(score: f64, value: f64) -> bool {
+    let distance = |score: f64| (score / value).ln().abs();
+    value > 0.0 && distance(score * 100.0) < distance(score)
+}
+
+/// Six digits behind the point at most: a hundred times 0.271 is 27.1, not 27.100000000000001.
+fn shown(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_is_what_a_factor_of_a_hundred_brings_nearer_to_the_claim() {
+        assert!(nearer_times_100(0.271, 27.5));
+        // A word error rate of 2 %, reproduced as 0.9 %.
+        assert!(!nearer_times_100(0.9, 2.0));
+        assert!(nearer_times_100(0.02, 2.0));
+        assert!(!nearer_times_100(0.5, 0.0));
+        assert!(!fraction(0.0) && !fraction(27.1) && fraction(1.0));
+        assert_eq!((shown(0.271 * 100.0), shown(100.0)), ("27.1".to_owned(), "100".to_owned()));
+    }
+}
