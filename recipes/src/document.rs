@@ -43,7 +43,7 @@ pub(crate) struct Layer {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// No embedded recipe has this name.
-    #[error("there is no recipe `{name}`\n  hint: {hint}")]
+    #[error("there is no recipe `{name}`\nhint: {hint}")]
     Unknown {
         /// As asked for.
         name: String,
@@ -51,7 +51,7 @@ pub enum LoadError {
         hint: String,
     },
     /// The file cannot be read.
-    #[error("cannot read the recipe {}: {source}\n  hint: a path works wherever a name does; `zoo list` shows the names", path.display())]
+    #[error("cannot read the recipe {}: {source}\nhint: a path works wherever a name does; `zoo list` shows the names", path.display())]
     Read {
         /// As asked for.
         path: PathBuf,

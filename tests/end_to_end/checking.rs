@@ -46,6 +46,28 @@ fn everything_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
+fn json_has_every_finding_with_its_place_and_hint() {
+    let zoo = Zoo::new();
+    let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
+    zoo.file("broken.toml", &text.replacen("max_updates = 800", "max_updtaes = 800", 1));
+    let ended =
+        zoo.ends_with(3, &["check", "./broken.toml", "transformer-big", "no-such", "--format", "json"]);
+    let rows = ended.json();
+    let line = 1 + text.lines().position(|line| line.starts_with("max_updates")).unwrap();
+    let found = rows[0]["findings"].as_array().unwrap();
+    let found = found.iter().find(|found| found["line"] == line).unwrap_or_else(|| panic!("{rows}"));
+    assert_eq!((&found["file"], &found["column"]), (&"./broken.toml".into(), &1.into()), "{rows}");
+    assert_eq!(found["message"], "`train` has no key `max_updtaes`", "{rows}");
+    assert_eq!(found["hint"], "did you mean `max_updates`?", "{rows}");
+    assert_eq!(
+        (&rows[1]["result"], &rows[1]["findings"]),
+        (&"sound".into(), &serde_json::json!([])),
+        "{rows}"
+    );
+    assert_eq!(rows[2]["findings"][0]["message"], "there is no recipe `no-such`", "{rows}");
+}
+
+#[test]
 fn a_sound_one_beside_a_broken_one_is_still_reported() {
     let zoo = Zoo::new();
     zoo.file("broken.toml", "");
