@@ -39,7 +39,13 @@ fn list_is_filtered() {
         names(&["--tag", "wmt", "--tag", "openseq2seq"]),
         ["convs2s", "gnmt", "nmt-small", "transformer-base", "transformer-big", "transformer-nvgrad"]
     );
-    assert!(names(&["--task", "speech"]).is_empty());
+    // An empty list would look like an answer.
+    let ended = zoo.ends_with(2, &["list", "--task", "speech-synthesiss"]);
+    ended.says("no recipe has the task `speech-synthesiss`");
+    assert!(ended.stderr.contains("did you mean `speech-synthesis`?"), "{}", ended.stderr);
+    let ended = zoo.ends_with(2, &["list", "--tag", "toy", "--tag", "zzz"]);
+    ended.says("no recipe has the tag `zzz`");
+    assert!(ended.stderr.contains("the tags are "), "{}", ended.stderr);
     let at_least = |rung: &str| names(&["--evidence", rung]).len();
     assert!(at_least("schema") >= at_least("parity") && at_least("parity") >= at_least("full-run"));
     assert!(names(&["--evidence", "traces"]).contains(&"reversal-transformer".to_owned()));

@@ -1,38 +1,63 @@
 //! `zoo list`.
 
 use rayon::prelude::*;
-use zoo_recipes::{DataStatus, Document};
+use zoo_recipes::{DataStatus, Document, nearest};
 use zoo_results::exit::Exit;
 
 use crate::cli::ListArgs;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::evidence::{RecordedRun, ladder, reached};
 use crate::output::{self, Cell};
 use crate::records;
 
 pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
     let runs = records::known_runs(context)?;
+    let documents: Result<Vec<Document>> =
+        zoo_recipes::names().par_iter().map(|name| Ok(Document::load(name)?)).collect();
+    let documents = documents?;
+    if let Some(task) = &args.task {
+        known("task", task, documents.iter().map(|document| document.about().task.as_str()))?;
+    }
+    for tag in &args.tag {
+        let tags = documents.iter().flat_map(|document| &document.about().tags);
+        known("tag", tag, tags.map(String::as_str))?;
+    }
     let mut table = output::columns(["name", "task", "arms", "#claims", "evidence", "data", "summary"]);
     let rows: Result<Vec<Option<Vec<Cell>>>> =
-        zoo_recipes::names().par_iter().map(|name| row(name, args, &runs)).collect();
+        documents.par_iter().map(|document| row(document, args, &runs)).collect();
     rows?.into_iter().flatten().for_each(|row| table.push(row));
     output::write(&table.render(context.format))?;
     if table.rows.is_empty() {
-        context.progress.note("no recipe is like that; `zoo list` shows all");
+        context.progress.note("no recipe matches all of these filters; `zoo list` shows every recipe");
     }
     Ok(Exit::Ok)
 }
 
-/// The line of a recipe, if it is one of those that were asked for.
-fn row(name: &str, args: &ListArgs, runs: &[RecordedRun]) -> Result<Option<Vec<Cell>>> {
-    let document = Document::load(name)?;
+/// Refuses a filter's value that no recipe has: an empty list would look like an answer.
+fn known<'a>(what: &str, given: &str, words: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut words: Vec<&str> = words.collect();
+    words.sort_unstable();
+    words.dedup();
+    if words.contains(&given) {
+        return Ok(());
+    }
+    let hint = match nearest(given, words.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? "),
+        None => String::new(),
+    };
+    Err(Failure::usage(format!("no recipe has the {what} `{given}`"))
+        .hint(format!("{hint}the {what}s are {}", words.join(", "))))
+}
+
+/// The row of a recipe, if it passes the filters.
+fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Option<Vec<Cell>>> {
     let about = document.about();
     let tagged = args.tag.iter().all(|tag| about.tags.contains(tag));
     if !tagged || args.task.as_ref().is_some_and(|task| *task != about.task) {
         return Ok(None);
     }
-    let rung = reached(&ladder(&document, runs));
+    let rung = reached(&ladder(document, runs));
     if args.evidence.is_some_and(|least| rung.is_none_or(|rung| rung < least)) {
         return Ok(None);
     }
