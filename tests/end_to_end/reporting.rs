@@ -8,7 +8,7 @@ use crate::binary::Zoo;
 
 fn reproduce(zoo: &Zoo, recipe: &str, more: &[&str]) -> Vec<PathBuf> {
     let call = [&["reproduce", recipe, "--tier", "smoke", "--format", "json"][..], more].concat();
-    let outcome = zoo.ends_with(12, &call).json();
+    let outcome = zoo.ends_with(0, &call).json();
     outcome["runs"].as_array().unwrap().iter().map(|run| PathBuf::from(run.as_str().unwrap())).collect()
 }
 

@@ -79,7 +79,7 @@ fn without(mut value: Value, keys: &[&str]) -> Value {
 fn killed_ten_times_equals_left_alone() {
     let alone = Zoo::new();
     let status = start(&alone).wait().unwrap();
-    assert_eq!(status.code(), Some(12), "a smoke tier ends without anything comparable");
+    assert_eq!(status.code(), Some(0), "a smoke tier that works ends with 0");
     let expected = end(&alone);
 
     let killed = Zoo::new();
@@ -108,7 +108,7 @@ fn killed_ten_times_equals_left_alone() {
     }
     assert!(kills >= 8, "the run was killed {kills} times only");
     let status = start(&killed).wait().unwrap();
-    assert_eq!(status.code(), Some(12));
+    assert_eq!(status.code(), Some(0));
     let found = end(&killed);
     assert_eq!(expected.0.keys().collect::<Vec<_>>(), found.0.keys().collect::<Vec<_>>());
     assert!(expected.0.keys().any(|name| name.starts_with("optimizer/")), "{:?}", expected.0.keys());

@@ -16,8 +16,7 @@ fn files(folder: &Path) -> Vec<String> {
 #[test]
 fn tones_are_learnt_spoken_seen_and_judged() {
     let zoo = Zoo::new();
-    let outcome =
-        zoo.ends_with(12, &["reproduce", "tacotron2", "--tier", "smoke", "--format", "json"]).json();
+    let outcome = zoo.ends_with(0, &["reproduce", "tacotron2", "--tier", "smoke", "--format", "json"]).json();
     let scores = outcome["scores"].as_array().unwrap();
     assert_eq!(scores.len(), 2, "{outcome}");
     for one in scores {
