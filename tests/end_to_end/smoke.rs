@@ -160,14 +160,14 @@ fn a_changed_run_reproduces_nothing_unless_the_key_is_free() {
 fn another_search_of_the_same_name_is_another_evaluation() {
     let zoo = Zoo::new();
     let call = [&REVERSAL[..], &["--arms", "fp32"]].concat();
-    let first = zoo.ends_with(NOTHING_COMPARABLE, &call).json();
+    let first = zoo.ends_with(WORKED, &call).json();
     let eval = run_folders(&first)[0].join("eval");
     let before: Vec<(PathBuf, Vec<u8>)> =
         files_below(&eval).into_iter().map(|file| (file.clone(), std::fs::read(file).unwrap())).collect();
     let changed =
         [&call[..], &["--set", "decode.beam5.beam=1", "--set", "decode.beam5.max_length.extra=0"]].concat();
     for _ in 0..2 {
-        let second = zoo.ends_with(NOTHING_COMPARABLE, &changed).json();
+        let second = zoo.ends_with(WORKED, &changed).json();
         assert_eq!(run_folders(&second), run_folders(&first), "training is the same");
         for (file, bytes) in &before {
             assert_eq!(&std::fs::read(file).unwrap(), bytes, "{} was overwritten", file.display());
@@ -176,5 +176,5 @@ fn another_search_of_the_same_name_is_another_evaluation() {
             files_below(&eval).iter().filter(|file| file.extension().unwrap() == "json").count();
         assert_eq!(evaluations, before.len() / 3 + 1, "decoded once more, and not again");
     }
-    assert_eq!(zoo.ends_with(NOTHING_COMPARABLE, &call).json()["scores"], first["scores"]);
+    assert_eq!(zoo.ends_with(WORKED, &call).json()["scores"], first["scores"]);
 }

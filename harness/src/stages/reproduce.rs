@@ -153,8 +153,8 @@ fn exit(ctx: &Context, request: &Request, measured: &[Measured], judged: &[Judge
         {
             let name = request.document.name();
             ctx.progress.note(&format!(
-                "the {tier} tier of {name} works: it trained, decoded and scored; its scores are not comparable with \
-                 the published ones\nnext: `zoo reproduce {name} --plan` shows what the full run costs, without --plan \
+                "the {tier} tier of {name} works from data to scores; its scores are not comparable with the published \
+                 ones\nnext: `zoo reproduce {name} --plan` shows what the full run costs, without --plan \
                  it runs"
             ));
             Exit::Ok
