@@ -460,7 +460,8 @@ pub(super) fn composed_with_statistics(
     (composed(x, gamma, beta, None, how), statistics)
 }
 
-fn composed(
+/// As [`batch_norm_by`], or with the statistics of the batch where none are given.
+pub(super) fn composed(
     x: Tensor<2>,
     gamma: Tensor<1>,
     beta: Tensor<1>,

@@ -22,6 +22,7 @@ fn moved_kernel<F: Float>(
     from: &[F],
     places: &[u32],
     to: &mut [F],
+    sequences: usize,
     heads: usize,
     length: usize,
     size: usize,
@@ -30,7 +31,7 @@ fn moved_kernel<F: Float>(
     #[define(F)] _type: ElemType,
 ) {
     let place = place(heads, length, size);
-    if 2 * place.sequence >= places.len() {
+    if place.sequence >= sequences {
         terminate!();
     }
     if place.step < places[2 * place.sequence + 1] as usize {
@@ -236,7 +237,8 @@ impl Side {
     }
 
     fn moved(&self, from: &CubeTensor, to: &CubeTensor, width: usize, scale: f32, back: bool) {
-        let units = self.places.len() / 2 * self.length * width;
+        let sequences = self.places.len() / 2;
+        let units = sequences * self.length * width;
         // SAFETY: a unit beyond the sequences ends before it reads; places are inside of the rows.
         unsafe {
             moved_kernel::launch_unchecked(
@@ -246,6 +248,7 @@ impl Side {
                 values(from),
                 numbers(from, &self.places),
                 output(to),
+                sequences,
                 self.heads,
                 self.length,
                 width / self.heads,

@@ -99,11 +99,10 @@ fn block_moments_kernel<F: Float>(
 
 /// The blocks' moments, joined: means and variances.
 #[cube(launch_unchecked)]
-fn moments_kernel(parts: &[f32], mean: &mut [f32], variance: &mut [f32], blocks: usize) {
+fn moments_kernel(parts: &[f32], mean: &mut [f32], variance: &mut [f32], blocks: usize, columns: usize) {
     let mut counts = Shared::<[f32]>::new_slice(UNITS);
     let mut means = Shared::<[f32]>::new_slice(UNITS);
     let mut squares = Shared::<[f32]>::new_slice(UNITS);
-    let columns = mean.len();
     let column = column();
     let mut count = f32::new(0.0);
     let mut about = f32::new(0.0);
@@ -193,15 +192,17 @@ fn normalized_kernel<F: Float>(
     beta: &[f32],
     valid: &[u32],
     out: &mut [f32],
+    rows: usize,
+    columns: usize,
     epsilon: f32,
     #[comptime] relu: bool,
     #[comptime] padded: bool,
     #[define(F)] _type: ElemType,
 ) {
-    if ABSOLUTE_POS >= out.len() {
+    let (row, column) = (ABSOLUTE_POS / columns, ABSOLUTE_POS % columns);
+    if row >= rows {
         terminate!();
     }
-    let (row, column) = (ABSOLUTE_POS / mean.len(), ABSOLUTE_POS % mean.len());
     let mut y = f32::new(0.0);
     if counts(valid, row, padded) {
         let with = scales(mean, variance, gamma, beta, column, epsilon);
@@ -225,13 +226,13 @@ fn block_gradients_kernel<F: Float>(
     valid: &[u32],
     parts: &mut [f32],
     rows: usize,
+    columns: usize,
     epsilon: f32,
     #[comptime] relu: bool,
     #[comptime] padded: bool,
     #[define(F)] _type: ElemType,
 ) {
     let mut scratch = Shared::<[f32]>::new_slice(UNITS);
-    let columns = mean.len();
     let column = column();
     let (first, end) = lane_rows(rows);
     let mut projected = f32::new(0.0);
@@ -266,10 +267,10 @@ fn gradients_kernel(
     for_gamma: &mut [f32],
     for_beta: &mut [f32],
     blocks: usize,
+    columns: usize,
     epsilon: f32,
 ) {
     let mut scratch = Shared::<[f32]>::new_slice(UNITS);
-    let columns = variance.len();
     let column = column();
     let live = column < columns;
     let projected = blocks_sum(parts, column, 2 * columns, blocks, live, &mut scratch);
@@ -293,16 +294,18 @@ fn spread_kernel<F: Float>(
     for_beta: &[f32],
     valid: &[u32],
     out: &mut [F],
+    rows: usize,
+    columns: usize,
     epsilon: f32,
     share: f32,
     #[comptime] relu: bool,
     #[comptime] padded: bool,
     #[define(F)] _type: ElemType,
 ) {
-    if ABSOLUTE_POS >= out.len() {
+    let (row, column) = (ABSOLUTE_POS / columns, ABSOLUTE_POS % columns);
+    if row >= rows {
         terminate!();
     }
-    let (row, column) = (ABSOLUTE_POS / mean.len(), ABSOLUTE_POS % mean.len());
     let mut dx = f32::new(0.0);
     if counts(valid, row, padded) {
         let with = scales(mean, variance, gamma, beta, column, epsilon);
@@ -355,6 +358,7 @@ impl BatchNormOp for CubeBackend {
                 output(&mean),
                 output(&variance),
                 blocks.count,
+                columns,
             );
         }
         (mean, variance)
@@ -368,12 +372,13 @@ impl BatchNormOp for CubeBackend {
         beta: FloatTensor<Self>,
         kind: Kind,
     ) -> FloatTensor<Self> {
-        let out = room(&x, x.shape(), DType::F32);
+        let [n, columns] = x.shape().dims();
+        let out = room(&x, [n, columns], DType::F32);
         // SAFETY: a unit beyond the values ends before it reads; rows have a bit each.
         unsafe {
             normalized_kernel::launch_unchecked(
                 &x.client,
-                cubes(x.shape().num_elements().div_ceil(UNITS), &x),
+                cubes((n * columns).div_ceil(UNITS), &x),
                 CubeDim::new_1d(UNITS as u32),
                 values(&x),
                 values(&mean),
@@ -382,6 +387,8 @@ impl BatchNormOp for CubeBackend {
                 values(&beta),
                 bits(&kind.rows, &mean),
                 output(&out),
+                n,
+                columns,
                 kind.epsilon,
                 kind.relu,
                 kind.rows.valid().is_some(),
@@ -422,6 +429,7 @@ impl BatchNormOp for CubeBackend {
                 bits(&kind.rows, &mean),
                 output(&parts),
                 n,
+                columns,
                 kind.epsilon,
                 kind.relu,
                 padded,
@@ -436,6 +444,7 @@ impl BatchNormOp for CubeBackend {
                 output(&for_gamma),
                 output(&for_beta),
                 blocks.count,
+                columns,
                 kind.epsilon,
             );
             spread_kernel::launch_unchecked(
@@ -452,6 +461,8 @@ impl BatchNormOp for CubeBackend {
                 values(&for_beta),
                 bits(&kind.rows, &mean),
                 output(&out),
+                n,
+                columns,
                 kind.epsilon,
                 share,
                 kind.relu,

@@ -124,9 +124,8 @@ pub fn blocks_sum(
 }
 
 #[cube(launch_unchecked)]
-fn total_sums_kernel(parts: &[f32], out: &mut [f32], blocks: usize) {
+fn total_sums_kernel(parts: &[f32], out: &mut [f32], blocks: usize, columns: usize) {
     let mut scratch = Shared::<[f32]>::new_slice(UNITS);
-    let columns = out.len();
     let column = column();
     let total = blocks_sum(parts, column, columns, blocks, column < columns, &mut scratch);
     if UNIT_POS_Y == 0 && column < columns {
@@ -159,6 +158,7 @@ pub fn column_sums(x: &CubeTensor) -> CubeTensor {
             values(&parts),
             output(&out),
             blocks.count,
+            columns,
         );
     }
     out

@@ -58,6 +58,7 @@ fn loss_kernel<F: Float>(
     logits: &[F],
     classes: &[u32],
     losses: &mut [f32],
+    rows: usize,
     vocabulary: usize,
     slope: f32,
     other_mass: f32,
@@ -67,7 +68,7 @@ fn loss_kernel<F: Float>(
 ) {
     let row = CUBE_POS;
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
-    if row < classes.len() {
+    if row < rows {
         let first = row * vocabulary;
         let m = moments::<F>(logits, first, vocabulary, &mut scratch, sharing);
         if UNIT_POS == 0 {
@@ -81,12 +82,12 @@ fn loss_kernel<F: Float>(
 
 /// [rows, 2] -> [2]; one cube.
 #[cube(launch_unchecked)]
-fn total_kernel(losses: &[f32], totals: &mut [f32], #[comptime] sharing: Sharing) {
+fn total_kernel(losses: &[f32], totals: &mut [f32], rows: usize, #[comptime] sharing: Sharing) {
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
     let mut smooth = f32::new(0.0);
     let mut plain = f32::new(0.0);
     let mut row = UNIT_POS_X as usize;
-    while 2 * row < losses.len() {
+    while row < rows {
         smooth += losses[2 * row];
         plain += losses[2 * row + 1];
         row += comptime!(sharing.units);
@@ -106,6 +107,7 @@ fn loss_backward_kernel<F: Float>(
     classes: &[u32],
     gradient: &[f32],
     out: &mut [F],
+    rows: usize,
     vocabulary: usize,
     slope: f32,
     other_mass: f32,
@@ -114,7 +116,7 @@ fn loss_backward_kernel<F: Float>(
 ) {
     let row = CUBE_POS;
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
-    if row < classes.len() {
+    if row < rows {
         let first = row * vocabulary;
         let m = moments::<F>(logits, first, vocabulary, &mut scratch, sharing);
         let (smooth, plain) = (gradient[0], gradient[1]);
@@ -148,6 +150,7 @@ impl CrossEntropyOp for CubeBackend {
                 values(&logits),
                 numbers(&logits, &targets.classes),
                 output(&losses),
+                rows,
                 vocabulary,
                 (targets.true_mass - targets.other_mass) as f32,
                 targets.other_mass as f32,
@@ -161,6 +164,7 @@ impl CrossEntropyOp for CubeBackend {
                 sharing.dim(),
                 values(&losses),
                 output(&totals),
+                rows,
                 sharing,
             );
         }
@@ -185,6 +189,7 @@ impl CrossEntropyOp for CubeBackend {
                 numbers(&logits, &targets.classes),
                 values(&gradient),
                 output(&out),
+                rows,
                 vocabulary,
                 (targets.true_mass - targets.other_mass) as f32,
                 targets.other_mass as f32,

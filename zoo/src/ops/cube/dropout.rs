@@ -48,16 +48,17 @@ pub fn factors<N: Size>(mask: &Drawn, first: u32) -> Vector<f32, N> {
     select_many(kept, Vector::new(mask.scale), Vector::new(0.0f32))
 }
 
-/// x times the mask, of max(x, 0) if `rectify`. A NaN stays one: overflow is detected by it.
+/// x times the mask, of max(x, 0) if `rectify`; `count` vectors. A NaN stays one: overflow is detected by it.
 #[cube(launch_unchecked)]
 fn masked_kernel<I: Float, O: Float, N: Size>(
     x: &[Vector<I, N>],
     out: &mut [Vector<O, N>],
+    count: usize,
     mask: Drawn,
     #[comptime] rectify: bool,
     #[define(I, O)] _types: [ElemType; 2],
 ) {
-    if ABSOLUTE_POS >= out.len() {
+    if ABSOLUTE_POS >= count {
         terminate!();
     }
     let mut x = Vector::<f32, N>::cast_from(x[ABSOLUTE_POS]);
@@ -75,11 +76,12 @@ fn joined_kernel<I: Float, Y: Float, N: Size>(
     x: &[Vector<I, N>],
     y: &[Vector<Y, N>],
     out: &mut [Vector<I, N>],
+    count: usize,
     mask: Drawn,
     #[comptime] sum: bool,
     #[define(I, Y)] _types: [ElemType; 2],
 ) {
-    if ABSOLUTE_POS >= out.len() {
+    if ABSOLUTE_POS >= count {
         terminate!();
     }
     let first = ABSOLUTE_POS as u32 * N::value() as u32;
@@ -94,26 +96,27 @@ fn joined_kernel<I: Float, Y: Float, N: Size>(
     }
 }
 
-/// One unit for every so many values.
-fn grid(out: &CubeTensor, width: VectorSize) -> (CubeCount, CubeDim) {
-    let units = out.shape().num_elements() / width;
-    (cubes(units.div_ceil(UNITS), out), CubeDim::new_1d(UNITS as u32))
+/// The number of vectors of so many values, and a grid with one unit for each.
+fn grid(out: &CubeTensor, width: VectorSize) -> (usize, CubeCount, CubeDim) {
+    let vectors = out.shape().num_elements() / width;
+    (vectors, cubes(vectors.div_ceil(UNITS), out), CubeDim::new_1d(UNITS as u32))
 }
 
 fn masked(x: &CubeTensor, mask: Option<Mask>, rectify: bool, dtype: DType) -> CubeTensor {
     let out = room(x, x.shape(), dtype);
     let width = width(&[x, &out]);
-    let (count, dim) = grid(&out, width);
+    let (count, cubes, dim) = grid(&out, width);
     let types = [element(x), element(&out)];
     // SAFETY: a unit beyond the values ends before it reads.
     unsafe {
         masked_kernel::launch_unchecked(
             &out.client,
-            count,
+            cubes,
             dim,
             width,
             values(x),
             output(&out),
+            count,
             drawn(mask),
             rectify,
             types,
@@ -126,18 +129,19 @@ fn joined(x: &CubeTensor, y: &CubeTensor, mask: Option<Mask>, sum: bool) -> Cube
     assert_eq!(x.shape(), y.shape(), "tensors of one shape");
     let out = room(x, x.shape(), x.dtype);
     let width = width(&[x, y]);
-    let (count, dim) = grid(&out, width);
+    let (count, cubes, dim) = grid(&out, width);
     let types = [element(x), element(y)];
     // SAFETY: a unit beyond the values ends before it reads.
     unsafe {
         joined_kernel::launch_unchecked(
             &out.client,
-            count,
+            cubes,
             dim,
             width,
             values(x),
             values(y),
             output(&out),
+            count,
             drawn(mask),
             sum,
             types,

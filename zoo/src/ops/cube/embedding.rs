@@ -14,11 +14,12 @@ use super::{UNITS, cubes, numbers, output, room, values};
 const NONE: u32 = u32::MAX;
 
 #[cube(launch_unchecked)]
-fn rows_kernel(table: &[f32], ids: &[u32], out: &mut [f32], width: usize) {
-    if ABSOLUTE_POS >= out.len() {
+fn rows_kernel(table: &[f32], ids: &[u32], out: &mut [f32], tokens: usize, width: usize) {
+    let token = ABSOLUTE_POS / width;
+    if token >= tokens {
         terminate!();
     }
-    let id = ids[ABSOLUTE_POS / width];
+    let id = ids[token];
     let mut x = f32::new(0.0);
     if id != NONE {
         x = table[id as usize * width + ABSOLUTE_POS % width];
@@ -28,11 +29,18 @@ fn rows_kernel(table: &[f32], ids: &[u32], out: &mut [f32], width: usize) {
 
 /// `tokens` are sorted by their ids; those of row r are `tokens[begins[r]..begins[r + 1]]`.
 #[cube(launch_unchecked)]
-fn rows_backward_kernel(gradient: &[f32], tokens: &[u32], begins: &[u32], out: &mut [f32], width: usize) {
-    if ABSOLUTE_POS >= out.len() {
+fn rows_backward_kernel(
+    gradient: &[f32],
+    tokens: &[u32],
+    begins: &[u32],
+    out: &mut [f32],
+    rows: usize,
+    width: usize,
+) {
+    let (row, column) = (ABSOLUTE_POS / width, ABSOLUTE_POS % width);
+    if row >= rows {
         terminate!();
     }
-    let (row, column) = (ABSOLUTE_POS / width, ABSOLUTE_POS % width);
     let mut total = f32::new(0.0);
     for i in begins[row]..begins[row + 1] {
         total += gradient[tokens[i as usize] as usize * width + column];
@@ -54,6 +62,7 @@ impl EmbeddingOp for CubeBackend {
                 values(&table),
                 numbers(&table, &ids),
                 output(&out),
+                ids.len(),
                 width,
             );
         }
@@ -78,6 +87,7 @@ impl EmbeddingOp for CubeBackend {
                 numbers(&gradient, &tokens),
                 numbers(&gradient, &begins),
                 output(&out),
+                vocabulary,
                 width,
             );
         }

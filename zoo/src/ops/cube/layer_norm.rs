@@ -48,10 +48,10 @@ fn normalized_kernel(
     beta: &[f32],
     out: &mut [f32],
     rows: usize,
+    width: usize,
     epsilon: f32,
     #[comptime] sharing: Sharing,
 ) {
-    let width = gamma.len();
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
     let row = CUBE_POS * comptime!(sharing.rows) + UNIT_POS_Y as usize;
     // Units without a row help with the last one: all meet in the sums.
@@ -75,10 +75,10 @@ fn normalized_backward_kernel(
     out: &mut [f32],
     statistics: &mut [f32],
     rows: usize,
+    width: usize,
     epsilon: f32,
     #[comptime] sharing: Sharing,
 ) {
-    let width = gamma.len();
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
     let row = CUBE_POS * comptime!(sharing.rows) + UNIT_POS_Y as usize;
     let first = min(row, rows - 1) * width;
@@ -136,9 +136,8 @@ fn parameters_kernel(
 
 /// The blocks' parts, added one after the other.
 #[cube(launch_unchecked)]
-fn totals_kernel(parts: &[f32], gamma: &mut [f32], beta: &mut [f32], blocks: usize) {
+fn totals_kernel(parts: &[f32], gamma: &mut [f32], beta: &mut [f32], blocks: usize, width: usize) {
     let column = ABSOLUTE_POS_X as usize;
-    let width = gamma.len();
     if column < width {
         let mut for_gamma = f32::new(0.0);
         let mut for_beta = f32::new(0.0);
@@ -158,7 +157,7 @@ impl LayerNormOp for CubeBackend {
         beta: FloatTensor<Self>,
         epsilon: f32,
     ) -> FloatTensor<Self> {
-        let [rows, _] = x.shape().dims();
+        let [rows, width] = x.shape().dims();
         let sharing = Sharing::short(&x.client);
         let out = room(&x, x.shape(), DType::F32);
         // SAFETY: units without a row read the last one and write nothing; gamma and beta are as wide as rows.
@@ -172,6 +171,7 @@ impl LayerNormOp for CubeBackend {
                 values(&beta),
                 output(&out),
                 rows,
+                width,
                 epsilon,
                 sharing,
             );
@@ -204,6 +204,7 @@ impl LayerNormOp for CubeBackend {
                 output(&out),
                 output(&statistics),
                 rows,
+                width,
                 epsilon,
                 sharing,
             );
@@ -226,6 +227,7 @@ impl LayerNormOp for CubeBackend {
                 output(&for_gamma),
                 output(&for_beta),
                 blocks,
+                width,
             );
         }
         (out, for_gamma, for_beta)

@@ -8,13 +8,13 @@ use super::super::magnitude::{CHUNK, MagnitudeOp};
 use super::rows::{Sharing, largest, sum};
 use super::{UNITS, cubes, output, values};
 
-/// The sum of squares and the largest magnitude of each chunk, from place `first` of `parts` on.
+/// The sum of squares and the largest magnitude of each chunk of `count` numbers, from place `first` of `parts` on.
 #[cube(launch_unchecked)]
-fn measured_kernel(x: &[f32], parts: &mut [f32], first: usize, chunks: usize, #[comptime] sharing: Sharing) {
+fn measured_kernel(x: &[f32], parts: &mut [f32], first: usize, count: usize, #[comptime] sharing: Sharing) {
     let chunk = CUBE_POS;
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
-    if chunk < chunks {
-        let end = min((chunk + 1) * CHUNK, x.len());
+    if chunk * CHUNK < count {
+        let end = min((chunk + 1) * CHUNK, count);
         let mut squares = f32::new(0.0);
         let mut top = f32::new(0.0);
         let mut i = chunk * CHUNK + UNIT_POS_X as usize;
@@ -36,18 +36,18 @@ impl MagnitudeOp for CubeBackend {
     fn measured(parts: FloatTensor<Self>, x: FloatTensor<Self>, first: usize) -> FloatTensor<Self> {
         // Written in place: nobody else has it, but where somebody looks at what was measured so far.
         let parts = if parts.can_mut() { parts } else { parts.copy() };
-        let chunks = x.shape().num_elements().div_ceil(CHUNK);
+        let count = x.shape().num_elements();
         let sharing = Sharing::long();
         // SAFETY: a cube beyond the chunks does nothing; there is room for all chunks.
         unsafe {
             measured_kernel::launch_unchecked(
                 &x.client,
-                cubes(chunks, &x),
+                cubes(count.div_ceil(CHUNK), &x),
                 sharing.dim(),
                 values(&x),
                 output(&parts),
                 first,
-                chunks,
+                count,
                 sharing,
             );
         }

@@ -1,6 +1,9 @@
 //! The own operations on CUDA and wgpu: kernels in CubeCL, one launch where Burn's tensor operations take several.
 //!
 //! Sums are FP32 in an order that the shape alone fixes, without atomics: a run gives the same bits every time.
+//!
+//! Kernels get every size as a scalar and never call `len()`: it counts what the argument's handle
+//! spans, and on CUDA Burn pads the rows of its tensors, so that a vector of 96 numbers spans 128.
 
 mod attention;
 mod batch_norm;
@@ -32,9 +35,17 @@ fn room(like: &CubeTensor, shape: impl Into<Shape>, dtype: DType) -> CubeTensor 
     empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), shape.into(), dtype)
 }
 
-/// Its values row-major, as an argument that a kernel reads: of a copy, where the tensor has another order.
+/// The values of a tensor in row-major order, as an argument that a kernel reads. Copies a tensor
+/// that has another order.
+///
+/// The argument ends with the last value, also where Burn has padded the allocation: a kernel that
+/// calls `len()` in spite of the rule above gets the number of values.
 fn values(x: &CubeTensor) -> BufferArg {
-    into_contiguous(x.clone()).into_buffer_arg()
+    let x = into_contiguous(x.clone());
+    let count = x.shape().num_elements();
+    let padding = x.handle.size_in_used().saturating_sub((count * x.dtype.size()) as u64);
+    // SAFETY: the handle belongs to these values; `offset_end` adds to an offset that the handle has already.
+    unsafe { BufferArg::from_raw_parts(x.handle.clone().offset_end(padding), count) }
 }
 
 /// What a kernel writes: a [`room`], never a copy of one.

@@ -186,7 +186,8 @@ pub fn forward_kernel<X: Float, H: Float>(
     }
 }
 
-/// Rows of three matrices that are `hidden` wide, counted through; zeros for [`NONE`]. The first two have `rows` each.
+/// The rows of three matrices at `count` places, which number them through; zeros for [`NONE`]. The matrices are `hidden` wide, the
+/// first two have `rows` rows each.
 #[cube(launch_unchecked)]
 pub fn picked_kernel<H: Float>(
     first: &[f32],
@@ -194,14 +195,16 @@ pub fn picked_kernel<H: Float>(
     third: &[f32],
     places: &[u32],
     out: &mut [H],
+    count: usize,
     rows: usize,
     hidden: usize,
     #[define(H)] _type: ElemType,
 ) {
-    if ABSOLUTE_POS >= out.len() {
+    let (place, unit) = (ABSOLUTE_POS / hidden, ABSOLUTE_POS % hidden);
+    if place >= count {
         terminate!();
     }
-    let (place, unit) = (places[ABSOLUTE_POS / hidden], ABSOLUTE_POS % hidden);
+    let place = places[place];
     let mut x = f32::new(0.0);
     if place != NONE {
         let place = place as usize;
@@ -314,7 +317,7 @@ pub fn backward_kernel<X: Float, H: Float, O: Float>(
     }
 }
 
-/// The gradients of the initial states [states x sequences, hidden]. `places` say where each given sequence was worked on, or that it
+/// The gradients of the initial states [`states` x `sequences`, hidden]. `places` say where each given sequence was worked on, or that it
 /// was empty: [`NONE`].
 #[cube(launch_unchecked)]
 pub fn initial_kernel<H: Float>(
@@ -323,20 +326,22 @@ pub fn initial_kernel<H: Float>(
     of_last: &[f32],
     places: &[u32],
     out: &mut [f32],
+    states: usize,
+    sequences: usize,
     hidden: usize,
     #[comptime] lstm: bool,
     #[define(H)] _type: ElemType,
 ) {
-    if ABSOLUTE_POS >= out.len() {
+    let (state, unit) = (ABSOLUTE_POS / hidden, ABSOLUTE_POS % hidden);
+    if state >= states * sequences {
         terminate!();
     }
-    let (state, unit) = (ABSOLUTE_POS / hidden, ABSOLUTE_POS % hidden);
-    let place = places[state % places.len()];
+    let place = places[state % sequences];
     let mut x = of_last[ABSOLUTE_POS];
     if place != NONE {
         let from = place as usize * hidden + unit;
         if lstm {
-            if state < places.len() {
+            if state < sequences {
                 x = f32::cast_from(slopes[from]);
             } else {
                 x = carry[from];
