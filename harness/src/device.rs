@@ -11,10 +11,14 @@ use zoo_results::exit::Exit;
 use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
 
+#[cfg(feature = "cuda-unfused")]
+mod driver;
 #[cfg(feature = "gpu")]
 mod kernels;
 #[cfg(any(feature = "cuda-unfused", all(test, feature = "gpu")))]
 mod registration;
+#[cfg(any(feature = "cuda-unfused", test))]
+mod versions;
 
 /// What the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,6 +113,21 @@ pub fn cuda_devices() -> Option<usize> {
     cfg!(feature = "cuda-unfused").then(cuda::count)
 }
 
+/// Name of a CUDA device's card, from its driver; `None` also if CUDA is not built in.
+pub fn cuda_card(number: usize) -> Option<String> {
+    cuda::card(number)
+}
+
+/// The newest CUDA that the driver supports, and the CUDA that NVRTC comes from; `None` also if CUDA is not built in.
+pub fn cuda_versions() -> Option<[String; 2]> {
+    cuda::versions()
+}
+
+/// Why the CUDA driver would refuse the kernels that NVRTC compiles, and what to install.
+pub fn cuda_refusal() -> Option<(String, String)> {
+    cuda::refusal()
+}
+
 /// Cards that wgpu sees; `None` if it is not built in.
 pub fn wgpu_devices() -> Option<usize> {
     cfg!(feature = "wgpu-unfused").then(wgpu::count)
@@ -128,6 +147,18 @@ mod cuda {
         0
     }
 
+    pub fn card(_: usize) -> Option<String> {
+        None
+    }
+
+    pub fn versions() -> Option<[String; 2]> {
+        None
+    }
+
+    pub fn refusal() -> Option<(String, String)> {
+        None
+    }
+
     pub fn open(number: usize, _: Fp32) -> Result<Device> {
         Err(not_built_in(&format!("cuda:{number}"), "cuda"))
     }
@@ -141,8 +172,8 @@ mod cuda {
     use burn::tensor::DeviceType;
     use cubecl::cuda::{CudaDevice, CudaRuntime};
 
-    use super::{Device, Exit, Failure, Fp32, Result, kernels, registration};
-    use crate::{environment, libraries};
+    use super::{Device, Exit, Failure, Fp32, Result, driver, kernels, registration};
+    use crate::libraries;
 
     /// The devices that this process has opened.
     static OPENED: Mutex<BTreeMap<usize, Fp32>> = Mutex::new(BTreeMap::new());
@@ -150,6 +181,18 @@ mod cuda {
     /// Listing needs the driver's library; without it there are none, and no panic.
     pub fn count() -> usize {
         Device::enumerate(DeviceType::Cuda).into_iter().count()
+    }
+
+    pub fn card(number: usize) -> Option<String> {
+        driver::card(number)
+    }
+
+    pub fn versions() -> Option<[String; 2]> {
+        driver::toolchain().map(|toolchain| [toolchain.driver, toolchain.compiler].map(|x| x.to_string()))
+    }
+
+    pub fn refusal() -> Option<(String, String)> {
+        driver::toolchain()?.refusal()
     }
 
     pub fn open(number: usize, fp32: Fp32) -> Result<Device> {
@@ -176,19 +219,12 @@ mod cuda {
         if let Some(mend) = libraries::find("libnvrtc.so").mend() {
             return Err(failure("CUDA's run-time compiler, libnvrtc.so, is not found".to_owned()).hint(mend));
         }
+        // The first kernel would end in a panic.
+        if let Some((why, hint)) = refusal() {
+            return Err(failure(why).hint(hint));
+        }
         settle(number, fp32)?;
         Ok(Device::cuda(number))
-    }
-
-    /// Name of a device's card; with its number where cards of several kinds could be it.
-    fn card(number: usize) -> String {
-        let mut cards = environment::cuda_cards();
-        cards.sort();
-        cards.dedup();
-        match cards.as_slice() {
-            [card] => card.clone(),
-            _ => format!("{}-{number}", cards.join("+")),
-        }
     }
 
     /// Opens the device at the first call with products of FP32 as they are wanted; later ones must want the same.
@@ -207,8 +243,9 @@ mod cuda {
             }
             None => {}
         }
-        // CubeCL opens the file together with the device, which alone would tell the name of the very card.
-        kernels::belong_to(&["cuda", &card(number), fp32.name()]);
+        // The file is named before CubeCL opens it together with the device.
+        let card = card(number).unwrap_or_else(|| number.to_string());
+        kernels::belong_to(&["cuda", &card, fp32.name()]);
         let device = CudaDevice::new(number);
         match fp32 {
             Fp32::Tf32 => cubecl::Device::Cuda(device).client(),

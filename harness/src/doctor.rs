@@ -161,19 +161,37 @@ fn mirror(ctx: &Context) -> Finding {
     }
 }
 
+/// A shared library that the loader has to find.
+fn library(subject: &'static str, name: &str, mend: &str) -> Finding {
+    let found = libraries::find(name);
+    let place = match &found {
+        Found::Loaded(file) => return ok(subject, file.display().to_string()),
+        Found::Elsewhere(file) => format!("{} is not where the loader looks", file.display()),
+        Found::Missing => return note(subject, format!("{name} is not there"), mend),
+    };
+    note(subject, place, found.mend().unwrap_or_default())
+}
+
+/// NVRTC, and whether the driver takes what it compiles.
+fn compiler(version: Option<&str>) -> Finding {
+    let mut finding =
+        library("cuda compiler", "libnvrtc.so", "install CUDA's nvrtc library (package cuda-nvrtc)");
+    match (device::cuda_refusal(), version) {
+        (Some((why, hint)), _) => note("cuda compiler", format!("{}: {why}", finding.found), hint),
+        (None, Some(version)) => {
+            finding.found = format!("NVRTC {version}, {}", finding.found);
+            finding
+        }
+        (None, None) => finding,
+    }
+}
+
 /// Driver, run-time compiler, headers; devices where CUDA is built in.
 fn cuda() -> Vec<Finding> {
-    let library = |subject, name: &str, mend: &str| {
-        let found = libraries::find(name);
-        let place = match &found {
-            Found::Loaded(file) => return ok(subject, file.display().to_string()),
-            Found::Elsewhere(file) => format!("{} is not where the loader looks", file.display()),
-            Found::Missing => return note(subject, format!("{name} is not there"), mend),
-        };
-        note(subject, place, found.mend().unwrap_or_default())
-    };
     let driver = std::fs::read_to_string("/proc/driver/nvidia/version");
     let driver = driver.ok().and_then(|text| Some(text.lines().next()?.trim().to_owned()));
+    let versions = device::cuda_versions();
+    let version = |which: usize| versions.as_ref().map(|versions| versions[which].as_str());
     let devices = match device::cuda_devices() {
         None => note("cuda", "not built in", "cargo build --release --features cuda"),
         Some(0) => note("cuda", "built in; no device is seen", "`nvidia-smi` must list one"),
@@ -181,9 +199,12 @@ fn cuda() -> Vec<Finding> {
     };
     vec![
         devices,
-        match driver {
-            Some(version) => ok("cuda driver", version),
-            None => note(
+        match (driver, version(0)) {
+            (Some(driver), Some(cuda)) => ok("cuda driver", format!("supports CUDA {cuda}; {driver}")),
+            (Some(driver), None) => ok("cuda driver", driver),
+            // Containers and WSL have the driver's library, and nothing in /proc.
+            (None, Some(cuda)) => ok("cuda driver", format!("supports CUDA {cuda}")),
+            (None, None) => note(
                 "cuda driver",
                 "none is loaded",
                 "a GPU of NVIDIA needs its driver: `nvidia-smi` shows it",
@@ -194,7 +215,7 @@ fn cuda() -> Vec<Finding> {
             "libcuda.so.1",
             "it comes with the driver; in a container, run it with the GPU",
         ),
-        library("cuda compiler", "libnvrtc.so", "install CUDA's nvrtc library (package cuda-nvrtc)"),
+        compiler(version(1)),
         match libraries::cuda_headers() {
             Some(folder) => ok("cuda headers", folder.display().to_string()),
             None => note(

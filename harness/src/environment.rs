@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::device;
+
 /// Everything about this binary and this machine that a result may depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
@@ -53,18 +55,14 @@ impl Environment {
         format!("{}{changes}", self.commit)
     }
 
-    /// What computes: the processor, or the card by the driver's name. Which of several cards it is the driver does not tell here.
+    /// What computes: the processor, or the card by the driver's name.
     pub fn hardware(&self) -> String {
         match self.device.split_once(':') {
             None if self.device == "cpu" => self.processor.clone(),
-            Some(("cuda", _)) => {
-                let mut cards = cuda_cards();
-                cards.dedup();
-                match cards.as_slice() {
-                    [card] => format!("1x {card}"),
-                    _ => "1x CUDA device of an unknown kind".into(),
-                }
-            }
+            Some(("cuda", number)) => match number.parse().ok().and_then(device::cuda_card) {
+                Some(card) => format!("1x {card}"),
+                None => "1x CUDA device of an unknown kind".into(),
+            },
             _ => format!("1x {} device of an unknown kind", self.device),
         }
     }
@@ -73,18 +71,6 @@ impl Environment {
 /// Does this program's GPU backend join operations?
 pub fn fused() -> bool {
     cfg!(any(feature = "cuda", feature = "wgpu"))
-}
-
-/// Names of the cards, as NVIDIA's driver for Linux tells them.
-pub fn cuda_cards() -> Vec<String> {
-    let folders = std::fs::read_dir("/proc/driver/nvidia/gpus").into_iter().flatten().flatten();
-    let mut files: Vec<_> = folders.map(|folder| folder.path().join("information")).collect();
-    files.sort();
-    let model = |text: String| {
-        let line = text.lines().find_map(|line| line.strip_prefix("Model:"))?;
-        Some(line.trim().to_string())
-    };
-    files.iter().filter_map(|file| model(std::fs::read_to_string(file).ok()?)).collect()
 }
 
 /// Lower-case hexadecimal digits.
