@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# Checks the CUDA build without a GPU: NVRTC compiles every kernel, and a stand-in driver executes the
+# PTX on the processor. ci/cuda_standin/README.md says what that proves.
+#
+#   ci/cuda-check.sh quick       our kernels in FP32, with threads forward and reversed
+#   ci/cuda-check.sh thorough    a smoke tier against the CPU's losses, parity of three tasks, our
+#                                kernels in FP16 and BF16
+#
+# Fails on an unexpected exit code, a compilation that fails, a launch that a driver would refuse, a
+# fault of a kernel (a misaligned access, an access outside of memory, threads that wait at different
+# barriers), and a kernel of ours that spills registers.
+#
+# When ZOO_CUDA_CHECK_SECONDS (quick 360, thorough 3600; the build does not count) have passed, the
+# step is ended and the rest is skipped, with a note. Wheels of NVRTC are fetched with pip into
+# ZOO_CUDA_CACHE (cuda-standin of the target folder) and kept there with the translated kernels. Where
+# they cannot be had, or python3 or gcc is missing, nothing is checked and the exit code is 0.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+stage=${1:-}
+case $stage in
+    quick) seconds=360 ;;
+    thorough) seconds=3600 ;;
+    *)
+        echo "error: ci/cuda-check.sh quick|thorough" >&2
+        exit 2
+        ;;
+esac
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+cache=${ZOO_CUDA_CACHE:-$target/cuda-standin}
+standin=$PWD/ci/cuda_standin
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+# What is tuned here, on a processor, must reach no card.
+export ZOO_HOME="$scratch/home"
+# Few candidates for each product: each is compiled and timed on the processor.
+export CUBECL_AUTOTUNE_LEVEL=minimal
+log=$scratch/log
+
+step() { printf '\n== %s\n' "$*" >&2; }
+left() { echo $((began + ${ZOO_CUDA_CHECK_SECONDS:-$seconds} - $(date +%s))); }
+over() {
+    echo "note: the time is over; not looked at: $*, and what follows" >&2
+    exit 0
+}
+failed() {
+    echo "error: $*" >&2
+    exit 1
+}
+
+# Runs zoo on the stand-in: the expected exit codes and a name come first. Output goes to $scratch/out,
+# messages to $scratch/errors.
+on_standin() {
+    local codes=$1 name=$2 code=0 limit
+    shift 2
+    limit=$(left)
+    if [ "$limit" -le 0 ]; then over "$name"; fi
+    step "CUDA: $name"
+    rm -rf "$log"
+    timeout --signal INT --kill-after 20 "$limit" "$standin/run.sh" "$cache" "$log" \
+        "$zoo" "$@" --device cuda:0 >"$scratch/out" 2>"$scratch/errors" || code=$?
+    cat "$scratch/out" "$scratch/errors" >&2
+    if grep -s "^FAILED" "$log/nvrtc.log" >&2; then
+        cat "$log"/sources/*.log >&2
+        failed "$name: NVRTC does not compile these kernels"
+    fi
+    if grep -sE "^(FAULT|REFUSED|UNKNOWN)" "$log/driver.log" | sort | uniq -c >&2; then
+        failed "$name: a driver would refuse these launches, or these kernels are wrong"
+    fi
+    if [ "$code" = 124 ] || [ "$code" = 137 ]; then over "all of $name"; fi
+    if grep -q "internal error" "$scratch/errors"; then failed "$name: a panic"; fi
+    [[ " $codes " == *" $code "* ]] || failed "$name ended with code $code, and not with $codes"
+    echo "$name: $((limit - $(left))) s" >&2
+}
+# The same for a call that has to execute kernels: all of ours, and what the tuner takes of Burn's
+# products. Products that load by TMA are not translated.
+executed() {
+    on_standin "$@"
+    grep -q "^RAN" "$log/driver.log" || failed "$2: no kernel was executed"
+    if grep -E "^UNSUPPORTED ($ours)_" "$log/driver.log" >&2; then failed "$2: these kernels were not executed"; fi
+}
+# Fails if ptxas finds too few registers for a kernel of ours that the last call loaded.
+spills() {
+    local ptx kernel card report count=0 spilled=0
+    for ptx in "$log"/ptx/*.ptx; do
+        kernel=$(grep -m 1 -oE "\.entry ($ours)_\w+" "$ptx" | cut -d' ' -f2) || continue
+        card=$(grep -m 1 -oE 'sm_\w+' "$ptx")
+        report=$("$cache/root/bin/ptxas" -v -arch "$card" -o /dev/null "$ptx" 2>&1) ||
+            failed "ptxas does not take $kernel: $report"
+        count=$((count + 1))
+        if ! grep -q " 0 bytes spill stores, 0 bytes spill loads" <<<"$report"; then
+            printf '%s\n%s\n' "$kernel" "$report" >&2
+            spilled=$((spilled + 1))
+        fi
+    done
+    [ "$count" -gt 0 ] || failed "none of our kernels was compiled"
+    [ "$spilled" = 0 ] || failed "$spilled of $count own kernels spill registers"
+    echo "none of $count own kernels spills registers" >&2
+}
+
+step "CUDA: NVRTC and the stand-in driver"
+code=0
+"$standin/prepare.sh" "$cache" || code=$?
+if [ "$code" = 3 ]; then
+    echo "note: CUDA is not checked" >&2
+    exit 0
+fi
+[ "$code" = 0 ] || failed "the stand-in driver cannot be built"
+
+zoo=$target/gpu-check/zoo
+cargo build --profile gpu-check --locked -p zoo-harness --bin zoo --features cuda,wgpu
+# Neither the build nor the download counts.
+began=$(date +%s)
+# Names of our kernels, as alternatives of a regular expression.
+ours=$(grep -rhoE 'fn \w+_kernel\b' zoo/src/ops/cube | cut -d' ' -f2 | sort -u | paste -sd'|')
+
+quick() {
+    STANDIN_DRIVER=12040 on_standin 8 "a driver that is older than NVRTC" doctor
+    grep -q "supports CUDA 12.4 and refuses kernels that NVRTC 12.9" "$scratch/out" ||
+        failed "zoo doctor does not say that the driver is too old"
+
+    executed 0 "own kernels in FP32" verify --kernels
+    compgen -G "$ZOO_HOME/kernels/cuda-NVIDIA_H100*-strict.db" >/dev/null ||
+        failed "kernels are not kept under the name of the card: $(ls "$ZOO_HOME/kernels")"
+    spills
+    STANDIN_REVERSE=1 executed 0 "own kernels in FP32, threads reversed" verify --kernels
+}
+
+# The losses in the logs of a home's runs, one a line.
+losses() {
+    python3 - "$1" <<'PYTHON'
+import json, pathlib, sys
+for log in sorted(pathlib.Path(sys.argv[1], "runs").rglob("log.jsonl")):
+    for event in map(json.loads, log.open()):
+        for name in ("loss", "train_loss", "valid_loss"):
+            if event.get(name) is not None:
+                print(f"update-{event['update']}-{name} {event[name]:.5f}")
+PYTHON
+}
+thorough() {
+    # Codes of verdicts: a smoke tier is not comparable with what was published.
+    local smoke=(reproduce reversal-transformer --tier smoke --arms fp32 --offline) code=0
+    "$zoo" "${smoke[@]}" --device cpu --home "$scratch/cpu" >&2 || code=$?
+    [[ " 0 9 10 11 12 " == *" $code "* ]] || failed "the smoke tier on the CPU ended with code $code"
+    executed "0 9 10 11 12" "a smoke tier against the CPU's losses" "${smoke[@]}"
+    losses "$scratch/cpu" >"$scratch/losses-cpu"
+    losses "$ZOO_HOME" >"$scratch/losses-cuda"
+    # Sums are rounded in another order on each device.
+    paste -d ' ' "$scratch/losses-cpu" "$scratch/losses-cuda" | awk '
+        { print $1 ": on the CPU " $2 ", on CUDA " $4; rows++ }
+        $1 != $3 || ($2 - $4) ^ 2 > 1e-6 { bad = 1 }
+        END { exit bad || !rows }' >&2 || failed "losses of the smoke tier are not those of the CPU"
+
+    executed 0 "parity of synthesis" verify tacotron2 --to parity
+    executed 0 "parity of translation" verify reversal-transformer --to parity
+    executed 0 "parity of speech" verify yesno-tdnn --to parity
+    local compute
+    for compute in fp16 bf16; do
+        executed 0 "own kernels in $compute" verify --kernels --compute "$compute"
+        spills
+    done
+}
+
+$stage
