@@ -1,7 +1,7 @@
 //! A recipe file: read, put upon its base, taken apart into body, arms and tiers.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use crate::check::check_block;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -277,7 +277,7 @@ impl Source {
             };
         }
         let path = folder.join(name_or_path);
-        match fs::read_to_string(&path) {
+        match crate::untrusted::read_to_string(&path) {
             Ok(text) => {
                 let folder = path.parent().map(Path::to_owned).unwrap_or_default();
                 Ok(Self { text, file: path.display().to_string(), folder })

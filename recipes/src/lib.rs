@@ -10,6 +10,7 @@
 //! ```
 
 pub mod spec;
+pub mod untrusted;
 
 mod check;
 mod diagnostic;
