@@ -1,5 +1,7 @@
 //! What speech needs in memory: counted by an allocator, so it has a process of its own.
 
+mod memory;
+
 use std::path::Path;
 
 use hound::{SampleFormat, WavSpec, WavWriter};
@@ -59,44 +61,4 @@ fn an_utterance_needs_little_memory() {
     let ((), peak) = memory::peak_of(|| (0..50).for_each(|index| drop(batches.batch(1, index).unwrap())));
     println!("{planned} bytes for the plan, {peak} for batches");
     assert!(peak < 2 << 20, "{peak} bytes");
-}
-
-/// Counts what is allocated in this process.
-mod memory {
-    use std::alloc::{GlobalAlloc, Layout, System};
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-    struct Counting;
-
-    static NOW: AtomicUsize = AtomicUsize::new(0);
-    static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-    #[global_allocator]
-    static ALLOCATOR: Counting = Counting;
-
-    // SAFETY: all is left to the system's allocator.
-    unsafe impl GlobalAlloc for Counting {
-        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
-            PEAK.fetch_max(now, Relaxed);
-            unsafe { System.alloc(layout) }
-        }
-
-        unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-            NOW.fetch_sub(layout.size(), Relaxed);
-            unsafe { System.dealloc(place, layout) }
-        }
-    }
-
-    pub fn allocated() -> usize {
-        NOW.load(Relaxed)
-    }
-
-    /// What `run` gives, and the most it had allocated at once.
-    pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, usize) {
-        let before = allocated();
-        PEAK.store(before, Relaxed);
-        let result = run();
-        (result, PEAK.load(Relaxed) - before)
-    }
 }

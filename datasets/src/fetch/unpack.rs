@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use zoo_recipes::untrusted::{escaped, hint, shown};
 
 use super::digest::hex;
 use super::packing::{BLOCK, Compression, Packing, decompressed};
@@ -27,7 +28,7 @@ pub struct UnpackLimits {
 
 impl Default for UnpackLimits {
     fn default() -> Self {
-        Self { bytes: 256 << 30, ratio: 100, entries: 10_000_000 }
+        Self { bytes: 256 << 30, ratio: 100, entries: 2_000_000 }
     }
 }
 
@@ -51,7 +52,7 @@ impl UnpackError {
     }
 
     pub(super) fn unreadable(archive: &Path, error: &io::Error) -> Self {
-        refused(archive, broken(error))
+        io_failure(archive, "", error)
     }
 }
 
@@ -97,7 +98,7 @@ pub fn unpack(
     }
     let parent = into.parent().ok_or_else(|| error(format!("{} has no parent folder", into.display())))?;
     let io_error = |doing: &'static str, path: &Path, e: io::Error| {
-        refused(archive, format!("cannot {doing} {}: {e}", path.display()))
+        io_failure(archive, &format!("cannot {doing} {}: ", path.display()), &e)
     };
     fs::create_dir_all(parent).map_err(|e| io_error("create", parent, e))?;
     // Removed when dropped, whatever goes wrong.
@@ -146,7 +147,7 @@ pub fn unpack(
     if let Some(only) = only {
         let found: BTreeSet<&str> = members.iter().map(|m| m.path.as_str()).collect();
         if let Some(absent) = only.named.iter().find(|o| !found.contains(o.as_str())) {
-            return Err(error(format!("{absent:?} is not in it")));
+            return Err(error(format!("\"{}\" is not in it", shown(absent))));
         }
     }
     fs::rename(&root, into).map_err(|e| io_error("rename to", into, e))?;
@@ -194,7 +195,7 @@ pub fn gunzip(
         file.persist_noclobber(to).map_err(|e| e.error)?;
         Ok(Member { path: path.clone(), bytes, sha256: hex(&sha256.finalize()) })
     };
-    run().map_err(|e| refused(archive, broken(&e)))
+    run().map_err(|e| io_failure(archive, "", &e))
 }
 
 pub(super) fn refused(archive: &Path, reason: String) -> UnpackError {
@@ -203,14 +204,18 @@ pub(super) fn refused(archive: &Path, reason: String) -> UnpackError {
     } else {
         "nothing of it was kept; fetch the archive again, or report it to its publisher"
     };
-    UnpackError { archive: archive.into(), reason, hint }
+    UnpackError { archive: archive.into(), reason: escaped(&reason).into_owned(), hint }
 }
 
-/// What a reading error means.
-pub(super) fn broken(e: &io::Error) -> String {
-    match e.kind() {
-        io::ErrorKind::UnexpectedEof => format!("it ends early ({e})"),
-        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => format!("it is damaged ({e})"),
-        _ => e.to_string(),
-    }
+/// What a reading or writing error means, with `what` before it.
+pub(super) fn io_failure(archive: &Path, what: &str, e: &io::Error) -> UnpackError {
+    let text = shown(&e.to_string());
+    let reason = match e.kind() {
+        io::ErrorKind::UnexpectedEof => format!("it ends early ({text})"),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => format!("it is damaged ({text})"),
+        _ => text,
+    };
+    let failure = refused(archive, format!("{what}{reason}"));
+    // Of the system, not of the archive: a full disk, a missing right.
+    UnpackError { hint: hint(e).unwrap_or(failure.hint), ..failure }
 }

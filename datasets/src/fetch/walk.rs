@@ -3,15 +3,25 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 
 use zip::ZipArchive;
 use zip::result::ZipError;
+use zoo_recipes::untrusted::shown;
 
 use super::packing::{BLOCK, Bounded, Budget, Counted, Packing, check_type, decompressed};
-use super::unpack::{Member, UnpackError, UnpackLimits, broken, refused};
+use super::unpack::{Member, UnpackError, UnpackLimits, io_failure, refused};
+
+/// Most bytes of what describes one entry of a tar archive: its header, with the long names and pax records before it.
+const TAR_HEADER: u64 = 1 << 20;
+/// Most bytes of the directory of a zip archive, which is read into memory whole.
+const ZIP_DIRECTORY: u64 = 64 << 20;
+/// Longest path of an entry in bytes: that of Linux.
+const LONGEST_PATH: usize = 4096;
+/// Most bytes of all paths together, which are kept to find one that appears twice.
+const ALL_PATHS: u64 = 256 << 20;
 
 /// Gets each path and its bytes; returns the SHA-256 of what it kept, if it kept it.
 pub(super) type Visitor<'a> = dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<String>> + 'a;
@@ -24,8 +34,9 @@ pub(super) fn walk(
     limits: UnpackLimits,
     visit: &mut Visitor<'_>,
 ) -> Result<Vec<Member>, UnpackError> {
-    check_type(archive, packing).map_err(|e| refused(archive, broken(&e)))?;
-    let walk = Walk { archive, limits, members: Vec::new(), seen: BTreeSet::new(), entries: 0 };
+    check_type(archive, packing).map_err(|e| io_failure(archive, "", &e))?;
+    let walk =
+        Walk { archive, limits, members: Vec::new(), seen: BTreeSet::new(), path_bytes: 0, entries: 0 };
     match packing {
         Packing::Zip => walk.zip(visit),
         _ => walk.tar(packing, visit),
@@ -45,7 +56,44 @@ struct Walk<'a> {
     limits: UnpackLimits,
     members: Vec<Member>,
     seen: BTreeSet<String>,
+    path_bytes: u64,
     entries: u64,
+}
+
+/// Bounds what a library reads at once where it reads headers: it would keep all of them in memory.
+struct Headers<R> {
+    inner: R,
+    what: &'static str,
+    most: u64,
+    /// Bytes that may still be read.
+    left: Rc<Cell<u64>>,
+}
+
+impl<R> Headers<R> {
+    /// A reader that gives at most `most` bytes until [`Cell::set`] of what is returned beside it allows more.
+    fn new(inner: R, what: &'static str, most: u64) -> (Self, Rc<Cell<u64>>) {
+        let left = Rc::new(Cell::new(most));
+        (Self { inner, what, most, left: left.clone() }, left)
+    }
+}
+
+impl<R: Read> Read for Headers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.left.get();
+        if left == 0 && !buffer.is_empty() {
+            return Err(io::Error::other(format!("{} has more than {} bytes", self.what, self.most)));
+        }
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let n = self.inner.read(&mut buffer[..most])?;
+        self.left.set(left - n as u64);
+        Ok(n)
+    }
+}
+
+impl<R: Seek> Seek for Headers<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
+    }
 }
 
 impl Walk<'_> {
@@ -54,7 +102,11 @@ impl Walk<'_> {
     }
 
     fn broken(&self, e: &io::Error) -> UnpackError {
-        refused(self.archive, broken(e))
+        self.io("", e)
+    }
+
+    fn io(&self, what: &str, e: &io::Error) -> UnpackError {
+        io_failure(self.archive, what, e)
     }
 
     /// One more entry; an error if that is one too many.
@@ -68,19 +120,27 @@ impl Walk<'_> {
 
     /// The path to write a regular file to; `None` for a folder.
     fn path(&mut self, raw: &[u8], kind: Kind) -> Result<Option<String>, UnpackError> {
-        let shown = String::from_utf8_lossy(raw).into_owned();
-        let path = safe_path(raw).map_err(|why| self.refused(format!("entry {shown:?} {why}")))?;
+        let entry = || format!("entry \"{}\"", shown(&String::from_utf8_lossy(raw)));
+        if raw.len() > LONGEST_PATH {
+            let reason = format!("{} has a name of more than {LONGEST_PATH} bytes", entry());
+            return Err(self.refused(reason));
+        }
+        let path = safe_path(raw).map_err(|why| self.refused(format!("{} {why}", entry())))?;
         match kind {
             Kind::Folder => return Ok(None),
-            Kind::Link => return Err(self.refused(format!("entry {shown:?} is a link"))),
-            Kind::Other => return Err(self.refused(format!("entry {shown:?} is not a plain file"))),
+            Kind::Link => return Err(self.refused(format!("{} is a link", entry()))),
+            Kind::Other => return Err(self.refused(format!("{} is not a plain file", entry()))),
             Kind::File => {}
         }
         if path.is_empty() {
-            return Err(self.refused(format!("entry {shown:?} has no name")));
+            return Err(self.refused(format!("{} has no name", entry())));
+        }
+        self.path_bytes += path.len() as u64;
+        if self.path_bytes > ALL_PATHS {
+            return Err(self.refused(format!("the names of its entries have more than {ALL_PATHS} bytes")));
         }
         if !self.seen.insert(path.clone()) {
-            return Err(self.refused(format!("entry {shown:?} appears twice")));
+            return Err(self.refused(format!("{} appears twice", entry())));
         }
         Ok(Some(path))
     }
@@ -95,11 +155,11 @@ impl Walk<'_> {
     ) -> Result<(), UnpackError> {
         let bytes: Rc<Cell<u64>> = Rc::default();
         let mut counted = Counted { inner: entry, bytes: bytes.clone() };
-        let kept = visit(&path, &mut counted)
-            .map_err(|e| self.refused(format!("entry {path:?}: {}", broken(&e))))?;
+        let kept =
+            visit(&path, &mut counted).map_err(|e| self.io(&format!("entry \"{}\": ", shown(&path)), &e))?;
         let got = bytes.get();
         if got != due {
-            return Err(self.refused(format!("entry {path:?} ends after {got} of {due} bytes")));
+            return Err(self.refused(format!("entry \"{}\" ends after {got} of {due} bytes", shown(&path))));
         }
         self.members.extend(kept.map(|sha256| Member { path, bytes: due, sha256 }));
         Ok(())
@@ -107,23 +167,36 @@ impl Walk<'_> {
 
     fn tar(mut self, packing: Packing, visit: &mut Visitor<'_>) -> Result<Vec<Member>, UnpackError> {
         let stream = decompressed(self.archive, packing.into(), self.limits).map_err(|e| self.broken(&e))?;
+        let (stream, left) = Headers::new(stream, "the header of an entry", TAR_HEADER);
         let mut tar = tar::Archive::new(stream);
-        for entry in tar.entries().map_err(|e| self.broken(&e))? {
+        let mut entries = tar.entries().map_err(|e| self.broken(&e))?;
+        loop {
+            // The headers of the next entry and nothing else: what came before has been read to its end.
+            left.set(TAR_HEADER);
+            let Some(entry) = entries.next() else { break };
             let mut entry = entry.map_err(|e| self.broken(&e))?;
+            left.set(u64::MAX);
             self.count()?;
             let kind = match entry.header().entry_type() {
-                kind if kind.is_pax_global_extensions() => continue,
-                kind if kind.is_dir() => Kind::Folder,
-                kind if kind.is_symlink() || kind.is_hard_link() => Kind::Link,
-                tar::EntryType::Regular | tar::EntryType::Continuous => Kind::File,
-                _ => Kind::Other,
+                kind if kind.is_pax_global_extensions() => {
+                    left.set(TAR_HEADER);
+                    None
+                }
+                kind if kind.is_dir() => Some(Kind::Folder),
+                kind if kind.is_symlink() || kind.is_hard_link() => Some(Kind::Link),
+                tar::EntryType::Regular | tar::EntryType::Continuous => Some(Kind::File),
+                _ => Some(Kind::Other),
             };
-            let raw = entry.path_bytes().into_owned();
-            if let Some(path) = self.path(&raw, kind)? {
-                let due = entry.size();
-                self.visit(path, due, &mut entry, visit)?;
+            if let Some(kind) = kind {
+                let raw = entry.path_bytes().into_owned();
+                if let Some(path) = self.path(&raw, kind)? {
+                    let due = entry.size();
+                    self.visit(path, due, &mut entry, visit)?;
+                }
             }
+            io::copy(&mut entry, &mut io::sink()).map_err(|e| self.broken(&e))?;
         }
+        left.set(u64::MAX);
         io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(|e| self.broken(&e))?;
         if self.entries == 0 {
             return Err(self.refused("it is empty, or no tar archive"));
@@ -133,13 +206,15 @@ impl Walk<'_> {
 
     fn zip(mut self, visit: &mut Visitor<'_>) -> Result<Vec<Member>, UnpackError> {
         let damaged = |e: ZipError| match e {
-            ZipError::Io(e) => refused(self.archive, broken(&e)),
+            ZipError::Io(e) => io_failure(self.archive, "", &e),
             other => refused(self.archive, format!("it is damaged ({other})")),
         };
         let archive = self.archive;
         let file = File::open(archive).map_err(|e| self.broken(&e))?;
         let length = file.metadata().map_err(|e| self.broken(&e))?.len();
+        let (file, left) = Headers::new(file, "its directory", ZIP_DIRECTORY);
         let mut zip = ZipArchive::new(BufReader::with_capacity(BLOCK, file)).map_err(damaged)?;
+        left.set(u64::MAX);
         if zip.has_duplicate_names() {
             return Err(self.refused("an entry appears twice"));
         }
