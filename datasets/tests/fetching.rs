@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use server::{Asked, Framing, Reply, Server};
 use zoo_datasets::fetch::{
-    DataHome, Digest, Event, FetchError, FetchOptions, Fetched, Mismatch, Progress, Source, fetch, sha256_of,
+    Consent, DataHome, Digest, Event, FetchError, FetchOptions, Fetched, Mismatch, Progress, Source, fetch,
+    sha256_of,
 };
 
 /// Bytes that no compressor and no guess would make.
@@ -27,8 +28,18 @@ fn source(url: String, file: &[u8]) -> Source {
     Source::new(vec![url], Some(file.len() as u64), Digest::Sha256(sha256_of(file))).unwrap()
 }
 
+/// The server here speaks plain http.
+struct Agrees;
+
+impl Consent for Agrees {
+    fn allows(&self, _: &str) -> bool {
+        true
+    }
+}
+
 fn quick() -> FetchOptions<'static> {
     FetchOptions {
+        consent: &Agrees,
         retries: 3,
         backoff: Duration::from_millis(2),
         stall: Duration::from_secs(5),

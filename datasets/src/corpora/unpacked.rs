@@ -70,7 +70,7 @@ impl<'a> UnpackedArchive<'a> {
             return Ok(());
         }
         let lock = self.home.lock_path(&format!("corpora/{}/{}", self.corpus, self.file));
-        let _lock = Lock::take(&lock, || progress.event(Event::Waiting { name: self.file }))?;
+        let _lock = Lock::take_with(&lock, self.file, progress)?;
         if self.usable(archive, wanted, progress)? {
             return Ok(());
         }

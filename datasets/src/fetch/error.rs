@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use zoo_recipes::untrusted::{hint_line, shown};
+
 use super::digest::Mismatch;
 use super::unpack::UnpackError;
 
@@ -46,6 +48,18 @@ pub enum FetchError {
         /// What to do.
         hint: String,
     },
+    /// Every mirror and URL failed, and some were not asked: nothing would tell whether the file is the right one.
+    #[error(
+        "{name} could not be fetched{}\n\
+         hint: name a mirror that is a folder or is reached over https, or give --yes to trust what plain http brings",
+        attempt_lines(.attempts)
+    )]
+    Unconfirmed {
+        /// The file.
+        name: String,
+        /// What was tried, in order.
+        attempts: Vec<Attempt>,
+    },
     /// A file under its final name is not the file that it should be.
     #[error(
         "{} is damaged or is another file: {mismatch}\n\
@@ -84,7 +98,7 @@ pub enum FetchError {
     #[error(transparent)]
     Unpack(#[from] UnpackError),
     /// The file system said no.
-    #[error("cannot {doing} {}: {source}", .path.display())]
+    #[error("cannot {doing} {}: {source}{}", .path.display(), hint_line(.source))]
     Io {
         /// What was being done.
         doing: &'static str,
@@ -113,7 +127,7 @@ fn mirror_line(mirror: Option<&Path>) -> String {
 }
 
 fn attempt_lines(attempts: &[Attempt]) -> String {
-    attempts.iter().map(|a| format!("\n  {}: {}", a.from, a.reason)).collect()
+    attempts.iter().map(|a| format!("\n  {}: {}", shown(&a.from), shown(&a.reason))).collect()
 }
 
 fn pin_line(mismatch: &Mismatch) -> &'static str {

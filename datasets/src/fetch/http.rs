@@ -1,14 +1,15 @@
 //! One GET of one URL into a part file, from where the last one stopped.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use ureq::http::{HeaderMap, Response, StatusCode, header};
+use ureq::Agent;
+use ureq::http::{HeaderMap, StatusCode, Uri, header};
 use ureq::tls::{RootCerts, TlsConfig};
-use ureq::{Agent, Body};
 
+use super::connection::{Broken, Connection};
 use super::digest::Digest;
 use super::error::FetchError;
 use super::part::{Part, PartState};
@@ -16,10 +17,10 @@ use super::progress::{Event, Progress};
 use super::sniff;
 use super::source::Source;
 
-/// Bytes read and written at a time.
-const BLOCK: usize = 1 << 16;
 /// First bytes that tell a page from a file.
-const HEAD: u64 = 512;
+const HEAD: usize = 512;
+/// Most bytes of a file whose size nobody published: a body may have no end.
+pub(crate) const MOST_UNSIZED: u64 = 8 << 30;
 
 /// One agent, so that files of one host share a connection.
 static AGENT: LazyLock<Agent> = LazyLock::new(|| {
@@ -29,7 +30,9 @@ static AGENT: LazyLock<Agent> = LazyLock::new(|| {
         // The bytes that are stored, not a compressed form of them: digests and ranges are about those.
         .accept_encoding("identity")
         .user_agent(concat!("zoo-datasets/", env!("CARGO_PKG_VERSION")))
+        .timeout_resolve(Some(Duration::from_secs(30)))
         .timeout_connect(Some(Duration::from_secs(30)))
+        .save_redirect_history(true)
         .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
         .build()
         .new_agent()
@@ -65,6 +68,8 @@ pub(crate) struct Transfer<'a> {
     pub part: &'a Part,
     pub name: &'a str,
     pub stall: Duration,
+    /// Most bytes where no size is published.
+    pub most_unsized: u64,
     pub progress: &'a dyn Progress,
 }
 
@@ -80,6 +85,7 @@ impl Transfer<'_> {
         let mut request = AGENT
             .get(self.url)
             .config()
+            .https_only(is_https(self.url))
             .timeout_recv_response(Some(self.stall))
             .timeout_per_read(Some(self.stall))
             .build();
@@ -89,15 +95,22 @@ impl Transfer<'_> {
                 request = request.header(header::IF_RANGE, validator);
             }
         }
-        let response = request.call().map_err(|e| refusal(&e))?;
-        match response.status() {
-            StatusCode::OK => self.receive(response, 0, None).map(|()| false),
+        let stopped = || self.progress.cancelled();
+        let connection =
+            Connection::open(move || request.call(), &stopped).map_err(|broken| self.broken(broken))?;
+        let head = connection.head().map_err(|broken| self.broken(broken))?;
+        if loses_https(&head.chain) {
+            return Err(Failure::Permanent(LOST_HTTPS.into()));
+        }
+        let headers = &head.headers;
+        match head.status {
+            StatusCode::OK => self.receive(&connection, headers, 0, None).map(|()| false),
             StatusCode::PARTIAL_CONTENT if have > 0 => {
-                let length = self.check_range(response.headers(), have, state.as_ref())?;
-                self.receive(response, have, length).map(|()| true)
+                let length = self.check_range(headers, have, state.as_ref())?;
+                self.receive(&connection, headers, have, length).map(|()| true)
             }
             StatusCode::RANGE_NOT_SATISFIABLE if have > 0 => {
-                let said = header_text(response.headers(), header::CONTENT_RANGE);
+                let said = header_text(headers, header::CONTENT_RANGE);
                 let length = said
                     .and_then(|r| r.trim().strip_prefix("bytes */")?.trim().parse().ok())
                     .or(self.source.size);
@@ -107,7 +120,16 @@ impl Transfer<'_> {
                 self.part.discard();
                 Err(Failure::transient("the server has no more bytes than are here; starting over"))
             }
-            status => Err(refused_status(status, response.headers())),
+            status => Err(refused_status(status, headers)),
+        }
+    }
+
+    fn broken(&self, broken: Broken) -> Failure {
+        match broken {
+            Broken::Stopped => Failure::Fatal(FetchError::Cancelled { name: self.name.into() }),
+            Broken::Request(error) => refusal(&error),
+            Broken::Body(error) => Failure::transient(format!("the transfer broke: {error}")),
+            Broken::Thread => Failure::transient("the transfer broke: its thread ended"),
         }
     }
 
@@ -143,8 +165,13 @@ impl Transfer<'_> {
     }
 
     /// Appends the body to the first `have` bytes. `length` is that of the whole file where a range told it.
-    fn receive(&self, response: Response<Body>, have: u64, length: Option<u64>) -> Result<(), Failure> {
-        let headers = response.headers();
+    fn receive(
+        &self,
+        connection: &Connection<'_>,
+        headers: &HeaderMap,
+        have: u64,
+        length: Option<u64>,
+    ) -> Result<(), Failure> {
         let body_length = header_text(headers, header::CONTENT_LENGTH).and_then(|v| v.trim().parse().ok());
         let length = length.or(body_length.map(|n: u64| n.saturating_add(have)));
         let chunked = headers.contains_key(header::TRANSFER_ENCODING);
@@ -155,21 +182,32 @@ impl Transfer<'_> {
             last_modified: header_text(headers, header::LAST_MODIFIED).map(Into::into),
             length,
         };
-        let mut body = response.into_body().into_reader();
-        let mut done = have;
+        let (mut done, mut ended) = (have, false);
         let mut head = Vec::new();
-        if have == 0 {
-            let read = (&mut body).take(HEAD).read_to_end(&mut head);
+        while have == 0 && head.len() < HEAD && !ended {
             let file_name = self.name.rsplit('/').next().unwrap_or(self.name);
-            if read.is_ok() || sniff::looks_like_html(&head) {
+            match connection.block() {
+                Ok(block) => {
+                    ended = block.is_empty();
+                    head.extend_from_slice(&block);
+                }
+                // Also of a page that broke off.
+                Err(_) if sniff::looks_like_html(&head) => ended = true,
+                Err(broken) => return Err(self.broken(broken)),
+            }
+            if ended || head.len() >= HEAD {
                 sniff::check_head(file_name, &head).map_err(|m| Failure::Permanent(m.to_string()))?;
             }
-            read.map_err(|e| Failure::transient(format!("the transfer broke: {e}")))?;
         }
         if let (Some(due), Some(offered)) = (self.source.size, length)
             && due != offered
         {
             return Err(Failure::Permanent(format!("it offers {offered} bytes where {due} were due")));
+        }
+        if let (None, Some(offered)) = (self.source.size, length)
+            && offered > self.most_unsized
+        {
+            return Err(Failure::Permanent(format!("it offers {offered} bytes; {}", self.unsized_limit())));
         }
         if length.is_none() && !chunked && self.source.size.is_none() && self.source.digest == Digest::Unknown
         {
@@ -184,48 +222,56 @@ impl Transfer<'_> {
             total: length,
             resumed_at: have,
         });
-        let limit = length.or(self.source.size).unwrap_or(u64::MAX);
+        let due = length.or(self.source.size);
         let mut write = |block: &[u8]| -> Result<(), Failure> {
             done += block.len() as u64;
-            if done > limit {
-                return Err(Failure::Permanent(format!(
-                    "it sends more than the {limit} bytes that were due"
-                )));
+            match due {
+                Some(due) if done > due => {
+                    let reason = format!("it sends more than the {due} bytes that were due");
+                    return Err(Failure::Permanent(reason));
+                }
+                None if done > self.most_unsized => {
+                    let reason = format!("its body does not end; {}", self.unsized_limit());
+                    return Err(Failure::Permanent(reason));
+                }
+                _ => {}
             }
             file.write_all(block).map_err(FetchError::io("write", &self.part.path))?;
             self.progress.event(Event::Advanced { name: self.name, done, total: length });
             Ok(())
         };
-        write(&head)?;
-        let mut block = vec![0; BLOCK];
+        let mut written = write(&head);
         let end = loop {
-            if self.progress.cancelled() {
-                break Err(Failure::Fatal(FetchError::Cancelled { name: self.name.into() }));
-            }
-            match body.read(&mut block) {
-                Ok(0) => break Ok(()),
-                Ok(n) => {
-                    if let Err(failure) = write(&block[..n]) {
-                        if matches!(failure, Failure::Permanent(_)) {
-                            self.part.discard();
-                        }
-                        return Err(failure);
-                    }
+            if let Err(failure) = written {
+                if matches!(failure, Failure::Permanent(_)) {
+                    self.part.discard();
                 }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => break Err(Failure::transient(format!("the transfer broke: {e}"))),
+                return Err(failure);
+            }
+            if ended {
+                break Ok(());
+            }
+            match connection.block() {
+                Ok(block) => {
+                    ended = block.is_empty();
+                    written = write(&block);
+                }
+                Err(broken) => break Err(self.broken(broken)),
             }
         };
         // Also when it broke: what is here is what the next attempt goes on from.
         file.sync_all().map_err(FetchError::io("write", &self.part.path))?;
         end?;
-        let due = length.or(self.source.size);
         match due {
             Some(due) if done < due => {
                 Err(Failure::transient(format!("the connection closed after {done} of {due} bytes")))
             }
             _ => Ok(()),
         }
+    }
+
+    fn unsized_limit(&self) -> String {
+        format!("the most is {} bytes where its size is not published", self.most_unsized)
     }
 
     /// Opens the part file at `have` bytes; the sidecar is written before the first of new ones.
@@ -241,6 +287,20 @@ impl Transfer<'_> {
         self.part.note(state)?;
         Ok(file)
     }
+}
+
+const LOST_HTTPS: &str = "it redirects from https to http, where the file can be changed on its way";
+
+/// Whether a URL is one of https.
+pub(super) fn is_https(url: &str) -> bool {
+    url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+}
+
+/// Whether a chain of redirects leaves https.
+fn loses_https(chain: &[Uri]) -> bool {
+    chain
+        .windows(2)
+        .any(|step| step[0].scheme_str() == Some("https") && step[1].scheme_str() != Some("https"))
 }
 
 fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
@@ -273,6 +333,7 @@ fn refusal(error: &ureq::Error) -> Failure {
         Error::Io(_) | Error::Timeout(_) | Error::ConnectionFailed | Error::Protocol(_) => {
             Failure::transient(reason)
         }
+        Error::RequireHttpsOnly(_) => Failure::Permanent(LOST_HTTPS.into()),
         // A wrong name, a certificate that does not hold, a loop of redirects: the same again next time.
         _ => Failure::Permanent(reason),
     }

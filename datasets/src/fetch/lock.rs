@@ -3,8 +3,11 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use super::error::FetchError;
+use super::progress::{Event, Progress};
 
 /// An exclusive lock, released when dropped or when the process dies.
 #[derive(Debug)]
@@ -13,9 +16,27 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock at `path`; `waiting` is called once if somebody else holds it. A file system without locks
-    /// (some network ones) is used without: renames keep readers safe there, at the price of work done twice.
-    pub(crate) fn take(path: &Path, waiting: impl FnOnce()) -> Result<Self, FetchError> {
+    /// Waits for the lock at `path` that guards `name`; the wait is told once and can be cancelled.
+    pub(crate) fn take_with(path: &Path, name: &str, progress: &dyn Progress) -> Result<Self, FetchError> {
+        let mut told = false;
+        Self::take(path, || {
+            if !std::mem::replace(&mut told, true) {
+                progress.event(Event::Waiting { name });
+            }
+            match progress.cancelled() {
+                true => Err(FetchError::Cancelled { name: name.into() }),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Waits for the lock at `path`. `waiting` is called ten times a second while somebody else holds it, and ends the wait
+    /// by an error. A file system without locks (some network ones) is used without: renames keep readers safe there, at the
+    /// price of work done twice.
+    pub(crate) fn take(
+        path: &Path,
+        mut waiting: impl FnMut() -> Result<(), FetchError>,
+    ) -> Result<Self, FetchError> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(FetchError::io("create", folder))?;
         }
@@ -25,14 +46,16 @@ impl Lock {
             .write(true)
             .open(path)
             .map_err(FetchError::io("open the lock", path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                waiting();
-                file.lock().map_err(FetchError::io("wait for the lock", path))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    waiting()?;
+                    thread::sleep(Duration::from_millis(100));
+                }
+                Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => break,
+                Err(TryLockError::Error(e)) => return Err(FetchError::io("lock", path)(e)),
             }
-            Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(e)) => return Err(FetchError::io("lock", path)(e)),
         }
         Ok(Self { _file: file })
     }

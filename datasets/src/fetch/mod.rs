@@ -1,5 +1,6 @@
 //! Files from URLs and mirrors: resumed, retried, verified, and only then under their name.
 
+mod connection;
 mod content;
 mod digest;
 mod error;
@@ -21,12 +22,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use zoo_recipes::untrusted::check_regular;
+
 pub use content::{content_digest, content_digest_of};
 pub use digest::{Digest, Mismatch, sha256_file, sha256_of};
 pub use error::{Attempt, FetchError};
 pub use layout::{DataHome, place_of};
 pub use packing::Packing;
-pub use progress::{Event, Progress, Silent};
+pub use progress::{Consent, Event, Progress, Refuse, Silent};
 pub use record::Pin;
 pub use source::Source;
 pub use unpack::{Member, UnpackError, UnpackLimits, Unpacked, gunzip, unpack};
@@ -38,7 +41,7 @@ pub(crate) use record::{Stamp, beside, read_json, write_json};
 pub(crate) use walk::check_member;
 
 use digest::{FileDigest, digest_file};
-use http::{Failure, Transfer};
+use http::{Failure, Transfer, is_https};
 use part::Part;
 use record::FetchedRecord;
 
@@ -57,12 +60,16 @@ pub struct FetchOptions<'a> {
     pub offline: bool,
     /// Who is told.
     pub progress: &'a dyn Progress,
+    /// Who is asked before a file without a published digest comes over plain http.
+    pub consent: &'a dyn Consent,
     /// Tries after the first at one URL; a try that brought bytes starts the count anew.
     pub retries: u32,
     /// Pause before the first retry; doubled each time, up to a minute.
     pub backoff: Duration,
     /// Give a connection up when nothing came for so long.
     pub stall: Duration,
+    /// Most bytes of a file whose source states no size: a body may have no end.
+    pub most_unsized: u64,
 }
 
 impl Default for FetchOptions<'_> {
@@ -71,9 +78,11 @@ impl Default for FetchOptions<'_> {
             mirror: None,
             offline: false,
             progress: &Silent,
+            consent: &Refuse,
             retries: 5,
             backoff: Duration::from_secs(1),
             stall: Duration::from_secs(60),
+            most_unsized: http::MOST_UNSIZED,
         }
     }
 }
@@ -101,9 +110,7 @@ pub fn fetch(source: &Source, home: &DataHome, options: &FetchOptions<'_>) -> Re
     if let Some(fetched) = job.present(false)? {
         return Ok(fetched);
     }
-    let _lock = Lock::take(&home.lock_path(&job.name), || {
-        options.progress.event(Event::Waiting { name: &job.name });
-    })?;
+    let _lock = Lock::take_with(&home.lock_path(&job.name), &job.name, options.progress)?;
     // Somebody may have fetched it while we waited.
     if let Some(fetched) = job.present(true)? {
         return Ok(fetched);
@@ -307,11 +314,29 @@ impl<'a> Job<'a> {
         let mirror = self.options.mirror.as_deref().filter(|m| is_url(m));
         let mirrored =
             mirror.iter().flat_map(|m| places.iter().map(|p| format!("{}/{p}", m.trim_end_matches('/'))));
-        for url in mirrored.chain(self.source.urls.iter().cloned()) {
+        let mut urls: Vec<String> = mirrored.chain(self.source.urls.iter().cloned()).collect();
+        let unchecked = self.unchecked()?;
+        if unchecked {
+            // The same file over https, if it can be had so, needs nobody's consent.
+            urls.sort_by_key(|url| !is_https(url));
+        }
+        let mut unconfirmed = false;
+        for url in urls {
+            if unchecked && !is_https(&url) && !self.consents(&url) {
+                unconfirmed = true;
+                refuse(
+                    url,
+                    "plain http, and no published digest would tell whether the file was changed".into(),
+                );
+                continue;
+            }
             match self.download(&url)? {
                 Ok(fetched) => return Ok(fetched),
                 Err(reason) => refuse(url, reason),
             }
+        }
+        if unconfirmed {
+            return Err(FetchError::Unconfirmed { name: self.name.clone(), attempts });
         }
         let hint = format!(
             "try again later, name a mirror (--mirror), or put the file at {} by hand",
@@ -320,10 +345,24 @@ impl<'a> Job<'a> {
         Err(FetchError::AllFailed { name: self.name.clone(), attempts, hint })
     }
 
+    /// Whether nothing, neither a published digest nor an earlier fetch, says what the file is.
+    fn unchecked(&self) -> Result<bool, FetchError> {
+        Ok(self.source.digest == Digest::Unknown && record::pin_of(self.home, &self.name)?.is_none())
+    }
+
+    fn consents(&self, url: &str) -> bool {
+        let risk = format!(
+            "{url} comes over plain http and has no published digest: anyone on its way can change it unseen"
+        );
+        self.options.consent.allows(&risk)
+    }
+
     /// Copies from a mirror folder. `Err(None)`: it is not there.
     fn copy(&self, from: &Path) -> Result<Result<Fetched, Option<String>>, FetchError> {
-        if !from.is_file() {
-            return Ok(Err(None));
+        match fs::metadata(from).map(|metadata| check_regular(&metadata)) {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => return Ok(Err(Some(e.to_string()))),
+            Err(_) => return Ok(Err(None)),
         }
         let copy = beside(&self.target, ".copy");
         if let Some(folder) = copy.parent() {
@@ -367,6 +406,7 @@ impl<'a> Job<'a> {
             part: &part,
             name: &self.name,
             stall: self.options.stall,
+            most_unsized: self.options.most_unsized,
             progress: self.options.progress,
         };
         let (mut failures, mut most) = (0, part.state().0);

@@ -30,7 +30,7 @@ pub trait Progress: Sync {
     /// Takes note of one event.
     fn event(&self, event: Event<'_>);
 
-    /// Asked between blocks; `true` stops the fetch with [`super::FetchError::Cancelled`] and keeps the part file.
+    /// Asked at least ten times a second; `true` stops the fetch with [`super::FetchError::Cancelled`] and keeps the part file.
     fn cancelled(&self) -> bool {
         false
     }
@@ -42,4 +42,20 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn event(&self, _: Event<'_>) {}
+}
+
+/// Agrees to what should not be done unasked.
+pub trait Consent: Sync {
+    /// Whether this risk may be taken; `risk` names it, e.g. `a.tgz has no published digest and comes over plain http`.
+    fn allows(&self, risk: &str) -> bool;
+}
+
+/// Agrees to nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Refuse;
+
+impl Consent for Refuse {
+    fn allows(&self, _: &str) -> bool {
+        false
+    }
 }

@@ -125,7 +125,7 @@ pub(crate) fn pin_of(home: &DataHome, place: &str) -> Result<Option<Pin>, FetchE
 /// Pins `place` unless it is pinned already; the pin that holds is returned.
 pub(crate) fn pin(home: &DataHome, place: &str, new: Pin) -> Result<Pin, FetchError> {
     let path = home.pins_path();
-    let _lock = Lock::take(&home.lock_path("pins.json"), || {})?;
+    let _lock = Lock::take(&home.lock_path("pins.json"), || Ok(()))?;
     let mut pins: Pins = read_json(&path)?.unwrap_or_default();
     if let Some(pin) = pins.get(place) {
         return Ok(pin.clone());
