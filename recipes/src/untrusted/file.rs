@@ -49,7 +49,7 @@ pub fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    let kind = if metadata.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::Other };
+    let kind = if metadata.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
     Err(io::Error::new(kind, NotRegular { found: kind_of(metadata.file_type()) }))
 }
 
@@ -87,6 +87,11 @@ pub fn hint(error: &io::Error) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// [`hint`], or what the caller knows better where there is none.
+pub fn hint_or<'a>(error: &io::Error, otherwise: &'a str) -> &'a str {
+    hint(error).unwrap_or(otherwise)
 }
 
 /// [`hint`] as the further line of a message; empty where there is none.

@@ -4,5 +4,5 @@
 mod file;
 mod text;
 
-pub use file::{check_regular, hint, hint_line, open, read, read_to_string};
-pub use text::{escaped, shown};
+pub use file::{check_regular, hint, hint_line, hint_or, open, read, read_to_string};
+pub use text::{escaped, one_line, shown};

@@ -10,13 +10,18 @@ const MOST_SHOWN: usize = 200;
 pub fn shown(text: &str) -> String {
     // The first characters alone tell whether it is long: it may have millions of them.
     if text.chars().nth(MOST_SHOWN).is_none() {
-        return escape(text, false).into_owned();
+        return one_line(text).into_owned();
     }
     let half = MOST_SHOWN / 2;
     let head = text.char_indices().nth(half).map_or(text.len(), |(at, _)| at);
     let tail = text.char_indices().nth_back(half - 1).map_or(0, |(at, _)| at);
     let left_out = tail - head;
-    format!("{}… ({left_out} bytes left out) …{}", escape(&text[..head], false), escape(&text[tail..], false))
+    format!("{}… ({left_out} bytes left out) …{}", one_line(&text[..head]), one_line(&text[tail..]))
+}
+
+/// A field of others on one line: control characters are escaped, line feeds too.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    escape(text, false)
 }
 
 /// A text of several lines without the characters that a terminal obeys: all control characters but line feed, tab and a
