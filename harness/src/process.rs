@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 
+use zoo_datasets::temporary::remove_leftovers;
 use zoo_results::exit::Exit;
 
 use crate::cli::{Cli, Command};
@@ -82,6 +83,10 @@ pub fn context(cli: &Cli) -> Result<Context> {
         progress: Arc::new(Console::new(verbosity, Arc::clone(&stop))),
         stop,
     };
+    if stops_gently(&cli.command) {
+        // Of programs that were killed: half a corpus may be tens of gigabytes.
+        remove_leftovers(&context.home);
+    }
     device::keep_kernels(&context.kernels_dir());
     Ok(context)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use zoo_datasets::files::write_atomically;
+use zoo_datasets::temporary;
 use zoo_recipes::Document;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{
@@ -151,12 +151,12 @@ pub fn keep(context: &Context, lines: &[String]) -> Result<HypothesesFile> {
     Ok(HypothesesFile { path, sha256 })
 }
 
-/// Writes a file under a temporary name, then renames it.
+/// Writes under a temporary name, then renames.
 ///
 /// # Errors
-/// The file cannot be written.
+/// What the file system says.
 pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<()> {
-    write_atomically(file, bytes).map_err(|error| Failure::io("write", file, &error))
+    temporary::write_whole(file, bytes).map_err(|error| Failure::io("write", file, &error))
 }
 
 /// Records verdicts on results from outside in the home's ledger; says which entry it became.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hound::{SampleFormat, WavSpec, WavWriter};
 
-use crate::files::write_atomically;
+use crate::temporary::write_whole;
 
 /// Full scale: what 1 is as an integer, the inverse of [`decode`](super::decode::decode).
 const SCALE: f32 = 32_768.0;
@@ -92,7 +92,7 @@ pub fn write_wav(path: &Path, samples: &[f32], rate: u32, level: Level) -> Resul
         hound::Error::IoError(source) => EncodeError::Io { file: path.to_path_buf(), source },
         other => unsupported(other.to_string()),
     })?;
-    write_atomically(path, &bytes).map_err(|source| EncodeError::Io { file: path.to_path_buf(), source })?;
+    write_whole(path, &bytes).map_err(|source| EncodeError::Io { file: path.to_path_buf(), source })?;
     Ok(Written { clipped })
 }
 

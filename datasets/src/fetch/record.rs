@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::error::FetchError;
 use super::layout::DataHome;
 use super::lock::Lock;
+use crate::temporary::write_whole;
 
 /// Length and modification time: equal stamps mean that nobody wrote to the file since it was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,25 +72,10 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, F
 
 /// Writes a record under a temporary name and renames it.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), FetchError> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
     let mut text = serde_json::to_vec_pretty(value)
         .map_err(|e| FetchError::Record { path: path.into(), reason: e.to_string() })?;
     text.push(b'\n');
-    let unique = format!(".{}-{}.tmp", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-    let temporary = beside(path, &unique);
-    let write = || -> io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let mut file = File::create(&temporary)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        FetchError::io("write", path)(e)
-    })
+    write_whole(path, &text).map_err(FetchError::io("write", path))
 }
 
 /// Makes a rename in `folder` durable; not every system can open a folder, and those need no such thing.

@@ -14,6 +14,7 @@ use super::packing::{BLOCK, Compression, Packing, decompressed};
 use super::progress::{Event, Progress};
 use super::walk::walk;
 use super::wanted::Wanted;
+use crate::temporary::{TemporaryFolder, UNPACKING, file_in};
 
 /// What an archive may grow to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,10 +103,8 @@ pub fn unpack(
     };
     fs::create_dir_all(parent).map_err(|e| io_error("create", parent, e))?;
     // Removed when dropped, whatever goes wrong.
-    let temporary = tempfile::Builder::new()
-        .prefix(".unpacking-")
-        .tempdir_in(parent)
-        .map_err(|e| io_error("create a folder in", parent, e))?;
+    let temporary =
+        TemporaryFolder::new_in(parent, UNPACKING).map_err(|e| io_error("create a folder in", parent, e))?;
     let root = temporary.path().join("files");
     fs::create_dir(&root).map_err(|e| io_error("create", &root, e))?;
     let name = archive.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -173,7 +172,7 @@ pub fn gunzip(
     let path = to.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let run = || -> io::Result<Member> {
         fs::create_dir_all(parent)?;
-        let mut file = crate::files::temporary_in(parent)?;
+        let mut file = file_in(parent)?;
         let mut input = decompressed(archive, Compression::Gzip, limits)?;
         let mut sha256 = Sha256::new();
         let mut block = vec![0; BLOCK];
@@ -210,12 +209,14 @@ pub(super) fn refused(archive: &Path, reason: String) -> UnpackError {
 /// What a reading or writing error means, with `what` before it.
 pub(super) fn io_failure(archive: &Path, what: &str, e: &io::Error) -> UnpackError {
     let text = shown(&e.to_string());
+    // Of the system, not of the archive: a full disk, a missing right, a device.
+    let of_system = hint(e);
     let reason = match e.kind() {
+        _ if of_system.is_some() => text,
         io::ErrorKind::UnexpectedEof => format!("it ends early ({text})"),
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => format!("it is damaged ({text})"),
         _ => text,
     };
     let failure = refused(archive, format!("{what}{reason}"));
-    // Of the system, not of the archive: a full disk, a missing right.
-    UnpackError { hint: hint(e).unwrap_or(failure.hint), ..failure }
+    UnpackError { hint: of_system.unwrap_or(failure.hint), ..failure }
 }

@@ -26,6 +26,7 @@ use super::translation::{
 use crate::corpora::{CorpusDefinition, FetchedCorpus, Preparation};
 use crate::fetch::sha256_file;
 use crate::readers::{PairReader, PairSplit, SplitText, open_split, pair_splits};
+use crate::temporary::{PREPARING, TemporaryFolder, write_whole};
 use crate::text::bpe::Codes;
 use crate::text::sentencepiece::SentencePiece;
 use crate::text::vocabulary::{Vocabulary, hexadecimal};
@@ -188,27 +189,15 @@ fn prepare_into(
 ) -> Result<PreparedTranslation, PrepareError> {
     let parent = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(PrepareError::io(parent))?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".preparing-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any folder, what the user's mask leaves: the default is for the user alone.
-        builder.permissions(std::fs::Permissions::from_mode(0o777));
-    }
-    let temporary = builder.tempdir_in(parent).map_err(PrepareError::io(parent))?;
+    let temporary = TemporaryFolder::new_in(parent, PREPARING).map_err(PrepareError::io(parent))?;
     let settings = surroundings.settings(data, options)?;
     let built = build(temporary.path(), data, options, surroundings, names, open)?;
     write_manifest(temporary.path(), settings, built)?;
     (surroundings.progress)(PrepareStep::Load);
     // Read back before it gets its name: an evaluation set that is not the one that is meant leaves nothing behind.
     let prepared = load_from(temporary.path(), data, options, surroundings)?;
-    match std::fs::rename(temporary.path(), folder) {
-        Ok(()) => {
-            // It has its name now: nothing is left to remove.
-            let _ = temporary.keep();
-            Ok(prepared)
-        }
+    match temporary.rename(folder) {
+        Ok(()) => Ok(prepared),
         // Another process was faster; what it wrote is the same.
         Err(_) if folder.join(MANIFEST).exists() => Ok(prepared),
         Err(error) => Err(PrepareError::io(folder)(error)),
@@ -221,8 +210,7 @@ fn write_manifest(folder: &Path, settings: Value, built: Built) -> Result<(), Pr
     let digest = ManifestDigest { sha256: hexadecimal(&Sha256::digest(first.as_bytes())) };
     let second = serde_json::to_string(&digest).expect("a digest is plain data");
     let file = folder.join(MANIFEST);
-    crate::files::write_atomically(&file, format!("{first}\n{second}\n").as_bytes())
-        .map_err(PrepareError::io(&file))
+    write_whole(&file, format!("{first}\n{second}\n").as_bytes()).map_err(PrepareError::io(&file))
 }
 
 pub(super) fn vocabulary_file(joined: bool, side: &str) -> String {

@@ -13,6 +13,7 @@ use zoo_recipes::FeaturesSpec;
 
 use super::manifest::add_state;
 use crate::audio::Features;
+use crate::temporary::{file_in, remove_dead};
 use crate::text::vocabulary::hexadecimal;
 
 /// Of what is computed. Raise it when frames change.
@@ -91,7 +92,7 @@ impl FrameCache {
         let written = || -> std::io::Result<()> {
             let folder = place.parent().unwrap_or(&self.folder);
             fs::create_dir_all(folder)?;
-            let mut file = crate::files::temporary_in(folder)?;
+            let mut file = file_in(folder)?;
             file.write_all(MAGIC)?;
             file.write_all(&(self.width as u32).to_le_bytes())?;
             file.write_all(&Sha256::digest(&bytes))?;
@@ -106,8 +107,9 @@ impl FrameCache {
     }
 }
 
-/// Bytes of the files in a folder and in its folders.
+/// Bytes of the files in a folder and in its folders, after what dead processes left there is removed.
 fn size(folder: &Path) -> u64 {
+    remove_dead(folder);
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let bytes = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size(&entry.path()),

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::{Fault, Skipped, SpeechError};
 use crate::audio::decode::{AudioError, decode, header};
+use crate::temporary::file_in;
 use crate::text::vocabulary::hexadecimal;
 
 /// Splits whose files are no more bytes than this together are decoded when they are listed, so that all damage shows at once. Of larger
@@ -223,7 +224,7 @@ impl Listing {
     pub fn save(&self, file: &Path, origin: &Origin<'_>) -> Result<(), SpeechError> {
         let folder = file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(SpeechError::io(folder))?;
-        let temporary = crate::files::temporary_in(folder).map_err(SpeechError::io(folder))?;
+        let temporary = file_in(folder).map_err(SpeechError::io(folder))?;
         let mut writer = Sealed { inner: BufWriter::new(temporary), sha256: Sha256::new() };
         let header = Header {
             format: FORMAT,

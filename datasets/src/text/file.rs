@@ -1,18 +1,18 @@
 //! Text as it lies on disk.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use zoo_recipes::untrusted::open;
 
 /// Opens a text, gunzipping it if its first two bytes are gzip's.
 ///
 /// # Errors
-/// It cannot be opened.
+/// It cannot be opened, or is not a regular file.
 pub fn open_text(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     let mut head = [0; 2];
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let mut filled = 0;
     while filled < 2 {
         match file.read(&mut head[filled..])? {
@@ -20,7 +20,7 @@ pub fn open_text(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
             n => filled += n,
         }
     }
-    let input = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let input = BufReader::with_capacity(1 << 16, open(path)?);
     Ok(if head == [0x1f, 0x8b] {
         Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input)))
     } else {

@@ -13,11 +13,13 @@ use std::path::{Path, PathBuf};
 
 pub use file::open_text;
 
+use zoo_recipes::untrusted::hint_or;
+
 /// What can go wrong with text and the files that describe how to treat it.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     /// A file could not be read or written.
-    #[error("{}: {source}\nhint: check that the file exists and that you may use it", file.display())]
+    #[error("{}: {source}\nhint: {}", file.display(), hint_or(source, "check that the file exists and that you may use it"))]
     Io {
         /// The file.
         file: PathBuf,

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use zoo_recipes::Specials;
 
 use super::TextError;
-use crate::files::write_atomically;
+use crate::temporary::write_whole;
 
 const HEADER: &str = "#zoo-vocabulary 1";
 
@@ -230,13 +230,13 @@ impl Vocabulary {
 
     /// Reads a vocabulary file.
     pub fn load(file: &Path) -> Result<Self, TextError> {
-        let bytes = std::fs::read(file).map_err(|e| TextError::io(file, e))?;
+        let bytes = zoo_recipes::untrusted::read(file).map_err(|e| TextError::io(file, e))?;
         Self::parse(&crate::readers::parallel_text::decode_utf8(bytes, file)?, file)
     }
 
     /// Writes a vocabulary file, replacing one that is there.
     pub fn save(&self, file: &Path) -> Result<(), TextError> {
-        write_atomically(file, self.to_file_text().as_bytes()).map_err(|e| TextError::io(file, e))
+        write_whole(file, self.to_file_text().as_bytes()).map_err(|e| TextError::io(file, e))
     }
 
     /// SHA-256 of the file's text, in hexadecimal.

@@ -14,7 +14,7 @@ pub use apply::{Encoder, undo};
 pub use learn::{learn, learn_from_counts, words_of};
 
 use super::TextError;
-use crate::files::write_atomically;
+use crate::temporary::write_whole;
 
 /// Marks the end of a word inside the codes.
 pub const END_OF_WORD: &str = "</w>";
@@ -67,7 +67,7 @@ impl Codes {
 
     /// Reads a codes file.
     pub fn load(file: &Path) -> Result<Self, TextError> {
-        let bytes = std::fs::read(file).map_err(|e| TextError::io(file, e))?;
+        let bytes = zoo_recipes::untrusted::read(file).map_err(|e| TextError::io(file, e))?;
         Self::parse(&crate::readers::parallel_text::decode_utf8(bytes, file)?, file)
     }
 
@@ -82,7 +82,7 @@ impl Codes {
 
     /// Writes a codes file, replacing one that is there.
     pub fn save(&self, file: &Path) -> Result<(), TextError> {
-        write_atomically(file, self.to_text().as_bytes()).map_err(|e| TextError::io(file, e))
+        write_whole(file, self.to_text().as_bytes()).map_err(|e| TextError::io(file, e))
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use sentencepiece_rust::{ModelType, PieceType, SentencePieceProcessor};
 
 use super::TextError;
-use crate::files::write_atomically;
+use crate::temporary::write_whole;
 
 pub use train::{TrainerError, learn, learn_from_counts, learns_from};
 
@@ -95,7 +95,7 @@ impl SentencePiece {
     /// # Errors
     /// The file cannot be read; else see [`Self::parse`].
     pub fn load(file: &Path) -> Result<Self, TextError> {
-        Self::parse(std::fs::read(file).map_err(|e| TextError::io(file, e))?, file)
+        Self::parse(zoo_recipes::untrusted::read(file).map_err(|e| TextError::io(file, e))?, file)
     }
 
     /// Writes the `.model` file, replacing one that is there.
@@ -103,7 +103,7 @@ impl SentencePiece {
     /// # Errors
     /// The file system says no.
     pub fn save(&self, file: &Path) -> Result<(), TextError> {
-        write_atomically(file, &self.bytes).map_err(|e| TextError::io(file, e))
+        write_whole(file, &self.bytes).map_err(|e| TextError::io(file, e))
     }
 
     /// The bytes of the `.model` file.
