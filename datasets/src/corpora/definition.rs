@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -170,7 +169,7 @@ impl CorpusDefinition {
     /// The file cannot be read, or is no definition.
     pub fn load(path: &Path) -> Result<Self, CorpusError> {
         let origin = path.display().to_string();
-        match fs::read_to_string(path) {
+        match zoo_recipes::untrusted::read_to_string(path) {
             Ok(text) => Self::parse(&text, &origin),
             Err(e) => Err(CorpusError::Definition { origin, reason: format!("it cannot be read: {e}") }),
         }

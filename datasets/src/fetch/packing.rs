@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
@@ -11,6 +10,7 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use serde::{Deserialize, Serialize};
+use zoo_recipes::untrusted::open;
 
 use super::digest::hex;
 use super::unpack::UnpackLimits;
@@ -93,7 +93,7 @@ pub(super) fn begins_tar(head: &[u8]) -> bool {
 
 fn head_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD as usize);
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    open(path)?.take(HEAD).read_to_end(&mut head)?;
     Ok(head)
 }
 
@@ -125,7 +125,7 @@ pub(super) fn check_type(archive: &Path, packing: Packing) -> io::Result<()> {
 
 /// A tar archive ends with two blocks of zeros.
 fn check_end(archive: &Path) -> io::Result<()> {
-    let mut file = File::open(archive)?;
+    let mut file = open(archive)?;
     let mut end = Vec::with_capacity(1024);
     let length = file.metadata()?.len();
     if length >= 1024 && length.is_multiple_of(512) {
@@ -221,7 +221,7 @@ pub(super) fn decompressed(
     limits: UnpackLimits,
 ) -> io::Result<Bounded<Box<dyn Read>>> {
     let budget = Budget::new(limits, 0);
-    let file = BufReader::with_capacity(BLOCK, File::open(archive)?);
+    let file = BufReader::with_capacity(BLOCK, open(archive)?);
     let file = Counted { inner: file, bytes: budget.packed.clone() };
     let inner: Box<dyn Read> = match compression {
         Compression::None => Box::new(file),

@@ -2,14 +2,13 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 
 use zip::ZipArchive;
 use zip::result::ZipError;
-use zoo_recipes::untrusted::shown;
+use zoo_recipes::untrusted::{open, shown};
 
 use super::packing::{BLOCK, Bounded, Budget, Counted, Packing, check_type, decompressed};
 use super::unpack::{Member, UnpackError, UnpackLimits, io_failure, refused};
@@ -210,7 +209,7 @@ impl Walk<'_> {
             other => refused(self.archive, format!("it is damaged ({other})")),
         };
         let archive = self.archive;
-        let file = File::open(archive).map_err(|e| self.broken(&e))?;
+        let file = open(archive).map_err(|e| self.broken(&e))?;
         let length = file.metadata().map_err(|e| self.broken(&e))?.len();
         let (file, left) = Headers::new(file, "its directory", ZIP_DIRECTORY);
         let mut zip = ZipArchive::new(BufReader::with_capacity(BLOCK, file)).map_err(damaged)?;

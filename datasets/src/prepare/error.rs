@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use zoo_recipes::untrusted::hint_or;
+
 use crate::readers::parallel_text::ReadError;
 use crate::text::TextError;
 use crate::text::sentencepiece::TrainerError;
@@ -50,7 +52,7 @@ pub enum PrepareError {
     #[error("split `{0}`: it has more than 2^32 pairs\nhint: use a part of it")]
     TooManyLines(String),
     /// A file or folder could not be read or written.
-    #[error("{}: {source}\nhint: check that there is space and that you may write there", path.display())]
+    #[error("{}: {source}\nhint: {}", path.display(), hint_or(source, "check the path and its permissions"))]
     Io {
         /// The file or folder.
         path: PathBuf,

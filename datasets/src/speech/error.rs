@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use zoo_recipes::untrusted::hint_or;
 
 use crate::audio::SpecError;
 use crate::audio::decode::{AudioError, Reason};
@@ -87,7 +88,7 @@ impl fmt::Display for Skipped {
 #[derive(Debug, thiserror::Error)]
 pub enum SpeechError {
     /// A file or folder could not be read or written.
-    #[error("{}: {source}\nhint: check the path, its permissions and that there is space", path.display())]
+    #[error("{}: {source}\nhint: {}", path.display(), hint_or(source, "check the path and its permissions"))]
     Io {
         /// The file or folder.
         path: PathBuf,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use zoo_recipes::TranscriptText;
+use zoo_recipes::{TranscriptText, untrusted};
 
 use super::error::SpeechError;
 use super::listing::Candidate;
@@ -87,7 +87,7 @@ fn trans_txt(folder: &Path, files: &[String]) -> Result<BTreeMap<String, Box<str
     let mut texts = BTreeMap::new();
     for file in files {
         let path = folder.join(file);
-        let text = fs::read_to_string(&path).map_err(SpeechError::io(&path))?;
+        let text = untrusted::read_to_string(&path).map_err(SpeechError::io(&path))?;
         for (number, line) in (1_u64..).zip(text.lines()) {
             let error = |problem: &str| SpeechError::Corpus {
                 file: path.clone(),
@@ -104,7 +104,7 @@ fn trans_txt(folder: &Path, files: &[String]) -> Result<BTreeMap<String, Box<str
 
 /// Texts by the names of their recordings, of a table with two texts for each.
 fn metadata(path: &Path, transcript: TranscriptText) -> Result<BTreeMap<String, Box<str>>, SpeechError> {
-    let table = fs::read_to_string(path).map_err(SpeechError::io(path))?;
+    let table = untrusted::read_to_string(path).map_err(SpeechError::io(path))?;
     let mut texts = BTreeMap::new();
     for (number, line) in (1_u64..).zip(table.lines()) {
         let error = |problem: &str| SpeechError::Corpus {

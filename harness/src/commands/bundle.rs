@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use zoo_recipes::untrusted;
 use zoo_results::bundle::{Bundle, Checked, check};
 use zoo_results::exit::Exit;
 
@@ -64,7 +65,7 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
 
 /// `zoo ledger recheck BUNDLE`.
 pub fn recheck(context: &Context, path: &Path, args: &LedgerRecheckArgs) -> Result<Exit> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::io("read", path, &error))?;
+    let bytes = untrusted::read(path).map_err(|error| Failure::io("read", path, &error))?;
     let named = |failure: Failure| failure.about(&path.display().to_string());
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::new(Exit::Data, format!("{}: not UTF-8", path.display())))?;

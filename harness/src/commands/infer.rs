@@ -1,9 +1,9 @@
 //! `zoo infer`.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use zoo_recipes::untrusted;
 use zoo_results::exit::Exit;
 
 use crate::cli::InferArgs;
@@ -43,7 +43,7 @@ fn translate(args: &InferArgs, inference: &Inference) -> Result<()> {
     let input = input.filter(|path| *path != Path::new(STDIN));
     let lines: Box<dyn BufRead> = match input {
         Some(path) => {
-            let file = File::open(path).map_err(|error| Failure::io("open", path, &error))?;
+            let file = untrusted::open(path).map_err(|error| Failure::io("open", path, &error))?;
             Box::new(BufReader::new(file))
         }
         None => Box::new(std::io::stdin().lock()),
@@ -73,7 +73,7 @@ fn listen(context: &Context, args: &InferArgs, inference: &Inference) -> Result<
         let mut bytes = Vec::new();
         let read = match file == Path::new(STDIN) {
             true => std::io::stdin().lock().read_to_end(&mut bytes),
-            false => File::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
+            false => untrusted::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
         };
         read.map(|_| bytes).map_err(|error| Failure::io("read", file, &error))
     };

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
-use zoo_recipes::{Document, Selection};
+use zoo_recipes::{Document, Selection, untrusted};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Entry;
 use zoo_results::report::{RecipeStanding, check, ledger_table, page, render, replace};
@@ -104,7 +104,7 @@ fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
         }
         return Ok(Exit::Ok);
     };
-    let text = fs::read_to_string(path).map_err(|error| Failure::io("read", path, &error))?;
+    let text = untrusted::read_to_string(path).map_err(|error| Failure::io("read", path, &error))?;
     let stale = |error: zoo_results::report::ReadmeError| Failure::new(Exit::Mismatch, error.to_string());
     if args.check {
         let command = format!("zoo report --ledger {} --into {}", ledger.path().display(), path.display());

@@ -1,11 +1,11 @@
 //! `zoo synthesize`.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use zoo_datasets::audio::encode::{Level, write_wav};
+use zoo_recipes::untrusted;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{AlignmentScore, Attention};
 use zoo_results::report::heatmap::Heatmap;
@@ -86,7 +86,7 @@ fn wanted(args: &SynthesizeArgs) -> Result<Vec<Wanted>> {
     let lines: std::io::Result<Vec<String>> =
         match args.input.as_deref().filter(|file| *file != Path::new("-")) {
             Some(file) => {
-                let open = File::open(file).map_err(|error| Failure::io("open", file, &error))?;
+                let open = untrusted::open(file).map_err(|error| Failure::io("open", file, &error))?;
                 BufReader::new(open).lines().collect()
             }
             None => std::io::stdin().lock().lines().collect(),

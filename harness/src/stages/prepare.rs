@@ -9,7 +9,7 @@ use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
 use zoo_datasets::readers::{pair_splits, split_names};
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechPlace, SpeechStep, manifest_stamp, own_folder_stamp};
-use zoo_recipes::{AudioManifestSpec, DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec};
+use zoo_recipes::{AudioManifestSpec, DataSpec, DecoderSpec, ReaderSpec, Recipe, TokenizerSpec, untrusted};
 
 use super::speech::Speech;
 use super::synthesis::Synthesis;
@@ -199,6 +199,6 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
 }
 
 fn stamp(file: &Path) -> Result<(String, String)> {
-    let bytes = std::fs::read(file).map_err(|e| Failure::io("read", file, &e))?;
+    let bytes = untrusted::read(file).map_err(|e| Failure::io("read", file, &e))?;
     Ok((file.display().to_string(), hex(&Sha256::digest(&bytes))))
 }

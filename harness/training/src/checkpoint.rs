@@ -13,6 +13,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_models::parameters::ParameterValues;
+use zoo_recipes::untrusted;
 
 use crate::optimizer::Moment;
 use crate::state::RunState;
@@ -24,7 +25,10 @@ const FORMAT: &str = "zoo-checkpoint-1";
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file could not be read or written.
-    #[error("{path}: {source}\nhint: is the folder there, may it be written, and is there space left?")]
+    #[error(
+        "{path}: {source}\nhint: {}",
+        untrusted::hint_or(source, "is the folder there, and may it be written?")
+    )]
     Io {
         /// File.
         path: PathBuf,
@@ -160,13 +164,15 @@ impl Checkpoint {
 
     /// Reads a file and checks every byte of it.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
-        let bytes = fs::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
+        let bytes =
+            untrusted::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
         Self::parse(path, &bytes)
     }
 
     /// As [`Checkpoint::read`], and the file as a whole must have this SHA-256.
     pub fn read_checked(path: &Path, sha256: &str) -> Result<Self, CheckpointError> {
-        let bytes = fs::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
+        let bytes =
+            untrusted::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
         let parsed = Self::parse(path, &bytes)?;
         let found = hex(&Sha256::digest(&bytes));
         if found != sha256 {
@@ -228,7 +234,7 @@ impl Checkpoint {
 /// The state in a checkpoint, without reading its arrays (whose digests are not checked).
 pub fn read_state(path: &Path) -> Result<Option<RunState>, CheckpointError> {
     let io = |source| CheckpointError::Io { path: path.into(), source };
-    let mut file = fs::File::open(path).map_err(io)?;
+    let mut file = untrusted::open(path).map_err(io)?;
     let mut length = [0u8; 8];
     file.read_exact(&mut length).map_err(io)?;
     let n = u64::from_le_bytes(length);

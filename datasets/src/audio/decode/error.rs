@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use zoo_recipes::untrusted::hint_or;
+
 /// A file that gives no audio. The caller decides whether that is an end or a count; [`AudioError::reason`] is for counting.
 #[derive(Debug, thiserror::Error)]
 pub enum AudioError {
     /// It could not be read.
-    #[error("{}: {source}\nhint: check the path and its permissions", file.display())]
+    #[error("{}: {source}\nhint: {}", file.display(), hint_or(source, "check the path and its permissions"))]
     Io {
         /// The file.
         file: PathBuf,

@@ -7,9 +7,10 @@ mod error;
 mod flac;
 mod wav;
 
-use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
+
+use zoo_recipes::untrusted;
 
 pub use error::{AudioError, Reason};
 
@@ -61,7 +62,8 @@ enum Container {
 /// # Errors
 /// Why there is no such audio.
 pub fn decode(file: &Path, rate: Option<u32>) -> Result<Audio, AudioError> {
-    let bytes = std::fs::read(file).map_err(|source| AudioError::Io { file: file.to_path_buf(), source })?;
+    let bytes =
+        untrusted::read(file).map_err(|source| AudioError::Io { file: file.to_path_buf(), source })?;
     decode_bytes(bytes, file, rate)
 }
 
@@ -102,7 +104,7 @@ pub fn decode_bytes(bytes: Vec<u8>, file: &Path, rate: Option<u32>) -> Result<Au
 /// The file cannot be read, or has no header of WAV or FLAC.
 pub fn header(file: &Path) -> Result<AudioHeader, AudioError> {
     let io = |source| AudioError::Io { file: file.to_path_buf(), source };
-    let mut opened = File::open(file).map_err(io)?;
+    let mut opened = untrusted::open(file).map_err(io)?;
     let mut start = Vec::with_capacity(START);
     opened.by_ref().take(START as u64).read_to_end(&mut start).map_err(io)?;
     let container = container(&start, file)?;

@@ -11,7 +11,7 @@ use zoo_datasets::speech::Classes;
 use zoo_models::models::SpeechBatch;
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::{DecodeSpec, Recipe, untrusted};
 use zoo_results::exit::Exit;
 
 use super::generated::hop_ms;
@@ -175,7 +175,7 @@ fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
 /// The recording cannot be used, or the recipe is of text.
 pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features> {
     let front_end = front_end(recipe)?;
-    let bytes = std::fs::read(file).map_err(|error| Failure::io("read", file, &error))?;
+    let bytes = untrusted::read(file).map_err(|error| Failure::io("read", file, &error))?;
     let audio = decoded(bytes, file, front_end.rate())?;
     let Some(augmentation) = recipe.data.augmentation.as_ref().filter(|_| training) else {
         return Ok(front_end.evaluation(&audio.samples, 0));

@@ -7,7 +7,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::models::{Packed, PairBatch};
 use zoo_models::parameters::ParameterValues;
-use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec};
+use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec, untrusted};
 
 /// Why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +90,8 @@ impl Reference {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, AlignError> {
         let file = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|source| AlignError::Read { file: file.clone(), source })?;
+        let bytes =
+            untrusted::read(path).map_err(|source| AlignError::Read { file: file.clone(), source })?;
         Self::parse(&file, &bytes)
     }
 

@@ -14,6 +14,7 @@ use pytorch_reader::{DType, PytorchError, PytorchReader};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde_json::Value;
 use zoo_models::parameters::ParameterValues;
+use zoo_recipes::untrusted;
 
 use crate::checkpoint::{Checkpoint, CheckpointError, write_whole};
 
@@ -21,7 +22,10 @@ use crate::checkpoint::{Checkpoint, CheckpointError, write_whole};
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsError {
     /// The file could not be read or written.
-    #[error("{path}: {source}\nhint: is the file there, and may it be read or written?")]
+    #[error(
+        "{path}: {source}\nhint: {}",
+        untrusted::hint_or(source, "is the file there, and may it be read or written?")
+    )]
     Io {
         /// File.
         path: PathBuf,
@@ -51,10 +55,10 @@ type Named = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 pub fn read(path: &Path) -> Result<Vec<ParameterValues>, WeightsError> {
     let io = |source| WeightsError::Io { path: path.into(), source };
     let mut start = Vec::new();
-    std::fs::File::open(path).and_then(|file| file.take(9).read_to_end(&mut start)).map_err(io)?;
+    untrusted::open(path).and_then(|file| file.take(9).read_to_end(&mut start)).map_err(io)?;
     // safetensors: 8 bytes of length, then a JSON object.
     let named = if start.get(8) == Some(&b'{') {
-        let bytes = std::fs::read(path).map_err(io)?;
+        let bytes = untrusted::read(path).map_err(io)?;
         let (_, metadata) = SafeTensors::read_metadata(&bytes)
             .map_err(|e| WeightsError::Unreadable { path: path.into(), what: e.to_string() })?;
         if metadata.metadata().as_ref().is_some_and(|metadata| metadata.contains_key("zoo")) {
