@@ -135,6 +135,61 @@ fn removed_moved_doubled_and_cut_lines() {
 }
 
 #[test]
+fn a_missing_last_newline_costs_no_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, bytes) = three(folder.path());
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let ledger = Ledger::at(&path);
+    let entries = ledger.entries().unwrap();
+    assert_eq!(entries.len(), 3);
+    assert_eq!(ledger.line(&entries[2]).unwrap() + "\n", last_line(&bytes));
+    assert_eq!(ledger.append(&record(4)).unwrap().sequence, 3);
+    assert!(fs::read(&path).unwrap().starts_with(&bytes));
+    assert_eq!(ledger.verify(None).unwrap().0, 4);
+}
+
+fn last_line(bytes: &[u8]) -> String {
+    let text = std::str::from_utf8(bytes).unwrap();
+    text.split_inclusive('\n').next_back().unwrap().to_owned()
+}
+
+/// The limit on a file's size stands for a full disk. It holds for a whole process, so this test calls itself under a shell.
+#[cfg(unix)]
+#[test]
+fn a_line_that_the_disk_has_no_room_for_is_taken_back() {
+    const LEDGER: &str = "ZOO_TEST_FULL_LEDGER";
+    if let Ok(path) = std::env::var(LEDGER) {
+        let error = Ledger::at(path).append(&record(4)).unwrap_err().to_string();
+        assert!(error.contains("hint: free some space"), "{error}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.jsonl");
+    let ledger = Ledger::at(&path);
+    // `ulimit -f` counts blocks of 512 bytes. The room left behind the last line is less than a line.
+    let limit = 4096;
+    let with_note = |bytes: usize| Record { notes: vec!["x".repeat(bytes)], ..record(1) };
+    ledger.append(&with_note(0)).unwrap();
+    let length = fs::metadata(&path).unwrap().len() as usize;
+    fs::remove_file(&path).unwrap();
+    ledger.append(&with_note(limit - length - 200)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    assert_eq!(whole.len(), limit - 200);
+    let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$1\" --exact \"$2\"", limit / 512);
+    let name = "a_line_that_the_disk_has_no_room_for_is_taken_back";
+    let ended = std::process::Command::new("/bin/sh")
+        .args(["-c", &script, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .arg(name)
+        .env(LEDGER, &path)
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
+    assert_eq!(fs::read(&path).unwrap(), whole, "half a line was left");
+    assert_eq!(ledger.append(&record(4)).unwrap().sequence, 1);
+}
+
+#[test]
 fn a_line_with_a_new_hash_breaks_the_chain_behind_it() {
     let folder = tempfile::tempdir().unwrap();
     let (path, bytes) = three(folder.path());

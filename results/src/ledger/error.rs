@@ -1,12 +1,23 @@
 //! What can be wrong with a ledger.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
+
+/// What to do about an error of the file system.
+fn mend(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "free some space there and run the command again; the ledger is as it was before"
+        }
+        _ => "check the path and its permissions",
+    }
+}
 
 /// Why a ledger cannot be read, verified or added to.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The file system refused.
-    #[error("{}: {source}\nhint: check the path and its permissions", path.display())]
+    #[error("{}: {source}\nhint: {}", path.display(), mend(source))]
     Io {
         /// The ledger.
         path: PathBuf,
@@ -28,7 +39,7 @@ pub enum LedgerError {
         /// What was found.
         what: String,
     },
-    /// The last line has no end: the machine stopped while it was written.
+    /// The last line is not whole: the machine stopped while it was written.
     #[error(
         "{}:{line}: the last line is cut off after {} bytes\nhint: it was never whole; drop it with `truncate -s {whole} {}`",
         path.display(), length - whole, path.display()

@@ -14,6 +14,15 @@ pub struct Ledger {
     path: PathBuf,
 }
 
+/// A ledger's file as it was read.
+struct Lines {
+    entries: Vec<Entry>,
+    /// Bytes of the file.
+    length: u64,
+    /// Whether the last line has its newline, or there is no line.
+    ended: bool,
+}
+
 impl Ledger {
     /// A ledger at `path`; checks that what is there already is whole.
     ///
@@ -49,7 +58,7 @@ impl Ledger {
             Err(error) => return Err(self.io(error)),
         };
         file.lock_shared().map_err(|e| self.io(e))?;
-        self.read(&mut file)
+        Ok(self.read(&mut file)?.entries)
     }
 
     /// Checks every line; returns the number of records and the hash of the last ([`GENESIS`] where there is none). `head`, where
@@ -69,7 +78,8 @@ impl Ledger {
     }
 
     /// Adds a record behind the last one, under a lock on the file, and returns its entry once the disk has it. What is there is
-    /// checked first and never rewritten; a damaged ledger is not added to.
+    /// checked first and never rewritten; a damaged ledger is not added to. If the line cannot be written whole (a full disk), the
+    /// file is cut back to its former length before the lock is released.
     ///
     /// # Errors
     /// As [`Ledger::entries`], and what the file system says.
@@ -82,7 +92,7 @@ impl Ledger {
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(&self.path).map_err(io)?;
         file.lock().map_err(io)?;
-        let entries = self.read(&mut file)?;
+        let Lines { entries, length, ended } = self.read(&mut file)?;
         let previous = entries.last().map_or(GENESIS, |entry| entry.hash.as_str());
         let sequence = entries.len() as u64;
         let mut line = encode(sequence, previous, record)?;
@@ -90,8 +100,15 @@ impl Ledger {
         let entry = decode(line.as_bytes(), sequence, previous)
             .map_err(|fault| self.damaged(entries.len() + 1, fault.field, fault.what))?;
         line.push('\n');
-        file.write_all(line.as_bytes()).map_err(io)?;
-        file.sync_all().map_err(io)?;
+        if !ended {
+            line.insert(0, '\n');
+        }
+        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_all());
+        if let Err(error) = written {
+            // Half a line would make every later append fail. If this fails as well, `verify` reports the torn line.
+            let _ = file.set_len(length).and_then(|()| file.sync_all());
+            return Err(io(error));
+        }
         if fresh {
             self.sync_folder();
         }
@@ -125,9 +142,10 @@ impl Ledger {
         })
     }
 
-    fn read(&self, file: &mut File) -> Result<Vec<Entry>, LedgerError> {
+    fn read(&self, file: &mut File) -> Result<Lines, LedgerError> {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(|e| self.io(e))?;
+        let length = bytes.len() as u64;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut entries: Vec<Entry> = Vec::new();
         let mut previous = GENESIS.to_owned();
@@ -138,11 +156,16 @@ impl Ledger {
             previous.clone_from(&entry.hash);
             entries.push(entry);
         }
-        if whole < bytes.len() {
-            let (path, line) = (self.path.clone(), entries.len() + 1);
-            return Err(LedgerError::Torn { path, line, whole: whole as u64, length: bytes.len() as u64 });
+        let ended = whole == bytes.len();
+        if !ended {
+            // Only its newline may be missing: the hash at its end shows that a line is whole.
+            let Ok(entry) = decode(&bytes[whole..], entries.len() as u64, &previous) else {
+                let (path, line) = (self.path.clone(), entries.len() + 1);
+                return Err(LedgerError::Torn { path, line, whole: whole as u64, length });
+            };
+            entries.push(entry);
         }
-        Ok(entries)
+        Ok(Lines { entries, length, ended })
     }
 
     /// Makes the new file's name durable; not every file system can, and the record itself is on the disk.
