@@ -25,6 +25,19 @@ pub enum ScoreError {
         /// Lines of that stream.
         references: usize,
     },
+    /// A line that would cost more time or memory than one line may.
+    #[error(
+        "line {line} of {}: {problem}\nhint: put one sentence or utterance on a line; is a line feed missing?",
+        stream_name(*stream)
+    )]
+    LineTooLong {
+        /// 1-based number of the reference stream; `None` is the hypotheses.
+        stream: Option<usize>,
+        /// Line, from 1.
+        line: usize,
+        /// How long it is and what the metric takes.
+        problem: String,
+    },
     /// The signature asks for another number of references.
     #[error(
         "the signature says nrefs:{expected}, {found} reference stream(s) were given\nhint: scores against different numbers of references are different metrics"
@@ -111,6 +124,11 @@ pub enum ScoreError {
     /// Resampling.
     #[error(transparent)]
     Resampling(#[from] super::bootstrap::ResamplingError),
+}
+
+/// `the hypotheses`, `reference stream 2`.
+fn stream_name(stream: Option<usize>) -> String {
+    stream.map_or_else(|| "the hypotheses".to_owned(), |number| format!("reference stream {number}"))
 }
 
 /// The error for a `name` that is none of `known`.

@@ -8,7 +8,7 @@ use super::segments::{SegmentStatistics, fingerprint};
 use super::signature::Signature;
 use super::text::bleu::BleuDetail;
 use super::text::error_rate::EditCounts;
-use super::text::{bleu, check_streams, chrf, error_rate, is_space, ter, tokenised_bleu};
+use super::text::{bleu, check_streams, chrf, error_rate, is_space, limits, ter, tokenised_bleu};
 use super::value::MetricValue;
 
 /// Scores text by one convention.
@@ -142,6 +142,7 @@ impl Scorer {
         if let Some(expected) = self.references.filter(|n| *n != references.len()) {
             return Err(ScoreError::ReferenceCount { expected, found: references.len() });
         }
+        limits::check(&self.convention, hypotheses, references)?;
         let mut detail = Detail::None;
         let (width, rows) = match &self.convention {
             Convention::Bleu(options) => {

@@ -210,6 +210,14 @@ impl ErrorRateOptions {
         Alignment { steps: edits.into_iter().map(step).collect() }
     }
 
+    /// Units of a line, as many as are aligned.
+    pub(crate) fn count_units(&self, line: &str) -> usize {
+        match self.unit {
+            ErrorUnit::Word => words(line, self.whitespace).count(),
+            ErrorUnit::Character => characters(line, self.whitespace).count(),
+        }
+    }
+
     fn cased<'a>(&self, line: &'a str) -> Cow<'a, str> {
         match self.case {
             Case::Mixed => Cow::Borrowed(line),

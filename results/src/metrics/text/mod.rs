@@ -1,18 +1,21 @@
 //! Metrics on lines of text.
 //!
-//! BLEU, chrF and TER go through the `sacrebleu-rs` crate, which follows Python sacreBLEU 2.6.0 to the last bit but
+//! BLEU and chrF go through the `sacrebleu-rs` crate, which follows Python sacreBLEU 2.6.0 to the last bit but
 //! is silent about unknown options and panics on uneven streams. Here everything is checked before it is called,
 //! and what it lacks is added: the `zh` tokenizer, fractional add-k, Python's four separators that Rust does not
-//! count as white space. Word and character error rates are our own, equal to jiwer's.
+//! count as white space. TER is our own, equal to the crate's, whose memory grows with the square of a line. Word and
+//! character error rates are our own, equal to jiwer's. `limits` bounds what one line may cost.
 
 pub mod bleu;
 pub mod chrf;
 pub mod error_rate;
 pub mod error_report;
 pub mod levenshtein;
+pub(crate) mod limits;
 mod ngrams;
 pub mod sentence_report;
 pub mod ter;
+mod tercom;
 pub mod tokenised_bleu;
 mod zh;
 

@@ -1,0 +1,122 @@
+//! What one line may cost. Metrics that align or count n-grams need time and memory beyond its length, so a file whose line feeds were
+//! lost would take a machine's whole memory: the bounds are looked at first.
+
+use super::ter::count_words;
+use crate::metrics::convention::{Convention, ErrorUnit};
+use crate::metrics::error::ScoreError;
+
+/// Characters of a line whose n-grams of words are counted (BLEU).
+const BLEU_CHARACTERS: usize = 500_000;
+
+/// Characters of a line whose n-grams of characters are counted (chrF).
+const CHRF_CHARACTERS: usize = 100_000;
+
+/// Words of a line that Tercom aligns: a thousand candidate shifts, each with a beam of 50 cells a word.
+const TER_WORDS: usize = 20_000;
+
+/// Cells of the table of an edit distance: 100,000 units by 100,000.
+const ALIGNED_CELLS: u64 = 10_000_000_000;
+
+/// Units of a line.
+type Count<'c> = &'c dyn Fn(&str) -> usize;
+
+/// Checks every line by the bounds of the convention.
+///
+/// # Errors
+/// [`ScoreError::LineTooLong`] names the first line beyond them.
+pub(crate) fn check(
+    convention: &Convention,
+    hypotheses: &[String],
+    references: &[Vec<String>],
+) -> Result<(), ScoreError> {
+    let (most, unit, count): (_, _, Count<'_>) = match convention {
+        Convention::Bleu(_) | Convention::TokenisedBleu(..) => {
+            (BLEU_CHARACTERS, "characters", &|line| line.chars().count())
+        }
+        Convention::Chrf(_) => (CHRF_CHARACTERS, "characters", &|line| line.chars().count()),
+        Convention::Ter(options) => (TER_WORDS, "words", &|line| count_words(line, options)),
+        Convention::ErrorRate(options) => {
+            let unit = match options.unit {
+                ErrorUnit::Word => "words",
+                ErrorUnit::Character => "characters",
+            };
+            return cells(unit, hypotheses, references, &|line| options.count_units(line));
+        }
+        _ => return Ok(()),
+    };
+    let streams = references.iter().enumerate().map(|(at, lines)| (Some(at + 1), lines.as_slice()));
+    for (stream, lines) in std::iter::once((None, hypotheses)).chain(streams) {
+        for (line, text) in (1..).zip(lines) {
+            // No unit is shorter than a byte: most lines need not be counted.
+            let found = if text.len() > most { count(text) } else { 0 };
+            if found > most {
+                let problem = format!("{found} {unit}, and {} takes {most} at most", convention.metric());
+                return Err(ScoreError::LineTooLong { stream, line, problem });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bound of edit distances: what counts is the product of both lengths.
+fn cells(
+    unit: &str,
+    hypotheses: &[String],
+    references: &[Vec<String>],
+    count: Count<'_>,
+) -> Result<(), ScoreError> {
+    let product = |one: usize, other: usize| (one as u64).saturating_mul(other as u64);
+    for lines in references {
+        for (line, (ours, theirs)) in (1..).zip(hypotheses.iter().zip(lines)) {
+            if product(ours.len(), theirs.len()) <= ALIGNED_CELLS {
+                continue;
+            }
+            let (ours, theirs) = (count(ours), count(theirs));
+            if product(ours, theirs) > ALIGNED_CELLS {
+                let side = (ALIGNED_CELLS as f64).sqrt() as u64;
+                let problem = format!(
+                    "{ours} {unit} to be aligned with {theirs} of the reference, and {side} by {side} is the most"
+                );
+                return Err(ScoreError::LineTooLong { stream: None, line, problem });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::metrics::Scorer;
+    use crate::metrics::convention::{
+        BleuOptions, Case, ChrfOptions, Convention, ErrorRateOptions, ErrorUnit, TerOptions, Whitespace,
+    };
+
+    fn refused(convention: Convention, hypothesis: &str, reference: &str) -> String {
+        let lines = |text: &str| vec!["a".to_owned(), text.to_owned()];
+        let scorer = Scorer::new(convention).unwrap();
+        scorer.statistics(&lines(hypothesis), &[lines(reference)]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_line_that_costs_too_much_is_named_and_not_scored() {
+        // Ten million bytes without a line feed.
+        let long = "word ".repeat(2_000_000);
+        let (case, whitespace) = (Case::Mixed, Whitespace::default());
+        let rates = |unit| Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace });
+        let other = "x ".repeat(5_000_000);
+        for (convention, words) in [
+            (Convention::Bleu(BleuOptions::default()), "10000000 characters, and bleu takes 500000 at most"),
+            (Convention::Chrf(ChrfOptions::default()), "10000000 characters, and chrf takes 100000 at most"),
+            (Convention::Ter(TerOptions::default()), "2000000 words, and ter takes 20000 at most"),
+        ] {
+            let said = refused(convention, &long, "a");
+            assert!(said.starts_with(&format!("line 2 of the hypotheses: {words}")), "{said}");
+            let said = refused(convention, "a", &long);
+            assert!(said.starts_with(&format!("line 2 of reference stream 1: {words}")), "{said}");
+        }
+        let said = refused(rates(ErrorUnit::Word), &long, &other);
+        assert!(said.contains("2000000 words to be aligned with 5000000 of the reference"), "{said}");
+        let said = refused(rates(ErrorUnit::Character), &long, &other);
+        assert!(said.contains("9999999 characters to be aligned with 9999999"), "{said}");
+    }
+}
