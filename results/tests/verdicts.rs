@@ -542,3 +542,51 @@ fn a_trajectory_that_was_not_seen_whole_may_fail_and_cannot_be_reproduced() {
     bare.points[1].value = f64::NAN;
     assert_eq!(judge(&bare, &on_the_way(&[(1, &[20.0])], 1)).outcome, Outcome::NotRun);
 }
+
+#[test]
+fn the_words_of_several_looks_have_their_plural_before_the_bracket() {
+    let scores = [40.3, 40.6, 40.7];
+    let verdict = judge(&value_claim(), &Evidence { plan: LookPlan::default(), ..measured(&scores) });
+    says(&verdict, Outcome::Inconclusive, "its one-sided bounds (this look's level");
+    assert!(!verdict.explanation.contains(")s"), "{}", verdict.explanation);
+}
+
+#[test]
+fn a_collapsed_seed_is_named_beside_the_seeds_that_would_settle_it() {
+    // The word error rates of yesno-tdnn's three seeds, one of which collapsed.
+    let claim = claim(json!({"kind": "parity", "metric": "wer", "margin": 0.84, "arm": "mixed"}));
+    let runs = |arm: &str, scores: [f64; 3]| -> Vec<RunScore> {
+        let run = |(at, score): (usize, &f64)| RunScore {
+            interval: Some(Interval { low: score - 0.4, high: score + 0.8, level: 0.95 }),
+            difference: (arm == "mixed").then_some(Interval {
+                low: score - 1.0,
+                high: score + 1.0,
+                level: 0.95,
+            }),
+            ..RunScore::scored(at as u64 + 1, *score)
+        };
+        scores.iter().enumerate().map(run).collect()
+    };
+    let evidence = |ours: [f64; 3], theirs: [f64; 3]| Evidence {
+        runs: runs("mixed", ours),
+        baseline_runs: runs("fp32", theirs),
+        plan: LookPlan::fixed(3),
+        ..Evidence::default()
+    };
+    let sound = [0.42, 0.42, 1.25];
+    let verdict = judge(&claim, &evidence([0.83, 0.42, 83.75], sound));
+    says(
+        &verdict,
+        Outcome::Inconclusive,
+        "--seeds 21) would probably settle it. Collapsed: seed 3 of mixed with 83.75",
+    );
+    assert!(verdict.explanation.contains("(median 0.830)"), "{}", verdict.explanation);
+    let verdict = judge(&claim, &evidence([0.83, 0.42, 83.75], [0.42, 72.0, 1.25]));
+    says(
+        &verdict,
+        Outcome::Inconclusive,
+        "seed 3 of mixed with 83.75 (median 0.830); seed 2 of fp32 with 72.00",
+    );
+    let verdict = judge(&claim, &evidence([0.83, 0.42, 2.5], sound));
+    assert!(!verdict.explanation.contains("Collapsed"), "{}", verdict.explanation);
+}

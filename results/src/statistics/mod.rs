@@ -13,5 +13,5 @@ pub use binomial::{TRIAL_LIMIT, clopper_pearson, trials_needed};
 pub use distributions::{chi_squared_cdf, normal_cdf, normal_quantile, t_cdf, t_quantile};
 pub use looks::{ALPHA, Look, LookError, LookPlan};
 pub use order::{MaximumOfNormals, maximum_of_normals};
-pub use sample::{mean, standard_deviation};
+pub use sample::{mean, median, standard_deviation};
 pub use speed::{AbbaBlock, SpeedUp, speed_up};

@@ -21,6 +21,19 @@ pub fn standard_deviation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt()
 }
 
+/// The middle of the sorted values, or the mean of the two in the middle; NaN of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[middle],
+        _ => mean(&sorted[middle - 1..=middle]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +43,8 @@ mod tests {
         assert_eq!(mean(&[1.0, 2.0, 6.0]), 3.0);
         assert!((standard_deviation(&[1.0, 2.0, 6.0]) - 7.0f64.sqrt()).abs() < 1e-15);
         assert_eq!(standard_deviation(&[0.1, 0.1, 0.1]), 0.0);
+        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0, 3.0, 2.0])), (2.0, 2.5));
+        assert!(median(&[]).is_nan());
         assert!(standard_deviation(&[1.0]).is_nan() && mean(&[]).is_nan());
     }
 }

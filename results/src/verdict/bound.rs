@@ -2,6 +2,7 @@
 
 use zoo_recipes::{ClaimSpec, Direction};
 
+use super::collapse::{Arm, name_collapsed};
 use super::conditions::direction_of;
 use super::evidence::{ErrorCount, Evidence, Interval, RunScore};
 use super::outcome::{Outcome, SeedsNeeded, Verdict};
@@ -91,6 +92,9 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
                 verdict.explanation = format!("{} {words}", verdict.explanation);
             }
         }
+        let arm = verdict.arm.clone().unwrap_or_else(|| "the arm".to_owned());
+        let arm = Arm { name: &arm, runs: &seen.iter().collect::<Vec<_>>() };
+        name_collapsed(verdict, &[arm], sign, &[claim.margin, claim.sigma.or(claim.assumed_sigma)]);
     });
 }
 

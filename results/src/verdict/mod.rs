@@ -4,6 +4,7 @@
 //! The formulae and the error rates are in `docs/verdicts.md`.
 
 mod bound;
+mod collapse;
 mod conditions;
 mod diverges;
 mod evidence;
@@ -25,6 +26,9 @@ pub(crate) use wording::number;
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
 
+/// Why there is no verdict on a claim of a kind that this version does not judge.
+const NOT_JUDGED: &str = "kind not judged yet";
+
 /// The verdict on one claim.
 #[must_use]
 pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
@@ -37,7 +41,7 @@ pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
         ClaimKind::Diverges => diverges::judge,
         ClaimKind::Trajectory => trajectory::judge,
         ClaimKind::Relation | ClaimKind::Memory => {
-            verdict.not_run("kind not judged yet");
+            verdict.not_run(NOT_JUDGED);
             return verdict;
         }
     };

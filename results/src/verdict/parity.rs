@@ -2,6 +2,7 @@
 
 use zoo_recipes::{ClaimSpec, Direction};
 
+use super::collapse::{Arm, name_collapsed};
 use super::conditions::{direction_of, met};
 use super::evidence::{Evidence, Interval, RunScore, RunStatus};
 use super::outcome::{Outcome, SeedsNeeded, Verdict};
@@ -19,7 +20,7 @@ struct Pair<'a> {
     baseline: &'a RunScore,
 }
 
-pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
+pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut Verdict) {
     let Some(margin) = claim.margin else { return verdict.not_run("the claim states no margin") };
     let Some(direction) = direction_of(claim) else {
         return verdict.not_run("the claim does not say which way is better");
@@ -82,7 +83,7 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
                 let limits = format!("{} to {}", number(low), number(high));
                 verdict.notes.push(format!(
                     "shortfall from resampling the test set in pairs: {limits} ({})",
-                    bound_name(alpha).replacen("bound", "bounds", 1)
+                    bound_name("bounds", alpha)
                 ));
                 if by_seed != by_test {
                     verdict.outcome = Outcome::Inconclusive;
@@ -118,6 +119,10 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         } else if verdict.outcome == Outcome::Inconclusive {
             verdict.seeds_needed = Some(SeedsNeeded::None);
         }
+        let of = |side: fn(&Pair<'a>) -> &'a RunScore| seen.iter().map(side).collect::<Vec<_>>();
+        let (ours, theirs) = (of(|pair| pair.ours), of(|pair| pair.baseline));
+        let arms = [Arm { name: arm, runs: &ours }, Arm { name: baseline, runs: &theirs }];
+        name_collapsed(verdict, &arms, sign, &[claim.margin, claim.sigma.or(claim.assumed_sigma)]);
     });
 }
 

@@ -195,12 +195,12 @@ pub(super) fn needed(seeds_needed: SeedsNeeded) -> String {
     }
 }
 
-/// "one-sided 95 % bound" or, where the looks share the 5 %, that with its own level.
-pub(super) fn bound_name(alpha: f64) -> String {
+/// "one-sided 95 % bound" or, where the looks share the 5 %, that with its own level. `word` is "bound" or "bounds".
+pub(super) fn bound_name(word: &str, alpha: f64) -> String {
     if (alpha - ALPHA).abs() < 1e-9 {
-        "one-sided 95 % bound".to_owned()
+        format!("one-sided 95 % {word}")
     } else {
-        format!("one-sided bound (this look's level {}, 5 % over all looks)", percent(1.0 - alpha))
+        format!("one-sided {word} (this look's level {}, 5 % over all looks)", percent(1.0 - alpha))
     }
 }
 
@@ -222,14 +222,18 @@ pub(super) fn conclude(
     let margin = number(margin);
     let tail = match verdict.outcome {
         Outcome::Reproduced => {
-            format!("its {}, {}, lies inside the margin {margin}", bound_name(alpha), edge(high))
+            format!("its {}, {}, lies inside the margin {margin}", bound_name("bound", alpha), edge(high))
         }
         Outcome::NotReproduced => {
-            format!("even its {}, {}, lies outside the margin {margin}", bound_name(alpha), edge(low))
+            format!(
+                "even its {}, {}, lies outside the margin {margin}",
+                bound_name("bound", alpha),
+                edge(low)
+            )
         }
         _ => format!(
-            "its {}s, {} to {}, lie on both sides of the margin {margin}",
-            bound_name(alpha),
+            "its {}, {} to {}, lie on both sides of the margin {margin}",
+            bound_name("bounds", alpha),
             edge(low),
             edge(high)
         ),

@@ -2,6 +2,7 @@
 
 use zoo_recipes::{ClaimSpec, Direction, Statistic};
 
+use super::collapse::{Arm, name_collapsed};
 use super::conditions::{direction_of, met};
 use super::evidence::{Evidence, RunScore, RunStatus};
 use super::outcome::{EqualSystem, Outcome, SeedsNeeded, Verdict};
@@ -60,6 +61,9 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
             verdict.seeds_needed = Some(more);
             verdict.explanation = format!("{} {}", verdict.explanation, needed(more));
         }
+        let arm = verdict.arm.clone().unwrap_or_else(|| "the arm".to_owned());
+        let arm = Arm { name: &arm, runs: &seen.iter().collect::<Vec<_>>() };
+        name_collapsed(verdict, &[arm], sign, &[claim.margin, claim.sigma.or(claim.assumed_sigma)]);
         let noise = published_noise(claim, one_run.unwrap_or(spread.sigma))
             .hypot(spread.sigma / f64::from(look.seeds).sqrt());
         if noise > 0.0 {
