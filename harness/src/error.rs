@@ -170,6 +170,7 @@ impl From<ScoreError> for Failure {
         let exit = match error {
             ScoreError::NoHypotheses
             | ScoreError::LengthMismatch { .. }
+            | ScoreError::LineTooLong { .. }
             | ScoreError::Undefined { .. }
             | ScoreError::Array { .. } => Exit::Data,
             ScoreError::Disagreement { .. } => Exit::Internal,

@@ -57,6 +57,27 @@ fn two_reference_streams_give_the_known_bleu() {
 }
 
 #[test]
+fn a_line_that_costs_too_much_is_named_with_its_file() {
+    let zoo = Zoo::new();
+    zoo.file("ref", "a\nb\n");
+    zoo.file("hyp", "a\nb\n");
+    let lost = format!("a\n{}\n", "word ".repeat(2_000_000));
+    zoo.file("long", &lost);
+    let score = |metric: &str, hypotheses: &str, references: &str| {
+        let call = ["score", "--metric", metric, "--hypotheses", hypotheses, "--references", references];
+        zoo.ends_with(4, &call)
+    };
+    for metric in ["bleu", "multi-bleu", "chrf", "ter"] {
+        score(metric, "long", "ref").says("cannot score long:2: ");
+        score(metric, "hyp", "long").says("cannot score long:2: ");
+    }
+    zoo.file("other", &lost.replace("word", "other"));
+    for metric in ["wer", "cer"] {
+        score(metric, "long", "other").says("cannot score long:2: ");
+    }
+}
+
+#[test]
 fn stdin_is_read_and_the_interval_is_drawn() {
     let zoo = Zoo::new();
     zoo.file("ref", SECOND);

@@ -5,8 +5,8 @@ use std::path::Path;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
     BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorReport, ErrorUnit,
-    LengthClass, Resampling, ScoreOptions, Scorer, Smoothing, TerOptions, TokenisedBleu, Tokenizer,
-    Utterance, Whitespace, score,
+    LengthClass, Resampling, ScoreError, ScoreOptions, Scorer, Smoothing, TerOptions, TokenisedBleu,
+    Tokenizer, Utterance, Whitespace, score,
 };
 
 use crate::cli::{CaseChoice, ScoreArgs, TextMetric};
@@ -34,7 +34,8 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
         args.references.iter().map(|path| lines::read(path)).collect::<Result<Vec<Vec<String>>>>()?;
     let hypotheses = lines::read(hypotheses)?;
     let convention = *scorer.convention();
-    let mut value = score(&hypotheses, &references, &ScoreOptions { scorer, resampling })?;
+    let options = ScoreOptions { scorer, resampling };
+    let mut value = score(&hypotheses, &references, &options).map_err(|error| in_file(args, error))?;
     let (worst, classes) = report(args, &convention, &hypotheses, &references)?;
     if let Some(detail) = value.detail.as_object_mut() {
         if args.worst > 0 {
@@ -84,6 +85,20 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// An error of one line, with the file that the line is in.
+fn in_file(args: &ScoreArgs, error: ScoreError) -> Failure {
+    let ScoreError::LineTooLong { stream, line, problem } = &error else { return error.into() };
+    let stdin = Path::new("stdin");
+    let file = match stream {
+        None => args.hypotheses.as_deref().unwrap_or(stdin),
+        Some(number) => args.references.get(number - 1).map_or(stdin, |path| path.as_path()),
+    };
+    let file = if file == Path::new("-") { stdin } else { file };
+    let failure = Failure::from(error.clone());
+    let hint = failure.parts().1.unwrap_or_default().to_owned();
+    Failure::new(failure.exit, format!("cannot score {}:{line}: {problem}", file.display())).hint(hint)
 }
 
 /// Where the errors are, as far as it was asked for: the worst utterances, and the rate by length.

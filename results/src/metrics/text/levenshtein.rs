@@ -36,6 +36,13 @@ pub(crate) struct Aligner {
     first: Vec<u32>,
     /// Next position of the same symbol.
     next: Vec<u32>,
+    /// How often each symbol is in the reference.
+    counts: Vec<u32>,
+    /// Where the mask of each frequent symbol is in `masks`. Following the positions of a symbol that is in a tenth of a long line
+    /// would cost more than the column itself.
+    mask_of: Vec<u32>,
+    /// Masks of a column's blocks: at most 64 of them, as a frequent symbol is in more places than a column has blocks.
+    masks: Vec<u64>,
     column: Vec<Block>,
     /// Differences of earlier columns, for the way back: a window of blocks a column.
     kept: Vec<(u64, u64)>,
@@ -59,6 +66,10 @@ impl Aligner {
         self.first.clear();
         self.first.resize(reference.len(), NONE);
         self.next.resize(reference.len().max(self.next.len()), NONE);
+        self.counts.clear();
+        self.counts.resize(reference.len(), 0);
+        self.mask_of.clear();
+        self.mask_of.resize(reference.len(), NONE);
         self.part(reference, hypothesis, usize::MAX);
         &self.edits
     }
@@ -143,7 +154,7 @@ impl Aligner {
     /// Last column of the table: edits from each start of the reference to the whole hypothesis.
     fn distances(
         &mut self,
-        reference: impl ExactSizeIterator<Item = u32>,
+        reference: impl ExactSizeIterator<Item = u32> + Clone,
         hypothesis: impl ExactSizeIterator<Item = u32>,
     ) -> Vec<usize> {
         let (rows, mut distance) = (reference.len(), hypothesis.len());
@@ -159,25 +170,52 @@ impl Aligner {
     }
 
     /// The column before the first symbol of the hypothesis, and where the reference has which symbol.
-    fn index(&mut self, reference: impl ExactSizeIterator<Item = u32>) {
+    fn index(&mut self, reference: impl ExactSizeIterator<Item = u32> + Clone) {
         self.column.clear();
         let blank = Block { rises: u64::MAX, falls: 0, equal: 0 };
-        self.column.resize(reference.len().div_ceil(64), blank);
-        for (at, symbol) in (0..).zip(reference) {
+        let blocks = reference.len().div_ceil(64);
+        self.column.resize(blocks, blank);
+        self.masks.clear();
+        for (at, symbol) in (0..).zip(reference.clone()) {
             self.next[at as usize] = std::mem::replace(&mut self.first[symbol as usize], at);
+            self.counts[symbol as usize] += 1;
+        }
+        for symbol in reference.map(|symbol| symbol as usize) {
+            if self.counts[symbol] as usize <= blocks || self.mask_of[symbol] != NONE {
+                continue;
+            }
+            let start = self.masks.len();
+            self.mask_of[symbol] = start as u32;
+            self.masks.resize(start + blocks, 0);
+            let mut at = self.first[symbol];
+            while at != NONE {
+                self.masks[start + at as usize / 64] |= 1 << (at % 64);
+                at = self.next[at as usize];
+            }
         }
     }
 
     fn forget(&mut self, reference: &[u32]) {
-        reference.iter().for_each(|symbol| self.first[*symbol as usize] = NONE);
+        for symbol in reference.iter().map(|symbol| *symbol as usize) {
+            (self.first[symbol], self.counts[symbol], self.mask_of[symbol]) = (NONE, 0, NONE);
+        }
     }
 
     /// From one column to the next (Hyyrö 2003, figure 8, with carries from block to block).
     fn advance(&mut self, symbol: u32) {
-        let mut at = self.first.get(symbol as usize).copied().unwrap_or(NONE);
-        while at != NONE {
-            self.column[at as usize / 64].equal |= 1 << (at % 64);
-            at = self.next[at as usize];
+        match self.mask_of.get(symbol as usize) {
+            None => {}
+            Some(&NONE) => {
+                let mut at = self.first[symbol as usize];
+                while at != NONE {
+                    self.column[at as usize / 64].equal |= 1 << (at % 64);
+                    at = self.next[at as usize];
+                }
+            }
+            Some(&start) => {
+                let masks = &self.masks[start as usize..];
+                self.column.iter_mut().zip(masks).for_each(|(block, mask)| block.equal = *mask);
+            }
         }
         let (mut rise, mut fall) = (1, 0);
         for Block { rises, falls, equal } in &mut self.column {
@@ -262,7 +300,10 @@ mod tests {
         #[test]
         fn the_last_column_is_the_table_s(reference in symbols(1..200), hypothesis in symbols(0..200)) {
             let (r, h) = numbered(&reference, &hypothesis);
-            let mut aligner = Aligner { first: vec![NONE; r.len()], next: vec![NONE; r.len()], ..Aligner::default() };
+            let nowhere = || vec![NONE; r.len()];
+            let counts = vec![0; r.len()];
+            let (first, next, mask_of) = (nowhere(), nowhere(), nowhere());
+            let mut aligner = Aligner { first, next, counts, mask_of, ..Aligner::default() };
             let column = aligner.distances(r.iter().copied(), h.iter().copied());
             let expected: Vec<usize> = table(&reference, &hypothesis).iter().map(|row| row[h.len()]).collect();
             prop_assert_eq!(column, expected);
@@ -282,6 +323,24 @@ mod tests {
         assert!(replays(&edits, &reference, &hypothesis));
         let table = table(&reference, &hypothesis);
         assert_eq!(cost(&edits), table[reference.len()][hypothesis.len()]);
+    }
+
+    #[test]
+    fn masks_of_frequent_symbols_take_memory_linear_in_the_reference() {
+        for kinds in [1, 2, 60, 1000] {
+            let line =
+                |step: u32| -> Vec<u32> { (0..20_000u32).map(|at| (at * step + at / 7) % kinds).collect() };
+            let (r, h) = numbered(&line(3), &line(5));
+            let mut aligner = Aligner::default();
+            aligner.align(&r, &h);
+            aligner.index(r.iter().copied());
+            assert!(
+                aligner.masks.len() <= 64 * r.len().div_ceil(64),
+                "{kinds} kinds: {}",
+                aligner.masks.len()
+            );
+            assert_eq!(aligner.masks.is_empty(), kinds == 1000, "{kinds} kinds");
+        }
     }
 
     #[test]
