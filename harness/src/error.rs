@@ -214,7 +214,10 @@ failures! {
 
 fn checkpoint_exit(error: &CheckpointError) -> Exit {
     match error {
-        CheckpointError::Damaged { .. } | CheckpointError::NoneWhole { .. } => Exit::Damaged,
+        CheckpointError::Damaged { .. }
+        | CheckpointError::NoneWhole { .. }
+        | CheckpointError::Missing { .. }
+        | CheckpointError::OtherRun { .. } => Exit::Damaged,
         CheckpointError::Io { .. } => Exit::Internal,
         _ => Exit::Data,
     }

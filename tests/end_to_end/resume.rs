@@ -64,7 +64,8 @@ fn end(zoo: &Zoo) -> (BTreeMap<String, Vec<u8>>, Value, Vec<Value>) {
         line.as_object_mut().unwrap().remove("seconds");
         (line["event"] != "session").then_some(line)
     });
-    let trained = without(trained, &["seconds", "commits"]);
+    // The digest of the last state covers its times.
+    let trained = without(trained, &["seconds", "commits", "last_state"]);
     (arrays, trained, kept.collect())
 }
 

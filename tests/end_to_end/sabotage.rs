@@ -49,6 +49,65 @@ fn a_flipped_byte_in_a_checkpoint_or_in_prepared_data_is_named() {
     assert!(ended.code != 0 && ended.stderr.contains(&named), "code {}: {}", ended.code, ended.stderr);
 }
 
+/// Files of a folder, by name.
+fn names(folder: &std::path::Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        files.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_newest_checkpoint_is_this_run_s_last_or_an_error_names_it() {
+    let zoo = Zoo::new();
+    let call =
+        ["reproduce", "reversal-transformer", "--tier", "smoke", "--set", "train.checkpoint.every_updates=5"];
+    let outcome = zoo.run(&[&call[..], &["--format", "json"]].concat());
+    let runs: Vec<std::path::PathBuf> =
+        (outcome.json()["runs"].as_array().unwrap().iter()).map(|run| run.as_str().unwrap().into()).collect();
+    let (fp32, mixed) = (&runs[0], &runs[1]);
+    let folder = fp32.join("checkpoints");
+    let states: Vec<String> = names(&folder).into_iter().filter(|name| name.starts_with("state-")).collect();
+    assert_eq!(states.len(), 2, "{states:?}");
+    let newest = folder.join(&states[1]);
+    let (kept, run) = (std::fs::read(&newest).unwrap(), fp32.to_str().unwrap());
+    let each = |named: &str, why: &str| {
+        std::fs::remove_dir_all(fp32.join("eval")).ok();
+        let out = zoo.home().join("weights.safetensors");
+        for arguments in
+            [vec!["evaluate", run], vec!["export", run, out.to_str().unwrap()], vec!["infer", run]]
+        {
+            let ended = zoo.run_with_input(&arguments, "α β γ\n");
+            assert_eq!(ended.code, 7, "{arguments:?}: {}{}", ended.stdout, ended.stderr);
+            ended.says(named);
+            ended.says(why);
+        }
+    };
+    // An older state is not taken for the last.
+    std::fs::remove_file(&newest).unwrap();
+    each(&states[1], "is missing: the run ended after");
+    // Nor is that of another arm, or one that was exchanged for another of the same run.
+    std::fs::copy(mixed.join("checkpoints").join(&states[1]), &newest).unwrap();
+    each(&states[1], "is not of this run: it was saved by the run");
+    std::fs::copy(folder.join(&states[0]), &newest).unwrap();
+    each("state-", "is missing: the run ended after");
+    // A run of an earlier program did not note its last state.
+    let trained = fp32.join("trained.json");
+    let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(&trained).unwrap()).unwrap();
+    assert_eq!(json["last_state"]["file"], states[1].as_str());
+    json.as_object_mut().unwrap().remove("last_state");
+    std::fs::write(&trained, json.to_string()).unwrap();
+    each("state-", "is missing: the run ended after");
+    // A checkpoint that was named must be of the run that it lies in.
+    let foreign = folder.join("state-0000000001.safetensors");
+    std::fs::copy(mixed.join("checkpoints").join(&states[1]), &foreign).unwrap();
+    zoo.ends_with(7, &["evaluate", foreign.to_str().unwrap()]).says("is not of this run");
+    std::fs::remove_file(&foreign).unwrap();
+    std::fs::write(&newest, kept).unwrap();
+    zoo.ends_with(0, &["evaluate", run]);
+}
+
 fn only_run(zoo: &Zoo) -> std::path::PathBuf {
     let runs = zoo.home().join("runs/reversal-transformer.smoke");
     std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path()

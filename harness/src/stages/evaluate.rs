@@ -10,7 +10,8 @@ use zoo_models::parameters::{self, ParameterValues};
 use zoo_recipes::{ClaimSpec, DecodeSpec, EvalSetSpec, Recipe, WordsSpec};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
-use zoo_training::checkpoint::Checkpoint;
+use zoo_training::folder::Ended;
+use zoo_training::state::Ending;
 
 use super::prepare::{Prepared, prepare_evaluation};
 use super::run::{Run, read_json, write_json};
@@ -54,7 +55,7 @@ impl EvaluateRequest {
     fn weights(&self, run: &Run, recipe: &Recipe) -> Result<Weights> {
         match self.run.is_file() {
             true => {
-                let values = Checkpoint::read(&self.run)?.into_evaluated();
+                let values = run.checkpoints().read_named(&self.run, &run.card.key)?.into_evaluated();
                 Ok(Weights { values, files: vec![self.run.clone()], update: None })
             }
             false => evaluated_weights(run, recipe),
@@ -229,7 +230,17 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
 }
 
 /// The weights that the recipe evaluates, and their files.
+///
+/// # Errors
+/// The newest checkpoint is missing, damaged or of another run.
 pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<Weights> {
+    let trained = run.trained_file().is_file().then(|| run.trained()).transpose()?;
+    // A run that was given up off the published course may have gone on.
+    let trained = trained.filter(|trained| !matches!(trained.ending, Ending::OffCourse { .. }));
+    let ended = trained
+        .as_ref()
+        .map(|trained| Ended { updates: trained.updates, last_state: trained.last_state.as_ref() });
+    run.checkpoints().check_newest(&run.card.key, ended)?;
     let found = run.checkpoints().evaluated(&recipe.train.checkpoint.evaluate)?;
     Ok(Weights { values: found.weights, files: found.files, update: None })
 }

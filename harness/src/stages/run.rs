@@ -22,7 +22,7 @@ use zoo_recipes::{
 };
 use zoo_results::exit::Exit;
 use zoo_training::checkpoint::read_state;
-use zoo_training::folder::CheckpointFolder;
+use zoo_training::folder::{CheckpointFolder, NotedFile};
 use zoo_training::state::Ending;
 
 use super::InitialWeights;
@@ -93,6 +93,9 @@ pub struct Trained {
     /// SHA-256 of each split's ids.
     #[serde(default)]
     pub data: std::collections::BTreeMap<String, String>,
+    /// The state that was saved last. Runs of earlier programs did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_state: Option<NotedFile>,
 }
 
 impl Run {

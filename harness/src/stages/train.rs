@@ -137,6 +137,7 @@ fn train_task<T: Task>(
             best_valid_loss: state.best.as_ref().and_then(|best| best.loss),
             commits: commits(&log_path),
             data: data.clone(),
+            last_state: None,
         }
     };
     let mut course = || -> Result<Option<Ending>> {
@@ -186,7 +187,8 @@ fn train_task<T: Task>(
         return Err(Failure::new(Exit::Interrupted, "interrupted; everything up to here is saved")
             .hint("the same command goes on"));
     };
-    let trained = summary(trainer.state(), ending);
+    let last_state = run.checkpoints().note_newest()?;
+    let trained = Trained { last_state, ..summary(trainer.state(), ending) };
     write_json(&run.trained_file(), &trained)?;
     Ok(trained)
 }

@@ -72,6 +72,27 @@ pub enum CheckpointError {
         /// What was looked for.
         what: String,
     },
+    /// The newest state of a run that ended is gone: an older one would pass for it.
+    #[error(
+        "{path} is missing: the run ended after {updates} updates, and the newest checkpoint that is left has {left}\nhint: put the file \
+         back, or train the run again"
+    )]
+    Missing {
+        /// The file, or the folder where its name was not noted.
+        path: PathBuf,
+        /// Updates behind the missing one.
+        updates: u64,
+        /// Updates behind the newest one that is there.
+        left: u64,
+    },
+    /// A checkpoint of another run lies in this run's folder.
+    #[error("{path} is not of this run: {what}\nhint: put the run's own file back, or train the run again")]
+    OtherRun {
+        /// File.
+        path: PathBuf,
+        /// How that shows.
+        what: String,
+    },
     /// Weights that cannot be averaged.
     #[error(
         "{path}: parameter `{parameter}` is not in the first checkpoint with this shape\nhint: average checkpoints of one run"
@@ -300,7 +321,7 @@ fn array_digest(name: &str, shape: &[usize], bytes: &[u8]) -> String {
     hex(&hasher.finalize())
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

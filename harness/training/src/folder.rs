@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use zoo_models::parameters::ParameterValues;
 use zoo_recipes::EvaluatedWeights;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, read_state};
+use crate::checkpoint::{Checkpoint, CheckpointError, hex, read_state};
 use crate::state::{KeptWeights, RunState};
 
 /// States to resume from that are kept: the newest, and one in case that is damaged.
@@ -43,6 +46,56 @@ pub struct Evaluated {
     pub updates: Vec<u64>,
     /// Files that they came from.
     pub files: Vec<PathBuf>,
+}
+
+/// A file of the folder, as a run notes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotedFile {
+    /// Its name in the folder.
+    pub file: String,
+    /// Its SHA-256.
+    pub sha256: String,
+}
+
+/// How a run ended, as far as its checkpoints show it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// Updates made.
+    pub updates: u64,
+    /// The state that was saved last; runs of earlier programs did not note it.
+    pub last_state: Option<&'a NotedFile>,
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn digest_of(path: &Path) -> Result<String, CheckpointError> {
+    let io = |source| CheckpointError::Io { path: path.to_owned(), source };
+    let (mut file, mut hasher) = (fs::File::open(path).map_err(io)?, Sha256::new());
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer).map_err(io)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            length => hasher.update(&buffer[..length]),
+        }
+    }
+}
+
+/// A state's fingerprint begins with the key of its run.
+fn check_key(path: &Path, state: &RunState, key: &str) -> Result<(), CheckpointError> {
+    let found = state.identity.fingerprint.split(' ').next().unwrap_or_default();
+    if found == key {
+        return Ok(());
+    }
+    let what = format!("it was saved by the run {}, this one is {}", short(found), short(key));
+    Err(CheckpointError::OtherRun { path: path.to_owned(), what })
+}
+
+/// The part of a key that folders are named after.
+fn short(key: &str) -> &str {
+    key.get(..12).unwrap_or(key)
 }
 
 impl CheckpointFolder {
@@ -90,6 +143,69 @@ impl CheckpointFolder {
                 Err(CheckpointError::NoneWhole { folder: self.path.clone(), reports: warnings.join("\n") })
             }
         }
+    }
+
+    /// The newest state's file, with its digest.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn note_newest(&self) -> Result<Option<NotedFile>, CheckpointError> {
+        let Some(path) = self.states()?.into_iter().next() else { return Ok(None) };
+        let file = name_of(&path).to_owned();
+        Ok(Some(NotedFile { file, sha256: digest_of(&path)? }))
+    }
+
+    /// Whether the newest state is the one that the run with the fingerprint `key …` ended with; of a run that goes on, whether it is
+    /// of that run. An older state, or one of another arm, would be evaluated as if it were the run's result.
+    ///
+    /// # Errors
+    /// Names the file that is missing or not of this run.
+    pub fn check_newest(&self, key: &str, ended: Option<Ended<'_>>) -> Result<(), CheckpointError> {
+        let Some(path) = self.states()?.into_iter().next() else { return Ok(()) };
+        let Some(state) = read_state(&path)? else {
+            return Err(CheckpointError::Foreign { path, what: "it has no state".to_owned() });
+        };
+        check_key(&path, &state, key)?;
+        let Some(Ended { updates, last_state }) = ended else { return Ok(()) };
+        let left = state.counters.update;
+        if let Some(last) = last_state.filter(|last| last.file != name_of(&path)) {
+            return Err(CheckpointError::Missing { path: self.path.join(&last.file), updates, left });
+        }
+        if left != updates {
+            return Err(CheckpointError::Missing {
+                path: self.path.join("state-*.safetensors"),
+                updates,
+                left,
+            });
+        }
+        match last_state {
+            Some(last) if digest_of(&path)? != last.sha256 => {
+                let what = "it does not have the SHA-256 that was noted when the run ended".to_owned();
+                Err(CheckpointError::OtherRun { path, what })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a checkpoint of the folder that the user named: a state of the run with the fingerprint `key …`, or weights that one of
+    /// its states names.
+    ///
+    /// # Errors
+    /// The file is damaged or not of this run.
+    pub fn read_named(&self, path: &Path, key: &str) -> Result<Checkpoint, CheckpointError> {
+        if let Some(state) = read_state(path)? {
+            check_key(path, &state, key)?;
+            return Checkpoint::read(path);
+        }
+        for file in self.states()? {
+            let state = read_state(&file)?.filter(|state| check_key(&file, state, key).is_ok());
+            let named = state.iter().flat_map(|state| state.kept_weights.iter().chain(&state.best_weights));
+            if let Some(kept) = named.into_iter().find(|kept| kept.file == name_of(path)) {
+                return Checkpoint::read_checked(path, &kept.sha256);
+            }
+        }
+        let what = "none of the run's states names it".to_owned();
+        Err(CheckpointError::OtherRun { path: path.to_owned(), what })
     }
 
     /// Renames damaged states to `*.damaged`, so that the run's next ones are not taken for older than these.
