@@ -1,14 +1,16 @@
 //! From a run or a ledger's entry to a bundle, and from a bundle to the references that it can be checked with.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::bundle::{
-    Bundle, BundleError, BundledHypotheses, BundledRecipe, BundledReferences, FORMAT, RunEnvironment, VERSION,
+    Bundle, BundleError, BundledHypotheses, BundledRecipe, BundledReferences, FORMAT, MAX_BYTES,
+    RunEnvironment, VERSION, contradictions, may_derive_references,
 };
 use zoo_results::exit::Exit;
-use zoo_results::ledger::{Entry, HypothesesFile, Kept, Ledger, Record, RunEnd};
+use zoo_results::ledger::{Entry, HypothesesFile, Kept, Ledger, Record, RunEnd, RunRecord};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -19,10 +21,29 @@ impl From<BundleError> for Failure {
     fn from(error: BundleError) -> Self {
         let exit = match error {
             BundleError::Changed(_) => Exit::Damaged,
-            BundleError::Foreign(_) | BundleError::Version(_) => Exit::Data,
+            BundleError::Foreign(_) | BundleError::Version(_) | BundleError::TooLarge => Exit::Data,
         };
         Self::new(exit, error.to_string())
     }
+}
+
+/// Reads a bundle's file, as far as a bundle may be long.
+///
+/// # Errors
+/// It cannot be read, or is not a bundle.
+pub fn read(path: &Path) -> Result<Bundle> {
+    let named = |failure: Failure| failure.about(&path.display().to_string());
+    let mut bytes = Vec::new();
+    let file = zoo_recipes::untrusted::open(path).map_err(|error| Failure::io("read", path, &error))?;
+    // One byte more shows that there are more.
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::io("read", path, &error))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(named(BundleError::TooLarge.into()));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::new(Exit::Data, format!("{}: not UTF-8", path.display())))?;
+    Bundle::decode(&text).map_err(|error| named(error.into()))
 }
 
 /// References by evaluation set.
@@ -109,6 +130,7 @@ pub fn gather(
         recipe: BundledRecipe {
             file: document.file().to_owned(),
             text: document.text().to_owned(),
+            base: document.base_text().map(str::to_owned),
             resolved,
         },
         environments: environments(context, record)?,
@@ -116,7 +138,7 @@ pub fn gather(
         references: Vec::new(),
     };
     let mut texts = References::new();
-    for score in &record.scores {
+    for score in record.all_scores() {
         let Some(file) = &score.hypotheses else { continue };
         if !bundle.hypotheses.iter().any(|known| known.file == *file) {
             bundle.hypotheses.push(BundledHypotheses { file: file.clone(), text: kept(&folder, file)? });
@@ -142,9 +164,18 @@ fn kept(folder: &PathBuf, file: &HypothesesFile) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| damaged(format!("{} is not UTF-8", file.path)))
 }
 
-/// What the folders of the runs say of binary and machine; those that are gone are left out.
+/// Binary and machine of each run, as the record has them. Records of earlier programs do not: then what the folders of the runs say,
+/// and those that are gone are left out.
 fn environments(context: &Context, record: &Record) -> Result<Vec<RunEnvironment>> {
-    let mut found: Vec<RunEnvironment> = Vec::new();
+    let of = |run: &RunRecord| RunEnvironment {
+        arm: run.arm.clone(),
+        seed: run.seed,
+        environment: run.environment.clone(),
+    };
+    let mut found: Vec<RunEnvironment> = record.runs.iter().map(of).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
     for score in &record.scores {
         let Some(file) = &score.hypotheses else { continue };
         let Some(run) = Path::new(&file.path).parent() else { continue };
@@ -176,12 +207,25 @@ pub struct Found {
     pub missing: Vec<(String, String)>,
 }
 
+/// The references to check a bundle with, once its parts agree with each other: what contradicts itself has nothing derived for it.
+///
+/// # Errors
+/// As [`references_of`].
+pub fn references_if_sound(context: &Context, bundle: &Bundle, given: &[String]) -> Result<Found> {
+    let found = contradictions(bundle)?;
+    if found.is_empty() {
+        return references_of(context, bundle, given);
+    }
+    let missing = |set: &BundledReferences| (set.eval.clone(), "not looked for".to_owned());
+    Ok(Found { missing: bundle.references.iter().map(missing).collect(), ..Found::default() })
+}
+
 /// The references of every set of a bundle: those given as `SET=FILE` (or `FILE`, where there is one set), else those of the
 /// recipe's data, as far as they are here. Opens no connection.
 ///
 /// # Errors
 /// A file that was given cannot be read, or is of no set of the bundle.
-pub fn references_of(context: &Context, bundle: &Bundle, given: &[String]) -> Result<Found> {
+fn references_of(context: &Context, bundle: &Bundle, given: &[String]) -> Result<Found> {
     let sets: Vec<&str> = bundle.references.iter().map(|one| one.eval.as_str()).collect();
     let mut found = Found::default();
     for text in given {
@@ -202,7 +246,9 @@ pub fn references_of(context: &Context, bundle: &Bundle, given: &[String]) -> Re
             continue;
         }
         let lines = match &resolved {
-            Some(resolved) => references::of(&offline, resolved, set).map_err(|failure| failure.to_string()),
+            Some(resolved) => may_derive_references(&resolved.recipe, set).and_then(|()| {
+                references::of(&offline, resolved, set).map_err(|failure| failure.to_string())
+            }),
             None => Err("the bundle has no recipe".to_owned()),
         };
         match lines {

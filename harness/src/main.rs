@@ -27,6 +27,7 @@ mod references;
 mod regressing;
 mod reporting;
 mod rescore;
+mod run_folders;
 mod signatures;
 mod size;
 mod stages;

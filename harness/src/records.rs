@@ -52,9 +52,9 @@ fn all(context: &Context) -> Vec<(&'static str, Record)> {
     project.chain(own.into_iter().map(|entry| ("here", entry.record))).collect()
 }
 
-/// Does a record count as evidence: a run of this program that came to its end?
+/// Does a record count as evidence: a run of this program that came to its end, and whose outputs were kept?
 pub fn is_own_run(record: &Record) -> bool {
-    record.end == RunEnd::Finished
+    record.is_own_evidence()
 }
 
 /// The runs among records that count as evidence.

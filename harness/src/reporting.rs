@@ -206,6 +206,7 @@ fn record_of<'e>(entries: &'e [Entry], opened: &[Opened]) -> Option<&'e Entry> {
         record.recipe == card.recipe
             && record.tier == card.tier
             && matches!(record.end, RunEnd::Finished | RunEnd::Failed)
+            && record.without_outputs().is_empty()
     });
     let best = of_these.map(|entry| (matches(&entry.record), entry.sequence, entry));
     best.filter(|(matches, ..)| *matches > 0)

@@ -1,11 +1,12 @@
 //! Scores of a ledger again: references from the recipes' data, metrics from their signatures.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::ledger::{
-    NoReferences, Record, Rescored, Rescorer, ScoreRecord, difference_again, needs_no_references,
-    references_key, score_again,
+    AgainstRecipe, Contradiction, Disagreement, Entry, NoReferences, Record, Rescored, Rescorer, RunEnd,
+    ScoreRecord, against_recipe, difference_again, needs_no_references, references_key, score_again,
 };
 use zoo_results::verdict::Interval;
 
@@ -38,7 +39,7 @@ pub fn references_of(
     eval: &str,
 ) -> Result<Vec<String>, NoReferences> {
     let digest = record.data.get(&references_key(eval));
-    if let Some(kept) = digest.and_then(|digest| kept(folder, digest)) {
+    if let Some(kept) = kept_for(folder, record, eval) {
         return kept;
     }
     let found = references::of(context, resolved, eval)
@@ -49,6 +50,15 @@ pub fn references_of(
         }
         _ => Ok(found),
     }
+}
+
+/// References that were kept with the record: of a judgement from outside, or of a recipe that is not built in. Those of a recipe
+/// that is built in are its data's, whatever a record says: with references of its own any hypotheses would score well.
+fn kept_for(folder: &Path, record: &Record, eval: &str) -> Option<Result<Vec<String>, NoReferences>> {
+    if record.end != RunEnd::External && zoo_recipes::find(&record.recipe).is_ok() {
+        return None;
+    }
+    kept(folder, record.data.get(&references_key(eval))?)
 }
 
 /// References that were given by hand and kept.
@@ -66,11 +76,14 @@ fn kept(folder: &Path, digest: &str) -> Option<Result<Vec<String>, NoReferences>
 
 impl Rescorer for FromRecipes<'_> {
     fn references(&mut self, record: &Record, eval: &str) -> Result<Vec<String>, NoReferences> {
-        let digest = record.data.get(&references_key(eval));
-        if let Some(kept) = digest.and_then(|digest| kept(&self.folder, digest)) {
+        if let Some(kept) = kept_for(&self.folder, record, eval) {
             return kept;
         }
         let absent = |why: &dyn std::fmt::Display| NoReferences::Absent(why.to_string());
+        // A ledger may come from somebody else: the files that it could name are not read.
+        if zoo_recipes::is_path(&record.recipe) {
+            return Err(absent(&"the record names its recipe by a path"));
+        }
         let document = Document::load(&record.recipe).map_err(|error| absent(&error))?;
         let selection =
             Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides: record.changes() };
@@ -101,4 +114,53 @@ impl Rescorer for FromRecipes<'_> {
     ) -> Result<Interval, String> {
         difference_again(recorded, ours, baseline, references, level)
     }
+}
+
+/// What holding records against the recipes that they name came to.
+pub struct Held {
+    /// What contradicts them.
+    pub disagreements: Vec<Disagreement>,
+    /// Records of other versions of their recipes, which could not be compared.
+    pub other_versions: usize,
+}
+
+/// Holds every record against the built-in recipe that it names.
+pub fn held_against_recipes(entries: &[Entry]) -> Held {
+    let mut held = Held { disagreements: Vec::new(), other_versions: 0 };
+    let mut names: Option<BTreeMap<String, String>> = None;
+    for entry in entries {
+        let record = &entry.record;
+        if zoo_recipes::find(&record.recipe).is_err() {
+            continue;
+        }
+        let Ok(document) = Document::load(&record.recipe) else { continue };
+        let found = match against_recipe(record, &document) {
+            AgainstRecipe::Compared(found) => found,
+            AgainstRecipe::OtherVersion => {
+                held.other_versions += 1;
+                let names = names.get_or_insert_with(names_by_hash);
+                let other = names.get(&record.recipe_hash).map(|name| Contradiction {
+                    what: "recipe".to_owned(),
+                    how: format!("its hash is that of {name}, the record names {}", record.recipe),
+                });
+                other.into_iter().collect()
+            }
+        };
+        held.disagreements.extend(found.into_iter().map(|one| Disagreement::of(entry, one)));
+    }
+    held
+}
+
+/// The built-in recipes by their hashes, in every tier.
+fn names_by_hash() -> BTreeMap<String, String> {
+    let mut names = BTreeMap::new();
+    for name in zoo_recipes::names() {
+        let Ok(document) = Document::load(name) else { continue };
+        for tier in std::iter::once(None).chain(document.tiers().into_iter().map(Some)) {
+            if let Ok(hash) = document.hash(tier, &[]) {
+                names.insert(hash, name.to_owned());
+            }
+        }
+    }
+    names
 }

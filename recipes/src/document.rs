@@ -18,6 +18,7 @@ pub struct Document {
     folder: PathBuf,
     text: String,
     base: Option<String>,
+    base_text: Option<String>,
     /// The base's body, then this file's.
     pub(crate) bodies: Vec<Node>,
     pub(crate) arms: Vec<Overlay>,
@@ -75,7 +76,8 @@ impl Document {
     /// See [`LoadError`]. A file that is wrong is reported with all that is wrong in it.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
         let source = Source::open(name_or_path, Path::new(""))?;
-        Ok(Self::read(source)?)
+        let folder = source.folder.clone();
+        Ok(Self::read_upon(source, Bases::In(&folder))?)
     }
 
     /// Loads from text. `file` is what messages call it; its stem is the recipe's name. Relative paths of the recipe start
@@ -84,21 +86,36 @@ impl Document {
     /// # Errors
     /// All that is wrong with it.
     pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, Diagnostics> {
-        Self::read(Source { text: text.to_owned(), file: file.to_owned(), folder: folder.to_owned() })
+        let bases = Bases::In(folder);
+        Self::read_upon(
+            Source { text: text.to_owned(), file: file.to_owned(), folder: folder.to_owned() },
+            bases,
+        )
     }
 
-    fn read(source: Source) -> Result<Self, Diagnostics> {
+    /// As [`Self::parse`], without reading any file: the base is `base`, where that is given, else an embedded recipe. For recipes
+    /// that somebody else sent.
+    ///
+    /// # Errors
+    /// All that is wrong with it; so is a base that is a path, where `base` is not given.
+    pub fn parse_sealed(text: &str, file: &str, base: Option<&str>) -> Result<Self, Diagnostics> {
+        let source = Source { text: text.to_owned(), file: file.to_owned(), folder: PathBuf::new() };
+        Self::read_upon(source, Bases::Given(base))
+    }
+
+    fn read_upon(source: Source, bases: Bases<'_>) -> Result<Self, Diagnostics> {
         let mut found = Diagnostics::default();
         let mut own = Parts::split(tree::parse(&source.text, &source.file)?, &mut found);
         let mut bodies = Vec::new();
         let mut arms = Vec::new();
         let mut tiers = Vec::new();
-        let mut base = None;
+        let (mut base, mut base_text) = (None, None);
         let mut base_found = true;
         if let Some((name, origin)) = own.base.take() {
-            let parts = base_parts(&name, &origin, &source.folder, &mut found);
+            let parts = base_parts(&name, &origin, bases, &mut found);
             base_found = parts.is_some();
-            if let Some(mut parts) = parts {
+            if let Some((mut parts, text)) = parts {
+                base_text = Some(text);
                 // What somebody published for the base was not published for this.
                 if let Some(table) = parts.body.table_mut() {
                     table.remove("claim");
@@ -122,6 +139,7 @@ impl Document {
             folder: source.folder,
             text: source.text,
             base,
+            base_text,
             bodies,
             arms,
             tiers,
@@ -205,6 +223,11 @@ impl Document {
     pub fn text(&self) -> &str {
         &self.text
     }
+
+    /// The text of the base, where there is one.
+    pub fn base_text(&self) -> Option<&str> {
+        self.base_text.as_deref()
+    }
 }
 
 /// What a document carries while its `[recipe]` block is unusable; never handed out.
@@ -283,6 +306,31 @@ impl Source {
                 Ok(Self { text, file: path.display().to_string(), folder })
             }
             Err(source) => Err(LoadError::Read { path, source }),
+        }
+    }
+}
+
+/// Where a base is looked for.
+#[derive(Debug, Clone, Copy)]
+enum Bases<'a> {
+    /// Among the embedded recipes and the files below this folder.
+    In(&'a Path),
+    /// It is this text; else it must be an embedded recipe. No file is read.
+    Given(Option<&'a str>),
+}
+
+impl Bases<'_> {
+    fn open(self, name: &str) -> Result<Source, LoadError> {
+        match self {
+            Self::In(folder) => Source::open(name, folder),
+            Self::Given(Some(text)) => {
+                Ok(Source { text: text.to_owned(), file: name.to_owned(), folder: PathBuf::new() })
+            }
+            Self::Given(None) if is_path(name) => {
+                let hint = "the recipe came without the text of its base".to_owned();
+                Err(LoadError::Unknown { name: name.to_owned(), hint })
+            }
+            Self::Given(None) => Source::open(name, Path::new("")),
         }
     }
 }
@@ -376,8 +424,14 @@ pub(crate) fn is_name(text: &str) -> bool {
     first && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
 }
 
-fn base_parts(name: &str, origin: &Origin, folder: &Path, found: &mut Diagnostics) -> Option<Parts> {
-    let source = match Source::open(name, folder) {
+/// The base's parts and its text.
+fn base_parts(
+    name: &str,
+    origin: &Origin,
+    bases: Bases<'_>,
+    found: &mut Diagnostics,
+) -> Option<(Parts, String)> {
+    let source = match bases.open(name) {
         Ok(source) => source,
         Err(LoadError::Unknown { name, hint }) => {
             found.push(
@@ -407,7 +461,7 @@ fn base_parts(name: &str, origin: &Origin, folder: &Path, found: &mut Diagnostic
         );
         return None;
     }
-    Some(parts)
+    Some((parts, source.text))
 }
 
 fn inherit(mut overlays: Vec<Overlay>) -> Vec<Overlay> {

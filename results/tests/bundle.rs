@@ -1,114 +1,11 @@
 //! A bundle against everything that can happen to it.
 
+mod toy;
+
 use std::collections::BTreeMap;
 
-use sha2::{Digest, Sha256};
-use zoo_recipes::{ClaimKind, Document};
-use zoo_results::bundle::{
-    Bundle, BundleError, BundledHypotheses, BundledRecipe, BundledReferences, FORMAT, VERSION, check,
-};
-use zoo_results::ledger::{HypothesesFile, Judgement, Ledger, Record, ScoreRecord, difference};
-use zoo_results::metrics::{Resampling, ScoreOptions, Scorer, score};
-use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Interval, Outcome, Precision, RunScore};
-
-fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
-}
-
-fn text(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// A record of both arms of the toy, with 60 sentences, and its bundle.
-fn bundle() -> (Bundle, BTreeMap<String, Vec<String>>) {
-    let references: Vec<String> =
-        (0..60).map(|i| format!("a b{} c d{} e f{} g h", i % 7, i % 5, i % 11)).collect();
-    let spoilt = |every: usize| -> Vec<String> {
-        let words = |(i, line): (usize, &String)| match i % every {
-            0 => line.replace("c d", "x y"),
-            _ => line.clone(),
-        };
-        references.iter().enumerate().map(words).collect()
-    };
-    let document = Document::load("reversal-transformer").unwrap();
-    let arms = document.resolve_arms(None, &[]).unwrap();
-    let claims = arms["fp32"].claim.clone();
-    let claim = claims.iter().find(|claim| claim.kind == ClaimKind::Parity).unwrap().clone();
-    let scorer = Scorer::from_signature(claim.signature.as_deref().unwrap()).unwrap();
-    let (mut scores, mut runs, mut hypotheses) = (Vec::new(), Vec::new(), Vec::new());
-    for (arm, lines) in [("fp32", spoilt(9)), ("mixed", spoilt(10))] {
-        let options = ScoreOptions { scorer: scorer.clone(), resampling: Some(Resampling::default()) };
-        let value = score(&lines, std::slice::from_ref(&references), &options).unwrap();
-        let interval = value.interval.unwrap();
-        let interval = Interval { low: interval.lower, high: interval.upper, level: interval.confidence };
-        let file = HypothesesFile { path: format!("toy/{arm}.txt"), sha256: hash(&text(&lines)) };
-        runs.push(RunScore {
-            interval: Some(interval),
-            hypotheses: Some(file.sha256.clone()),
-            ..RunScore::scored(1, value.value)
-        });
-        scores.push(ScoreRecord {
-            eval: "test".into(),
-            decode: "beam5".into(),
-            arm: arm.into(),
-            seed: 1,
-            moment: None,
-            metric: "bleu".into(),
-            signature: value.signature.to_string(),
-            value: value.value,
-            interval: Some(interval),
-            hypotheses: Some(file.clone()),
-        });
-        hypotheses.push(BundledHypotheses { file, text: text(&lines) });
-    }
-    let (ours, baseline) = (spoilt(10), spoilt(9));
-    let streams = std::slice::from_ref(&references);
-    runs[1].difference =
-        Some(difference(&scorer, &ours, &baseline, streams, Resampling::default(), 0.95).unwrap());
-    let evidence = Evidence {
-        arm: Some("mixed".into()),
-        baseline: Some("fp32".into()),
-        eval: claim.eval.clone(),
-        decode: claim.decode.clone(),
-        signature: Some(scores[0].signature.clone()),
-        runs: vec![runs[1].clone()],
-        baseline_runs: vec![runs[0].clone()],
-        plan: LookPlan::fixed(1),
-        precision: Some(Precision::Bf16),
-        baseline_precision: Some(Precision::Fp32),
-        ..Evidence::default()
-    };
-    let record = Record {
-        time: "2026-01-31T23:59:59Z".into(),
-        recipe: "reversal-transformer".into(),
-        recipe_hash: document.hash(None, &[]).unwrap(),
-        seeds: vec![1],
-        scores,
-        judgements: vec![Judgement::of(claim, evidence)],
-        ..Record::default()
-    };
-    assert_eq!(
-        record.judgements[0].verdict.outcome,
-        Outcome::Inconclusive,
-        "{:?}",
-        record.judgements[0].verdict
-    );
-    let folder = tempfile::tempdir().unwrap();
-    let ledger = Ledger::at(folder.path().join("ledger.jsonl"));
-    let entry = ledger.append(&record).unwrap();
-    let resolved = arms.iter().map(|(arm, recipe)| (arm.clone(), recipe.to_toml().unwrap())).collect();
-    let bundle = Bundle {
-        format: FORMAT.into(),
-        version: VERSION,
-        record: ledger.line(&entry).unwrap(),
-        recipe: BundledRecipe { file: document.file().into(), text: document.text().into(), resolved },
-        environments: Vec::new(),
-        hypotheses,
-        references: vec![BundledReferences::of("test", &references)],
-    };
-    (bundle, [("test".to_owned(), references)].into())
-}
+use toy::{bundle, hash};
+use zoo_results::bundle::{Bundle, BundleError, VERSION, check};
 
 #[test]
 fn what_was_written_reads_back_and_holds() {
@@ -168,7 +65,7 @@ fn what_was_talked_up_and_sealed_anew_is_caught() {
     // A better hypothesis.
     let said =
         faults(&|bundle| bundle.hypotheses[0].text = bundle.hypotheses[0].text.replacen("x y", "c d", 1));
-    assert!(said.contains("toy/fp32.txt is not the file that was scored"), "{said}");
+    assert!(said.contains("toy/fp32-seed1-abc/test.txt is not the file that was scored"), "{said}");
     // A better hypothesis with its own digest: the record has another.
     let said = faults(&|bundle| {
         let one = &mut bundle.hypotheses[0];
@@ -200,7 +97,7 @@ fn what_was_talked_up_and_sealed_anew_is_caught() {
     assert!(said.contains("the recipe has no claim like the one judged"), "{said}");
     // Hypotheses left out; a line that is not whole.
     let said = faults(&|bundle| bundle.hypotheses.truncate(1));
-    assert!(said.contains("the bundle has no toy/mixed.txt"), "{said}");
+    assert!(said.contains("the bundle has no toy/mixed-seed1-abc/test.txt"), "{said}");
     let said = faults(&|bundle| bundle.record = bundle.record.replacen("\"seeds\":[1]", "\"seeds\":[2]", 1));
     assert!(said.contains("changed after it was written: `seeds`"), "{said}");
 }

@@ -302,12 +302,25 @@ fn judged(folder: &Path) -> Record {
     };
     let (fp32, mut mixed) = (run("fp32", 3), run("mixed", 7));
     let plan = LookPlan::fixed(1);
-    let value = Evidence { runs: vec![fp32.clone()], plan: plan.clone(), ..Evidence::default() };
+    let (of_fp32, of_mixed) = (Some("fp32".to_owned()), Some("mixed".to_owned()));
+    let value = Evidence {
+        arm: of_fp32.clone(),
+        runs: vec![fp32.clone()],
+        plan: plan.clone(),
+        ..Evidence::default()
+    };
     mixed.difference = Some(Interval { low: -1.0, high: 1.0, level: 0.9 });
-    let parity = Evidence { runs: vec![mixed], baseline_runs: vec![fp32], plan, ..Evidence::default() };
+    let parity = Evidence {
+        arm: of_mixed,
+        baseline: of_fp32,
+        runs: vec![mixed],
+        baseline_runs: vec![fp32],
+        plan,
+        ..Evidence::default()
+    };
     let judgements = vec![Judgement::of(claim("value"), value), Judgement::of(claim("parity"), parity)];
     assert!(judgements.iter().all(|j| j.verdict.outcome == Outcome::Reproduced), "{judgements:?}");
-    Record { scores, judgements, ..record(1) }
+    Record { arm: None, scores, judgements, ..record(1) }
 }
 
 fn entries(folder: &Path, record: &Record) -> Vec<Entry> {

@@ -93,6 +93,45 @@ fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
     assert!(!zoo.home().join("bad.json").exists());
 }
 
+/// A bundle that asks for more than any machine has, sealed anew: its recipe is not the record's, and nothing of it is generated.
+#[cfg(unix)]
+#[test]
+fn a_bundle_that_asks_for_all_memory_gets_none() {
+    use sha2::{Digest, Sha256};
+    let zoo = Zoo::new();
+    let text = std::fs::read_to_string(zoo.home().join(toy(&zoo))).unwrap();
+    let (sealed, _) = text.rsplit_once(",\n  \"sha256\": \"").unwrap();
+    let sealed_anew = |lines: &str| {
+        let asked = sealed.replace("test = 2000", &format!("test = {lines}"));
+        let asked = asked.replace("lines = 2000", &format!("lines = {lines}"));
+        assert_ne!(asked, sealed);
+        let seal: String =
+            Sha256::digest(asked.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        zoo.file(&format!("{lines}.json"), &format!("{asked},\n  \"sha256\": \"{seal}\"\n}}\n"))
+    };
+    // Nothing is generated for a bundle that contradicts itself, however little it asks for.
+    let little = zoo.ends_with(7, &["ledger", "recheck", sealed_anew("2001").to_str().unwrap()]);
+    assert!(little.stdout.contains("test: not here: not looked for"), "{}", little.stdout);
+    let forged = sealed_anew("4000000000");
+    let long = zoo.file("long.json", "");
+    std::fs::File::options().write(true).open(&long).unwrap().set_len(1 << 40).unwrap();
+    for (file, code, expected) in
+        [(&forged, 7, "the recipe has hash"), (&long, 4, "more than 67108864 bytes")]
+    {
+        let call = zoo.command(&["ledger", "recheck", file.to_str().unwrap()]);
+        let ended = std::process::Command::new("/bin/sh")
+            .args(["-c", "ulimit -v 8000000; exec \"$@\"", "sh"])
+            .arg(call.get_program())
+            .args(call.get_args())
+            .envs(call.get_envs().filter_map(|(key, value)| Some((key, value?))))
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
+    }
+}
+
 fn first_file(folder: &Path) -> std::path::PathBuf {
     let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();

@@ -109,6 +109,103 @@ fn a_verdict_that_was_talked_up_is_caught_by_the_chain_or_by_the_recheck() {
 }
 
 #[test]
+fn a_run_s_record_is_held_against_its_outputs_its_recipe_and_its_folder() {
+    let zoo = Zoo::new();
+    let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
+    let outcome = zoo.ends_with(12, &call);
+    let head = outcome.json()["ledger_head"].as_str().unwrap().to_owned();
+    assert!(outcome.stderr.contains(&format!("the ledger's last hash is {head}")), "{}", outcome.stderr);
+    zoo.ends_with(0, &["ledger", "verify", "--head", &head]);
+    zoo.ends_with(0, &["ledger", "recheck"]);
+    let path = zoo.home().join("ledger.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+
+    // The record is an earlier one's successor, or not.
+    zoo.ends_with(0, &["ledger", "verify", "--holds", &head[..12]]);
+    zoo.ends_with(7, &["ledger", "verify", "--holds", &"ab".repeat(32)]).says("has the hash abab");
+    zoo.ends_with(2, &["ledger", "verify", "--holds", "ab"]).says("less than 12 digits");
+
+    // Edits of the record, its chain made anew.
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| -> String {
+        let edited = text.lines().map(|line| {
+            let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+            if record["end"] == "finished" {
+                change(&mut record);
+            }
+            let hash = record.as_object_mut().unwrap().remove("hash").unwrap();
+            let mut line = record.to_string();
+            line.pop();
+            format!("{line},\"hash\":{hash}}}\n")
+        });
+        chained_anew(&edited.collect::<String>())
+    };
+    assert_eq!(changed(&|_| ()), text);
+    // References that equal the hypotheses, kept as those of somebody's own recipe would be.
+    let run = std::path::PathBuf::from(outcome.json()["runs"][0].as_str().unwrap());
+    let hypotheses = std::fs::read(run.join("eval/test.beam5.hyp.txt")).unwrap();
+    let digest: String = Sha256::digest(&hypotheses).iter().map(|byte| format!("{byte:02x}")).collect();
+    zoo.file(&format!("hypotheses/external/{digest}.txt"), std::str::from_utf8(&hypotheses).unwrap());
+    type Change = fn(&mut serde_json::Value);
+    let edits: [(&str, Change, &str, bool); 5] = [
+        (
+            "references of its own",
+            |record| {
+                record["data"]["references.test"] = record["scores"][0]["hypotheses"]["sha256"].clone();
+                record["scores"][0]["value"] = 100.0.into();
+            },
+            "the references of test are not those of the record",
+            false,
+        ),
+        (
+            "no hypotheses",
+            |record| {
+                record["scores"][0].as_object_mut().unwrap().remove("hypotheses");
+            },
+            "no outputs were kept: such a score is external",
+            true,
+        ),
+        (
+            "another name",
+            |record| record["recipe"] = "reversal-rnn-rnn".into(),
+            "its hash is that of reversal-transformer, the record names reversal-rnn-rnn",
+            false,
+        ),
+        (
+            "another claim",
+            |record| record["judgements"][0]["claim"]["source"] = "a better paper".into(),
+            "source: recorded",
+            false,
+        ),
+        (
+            "another digest of the log",
+            |record| record["runs"][0]["files"]["log.jsonl"] = "00".into(),
+            "log.jsonl has SHA-256",
+            false,
+        ),
+    ];
+    for (name, change, expected, contradicts_itself) in edits {
+        std::fs::write(&path, changed(&change)).unwrap();
+        let verified = zoo.run(&["ledger", "verify"]);
+        assert_eq!(verified.code, if contradicts_itself { 7 } else { 0 }, "{name}: {}", verified.stderr);
+        let ended = zoo.ends_with(7, &["ledger", "recheck"]);
+        assert!(ended.stdout.contains(expected), "{name}: {}", ended.stdout);
+        zoo.ends_with(7, &["ledger", "verify", "--head", &head]);
+    }
+    std::fs::write(&path, &text).unwrap();
+
+    // Files of the run's folder, where it is still there.
+    for file in ["run.json", "recipe.toml", "trained.json", "log.jsonl", "eval/test.beam5.hyp.txt"] {
+        let whole = std::fs::read_to_string(run.join(file)).unwrap();
+        std::fs::write(run.join(file), format!("{whole} ")).unwrap();
+        let ended = zoo.ends_with(7, &["ledger", "recheck"]);
+        assert!(ended.stdout.contains(&format!("{file} has SHA-256")), "{file}: {}", ended.stdout);
+        std::fs::write(run.join(file), whole).unwrap();
+    }
+    std::fs::remove_dir_all(&run).unwrap();
+    zoo.ends_with(0, &["ledger", "recheck"]);
+}
+
+#[test]
 fn tables_are_put_into_a_file_and_checked() {
     let zoo = with_entries();
     let readme = zoo.file("README.md", "# x\n<!-- results:begin -->\n<!-- results:end -->\nend\n");
@@ -130,7 +227,8 @@ fn the_projects_own_ledger_is_whole_and_its_table_fresh() {
     let ledger = in_root("results/ledger.jsonl");
     // Before the first run of the project there is none, and the table has no rows.
     if root().join("results/ledger.jsonl").exists() {
-        zoo.ends_with(0, &["ledger", "verify", "--ledger", &ledger]);
+        let head = std::fs::read_to_string(root().join("results/ledger.head")).unwrap();
+        zoo.ends_with(0, &["ledger", "verify", "--ledger", &ledger, "--head", head.trim()]);
     }
     zoo.ends_with(0, &["report", "--ledger", &ledger, "--into", &in_root("README.md"), "--check"]);
     zoo.ends_with(4, &["ledger", "verify", "--ledger", "none.jsonl"]).says("there is no ledger none.jsonl");

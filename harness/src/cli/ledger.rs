@@ -11,7 +11,7 @@ pub enum LedgerCommand {
     #[command(after_help = "\
 Examples:
   zoo ledger verify
-  zoo ledger verify --ledger results/ledger.jsonl")]
+  zoo ledger verify --ledger results/ledger.jsonl --head \"$(cat results/ledger.head)\"")]
     Verify(LedgerVerifyArgs),
     /// Derive every score and verdict again from what was kept
     #[command(after_help = "\
@@ -49,9 +49,12 @@ pub struct LedgerVerifyArgs {
     /// Which ledger
     #[command(flatten)]
     pub file: LedgerFile,
-    /// Hash that the last record must have: only so can the loss of the last records be seen
+    /// Fail unless the last record has this hash: only so can the loss of the last records be seen
     #[arg(long, value_name = "HASH")]
     pub head: Option<String>,
+    /// Fail unless a record has this hash, or begins with it: an earlier last hash shows that the ledger was only added to
+    #[arg(long, value_name = "HASH")]
+    pub holds: Option<String>,
 }
 
 /// `zoo ledger recheck`.

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use zoo_recipes::untrusted;
-use zoo_results::bundle::{Bundle, Checked, check};
+use zoo_results::bundle::{Bundle, BundleError, Checked, MAX_BYTES, check};
 use zoo_results::exit::Exit;
 
-use crate::bundling::{Found, entry_of, gather, references_of};
+use crate::bundling::{self, Found, entry_of, gather, references_if_sound};
 use crate::cli::{BundleArgs, LedgerRecheckArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -25,6 +24,9 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
     let text = bundle
         .encode()
         .map_err(|error| Failure::new(Exit::Internal, format!("cannot write the bundle: {error}")))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(BundleError::TooLarge.into());
+    }
     let name = format!("{}-{}.bundle.json", entry.record.recipe, &entry.hash[..12]);
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
     match std::fs::read(&path) {
@@ -65,12 +67,9 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
 
 /// `zoo ledger recheck BUNDLE`.
 pub fn recheck(context: &Context, path: &Path, args: &LedgerRecheckArgs) -> Result<Exit> {
-    let bytes = untrusted::read(path).map_err(|error| Failure::io("read", path, &error))?;
     let named = |failure: Failure| failure.about(&path.display().to_string());
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::new(Exit::Data, format!("{}: not UTF-8", path.display())))?;
-    let bundle = Bundle::decode(&text).map_err(|error| named(error.into()))?;
-    let found = references_of(context, &bundle, &args.references).map_err(named)?;
+    let bundle = bundling::read(path)?;
+    let found = references_if_sound(context, &bundle, &args.references).map_err(named)?;
     let checked = check(&bundle, &found.lines).map_err(|error| named(error.into()))?;
     print(context, path, &bundle, &found, &checked)?;
     refuse(&checked).map_err(named)?;

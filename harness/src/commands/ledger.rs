@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use zoo_results::exit::Exit;
-use zoo_results::ledger::{Entry, Ledger, recheck};
+use zoo_results::ledger::{Contradiction, Entry, GENESIS, Ledger, recheck};
 use zoo_results::report::ledger_table;
 
 use crate::cli::{LedgerCommand, LedgerFile, LedgerListArgs, LedgerShowArgs, LedgerVerifyArgs};
@@ -12,7 +12,8 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Cell, Format};
 use crate::records;
-use crate::rescore::FromRecipes;
+use crate::rescore::{FromRecipes, Held, held_against_recipes};
+use crate::run_folders;
 use crate::wording::{claim_line, verdict_text};
 
 pub fn run(context: &Context, command: &LedgerCommand) -> Result<Exit> {
@@ -40,6 +41,17 @@ pub fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
 fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
     let ledger = open(context, &args.file)?;
     let (count, head) = ledger.verify(args.head.as_deref())?;
+    let entries = ledger.entries()?;
+    if let Some(earlier) = &args.holds {
+        holds(context, &ledger, &entries, earlier)?;
+    }
+    for entry in &entries {
+        if let Some(Contradiction { what, how }) = entry.record.contradictions().into_iter().next() {
+            let path = context.shown(ledger.path());
+            return Err(Failure::new(Exit::Damaged, format!("{path}:{}: {what}: {how}", entry.sequence + 1))
+                .hint("the record contradicts itself: somebody edited it and hashed the chain anew"));
+        }
+    }
     match context.format {
         Format::Human => {
             let path = context.shown(ledger.path());
@@ -55,11 +67,29 @@ fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// An earlier last hash must still be in the chain. Less than twelve digits could be any record's.
+fn holds(context: &Context, ledger: &Ledger, entries: &[Entry], earlier: &str) -> Result<()> {
+    const LEAST: usize = 12;
+    if earlier.len() < LEAST {
+        return Err(Failure::usage(format!("--holds {earlier} has less than {LEAST} digits"))
+            .hint("give the hash that `zoo reproduce` or `zoo ledger verify` printed"));
+    }
+    if earlier == GENESIS || entries.iter().any(|entry| entry.hash.starts_with(earlier)) {
+        return Ok(());
+    }
+    let message = format!("no record of {} has the hash {earlier}", context.shown(ledger.path()));
+    Err(Failure::new(Exit::Damaged, message)
+        .hint("records were removed or the whole was rewritten; restore the file from version control"))
+}
+
 fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
     let ledger = open(context, args)?;
     let entries = ledger.entries()?;
     let folder = ledger.path().parent().unwrap_or(Path::new("")).join(records::HYPOTHESES);
-    let found = recheck(&entries, &folder, &mut FromRecipes::new(context, &folder));
+    let mut found = recheck(&entries, &folder, &mut FromRecipes::new(context, &folder));
+    let Held { disagreements, other_versions } = held_against_recipes(&entries);
+    found.disagreements.extend(disagreements);
+    found.disagreements.extend(run_folders::disagreements(context, &entries));
     let mut table = output::columns(["#record", "recipe", "what", "how"]);
     for one in &found.disagreements {
         table.push(vec![
@@ -83,6 +113,9 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
             if found.taken_from_record > 0 {
                 text.push_str(&format!("; {} numbers taken as recorded", found.taken_from_record));
             }
+            if other_versions > 0 {
+                text.push_str(&format!("; {other_versions} records are of other versions of their recipes"));
+            }
             text.push('\n');
             if !found.disagreements.is_empty() {
                 text.push_str(&table.render(Format::Human));
@@ -94,6 +127,7 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
             "scores_without_hypotheses": found.scores_without_hypotheses,
             "verdicts": found.verdicts,
             "taken_from_record": found.taken_from_record,
+            "other_versions": other_versions,
             "disagreements": output::rows_as_json(&table),
         }))?,
         format => output::write(&table.render(format))?,

@@ -89,7 +89,9 @@ fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<(
                     })
                 })
                 .collect();
-            output::write_json(&json!({ "runs": outcome.runs, "judged": judged, "scores": outcome.scores }))
+            output::write_json(&json!({
+                "runs": outcome.runs, "judged": judged, "scores": outcome.scores, "ledger_head": outcome.head,
+            }))
         }
         Format::Csv | Format::Md => {
             let mut table =

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use zoo_datasets::fetch::sha256_file;
 use zoo_recipes::{Moment, Resolved};
 use zoo_results::exit::Exit;
-use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord, references_key, utc_now};
+use zoo_results::ledger::{
+    HypothesesFile, Judgement, Record, RunEnd, RunRecord, ScoreRecord, references_key, utc_now,
+};
 use zoo_results::verdict::Interval;
 use zoo_training::state::Ending;
 
@@ -20,6 +23,9 @@ use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::records::{HYPOTHESES, ledger, write_whole};
 use crate::{lines, records};
+
+/// Files of a run's folder whose digests its record holds.
+const RUN_FILES: [&str; 4] = ["run.json", "recipe.toml", "trained.json", "log.jsonl"];
 
 /// What a record has in common with others of its recipe.
 fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Environment) -> Record {
@@ -69,7 +75,7 @@ pub fn broken_off(ctx: &Context, request: &Request, card: &Card, failure: &Failu
     Ok(())
 }
 
-/// Records runs and verdicts, unless a record of this recipe says the very same.
+/// Records runs and verdicts, unless a record of this recipe says the very same; gives the hash of the ledger's last record.
 pub fn judged(
     ctx: &Context,
     request: &Request,
@@ -78,7 +84,7 @@ pub fn judged(
     measured: &[Measured],
     timings: &[Timing],
     judged: &[JudgedClaim],
-) -> Result<()> {
+) -> Result<String> {
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let mut record = Record {
@@ -122,6 +128,7 @@ pub fn judged(
             }
         }
         record.data.extend(run.data.clone());
+        record.runs.push(run_record(ctx, run)?);
         for evaluation in &run.evaluations {
             record.durations.insert(
                 format!("decode {place} {} {}", evaluation.eval, evaluation.decode),
@@ -164,7 +171,26 @@ pub fn judged(
     if !of_this.any(|known| known.end == record.end && same(&known)) {
         ledger.append(&record)?;
     }
-    Ok(())
+    Ok(ledger.verify(None)?.1)
+}
+
+/// A run as its folder is now. Of one that was given up and may go on, no digests are kept.
+fn run_record(ctx: &Context, measured: &Measured) -> Result<RunRecord> {
+    let (run, card) = (&measured.run, &measured.run.card);
+    let below = run.folder.strip_prefix(ctx.runs_dir()).unwrap_or(&run.folder);
+    let steps: Vec<_> = below.components().map(|step| step.as_os_str().to_string_lossy()).collect();
+    let mut files = BTreeMap::new();
+    if !matches!(measured.trained.ending, Ending::OffCourse { .. }) {
+        for name in RUN_FILES {
+            let file = run.folder.join(name);
+            let digest = sha256_file(&file).map_err(|error| Failure::io("read", &file, &error))?;
+            files.insert(name.to_owned(), digest);
+        }
+    }
+    let environment = serde_json::to_value(&card.environment);
+    let environment = environment
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot write the environment: {error}")))?;
+    Ok(RunRecord { arm: card.arm.clone(), seed: card.seed, folder: steps.join("/"), environment, files })
 }
 
 /// An evaluation's score by each convention.

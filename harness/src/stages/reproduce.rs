@@ -45,6 +45,8 @@ pub struct Outcome {
     pub judged: Vec<JudgedClaim>,
     /// Every score, also where nothing was claimed.
     pub scores: Vec<RunScores>,
+    /// Hash of the ledger's last record.
+    pub head: String,
     /// The code to end with.
     #[serde(skip)]
     pub exit: Exit,
@@ -88,7 +90,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let mut judged = Vec::new();
     let mut timings = None;
     let mut gated = false;
-    let mut before = 0;
+    let (mut before, mut head) = (0, String::new());
     for &seeds in request.looks.seeds() {
         let seen = request.seeds.get(..seeds as usize).unwrap_or(&request.seeds);
         let new = &seen[before..];
@@ -118,7 +120,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
             None => timings.insert(speeds(ctx, request, &arms)?),
         };
         judged = judge_all(ctx, request, &arms, &measured, timings)?;
-        record::judged(ctx, request, &arms, seen, &measured, timings, &judged)?;
+        head = record::judged(ctx, request, &arms, seen, &measured, timings, &judged)?;
         let open = judged.iter().filter(|one| one.verdict.outcome == VerdictOutcome::Inconclusive).count();
         if open == 0 {
             break;
@@ -135,7 +137,13 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     }
     let exit = exit(ctx, request, &measured, &judged);
     let scores = measured.iter().flat_map(RunScores::of).collect();
-    Ok(Outcome { runs: measured.into_iter().map(|m| m.run.folder).collect(), judged, scores, exit })
+    ctx.progress.note(&format!(
+        "the ledger's last hash is {head}: kept elsewhere, it shows later that nothing was removed \
+         (zoo ledger verify --holds {})",
+        &head[..12.min(head.len())]
+    ));
+    let runs = measured.into_iter().map(|m| m.run.folder).collect();
+    Ok(Outcome { runs, judged, scores, head, exit })
 }
 
 /// The exit code. A tier is not the published size, so its claims are NOT COMPARABLE by design: a tier whose runs all

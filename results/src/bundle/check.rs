@@ -1,11 +1,12 @@
 //! A bundle, derived again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::facts::contradictions;
 use super::file::{Bundle, BundleError, BundledReferences};
 use crate::ledger::{
     Entry, NoReferences, Recheck, Record, Rescored, Rescorer, ScoreRecord, difference_again,
-    needs_no_references, recheck, references_key, score_again,
+    needs_no_references, recheck, score_again,
 };
 use crate::verdict::Interval;
 
@@ -64,25 +65,14 @@ impl Rescorer for Given<'_> {
     }
 }
 
-/// Derives recipe hash, claims, scores and verdicts again. `references` are the lines of the sets that could be had.
+/// Holds the parts against each other, and derives scores and verdicts again. `references` are the lines of the sets that could be
+/// had; scores on other sets are taken as recorded, and their hypotheses must still be the ones that were scored.
 ///
 /// # Errors
 /// The record's line is not whole, or the recipe does not parse.
 pub fn check(bundle: &Bundle, references: &BTreeMap<String, Vec<String>>) -> Result<Checked, BundleError> {
-    let mut entry = bundle.entry()?;
-    let recipes = bundle.recipes()?;
-    let mut faults = Vec::new();
-    let hash = bundle.recipe_hash()?;
-    if hash != entry.record.recipe_hash {
-        faults.push(format!("the recipe has hash {hash}, the record is about {}", entry.record.recipe_hash));
-    }
-    let claims: Vec<_> = recipes.values().flat_map(|recipe| &recipe.claim).collect();
-    for judgement in &entry.record.judgements {
-        if !claims.contains(&&judgement.claim) {
-            faults
-                .push(format!("the recipe has no claim like the one judged from {}", judgement.claim.source));
-        }
-    }
+    let entry = bundle.entry()?;
+    let mut faults = contradictions(bundle)?;
     let mut usable = BTreeMap::new();
     for (eval, lines) in references {
         let found = BundledReferences::of(eval, lines);
@@ -97,37 +87,12 @@ pub fn check(bundle: &Bundle, references: &BTreeMap<String, Vec<String>>) -> Res
             None => faults.push(format!("nothing in the bundle was scored on {eval}")),
         }
     }
-    // The record of a judgement from outside names the references itself.
-    for known in &bundle.references {
-        let recorded = entry.record.data.get(&references_key(&known.eval));
-        if recorded.is_some_and(|recorded| *recorded != known.sha256) {
-            faults.push(format!("record and bundle name other references of {}", known.eval));
-        }
-    }
-    let mut without_references = Vec::new();
-    for score in &mut entry.record.scores {
-        if score.hypotheses.is_some() && !references.contains_key(&score.eval) {
-            score.hypotheses = None;
-            if !without_references.contains(&score.eval) {
-                without_references.push(score.eval.clone());
-            }
-        }
-    }
-    let mut found = recheck(std::slice::from_ref(&entry), bundle, &mut Given(&usable));
-    // What cannot be scored again must at least be the file that was scored.
-    let whole = bundle.entry()?;
-    for (score, recorded) in entry.record.scores.iter().zip(&whole.record.scores) {
-        if let (None, Some(file)) = (&score.hypotheses, &recorded.hypotheses) {
-            let text = bundle.hypotheses.iter().find(|one| one.file.path == file.path).map(|one| &one.text);
-            match text.map(|text| super::file::sha256(text.as_bytes())) {
-                Some(digest) if digest == file.sha256 => {}
-                Some(digest) => {
-                    faults.push(format!("{} has SHA-256 {digest}, recorded {}", file.path, file.sha256));
-                }
-                None => faults.push(format!("the bundle has no {}", file.path)),
-            }
-        }
-    }
-    found.disagreements.dedup();
-    Ok(Checked { entry: whole, recheck: found, without_references, faults })
+    let scored = entry.record.all_scores().filter(|score| score.hypotheses.is_some());
+    let without: BTreeSet<String> =
+        scored.map(|score| score.eval.clone()).filter(|eval| !references.contains_key(eval)).collect();
+    let mut recheck = recheck(std::slice::from_ref(&entry), bundle, &mut Given(&usable));
+    // That references are absent is said once for a set, and not of each score.
+    recheck.disagreements.retain(|one| !one.unseen);
+    recheck.disagreements.dedup();
+    Ok(Checked { entry, recheck, without_references: without.into_iter().collect(), faults })
 }

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_recipes::{Recipe, hash_of_arms};
 
+use super::limits::MAX_BYTES;
 use crate::ledger::{Entry, HypothesesFile, Kept};
 
 /// What the member `format` says.
 pub const FORMAT: &str = "zoo-bundle";
-/// Version of the layout.
-pub const VERSION: u32 = 1;
+/// Version of the layout that is written. That of version 1, which is read as well, has no `recipe.base`.
+pub const VERSION: u32 = 2;
 /// What stands between the sealed bytes and the seal.
 const SEAL: &str = ",\n  \"sha256\": \"";
 
@@ -21,7 +22,7 @@ const SEAL: &str = ",\n  \"sha256\": \"";
 pub struct Bundle {
     /// [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
+    /// 1 to [`VERSION`].
     pub version: u32,
     /// The ledger's line, byte for byte: scores, claims, evidence, verdicts, and its own hash.
     pub record: String,
@@ -41,8 +42,11 @@ pub struct Bundle {
 pub struct BundledRecipe {
     /// The file as messages name it.
     pub file: String,
-    /// Its text, for reading.
+    /// Its text.
     pub text: String,
+    /// The text of its base, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// The body, under the empty name, and every arm, resolved, as TOML: what the record's recipe hash is over.
     pub resolved: BTreeMap<String, String>,
 }
@@ -98,9 +102,14 @@ pub enum BundleError {
     Foreign(String),
     /// Of another version of this program.
     #[error(
-        "a bundle of version {0}; this program reads {VERSION}\nhint: check it with the zoo that wrote it"
+        "a bundle of version {0}; this program reads 1 to {VERSION}\nhint: check it with the zoo that wrote it"
     )]
     Version(u64),
+    /// More than a bundle may have.
+    #[error(
+        "the bundle has more than {MAX_BYTES} bytes, the most that is read\nhint: check the ledger itself"
+    )]
+    TooLarge,
     /// Changed after it was written.
     #[error("{0}\nhint: the bundle was changed after it was written; ask for it again")]
     Changed(String),
@@ -128,6 +137,9 @@ impl Bundle {
     /// # Errors
     /// See [`BundleError`].
     pub fn decode(text: &str) -> Result<Self, BundleError> {
+        if text.len() as u64 > MAX_BYTES {
+            return Err(BundleError::TooLarge);
+        }
         let foreign = |what: &str| BundleError::Foreign(what.to_owned());
         let looks_like_one = text.get(..200.min(text.len())).is_some_and(|head| head.contains(FORMAT));
         let Some((sealed, seal)) = text.rsplit_once(SEAL).and_then(|(sealed, rest)| {
@@ -151,7 +163,7 @@ impl Bundle {
             return Err(foreign("its member `format` is another"));
         }
         match json["version"].as_u64() {
-            Some(version) if version == u64::from(VERSION) => {}
+            Some(version) if (1..=u64::from(VERSION)).contains(&version) => {}
             version => return Err(BundleError::Version(version.unwrap_or(0))),
         }
         serde_json::from_value(json).map_err(|error| foreign(&error.to_string()))

@@ -5,9 +5,13 @@
 //! verdicts again. `docs/bundles.md` describes the file.
 
 mod check;
+mod facts;
 mod file;
+mod limits;
 
 pub use check::{Checked, check};
+pub use facts::contradictions;
 pub use file::{
     Bundle, BundleError, BundledHypotheses, BundledRecipe, BundledReferences, FORMAT, RunEnvironment, VERSION,
 };
+pub use limits::{MAX_BYTES, may_derive_references};

@@ -7,15 +7,20 @@
 mod chain;
 mod error;
 mod recheck;
+mod recipe;
 mod record;
 mod rescore;
+mod sound;
 mod store;
 mod time;
+mod unlike;
 
 pub use chain::{Entry, GENESIS, SCHEMA};
 pub use error::LedgerError;
 pub use recheck::{Disagreement, Kept, NoReferences, Recheck, Rescored, Rescorer, recheck};
-pub use record::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
+pub use recipe::{AgainstRecipe, against_arms, against_recipe};
+pub use record::{HypothesesFile, Judgement, Record, RunEnd, RunRecord, ScoreRecord};
 pub use rescore::{difference, difference_again, needs_no_references, references_key, score_again};
+pub use sound::Contradiction;
 pub use store::Ledger;
 pub use time::utc_now;

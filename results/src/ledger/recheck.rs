@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::chain::{Entry, sha256};
-use super::record::{HypothesesFile, Record, ScoreRecord};
-use crate::verdict::{ErrorCount, Interval, RunScore, Verdict, judge};
+use super::record::{HypothesesFile, Judgement, Record, ScoreRecord};
+use super::sound::{Contradiction, name_of, verdict_name};
+use super::unlike::{same, unlike};
+use crate::verdict::{ErrorCount, Interval, RunScore, judge};
 
 /// What a scorer found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -134,98 +136,172 @@ struct Known {
     score: ScoreRecord,
 }
 
-/// Derives every score and verdict of `entries` again from the hypotheses in `kept`. Scores must agree to 1e-9, verdicts in their
-/// outcome and every number. A run's score is replaced, in the evidence of every verdict, by the one derived here.
+/// Derives every score and verdict of `entries` again from the hypotheses in `kept`, and holds each record against itself. Scores must
+/// agree to 1e-9, verdicts in their outcome, every number and their texts. A run's score is replaced, in the evidence of every
+/// verdict, by the one derived here.
 pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) -> Recheck {
-    let mut report = Recheck::default();
-    let mut known: BTreeMap<(String, String), Known> = BTreeMap::new();
-    let mut references: BTreeMap<(String, String), Result<Vec<String>, NoReferences>> = BTreeMap::new();
+    let mut derived = Derived {
+        kept,
+        rescorer,
+        references: BTreeMap::new(),
+        known: BTreeMap::new(),
+        report: Recheck::default(),
+    };
     for entry in entries {
+        let contradictions = entry.record.contradictions();
+        let named = contradictions.into_iter().map(|one| Disagreement::of(entry, one));
+        derived.report.disagreements.extend(named);
+        entry.record.all_scores().for_each(|score| derived.score(entry, score));
+    }
+    for entry in entries {
+        entry.record.judgements.iter().for_each(|judgement| derived.judge(entry, judgement));
+    }
+    derived.report
+}
+
+/// Digest of hypotheses, and signature.
+type Key = (String, String);
+
+/// What was derived so far.
+struct Derived<'k> {
+    kept: &'k dyn Kept,
+    rescorer: &'k mut dyn Rescorer,
+    /// By recipe hash and evaluation set.
+    references: BTreeMap<(String, String), Result<Vec<String>, NoReferences>>,
+    known: BTreeMap<Key, Known>,
+    report: Recheck,
+}
+
+impl Derived<'_> {
+    /// A recorded score again.
+    fn score(&mut self, entry: &Entry, score: &ScoreRecord) {
+        if score.hypotheses.is_none() {
+            self.report.scores_without_hypotheses += 1;
+            return;
+        }
+        let (how, unseen) = match self.derive(&entry.record, score) {
+            Err((how, unseen)) => (how, unseen),
+            Ok(found) => {
+                let (value, interval) = (found.value, found.interval);
+                self.report.scores += 1;
+                if !same(value, score.value) {
+                    (format!("recorded {}, derived {value}", score.value), false)
+                } else if let Some(how) = interval_difference(score.interval, interval) {
+                    (how, false)
+                } else {
+                    return;
+                }
+            }
+        };
+        let one = disagreement(entry, name_of(score), how);
+        self.report.disagreements.push(Disagreement { unseen, ..one });
+    }
+
+    /// The score of kept hypotheses, and whether nothing but absent references is to blame where there is none.
+    fn derive(&mut self, record: &Record, score: &ScoreRecord) -> Result<Rescored, (String, bool)> {
+        let wrong = |how: String| (how, false);
+        let file = score.hypotheses.as_ref().ok_or_else(|| wrong("no hypotheses were kept".to_owned()))?;
+        let rescorer = &mut *self.rescorer;
+        let refs = self
+            .references
+            .entry((record.recipe_hash.clone(), score.eval.clone()))
+            .or_insert_with(|| rescorer.references(record, &score.eval));
+        let alone = rescorer.needs_no_references(score);
+        let lines = lines(self.kept, file).map_err(wrong)?;
+        let refs = references_for(refs, alone, lines.len());
+        let refs = refs.map_err(|why| (why.to_string(), matches!(why, NoReferences::Absent(_))))?;
+        let rescored = rescorer.score(score, &lines, &refs).map_err(wrong)?;
+        let key = (file.sha256.clone(), score.signature.clone());
+        self.known.insert(key, Known { lines, rescored, score: score.clone() });
+        Ok(rescored)
+    }
+
+    /// What a run of the evidence scored, by the evidence's signature: a claim may have another than the recorded scores.
+    fn found(&mut self, record: &Record, run: &RunScore, signature: &str) -> Option<&Known> {
+        let key = (run.hypotheses.clone()?, signature.to_owned());
+        if !self.known.contains_key(&key) && !signature.is_empty() {
+            let of =
+                |score: &&ScoreRecord| score.hypotheses.as_ref().is_some_and(|file| file.sha256 == key.0);
+            let score = record.all_scores().find(of)?;
+            let score = ScoreRecord { signature: signature.to_owned(), ..score.clone() };
+            self.derive(record, &score).ok()?;
+        }
+        self.known.get(&key)
+    }
+
+    /// A verdict again.
+    fn judge(&mut self, entry: &Entry, judgement: &Judgement) {
         let record = &entry.record;
-        for score in record.scores.iter().chain(&record.on_the_way) {
-            let Some(file) = &score.hypotheses else {
-                report.scores_without_hypotheses += 1;
+        let mut evidence = judgement.evidence.clone();
+        let signature = evidence.signature.clone().unwrap_or_default();
+        let mut faults = Vec::new();
+        let baselines = evidence.baseline_runs.clone();
+        for (place, run) in evidence.runs.iter_mut().enumerate() {
+            let baseline = match run.seed {
+                Some(seed) => baselines.iter().find(|b| b.seed == Some(seed)),
+                None => baselines.get(place),
+            };
+            let theirs =
+                baseline.and_then(|run| self.found(record, run, &signature).map(|one| one.lines.clone()));
+            let Some(ours) = self.found(record, run, &signature) else {
+                self.report.taken_from_record += 1;
                 continue;
             };
-            let refs = references
-                .entry((record.recipe_hash.clone(), score.eval.clone()))
-                .or_insert_with(|| rescorer.references(record, &score.eval));
-            let alone = rescorer.needs_no_references(score);
-            // How it differs, and whether nothing but absent references is to blame.
-            let wrong = |how: String| (how, false);
-            let derived = lines(kept, file).map_err(wrong).and_then(|lines| {
-                let refs = references_for(refs, alone, lines.len());
-                let refs = refs.map_err(|why| (why.to_string(), matches!(why, NoReferences::Absent(_))))?;
-                let rescored = rescorer.score(score, &lines, &refs).map_err(wrong)?;
-                Ok(Known { lines, rescored, score: score.clone() })
-            });
-            let how = match derived {
-                Err(how) => Some(how),
-                Ok(found) => {
-                    report.scores += 1;
-                    let value = found.rescored.value;
-                    known.insert((file.sha256.clone(), score.signature.clone()), found);
-                    (!same(value, score.value))
-                        .then(|| wrong(format!("recorded {}, derived {value}", score.value)))
+            let (lines, rescored, score) = (ours.lines.clone(), ours.rescored, ours.score.clone());
+            faults.extend(replace(run, &rescored));
+            let Some(recorded) = run.difference else { continue };
+            let refs = self.references.get(&(record.recipe_hash.clone(), score.eval.clone()));
+            let alone = self.rescorer.needs_no_references(&score);
+            let refs = refs.and_then(|refs| references_for(refs, alone, lines.len()).ok());
+            if let (Some(theirs), Some(refs)) = (theirs, refs) {
+                match self.rescorer.difference(&score, &lines, &theirs, &refs, recorded.level) {
+                    Ok(interval) => run.difference = Some(interval),
+                    Err(reason) => faults.push(reason),
                 }
-            };
-            if let Some((how, unseen)) = how {
-                let when = score.moment.map_or_else(String::new, |moment| format!(" at {moment}"));
-                let what = format!(
-                    "score {} {} {} {} seed {}{when}",
-                    score.metric, score.eval, score.decode, score.arm, score.seed
-                );
-                report.disagreements.push(Disagreement { unseen, ..disagreement(entry, what, how) });
             }
         }
-    }
-    for entry in entries {
-        for judgement in &entry.record.judgements {
-            let mut evidence = judgement.evidence.clone();
-            let signature = evidence.signature.clone().unwrap_or_default();
-            let found = |run: &RunScore| known.get(&(run.hypotheses.clone()?, signature.clone()));
-            let mut faults = Vec::new();
-            let baselines = evidence.baseline_runs.clone();
-            for (place, run) in evidence.runs.iter_mut().enumerate() {
-                let Some(ours) = found(run) else {
-                    report.taken_from_record += 1;
-                    continue;
-                };
-                run.score = Some(ours.rescored.value);
-                run.interval = run.interval.and(ours.rescored.interval).or(run.interval);
-                run.counts = run.counts.and(ours.rescored.counts).or(run.counts);
-                let Some(recorded) = run.difference else { continue };
-                let baseline = match run.seed {
-                    Some(seed) => baselines.iter().find(|b| b.seed == Some(seed)),
-                    None => baselines.get(place),
-                };
-                let refs = references.get(&(entry.record.recipe_hash.clone(), ours.score.eval.clone()));
-                let alone = rescorer.needs_no_references(&ours.score);
-                let refs = refs.and_then(|refs| references_for(refs, alone, ours.lines.len()).ok());
-                if let (Some(baseline), Some(refs)) = (baseline.and_then(&found), refs) {
-                    let level = recorded.level;
-                    match rescorer.difference(&ours.score, &ours.lines, &baseline.lines, &refs, level) {
-                        Ok(interval) => run.difference = Some(interval),
-                        Err(reason) => faults.push(reason),
-                    }
-                }
+        let of_points = evidence.points.iter_mut().flat_map(|point| &mut point.runs);
+        for run in evidence.baseline_runs.iter_mut().chain(of_points) {
+            match self.found(record, run, &signature).map(|one| one.rescored) {
+                Some(theirs) => faults.extend(replace(run, &theirs)),
+                None => self.report.taken_from_record += 1,
             }
-            let of_points = evidence.points.iter_mut().flat_map(|point| &mut point.runs);
-            for run in evidence.baseline_runs.iter_mut().chain(of_points) {
-                match found(run) {
-                    Some(theirs) => run.score = Some(theirs.rescored.value),
-                    None => report.taken_from_record += 1,
-                }
-            }
-            report.verdicts += 1;
-            let again = judge(&judgement.claim, &evidence);
-            faults.extend(unlike(&judgement.verdict, &again));
-            let what =
-                format!("verdict {} of claim from {}", judgement.verdict.metric, judgement.claim.source);
-            report.disagreements.extend(faults.into_iter().map(|how| disagreement(entry, what.clone(), how)));
         }
+        self.report.verdicts += 1;
+        let again = judge(&judgement.claim, &evidence);
+        faults.extend(unlike(&judgement.verdict, &again));
+        let what = verdict_name(judgement);
+        let named = faults.into_iter().map(|how| disagreement(entry, what.clone(), how));
+        self.report.disagreements.extend(named);
     }
-    report
+}
+
+/// Puts what was derived into a run of the evidence; words on where the evidence says otherwise.
+fn replace(run: &mut RunScore, derived: &Rescored) -> Option<String> {
+    let recorded = run.score.replace(derived.value);
+    let of = run.seed.map_or_else(|| "the run".to_owned(), |seed| format!("seed {seed}"));
+    let fault = match recorded {
+        Some(score) if same(score, derived.value) => None,
+        Some(score) => Some(format!("evidence of {of}: recorded {score}, derived {}", derived.value)),
+        None => Some(format!("evidence of {of}: recorded without a score, derived {}", derived.value)),
+    };
+    run.interval = run.interval.and(derived.interval).or(run.interval);
+    run.counts = run.counts.and(derived.counts).or(run.counts);
+    fault
+}
+
+/// Where a recorded interval differs from the derived one; none may be left out.
+fn interval_difference(recorded: Option<Interval>, derived: Option<Interval>) -> Option<String> {
+    let text = |interval: Option<Interval>| {
+        interval.map_or_else(|| "none".to_owned(), |one| format!("{} to {}", one.low, one.high))
+    };
+    let agree = match (recorded, derived) {
+        (Some(a), Some(b)) => same(a.low, b.low) && same(a.high, b.high) && same(a.level, b.level),
+        // Signatures of old records do not all say how the interval was drawn.
+        (_, None) => true,
+        (None, Some(_)) => false,
+    };
+    (!agree).then(|| format!("interval: recorded {}, derived {}", text(recorded), text(derived)))
 }
 
 /// The references to score so many lines with: empty ones where the score needs none and none are here.
@@ -245,6 +321,14 @@ fn disagreement(entry: &Entry, what: String, how: String) -> Disagreement {
     Disagreement { sequence: entry.sequence, recipe: entry.record.recipe.clone(), what, how, unseen: false }
 }
 
+impl Disagreement {
+    /// Of a record that contradicts something beside its scores.
+    #[must_use]
+    pub fn of(entry: &Entry, found: Contradiction) -> Self {
+        disagreement(entry, found.what, found.how)
+    }
+}
+
 /// The lines of a kept file, if it still is the file that was scored.
 fn lines(kept: &dyn Kept, file: &HypothesesFile) -> Result<Vec<String>, String> {
     let path = &file.path;
@@ -260,38 +344,4 @@ fn lines(kept: &dyn Kept, file: &HypothesesFile) -> Result<Vec<String>, String> 
     // Only the newline ends a line: a hypothesis may hold any other separator.
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(if text.is_empty() { Vec::new() } else { text.split('\n').map(str::to_owned).collect() })
-}
-
-fn same(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
-}
-
-/// Where two verdicts differ, in words.
-fn unlike(recorded: &Verdict, derived: &Verdict) -> Vec<String> {
-    let mut found = Vec::new();
-    if recorded.outcome != derived.outcome {
-        found.push(format!("recorded {}, derived {}", recorded.outcome, derived.outcome));
-    }
-    if recorded.seeds != derived.seeds {
-        found.push(format!("seeds: recorded {}, derived {}", recorded.seeds, derived.seeds));
-    }
-    for (name, a, b) in [
-        ("measured", recorded.measured, derived.measured),
-        ("target", recorded.target, derived.target),
-        ("margin", recorded.margin, derived.margin),
-        ("shortfall", recorded.shortfall, derived.shortfall),
-        ("shortfall's lower bound", recorded.shortfall_low, derived.shortfall_low),
-        ("shortfall's upper bound", recorded.shortfall_high, derived.shortfall_high),
-        ("sigma", recorded.sigma, derived.sigma),
-    ] {
-        let agree = match (a, b) {
-            (Some(a), Some(b)) => same(a, b),
-            (a, b) => a == b,
-        };
-        if !agree {
-            let text = |x: Option<f64>| x.map_or("none".to_owned(), |x| x.to_string());
-            found.push(format!("{name}: recorded {}, derived {}", text(a), text(b)));
-        }
-    }
-    found
 }

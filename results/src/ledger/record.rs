@@ -45,6 +45,9 @@ pub struct Record {
     pub precision: BTreeMap<String, String>,
     /// Digests of the prepared data, by name.
     pub data: BTreeMap<String, String>,
+    /// The runs behind the scores. Records of earlier programs have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunRecord>,
     /// Scores of this run.
     pub scores: Vec<ScoreRecord>,
     /// Scores of points on the way, for trajectories.
@@ -60,11 +63,43 @@ pub struct Record {
     pub notes: Vec<String>,
 }
 
+/// Key of a record's overrides that names weights to start from, and not a key of the recipe.
+const INITIAL_WEIGHTS: &str = "init-from";
+
 impl Record {
-    /// What was changed, as it was given: `KEY=VALUE`.
+    /// What was changed in the recipe, as it was given: `KEY=VALUE`.
     pub fn changes(&self) -> Vec<String> {
-        self.overrides.iter().map(|(key, value)| format!("{key}={value}")).collect()
+        let of_recipe = self.overrides.iter().filter(|(key, _)| *key != INITIAL_WEIGHTS);
+        of_recipe.map(|(key, value)| format!("{key}={value}")).collect()
     }
+
+    /// Scores at the end and of points on the way.
+    pub fn all_scores(&self) -> impl Iterator<Item = &ScoreRecord> {
+        self.scores.iter().chain(&self.on_the_way)
+    }
+
+    /// Whether this is evidence of this program: a finished run whose numbers all come from outputs that were kept. Anything else is
+    /// shown as external and never counted, whatever it says of itself.
+    pub fn is_own_evidence(&self) -> bool {
+        let kept = self.all_scores().any(|score| score.hypotheses.is_some());
+        self.end == RunEnd::Finished && kept && self.without_outputs().is_empty()
+    }
+}
+
+/// A run as its folder was when the record was written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunRecord {
+    /// Arm.
+    pub arm: String,
+    /// Seed.
+    pub seed: u64,
+    /// Path below the home's folder of runs, with `/`; kept hypotheses have the same one.
+    pub folder: String,
+    /// Binary and machine that began the run, as `run.json` has them.
+    pub environment: serde_json::Value,
+    /// SHA-256, hexadecimal, of `run.json`, `recipe.toml`, `trained.json` and `log.jsonl`.
+    pub files: BTreeMap<String, String>,
 }
 
 /// How a run ended.

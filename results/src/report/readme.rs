@@ -83,7 +83,14 @@ struct Last<'e> {
 impl Last<'_> {
     /// Is it on this claim, of this version of the recipe, and run by this program?
     fn counts_for(&self, standing: &RecipeStanding, claim: &ClaimSpec) -> bool {
-        standing.has(&self.entry.record) && self.judgement.claim == *claim && !self.judgement.verdict.external
+        standing.has(&self.entry.record) && self.judgement.claim == *claim && !self.is_external()
+    }
+
+    /// Evidence without kept outputs is external, whatever the record says.
+    fn is_external(&self) -> bool {
+        let record = &self.entry.record;
+        let outside = self.judgement.verdict.external || record.end == RunEnd::External;
+        outside || !record.without_outputs().is_empty()
     }
 }
 
@@ -116,8 +123,12 @@ pub fn render(recipes: &[RecipeStanding], entries: &[Entry]) -> String {
         recipes.iter().any(|standing| standing.claims.iter().any(|claim| last.counts_for(standing, claim)))
     };
     for last in last.iter().filter(|last| !is_listed(last)) {
-        let external = last.judgement.verdict.external;
-        rows.push(last.row(if external { "" } else { " (earlier version)" }));
+        rows.push(last.row(match last.is_external() {
+            // The claim's own cell says so already.
+            true if last.judgement.verdict.external => "",
+            true => " (external: no outputs were kept)",
+            false => " (earlier version)",
+        }));
     }
     let heads = |first: &[&str]| -> Vec<Column> {
         let outcomes = COUNTED.map(|outcome| outcome.to_string().to_lowercase());

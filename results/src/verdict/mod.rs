@@ -11,6 +11,7 @@ mod evidence;
 mod outcome;
 mod parity;
 mod ratio;
+mod rewording;
 mod rule;
 mod trajectory;
 mod value;
@@ -26,9 +27,6 @@ pub(crate) use wording::number;
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
 
-/// Why there is no verdict on a claim of a kind that this version does not judge.
-const NOT_JUDGED: &str = "kind not judged yet";
-
 /// The verdict on one claim.
 #[must_use]
 pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
@@ -41,7 +39,7 @@ pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
         ClaimKind::Diverges => diverges::judge,
         ClaimKind::Trajectory => trajectory::judge,
         ClaimKind::Relation | ClaimKind::Memory => {
-            verdict.not_run(NOT_JUDGED);
+            verdict.not_run("kind not judged yet");
             return verdict;
         }
     };

@@ -1,0 +1,94 @@
+//! A record held against the recipe that it names.
+
+use std::collections::BTreeMap;
+
+use zoo_recipes::{Document, Recipe, Selection};
+
+use super::record::{Record, RunEnd};
+use super::sound::{Contradiction, name_of, verdict_name};
+
+/// What holding a record against a recipe came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgainstRecipe {
+    /// The record is about this recipe; in what it contradicts it, if in anything.
+    Compared(Vec<Contradiction>),
+    /// The record is about another version of the recipe: nothing could be compared.
+    OtherVersion,
+}
+
+/// Holds a record against the recipe `document`, whose version is told by its hash.
+pub fn against_recipe(record: &Record, document: &Document) -> AgainstRecipe {
+    let (tier, changes) = (record.tier.as_deref(), record.changes());
+    let Ok(arms) = document.resolve_arms(tier, &changes) else { return AgainstRecipe::OtherVersion };
+    let hash = zoo_recipes::hash_of_arms(&arms);
+    if hash != record.recipe_hash {
+        return AgainstRecipe::OtherVersion;
+    }
+    let mut found = against_arms(record, &arms);
+    let selection = Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides: changes };
+    if let Ok(resolved) = document.resolve(&selection) {
+        found.extend(undisclosed(record, &resolved.binding_overrides));
+    }
+    AgainstRecipe::Compared(found)
+}
+
+/// Holds a record against a recipe as resolved: its body, under the empty name, and its arms.
+pub fn against_arms(record: &Record, arms: &BTreeMap<String, Recipe>) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    let Some(body) = arms.values().next() else {
+        return vec![Contradiction::new("recipe", "it has neither a body nor arms")];
+    };
+    let hash = zoo_recipes::hash_of_arms(arms);
+    if hash != record.recipe_hash {
+        let how = format!("the recipe has hash {hash}, the record is about {}", record.recipe_hash);
+        found.push(Contradiction::new("recipe", how));
+    }
+    if body.recipe.name != record.recipe {
+        let how = format!("the recipe is {}, the record names {}", body.recipe.name, record.recipe);
+        found.push(Contradiction::new("recipe", how));
+    }
+    if record.end != RunEnd::External {
+        // A recipe without arms is run as `body`.
+        let bodies = arms.len() == 1;
+        let is_arm = |name: &str| arms.contains_key(name) || (bodies && name == "body");
+        for score in record.all_scores() {
+            let recipe = arms.get(&score.arm).unwrap_or(body);
+            let missing = if !is_arm(&score.arm) {
+                Some(format!("arm {}", score.arm))
+            } else if !recipe.data.eval.contains_key(&score.eval) {
+                Some(format!("evaluation set {}", score.eval))
+            } else if !recipe.decode.contains_key(&score.decode) {
+                Some(format!("search {}", score.decode))
+            } else {
+                None
+            };
+            if let Some(missing) = missing {
+                found.push(Contradiction::new(name_of(score), format!("the recipe has no {missing}")));
+            }
+        }
+    }
+    for judgement in &record.judgements {
+        if !arms.values().any(|recipe| recipe.claim.contains(&judgement.claim)) {
+            let how = format!("the recipe has no claim like the one judged from {}", judgement.claim.source);
+            found.push(Contradiction::new(verdict_name(judgement), how));
+        }
+    }
+    found
+}
+
+/// Changes that make another recipe of it, and that a verdict leaves out.
+fn undisclosed(record: &Record, binding: &[String]) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    if record.end == RunEnd::External {
+        return found;
+    }
+    let plain = |change: &str| change.split('=').map(str::trim).collect::<Vec<_>>().join("=");
+    for judgement in &record.judgements {
+        let given: Vec<String> = judgement.evidence.overrides.iter().map(|change| plain(change)).collect();
+        if let Some(change) = binding.iter().find(|change| !given.contains(&plain(change))) {
+            let how = format!("judged as if --set {change} had not been given");
+            found.push(Contradiction::new(verdict_name(judgement), how));
+        }
+    }
+    found
+}
