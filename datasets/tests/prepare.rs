@@ -7,7 +7,7 @@ use zoo_datasets::batches::PairSource;
 use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare, prepare_cached};
 use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
 use zoo_datasets::text::vocabulary::Vocabulary;
-use zoo_recipes::{DataSpec, ReaderSpec, TooLong};
+use zoo_recipes::{DataSpec, ReaderSpec, ShareSpec, TooLong};
 
 fn spec(tokenizer: &str, filter: &str, eval: &str) -> DataSpec {
     let text = format!(
@@ -338,6 +338,11 @@ fn prepared_data_comes_back_from_its_folder_as_it_was() {
         spec(WORDS, "{}", "{}"),
         spec(pieces, "{}", "{}"),
         spec(&pieces.replace("true", "false").replace("40", "31"), "{}", "{}"),
+        // A share of the text gives as many pieces as it gives.
+        DataSpec {
+            share: Some(ShareSpec { train: 9, eval: 9 }),
+            ..spec(&pieces.replace("40", "5000"), "{}", "{}")
+        },
     ] {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("a/b");

@@ -130,7 +130,7 @@ pub fn gather(
         recipe: BundledRecipe {
             file: document.file().to_owned(),
             text: document.text().to_owned(),
-            base: document.base_text().map(str::to_owned),
+            bases: document.base_texts().to_vec(),
             resolved,
         },
         environments: environments(context, record)?,

@@ -103,6 +103,8 @@ fn place(origin: &Origin, document: &Document) -> Option<Place> {
             let path = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned)).unwrap_or(path);
             Some(Place { file: path.display().to_string(), line: *line })
         }
-        Origin::Override { .. } => Some(Place { file: document.file().to_owned(), line: 1 }),
+        Origin::Override { .. } | Origin::Tier { .. } => {
+            Some(Place { file: document.file().to_owned(), line: 1 })
+        }
     }
 }

@@ -6,9 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::check::check_block;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::did_you_mean;
+use crate::overlay;
 use crate::registry;
+use crate::smoke::SMOKE;
 use crate::spec::{About, DataStatus};
 use crate::tree::{self, Node, Origin, Table, Value};
+
+/// Longest chain of recipes that are built upon one another.
+const MOST_BASES: usize = 8;
 
 /// A recipe file and what it inherits. Its arms and tiers are not applied yet; [`Document::resolve`] does.
 #[derive(Debug, Clone)]
@@ -18,11 +23,21 @@ pub struct Document {
     folder: PathBuf,
     text: String,
     base: Option<String>,
-    base_text: Option<String>,
-    /// The base's body, then this file's.
+    pub(crate) stack: Stack,
+}
+
+/// A file upon its base, and that upon its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stack {
+    /// The texts of the bases, the nearest base's first.
+    base_texts: Vec<String>,
+    /// The bodies, the lowest base's first, this file's last.
     pub(crate) bodies: Vec<Node>,
     pub(crate) arms: Vec<Overlay>,
+    /// The tiers that this file states.
     pub(crate) tiers: Vec<Overlay>,
+    /// The tiers of the nearest base that states them, sized for that one's model and data. A file inherits one by `inherit = true`.
+    pub(crate) base_tiers: Vec<Overlay>,
 }
 
 /// A named arm or tier: what the base says of it, then what this file says.
@@ -30,6 +45,23 @@ pub struct Document {
 pub(crate) struct Overlay {
     pub(crate) name: String,
     pub(crate) layers: Vec<Layer>,
+    /// Of a tier: how many of the bodies are those of its file and of what that is built upon.
+    pub(crate) bodies: usize,
+    /// Where a tier says that the base's lies below it.
+    inherit: Option<Origin>,
+}
+
+impl Overlay {
+    /// Lays all layers over `root`.
+    pub(crate) fn apply(&self, root: &mut Node, found: &mut Diagnostics) {
+        for layer in &self.layers {
+            let mut missing = Diagnostics::default();
+            overlay::apply(root, &layer.node, &mut missing);
+            if !layer.inherited {
+                found.extend(missing);
+            }
+        }
+    }
 }
 
 /// What one file says of an arm or tier.
@@ -93,56 +125,37 @@ impl Document {
         )
     }
 
-    /// As [`Self::parse`], without reading any file: the base is `base`, where that is given, else an embedded recipe. For recipes
-    /// that somebody else sent.
+    /// As [`Self::parse`], without reading any file: its base is the first of `bases`, the base of that the second, and so on;
+    /// where they end, an embedded recipe. For recipes that somebody else sent.
     ///
     /// # Errors
-    /// All that is wrong with it; so is a base that is a path, where `base` is not given.
-    pub fn parse_sealed(text: &str, file: &str, base: Option<&str>) -> Result<Self, Diagnostics> {
+    /// All that is wrong with it; so is a base that is a path where `bases` has no text of it.
+    pub fn parse_sealed(text: &str, file: &str, bases: &[String]) -> Result<Self, Diagnostics> {
         let source = Source { text: text.to_owned(), file: file.to_owned(), folder: PathBuf::new() };
-        Self::read_upon(source, Bases::Given(base))
+        Self::read_upon(source, Bases::Given(bases))
     }
 
     fn read_upon(source: Source, bases: Bases<'_>) -> Result<Self, Diagnostics> {
         let mut found = Diagnostics::default();
         let mut own = Parts::split(tree::parse(&source.text, &source.file)?, &mut found);
-        let mut bodies = Vec::new();
-        let mut arms = Vec::new();
-        let mut tiers = Vec::new();
-        let (mut base, mut base_text) = (None, None);
-        let mut base_found = true;
-        if let Some((name, origin)) = own.base.take() {
-            let parts = base_parts(&name, &origin, bases, &mut found);
-            base_found = parts.is_some();
-            if let Some((mut parts, text)) = parts {
-                base_text = Some(text);
-                // What somebody published for the base was not published for this.
-                if let Some(table) = parts.body.table_mut() {
-                    table.remove("claim");
-                }
-                bodies.push(parts.body);
-                arms = inherit(parts.arms);
-                tiers = inherit(parts.tiers);
-            }
-            base = Some(name);
-        }
-        add(&mut arms, own.arms);
-        add(&mut tiers, own.tiers);
-        bodies.push(own.body);
+        let base = own.base.take();
+        let below = match &base {
+            Some((name, origin)) => Stack::of_base(name, origin, bases, 1, &mut found),
+            None => Some(Stack::default()),
+        };
+        let base_found = below.is_some();
+        let stack = below.unwrap_or_default().under(own, &mut found);
 
         // Without its base everything would be missing.
-        let about = if base_found { about(&bodies, &source.file, &mut found) } else { None };
+        let about = if base_found { about(&stack.bodies, &source.file, &mut found) } else { None };
         let refused = about.is_none() || !found.is_empty();
         let document = Self {
             about: about.unwrap_or_else(unknown),
             file: source.file,
             folder: source.folder,
             text: source.text,
-            base,
-            base_text,
-            bodies,
-            arms,
-            tiers,
+            base: base.map(|(name, _)| name),
+            stack,
         };
         if !refused {
             return Ok(document);
@@ -176,12 +189,18 @@ impl Document {
 
     /// Names of the arms, inherited ones first, in the order in which they were written.
     pub fn arms(&self) -> Vec<&str> {
-        self.arms.iter().map(|overlay| overlay.name.as_str()).collect()
+        self.stack.arms.iter().map(|overlay| overlay.name.as_str()).collect()
     }
 
-    /// Names of the tiers, as [`Self::arms`].
+    /// Names of the tiers that the file states, in their order, and [`SMOKE`](crate::smoke::SMOKE), which every recipe has.
     pub fn tiers(&self) -> Vec<&str> {
-        self.tiers.iter().map(|overlay| overlay.name.as_str()).collect()
+        let stated = self.stack.tiers.iter().map(|overlay| overlay.name.as_str());
+        stated.chain(self.has_usual_smoke().then_some(SMOKE)).collect()
+    }
+
+    /// Whether the file leaves the tier `smoke` to the program: see [`crate::smoke`].
+    pub(crate) fn has_usual_smoke(&self) -> bool {
+        !self.stack.tiers.iter().any(|overlay| overlay.name == SMOKE)
     }
 
     /// The recipe that this one is built upon, as the file names it.
@@ -212,7 +231,7 @@ impl Document {
     }
 
     fn claims(&self) -> &[Node] {
-        let claims = self.bodies.last().and_then(Node::table).and_then(|table| table.get("claim"));
+        let claims = self.stack.bodies.last().and_then(Node::table).and_then(|table| table.get("claim"));
         match claims.map(|claims| &claims.value) {
             Some(Value::Array(items)) => items,
             _ => &[],
@@ -224,9 +243,9 @@ impl Document {
         &self.text
     }
 
-    /// The text of the base, where there is one.
-    pub fn base_text(&self) -> Option<&str> {
-        self.base_text.as_deref()
+    /// The texts of what it is built upon, the nearest base's first.
+    pub fn base_texts(&self) -> &[String] {
+        &self.stack.base_texts
     }
 }
 
@@ -247,7 +266,7 @@ fn about(bodies: &[Node], file: &str, found: &mut Diagnostics) -> Option<About> 
     let mut merged = bodies.first()?.clone();
     for body in bodies.iter().skip(1) {
         // `without` has been looked at where bodies are put together; here only `[recipe]` counts.
-        crate::overlay::merge(&mut merged, body);
+        overlay::merge(&mut merged, body);
     }
     let Some(entry) = merged.table().and_then(|table| table.entry("recipe")) else {
         found.push(
@@ -296,7 +315,14 @@ impl Source {
                     file: found.file.to_owned(),
                     folder: PathBuf::new(),
                 }),
-                Err(hint) => Err(LoadError::Unknown { name: name_or_path.to_owned(), hint }),
+                Err(hint) => {
+                    let file = format!("{name_or_path}.toml");
+                    let hint = match folder.join(&file).is_file() {
+                        true => format!("the file {file} is named by its path: ./{file}"),
+                        false => hint,
+                    };
+                    Err(LoadError::Unknown { name: name_or_path.to_owned(), hint })
+                }
             };
         }
         let path = folder.join(name_or_path);
@@ -315,22 +341,24 @@ impl Source {
 enum Bases<'a> {
     /// Among the embedded recipes and the files below this folder.
     In(&'a Path),
-    /// It is this text; else it must be an embedded recipe. No file is read.
-    Given(Option<&'a str>),
+    /// These texts, the nearest base's first; beyond them, embedded recipes. No file is read.
+    Given(&'a [String]),
 }
 
 impl Bases<'_> {
-    fn open(self, name: &str) -> Result<Source, LoadError> {
-        match self {
-            Self::In(folder) => Source::open(name, folder),
-            Self::Given(Some(text)) => {
-                Ok(Source { text: text.to_owned(), file: name.to_owned(), folder: PathBuf::new() })
-            }
-            Self::Given(None) if is_path(name) => {
+    /// The base with this name; `depth` is 1 for the base of the document itself.
+    fn open(self, name: &str, depth: usize) -> Result<Source, LoadError> {
+        let texts = match self {
+            Self::In(folder) => return Source::open(name, folder),
+            Self::Given(texts) => texts,
+        };
+        match texts.get(depth - 1) {
+            Some(text) => Ok(Source { text: text.clone(), file: name.to_owned(), folder: PathBuf::new() }),
+            None if is_path(name) => {
                 let hint = "the recipe came without the text of its base".to_owned();
                 Err(LoadError::Unknown { name: name.to_owned(), hint })
             }
-            Self::Given(None) => Source::open(name, Path::new("")),
+            None => Source::open(name, Path::new("")),
         }
     }
 }
@@ -399,10 +427,25 @@ fn named_overlays(what: &str, node: Node, found: &mut Diagnostics) -> Vec<Overla
             continue;
         };
         forbid(layer, &place, found);
-        overlays
-            .push(Overlay { name: entry.key, layers: vec![Layer { node: entry.node, inherited: false }] });
+        let mut node = entry.node;
+        let inherit = if what == "tier" { inherits(&mut node, &place, found) } else { None };
+        let layers = vec![Layer { node, inherited: false }];
+        overlays.push(Overlay { name: entry.key, layers, bodies: 0, inherit });
     }
     overlays
+}
+
+/// Takes a tier's `inherit` out of it: where it says that the base's tier lies below.
+fn inherits(tier: &mut Node, place: &str, found: &mut Diagnostics) -> Option<Origin> {
+    let entry = tier.table_mut()?.remove("inherit")?;
+    match entry.node.value {
+        Value::Boolean(inherit) => inherit.then_some(entry.key_origin),
+        other => {
+            let message = format!("`{place}.inherit` is {}; a boolean is due here", other.type_name());
+            found.push(Diagnostic::new(entry.node.origin, message));
+            None
+        }
+    }
 }
 
 /// An overlay changes what is computed, never who published what.
@@ -424,57 +467,87 @@ pub(crate) fn is_name(text: &str) -> bool {
     first && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
 }
 
-/// The base's parts and its text.
-fn base_parts(
-    name: &str,
-    origin: &Origin,
-    bases: Bases<'_>,
-    found: &mut Diagnostics,
-) -> Option<(Parts, String)> {
-    let source = match bases.open(name) {
-        Ok(source) => source,
-        Err(LoadError::Unknown { name, hint }) => {
-            found.push(
-                Diagnostic::new(origin.clone(), format!("there is no recipe `{name}` to build upon"))
-                    .hint(hint),
-            );
+impl Stack {
+    /// The recipe that a file names as its base, with what that is built upon. `None`, and why, if it cannot be read.
+    fn of_base(
+        name: &str,
+        origin: &Origin,
+        bases: Bases<'_>,
+        depth: usize,
+        found: &mut Diagnostics,
+    ) -> Option<Self> {
+        let mut refuse = |one: Diagnostic| found.push(one);
+        if depth > MOST_BASES {
+            let message = format!("more than {MOST_BASES} recipes are built upon one another");
+            refuse(Diagnostic::new(origin.clone(), message).hint("is one of them its own base?"));
             return None;
         }
-        Err(other) => {
-            found.push(Diagnostic::new(origin.clone(), other.to_string()));
-            return None;
-        }
-    };
-    let root = match tree::parse(&source.text, &source.file) {
-        Ok(root) => root,
-        Err(more) => {
-            found.extend(more);
-            return None;
-        }
-    };
-    let parts = Parts::split(root, found);
-    if let Some((further, _)) = &parts.base {
-        let message = format!("`{name}` is itself built upon `{further}`; a base has no base");
-        found.push(
-            Diagnostic::new(origin.clone(), message)
-                .hint(format!("base = \"{further}\", and say what differs")),
-        );
-        return None;
+        let source = match bases.open(name, depth) {
+            Ok(source) => source,
+            Err(LoadError::Unknown { name, hint }) => {
+                let message = format!("there is no recipe `{name}` to build upon");
+                refuse(Diagnostic::new(origin.clone(), message).hint(hint));
+                return None;
+            }
+            Err(other) => {
+                refuse(Diagnostic::new(origin.clone(), other.to_string()));
+                return None;
+            }
+        };
+        let root = match tree::parse(&source.text, &source.file) {
+            Ok(root) => root,
+            Err(more) => {
+                found.extend(more);
+                return None;
+            }
+        };
+        let mut own = Parts::split(root, found);
+        let below = match own.base.take() {
+            Some((further, at)) => {
+                let bases = match bases {
+                    Bases::In(_) => Bases::In(&source.folder),
+                    given => given,
+                };
+                Self::of_base(&further, &at, bases, depth + 1, found)?
+            }
+            None => Self::default(),
+        };
+        let mut stack = below.under(own, found);
+        stack.base_texts.insert(0, source.text);
+        Some(stack)
     }
-    Some((parts, source.text))
-}
 
-fn inherit(mut overlays: Vec<Overlay>) -> Vec<Overlay> {
-    overlays.iter_mut().flat_map(|overlay| &mut overlay.layers).for_each(|layer| layer.inherited = true);
-    overlays
-}
-
-fn add(inherited: &mut Vec<Overlay>, own: Vec<Overlay>) {
-    for overlay in own {
-        match inherited.iter_mut().find(|known| known.name == overlay.name) {
-            Some(known) => known.layers.extend(overlay.layers),
-            None => inherited.push(overlay),
+    /// With a file laid upon it.
+    fn under(mut self, own: Parts, found: &mut Diagnostics) -> Self {
+        // What somebody published for the base was not published for this.
+        for table in self.bodies.iter_mut().filter_map(Node::table_mut) {
+            table.remove("claim");
         }
+        self.bodies.push(own.body);
+        let overlays = self.arms.iter_mut().chain(&mut self.tiers);
+        overlays.flat_map(|overlay| &mut overlay.layers).for_each(|layer| layer.inherited = true);
+        for arm in own.arms {
+            match self.arms.iter_mut().find(|known| known.name == arm.name) {
+                Some(known) => known.layers.extend(arm.layers),
+                None => self.arms.push(arm),
+            }
+        }
+        let stated = |name: &str| self.tiers.iter().any(|tier| tier.name == name);
+        self.base_tiers.retain(|tier| !stated(&tier.name));
+        self.base_tiers.append(&mut self.tiers);
+        self.tiers = own.tiers;
+        for tier in &mut self.tiers {
+            tier.bodies = self.bodies.len();
+            let Some(origin) = &tier.inherit else { continue };
+            match pick(&self.base_tiers, "tier", &tier.name, origin.clone()) {
+                Ok(below) => tier.layers = below.layers.iter().chain(&tier.layers).cloned().collect(),
+                Err(one) => {
+                    let message = format!("there is no tier `{}` to inherit: no base states one", tier.name);
+                    found.push(Diagnostic { message, ..one });
+                }
+            }
+        }
+        self
     }
 }
 

@@ -20,6 +20,7 @@ mod overlay;
 mod registry;
 mod resolve;
 mod schema;
+mod smoke;
 mod tree;
 mod validate;
 

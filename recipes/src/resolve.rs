@@ -11,6 +11,7 @@ use crate::check::check_recipe;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Document, pick};
 use crate::overlay::{apply, merge};
+use crate::smoke::{self, SMOKE};
 use crate::spec::Recipe;
 use crate::tree::{self, Entry, Node, Origin, Table, Value, parse_override};
 use crate::validate::validate;
@@ -104,30 +105,28 @@ impl Document {
     /// The recipe, and the overrides that are not free.
     fn selected(&self, selection: &Selection) -> Result<(Recipe, Vec<String>), Diagnostics> {
         let mut found = Diagnostics::default();
-        let mut root = self
-            .bodies
-            .first()
-            .cloned()
-            .unwrap_or(Node { value: Value::Table(Table::default()), origin: self.start() });
-        for body in self.bodies.iter().skip(1) {
-            apply(&mut root, body, &mut found);
+        let mut root = self.body(&self.stack.bodies, &mut found);
+        // Every recipe has a tier `smoke`: its own, or the usual one.
+        let usual = selection.tier.as_deref() == Some(SMOKE) && self.has_usual_smoke();
+        if usual {
+            let of_base = self.stack.base_tiers.iter().find(|tier| tier.name == SMOKE).map(|tier| {
+                let bodies = self.stack.bodies.get(..tier.bodies).unwrap_or_default();
+                (self.body(bodies, &mut Diagnostics::default()), tier)
+            });
+            smoke::shrink_data(&mut root, of_base);
         }
+        let tier = selection.tier.as_ref().filter(|_| !usual);
         for (overlays, what, name) in
-            [(&self.tiers, "tier", &selection.tier), (&self.arms, "arm", &selection.arm)]
+            [(&self.stack.tiers, "tier", tier), (&self.stack.arms, "arm", selection.arm.as_ref())]
         {
             let Some(name) = name else { continue };
             match pick(overlays, what, name, self.start()) {
-                Ok(overlay) => {
-                    for layer in &overlay.layers {
-                        let mut missing = Diagnostics::default();
-                        apply(&mut root, &layer.node, &mut missing);
-                        if !layer.inherited {
-                            found.extend(missing);
-                        }
-                    }
-                }
+                Ok(overlay) => overlay.apply(&mut root, &mut found),
                 Err(one) => found.push(one),
             }
+        }
+        if usual {
+            smoke::limit(&mut root);
         }
         let mut binding_overrides = Vec::new();
         for (text, keys) in lay_overrides(&mut root, &selection.overrides, &mut found) {
@@ -146,6 +145,14 @@ impl Document {
             .map_err(|error| Diagnostic::new(self.start(), format!("the recipe cannot be read: {error}")))?;
         validate(&recipe, &root, &self.arms(), &mut found);
         found.into_result((recipe, binding_overrides))
+    }
+
+    /// Bodies laid upon one another.
+    fn body(&self, bodies: &[Node], found: &mut Diagnostics) -> Node {
+        let empty = || Node { value: Value::Table(Table::default()), origin: self.start() };
+        let mut root = bodies.first().cloned().unwrap_or_else(empty);
+        bodies.iter().skip(1).for_each(|body| apply(&mut root, body, found));
+        root
     }
 
     /// Checks the body and every arm in every tier.

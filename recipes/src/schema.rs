@@ -48,25 +48,32 @@ pub fn schema() -> Value {
         .chain([("without".to_owned(), without())])
         .collect();
     defs.extend(partials);
-    defs.insert(
-        "Overlay".to_owned(),
+    let overlay = |blocks: &Map<String, Value>| {
         json!({
             "description": "Any part of a recipe, laid over it.",
             "type": "object",
-            "properties": overlay_blocks,
+            "properties": blocks,
             "additionalProperties": false,
-        }),
-    );
+        })
+    };
+    defs.insert("Overlay".to_owned(), overlay(&overlay_blocks));
+    let inherit = json!({
+        "description": "Lay the base's tier of this name below; without it the base's tier is no part of this recipe.",
+        "type": "boolean",
+    });
+    let tier_blocks = overlay_blocks.into_iter().chain([("inherit".to_owned(), inherit)]).collect();
+    defs.insert("Tier".to_owned(), overlay(&tier_blocks));
     about_of_a_file(&mut defs);
 
     let mut names: Map<String, Value> = whole.keys().map(|name| (name.clone(), json!(true))).collect();
-    for (name, description) in
-        [("arm", "Named overlays that the claims tell apart."), ("tier", "Named overlays of another size.")]
-    {
+    for (name, of, description) in [
+        ("arm", "Overlay", "Named overlays that the claims tell apart."),
+        ("tier", "Tier", "Named overlays of another size."),
+    ] {
         let overlays = json!({
             "description": description,
             "type": "object",
-            "additionalProperties": { "$ref": "#/$defs/Overlay" },
+            "additionalProperties": { "$ref": format!("#/$defs/{of}") },
         });
         names.insert(name.to_owned(), overlays);
     }
@@ -94,7 +101,7 @@ pub fn schema_text() -> String {
 fn about_of_a_file(defs: &mut Map<String, Value>) {
     if let Some(properties) = defs.get_mut("About").and_then(|about| about["properties"].as_object_mut()) {
         let base = json!({
-            "description": "Recipe to build upon, by name or path. All but its claims is inherited. It has no base itself.",
+            "description": "Recipe to build upon, by name or path. Its claims and tiers are not inherited; all else is.",
             "type": "string",
         });
         properties.insert("base".to_owned(), base);

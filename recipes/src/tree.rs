@@ -25,6 +25,11 @@ pub enum Origin {
         /// `key=value` as given.
         text: Arc<str>,
     },
+    /// Nowhere: a tier that the program has for every recipe.
+    Tier {
+        /// Its name.
+        name: &'static str,
+    },
 }
 
 impl fmt::Display for Origin {
@@ -32,6 +37,7 @@ impl fmt::Display for Origin {
         match self {
             Origin::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
             Origin::Override { text } => write!(f, "--set {text}"),
+            Origin::Tier { name } => write!(f, "the tier {name}"),
         }
     }
 }

@@ -222,6 +222,49 @@ fn tone(hertz: f64) -> Vec<u8> {
 }
 
 #[test]
+fn the_smoke_tier_of_an_own_recipe_trains_its_model_on_its_own_recordings() {
+    let zoo = Zoo::new();
+    let mut lines = String::new();
+    for i in 0..70 {
+        std::fs::write(zoo.home().join(format!("{i}.wav")), tone(300.0 + 200.0 * f64::from(i % 2))).unwrap();
+        lines += &format!("{{\"audio\": \"{i}.wav\", \"text\": \"{}\"}}\n", ["YES", "NO"][i as usize % 2]);
+    }
+    zoo.file("said.jsonl", &lines);
+    let recipe = r#"[recipe]
+base = "yesno-tdnn"
+name = "tones"
+summary = "Two tones"
+origin = "this file"
+without = ["data.corpus", "data.eval"]
+
+[data.reader]
+files = { train = "said.jsonl", heard = "said.jsonl" }
+
+[data.eval.test]
+split = "heard"
+lines = 70
+"#;
+    zoo.file("tones.toml", recipe);
+    let call = [
+        "reproduce",
+        "./tones.toml",
+        "--arms=fp32",
+        "--tier=smoke",
+        "--format=json",
+        "--set=train.max_updates=2",
+    ];
+    let outcome = zoo.ends_with(0, &call).json();
+    let run = Path::new(outcome["runs"][0].as_str().unwrap());
+    let text = |file: &str| std::fs::read_to_string(run.join(file)).unwrap();
+    assert_eq!(text("eval/test.ref.txt").lines().count(), 8);
+    let session: Value = serde_json::from_str(text("log.jsonl").lines().next().unwrap()).unwrap();
+    assert_eq!(session["splits"]["train"]["read"], 32, "{session}");
+    let model = |toml: &str| toml.parse::<toml::Table>().unwrap()["model"].clone();
+    let published = zoo.ends_with(0, &["show", "yesno-tdnn", "--toml"]).stdout;
+    assert_eq!(model(&text("recipe.toml")), model(&published), "not the toy of the base");
+}
+
+#[test]
 fn a_damaged_recording_of_ones_own_is_named_and_left_out_or_an_error() {
     let zoo = Zoo::new();
     let mut lines = String::new();

@@ -21,7 +21,7 @@ use crate::corpora::Preparation;
 use crate::readers::{PairReader, PairSplit, TRAIN};
 use crate::text::bpe::{Encoder, learn_from_counts};
 use crate::text::counts::WordCounts;
-use crate::text::sentencepiece::{SentencePiece, learn_from_counts as learn_pieces};
+use crate::text::sentencepiece::{SentencePiece, TrainerError, learn_from_counts as learn_pieces};
 use crate::text::vocabulary::{SpecialIds, Vocabulary};
 
 /// What was written, for the manifest.
@@ -189,16 +189,17 @@ impl Builder<'_> {
                 let (source, target) = match model {
                     Some(model) => {
                         let file = self.surroundings.base.join(model);
-                        let pieces = Pieces::new(SentencePiece::load(&file)?, *specials, *pieces, &file)?;
+                        let pieces =
+                            Pieces::new(SentencePiece::load(&file)?, *specials, Some(*pieces), &file)?;
                         let both = Arc::new(pieces);
                         (both.clone(), both)
                     }
                     None if *joint => {
-                        let both = learnt_pieces(counts.source, *pieces, *specials)?;
+                        let both = self.learnt_pieces(counts.source, *pieces, *specials)?;
                         (both.clone(), both)
                     }
                     None => {
-                        let side = |words| learnt_pieces(words, *pieces, *specials);
+                        let side = |words| self.learnt_pieces(words, *pieces, *specials);
                         (side(counts.source)?, side(counts.target)?)
                     }
                 };
@@ -212,6 +213,24 @@ impl Builder<'_> {
             }
         };
         Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin))
+    }
+
+    /// A share of the text may give fewer pieces than all of it: as many as it gives.
+    fn learnt_pieces(
+        &self,
+        words: WordCounts,
+        pieces: u32,
+        layout: Specials,
+    ) -> Result<Arc<Pieces>, PrepareError> {
+        let specials = SpecialIds::of(layout);
+        let shared = self.data.share.is_some().then(|| words.clone());
+        let model = match (learn_pieces(words, pieces, specials), shared) {
+            (Err(TrainerError::TooMany { found, .. }), Some(words)) => {
+                learn_pieces(words, found as u32, specials)?
+            }
+            (model, _) => model?,
+        };
+        Ok(Arc::new(Pieces::new(model, layout, None, Path::new("the learnt model"))?.learnt_here()))
     }
 
     fn save_pipeline(&self, pipeline: &TextPipeline, built: &mut Built) -> Result<(), PrepareError> {
@@ -355,11 +374,6 @@ impl Builder<'_> {
         }
         Ok(())
     }
-}
-
-fn learnt_pieces(words: WordCounts, pieces: u32, layout: Specials) -> Result<Arc<Pieces>, PrepareError> {
-    let model = learn_pieces(words, pieces, SpecialIds::of(layout))?;
-    Ok(Arc::new(Pieces::new(model, layout, pieces, Path::new("the learnt model"))?.learnt_here()))
 }
 
 /// How often each token is in the encoded text of these words.

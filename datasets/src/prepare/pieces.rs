@@ -27,14 +27,14 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// `pieces` is how many rows the recipe says that there are; `file` is only for messages.
+    /// `pieces` is how many rows the recipe says that there are, where it does; `file` is only for messages.
     ///
     /// # Errors
     /// The model has another number.
     pub(super) fn new(
         model: SentencePiece,
         layout: Specials,
-        pieces: u32,
+        pieces: Option<u32>,
         file: &Path,
     ) -> Result<Self, PrepareError> {
         let own = model.specials();
@@ -61,8 +61,8 @@ impl Pieces {
             ids[row as usize] = Some(id);
             rows.push(row);
         }
-        if ids.len() != pieces as usize {
-            return Err(PrepareError::Pieces { file: file.into(), found: ids.len(), expected: pieces });
+        if let Some(expected) = pieces.filter(|pieces| ids.len() != *pieces as usize) {
+            return Err(PrepareError::Pieces { file: file.into(), found: ids.len(), expected });
         }
         let vocabulary = Arc::new(Vocabulary::from_pieces(layout, words));
         Ok(Self { model, vocabulary, rows, ids, by_words: false })
@@ -159,7 +159,7 @@ mod tests {
         let text = ["the house is old", "das Haus ist alt, die Häuser", "3.141 naïve Straße"];
         let specials = SpecialIds::of(Specials::Openseq2seq);
         let model = learn(text, 48, specials).unwrap();
-        Pieces::new(model, Specials::Openseq2seq, 48, Path::new("m")).unwrap().learnt_here()
+        Pieces::new(model, Specials::Openseq2seq, Some(48), Path::new("m")).unwrap().learnt_here()
     }
 
     proptest! {
@@ -178,8 +178,8 @@ mod tests {
     fn special_tokens_stand_where_the_recipe_has_them_whatever_the_model_says() {
         let openseq2seq = SpecialIds::of(Specials::Openseq2seq);
         let model = || learn(["the house is old the house"], 24, openseq2seq).unwrap();
-        let own = Pieces::new(model(), Specials::Openseq2seq, 24, Path::new("m")).unwrap();
-        let other = Pieces::new(model(), Specials::Fairseq, 24, Path::new("m")).unwrap();
+        let own = Pieces::new(model(), Specials::Openseq2seq, Some(24), Path::new("m")).unwrap();
+        let other = Pieces::new(model(), Specials::Fairseq, Some(24), Path::new("m")).unwrap();
         let line = "the house ☃";
         assert_eq!(own.rows(line), own.model().ids(line), "its own ids");
         let unknown = |pieces: &Pieces| pieces.vocabulary().specials().unknown;
@@ -191,6 +191,6 @@ mod tests {
             ids.push(7);
             assert_eq!(pieces.undo(&ids), "the house");
         }
-        assert!(Pieces::new(model(), Specials::Fairseq, 25, Path::new("m")).is_err());
+        assert!(Pieces::new(model(), Specials::Fairseq, Some(25), Path::new("m")).is_err());
     }
 }

@@ -89,6 +89,9 @@ impl Surroundings<'_> {
         if options.begins_before_target(data) {
             settings["begin_token_counts_in_target"] = json!(true);
         }
+        if let Some(share) = data.share {
+            settings["share"] = json!(share);
+        }
         if let Some(preparation) = self.preparation {
             settings["preparation"] = json!(preparation);
         }
@@ -309,13 +312,15 @@ impl Folder<'_> {
         due: &mut dyn FnMut(&str) -> Result<String, PrepareError>,
     ) -> Result<TextPipeline, PrepareError> {
         let treatment = Treatment::of(data, None)?;
-        if let TokenizerSpec::SentencePiece { specials, pieces, .. } = &data.tokenizer {
+        if let TokenizerSpec::SentencePiece { specials, pieces, model, .. } = &data.tokenizer {
+            // What was learnt on a share may have fewer.
+            let pieces = (data.share.is_none() || model.is_some()).then_some(*pieces);
             let joined = manifest.files.contains_key(&model_file(true, ""));
             let mut model = |side| -> Result<Arc<Pieces>, PrepareError> {
                 let name = model_file(joined, side);
                 let (file, bytes) = (self.path.join(&name), self.read(&name, &due(&name)?)?);
                 let model = SentencePiece::parse(bytes, &file)?;
-                Ok(Arc::new(Pieces::new(model, *specials, *pieces, &file)?))
+                Ok(Arc::new(Pieces::new(model, *specials, pieces, &file)?))
             };
             let source = model("source")?;
             let target = if joined { source.clone() } else { model("target")? };

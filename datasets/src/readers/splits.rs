@@ -106,7 +106,8 @@ pub fn open_split(
                     "name one in its `further_targets`",
                 )
             })?;
-            PairReader::open(&base.join(&files.source), &base.join(target), empty)
+            let pairs = PairReader::open(&base.join(&files.source), &base.join(target), empty)?;
+            Ok(pairs.first(data.most_of(name)))
         }
         (None, Some(corpus)) => {
             let target = data.reader.targets()[split.target];
@@ -117,7 +118,8 @@ pub fn open_split(
                 )
             })?;
             let due = split.lines.map(|lines| (name.to_string(), lines));
-            Ok(PairReader::new(side(split, source)?, side(split, target)?, empty, due))
+            let pairs = PairReader::new(side(split, source)?, side(split, target)?, empty, due);
+            Ok(pairs.first(data.most_of(name)))
         }
         (None, None) => Err(no_text(
             "the reader's `files` do not have it, and no corpus is given".into(),
@@ -142,7 +144,7 @@ fn side(split: &FetchedSplit, language: &str) -> Result<(LineSource, PathBuf, St
 mod tests {
     use super::*;
     use crate::corpora::{TextFile, TextFormat};
-    use zoo_recipes::ParallelFiles;
+    use zoo_recipes::{ParallelFiles, ShareSpec};
 
     fn data(files: BTreeMap<String, ParallelFiles>) -> DataSpec {
         let text = r#"{
@@ -168,6 +170,20 @@ mod tests {
         let splits = read_splits(&data, folder.path(), None).unwrap();
         assert_eq!((splits[TRAIN].len(), splits[TRAIN].skipped_empty), (1, 1));
         assert_eq!((splits["dev"].len(), splits["dev"].skipped_empty), (2, 0));
+    }
+
+    #[test]
+    fn a_share_is_of_the_first_pairs_of_each_split() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "1\n2\n3\n4\n").unwrap();
+        // What is not read may be uneven or no text.
+        std::fs::write(folder.path().join("b"), b"one\ntwo\nthree\n\xff\n\n").unwrap();
+        let files = ParallelFiles { source: "a".into(), target: "b".into(), further_targets: Vec::new() };
+        let mut data = data([(TRAIN.to_string(), files.clone()), ("dev".to_string(), files)].into());
+        data.share = Some(ShareSpec { train: 3, eval: 1 });
+        let splits = read_splits(&data, folder.path(), None).unwrap();
+        assert_eq!(splits[TRAIN].target, ["one", "two", "three"]);
+        assert_eq!(splits["dev"].source, ["1"]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct PairReader {
     skipped: u64,
     /// Split and lines that it must have.
     due: Option<(String, u64)>,
+    /// Pairs that are read at most.
+    most: Option<u64>,
     done: bool,
 }
 
@@ -59,7 +61,7 @@ impl PairReader {
         due: Option<(String, u64)>,
     ) -> Self {
         let side = |(lines, file, language)| Side { lines, file, language, read: 0 };
-        Self { source: side(source), target: side(target), empty, skipped: 0, due, done: false }
+        Self { source: side(source), target: side(target), empty, skipped: 0, due, most: None, done: false }
     }
 
     /// Reads two files of a user's.
@@ -71,6 +73,11 @@ impl PairReader {
             Ok((LineSource::Own(OwnLines::open(file)?), file.to_path_buf(), String::new()))
         };
         Ok(Self::new(side(source)?, side(target)?, empty, None))
+    }
+
+    /// Only the first pairs, empty ones counted; `None`: all.
+    pub(super) fn first(self, most: Option<usize>) -> Self {
+        Self { most: most.map(|most| most as u64), ..self }
     }
 
     /// Pairs that are in memory already, none left out any more.
@@ -89,7 +96,8 @@ impl PairReader {
     /// A line cannot be read, a side ends before the other, is empty, or has not the lines that it must have.
     pub fn next_chunk(&mut self, pairs: usize) -> Result<Option<SplitText>, ReadError> {
         let mut chunk = SplitText::default();
-        while !self.done && chunk.len() < pairs {
+        let most = self.most.unwrap_or(u64::MAX);
+        while !self.done && self.source.read < most && chunk.len() < pairs {
             match (self.source.next()?, self.target.next()?) {
                 (Some(source), Some(target)) => {
                     let empty = source.trim().is_empty() || target.trim().is_empty();

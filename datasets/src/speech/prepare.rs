@@ -138,7 +138,7 @@ impl<'a> Preparing<'a> {
     ) -> Result<SpeechSplit, SpeechError> {
         let split = judge.split;
         let file = self.folder.join(format!("{}.jsonl", file_stem(split)?));
-        let found = match (spec.files.get(split), corpus) {
+        let mut found = match (spec.files.get(split), corpus) {
             (Some(manifest), _) => Found::in_manifest(&self.place.base.join(manifest))?,
             (None, Some(corpus)) => Found::in_corpus(corpus, split, spec)?,
             (None, None) => {
@@ -146,6 +146,11 @@ impl<'a> Preparing<'a> {
                 return Err(self.missing(split, Some(known.join(", "))));
             }
         };
+        // Joined utterances have counts of their own, and are made of all recordings.
+        let most = self.data.most_of(split).filter(|_| spec.join.is_none());
+        if let Some(most) = most {
+            found.settings["first"] = json!(most);
+        }
         let origin = Origin {
             split,
             rate: spec.sample_rate_hz,
@@ -157,7 +162,9 @@ impl<'a> Preparing<'a> {
             Some(listing) => listing,
             None => {
                 let told = |done, total| (self.place.progress)(SpeechStep::List(split, done, total));
-                let listing = Listing::make((found.candidates)()?, &origin, &told)?;
+                let mut candidates = (found.candidates)()?;
+                candidates.truncate(most.unwrap_or(usize::MAX));
+                let listing = Listing::make(candidates, &origin, &told)?;
                 listing.save(&file, &origin)?;
                 listing
             }

@@ -96,6 +96,9 @@ fn translation(
         "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
         "splits": splits, "files": own_files, "begin": options.begin_token_in_target,
     });
+    if let Some(share) = data.share {
+        what["share"] = serde_json::json!(share);
+    }
     if data.begin_token_in_source {
         what["begin_in_source"] = serde_json::json!(true);
         what["begin_counts_in_target"] = serde_json::json!(options.begins_before_target(data));
@@ -144,6 +147,11 @@ fn recordings(
             format!("{corpus}-own-{}", &path[..12])
         }
         _ => format!("{}-recordings", corpus.unwrap_or("generated")),
+    };
+    // The list of a share is not that of all recordings.
+    let folder = match data.share {
+        Some(share) => format!("{folder}-first-{}-{}", share.train, share.eval),
+        None => folder,
     };
     let folder = ctx.home.join("prepared").join(folder);
     let progress = |step: SpeechStep<'_>| match step {

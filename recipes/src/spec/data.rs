@@ -19,6 +19,9 @@ pub struct DataSpec {
     pub train_split: Option<String>,
     /// How examples are read.
     pub reader: ReaderSpec,
+    /// Read only the first examples of each split; absent: all. Sub-words are learnt on what is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<ShareSpec>,
     /// How text becomes token ids.
     pub tokenizer: TokenizerSpec,
     /// Source sequences begin with the begin token (OpenSeq2Seq's `use_start_token`). So do the targets: the decoder starts from
@@ -52,10 +55,26 @@ impl DataSpec {
         self.corpus.as_deref().filter(|name| !name.is_empty() && !own)
     }
 
+    /// How many examples of a split are read at most.
+    pub fn most_of(&self, split: &str) -> Option<usize> {
+        let share = self.share?;
+        Some(if split == self.training() { share.train } else { share.eval } as usize)
+    }
+
     /// The target languages of an evaluation set, as indices of [`ReaderSpec::targets`].
     pub fn targets_of(&self, set: &EvalSetSpec) -> Vec<usize> {
         set.targets_among(&self.reader.targets())
     }
+}
+
+/// How many examples are read of each split, counted from its first. Joined recordings are counted by `reader.join` instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShareSpec {
+    /// Of the split that is trained on.
+    pub train: u32,
+    /// Of every other split.
+    pub eval: u32,
 }
 
 impl EvalSetSpec {

@@ -5,6 +5,7 @@ use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, References,
 
 pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     reader(data, findings);
+    share(data, findings);
     tokenizer(&data.tokenizer, findings);
     super::speech::data(data, findings);
     lengths(data, findings);
@@ -149,6 +150,17 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
             generated(data, [("train", spec.train), ("valid", spec.valid), ("test", spec.test)], findings);
             super::speech::tones(spec, findings);
         }
+    }
+}
+
+/// A share is of examples that there are.
+fn share(data: &DataSpec, findings: &mut Findings<'_, '_>) {
+    let Some(share) = &data.share else { return };
+    findings.positive(u64::from(share.train), "data.share.train");
+    findings.positive(u64::from(share.eval), "data.share.eval");
+    if data.reader.is_generated() {
+        let hint = "data.reader.train, data.reader.valid and data.reader.test say how many are made";
+        findings.report_with("data.share", "the reader generates its data; there is nothing to read", hint);
     }
 }
 

@@ -126,11 +126,13 @@ fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.report_with(&format!("recipe.free.{at}"), format!("no recipe has a key `{free}`"), hint);
         }
     }
-    findings.require(
-        recipe.data.reader.is_generated() || about.status != DataStatus::Generated,
-        "recipe.status",
-        || "the status is `generated`, but `data.reader` reads files".to_owned(),
-    );
+    if about.status == DataStatus::Generated && !recipe.data.reader.is_generated() {
+        findings.report_with(
+            "recipe.status",
+            "the status is `generated`, but `data.reader` reads files",
+            "status = \"private\", if they are files of your own",
+        );
+    }
 }
 
 fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findings<'_, '_>) {

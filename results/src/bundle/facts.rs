@@ -42,7 +42,7 @@ pub fn contradictions(bundle: &Bundle) -> Result<Vec<String>, BundleError> {
 /// The recipe as written must resolve to the recipe as resolved: people read the text.
 fn written(bundle: &Bundle, record: &Record) -> Vec<String> {
     let recipe = &bundle.recipe;
-    let document = match Document::parse_sealed(&recipe.text, &recipe.file, recipe.base.as_deref()) {
+    let document = match Document::parse_sealed(&recipe.text, &recipe.file, &recipe.bases) {
         Ok(document) => document,
         Err(found) => {
             let first = found.to_string().lines().next().unwrap_or_default().to_owned();

@@ -11,7 +11,7 @@ use crate::ledger::{Entry, HypothesesFile, Kept};
 
 /// What the member `format` says.
 pub const FORMAT: &str = "zoo-bundle";
-/// Version of the layout that is written. That of version 1, which is read as well, has no `recipe.base`.
+/// Version of the layout that is written. That of version 1, which is read as well, has no `recipe.bases`.
 pub const VERSION: u32 = 2;
 /// What stands between the sealed bytes and the seal.
 const SEAL: &str = ",\n  \"sha256\": \"";
@@ -44,9 +44,9 @@ pub struct BundledRecipe {
     pub file: String,
     /// Its text.
     pub text: String,
-    /// The text of its base, where it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
+    /// The texts of what it is built upon, the nearest base's first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bases: Vec<String>,
     /// The body, under the empty name, and every arm, resolved, as TOML: what the record's recipe hash is over.
     pub resolved: BTreeMap<String, String>,
 }

@@ -123,7 +123,7 @@ pub fn bundle() -> (Bundle, BTreeMap<String, Vec<String>>) {
         recipe: BundledRecipe {
             file: document.file().into(),
             text: document.text().into(),
-            base: None,
+            bases: Vec::new(),
             resolved,
         },
         environments: ["fp32", "mixed"].map(environment).into(),

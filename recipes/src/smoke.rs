@@ -1,0 +1,143 @@
+//! The tier `smoke` of a recipe that states none of its own: the recipe's own model, little data, few updates.
+//!
+//! A base's tier is sized for the base's model and data, so a recipe built upon it would run something else than what it says. Here the
+//! model, loss, optimizer and schedule stay what the recipe says. Of its data, a small share is read. Where the recipe leaves the
+//! base's data as they are, the base's generated data take their place: nothing is downloaded for a smoke run.
+
+use crate::diagnostic::Diagnostics;
+use crate::document::Overlay;
+use crate::tree::{Entry, Node, Origin, Table, Value};
+
+/// The tier's name.
+pub(crate) const SMOKE: &str = "smoke";
+
+/// Examples that are trained on.
+const TRAIN: i64 = 32;
+/// Examples of each evaluation set.
+const EVAL: i64 = 8;
+/// Updates.
+const UPDATES: i64 = 10;
+/// Sentences or utterances of a batch.
+const BATCH: i64 = 8;
+
+/// Reduces the data of a recipe. `of_base` is the nearest base that has a tier `smoke`, and that tier.
+pub(crate) fn shrink_data(root: &mut Node, of_base: Option<(Node, &Overlay)>) {
+    match of_base.filter(|(base, _)| reads_the_same(root, base)) {
+        Some((base, tier)) => generate(root, &base, tier),
+        None => share(root),
+    }
+}
+
+/// Few updates, of small batches; the last weights in place of a mean over epochs that such a run does not have.
+pub(crate) fn limit(root: &mut Node) {
+    for (block, key, most) in [
+        ("train", "max_updates", UPDATES),
+        ("train", "batches_per_update", 1),
+        ("train", "log_every", 5),
+        ("train.checkpoint", "every_updates", UPDATES),
+    ] {
+        if let Some(table) = table_at(root, block, true) {
+            at_most(table, key, most, true);
+        }
+    }
+    if let Some(batching) = table_at(root, "data.batching", false) {
+        for (key, most) in [("sentences", BATCH), ("utterances", BATCH), ("batches_together", 1)] {
+            at_most(batching, key, most, false);
+        }
+    }
+    let mean = table_at(root, "train.checkpoint.evaluate", false)
+        .is_some_and(|evaluate| evaluate.string("kind").is_some_and(|kind| kind.starts_with("mean-")));
+    if let Some(checkpoint) = table_at(root, "train.checkpoint", false).filter(|_| mean) {
+        checkpoint.remove("evaluate");
+    }
+}
+
+/// Whether examples and evaluation sets come from where the base has them.
+fn reads_the_same(root: &Node, base: &Node) -> bool {
+    let of = |node: &Node, key: &str| at(node, &format!("data.{key}")).map(Node::to_json);
+    ["corpus", "reader", "train_split", "eval"].iter().all(|key| of(root, key) == of(base, key))
+}
+
+/// What the base's tier says of data, and of the searches that are the base's.
+fn generate(root: &mut Node, base: &Node, tier: &Overlay) {
+    let same_search = |name: &str| {
+        let search = |node: &Node| at(node, &format!("decode.{name}")).map(Node::to_json);
+        search(root) == search(base)
+    };
+    let kept = |path: &str| match path.split_once('.') {
+        Some(("decode", rest)) => same_search(rest.split('.').next().unwrap_or_default()),
+        _ => path == "data" || path.starts_with("data."),
+    };
+    let mut tier = tier.clone();
+    for table in tier.layers.iter_mut().filter_map(|layer| layer.node.table_mut()) {
+        table.entries.retain(|entry| matches!(entry.key.as_str(), "data" | "decode" | "without"));
+        if let Some(searches) = table.get_mut("decode").and_then(Node::table_mut) {
+            searches.entries.retain(|search| same_search(&search.key));
+        }
+        if let Some(Value::Array(paths)) = table.get_mut("without").map(|without| &mut without.value) {
+            paths.retain(|path| matches!(&path.value, Value::String(path) if kept(path)));
+        }
+    }
+    tier.apply(root, &mut Diagnostics::default());
+}
+
+/// The first examples of each split; of data that the program generates, fewer are made.
+fn share(root: &mut Node) {
+    let reader = table_at(root, "data.reader", false);
+    let generated =
+        reader.as_ref().is_some_and(|reader| matches!(reader.string("kind"), Some("reversal" | "tones")));
+    if let Some(reader) = reader {
+        for (key, most) in [("train", TRAIN), ("valid", EVAL), ("test", EVAL)] {
+            at_most(reader, key, most, false);
+        }
+    }
+    let training = at(root, "data.train_split").map(Node::to_json).unwrap_or_else(|| "train".into());
+    let most_of = |split: Option<&str>| if split == training.as_str() { TRAIN } else { EVAL };
+    if let Some(joined) = table_at(root, "data.reader.join.utterances", false) {
+        let splits: Vec<String> = joined.entries.iter().map(|entry| entry.key.clone()).collect();
+        splits.iter().for_each(|split| at_most(joined, split, most_of(Some(split)), false));
+    }
+    let data = table_at(root, "data", false).filter(|_| !generated);
+    if let Some(share) = data.and_then(|data| table_in(data, "share", true)) {
+        at_most(share, "train", TRAIN, true);
+        at_most(share, "eval", EVAL, true);
+    }
+    let sets = table_at(root, "data.eval", false).map(|sets| &mut sets.entries);
+    for set in sets.into_iter().flatten().filter_map(|set| set.node.table_mut()) {
+        let most = most_of(set.string("split"));
+        at_most(set, "lines", most, false);
+        set.remove("reference_tokens");
+    }
+}
+
+/// The node at a dotted path.
+fn at<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
+    path.split('.').try_fold(root, |node, key| node.table()?.get(key))
+}
+
+/// The table at a dotted path; made, if that is asked for and it is not there.
+fn table_at<'n>(root: &'n mut Node, path: &str, make: bool) -> Option<&'n mut Table> {
+    path.split('.').try_fold(root.table_mut()?, |table, key| table_in(table, key, make))
+}
+
+fn table_in<'t>(table: &'t mut Table, key: &str, make: bool) -> Option<&'t mut Table> {
+    if make && table.get(key).is_none() {
+        insert(table, key, Value::Table(Table::default()));
+    }
+    table.get_mut(key)?.table_mut()
+}
+
+/// Lowers a number to `most`; `make`: writes it where there is none.
+fn at_most(table: &mut Table, key: &str, most: i64, make: bool) {
+    match table.get_mut(key) {
+        Some(Node { value: Value::Integer(number), .. }) => *number = most.min(*number),
+        None if make => insert(table, key, Value::Integer(most)),
+        _ => {}
+    }
+}
+
+fn insert(table: &mut Table, key: &str, value: Value) {
+    let origin = Origin::Tier { name: SMOKE };
+    let node = Node { value, origin: origin.clone() };
+    table.entries.push(Entry { key: key.to_owned(), key_origin: origin, node });
+}
