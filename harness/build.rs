@@ -1,4 +1,4 @@
-//! Tells the program what it was built from (commit, dirt, profile), and collects what the evidence of a recipe is derived
+//! Tells the program what it was built from (commit, changes, profile), and collects what the evidence of a recipe is derived
 //! from: descriptions of the parity fixtures, traces, and the project's ledger.
 
 use std::io::Read;
@@ -7,6 +7,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..");
@@ -14,20 +15,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     evidence(&root)
 }
 
-/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/ aside: recording a run is no change of the sources), `ZOO_PROFILE`.
+/// What the program is built from.
+const SOURCES: [&str; 9] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "harness",
+    "zoo",
+    "datasets",
+    "recipes",
+    "results/Cargo.toml",
+    "results/src",
+    "third_party",
+];
+
+/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/ aside: recording a run is no change of the sources), `ZOO_DIRT` (a digest of the sources where
+/// the commit does not say what they are, else empty), `ZOO_PROFILE`.
 fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     // A path that is not there would make cargo run this every time.
-    for path in [
-        "Cargo.toml",
-        "Cargo.lock",
-        "harness",
-        "zoo",
-        "datasets",
-        "recipes",
-        "results",
-        ".git/HEAD",
-        ".git/index",
-    ] {
+    for path in SOURCES.into_iter().chain(["results", ".git/HEAD", ".git/index"]) {
         let path = root.join(path);
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
@@ -54,9 +59,31 @@ fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         ":(exclude,top)results/hypotheses",
     ]);
     println!("cargo::rustc-env=ZOO_COMMIT={commit}");
-    println!("cargo::rustc-env=ZOO_DIRTY={}", changes.is_none_or(|changes| !changes.is_empty()));
+    let dirty = changes.is_none_or(|changes| !changes.is_empty());
+    println!("cargo::rustc-env=ZOO_DIRTY={dirty}");
+    println!("cargo::rustc-env=ZOO_DIRT={}", if dirty { digest_of_sources(root)? } else { String::new() });
     println!("cargo::rustc-env=ZOO_PROFILE={}", env::var("PROFILE")?);
     Ok(())
+}
+
+/// SHA-256 over the paths and contents of [`SOURCES`]: tells two changed trees of one commit apart.
+fn digest_of_sources(root: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let mut sha256 = Sha256::new();
+    let mut left: Vec<PathBuf> = SOURCES.iter().rev().map(PathBuf::from).collect();
+    while let Some(path) = left.pop() {
+        let here = root.join(&path);
+        if here.is_dir() {
+            let inside = fs::read_dir(&here)?.map(|entry| Ok(path.join(entry?.file_name())));
+            let mut inside = inside.collect::<Result<Vec<_>, std::io::Error>>()?;
+            inside.sort_by(|one, other| other.cmp(one));
+            left.extend(inside);
+        } else if here.is_file() {
+            let bytes = fs::read(&here)?;
+            sha256.update(format!("{} {}\n", path.display(), bytes.len()));
+            sha256.update(bytes);
+        }
+    }
+    Ok(sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// `fixtures.json`, `fixture_files.rs` and `ledger.jsonl` in the build's folder.

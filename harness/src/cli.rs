@@ -228,6 +228,7 @@ Examples:
   zoo regress --select multi30k --tier full --yes --junit regress.xml --github
   zoo regress --results other/ledger.jsonl --baseline results/ledger.jsonl --tier full
 
+A run of another program is not reused: the column `run` says `new` or `reused, same program`.
 Ends with 10 if anything is worse, 11 if something is undecided, 12 if nothing was comparable. docs/regressions.md has the rules.")]
     Regress(RegressArgs),
     /// Take the gap between a claimed and a measured score apart: convention, search, averaging, rest

@@ -14,6 +14,9 @@ pub struct Environment {
     pub commit: String,
     /// Whether the sources differed from the commit.
     pub dirty: bool,
+    /// SHA-256 of the sources, where they differed from the commit; absent in records of earlier programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirt: Option<String>,
     /// SHA-256 of the dependency lock.
     pub lock: String,
     /// Build profile.
@@ -33,11 +36,13 @@ pub struct Environment {
 impl Environment {
     /// Of this process.
     pub fn current(device: &str, threads: usize) -> Self {
+        let Program { commit, dirt, lock } = Program::current();
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
-            commit: env!("ZOO_COMMIT").into(),
+            commit,
             dirty: env!("ZOO_DIRTY") == "true",
-            lock: hex(&Sha256::digest(include_bytes!("../../Cargo.lock"))),
+            dirt,
+            lock,
             profile: env!("ZOO_PROFILE").into(),
             platform: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
             processor: processor(),
@@ -48,7 +53,47 @@ impl Environment {
     }
 }
 
+/// What a program was built from. Two programs are the same if all of it is equal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Program {
+    /// Commit of the sources.
+    pub commit: String,
+    /// SHA-256 of the sources, where they differed from the commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirt: Option<String>,
+    /// SHA-256 of the dependency lock.
+    pub lock: String,
+}
+
+impl Program {
+    /// This one.
+    pub fn current() -> Self {
+        let dirt = env!("ZOO_DIRT");
+        Self {
+            commit: env!("ZOO_COMMIT").into(),
+            dirt: (!dirt.is_empty()).then(|| dirt.to_owned()),
+            lock: hex(&Sha256::digest(include_bytes!("../../Cargo.lock"))),
+        }
+    }
+
+    /// The commit, and whether it was changed.
+    pub fn sources(&self) -> String {
+        let changes = if self.dirt.is_some() { "+changes" } else { "" };
+        format!("{}{changes}", self.commit)
+    }
+}
+
 impl Environment {
+    /// The program; `None` where nothing says how its sources differed from their commit: it is then the same as no other.
+    pub fn program(&self) -> Option<Program> {
+        let known = self.dirty == self.dirt.is_some();
+        known.then(|| Program {
+            commit: self.commit.clone(),
+            dirt: self.dirt.clone(),
+            lock: self.lock.clone(),
+        })
+    }
+
     /// The commit, and whether it was changed.
     pub fn sources(&self) -> String {
         let changes = if self.dirty { "+changes" } else { "" };

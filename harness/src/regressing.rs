@@ -1,5 +1,6 @@
 //! What a regression check compares: our newest records, the recorded ones, and where the claims stand.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use zoo_recipes::{ClaimSpec, Document, Origin, Selection};
@@ -44,14 +45,30 @@ pub fn selected(words: &[String]) -> Result<Vec<Document>> {
     Ok(chosen)
 }
 
-/// Runs a recipe in every arm, unless it was run here already.
+/// What was run of a recipe, or read from a ledger.
+pub struct Ours {
+    /// Its record.
+    pub record: Record,
+    /// `new`, `reused, same program`, or how many runs are which; `None`: read from a ledger.
+    pub run: Option<String>,
+}
+
+/// Runs a recipe in every arm. A run in the home is reused if this very program made it.
 ///
 /// # Errors
 /// What a run fails with.
-pub fn run(context: &Context, document: &Document, tier: Option<&str>, seeds: u32) -> Result<()> {
-    let request = Request::of(document, tier, seeds)?;
-    reproduce(&context.for_fixtures(), &request)?;
-    Ok(())
+pub fn run(context: &Context, document: &Document, tier: Option<&str>, seeds: u32) -> Result<Ours> {
+    let request = Request { own_runs: true, ..Request::of(document, tier, seeds)? };
+    let outcome = reproduce(&context.for_fixtures(), &request)?;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for made in &outcome.made {
+        *counts.entry(made.to_string()).or_default() += 1;
+    }
+    let run = match counts.len() {
+        1 => counts.into_keys().next(),
+        _ => Some(counts.iter().map(|(made, n)| format!("{n} {made}")).collect::<Vec<_>>().join("; ")),
+    };
+    Ok(Ours { record: outcome.record, run })
 }
 
 /// The entries of a ledger; one that was named must be there.

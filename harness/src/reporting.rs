@@ -353,6 +353,7 @@ fn environment(one: &Opened, record: Option<&Record>) -> Vec<(String, String)> {
         version,
         commit,
         dirty,
+        dirt,
         lock,
         profile,
         platform,
@@ -373,6 +374,7 @@ fn environment(one: &Opened, record: Option<&Record>) -> Vec<(String, String)> {
         ("platform", platform.clone()),
         ("program", format!("zoo {version}, {profile} build")),
         ("commit", format!("{commit}{}", if *dirty { ", changed" } else { "" })),
+        ("changed sources", dirt.as_ref().map(|dirt| format!("sha256 {dirt}")).unwrap_or_default()),
         (
             "commits of all sessions",
             if commits == one.run.card.environment.sources() { String::new() } else { commits },

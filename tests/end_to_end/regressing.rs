@@ -107,6 +107,66 @@ fn a_smoke_run_is_held_against_the_recorded_one() {
     assert!(ended.stdout.contains("nothing was recorded of it"), "{}", ended.stdout);
 }
 
+/// Each row's `run` of a call as JSON; all are alike.
+fn made(rows: &serde_json::Value) -> String {
+    let rows = rows["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["run"] == rows[0]["run"]), "{rows:?}");
+    rows[0]["run"].as_str().unwrap().to_owned()
+}
+
+/// Replaces a text in the log of every run of the toy in this home.
+fn change_logs(zoo: &Zoo, change: &dyn Fn(&str) -> String) {
+    for run in std::fs::read_dir(zoo.home().join("runs/reversal-transformer.smoke")).unwrap().flatten() {
+        let log = run.path().join("log.jsonl");
+        let Ok(text) = std::fs::read_to_string(&log) else { continue };
+        std::fs::write(&log, change(&text)).unwrap();
+    }
+}
+
+#[test]
+fn a_run_by_another_program_is_run_again_and_stays_where_it_is() {
+    let zoo = Zoo::new();
+    zoo.run(&["reproduce", "reversal-transformer", "--tier", "smoke"]);
+    std::fs::copy(zoo.home().join("ledger.jsonl"), zoo.home().join("baseline.jsonl")).unwrap();
+    let call =
+        ["regress", "--select", "reversal-transformer", "--baseline", "baseline.jsonl", "--format", "json"];
+    let runs = || std::fs::read_dir(zoo.home().join("runs/reversal-transformer.smoke")).unwrap().count();
+    // This program's own run is reused, and is no second measurement beside the recorded one.
+    let reused = zoo.run(&call);
+    assert_eq!((made(&reused.json()).as_str(), runs()), ("reused, same program", 2));
+    assert!(reused.stdout.contains("what was recorded is this very run"), "{}", reused.stdout);
+
+    // Another commit, another lock, other changes of one commit: each is another program.
+    let key = |log: &str, key: &str| {
+        let session: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+        session["environment"][key].as_str().map(str::to_owned)
+    };
+    let anew = |count: usize| {
+        let junit = [&call[..], &["--junit", "r.xml"]].concat();
+        let ended = zoo.ends_with(0, &junit);
+        assert_eq!((made(&ended.json()).as_str(), runs()), ("new", count));
+        let xml = std::fs::read_to_string(zoo.home().join("r.xml")).unwrap();
+        assert!(xml.contains("<property name=\"run\" value=\"new\"/>"), "{xml}");
+        assert_eq!(made(&zoo.run(&call).json()), "reused, same program");
+    };
+    change_logs(&zoo, &|log| {
+        log.replace(&key(log, "commit").unwrap(), "0123456789abcdef0123456789abcdef01234567")
+    });
+    anew(4);
+    let lock = |log: &str| log.replace(&key(log, "lock").unwrap(), &"ab".repeat(32));
+    change_logs(&zoo, &lock);
+    anew(6);
+    change_logs(&zoo, &|log| match key(log, "dirt") {
+        Some(dirt) => log.replace(&dirt, &"cd".repeat(32)),
+        None => log.replace("\"dirty\":false", "\"dirty\":true"),
+    });
+    anew(8);
+    // `reproduce` reuses a run by another program and says whose it is.
+    let zoo_says = zoo.run(&["reproduce", "reversal-transformer", "--tier", "smoke"]);
+    assert!(zoo_says.stderr.contains("is reused; it was made by another program, "), "{}", zoo_says.stderr);
+    assert!(zoo_says.stdout.contains("(reused, by "), "{}", zoo_says.stdout);
+}
+
 #[test]
 fn a_recipe_that_fails_is_red_and_the_others_are_still_held_against_theirs() {
     let (zoo, ledger) = scored("27.4");

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use serde_json::json;
-use zoo_recipes::Document;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Record;
 use zoo_results::regress::{Limits, Row, annotations, compare, junit, summary, table};
@@ -14,7 +13,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
 use crate::records::write_whole;
-use crate::regressing::{entries, locate, newest, run as run_recipe, selected};
+use crate::regressing::{Ours, entries, locate, newest, run as run_recipe, selected};
 
 pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
     let limits = limits(args)?;
@@ -23,28 +22,29 @@ pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
     // Before anything is run: what it will be held against must be there.
     let recorded = entries(context, Some(&args.baseline))?;
     let mut failed: Vec<(&str, Failure)> = Vec::new();
-    if args.results.is_none() {
-        for document in &documents {
-            context.check_stop()?;
+    let (mut ours, mut missing): (Vec<Ours>, Vec<&str>) = (Vec::new(), Vec::new());
+    let given = args.results.as_deref().map(|path| entries(context, Some(path))).transpose()?;
+    for document in &documents {
+        context.check_stop()?;
+        let Some(given) = &given else {
             match run_recipe(context, document, tier, args.seeds) {
                 Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
                 // The others are still looked at, and the report says what failed.
                 Err(failure) => failed.push((document.name(), failure)),
-                Ok(()) => {}
+                Ok(run) => ours.push(run),
             }
-        }
-    }
-    let own = entries(context, args.results.as_deref())?;
-    let (mut ours, mut missing): (Vec<&Record>, Vec<&str>) = (Vec::new(), Vec::new());
-    let ran = |document: &&Document| !failed.iter().any(|(name, _)| *name == document.name());
-    for document in documents.iter().filter(ran) {
-        match newest(&own, document, tier) {
-            Some(record) => ours.push(record),
+            continue;
+        };
+        match newest(given, document, tier) {
+            Some(record) => ours.push(Ours { record: record.clone(), run: None }),
             None => missing.push(document.name()),
         }
     }
     let recorded: Vec<&Record> = recorded.iter().map(|entry| &entry.record).collect();
-    let mut rows = compare(&ours, &recorded, &limits);
+    let mut rows = compare(&ours.iter().map(|ours| &ours.record).collect::<Vec<_>>(), &recorded, &limits);
+    for row in &mut rows {
+        row.run = ours.iter().find(|ours| ours.record.recipe == row.recipe).and_then(|ours| ours.run.clone());
+    }
     rows.extend(failed.iter().map(|(name, failure)| Row::failed(name, tier, &failure.to_string())));
     locate(&mut rows, &documents)?;
     if !missing.is_empty() {

@@ -9,7 +9,7 @@ use crate::cli::ReproduceArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
-use crate::stages::{InitialWeights, Outcome, Request, RunScores, chosen_arms, plan, reproduce};
+use crate::stages::{InitialWeights, Made, Outcome, Request, RunScores, chosen_arms, plan, reproduce};
 use crate::wording::{claim_line, claim_line_in, verdict_text};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
@@ -52,6 +52,7 @@ fn request(args: &ReproduceArgs) -> Result<Request> {
         evals: args.evals.clone(),
         initial: args.init_from.as_deref().map(InitialWeights::load).transpose()?,
         stop_early: args.stop_early,
+        own_runs: false,
     })
 }
 
@@ -73,8 +74,13 @@ fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<(
                 texts.push("nothing was published for this recipe: no claim to judge\n".to_owned());
                 texts.extend(outcome.scores.iter().flat_map(score_lines));
             }
-            let runs: Vec<String> =
-                outcome.runs.iter().map(|run| format!("run {}\n", context.shown(run))).collect();
+            let made = |made: &Made| match made.reused || !made.other_programs.is_empty() {
+                true => format!(" ({made})"),
+                false => String::new(),
+            };
+            let runs: Vec<String> = (outcome.runs.iter().zip(&outcome.made))
+                .map(|(run, how)| format!("run {}{}\n", context.shown(run), made(how)))
+                .collect();
             output::write(&format!("{}\n{}", texts.join("\n"), runs.concat()))
         }
         Format::Json => {
@@ -90,7 +96,8 @@ fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<(
                 })
                 .collect();
             output::write_json(&json!({
-                "runs": outcome.runs, "judged": judged, "scores": outcome.scores, "ledger_head": outcome.head,
+                "runs": outcome.runs, "made": outcome.made, "judged": judged, "scores": outcome.scores,
+                "ledger_head": outcome.head,
             }))
         }
         Format::Csv | Format::Md => {

@@ -8,7 +8,7 @@ use zoo_training::checkpoint::read_state;
 
 use super::Opened;
 use crate::context::Context;
-use crate::stages::{Evaluation, Run, read_evaluation, read_json};
+use crate::stages::{Evaluation, Run, evaluation_files, read_evaluation, read_json};
 use crate::{lines, references};
 
 /// Bytes of pictures and sounds that a page takes of an evaluation.
@@ -24,17 +24,6 @@ pub fn evaluations(folder: &Path, missing: &mut Vec<String>) -> Vec<Evaluation> 
         }
     }
     found
-}
-
-fn evaluation_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_evaluation = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        path.is_file() && name.ends_with(".json") && !name.ends_with(".samples.json")
-    };
-    let mut files: Vec<PathBuf> = entries.filter(is_evaluation).collect();
-    files.sort();
-    files
 }
 
 /// The evaluations of a run, and the scores of those of its checkpoints.

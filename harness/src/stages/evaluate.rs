@@ -19,7 +19,7 @@ use super::speech::{Swept, SweptWeights};
 use super::synthesis;
 use super::task::{Decoded, Material, Task};
 use crate::context::Context;
-use crate::environment::hex;
+use crate::environment::{Program, hex};
 use crate::error::{Failure, Result};
 use crate::records::write_whole;
 use crate::references;
@@ -110,6 +110,9 @@ pub struct Evaluation {
     pub scores: Vec<MetricValue>,
     /// Seconds of decoding.
     pub seconds: f64,
+    /// What decoded it; absent in evaluations of earlier programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
 }
 
 impl Evaluation {
@@ -333,6 +336,18 @@ pub fn stored(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Resul
     if file.is_file() { read_evaluation(folder, &file).map(Some) } else { Ok(None) }
 }
 
+/// The files of the evaluations that lie in a folder, sorted.
+pub fn evaluation_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_evaluation = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        path.is_file() && name.ends_with(".json") && !name.ends_with(".samples.json")
+    };
+    let mut files: Vec<PathBuf> = entries.filter(is_evaluation).collect();
+    files.sort();
+    files
+}
+
 /// An evaluation that lies in a folder.
 ///
 /// # Errors
@@ -469,6 +484,7 @@ fn store(
             .collect(),
         scores,
         seconds,
+        program: Some(Program::current()),
     };
     synthesis::keep(samples, folder, &stem)?;
     write_whole(&folder.join(&evaluation.references), reference_text.as_bytes())?;

@@ -16,7 +16,7 @@ use zoo_training::state::Ending;
 
 use super::evaluate::{Evaluation, lines};
 use super::reproduce::JudgedClaim;
-use super::run::{Run, Trained};
+use super::run::{Made, Run, Trained};
 use super::timing::Timing;
 use crate::error::Result;
 
@@ -25,6 +25,8 @@ use crate::error::Result;
 pub struct Measured {
     /// The run.
     pub run: Run,
+    /// By whom, and when.
+    pub made: Made,
     /// How training ended.
     pub trained: Trained,
     /// Evaluations; none of a run that diverged.
@@ -251,6 +253,7 @@ pub fn judge_found(found: &[Found<'_>], claims: &[ClaimSpec]) -> Result<Vec<Judg
     let measured: Vec<Measured> = (found.iter())
         .map(|one| Measured {
             run: one.run.clone(),
+            made: Made::default(),
             trained: one.trained.clone(),
             evaluations: one.evaluations.to_vec(),
             on_the_way: one.on_the_way.clone(),

@@ -26,14 +26,14 @@ pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Shape,
     Spread, bench, decoding, max_batch, probe,
 };
-pub use evaluate::{EvaluateRequest, Evaluation, evaluate, read_evaluation, stored, sweep};
+pub use evaluate::{EvaluateRequest, Evaluation, evaluate, evaluation_files, read_evaluation, stored, sweep};
 pub use infer::{InferRequest, Inference};
 pub use initial::{InitialWeights, run_weights};
 pub use judge::{Found, judge_found};
 pub use plan::plan;
 pub use prepare::{Prepared, prepare_evaluation};
 pub use reproduce::{Outcome, RunScores, reproduce};
-pub use run::{Card, Run, Trained, read_json};
+pub use run::{Card, Made, Run, Trained, read_json};
 pub use speech::{Hypothesis, SpeechMaterial, Swept, SweptWeights, Transcription, features};
 pub use synthesis::{Said, SynthesisMaterial, frame_width};
 pub use task::Material;
@@ -44,6 +44,7 @@ use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::statistics::LookPlan;
 
+use crate::context::Context;
 use crate::error::{Failure, Result};
 
 /// What `zoo reproduce` was asked for.
@@ -67,6 +68,8 @@ pub struct Request {
     pub initial: Option<InitialWeights>,
     /// End runs that leave the published course.
     pub stop_early: bool,
+    /// Train again what another program trained.
+    pub own_runs: bool,
 }
 
 impl Request {
@@ -85,7 +88,14 @@ impl Request {
             evals: Vec::new(),
             initial: None,
             stop_early: false,
+            own_runs: false,
         })
+    }
+
+    /// The run of an arm and seed, whether it exists or not.
+    pub fn run(&self, ctx: &Context, resolved: &Resolved, seed: u64) -> Result<Run> {
+        let run = Run::locate(ctx, resolved, seed, self.initial.as_ref())?;
+        if self.own_runs { run.of_this_program() } else { Ok(run) }
     }
 
     /// The recipe as an arm has it.

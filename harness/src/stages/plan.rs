@@ -11,7 +11,6 @@ use zoo_recipes::{AudioManifestSpec, BatchingSpec, DataSpec, ReaderSpec, Resolve
 use zoo_results::report::{duration, grouped};
 
 use super::Request;
-use super::run::Run;
 use super::speech::generated::{USUAL_SECONDS, hop_ms};
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
@@ -144,7 +143,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         for resolved in &arms {
             let step = step_cost(resolved);
             let Updates { most: limit, examples_assumed } = updates(resolved, &step);
-            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
+            let run = request.run(ctx, resolved, seed)?;
             let trained = run.is_trained(request.stop_early)?;
             let done = if trained { limit } else { run.updates_made().min(limit) };
             let left = limit - done;

@@ -75,7 +75,8 @@ pub fn broken_off(ctx: &Context, request: &Request, card: &Card, failure: &Failu
     Ok(())
 }
 
-/// Records runs and verdicts, unless a record of this recipe says the very same; gives the hash of the ledger's last record.
+/// Records runs and verdicts, unless a record of this recipe says the very same: of the same runs, or of runs by the same program.
+/// Gives back the record that says it, and the hash of the ledger's last record.
 pub fn judged(
     ctx: &Context,
     request: &Request,
@@ -84,7 +85,7 @@ pub fn judged(
     measured: &[Measured],
     timings: &[Timing],
     judged: &[JudgedClaim],
-) -> Result<String> {
+) -> Result<(Record, String)> {
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let mut record = Record {
@@ -122,10 +123,15 @@ pub fn judged(
             trained.updates, trained.epochs, trained.skipped
         ));
         let this = environment.sources();
-        for commit in trained.commits.iter().filter(|commit| **commit != this) {
+        // Two programs of one commit differ in their changes or in their lock.
+        let alike = run.made.other_programs.iter().filter(|commit| **commit == this);
+        for commit in trained.commits.iter().filter(|commit| **commit != this).chain(alike) {
             if !record.commits_crossed.contains(commit) {
                 record.commits_crossed.push(commit.clone());
             }
+        }
+        if !run.made.other_programs.is_empty() {
+            record.notes.push(format!("{place}: {}", run.made));
         }
         record.data.extend(run.data.clone());
         record.runs.push(run_record(ctx, run)?);
@@ -167,11 +173,18 @@ pub fn judged(
                 == (&record.seeds, &record.recipe_hash, &record.overrides)
     };
     let known = ledger.entries()?.into_iter().map(|entry| entry.record);
-    let mut of_this = known.filter(|known| known.recipe == record.recipe && known.tier == record.tier);
-    if !of_this.any(|known| known.end == record.end && same(&known)) {
-        ledger.append(&record)?;
+    let reused = measured.iter().all(|run| run.made.reused);
+    let program = |of: &Record| (of.commit.clone(), of.dirty, of.lock_hash.clone());
+    let known = known.filter(|known| {
+        (&known.recipe, &known.tier, known.end) == (&record.recipe, &record.tier, record.end)
+            && same(known)
+            && (reused || (!record.dirty && program(known) == program(&record)))
+    });
+    if let Some(known) = known.last() {
+        return Ok((known, ledger.verify(None)?.1));
     }
-    Ok(ledger.verify(None)?.1)
+    ledger.append(&record)?;
+    Ok((record, ledger.verify(None)?.1))
 }
 
 /// A run as its folder is now. Of one that was given up and may go on, no digests are kept.

@@ -5,19 +5,20 @@ use zoo_models::ops::bf16_instruction;
 use zoo_models::precision::{Compute, Products, probe};
 use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
+use zoo_results::ledger::Record;
 use zoo_results::metrics::MetricValue;
 use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdict};
 
 use super::evaluate::{decode_all, evaluated_weights, evaluation_file, stored, wanted};
 use super::judge::{Conditions, Measured, cases, evidence, verdict};
 use super::prepare::prepare;
-use super::run::Run;
+use super::run::Made;
 use super::timing::{Timing, time_arms, untimed};
 use super::train::train;
 use super::trajectory;
 use super::{InitialWeights, Request, plan, record};
 use crate::context::Context;
-use crate::environment::Environment;
+use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
 use crate::signatures::check_signatures;
@@ -41,10 +42,15 @@ pub struct JudgedClaim {
 pub struct Outcome {
     /// Folders of the runs.
     pub runs: Vec<std::path::PathBuf>,
+    /// Of each run, whether it was trained for this call, and by which programs.
+    pub made: Vec<Made>,
     /// Verdicts in the order of the claims.
     pub judged: Vec<JudgedClaim>,
     /// Every score, also where nothing was claimed.
     pub scores: Vec<RunScores>,
+    /// What was recorded of all of it.
+    #[serde(skip)]
+    pub record: Record,
     /// Hash of the ledger's last record.
     pub head: String,
     /// The code to end with.
@@ -88,6 +94,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     }
     let mut measured = Vec::new();
     let mut judged = Vec::new();
+    let mut recorded = Record::default();
     let mut timings = None;
     let mut gated = false;
     let (mut before, mut head) = (0, String::new());
@@ -120,7 +127,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
             None => timings.insert(speeds(ctx, request, &arms)?),
         };
         judged = judge_all(ctx, request, &arms, &measured, timings)?;
-        head = record::judged(ctx, request, &arms, seen, &measured, timings, &judged)?;
+        (recorded, head) = record::judged(ctx, request, &arms, seen, &measured, timings, &judged)?;
         let open = judged.iter().filter(|one| one.verdict.outcome == VerdictOutcome::Inconclusive).count();
         if open == 0 {
             break;
@@ -142,8 +149,9 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
          (zoo ledger verify --holds {})",
         &head[..12.min(head.len())]
     ));
-    let runs = measured.into_iter().map(|m| m.run.folder).collect();
-    Ok(Outcome { runs, judged, scores, head, exit })
+    let made = measured.iter().map(|one| one.made.clone()).collect();
+    let runs = measured.into_iter().map(|one| one.run.folder).collect();
+    Ok(Outcome { runs, made, judged, scores, record: recorded, head, exit })
 }
 
 /// The exit code. A tier is not the published size, so its claims are NOT COMPARABLE by design: a tier whose runs all
@@ -174,7 +182,17 @@ fn exit(ctx: &Context, request: &Request, measured: &[Measured], judged: &[Judge
 /// One arm with one seed: trained, decoded and scored, as far as it is not there already.
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
     let recipe = &resolved.recipe;
-    let mut run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
+    let mut run = request.run(ctx, resolved, seed)?;
+    let reused = run.is_trained(request.stop_early)?;
+    let made = Made { reused, other_programs: run.other_programs()? };
+    if made.reused && !made.other_programs.is_empty() {
+        ctx.progress.note(&format!(
+            "{} is reused; it was made by another program, {} (this one: {})",
+            ctx.shown(&run.folder),
+            made.other_programs.join(", "),
+            Program::current().sources()
+        ));
+    }
     let precision = Some(proved(ctx, Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?);
     let wanted = all_wanted(request, recipe)?;
     let folder = run.folder.join("eval");
@@ -207,7 +225,7 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     }
     let trained = run.trained()?;
     let (data, on_the_way) = (trained.data.clone(), trajectory::kept(&run, recipe)?);
-    Ok(Measured { run, trained, evaluations, on_the_way, precision, data })
+    Ok(Measured { run, made, trained, evaluations, on_the_way, precision, data })
 }
 
 /// The timings that claims want. Scores are judged without them where the data is no longer to be had.
@@ -264,7 +282,7 @@ fn all_wanted(request: &Request, recipe: &zoo_recipes::Recipe) -> Result<Vec<(St
 fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64]) -> Result<bool> {
     for &seed in seeds {
         for resolved in arms {
-            let run = Run::locate(ctx, resolved, seed, request.initial.as_ref())?;
+            let run = request.run(ctx, resolved, seed)?;
             if !run.is_trained(request.stop_early)? {
                 return Ok(false);
             }

@@ -10,6 +10,7 @@
 //!   eval/             for each evaluation set and search: hypotheses, references, scores
 //! ```
 
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -26,9 +27,11 @@ use zoo_training::folder::{CheckpointFolder, NotedFile};
 use zoo_training::state::Ending;
 
 use super::InitialWeights;
+use super::evaluate::evaluation_files;
 use super::prepare::own_files;
+use super::train::sessions;
 use crate::context::Context;
-use crate::environment::{Environment, hex};
+use crate::environment::{Environment, Program, hex};
 use crate::error::{Failure, Result};
 use crate::records::write_whole;
 
@@ -67,6 +70,33 @@ pub struct Card {
     pub key: String,
     /// Binary and machine that started the run.
     pub environment: Environment,
+}
+
+/// Whether a run was trained for this call, and by which programs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Made {
+    /// It was trained before.
+    pub reused: bool,
+    /// Commits of other programs that made any of it.
+    pub other_programs: Vec<String>,
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.reused, self.other_programs.as_slice()) {
+            (false, []) => f.write_str("new"),
+            (false, others) => write!(f, "continued, begun by {}", others.join(", ")),
+            (true, []) => f.write_str("reused, same program"),
+            (true, others) => write!(f, "reused, by {}", others.join(", ")),
+        }
+    }
+}
+
+/// Of an evaluation's file: who decoded it.
+#[derive(Deserialize)]
+struct EvaluatedBy {
+    #[serde(default)]
+    program: Option<Program>,
 }
 
 /// `trained.json`.
@@ -160,6 +190,47 @@ impl Run {
             return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
         }
         Ok((Self { folder: folder.to_path_buf(), card }, recipe))
+    }
+
+    /// Commits of the other programs that made any of this run; empty where this program made all of it.
+    ///
+    /// # Errors
+    /// An evaluation of the run cannot be read.
+    pub fn other_programs(&self) -> Result<Vec<String>> {
+        let this = Program::current();
+        let trained = sessions(&self.folder.join("log.jsonl")).into_iter();
+        let mut makers: Vec<Option<(String, Option<Program>)>> =
+            trained.map(|found| found.map(|found| (found.sources(), found.program()))).collect();
+        for file in evaluation_files(&self.folder.join("eval")) {
+            let by: EvaluatedBy = read_json(&file)?;
+            makers.push(by.program.map(|program| (program.sources(), Some(program))));
+        }
+        if makers.is_empty() && self.trained_file().is_file() {
+            makers.push(None);
+        }
+        let mut others = Vec::new();
+        for maker in makers {
+            let (sources, program) = maker.unwrap_or_else(|| ("an unknown commit".to_owned(), None));
+            if program.as_ref() != Some(&this) && !others.contains(&sources) {
+                others.push(sources);
+            }
+        }
+        Ok(others)
+    }
+
+    /// This run if no other program made any of it, else one beside it, which this program makes or has made.
+    ///
+    /// # Errors
+    /// As [`Self::other_programs`].
+    pub fn of_this_program(mut self) -> Result<Self> {
+        let plain = self.folder.display().to_string();
+        for number in 2_u32.. {
+            if !self.exists() || self.other_programs()?.is_empty() {
+                break;
+            }
+            self.folder = PathBuf::from(format!("{plain}-{number}"));
+        }
+        Ok(self)
     }
 
     /// Makes the folder, and keeps other processes from training in it for as long as what is given back lives.

@@ -15,7 +15,7 @@ use zoo_training::timing::{Lap, Round, round, warm_up_pair};
 
 use super::Request;
 use super::prepare::prepare;
-use super::run::{Run, read_json, write_json};
+use super::run::{read_json, write_json};
 use super::timed_arm::{Count, Making, of_prepared};
 use crate::context::Context;
 use crate::environment::{Environment, fused, hex};
@@ -245,7 +245,7 @@ fn place(
     baseline: &Resolved,
 ) -> Result<PathBuf> {
     let seed = request.seeds.first().copied().unwrap_or(baseline.recipe.train.seed);
-    let run = |resolved: &Resolved| Run::locate(ctx, resolved, seed, request.initial.as_ref());
+    let run = |resolved: &Resolved| request.run(ctx, resolved, seed);
     let (arm_run, baseline_run) = (run(arm)?, run(baseline)?);
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let what = serde_json::json!({

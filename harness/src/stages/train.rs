@@ -262,6 +262,13 @@ impl Progress for Watcher<'_> {
     }
 }
 
+/// What each session of a run was made with; `None` where its log does not say.
+pub(super) fn sessions(log: &Path) -> Vec<Option<Environment>> {
+    let environment =
+        |mut session: serde_json::Value| serde_json::from_value(session["environment"].take()).ok();
+    log_values(log, "session").into_iter().map(environment).collect()
+}
+
 fn log_values(path: &Path, event: &str) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -277,9 +284,8 @@ fn logged_losses(path: &Path) -> Vec<f64> {
 /// Commits of all sessions of a run, each once, in order.
 fn commits(path: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for session in log_values(path, "session") {
-        let environment = serde_json::from_value::<Environment>(session["environment"].clone());
-        let commit = environment.map_or_else(|_| "unknown".to_string(), |environment| environment.sources());
+    for environment in sessions(path) {
+        let commit = environment.map_or_else(|| "unknown".to_string(), |environment| environment.sources());
         if found.last() != Some(&commit) {
             found.push(commit);
         }

@@ -9,7 +9,7 @@ use zoo_results::verdict::{Outcome, Verdict};
 
 use super::evaluate::{Evaluation, Weights, decode_task, stored};
 use super::judge::{Case, Conditions, Measured, evidence, verdict};
-use super::run::{Run, Trained};
+use super::run::{Made, Run, Trained};
 use super::task::Task;
 use crate::context::Context;
 use crate::error::Result;
@@ -102,6 +102,7 @@ pub fn decode_points<T: Task>(
 pub fn off_course(run: &Run, recipe: &Recipe, so_far: &Trained) -> Result<Option<Verdict>> {
     let measured = [Measured {
         run: run.clone(),
+        made: Made::default(),
         trained: so_far.clone(),
         evaluations: Vec::new(),
         on_the_way: kept(run, recipe)?,

@@ -76,6 +76,7 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
                 outcome: verdict.outcome,
                 standing: verdict.outcome.to_string(),
                 explanation: verdict.explanation,
+                run: None,
             }
         }));
     }
@@ -210,6 +211,7 @@ fn quality(cell: &Cell<'_>, found: &Result<Sample, String>, alpha: f64) -> Row {
         outcome: Outcome::NotComparable,
         standing: "no baseline".to_owned(),
         explanation: String::new(),
+        run: None,
     };
     match found {
         Err(why) => row.explanation.clone_from(why),
@@ -263,6 +265,7 @@ fn speeds(ours: &Record, recorded: &[&Record], limits: &Limits) -> Vec<Row> {
             outcome,
             standing: standing.to_owned(),
             explanation,
+            run: None,
         }
     };
     ratios(ours).iter().map(row).collect()

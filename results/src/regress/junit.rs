@@ -24,7 +24,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The file. NOT REPRODUCED is a failure; what decides nothing is skipped and says why.
+/// The file. A suite says whether its runs are new or reused. NOT REPRODUCED is a failure; what decides nothing is skipped and says why.
 #[must_use]
 pub fn junit(rows: &[Row]) -> String {
     let count = |rows: &[&Row], failed: bool| {
@@ -50,6 +50,10 @@ pub fn junit(rows: &[Row]) -> String {
             count(&of, true),
             count(&of, false)
         );
+        if let Some(run) = of.iter().find_map(|row| row.run.as_ref()) {
+            let run = escaped(run);
+            let _ = writeln!(out, "    <properties><property name=\"run\" value=\"{run}\"/></properties>");
+        }
         for row in of {
             let place = row.place.as_ref().map_or_else(String::new, |place| {
                 format!(" file=\"{}\" line=\"{}\"", escaped(&place.file), place.line)

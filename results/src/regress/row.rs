@@ -62,6 +62,8 @@ pub struct Row {
     pub standing: String,
     /// In a sentence.
     pub explanation: String,
+    /// Whether ours was run for this call or reused; `None` where it was only read from a ledger. Filled in by who ran it.
+    pub run: Option<String>,
 }
 
 impl Row {
@@ -80,6 +82,7 @@ impl Row {
             outcome: Outcome::NotReproduced,
             standing: "FAILED".to_owned(),
             explanation: why.to_owned(),
+            run: None,
         }
     }
 
@@ -105,6 +108,7 @@ pub fn table(rows: &[Row]) -> Table {
         Column::words("of"),
         Column::numbers("expected"),
         Column::numbers("measured"),
+        Column::words("run"),
         Column::words("standing"),
         Column::words("explanation"),
     ]);
@@ -115,6 +119,7 @@ pub fn table(rows: &[Row]) -> Table {
             Cell::words(row.subject.clone()),
             Cell::number(row.expected),
             Cell::number(row.measured),
+            Cell::words(row.run.clone().unwrap_or_else(|| "-".to_owned())),
             Cell::words(row.standing.clone()),
             Cell::words(row.explanation.clone()),
         ]);
