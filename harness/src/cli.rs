@@ -455,7 +455,7 @@ pub struct NewArgs {
     /// Text that training is watched on
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub valid: Vec<PathBuf>,
-    /// Text that is scored at the end
+    /// Text that is scored at the end [default: the text of --valid]
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub test: Vec<PathBuf>,
     /// Language code of the source [default: the ending of its file]

@@ -92,6 +92,136 @@ fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
     zoo.ends_with(0, &["ledger", "recheck"]);
 }
 
+#[test]
+fn valid_is_scored_where_there_is_no_test_set() {
+    let zoo = with_text();
+    let base = "multi30k-transformer-tiny";
+    let new =
+        ["new", "captions", "--base", base, "--train", "train.en,train.de", "--valid", "valid.en,valid.de"];
+    zoo.ends_with(0, &new);
+    let call = ["reproduce", "./captions.toml", "--arms=fp32", "--set=train.max_updates=2"];
+    let ended = zoo.ends_with(0, &[&call[..], &SMALL].concat());
+    assert!(ended.stdout.contains("fp32, seed 1, valid, beam5: bleu "), "{}", ended.stdout);
+    let run = ended.stdout.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
+    zoo.ends_with(0, &["evaluate", run]);
+}
+
+#[test]
+fn every_recipe_of_translation_is_a_base() {
+    let zoo = with_text();
+    let listed = zoo.ends_with(0, &["list", "--format", "json"]).json();
+    let names = listed.as_array().unwrap().iter().filter(|one| one["task"] == "translation");
+    let names: Vec<&str> = names.map(|one| one["name"].as_str().unwrap()).collect();
+    assert!(names.len() >= 27, "{names:?}");
+    for base in names {
+        let files = ["--train", "train.en,train.de", "--valid", "valid.en,valid.de"];
+        let name = format!("from-{base}");
+        zoo.ends_with(0, &[&["new", &name, "--base", base][..], &files].concat());
+        let file = format!("./{name}.toml");
+        zoo.ends_with(0, &["check", &file]);
+        let plan =
+            zoo.ends_with(0, &["reproduce", &file, "--tier", "smoke", "--plan", "--format", "json"]).json();
+        assert!(plan["runs"][0]["updates"].as_u64().unwrap() <= 10, "{base}: {plan}");
+    }
+}
+
+/// What a run's folder says of it.
+fn part(run: &str, file: &str) -> String {
+    std::fs::read_to_string(std::path::Path::new(run).join(file)).unwrap()
+}
+
+#[test]
+fn the_smoke_tier_of_own_recipes_trains_their_model_on_their_text() {
+    let zoo = with_text();
+    zoo.file("other.en", &text(300, ["six", "seven", "eight", "nine", "ten"]));
+    zoo.file("other.de", &text(300, ["sechs", "sieben", "acht", "neun", "zehn"]));
+    let base = "multi30k-transformer-tiny";
+    for (name, train) in
+        [("one", "train.en,train.de"), ("two", "other.en,other.de"), ("three", "train.en,train.de")]
+    {
+        zoo.ends_with(0, &["new", name, "--base", base, "--train", train, "--valid", "valid.en,valid.de"]);
+    }
+    let three = zoo.home().join("three.toml");
+    let own = "\n[model]\nwidth = 64\nencoder = { layers = 2, heads = 2, ffn = 128 }\ndecoder = { layers = 2, heads = 2, ffn = 128 }\n";
+    std::fs::write(&three, std::fs::read_to_string(&three).unwrap() + own).unwrap();
+
+    let mut keys = std::collections::BTreeSet::new();
+    let smoke = ["--arms=fp32", "--tier=smoke", "--format=json", "--set=train.max_updates=2"];
+    for (name, width, word) in [("one", 128, "zwei"), ("two", 128, "acht"), ("three", 64, "zwei")] {
+        let file = format!("./{name}.toml");
+        let ended = zoo.ends_with(0, &[&["reproduce", &file][..], &smoke].concat()).json();
+        assert_eq!(ended["scores"][0]["eval"], "valid", "{ended}");
+        let run = ended["runs"][0].as_str().unwrap();
+        let card: serde_json::Value = serde_json::from_str(&part(run, "run.json")).unwrap();
+        keys.insert(card["key"].as_str().unwrap().to_owned());
+        let recipe = part(run, "recipe.toml");
+        assert!(recipe.contains(&format!("width = {width}\n")), "{recipe}");
+        assert_eq!(part(run, "eval/valid.ref.txt"), first_lines(&zoo, "valid.de", 8));
+        let session: serde_json::Value =
+            serde_json::from_str(part(run, "log.jsonl").lines().next().unwrap()).unwrap();
+        let train = &session["splits"]["train"];
+        assert_eq!(train["read"], 32, "{session}");
+        // The vocabulary is learnt on the user's own words.
+        let prepared = zoo.home().join("prepared");
+        let texts = std::fs::read_dir(&prepared).unwrap().flatten();
+        let trained =
+            texts.filter_map(|entry| std::fs::read_to_string(entry.path().join("train.target")).ok());
+        assert!(trained.map(|text| text.replace("@@ ", "")).any(|text| text.contains(word)), "{name}");
+    }
+    assert_eq!(keys.len(), 3, "three recipes, three keys");
+}
+
+fn first_lines(zoo: &Zoo, file: &str, count: usize) -> String {
+    let text = std::fs::read_to_string(zoo.home().join(file)).unwrap();
+    text.lines().take(count).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_plan_says_where_the_schedule_is_for_more_text() {
+    let zoo = with_text();
+    for side in ["en", "de"] {
+        let few = first_lines(&zoo, &format!("train.{side}"), 20);
+        zoo.file(&format!("few.{side}"), &few);
+    }
+    zoo.ends_with(0, &["new", "few", "--base", "transformer-base", "--train", "few.en,few.de"]);
+    let plan = |more: &[&str]| {
+        zoo.ends_with(0, &[&["reproduce", "./few.toml", "--arms=fp32", "--plan"][..], more].concat()).stdout
+    };
+    let long = plan(&[]);
+    assert!(long.contains("note    20 training examples, each used about "), "{long}");
+    let offered = long.split('`').find(|part| part.starts_with("--set train.max_updates=")).unwrap();
+    let short = plan(&["--set", offered.strip_prefix("--set ").unwrap()]);
+    assert!(!short.contains("note "), "{short}");
+    // The published recipe has the text that its schedule is for.
+    let published = zoo.ends_with(0, &["reproduce", "transformer-base", "--arms=fp32", "--plan"]).stdout;
+    assert!(!published.contains("note "), "{published}");
+}
+
+#[test]
+fn a_file_that_is_asked_for_by_its_name_is_offered_by_its_path() {
+    let zoo = with_text();
+    zoo.ends_with(
+        0,
+        &[
+            "new",
+            "my-tiny",
+            "--base",
+            "multi30k-gnmt",
+            "--train",
+            "train.en,train.de",
+            "--valid",
+            "valid.en,valid.de",
+        ],
+    );
+    let ended = zoo.ends_with(2, &["reproduce", "my-tiny"]);
+    ended.says("there is no recipe `my-tiny`");
+    assert!(
+        ended.stderr.contains("hint: the file my-tiny.toml is named by its path: ./my-tiny.toml"),
+        "{}",
+        ended.stderr
+    );
+}
+
 /// One encoder, two decoders: each language is written in its own words.
 #[test]
 fn one_text_in_two_languages_trains_one_encoder_and_two_decoders() {
@@ -160,7 +290,9 @@ fn own_text_that_cannot_be_used_is_named() {
     says(2, new(&[base, "--train", "train.en"]), "needs two files");
     says(4, new(&[base, "--train", "train.en,none.de"]), "none.de");
     says(4, new(&[base, "--train", "train.en,valid.de"]), "valid.de");
-    says(2, new(&["transformer-big", "--train", "train.en,train.de"]), "has a base itself");
+    let plateau = new(&["multi30k-lstm", "--train", "train.en,train.de"]);
+    says(2, plateau, "lowers its learning rate when a validation set no longer improves");
+    says(2, new(&["fsdd-digits", "--train", "train.en,train.de"]), "is about recordings");
     zoo.file("weights.pt", "no weights");
     let smoke = ["reproduce", "reversal-transformer", "--tier", "smoke", "--init-from"];
     zoo.ends_with(4, &[&smoke[..], &["weights.pt"]].concat())

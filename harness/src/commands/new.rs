@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use zoo_datasets::readers::parallel_text::{self, EmptyLines};
-use zoo_recipes::{Document, ReaderSpec, Recipe, Selection};
+use zoo_recipes::{DataStatus, Document, EvaluatedWeights, ReaderSpec, Recipe, ScheduleSpec, Selection};
 use zoo_results::exit::Exit;
 
 use crate::cli::NewArgs;
@@ -32,11 +32,6 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
             .hint("give another name; nothing is overwritten"));
     }
     let base = Document::load(&args.base)?;
-    if base.base().is_some() {
-        let above = base.base().unwrap_or_default();
-        return Err(Failure::usage(format!("{} has a base itself, {above}", base.name()))
-            .hint(format!("inheritance has one level: use {above}, or copy the file")));
-    }
     let resolved = base.resolve(&Selection::default())?;
     if resolved.recipe.data.reader.sample_rate_hz().is_some() {
         return Err(Failure::usage(format!(
@@ -46,11 +41,20 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
         .hint("docs/speech.md has a recipe on own recordings to begin with"));
     }
     let splits = splits(args)?;
+    let has_valid = splits.iter().any(|split| split.name == "valid");
+    if !has_valid && matches!(resolved.recipe.train.schedule, ScheduleSpec::Plateau { .. }) {
+        return Err(Failure::usage(format!(
+            "{} lowers its learning rate when a validation set no longer improves, and there is none",
+            base.name()
+        ))
+        .hint("--valid SOURCE,TARGET"));
+    }
     let text = recipe(args, &base, &resolved.recipe, &splits)?;
     // What is written is a recipe, or it is not written.
     Document::parse(&text, &file.display().to_string(), Path::new("."))?.check()?;
     write_whole(&file, text.as_bytes())?;
-    context.progress.note(&format!("wrote {}; next: zoo reproduce ./{}", file.display(), file.display()));
+    let shown = file.display();
+    context.progress.note(&format!("wrote {shown}; next: zoo reproduce ./{shown} --tier smoke"));
     Ok(Exit::Ok)
 }
 
@@ -83,12 +87,19 @@ fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -
     let data = &of_base.data;
     let has_valid = splits.iter().any(|split| split.name == "valid");
     let own_files = matches!(&data.reader, ReaderSpec::ParallelText { files, .. } if !files.is_empty());
+    let best = matches!(of_base.train.checkpoint.evaluate, EvaluatedWeights::Best { .. });
+    // Its data are no longer generated.
+    let status = match of_base.recipe.status {
+        DataStatus::Generated => "status = \"private\"\n",
+        _ => "",
+    };
     let without: Vec<String> = [
         ("data.corpus", data.corpus.is_some()),
         ("data.reader.files", own_files),
         ("data.reader.further_targets", data.reader.targets().len() > 1),
         ("data.eval", !data.eval.is_empty()),
         ("train.patience", of_base.train.patience.is_some() && !has_valid),
+        ("train.checkpoint.evaluate", best && !has_valid),
     ]
     .into_iter()
     .filter(|(_, there)| *there)
@@ -107,7 +118,7 @@ fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -
     let mut text = format!(
         "# zoo reproduce ./{name}.toml\n#\n# Own text, everything else as in {base}; `zoo show ./{name}.toml --toml` shows all of it.\n\n\
          [recipe]\nbase = \"{base}\"\nname = \"{name}\"\nsummary = \"{name}: {source}-{target}, {lines} pairs\"\n\
-         origin = \"this file\"\nwithout = [{without}]\n\n\
+         origin = \"this file\"\n{status}without = [{without}]\n\n\
          [data.reader]\nkind = \"parallel-text\"\nsource = \"{source}\"\ntarget = \"{target}\"\n",
         name = args.name,
         base = base.name(),

@@ -217,7 +217,13 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
     if pairs.is_empty()
         && let Some(decode) = decode.or_else(first_search)
     {
-        let chosen = |name: &str| eval.map_or(name != "valid", |eval| eval == name);
+        // The set `valid` chooses weights; it is scored where there is no other one.
+        let others = recipe.data.eval.keys().any(|name| name != "valid");
+        let scored = |name: &str| match name {
+            "valid" => !others && recipe.data.targets_of(&recipe.data.eval[name]).len() == 1,
+            _ => true,
+        };
+        let chosen = |name: &str| eval.map_or_else(|| scored(name), |eval| eval == name);
         let sets = recipe.data.eval.keys().filter(|name| chosen(name));
         pairs.extend(sets.map(|name| (name.clone(), decode.to_string())));
     }

@@ -1,27 +1,38 @@
 //! What a run will cost, told before the first byte is fetched and within seconds.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
+use zoo_datasets::readers::PairReader;
+use zoo_datasets::readers::parallel_text::{EmptyLines, ReadError};
 use zoo_models::parameters::host_values;
-use zoo_recipes::{AudioManifestSpec, BatchingSpec, DataSpec, ReaderSpec, Resolved, SpeedSpec};
+use zoo_recipes::{AudioManifestSpec, BatchingSpec, DataSpec, ReaderSpec, Resolved, ScheduleSpec, SpeedSpec};
+use zoo_results::exit::Exit;
 use zoo_results::report::{duration, grouped};
 
 use super::Request;
+use super::run::Made;
 use super::speech::generated::{USUAL_SECONDS, hop_ms};
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::gate;
+use crate::lines;
 use crate::size;
 
 /// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
 const ASSUMED_SENTENCE: f64 = 28.0;
 /// Share of the matrix-product speed that a training step reaches; small models reach less.
 const ASSUMED_EFFICIENCY: f64 = 0.6;
+
+/// More epochs than published schedules have, of which the longest is of 440.
+const MANY_EPOCHS: f64 = 500.0;
+/// Epochs of the shorter run that is offered.
+const USUAL_EPOCHS: f64 = 50.0;
 
 /// Costs of one arm and seed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,6 +47,8 @@ pub struct ArmPlan {
     pub updates: u64,
     /// They are those of a million examples: the corpus does not say how many it has.
     pub examples_assumed: bool,
+    /// By whom it was trained, if it is there already.
+    pub trained: Option<Made>,
     /// Floating-point operations of them.
     pub operations: f64,
     /// Seconds of them here.
@@ -69,6 +82,8 @@ pub struct Plan {
     pub memory: u64,
     /// Terms of the data.
     pub licence: Option<String>,
+    /// Why the schedule does not suit data of the user's, and what would.
+    pub warning: Option<String>,
 }
 
 impl Plan {
@@ -98,6 +113,10 @@ impl fmt::Display for Plan {
             operations(self.speed, "FLOP/s")
         )?;
         for run in &self.runs {
+            if let Some(trained) = &run.trained {
+                writeln!(f, "  {:<6} seed {}: trained already ({trained})", run.arm, run.seed)?;
+                continue;
+            }
             writeln!(
                 f,
                 "  {:<6} seed {}: {} parameters, {}, {}, about {}",
@@ -127,7 +146,11 @@ impl fmt::Display for Plan {
         if let Some(licence) = &self.licence {
             writeln!(f, "  licence {licence}")?;
         }
-        write!(f, "  all     about {}", duration(self.seconds()))
+        write!(f, "  all     about {}", duration(self.seconds()))?;
+        match &self.warning {
+            Some(warning) => write!(f, "\n  note    {warning}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -139,10 +162,14 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     let speed = measured_speed(&device);
     let mut runs = Vec::new();
     let (mut memory, mut checkpoints, mut longest) = (0, 0, 0.0_f64);
+    let own = arms.first().map(|arm| own_examples(&arm.recipe.data, &arm.folder)).transpose()?.flatten();
+    let mut warning = None;
     for &seed in &request.seeds {
         for resolved in &arms {
-            let step = step_cost(resolved);
-            let Updates { most: limit, examples_assumed } = updates(resolved, &step);
+            let step = step_cost(resolved, own);
+            let Updates { most: limit, examples_assumed } = updates(resolved, &step, own);
+            warning =
+                warning.or_else(|| own.and_then(|own| too_long_a_schedule(resolved, &step, limit, own)));
             let run = request.run(ctx, resolved, seed)?;
             let trained = run.is_trained(request.stop_early)?;
             let done = if trained { limit } else { run.updates_made().min(limit) };
@@ -163,6 +190,10 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
                 parameters: step.parameters,
                 updates: left,
                 examples_assumed,
+                trained: match trained {
+                    true => Some(Made { reused: true, other_programs: run.other_programs()? }),
+                    false => None,
+                },
                 operations,
                 seconds: operations / (speed * ASSUMED_EFFICIENCY),
             });
@@ -187,6 +218,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         // Arms that are timed are in memory together.
         memory: if timings > 0 { 2 * memory } else { memory },
         licence: corpus.map(|corpus| corpus.licence.terms),
+        warning,
     })
 }
 
@@ -198,7 +230,8 @@ struct StepCost {
     operations: f64,
 }
 
-fn step_cost(resolved: &Resolved) -> StepCost {
+/// `own`: examples of the user's files, where they are known.
+fn step_cost(resolved: &Resolved, own: Option<f64>) -> StepCost {
     let recipe = &resolved.recipe;
     let cost = size::cost(recipe);
     let batches = f64::from(recipe.train.batches_per_update);
@@ -212,16 +245,15 @@ fn step_cost(resolved: &Resolved) -> StepCost {
             letters * spec.letter_ms / hop_ms(recipe)
         }
     };
-    let examples = batches
-        * match recipe.data.batching {
-            BatchingSpec::Sentences { sentences: n, .. }
-            | BatchingSpec::Buckets { sentences: n, .. }
-            | BatchingSpec::Utterances { utterances: n } => f64::from(n),
-            BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / example,
-            BatchingSpec::Seconds { max_seconds } => {
-                (max_seconds * 1000.0 / hop_ms(recipe) / example).max(1.0)
-            }
-        };
+    let batch = match recipe.data.batching {
+        BatchingSpec::Sentences { sentences: n, .. }
+        | BatchingSpec::Buckets { sentences: n, .. }
+        | BatchingSpec::Utterances { utterances: n } => f64::from(n),
+        BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / example,
+        BatchingSpec::Seconds { max_seconds } => (max_seconds * 1000.0 / hop_ms(recipe) / example).max(1.0),
+    };
+    // A batch does not have an example twice.
+    let examples = batches * own.map_or(batch, |own| batch.min(own.max(1.0)));
     let read = examples * example;
     let operations = cost.training_operations(read as u64, read as u64);
     let sides = if recipe.data.reader.sample_rate_hz().is_some() { 1.0 } else { 2.0 };
@@ -234,7 +266,7 @@ struct Updates {
     examples_assumed: bool,
 }
 
-fn updates(resolved: &Resolved, step: &StepCost) -> Updates {
+fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
     let (train, data) = (&resolved.recipe.train, &resolved.recipe.data);
     let mut examples_assumed = false;
     let by_epochs = train.max_epochs.map(|epochs| {
@@ -245,7 +277,7 @@ fn updates(resolved: &Resolved, step: &StepCost) -> Updates {
                 f64::from(join.utterances.get(data.training()).copied().unwrap_or(0))
             }
             ReaderSpec::ParallelText { .. } | ReaderSpec::AudioManifest(_) => {
-                lines_of_corpus(data).unwrap_or_else(|| {
+                own.or_else(|| lines_of_corpus(data)).unwrap_or_else(|| {
                     // Of the corpora that do not say, most are larger.
                     examples_assumed = true;
                     1e6
@@ -264,10 +296,73 @@ fn updates(resolved: &Resolved, step: &StepCost) -> Updates {
     Updates { most: given.or(by_epochs).unwrap_or(0), examples_assumed }
 }
 
+/// Examples of the user's own files that are trained on; `None` where there are no such files.
+fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<f64>> {
+    let counted = match &data.reader {
+        ReaderSpec::ParallelText { files, .. } => files.get(data.training()).map(|files| {
+            let count = count_pairs(&base.join(&files.source), &base.join(&files.target));
+            count.map_err(|error| Failure::new(Exit::Data, error.to_string()))
+        }),
+        ReaderSpec::AudioManifest(AudioManifestSpec { join: None, files, .. }) => {
+            files.get(data.training()).map(|file| Ok(lines::read(&base.join(file))?.len()))
+        }
+        _ => None,
+    };
+    let count: Option<usize> = counted.transpose()?;
+    let most = data.most_of(data.training()).unwrap_or(usize::MAX);
+    Ok(count.map(|count| count.min(most) as f64))
+}
+
+fn count_pairs(source: &Path, target: &Path) -> std::result::Result<usize, ReadError> {
+    let mut pairs = PairReader::open(source, target, EmptyLines::Skip)?;
+    let mut count = 0;
+    while let Some(chunk) = pairs.next_chunk(1 << 16)? {
+        count += chunk.len();
+    }
+    Ok(count)
+}
+
+/// What to say where each of a user's examples is trained on so often that the schedule must have been made for more of them.
+fn too_long_a_schedule(resolved: &Resolved, step: &StepCost, updates: u64, own: f64) -> Option<String> {
+    let epochs = updates as f64 * step.examples / own.max(1.0);
+    if epochs < MANY_EPOCHS {
+        return None;
+    }
+    let of_epochs = |epochs: f64| (epochs * own / step.examples).ceil();
+    let fewer = of_epochs(USUAL_EPOCHS).max(100.0).min(of_epochs(MANY_EPOCHS - 1.0)).max(1.0);
+    Some(format!(
+        "{} training examples, each used about {} times: the schedule is made for more data.\n          \
+         `--set train.max_updates={fewer}` makes it shorter{}",
+        grouped(own as u64),
+        grouped(epochs as u64),
+        match warmup(&resolved.recipe.train.schedule) {
+            Some(warmup) if warmup as f64 > fewer / 2.0 => format!(
+                "; its warm-up of {} updates then needs\n          `--set train.schedule.warmup_updates={}`",
+                grouped(warmup),
+                (fewer / 10.0).ceil()
+            ),
+            _ => String::new(),
+        }
+    ))
+}
+
+/// Updates of a schedule's warm-up, where it has one that can be set.
+fn warmup(schedule: &ScheduleSpec) -> Option<u64> {
+    match schedule {
+        ScheduleSpec::TransformerPolicy { warmup_updates, .. }
+        | ScheduleSpec::InverseSqrt { warmup_updates, .. }
+        | ScheduleSpec::PolyDecay { warmup_updates, .. }
+        | ScheduleSpec::CosineDecay { warmup_updates, .. }
+        | ScheduleSpec::WarmupSteps { warmup_updates, .. } => Some(*warmup_updates),
+        _ => None,
+    }
+}
+
 /// Lines of the training split, where the corpus says.
 fn lines_of_corpus(data: &DataSpec) -> Option<f64> {
     let corpus = CorpusDefinition::find(data.corpus.as_deref()?).ok()?;
-    Some(corpus.splits.get(data.training())?.lines? as f64)
+    let lines = corpus.splits.get(data.training())?.lines?;
+    Some(data.most_of(data.training()).map_or(lines, |most| lines.min(most as u64)) as f64)
 }
 
 fn kept_weights(resolved: &Resolved) -> u64 {
