@@ -145,3 +145,24 @@ fn instructions() -> Vec<String> {
 fn instructions() -> Vec<String> {
     Vec::new()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_sources_are_the_same_program_only_where_their_digests_are_equal() {
+        let this = Environment { dirty: false, dirt: None, ..Environment::current("cpu", 1) };
+        let changed =
+            |dirt: Option<&str>| Environment { dirty: true, dirt: dirt.map(str::to_owned), ..this.clone() };
+        assert_eq!(this.program(), this.clone().program());
+        assert_eq!(changed(Some("a")).program(), changed(Some("a")).program());
+        assert_ne!(changed(Some("a")).program(), changed(Some("b")).program());
+        assert_ne!(changed(Some("a")).program(), this.program());
+        // Runs of earlier programs do not say what was changed.
+        assert_eq!(changed(None).program(), None);
+        let current = Environment::current("cpu", 1);
+        assert_eq!(current.program(), Some(Program::current()));
+        assert_eq!(current.sources(), Program::current().sources());
+    }
+}

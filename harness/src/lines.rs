@@ -1,6 +1,6 @@
 //! Lines of text files and of stdin.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use zoo_recipes::untrusted;
@@ -33,7 +33,7 @@ fn read_bounded(from: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(std::io::Error::other(format!("it has more than {most} bytes"))),
+        true => Err(std::io::Error::new(ErrorKind::InvalidInput, format!("it has more than {most} bytes"))),
         false => Ok(bytes),
     }
 }

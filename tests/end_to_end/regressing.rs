@@ -161,6 +161,9 @@ fn a_run_by_another_program_is_run_again_and_stays_where_it_is() {
         None => log.replace("\"dirty\":false", "\"dirty\":true"),
     });
     anew(8);
+    // A log that says nothing.
+    change_logs(&zoo, &|_| String::new());
+    anew(10);
     // `reproduce` reuses a run by another program and says whose it is.
     let zoo_says = zoo.run(&["reproduce", "reversal-transformer", "--tier", "smoke"]);
     assert!(zoo_says.stderr.contains("is reused; it was made by another program, "), "{}", zoo_says.stderr);

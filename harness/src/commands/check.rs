@@ -77,6 +77,7 @@ fn finding(found: &Diagnostic) -> Value {
         Origin::File { file, line, column } => {
             json!({ "file": **file, "line": line, "column": column, "message": message, "hint": hint })
         }
+        Origin::Tier { name } => json!({ "tier": name, "message": message, "hint": hint }),
         Origin::Override { text } => json!({ "override": **text, "message": message, "hint": hint }),
     }
 }

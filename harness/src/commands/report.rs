@@ -1,7 +1,6 @@
 //! `zoo report`.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;

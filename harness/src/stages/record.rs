@@ -76,7 +76,8 @@ pub fn broken_off(ctx: &Context, request: &Request, card: &Card, failure: &Failu
 }
 
 /// Records runs and verdicts, unless a record of this recipe says the very same: of the same runs, or of runs by the same program.
-/// Gives back the record that says it, and the hash of the ledger's last record.
+/// Gives back that record where nothing was trained for this call, else the one of this call, written or not; and the hash of the
+/// ledger's last record.
 pub fn judged(
     ctx: &Context,
     request: &Request,
@@ -175,15 +176,19 @@ pub fn judged(
     let known = ledger.entries()?.into_iter().map(|entry| entry.record);
     let reused = measured.iter().all(|run| run.made.reused);
     let program = |of: &Record| (of.commit.clone(), of.dirty, of.lock_hash.clone());
-    let known = known.filter(|known| {
+    let mut known = known.filter(|known| {
         (&known.recipe, &known.tier, known.end) == (&record.recipe, &record.tier, record.end)
             && same(known)
             && (reused || (!record.dirty && program(known) == program(&record)))
     });
-    if let Some(known) = known.last() {
-        return Ok((known, ledger.verify(None)?.1));
-    }
-    ledger.append(&record)?;
+    let record = match known.next_back() {
+        Some(known) if reused => known,
+        Some(_) => record,
+        None => {
+            ledger.append(&record)?;
+            record
+        }
+    };
     Ok((record, ledger.verify(None)?.1))
 }
 

@@ -201,12 +201,13 @@ impl Run {
         let trained = sessions(&self.folder.join("log.jsonl")).into_iter();
         let mut makers: Vec<Option<(String, Option<Program>)>> =
             trained.map(|found| found.map(|found| (found.sources(), found.program()))).collect();
+        // Trained, but nothing says by whom.
+        if makers.is_empty() && self.trained_file().is_file() {
+            makers.push(None);
+        }
         for file in evaluation_files(&self.folder.join("eval")) {
             let by: EvaluatedBy = read_json(&file)?;
             makers.push(by.program.map(|program| (program.sources(), Some(program))));
-        }
-        if makers.is_empty() && self.trained_file().is_file() {
-            makers.push(None);
         }
         let mut others = Vec::new();
         for maker in makers {
@@ -225,7 +226,7 @@ impl Run {
     pub fn of_this_program(mut self) -> Result<Self> {
         let plain = self.folder.display().to_string();
         for number in 2_u32.. {
-            if !self.exists() || self.other_programs()?.is_empty() {
+            if self.other_programs()?.is_empty() {
                 break;
             }
             self.folder = PathBuf::from(format!("{plain}-{number}"));

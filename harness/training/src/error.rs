@@ -89,6 +89,10 @@ pub enum TrainError {
     )]
     Device(String),
     /// The log could not be written.
-    #[error("the training log could not be written: {0}\nhint: {}", zoo_recipes::untrusted::hint_or(.0, "is the folder there, and may it be written?"))]
+    #[error(
+        "the training log could not be written: {log}\nhint: {hint}",
+        log = .0,
+        hint = zoo_recipes::untrusted::hint_or(.0, "is the folder there, and may it be written?")
+    )]
     Log(#[source] std::io::Error),
 }
