@@ -66,6 +66,7 @@ impl Context {
             mirror: self.mirror.clone(),
             offline: self.offline,
             progress: &*self.progress,
+            consent: self,
             ..FetchOptions::default()
         }
     }

@@ -10,7 +10,7 @@ use zoo_datasets::fetch::FetchError;
 use zoo_datasets::prepare::PrepareError;
 use zoo_datasets::readers::parallel_text::ReadError;
 use zoo_datasets::speech::SpeechError;
-use zoo_recipes::{Diagnostics, LoadError};
+use zoo_recipes::{Diagnostics, LoadError, untrusted};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreError, SignatureError};
 use zoo_training::checkpoint::CheckpointError;
@@ -67,18 +67,15 @@ impl Failure {
 
     /// Something of the file system.
     pub fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
-        let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Data } else { Exit::Internal };
+        let exit = match error.kind() {
+            // What was named is not there, or is a folder, a device, a FIFO.
+            io::ErrorKind::NotFound | io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => Exit::Data,
+            _ => Exit::Internal,
+        };
         let failure = Self::new(exit, format!("cannot {doing} {}: {error}", path.display()));
-        match error.kind() {
-            io::ErrorKind::NotFound => {
-                failure.hint("look at the path's spelling; a relative one begins at the current folder")
-            }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => failure
-                .hint("grant this user access to it, or name another place (for what zoo keeps: --home)"),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                failure.hint("free some space there, or keep zoo's files on another disk with --home")
-            }
-            _ => failure,
+        match untrusted::hint(error) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
         }
     }
 
@@ -95,10 +92,10 @@ impl Failure {
         };
         let mut text = String::new();
         if let Some(findings) = &self.findings {
-            text.push_str(findings);
+            text.push_str(&untrusted::escaped(findings));
             text.push('\n');
         }
-        for (at, line) in self.message.lines().enumerate() {
+        for (at, line) in untrusted::escaped(&self.message).lines().enumerate() {
             if at == 0 {
                 text.push_str(&format!("{} {line}\n", paint("1;31", "error:")));
             } else if let Some(hint) = line.trim_start().strip_prefix("hint:") {
@@ -145,23 +142,25 @@ impl From<LoadError> for Failure {
 
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
-        let exit = match error {
-            FetchError::Cancelled { .. } => Exit::Interrupted,
-            _ => Exit::Data,
-        };
-        Self::new(exit, error.to_string())
+        Self::new(fetch_exit(&error), error.to_string())
     }
 }
 
 impl From<CorpusError> for Failure {
     fn from(error: CorpusError) -> Self {
         let exit = match &error {
-            CorpusError::Fetch { source, .. } if matches!(**source, FetchError::Cancelled { .. }) => {
-                Exit::Interrupted
-            }
+            CorpusError::Fetch { source, .. } => fetch_exit(source),
             _ => Exit::Data,
         };
         Self::new(exit, error.to_string())
+    }
+}
+
+fn fetch_exit(error: &FetchError) -> Exit {
+    match error {
+        FetchError::Cancelled { .. } => Exit::Interrupted,
+        FetchError::Unconfirmed { .. } => Exit::PlanRefused,
+        _ => Exit::Data,
     }
 }
 
@@ -247,6 +246,30 @@ mod tests {
             "error: a file is missing\nhint: look there\nhint: or fetch it\n"
         );
         assert!(printed(&failure, true).starts_with("\u{1b}[1;31merror:\u{1b}[0m a file"));
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let failure = Failure::new(Exit::Data, "\u{1b}]0;x\u{7}: it is \u{9b}2J not\nhint: \u{1b}c");
+        assert_eq!(
+            printed(&failure, false),
+            "error: \\u{1b}]0;x\\u{7}: it is \\u{9b}2J not\nhint: \\u{1b}c\n"
+        );
+    }
+
+    #[test]
+    fn a_file_without_consent_ends_as_a_refused_plan() {
+        let unconfirmed = || FetchError::Unconfirmed { name: "a".into(), attempts: Vec::new() };
+        assert_eq!(Failure::from(unconfirmed()).exit, Exit::PlanRefused);
+        let (corpus, file, source) = ("a".into(), "a".into(), Box::new(unconfirmed()));
+        assert_eq!(Failure::from(CorpusError::Fetch { corpus, file, source }).exit, Exit::PlanRefused);
+    }
+
+    #[test]
+    fn a_full_disk_is_about_space() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let text = printed(&Failure::io("write", Path::new("runs/a"), &full), false);
+        assert!(text.contains("hint: free some space"), "{text}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use zoo_datasets::corpora::ByteCount;
+use zoo_datasets::fetch::Consent;
+use zoo_recipes::untrusted::shown;
 use zoo_results::exit::Exit;
 use zoo_results::report::duration;
 
@@ -50,7 +52,7 @@ pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
     if context.yes {
         return Ok(());
     }
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if !can_ask() {
         return Err(Failure::new(
             Exit::PlanRefused,
             format!("this costs {reason} and nobody is there to ask"),
@@ -61,6 +63,18 @@ pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
         return Ok(());
     }
     Err(Failure::new(Exit::PlanRefused, "not begun").hint("give --yes to go on without a question"))
+}
+
+/// A file that nothing vouches for is taken if `--yes` allows it, or somebody at the terminal agrees to it.
+impl Consent for Context {
+    fn allows(&self, risk: &str) -> bool {
+        let question = format!("{}. Go on? [y/N] ", shown(risk));
+        self.yes || (can_ask() && self.progress.aside(|| asked(&question)))
+    }
+}
+
+fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 fn asked(question: &str) -> bool {

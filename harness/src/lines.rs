@@ -9,7 +9,7 @@ use zoo_results::exit::Exit;
 use crate::error::{Failure, Result};
 
 /// Most bytes of stdin, which may have no end.
-const MOST_STDIN: u64 = 1 << 30;
+const MOST_STDIN: u64 = 256 << 20;
 
 /// The lines of a file, or of stdin for `-`. Only line feeds end a line; carriage returns before them are taken off.
 ///

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
+use zoo_recipes::untrusted::escaped;
 use zoo_results::exit::Exit;
 pub use zoo_results::report::{Cell, Column, Format, Table};
 
@@ -27,12 +28,15 @@ pub fn rows_as_json(table: &Table) -> serde_json::Value {
     serde_json::from_str(&table.render(Format::Json)).unwrap_or_default()
 }
 
-/// Writes text to stdout. A reader that went away (`zoo list | head -1`) is no failure.
+/// Writes text to stdout; control characters in it do not reach a terminal. A reader that went away
+/// (`zoo list | head -1`) is no failure.
 ///
 /// # Errors
 /// The text cannot be written.
 pub fn write(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
+    // To a file or another program as it is: JSON and CSV have rules of their own.
+    let text = if out.is_terminal() { escaped(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::Internal, format!("cannot write to stdout: {error}")))

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use zoo_datasets::corpora::ByteCount;
 use zoo_datasets::fetch::Event;
+use zoo_recipes::untrusted::escaped;
 use zoo_results::report::duration;
 
 /// Least time between two plain lines of one stage.
@@ -90,8 +91,8 @@ impl Console {
         match &self.mode {
             Mode::Quiet => {}
             Mode::Bar(bar) => {
-                bar.set_prefix(stage.name.clone());
-                bar.set_message(line);
+                bar.set_prefix(escaped(&stage.name).into_owned());
+                bar.set_message(escaped(&line).into_owned());
                 bar.tick();
             }
             Mode::Plain => {
@@ -118,8 +119,15 @@ impl Console {
     pub fn note(&self, text: &str) {
         match &self.mode {
             Mode::Quiet => {}
-            Mode::Plain => write_line(text),
-            Mode::Bar(bar) => bar.suspend(|| write_line(text)),
+            Mode::Plain | Mode::Bar(_) => self.aside(|| write_line(text)),
+        }
+    }
+
+    /// Does something else with the terminal, e.g. asks a question.
+    pub fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
+        match &self.mode {
+            Mode::Bar(bar) => bar.suspend(run),
+            Mode::Quiet | Mode::Plain => run(),
         }
     }
 
@@ -141,7 +149,7 @@ impl Console {
                 if previous.is_none() {
                     bar.reset();
                 }
-                bar.set_prefix(name.to_owned());
+                bar.set_prefix(escaped(name).into_owned());
                 bar.set_message("");
                 bar.tick();
             }
@@ -233,7 +241,7 @@ fn plain_style() -> ProgressStyle {
 
 /// A closed stderr is no reason to stop.
 fn write_line(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", escaped(text));
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod checking;
 mod doctor;
 mod explaining;
 mod help;
+mod hostile;
 mod judging;
 mod ledger;
 mod looks;

@@ -1,6 +1,7 @@
 //! `zoo check`.
 
 use serde_json::{Value, json};
+use zoo_recipes::untrusted::one_line;
 use zoo_recipes::{Diagnostic, Diagnostics, Document, LoadError, Origin, Selection};
 use zoo_results::exit::Exit;
 
@@ -29,10 +30,10 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
         match check(name) {
             Ok(document) => {
                 table.push(vec![
-                    Cell::words(document.name()),
-                    Cell::words(document.file()),
-                    Cell::words(document.arms().join(" ")),
-                    Cell::words(document.tiers().join(" ")),
+                    Cell::words(one_line(document.name())),
+                    Cell::words(one_line(document.file())),
+                    Cell::words(one_line(&document.arms().join(" "))),
+                    Cell::words(one_line(&document.tiers().join(" "))),
                     Cell::count(document.claim_count() as u64),
                     Cell::words("sound"),
                 ]);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use zoo_datasets::corpora::CorpusDefinition;
+use zoo_recipes::untrusted::{escaped, one_line};
 use zoo_recipes::{ClaimSpec, Document, ReaderSpec, Resolved, Selection, TonesSpec};
 use zoo_results::exit::Exit;
 
@@ -28,7 +29,7 @@ pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
     match context.format {
         Format::Json => output::write_json(&shown.json()?)?,
         Format::Csv => output::write(&shown.claims().render(Format::Csv))?,
-        Format::Human | Format::Md => output::write(&shown.text(context.format)?)?,
+        Format::Human | Format::Md => output::write(&escaped(&shown.text(context.format)?))?,
     }
     Ok(Exit::Ok)
 }
@@ -139,10 +140,11 @@ impl<'d> Shown<'d> {
             false => format!("{}\n", text.to_uppercase()),
         };
         let mut text = match markdown {
-            true => format!("# {}\n\n{}\n\n", about.name, about.summary),
-            false => format!("{}: {}\n", about.name, about.summary),
+            true => format!("# {}\n\n{}\n\n", one_line(&about.name), one_line(&about.summary)),
+            false => format!("{}: {}\n", one_line(&about.name), one_line(&about.summary)),
         };
         for (key, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+            let value = one_line(value);
             text.push_str(&match markdown {
                 true => format!("- {key}: {value}\n"),
                 false => format!("  {key:<11} {value}\n"),
