@@ -7,10 +7,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use server::{Asked, Framing, Reply, Server};
+use server::{Agrees, Asked, Framing, Reply, Server};
 use zoo_datasets::fetch::{
-    Consent, DataHome, Digest, Event, FetchError, FetchOptions, Fetched, Mismatch, Progress, Source, fetch,
-    sha256_of,
+    DataHome, Digest, Event, FetchError, FetchOptions, Fetched, Mismatch, Progress, Source, fetch, sha256_of,
 };
 
 /// Bytes that no compressor and no guess would make.
@@ -26,15 +25,6 @@ fn bytes(n: usize, seed: u64) -> Vec<u8> {
 
 fn source(url: String, file: &[u8]) -> Source {
     Source::new(vec![url], Some(file.len() as u64), Digest::Sha256(sha256_of(file))).unwrap()
-}
-
-/// The server here speaks plain http.
-struct Agrees;
-
-impl Consent for Agrees {
-    fn allows(&self, _: &str) -> bool {
-        true
-    }
 }
 
 fn quick() -> FetchOptions<'static> {

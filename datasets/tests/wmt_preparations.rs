@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use server::{Asked, Reply, Server};
+use server::{Agrees, Asked, Reply, Server};
 use zoo_datasets::batches::{BatchPlan, Collator, PairSource};
 use zoo_datasets::corpora::{CorpusDefinition, CorpusError, FetchedCorpus, Packing, TextFormat};
 use zoo_datasets::fetch::{DataHome, Digest, FetchOptions};
@@ -197,6 +197,7 @@ impl Setting {
 
     fn fetch(&self) -> Result<FetchedCorpus, CorpusError> {
         let options = FetchOptions {
+            consent: &Agrees,
             retries: 3,
             backoff: Duration::from_millis(1),
             stall: Duration::from_secs(10),

@@ -158,7 +158,7 @@ mod tests {
             assert!(error.contains("a.wav") && error.contains("hint: "), "{error}");
             assert_eq!(std::fs::read(&file).unwrap(), before);
         }
-        let nowhere = folder.path().join("no/such/b.wav");
+        let nowhere = file.join("b.wav");
         let error = write_wav(&nowhere, &[0.5], 8_000, Level::Kept).unwrap_err();
         assert!(matches!(&error, EncodeError::Io { .. }) && error.to_string().contains("b.wav"));
     }

@@ -8,6 +8,17 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use zoo_datasets::fetch::Consent;
+
+/// Consents to everything: the server speaks plain http.
+pub struct Agrees;
+
+impl Consent for Agrees {
+    fn allows(&self, _: &str) -> bool {
+        true
+    }
+}
+
 /// What a client asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
