@@ -53,7 +53,7 @@ pub struct GlobalOptions {
     /// Open no connection
     #[arg(long, global = true)]
     pub offline: bool,
-    /// Do not ask before a plan of more than an hour or a gigabyte
+    /// Do not ask: accept plans of over an hour or a gigabyte, and unchecked data over http
     #[arg(long, short, global = true)]
     pub yes: bool,
     /// Form of what is written to stdout

@@ -1,4 +1,4 @@
-//! What costs more than an hour or a gigabyte is not begun unasked.
+//! Asks before a plan of more than an hour or a gigabyte.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -55,11 +55,11 @@ pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
     if !can_ask() {
         return Err(Failure::new(
             Exit::PlanRefused,
-            format!("this costs {reason} and nobody is there to ask"),
+            format!("this needs {reason}; refusing without confirmation (not a terminal)"),
         )
         .hint("give --yes to go on"));
     }
-    if asked(&format!("this costs {reason}. Go on? [y/N] ")) {
+    if asked(&format!("this needs {reason}. Go on? [y/N] ")) {
         return Ok(());
     }
     Err(Failure::new(Exit::PlanRefused, "not begun").hint("give --yes to go on without a question"))

@@ -16,7 +16,7 @@ pub enum Exit {
     Recipe = 3,
     /// Data missing, damaged, or not what the recipe says.
     Data = 4,
-    /// The plan costs more than may be spent unasked.
+    /// The plan needs more than zoo spends without consent, or a file without a digest comes over plain http.
     PlanRefused = 5,
     /// Stopped before its end; the same command goes on.
     Interrupted = 6,
@@ -68,7 +68,7 @@ impl Exit {
             Self::Recipe => "a recipe does not parse or contradicts itself",
             Self::Data => "data missing, damaged, or not what the recipe says",
             Self::PlanRefused => {
-                "the plan costs more than an hour or a gigabyte and was not accepted: `--yes`"
+                "the plan needs over an hour or a gigabyte, or data come unchecked over http: `--yes`"
             }
             Self::Interrupted => "stopped before its end; the same command goes on from there",
             Self::Damaged => "ledger, bundle, hypotheses or checkpoint do not match their digests",
