@@ -63,7 +63,7 @@ lints() {
     cargo clippy --profile gpu-check --locked -p zoo-harness --bin zoo --features cuda,wgpu -- -D warnings
 }
 
-# Code is made of it all for some minutes. That it compiles is seen even if there is no time for that.
+# The build takes minutes. The lints alone show that everything compiles.
 if [ "$(left)" -le 600 ]; then
     lints
     over "CUDA and wgpu, fused"

@@ -28,7 +28,7 @@ const SOURCES: [&str; 9] = [
     "third_party",
 ];
 
-/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/ aside: recording a run is no change of the sources), `ZOO_DIRT` (a digest of the sources where
+/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/ aside: recording a run does not change the sources), `ZOO_DIRT` (a digest of the sources where
 /// the commit does not say what they are, else empty), `ZOO_PROFILE`.
 fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     // A path that is not there would make cargo run this every time.

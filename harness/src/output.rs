@@ -29,7 +29,7 @@ pub fn rows_as_json(table: &Table) -> serde_json::Value {
 }
 
 /// Writes text to stdout; control characters in it do not reach a terminal. A reader that went away
-/// (`zoo list | head -1`) is no failure.
+/// (`zoo list | head -1`) is not a failure.
 ///
 /// # Errors
 /// The text cannot be written.

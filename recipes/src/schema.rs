@@ -58,7 +58,7 @@ pub fn schema() -> Value {
     };
     defs.insert("Overlay".to_owned(), overlay(&overlay_blocks));
     let inherit = json!({
-        "description": "Lay the base's tier of this name below; without it the base's tier is no part of this recipe.",
+        "description": "Lay the base's tier of this name below; without it this recipe does not have the base's tier.",
         "type": "boolean",
     });
     let tier_blocks = overlay_blocks.into_iter().chain([("inherit".to_owned(), inherit)]).collect();

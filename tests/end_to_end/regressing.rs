@@ -131,7 +131,7 @@ fn a_run_by_another_program_is_run_again_and_stays_where_it_is() {
     let call =
         ["regress", "--select", "reversal-transformer", "--baseline", "baseline.jsonl", "--format", "json"];
     let runs = || std::fs::read_dir(zoo.home().join("runs/reversal-transformer.smoke")).unwrap().count();
-    // This program's own run is reused, and is no second measurement beside the recorded one.
+    // This program's own run is reused, and is not a second measurement beside the recorded one.
     let reused = zoo.run(&call);
     assert_eq!((made(&reused.json()).as_str(), runs()), ("reused, same program", 2));
     assert!(reused.stdout.contains("what was recorded is this very run"), "{}", reused.stdout);
