@@ -149,7 +149,11 @@ fn the_smoke_tier_of_own_recipes_trains_their_model_on_their_text() {
     let smoke = ["--arms=fp32", "--tier=smoke", "--format=json", "--set=train.max_updates=2"];
     for (name, width, word) in [("one", 128, "zwei"), ("two", 128, "acht"), ("three", 64, "zwei")] {
         let file = format!("./{name}.toml");
-        let ended = zoo.ends_with(0, &[&["reproduce", &file][..], &smoke].concat()).json();
+        let ended = zoo.ends_with(0, &[&["reproduce", &file][..], &smoke].concat());
+        // The recipe is named by its path: its name alone would not be found.
+        let next = format!("next: `zoo reproduce ./{name}.toml --plan`");
+        assert!(ended.stderr.contains(&next), "{}", ended.stderr);
+        let ended = ended.json();
         assert_eq!(ended["scores"][0]["eval"], "valid", "{ended}");
         let run = ended["runs"][0].as_str().unwrap();
         let card: serde_json::Value = serde_json::from_str(&part(run, "run.json")).unwrap();

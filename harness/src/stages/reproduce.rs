@@ -3,7 +3,7 @@
 use serde::Serialize;
 use zoo_models::ops::bf16_instruction;
 use zoo_models::precision::{Compute, Products, probe};
-use zoo_recipes::Resolved;
+use zoo_recipes::{Document, Resolved};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Record;
 use zoo_results::metrics::MetricValue;
@@ -157,25 +157,30 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
 /// The exit code. A tier is not the published size, so its claims are NOT COMPARABLE by design: a tier whose runs all
 /// got to their scores did what it is for.
 fn exit(ctx: &Context, request: &Request, measured: &[Measured], judged: &[JudgedClaim]) -> Exit {
-    // Without a claim there is nothing that could fail.
-    if judged.is_empty() {
-        return Exit::Ok;
-    }
-    let exit = Exit::of_verdicts(judged.iter().map(|judged| &judged.verdict));
+    let exit = match judged.is_empty() {
+        // Without a claim there is nothing that could fail.
+        true => Exit::Ok,
+        false => Exit::of_verdicts(judged.iter().map(|judged| &judged.verdict)),
+    };
+    let scored = measured.iter().all(|one| one.trained.ending.is_scored());
     match &request.tier {
-        Some(tier)
-            if exit == Exit::NothingComparable
-                && measured.iter().all(|one| one.trained.ending.is_scored()) =>
-        {
-            let name = request.document.name();
+        Some(tier) if scored && (judged.is_empty() || exit == Exit::NothingComparable) => {
+            let recipe = called(&request.document);
             ctx.progress.note(&format!(
-                "the {tier} tier of {name} works from data to scores; its scores are not comparable with the published \
-                 ones\nnext: `zoo reproduce {name} --plan` shows what the full run costs, without --plan \
-                 it runs"
+                "the {tier} tier of {recipe} works from data to scores; its scores are not comparable with those of a full \
+                 run\nnext: `zoo reproduce {recipe} --plan` shows what the full run costs; without --plan it runs"
             ));
             Exit::Ok
         }
         _ => exit,
+    }
+}
+
+/// What a command line calls a recipe: a built-in one by its name, any other by its path.
+fn called(document: &Document) -> &str {
+    match zoo_recipes::find(document.name()) {
+        Ok(built_in) if built_in.file == document.file() => document.name(),
+        _ => document.file(),
     }
 }
 
