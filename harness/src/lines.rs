@@ -1,6 +1,6 @@
 //! Lines of text files and of stdin.
 
-use std::io::{ErrorKind, Read};
+use std::io::{BufRead, Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
 use zoo_recipes::untrusted;
@@ -11,6 +11,9 @@ use crate::error::{Failure, Result};
 /// Most bytes of stdin, which may have no end.
 const MOST_STDIN: u64 = 256 << 20;
 
+/// Most bytes of a line that is translated as it arrives.
+const MOST_LINE: u64 = 1 << 20;
+
 /// The lines of a file, or of stdin for `-`. Only line feeds end a line; carriage returns before them are taken off.
 ///
 /// # Errors
@@ -18,8 +21,7 @@ const MOST_STDIN: u64 = 256 << 20;
 pub fn read(path: &Path) -> Result<Vec<String>> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
-    let read =
-        if is_stdin { read_bounded(std::io::stdin().lock(), MOST_STDIN) } else { untrusted::read(path) };
+    let read = if is_stdin { stdin() } else { untrusted::read(path) };
     let bytes = read.map_err(|error| Failure::io("read", Path::new(&name), &error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -29,11 +31,51 @@ pub fn read(path: &Path) -> Result<Vec<String>> {
     Ok(split(&text).map(str::to_owned).collect())
 }
 
-fn read_bounded(from: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
+/// All bytes of stdin.
+///
+/// # Errors
+/// It cannot be read, or has more than 256 MiB.
+pub fn stdin() -> IoResult<Vec<u8>> {
+    read_bounded(std::io::stdin().lock(), MOST_STDIN)
+}
+
+/// The lines of an input as they arrive, as [`BufRead::lines`] ends them. The input may have no end; a line of more than 1 MiB
+/// is an error, and the last item.
+pub fn arriving(input: impl BufRead) -> impl Iterator<Item = IoResult<String>> {
+    lines_up_to(input, MOST_LINE)
+}
+
+fn lines_up_to(mut input: impl BufRead, most: u64) -> impl Iterator<Item = IoResult<String>> {
+    let mut ended = false;
+    std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        let mut line = String::new();
+        // Two bytes more: the end of the line.
+        let read = input.by_ref().take(most + 2).read_line(&mut line);
+        let without_end = line.strip_suffix('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+        let kept = without_end.unwrap_or(&line).len();
+        ended = read.is_err() || kept as u64 > most;
+        match read {
+            Ok(0) => None,
+            Ok(_) if ended => {
+                Some(Err(Error::new(ErrorKind::InvalidInput, format!("a line has more than {most} bytes"))))
+            }
+            Ok(_) => {
+                line.truncate(kept);
+                Some(Ok(line))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    })
+}
+
+fn read_bounded(from: impl Read, most: u64) -> IoResult<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(std::io::Error::new(ErrorKind::InvalidInput, format!("it has more than {most} bytes"))),
+        true => Err(Error::new(ErrorKind::InvalidInput, format!("it has more than {most} bytes"))),
         false => Ok(bytes),
     }
 }
@@ -52,6 +94,18 @@ mod tests {
         let lines: Vec<&str> = split("a\r\n\nb\u{2028}c\nlast").collect();
         assert_eq!(lines, ["a", "", "b\u{2028}c", "last"]);
         assert_eq!(split("").count(), 0);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_an_error_and_the_last_item() {
+        let all =
+            |input: &[u8]| -> Vec<Option<String>> { lines_up_to(input, 3).map(|line| line.ok()).collect() };
+        let line = |text: &str| Some(text.to_owned());
+        assert_eq!(all(b"abc\nabc\r\n\nab"), [line("abc"), line("abc"), line(""), line("ab")]);
+        assert_eq!(all(b"ab\nabcd\nef\n"), [line("ab"), None]);
+        let endless = std::io::BufReader::new(std::io::repeat(b'a'));
+        let errors: Vec<_> = lines_up_to(endless, 3).map(|line| line.unwrap_err().to_string()).collect();
+        assert_eq!(errors, ["a line has more than 3 bytes"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `zoo infer`.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use zoo_recipes::untrusted;
@@ -9,6 +9,7 @@ use zoo_results::exit::Exit;
 use crate::cli::InferArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::lines;
 use crate::output::{self, Format};
 use crate::stages::{Hypothesis, InferRequest, Inference, Transcription};
 
@@ -55,7 +56,7 @@ fn translate(args: &InferArgs, inference: &Inference) -> Result<()> {
         other => other,
     };
     let name = input.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
-    inference.translate(args.target.as_deref(), &name, lines.lines(), write)
+    inference.translate(args.target.as_deref(), &name, lines::arriving(lines), write)
 }
 
 fn listen(context: &Context, args: &InferArgs, inference: &Inference) -> Result<()> {
@@ -70,12 +71,8 @@ fn listen(context: &Context, args: &InferArgs, inference: &Inference) -> Result<
         context.progress.note(&format!("the search has one hypothesis of each recording{hint}"));
     }
     let read = |file: &Path| {
-        let mut bytes = Vec::new();
-        let read = match file == Path::new(STDIN) {
-            true => std::io::stdin().lock().read_to_end(&mut bytes),
-            false => untrusted::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
-        };
-        read.map(|_| bytes).map_err(|error| Failure::io("read", file, &error))
+        let read = if file == Path::new(STDIN) { lines::stdin() } else { untrusted::read(file) };
+        read.map_err(|error| Failure::io("read", file, &error))
     };
     let alone = files.len() == 1;
     let (mut spoken, mut taken) = (0.0, 0.0);
