@@ -96,7 +96,7 @@ impl Context {
     /// # Errors
     /// Some arms stand for TF32 and others for FP32, the device has both, and `--fp32` was not given.
     pub fn for_arms(&self, arms: &[Resolved]) -> Result<Self> {
-        let compute = |arm: &Resolved| Compute::of(&arm.recipe.precision, self.device.is_cpu());
+        let compute = |arm: &Resolved| Compute::of(&arm.recipe.precision);
         let arms: Vec<(&str, Compute)> =
             arms.iter().map(|arm| (arm.arm.as_deref().unwrap_or_default(), compute(arm))).collect();
         let asked = if self.device.has_tf32() { Fp32::of_arms(&arms) } else { Ok(Fp32::Strict) };

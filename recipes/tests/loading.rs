@@ -132,14 +132,14 @@ fn a_path_works_and_may_build_on_a_name_or_a_file_beside_it() {
     assert!(resolved.toml.contains("lr = 0.0") && resolved.recipe.claim.is_empty());
 
     // Its own arm lies over the inherited one of that name, and takes from it what it says to take.
-    let own = "[arm.mixed]\nwithout = [\"precision.compute_on_cpu\"]\n[arm.mixed.precision.loss_scaling]\nkind = \"static\"\nscale = 8\n[arm.third]\n";
+    let own = "[arm.mixed]\nwithout = [\"precision.compute\"]\n[arm.mixed.precision.loss_scaling]\nkind = \"static\"\nscale = 8\n[arm.third]\n";
     let local = write("local.toml", &text(NAME).replace(&format!("name = \"{NAME}\""), "name = \"local\""));
     let beside = write("beside.toml", &(head("beside", "local.toml") + own));
     let document = load(&beside).unwrap();
     assert_eq!(document.arms(), ["fp32", "mixed", "third"]);
     let resolved = document.resolve(&Selection::arm("mixed")).unwrap();
     assert!(
-        resolved.toml.contains("scale = 8.0") && !resolved.toml.contains("compute_on_cpu"),
+        resolved.toml.contains("scale = 8.0") && resolved.toml.contains("compute = \"fp32\""),
         "{}",
         resolved.toml
     );

@@ -12,15 +12,9 @@ impl Compute {
     /// IEEE single.
     pub const FP32: Self = Self(FloatDType::F32);
 
-    /// The type that a recipe's arm names on this kind of device.
-    pub fn of(spec: &PrecisionSpec, on_cpu: bool) -> Self {
-        let wanted = match (spec.compute, on_cpu) {
-            (ComputeType::Fp32, _) => ComputeType::Fp32,
-            // bf16 is the half type that CPUs have instructions for.
-            (_, true) => spec.compute_on_cpu.unwrap_or(ComputeType::Bf16),
-            (other, false) => other,
-        };
-        Self(match wanted {
+    /// The type that a recipe's arm names, on every device.
+    pub fn of(spec: &PrecisionSpec) -> Self {
+        Self(match spec.compute {
             ComputeType::Fp32 => FloatDType::F32,
             ComputeType::Fp16 => FloatDType::F16,
             ComputeType::Bf16 => FloatDType::BF16,

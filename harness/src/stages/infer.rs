@@ -128,7 +128,7 @@ impl Inference {
         };
         let weights = evaluated_weights(run, recipe)?.values;
         let model = load_model(recipe, &prepared.material(recipe)?, weights, &ctx.open_device()?)?;
-        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+        let compute = Compute::of(&recipe.precision);
         let translator = Translator { model: &model, prepared: &prepared, language, spec: search, compute };
         let mut number = 0;
         let mut read = |line: std::io::Result<String>| {

@@ -198,7 +198,7 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
             Program::current().sources()
         ));
     }
-    let precision = Some(proved(ctx, Compute::of(&recipe.precision, ctx.device.is_cpu()), recipe)?);
+    let precision = Some(proved(ctx, Compute::of(&recipe.precision), recipe)?);
     let wanted = all_wanted(request, recipe)?;
     let folder = run.folder.join("eval");
     let mut evaluations = Vec::new();

@@ -140,7 +140,7 @@ impl Run {
         initial: Option<&InitialWeights>,
     ) -> Result<Self> {
         let recipe = &resolved.recipe;
-        let compute = ctx.compute_name(Compute::of(&recipe.precision, ctx.device.is_cpu())).to_string();
+        let compute = ctx.compute_name(Compute::of(&recipe.precision)).to_string();
         let files = own_files(&recipe.data, &resolved.folder)?;
         let key = training_key(recipe, &files, seed, ctx.compute_key(&compute), initial);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());

@@ -124,7 +124,7 @@ pub fn of_updates<D: Material>(
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let compute = Compute::of(&recipe.precision);
     let phases = vec![phase(recipe, material.aim(recipe), Some(LONG))?];
     let timed = Box::new(TimedArm::new(model, phases, updates, compute, making.seed)?);
     let (cost, classes) = (material.cost(recipe), material.classes());
@@ -171,7 +171,7 @@ mod tests {
             let batches: Vec<_> = full_batches(&text.vocabularies, 4, 6).take(3).flatten().collect();
             assert!(batches.len() > 1, "several batches an update");
             let model = text.model(&recipe, 1, &Device::flex().autodiff());
-            let compute = Compute::of(&recipe.precision, true);
+            let compute = Compute::of(&recipe.precision);
             let phases = vec![phase(&recipe, text.aim(&recipe), Some(LONG)).unwrap()];
             let mut timed = TimedArm::new(model, phases, vec![batches], compute, 1).unwrap();
             let before = reads();

@@ -56,7 +56,7 @@ fn train_task<T: Task>(
     run.create(recipe)?;
     let seed = run.card.seed;
     let device = ctx.open_device()?.autodiff();
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let compute = Compute::of(&recipe.precision);
     let material = task.material(recipe)?;
     let model = material.model(recipe, seed, &device);
     let model = match &request.initial {

@@ -8,12 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrecisionSpec {
-    /// Type of matrix products and convolutions.
+    /// Type of matrix products and convolutions, on every device. A CPU computes fp16 exactly, but not fast.
     #[serde(default)]
     pub compute: ComputeType,
-    /// The type on a CPU when `compute` is a half type.
-    #[serde(default)]
-    pub compute_on_cpu: Option<ComputeType>,
     /// How small gradients are kept from vanishing.
     #[serde(default)]
     pub loss_scaling: LossScalingSpec,

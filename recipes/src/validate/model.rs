@@ -2,9 +2,9 @@
 
 use super::{Findings, parts};
 use crate::spec::{
-    Architecture, ComputeType, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec,
-    LossScalingSpec, LossSpec, ModelSpec, Positions, PrecisionSpec, ReaderSpec, Recipe, Specials, TokenModel,
-    TokenizerSpec, Tying,
+    Architecture, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec, LossScalingSpec,
+    LossSpec, ModelSpec, Positions, PrecisionSpec, ReaderSpec, Recipe, Specials, TokenModel, TokenizerSpec,
+    Tying,
 };
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
@@ -130,11 +130,6 @@ fn vocabulary(recipe: &Recipe, embedding: &EmbeddingSpec, findings: &mut Finding
 }
 
 fn precision(precision: &PrecisionSpec, findings: &mut Findings<'_, '_>) {
-    findings.require(
-        precision.compute_on_cpu.is_none() || precision.compute != ComputeType::Fp32,
-        "precision.compute_on_cpu",
-        || "`compute` is `fp32`, which every CPU has; `compute_on_cpu` is for half types".to_owned(),
-    );
     let range = |min: f64, max: f64, findings: &mut Findings<'_, '_>| {
         findings.above_zero(min, "precision.loss_scaling.scale_min");
         findings.require(min <= max, "precision.loss_scaling.scale_max", || {

@@ -147,13 +147,6 @@ fn impossible_combinations_are_refused() {
         "without",
     );
     one(
-        "[arm.fp32.precision]\ncompute = \"fp32\"",
-        "[arm.fp32.precision]\ncompute_on_cpu = \"bf16\"",
-        "\"bf16\"",
-        "which every CPU has",
-        "",
-    );
-    one(
         "status = \"public\"",
         "status = \"generated\"",
         "\"generated\"",

@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_cpu_agrees() {
-        for compute in [Compute::FP32, Compute(FloatDType::BF16)] {
+        for compute in [Compute::FP32, Compute(FloatDType::BF16), Compute(FloatDType::F16)] {
             for found in agreements(&Device::flex(), compute, &|_| true) {
                 assert!(found.holds(), "{compute:?} {found:?}");
             }

@@ -8,14 +8,16 @@ use std::sync::Arc;
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, Int, Tensor, TensorData, bf16};
+use burn::tensor::{DType, Int, Tensor, TensorData, bf16, f16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use burn_flex::FlexTensor;
 use rayon::prelude::*;
 use zoo_recipes::Smoothing;
 
-use super::simd::{exp, max, round_bf16, sum_by, vectorized, widen_bf16};
+use super::rounding::{Half, HalfType};
+use super::simd::{exp, max, sum_by, vectorized};
 use super::{has_device_kernels, host};
 use crate::precision::to_f32;
 
@@ -82,24 +84,15 @@ impl CrossEntropyOp for Flex {
     fn loss(logits: FloatTensor<Self>, targets: SmoothedTargets) -> FloatTensor<Self> {
         let vocabulary = logits.shape()[1];
         let classes = targets.classes.par_iter();
-        let rows: Vec<(f64, f64)> = if logits.dtype() == DType::BF16 {
-            // A row at a time: the logits are the largest thing in memory.
-            let logits = logits.to_contiguous();
-            let rows = logits.as_slice::<bf16>().expect("contiguous bf16").par_chunks_exact(vocabulary);
-            rows.zip(classes)
-                .map_init(
-                    || vec![0f32; vocabulary],
-                    |wide, (row, &class)| {
-                        widen_bf16(wide, row);
-                        targets.row_loss(wide, class)
-                    },
-                )
-                .collect()
-        } else {
-            let rows = host::values(&logits);
-            let rows = rows.par_chunks_exact(vocabulary);
-            rows.zip(classes).map(|(row, &class)| targets.row_loss(row, class)).collect()
-        };
+        let logits = logits.to_contiguous();
+        let values = host::Source::new(&logits);
+        // A row at a time: the logits are the largest thing in memory.
+        let rows: Vec<(f64, f64)> = classes
+            .enumerate()
+            .map_init(Vec::new, |room, (i, &class)| {
+                targets.row_loss(values.part(i * vocabulary, vocabulary, room), class)
+            })
+            .collect();
         let (smooth, plain) = rows.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
         host::tensor(vec![smooth as f32, plain as f32], [2], DType::F32)
     }
@@ -114,24 +107,36 @@ impl CrossEntropyOp for Flex {
         let gradient = host::values(&gradient);
         let (smooth, plain) = (gradient[0], gradient[1]);
         // The logits are not needed any more: their memory becomes the gradient's.
-        if dtype == DType::BF16 {
-            let mut values = host::into_stored::<bf16>(logits);
-            let rows = values.par_chunks_exact_mut(vocabulary).zip(targets.classes.par_iter());
-            rows.for_each_init(
-                || vec![0f32; vocabulary],
-                |wide, (row, &class)| {
-                    widen_bf16(wide, row);
-                    targets.row_gradient(wide, class, smooth, plain);
-                    round_bf16(row, wide);
-                },
-            );
-            return host::stored(values, shape);
+        match Half::of(dtype) {
+            Some(Half::Bf16) => return half_gradient::<bf16>(logits, &targets, smooth, plain),
+            Some(Half::Fp16) => return half_gradient::<f16>(logits, &targets, smooth, plain),
+            None => {}
         }
         let mut values = host::into_values(logits);
         let rows = values.par_chunks_exact_mut(vocabulary).zip(targets.classes.par_iter());
         rows.for_each(|(row, &class)| targets.row_gradient(row, class, smooth, plain));
         host::tensor(values, shape, dtype)
     }
+}
+
+fn half_gradient<H: HalfType>(
+    logits: FlexTensor,
+    targets: &SmoothedTargets,
+    smooth: f32,
+    plain: f32,
+) -> FlexTensor {
+    let (shape, vocabulary) = (logits.shape(), logits.shape()[1]);
+    let mut values = host::into_stored::<H>(logits);
+    let rows = values.par_chunks_exact_mut(vocabulary).zip(targets.classes.par_iter());
+    rows.for_each_init(
+        || vec![0f32; vocabulary],
+        |wide, (row, &class)| {
+            H::widen(wide, row);
+            targets.row_gradient(wide, class, smooth, plain);
+            H::narrow(row, wide);
+        },
+    );
+    host::stored(values, shape)
 }
 
 vectorized! {

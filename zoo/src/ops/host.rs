@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use burn::tensor::{DType, Element, Shape, TensorData, bf16, f16};
 use burn_flex::FlexTensor;
-use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
 
-use super::simd;
+use super::rounding::{Half, HalfType};
 
 /// Values that one task converts.
 const BLOCK: usize = 1 << 15;
@@ -16,26 +15,31 @@ const PART: usize = 1 << 11;
 
 /// A tensor's values, to be read in parts as FP32.
 pub enum Source<'a> {
-    /// FP32, or another type converted as a whole.
+    /// FP32, or another layout or type, converted as a whole.
     Wide(Cow<'a, [f32]>),
     /// bf16 in a row.
-    Half(&'a [bf16]),
+    Bf16(&'a [bf16]),
+    /// fp16 in a row.
+    Fp16(&'a [f16]),
 }
 
 impl<'a> Source<'a> {
     /// Of a tensor.
     pub fn new(tensor: &'a FlexTensor) -> Self {
-        match (tensor.dtype(), tensor.as_slice::<bf16>()) {
-            (DType::BF16, Some(slice)) => Self::Half(slice),
-            _ => Self::Wide(values(tensor)),
-        }
+        let half = match tensor.dtype() {
+            DType::BF16 => tensor.as_slice().map(Self::Bf16),
+            DType::F16 => tensor.as_slice().map(Self::Fp16),
+            _ => None,
+        };
+        half.unwrap_or_else(|| Self::Wide(values(tensor)))
     }
 
     /// Values `first..first + to.len()`.
     pub fn read(&self, first: usize, to: &mut [f32]) {
         match self {
             Self::Wide(values) => to.copy_from_slice(&values[first..][..to.len()]),
-            Self::Half(values) => simd::widen_bf16(to, &values[first..][..to.len()]),
+            Self::Bf16(values) => bf16::widen(to, &values[first..][..to.len()]),
+            Self::Fp16(values) => f16::widen(to, &values[first..][..to.len()]),
         }
     }
 
@@ -43,7 +47,7 @@ impl<'a> Source<'a> {
     pub fn part<'r>(&'r self, first: usize, n: usize, room: &'r mut Vec<f32>) -> &'r [f32] {
         match self {
             Self::Wide(values) => &values[first..][..n],
-            Self::Half(_) => {
+            Self::Bf16(_) | Self::Fp16(_) => {
                 room.resize(n, 0.0);
                 self.read(first, room);
                 room
@@ -54,26 +58,71 @@ impl<'a> Source<'a> {
 
 /// A tensor made in parts: `make(first, part)` writes the FP32 values from number `first` on.
 pub fn build(shape: Shape, dtype: DType, make: impl Fn(usize, &mut [f32]) + Sync) -> FlexTensor {
-    let n = shape.num_elements();
-    if dtype == DType::BF16 {
-        let mut out = room::<bf16>(n);
-        out.par_chunks_mut(BLOCK).enumerate().for_each(|(i, block)| {
-            let mut wide = [0f32; PART];
-            for (j, part) in block.chunks_mut(PART).enumerate() {
-                let wide = &mut wide[..part.len()];
-                make(i * BLOCK + j * PART, wide);
-                simd::round_bf16(part, wide);
-            }
-        });
-        return stored(out, shape);
+    match Half::of(dtype) {
+        Some(Half::Bf16) => return build_half::<bf16>(shape, make),
+        Some(Half::Fp16) => return build_half::<f16>(shape, make),
+        None => {}
     }
-    let mut out = room::<f32>(n);
+    let mut out = room::<f32>(shape.num_elements());
     out.par_chunks_mut(BLOCK).enumerate().for_each(|(i, block)| {
         for (j, part) in block.chunks_mut(PART).enumerate() {
             make(i * BLOCK + j * PART, part);
         }
     });
     tensor(out, shape, dtype)
+}
+
+fn build_half<H: HalfType>(shape: Shape, make: impl Fn(usize, &mut [f32]) + Sync) -> FlexTensor {
+    let mut out = room::<H>(shape.num_elements());
+    out.par_chunks_mut(BLOCK).enumerate().for_each(|(i, block)| {
+        let mut wide = [0f32; PART];
+        for (j, part) in block.chunks_mut(PART).enumerate() {
+            let wide = &mut wide[..part.len()];
+            make(i * BLOCK + j * PART, wide);
+            H::narrow(part, wide);
+        }
+    });
+    stored(out, shape)
+}
+
+/// A tensor made in blocks of so many values, with what `make` gives back of each: `make(room, i, block)` writes the FP32 values of
+/// block i.
+pub fn build_blocks<R: Send, Q: Send>(
+    (shape, dtype): (Shape, DType),
+    block: usize,
+    rooms: impl Fn() -> R + Sync + Send,
+    make: impl Fn(&mut R, usize, &mut [f32]) -> Q + Sync + Send,
+) -> (FlexTensor, Vec<Q>) {
+    match Half::of(dtype) {
+        Some(Half::Bf16) => return half_blocks::<bf16, R, Q>(shape, block, rooms, make),
+        Some(Half::Fp16) => return half_blocks::<f16, R, Q>(shape, block, rooms, make),
+        None => {}
+    }
+    let mut out = room(shape.num_elements());
+    let blocks = out.par_chunks_mut(block.max(1)).enumerate();
+    let given = blocks.map_init(rooms, |room, (i, out)| make(room, i, out)).collect();
+    (tensor(out, shape, dtype), given)
+}
+
+fn half_blocks<H: HalfType, R: Send, Q: Send>(
+    shape: Shape,
+    block: usize,
+    rooms: impl Fn() -> R + Sync + Send,
+    make: impl Fn(&mut R, usize, &mut [f32]) -> Q + Sync + Send,
+) -> (FlexTensor, Vec<Q>) {
+    let mut out = room::<H>(shape.num_elements());
+    let blocks = out.par_chunks_mut(block.max(1)).enumerate();
+    let blocks = blocks.map_init(
+        || (rooms(), Vec::new()),
+        |(room, wide), (i, out)| {
+            wide.resize(out.len(), 0.0);
+            let given = make(room, i, wide);
+            H::narrow(out, wide);
+            given
+        },
+    );
+    let given = blocks.collect();
+    (stored(out, shape), given)
 }
 
 /// The values in FP32, row-major; borrowed where they are that already.
@@ -83,23 +132,23 @@ pub fn values(tensor: &FlexTensor) -> Cow<'_, [f32]> {
             Some(slice) => Cow::Borrowed(slice),
             None => Cow::Owned(tensor.to_contiguous().as_slice::<f32>().expect("contiguous f32").to_vec()),
         },
-        DType::BF16 => Cow::Owned(widen(tensor, simd::widen_bf16)),
-        DType::F16 => Cow::Owned(widen::<f16>(tensor, |to, from| from.convert_to_f32_slice(to))),
+        DType::BF16 => Cow::Owned(widen::<bf16>(tensor)),
+        DType::F16 => Cow::Owned(widen::<f16>(tensor)),
         other => panic!("own operations take f32, f16 and bf16, not {other:?}"),
     }
 }
 
-fn widen<E: Element + bytemuck::Pod>(tensor: &FlexTensor, convert: fn(&mut [f32], &[E])) -> Vec<f32> {
+fn widen<H: HalfType>(tensor: &FlexTensor) -> Vec<f32> {
     let contiguous;
-    let slice = match tensor.as_slice::<E>() {
+    let slice = match tensor.as_slice::<H>() {
         Some(slice) => slice,
         None => {
             contiguous = tensor.to_contiguous();
-            contiguous.as_slice::<E>().expect("contiguous")
+            contiguous.as_slice::<H>().expect("contiguous")
         }
     };
     let mut out = room(slice.len());
-    out.par_chunks_mut(BLOCK).zip(slice.par_chunks(BLOCK)).for_each(|(to, from)| convert(to, from));
+    out.par_chunks_mut(BLOCK).zip(slice.par_chunks(BLOCK)).for_each(|(to, from)| H::widen(to, from));
     out
 }
 
@@ -107,15 +156,15 @@ fn widen<E: Element + bytemuck::Pod>(tensor: &FlexTensor, convert: fn(&mut [f32]
 pub fn tensor(values: Vec<f32>, shape: impl Into<Shape>, dtype: DType) -> FlexTensor {
     match dtype {
         DType::F32 => stored(values, shape),
-        DType::BF16 => stored(narrow(&values, simd::round_bf16), shape),
-        DType::F16 => stored(narrow::<f16>(&values, |to, from| to.convert_from_f32_slice(from)), shape),
+        DType::BF16 => stored(narrow::<bf16>(&values), shape),
+        DType::F16 => stored(narrow::<f16>(&values), shape),
         other => panic!("own operations make f32, f16 and bf16, not {other:?}"),
     }
 }
 
-fn narrow<E: bytemuck::Pod + Send + Sync>(values: &[f32], convert: fn(&mut [E], &[f32])) -> Vec<E> {
+fn narrow<H: HalfType>(values: &[f32]) -> Vec<H> {
     let mut out = room(values.len());
-    out.par_chunks_mut(BLOCK).zip(values.par_chunks(BLOCK)).for_each(|(to, from)| convert(to, from));
+    out.par_chunks_mut(BLOCK).zip(values.par_chunks(BLOCK)).for_each(|(to, from)| H::narrow(to, from));
     out
 }
 

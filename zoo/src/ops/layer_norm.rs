@@ -9,7 +9,6 @@ use burn::tensor::{DType, Tensor};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
-use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::host::{self, Source};
@@ -23,7 +22,7 @@ const ROWS: usize = 64;
 /// The operation on backends with own kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait LayerNormOp: Backend {
-    /// x [rows, width] FP32 (on the CPU bf16 too), gamma and beta [width] -> FP32 [rows, width].
+    /// x [rows, width] FP32 (on the CPU half too), gamma and beta [width] -> FP32 [rows, width].
     #[fusion(dtype = x, shape = x)]
     fn normalized(
         x: FloatTensor<Self>,
@@ -67,7 +66,7 @@ impl LayerNormOp for Flex {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let (x, gradient) = (x.to_contiguous(), gradient.to_contiguous());
         let (values, gradients, gamma) = (Source::new(&x), Source::new(&gradient), host::values(&gamma));
-        let (width, n) = (gamma.len(), x.shape().num_elements());
+        let width = gamma.len();
         let block = ROWS * width;
         let rows = |i: usize, out: &mut [f32], room: &mut Vec<f32>, other: &mut Vec<f32>| {
             let x = values.part(i * block, out.len(), room);
@@ -76,25 +75,11 @@ impl LayerNormOp for Flex {
             backward_rows(out, x, gradient, &gamma, &mut sums, epsilon);
             sums
         };
-        let rooms = || (Vec::new(), Vec::new(), Vec::new());
-        let (dx, partial): (FlexTensor, Vec<Vec<f32>>) = if x.dtype() == DType::BF16 {
-            let mut out = host::room(n);
-            let blocks = out.par_chunks_mut(block).enumerate();
-            let partial = blocks.map_init(rooms, |(room, other, wide), (i, out)| {
-                wide.resize(out.len(), 0.0);
-                let sums = rows(i, wide, room, other);
-                simd::round_bf16(out, wide);
-                sums
+        let rooms = || (Vec::new(), Vec::new());
+        let (dx, partial) =
+            host::build_blocks((x.shape(), x.dtype()), block, rooms, |(room, other), i, out| {
+                rows(i, out, room, other)
             });
-            let partial = partial.collect();
-            (host::stored(out, x.shape()), partial)
-        } else {
-            let mut out = host::room(n);
-            let blocks = out.par_chunks_mut(block).enumerate();
-            let partial = blocks.map_init(rooms, |(room, other, _), (i, out)| rows(i, out, room, other));
-            let partial = partial.collect();
-            (host::tensor(out, x.shape(), x.dtype()), partial)
-        };
         let mut sums = vec![0f32; 2 * width];
         for part in &partial {
             sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
@@ -199,7 +184,7 @@ impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
 
 /// Normalises rows of `x` [rows, width] of any float type; the result is FP32.
 pub fn layer_norm(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
-    let x = if x.dtype() == DType::BF16 && has_own_kernels(&x.device()) { x } else { to_f32(x) };
+    let x = if has_own_kernels(&x.device()) { x } else { to_f32(x) };
     if has_device_kernels(&x.device()) {
         let out = Dispatch::normalized(
             x.into_dispatch(),
@@ -257,10 +242,9 @@ mod tests {
 
     /// A cast before the norm, and one of the gradient behind it: bit for bit.
     #[test]
-    fn of_bf16_is_that_of_the_same_values_in_fp32() {
+    fn of_halves_is_that_of_the_same_values_in_fp32() {
         let device = Device::flex().autodiff();
-        let half = Compute(FloatDType::BF16);
-        let run = |wide: bool| {
+        let run = |half: Compute, wide: bool| {
             let x = half.cast(draw(1, [131, 37], &device)).detach().require_grad();
             let (gamma, beta) = (draw(2, [1, 37], &device), draw(3, [1, 37], &device));
             let weights = draw(4, [131, 37], &device).inner();
@@ -269,9 +253,11 @@ mod tests {
             assert_eq!(y.dtype(), DType::F32);
             let grads = (y.clone() * Tensor::from_inner(weights)).sum().backward();
             let dx = x.grad(&grads).unwrap();
-            assert_eq!(dx.dtype(), DType::BF16);
+            assert_eq!(dx.dtype(), DType::from(half.0));
             [y.inner(), to_f32(dx), gamma.grad(&grads).unwrap(), beta.grad(&grads).unwrap()].map(host_values)
         };
-        assert_eq!(run(false), run(true));
+        for half in [FloatDType::BF16, FloatDType::F16].map(Compute) {
+            assert_eq!(run(half, false), run(half, true));
+        }
     }
 }

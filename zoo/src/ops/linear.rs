@@ -1,13 +1,13 @@
 //! Products with a weight matrix.
 //!
 //! On a CPU with the instructions for it the product is an operation of its own: the bias is joined to the sums, and neither operand is
-//! transposed in memory. In bf16, operands are rounded while they are packed, sums are rounded once, and gradients are rounded
-//! to bf16 as a product in bf16 rounds them.
+//! transposed in memory. In a half type operands are rounded first, sums are FP32 and rounded once, and gradients are rounded as a
+//! product in that type rounds them.
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, FloatDType, Tensor, bf16 as Bf16};
+use burn::tensor::{DType, FloatDType, Tensor, bf16 as Bf16, f16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use super::bf16::{self, Instruction, Operand, Values};
 use super::fp32::{self, Matrix, Start};
+use super::rounding::Half;
 use super::{has_own_kernels, host, simd};
 use crate::contract::Pass;
 use crate::precision::{Compute, matmul};
@@ -25,8 +26,10 @@ use crate::precision::{Compute, matmul};
 pub enum Products {
     /// FP32 vectors.
     Fp32,
-    /// Rounded operands.
+    /// Operands rounded to bf16.
     Bf16(Instruction),
+    /// Operands rounded to fp16, in FP32 vectors: no CPU adds up products of fp16 in FP32.
+    Fp16,
 }
 
 impl Products {
@@ -35,7 +38,33 @@ impl Products {
         match compute.0 {
             FloatDType::F32 => fp32::available().then_some(Self::Fp32),
             FloatDType::BF16 => Instruction::best().map(Self::Bf16),
+            FloatDType::F16 => fp32::available().then_some(Self::Fp16),
             _ => None,
+        }
+    }
+
+    /// What operands and results are rounded to.
+    pub fn half(self) -> Option<Half> {
+        match self {
+            Self::Fp32 => None,
+            Self::Bf16(_) => Some(Half::Bf16),
+            Self::Fp16 => Some(Half::Fp16),
+        }
+    }
+
+    /// The type of what comes out.
+    pub fn dtype(self) -> DType {
+        match self {
+            Self::Fp32 => DType::F32,
+            Self::Bf16(_) => DType::BF16,
+            Self::Fp16 => DType::F16,
+        }
+    }
+
+    /// Rounds values as results are rounded.
+    pub fn round(self, values: &mut [f32]) {
+        if let Some(half) = self.half() {
+            half.round(values);
         }
     }
 }
@@ -86,6 +115,11 @@ impl LinearOp for Flex {
                 let out: Vec<Bf16> = bf16::product(with, operand(&x), operand(&weight).transpose(), bias);
                 host::stored(out, [rows, columns])
             }
+            Products::Fp16 => {
+                let weight = operand(&weight).transpose();
+                let out = bf16::product_in_vectors::<f16, f16>(operand(&x), weight, bias);
+                host::stored(out, [rows, columns])
+            }
         }
     }
 
@@ -99,22 +133,33 @@ impl LinearOp for Flex {
         let (x, weight, gradient) = (x.to_contiguous(), weight.to_contiguous(), gradient.to_contiguous());
         let columns = if biased { weight.shape()[0] } else { 0 };
         let mut db = column_sums(&host::Source::new(&gradient), gradient.shape()[0], columns);
-        let with = match with {
-            Products::Fp32 => {
-                let (dx, dw) = fp32_gradients(&x, &weight, &gradient);
-                return (dx, dw, host::stored(db, [columns]));
+        with.round(&mut db);
+        let (dx, dw) = match with {
+            Products::Fp32 => fp32_gradients(&x, &weight, &gradient),
+            Products::Bf16(with) => {
+                let (dy, w) = (operand(&gradient), operand(&weight));
+                let dx = match x.dtype() {
+                    DType::F32 => host::stored::<f32>(bf16::product(with, dy, w, None), x.shape()),
+                    _ => host::stored::<Bf16>(bf16::product(with, dy, w, None), x.shape()),
+                };
+                let dw: Vec<f32> = bf16::product(with, dy.transpose(), operand(&x), None);
+                (dx, host::stored(dw, weight.shape()))
             }
-            Products::Bf16(with) => with,
+            Products::Fp16 => fp16_gradients(&x, &weight, &gradient),
         };
-        let (dy, w) = (operand(&gradient), operand(&weight));
-        let dx = match x.dtype() {
-            DType::F32 => host::stored::<f32>(bf16::product(with, dy, w, None), x.shape()),
-            _ => host::stored::<Bf16>(bf16::product(with, dy, w, None), x.shape()),
-        };
-        let dw: Vec<f32> = bf16::product(with, dy.transpose(), operand(&x), None);
-        simd::round_in_place(&mut db);
-        (dx, host::stored(dw, weight.shape()), host::stored(db, [columns]))
+        (dx, dw, host::stored(db, [columns]))
     }
+}
+
+/// Of x and weight, rounded to fp16; that of the weight in FP32.
+fn fp16_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> (FlexTensor, FlexTensor) {
+    let (dy, w) = (operand(gradient), operand(weight));
+    let dx = match x.dtype() {
+        DType::F32 => host::stored(bf16::product_in_vectors::<f16, f32>(dy, w, None), x.shape()),
+        _ => host::stored(bf16::product_in_vectors::<f16, f16>(dy, w, None), x.shape()),
+    };
+    let dw: Vec<f32> = bf16::product_in_vectors::<f16, f32>(dy.transpose(), operand(x), None);
+    (dx, host::stored(dw, weight.shape()))
 }
 
 /// Of x and weight.
@@ -159,7 +204,8 @@ fn operand(matrix: &FlexTensor) -> Operand<'_> {
     let values = match matrix.dtype() {
         DType::F32 => Values::F32(matrix.as_slice().expect("contiguous f32")),
         DType::BF16 => Values::Bf16(matrix.as_slice().expect("contiguous bf16")),
-        other => panic!("products in bf16 take f32 and bf16, not {other:?}"),
+        DType::F16 => Values::Fp16(matrix.as_slice().expect("contiguous f16")),
+        other => panic!("products in a half type take f32 and that type, not {other:?}"),
     };
     Operand::new(values, shape[0], shape[1])
 }
@@ -237,7 +283,9 @@ mod tests {
     use crate::precision::{Compute, to_f32};
     use crate::random::Key;
 
-    const BF16: Compute = Compute(FloatDType::BF16);
+    /// With the unit of each type's fraction.
+    const HALVES: [(Compute, f32); 2] =
+        [(Compute(FloatDType::BF16), 1.0 / 128.0), (Compute(FloatDType::F16), 1.0 / 1024.0)];
 
     fn draw<const D: usize>(stream: u64, shape: [usize; D], device: &Device) -> Tensor<D> {
         let key = Key::new(12, stream, 0);
@@ -252,7 +300,7 @@ mod tests {
             (draw(1, [45, 70], &device), draw(2, [37, 70], &device), draw(3, [37], &device));
         let upstream = Tensor::from_inner(draw(4, [45, 37], &device).inner());
         let pass = Pass::evaluation(compute);
-        let input = if half_input { BF16.cast(x.clone()) } else { x.clone() };
+        let input = if half_input { compute.cast(x.clone()) } else { x.clone() };
         let used = with_bias.then(|| bias.clone());
         let out = match own {
             true => linear(input, weight.clone(), used, &pass),
@@ -268,18 +316,20 @@ mod tests {
 
     #[test]
     fn own_product_and_composition_agree_in_value_and_gradient() {
-        for half_input in [false, true] {
+        for (half_input, (half, unit)) in
+            [false, true].into_iter().flat_map(|of| HALVES.map(|half| (of, half)))
+        {
             for with_bias in [false, true] {
                 let (own, composed) =
-                    (run(BF16, true, half_input, with_bias), run(BF16, false, half_input, with_bias));
+                    (run(half, true, half_input, with_bias), run(half, false, half_input, with_bias));
                 for (own, composed) in own.iter().zip(&composed) {
                     let largest = composed.iter().fold(0f32, |m, x| m.max(x.abs()));
                     for (a, b) in own.iter().zip(composed) {
                         // The composition rounds once more (product, then bias), and adds in another order.
-                        assert!((a - b).abs() <= b.abs() / 64.0 + largest / 256.0, "{a} {b}");
+                        assert!((a - b).abs() <= (2.0 * b.abs() + largest / 2.0) * unit, "{a} {b}");
                     }
                     let mean = own.iter().zip(composed).map(|(a, b)| f64::from(a - b)).sum::<f64>();
-                    assert!(mean.abs() / (own.len() as f64) < f64::from(largest) / 1024.0);
+                    assert!(mean.abs() / (own.len() as f64) < f64::from(largest * unit) / 8.0);
                 }
             }
         }
@@ -302,9 +352,38 @@ mod tests {
     fn gradients_of_masters_are_fp32_leaves() {
         let device = Device::flex().autodiff();
         let (x, weight) = (draw(1, [4, 8], &device), draw(2, [3, 8], &device));
-        let out = linear(x.clone(), weight.clone(), None, &Pass::evaluation(BF16));
-        let grads = to_f32(out).sum().backward();
-        assert_eq!(weight.grad(&grads).unwrap().dtype(), DType::F32);
-        assert_eq!(x.grad(&grads).unwrap().dtype(), DType::F32);
+        for (half, _) in HALVES {
+            let out = linear(x.clone(), weight.clone(), None, &Pass::evaluation(half));
+            let grads = to_f32(out).sum().backward();
+            assert_eq!(weight.grad(&grads).unwrap().dtype(), DType::F32);
+            assert_eq!(x.grad(&grads).unwrap().dtype(), DType::F32);
+        }
+    }
+
+    /// What a tensor core does: operands rounded to fp16, products and sums in FP32, the result rounded once; too large is an
+    /// infinity, subnormals are kept, and what is below half of the smallest is lost.
+    #[test]
+    fn fp16_is_that_of_tensor_cores() {
+        let device = Device::flex();
+        let matrix = |values: &[f32]| {
+            Tensor::<2>::from_data(TensorData::new(values.to_vec(), [1, values.len()]), &device)
+        };
+        let product = |x: &[f32], weight: &[f32]| {
+            let out = linear(matrix(x), matrix(weight), None, &Pass::evaluation(Compute(FloatDType::F16)));
+            assert_eq!(out.dtype(), DType::F16);
+            host_values(out)[0]
+        };
+        let tiny = 2f32.powi(-24);
+        assert_eq!(product(&[300.0], &[300.0]), f32::INFINITY);
+        assert_eq!(product(&[-300.0], &[300.0]), f32::NEG_INFINITY);
+        assert_eq!(product(&[tiny], &[1.0]), tiny);
+        assert_eq!(product(&[tiny], &[0.5]), 0.0, "half of the smallest is a tie, and goes to the even 0");
+        assert_eq!(product(&[tiny], &[0.75]), tiny);
+        assert_eq!(product(&[1.0 + 1.0 / 4096.0], &[1.0]), 1.0, "operands are rounded");
+        // In fp16 sums 2048 + 1 would stay 2048, and the terms of 60,000 would overflow on the way.
+        assert_eq!(product(&[2048.0, 1.0, 1.0], &[1.0, 1.0, 1.0]), 2050.0);
+        assert_eq!(product(&[60_000.0, 60_000.0, -60_000.0], &[1.0, 1.0, 1.0]), 60_000.0);
+        // Each term is 0 in fp16; their FP32 sum is not.
+        assert_eq!(product(&[2f32.powi(-14); 2048], &[2f32.powi(-13); 2048]), 2f32.powi(-16));
     }
 }

@@ -27,6 +27,7 @@ mod magnitude;
 mod recurrent;
 mod relu;
 mod residual;
+mod rounding;
 mod simd;
 
 pub use agreement::{Agreement, agreements, difference};

@@ -139,8 +139,10 @@ mod tests {
             (Compute::FP32, 0.0, 0.0),
             (Compute::FP32, 0.3, 0.0),
             (Compute(FloatDType::BF16), 0.0, 0.0),
+            (Compute(FloatDType::F16), 0.0, 0.0),
             // The composition rounds the scale of the mask to bf16, too.
             (Compute(FloatDType::BF16), 0.3, 1.0 / 64.0),
+            (Compute(FloatDType::F16), 0.3, 1.0 / 512.0),
         ] {
             let key = Key::new(13, 0, 0);
             let values: Vec<f32> = (0..70 * 61).map(|i| key.normal(i)).collect();

@@ -9,7 +9,8 @@ use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
 use super::dropout::{Mask, apply, masked_in_order};
-use super::{has_device_kernels, has_own_kernels, host, simd};
+use super::rounding::Half;
+use super::{has_device_kernels, host, simd};
 use crate::contract::Pass;
 use crate::precision::to_f32;
 
@@ -27,7 +28,7 @@ pub trait ResidualOp: Backend {
 
 impl ResidualOp for Flex {
     fn joined(x: FloatTensor<Self>, y: FloatTensor<Self>, mask: Option<Mask>) -> FloatTensor<Self> {
-        let half = y.dtype() == DType::BF16;
+        let half = Half::of(y.dtype());
         let (x, y, shape) = (host::Source::new(&x), host::Source::new(&y), x.shape());
         host::build(shape, DType::F32, |first, out| {
             let mut product = [0f32; 256];
@@ -37,8 +38,8 @@ impl ResidualOp for Flex {
                 y.read(first, product);
                 if let Some(mask) = mask {
                     apply(product, first as u32, mask);
-                    if half {
-                        simd::round_in_place(product);
+                    if let Some(half) = half {
+                        half.round(product);
                     }
                 }
                 simd::add(out, product);
@@ -95,8 +96,7 @@ impl<B: ResidualOp, C: CheckpointStrategy> ResidualOp for Autodiff<B, C> {
 /// x (FP32) plus the dropout of y (any float type): FP32.
 pub fn add_dropped(x: Tensor<2>, y: Tensor<2>, rate: f64, pass: &mut Pass) -> Tensor<2> {
     let mask = Mask::draw(rate, pass);
-    let supported = y.dtype() != DType::F16 || !has_own_kernels(&x.device());
-    if supported && has_device_kernels(&x.device()) {
+    if has_device_kernels(&x.device()) {
         return Tensor::from_dispatch(Dispatch::joined(x.into_dispatch(), y.into_dispatch(), mask));
     }
     composed(x, y, mask)
@@ -131,8 +131,10 @@ mod tests {
             (Compute::FP32, 0.0, 0.0),
             (Compute::FP32, 0.3, 0.0),
             (Compute(FloatDType::BF16), 0.0, 0.0),
+            (Compute(FloatDType::F16), 0.0, 0.0),
             // The composition rounds the scale of the mask, and the gradient before the mask, too.
             (Compute(FloatDType::BF16), 0.3, 1.0 / 64.0),
+            (Compute(FloatDType::F16), 0.3, 1.0 / 512.0),
         ] {
             let [own, composed] = [true, false].map(|own| {
                 let (x, y) = (draw(0), draw(1));

@@ -146,7 +146,7 @@ impl Contender {
         let made = data.arm(ctx, recipe, making)?;
         let arm = Arm {
             name,
-            compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
+            compute: Compute::of(&recipe.precision),
             width: size::width(&recipe.model),
             cost: made.cost,
             vocabulary: made.classes,

@@ -202,7 +202,7 @@ impl Contender {
     ) -> Result<Self> {
         let recipe = &resolved.recipe;
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
-        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+        let compute = Compute::of(&recipe.precision);
         let device = ctx.open_device()?;
         let (batches, parameters, vocabulary): (Box<dyn Batches>, _, _) = match spec {
             DecodeSpec::FreeRunning(spec) => {

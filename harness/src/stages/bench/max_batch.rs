@@ -144,7 +144,7 @@ fn of_arm(
         (_, bound) => Ok(ArmMaxBatch {
             arm: name,
             compute: largest.as_ref().map_or_else(
-                || ctx.compute_name(Compute::of(&arm.recipe.precision, ctx.device.is_cpu())).to_string(),
+                || ctx.compute_name(Compute::of(&arm.recipe.precision)).to_string(),
                 |probed| probed.compute.clone(),
             ),
             sentence: start.tokens,

@@ -72,7 +72,7 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     timed.clean_lap(1)?;
     let (lap, launches) = count_launches(|| timed.clean_lap(1));
     let lap = lap?;
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let compute = Compute::of(&recipe.precision);
     let found = precision::probe(&ctx.open_device()?, compute, size::width(&recipe.model));
     let compute = found.name().to_string();
     Ok(Probed {

@@ -21,7 +21,7 @@ pub fn decode(
     model: &AcousticModel,
 ) -> Result<Decoded> {
     let split = prepared.eval_set(eval, &recipe.data.eval[eval])?;
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let compute = Compute::of(&recipe.precision);
     let recogniser = Recogniser::new(model, &prepared.classes, &recipe.decode[decode], base, compute)?;
     let mut hypotheses = vec![String::new(); split.utterances.len()];
     let mut done = 0;

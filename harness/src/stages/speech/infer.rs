@@ -96,7 +96,7 @@ impl Listener {
             search: search.clone(),
             hop: hop_ms(recipe) / 1000.0,
             grid: FrameGrid::of(layers(recipe)),
-            compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
+            compute: Compute::of(&recipe.precision),
             base: run.card.base.clone(),
         })
     }

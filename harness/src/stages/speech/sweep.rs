@@ -203,7 +203,7 @@ impl Speech {
     ) -> Result<(Vec<LogProbs>, Vec<Vec<u32>>)> {
         let prepared = &self.prepared;
         let split = prepared.eval_set(eval, &recipe.data.eval[eval])?;
-        let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+        let compute = Compute::of(&recipe.precision);
         let grid = FrameGrid::of(layers(recipe));
         let (mut found, mut of) = (Vec::new(), Vec::new());
         let (mut done, total) = (0, Some(split.utterances.len() as u64));

@@ -26,7 +26,7 @@ pub fn decode(
 ) -> Result<Decoded> {
     let prepared = &speech.prepared;
     let split = prepared.eval_set(eval, &recipe.data.eval[eval])?;
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let compute = Compute::of(&recipe.precision);
     let search = &recipe.decode[decode];
     let voice = Voice::new(recipe, search)?;
     let mels = frame_width(recipe).mels;

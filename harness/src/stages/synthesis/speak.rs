@@ -144,7 +144,7 @@ impl Speaker {
             classes: Classes::of(&recipe.data.tokenizer)?,
             voice: Voice::new(recipe, &DecodeSpec::FreeRunning(search.clone()))?,
             search: search.clone(),
-            compute: Compute::of(&recipe.precision, ctx.device.is_cpu()),
+            compute: Compute::of(&recipe.precision),
         })
     }
 

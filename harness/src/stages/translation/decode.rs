@@ -27,7 +27,7 @@ pub fn decode(
     model: &Seq2Seq,
 ) -> Result<Decoded> {
     let set = prepared.eval_set(eval, &recipe.data.eval[eval])?;
-    let compute = Compute::of(&recipe.precision, ctx.device.is_cpu());
+    let compute = Compute::of(&recipe.precision);
     let translator =
         Translator { model, prepared, language: set.target, spec: &recipe.decode[decode], compute };
     let outputs = decode_split(ctx, &translator, set.split)?;

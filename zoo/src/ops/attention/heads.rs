@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::super::fp32::{Matrix, Packed, Source, Start, product_strip};
 use super::super::host::room;
+use super::super::rounding::Half;
 use super::super::simd::{exp, max, sum_by, vectorized};
 use super::{Plan, Segment};
 
@@ -18,6 +19,8 @@ pub struct Head<'a> {
     /// Of a row.
     pub width: usize,
     pub head: usize,
+    /// What operands and results of the products are rounded to: the type of q, k and v.
+    pub half: Option<Half>,
 }
 
 impl<'a> Head<'a> {
@@ -63,7 +66,20 @@ impl<'a> Head<'a> {
             let row = &q[self.at(self.segment.query + i)..][..size];
             scaled.extend(row.iter().map(|x| x * scale));
         }
-        scaled
+        self.rounded(scaled)
+    }
+
+    /// In the products' type.
+    fn rounded(&self, mut values: Vec<f32>) -> Vec<f32> {
+        if let Some(half) = self.half {
+            half.round(&mut values);
+        }
+        values
+    }
+
+    /// a b, in the products' type.
+    fn product(&self, a: &Matrix, b: &Packed) -> Vec<f32> {
+        self.rounded(multiplied(a, b))
     }
 
     /// Query rows of the segment.
@@ -82,9 +98,10 @@ impl<'a> Head<'a> {
         let v = Packed::columns(&self.columns(v, self.segment.key, keys));
         for block in self.blocks() {
             let queries = self.queries(q, &block);
-            let mut weights = multiplied(&Matrix::rows(&queries, block.len(), size, size), &k);
+            let mut weights = self.product(&Matrix::rows(&queries, block.len(), size, size), &k);
             probabilities(&mut weights, *self, block.start);
             dropped(&mut weights, *self, block.start);
+            let weights = self.rounded(weights);
             let mixed = multiplied(&Matrix::rows(&weights, block.len(), keys, keys), &v);
             self.write(out, block.start, &mixed, 1.0);
         }
@@ -103,10 +120,11 @@ impl<'a> Head<'a> {
         for block in self.blocks() {
             let (rows, first) = (block.len(), self.segment.query + block.start);
             let queries = self.queries(q, &block);
-            let mut weights = multiplied(&Matrix::rows(&queries, rows, size, size), &key_columns);
+            let mut weights = self.product(&Matrix::rows(&queries, rows, size, size), &key_columns);
             probabilities(&mut weights, *self, block.start);
-            let mut slopes = multiplied(&self.rows(gradient, first, rows), &value_columns);
+            let mut slopes = self.product(&self.rows(gradient, first, rows), &value_columns);
             slopes_of_scores(&mut slopes, &mut weights, *self, block.start);
+            let (weights, slopes) = (self.rounded(weights), self.rounded(slopes));
 
             let upstream = Packed::columns(&self.columns(gradient, first, rows));
             let of_values = multiplied(&Matrix::columns(&weights, rows, keys, keys), &upstream);
@@ -115,7 +133,7 @@ impl<'a> Head<'a> {
             for (sums, part) in sums.iter_mut().zip([of_keys, of_values]) {
                 sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
             }
-            let of_queries = multiplied(&Matrix::rows(&slopes, rows, keys, keys), &key_rows);
+            let of_queries = self.product(&Matrix::rows(&slopes, rows, keys, keys), &key_rows);
             self.write(dq, block.start, &of_queries, self.scale());
         }
         self.write(dk, 0, &sums[0], 1.0);

@@ -2,6 +2,7 @@
 //!
 //! Tokens of all sequences stand below each other, without padding: q [query rows, width], k and v [key rows, width]. A
 //! [`Segment`] says which query rows look at which key rows. Softmax is FP32; the scores of 256 query rows are held at once.
+//! Where q, k and v are of a half type, so are the operands and results of all products: scores, weights and their gradients are rounded.
 //! Several segments may look at the same keys when there is no gradient (the hypotheses of a beam share their source).
 
 mod heads;
@@ -21,6 +22,7 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
 use super::dropout::Mask;
+use super::rounding::Half;
 use super::{dropout, fp32, has_device_kernels, has_own_kernels, host};
 use crate::contract::Pass;
 use crate::precision::{matmul, to_f32};
@@ -73,13 +75,13 @@ impl AttentionOp for Flex {
         plan: Plan,
     ) -> FloatTensor<Self> {
         let (shape, dtype) = (q.shape(), q.dtype());
-        let width = shape[1];
+        let (width, half) = (shape[1], Half::of(dtype));
         let (q, k, v) = (host::values(&q), host::values(&k), host::values(&v));
         let mut out = host::room(q.len());
         let list = &plan.segments.list;
         let pieces = split_rows(&mut out, list.iter().map(|s| s.queries * width));
         pieces.into_par_iter().zip(list.par_iter()).for_each(|(out, segment)| {
-            let head = |head| Head { segment, plan: &plan, width, head };
+            let head = |head| Head { segment, plan: &plan, width, head, half };
             (0..plan.heads).for_each(|i| head(i).forward(out, &q, &k, &v));
         });
         host::tensor(out, shape, dtype)
@@ -93,7 +95,7 @@ impl AttentionOp for Flex {
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let (q_shape, k_shape, dtype) = (q.shape(), k.shape(), q.dtype());
-        let width = q_shape[1];
+        let (width, half) = (q_shape[1], Half::of(dtype));
         let (q, k, v, gradient) =
             (host::values(&q), host::values(&k), host::values(&v), host::values(&gradient));
         let (mut dq, mut dk, mut dv) = (host::room(q.len()), host::room(k.len()), host::room(v.len()));
@@ -103,7 +105,7 @@ impl AttentionOp for Flex {
         let values = split_rows(&mut dv, list.iter().map(|s| s.keys * width));
         let pieces: Vec<_> = queries.into_iter().zip(keys).zip(values).collect();
         pieces.into_par_iter().zip(list.par_iter()).for_each(|(((dq, dk), dv), segment)| {
-            let head = |head| Head { segment, plan: &plan, width, head };
+            let head = |head| Head { segment, plan: &plan, width, head, half };
             (0..plan.heads).for_each(|i| head(i).backward([dq, dk, dv], [&q, &k, &v, &gradient]));
         });
         (

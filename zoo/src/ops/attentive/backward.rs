@@ -1,5 +1,7 @@
 //! Backward through time: step by step what the loop carries, then the weights' gradients in one product each.
 
+use burn::tensor::f16;
+
 use super::Plan;
 use super::forward::{Given, Kept, KeptLayer, Sizes, first_rows, for_each_sequence, layer_inputs};
 use super::listen::{Filter, Past, Slopes};
@@ -238,6 +240,11 @@ fn weight_gradient(slopes: &[f32], lanes: usize, inputs: &[f32], depth: usize, w
         Products::Bf16(with) => {
             let slopes = Operand::new(Values::F32(slopes), rows, lanes).transpose();
             bf16::product::<f32>(with, slopes, Operand::new(Values::F32(inputs), rows, depth), None)
+        }
+        Products::Fp16 => {
+            let slopes = Operand::new(Values::F32(slopes), rows, lanes).transpose();
+            let inputs = Operand::new(Values::F32(inputs), rows, depth);
+            bf16::product_in_vectors::<f16, f32>(slopes, inputs, None)
         }
     }
 }

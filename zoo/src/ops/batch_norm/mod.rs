@@ -10,7 +10,7 @@ use std::sync::Arc;
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, Tensor, TensorData, activation};
+use burn::tensor::{Tensor, TensorData, activation};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
@@ -18,7 +18,7 @@ use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::host::{self, Source};
-use super::{has_device_kernels, has_own_kernels, simd};
+use super::{has_device_kernels, has_own_kernels};
 use crate::precision::to_f32;
 use kernels::{block_moments, joined, normalize, spread, sum_gradients};
 
@@ -105,7 +105,7 @@ pub trait BatchNormOp: Backend {
     #[fusion(meta = |x, _| (channels_of(x), channels_of(x)))]
     fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// x [rows, channels] FP32 or half (on the CPU bf16); mean, variance, gamma and beta [channels] -> FP32 [rows, channels].
+    /// x [rows, channels] FP32 or half; mean, variance, gamma and beta [channels] -> FP32 [rows, channels].
     #[fusion(dtype = DType::F32, shape = x)]
     fn batch_normalized(
         x: FloatTensor<Self>,
@@ -273,25 +273,10 @@ impl BatchNormOp for Flex {
             spread(out, x, dy, mean, scale, beta, &along, &constant, valid, kind.relu);
         };
         let size = (step * channels).max(1);
-        let dx = if x.dtype() == DType::BF16 {
-            let mut out = host::room(n * channels);
-            out.par_chunks_mut(size).enumerate().for_each_init(
-                || (Vec::new(), Vec::new(), Vec::new()),
-                |(room, other, wide), (i, out)| {
-                    wide.resize(out.len(), 0.0);
-                    write(i, wide, room, other);
-                    simd::round_bf16(out, wide);
-                },
-            );
-            host::stored(out, shape)
-        } else {
-            let mut out = host::room(n * channels);
-            out.par_chunks_mut(size).enumerate().for_each_init(
-                || (Vec::new(), Vec::new()),
-                |(room, other), (i, out)| write(i, out, room, other),
-            );
-            host::tensor(out, shape, x.dtype())
-        };
+        let rooms = || (Vec::new(), Vec::new());
+        let (dx, _) = host::build_blocks((shape, x.dtype()), size, rooms, |(room, other), i, out| {
+            write(i, out, room, other);
+        });
         (dx, host::stored(dgamma, [channels]), host::stored(dbeta, [channels]))
     }
 }
@@ -423,8 +408,6 @@ fn own(
     };
     let (mean, variance) = (given(&statistics.mean), given(&statistics.variance));
     let kind = Kind { epsilon: how.epsilon as f32, relu: how.relu, rows: how.rows.clone(), of_batch };
-    // The CPU's kernel does not read fp16.
-    let x = if x.dtype() == DType::BF16 || !has_own_kernels(&x.device()) { x } else { to_f32(x) };
     let out = Dispatch::batch_normalized(
         x.into_dispatch(),
         mean.into_dispatch(),

@@ -1,4 +1,4 @@
-use burn::tensor::{Device, FloatDType};
+use burn::tensor::{DType, Device, FloatDType};
 
 use super::kernels::counts;
 use super::*;
@@ -25,7 +25,13 @@ fn some_rows(n: usize) -> Rows {
 }
 
 /// Output and gradients of x, gamma and beta.
-fn run(own_kernel: bool, channels: usize, half: bool, given: bool, how: &Normalization) -> Vec<Vec<f32>> {
+fn run(
+    own_kernel: bool,
+    channels: usize,
+    half: Option<FloatDType>,
+    given: bool,
+    how: &Normalization,
+) -> Vec<Vec<f32>> {
     let device = Device::flex().autodiff();
     let n = 2500;
     let x = tensor(&draw(1, n * channels, 2.0), [n, channels], &device).require_grad();
@@ -35,7 +41,7 @@ fn run(own_kernel: bool, channels: usize, half: bool, given: bool, how: &Normali
     };
     let (gamma, beta) = (vector(2, 1.0), vector(3, 0.0));
     let upstream = tensor(&draw(4, n * channels, 0.3), [n, channels], &device);
-    let input = if half { Compute(FloatDType::BF16).cast(x.clone()) } else { x.clone() };
+    let input = half.map_or(x.clone(), |half| Compute(half).cast(x.clone()));
     let statistics =
         Statistics { mean: vector(5, 1.0).inner(), variance: vector(6, 0.0).inner().abs(), count: 0 };
     let (g, b) = (gamma.clone(), beta.clone());
@@ -60,25 +66,27 @@ fn run(own_kernel: bool, channels: usize, half: bool, given: bool, how: &Normali
 #[test]
 fn kernel_and_composition_agree_in_value_and_in_every_gradient() {
     for (channels, half, given, relu, masked) in [
-        (37, false, false, false, false),
-        (37, false, false, true, true),
-        (1, false, false, false, false),
-        (64, true, false, true, false),
-        (5, true, false, false, true),
-        (37, false, true, true, true),
-        (300, false, true, false, false),
+        (37, None, false, false, false),
+        (37, None, false, true, true),
+        (1, None, false, false, false),
+        (64, Some(FloatDType::BF16), false, true, false),
+        (5, Some(FloatDType::BF16), false, false, true),
+        (64, Some(FloatDType::F16), false, true, false),
+        (5, Some(FloatDType::F16), true, false, true),
+        (37, None, true, true, true),
+        (300, None, true, false, false),
     ] {
         let how = how(relu, if masked { some_rows(2500) } else { Rows::all() });
         let [own, composed] = [true, false].map(|own| run(own, channels, half, given, &how));
         for (i, (own, composed)) in own.iter().zip(&composed).enumerate() {
             let largest = composed.iter().fold(0f32, |m, x| m.max(x.abs()));
-            let part = if half && i == 1 { 1.0 / 128.0 } else { 1e-4 };
+            let part = if half.is_some() && i == 1 { 1.0 / 128.0 } else { 1e-4 };
             let off = |(a, b): (&f32, &f32)| (a - b).abs() / largest;
             let mut errors: Vec<f32> = own.iter().zip(composed).map(off).collect();
             errors.sort_by(f32::total_cmp);
             // Where the ReLU's input is 0 but for rounding, either side may let a gradient through.
             let worst = errors[errors.len() - if relu { 3 } else { 1 }];
-            assert!(worst <= part, "{channels} {half} {given} {relu} {masked}: {i} {worst}");
+            assert!(worst <= part, "{channels} {half:?} {given} {relu} {masked}: {i} {worst}");
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use burn::tensor::bf16;
 use rayon::prelude::*;
 
 use super::{Instruction, PANEL, STEP, Shared, Stored, TILE, amx, avx512};
@@ -47,7 +48,7 @@ pub enum Order {
 ///
 /// # Panics
 /// If shapes do not fit, or if the CPU has not this instruction.
-pub fn product_by_rows<T: Stored>(
+pub fn product_by_rows<T: Stored<bf16>>(
     with: Instruction,
     out: &mut [T],
     a: &impl Source,

@@ -1,4 +1,5 @@
-//! Matrix products of bf16 operands with f32 sums: on CPUs that have an instruction for them, and on others in FP32 vectors.
+//! Matrix products of half operands with f32 sums: of bf16 on CPUs that have an instruction for them; on others, and of fp16 on
+//! all, in FP32 vectors.
 //!
 //! Operands are rounded to bf16 while they are packed; sums are f32 and are rounded once, at the end, as a GPU does it. An
 //! element's sum runs over the depth in a fixed order: it depends neither on the other rows nor on the number of threads.
@@ -18,17 +19,18 @@ mod pack;
 
 use std::ops::Range;
 
-use burn::tensor::bf16;
+use burn::tensor::{bf16, f16};
 use rayon::prelude::*;
 
 use super::host::room;
+use super::rounding::HalfType;
 
 #[cfg(target_arch = "x86_64")]
 pub use gathered::{Order, Source, product_by_rows};
 #[cfg(target_arch = "x86_64")]
 pub use pack::interleaved;
 
-pub use emulated::{rounded, stored};
+pub use emulated::{product as product_in_vectors, rounded, stored};
 
 /// What multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,8 @@ pub enum Values<'a> {
     F32(&'a [f32]),
     /// As they are.
     Bf16(&'a [bf16]),
+    /// As they are; for the products in FP32 vectors alone.
+    Fp16(&'a [f16]),
 }
 
 impl Values<'_> {
@@ -78,6 +82,7 @@ impl Values<'_> {
         match self {
             Self::F32(values) => values.len(),
             Self::Bf16(values) => values.len(),
+            Self::Fp16(values) => values.len(),
         }
     }
 }
@@ -134,21 +139,21 @@ const TASK_COLUMNS: usize = 512;
 /// Steps of the depth that are multiplied before the next columns: panels of this depth stay in the first caches.
 const DEPTH_STEPS: usize = 32;
 
-/// What a product is stored as: rounded to bf16 in either case.
-pub trait Stored: bytemuck::Pod + Send + Sync {
+/// What a product is stored as, rounded to a half type in either case: in that type, or in FP32.
+pub trait Stored<H: HalfType>: bytemuck::Pod + Send + Sync {
     /// Rounds a row of sums.
     fn store(to: &mut [Self], from: &[f32]);
 }
 
-impl Stored for bf16 {
+impl<H: HalfType> Stored<H> for H {
     fn store(to: &mut [Self], from: &[f32]) {
-        super::simd::round_bf16(to, from);
+        H::narrow(to, from);
     }
 }
 
-impl Stored for f32 {
+impl<H: HalfType> Stored<H> for f32 {
     fn store(to: &mut [Self], from: &[f32]) {
-        super::simd::through_bf16(to, from);
+        H::through(to, from);
     }
 }
 
@@ -157,10 +162,10 @@ impl Stored for f32 {
 /// # Panics
 /// If depths differ, or if the CPU has not this instruction.
 #[cfg(target_arch = "x86_64")]
-pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
+pub fn product<T: Stored<bf16>>(with: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
     assert_eq!(a.columns, b.rows, "depths of a product");
     if with == Instruction::Emulated {
-        return emulated::product(a, b, bias);
+        return emulated::product::<bf16, T>(a, b, bias);
     }
     assert!(with == Instruction::Avx512 || amx::available(), "this CPU has no AMX");
     assert!(avx512::available(), "this CPU has no AVX512-BF16");
@@ -222,8 +227,8 @@ pub fn product<T: Stored>(with: Instruction, a: Operand, b: Operand, bias: Optio
 
 /// See above.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn product<T: Stored>(_: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
-    emulated::product(a, b, bias)
+pub fn product<T: Stored<bf16>>(_: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
+    emulated::product::<bf16, T>(a, b, bias)
 }
 
 /// One side, packed for several products.

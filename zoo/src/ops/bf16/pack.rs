@@ -88,6 +88,7 @@ unsafe fn along(values: Values, at: usize, n: usize) -> __m512i {
     unsafe {
         match values {
             Values::Bf16(values) => _mm512_maskz_loadu_epi16(mask, values.as_ptr().add(at).cast()),
+            Values::Fp16(_) => unreachable!("the instructions here multiply bf16"),
             Values::F32(values) => {
                 let from = values.as_ptr().wrapping_add(at);
                 let low = _mm512_maskz_loadu_ps(mask as u16, from);
@@ -110,6 +111,7 @@ unsafe fn across(values: Values, first: usize, second: Option<usize>, n: usize) 
                 let load = |at: usize| _mm256_maskz_loadu_epi16(mask, values.as_ptr().add(at).cast());
                 interleaved(load(first), second.map_or(_mm256_setzero_si256(), load))
             }
+            Values::Fp16(_) => unreachable!("the instructions here multiply bf16"),
             Values::F32(values) => {
                 let load = |at: usize| _mm512_maskz_loadu_ps(mask, values.as_ptr().add(at));
                 let high = second.map_or(_mm512_setzero_ps(), load);

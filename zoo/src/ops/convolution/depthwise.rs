@@ -6,6 +6,7 @@ use super::geometry::Shapes;
 use super::patches::Image;
 use super::products::{by_phases, image, taps_last};
 use crate::ops::host::{Source, room};
+use crate::ops::rounding::Half;
 use crate::ops::simd::{self, fma, vectorized};
 
 /// Positions of a task; for sums over positions also those of one term, so that the order does not depend on the threads.
@@ -16,40 +17,46 @@ const CHANNELS: usize = 32;
 const SHARED: usize = 4;
 
 /// Weights [channels, taps] as [taps, channels], rounded if the operands are.
-fn taps_first(shapes: &Shapes, weight: &[f32], rounded: bool) -> Vec<f32> {
+fn taps_first(shapes: &Shapes, weight: &[f32], rounded: Option<Half>) -> Vec<f32> {
     let (taps, channels) = (shapes.taps(), shapes.input[3]);
     let mut out: Vec<f32> =
         (0..taps * channels).map(|i| weight[i % channels * taps + i / channels]).collect();
-    if rounded {
-        simd::round_in_place(&mut out);
+    if let Some(half) = rounded {
+        half.round(&mut out);
     }
     out
 }
 
-/// Operands in FP32, rounded through bf16 if asked.
-fn operands<'a>(values: &'a Source, shapes: &Shapes, forward: bool, rounded: bool) -> Image<'a, f32> {
+/// Operands in FP32, rounded through a half type if asked.
+fn operands<'a>(values: &'a Source, shapes: &Shapes, forward: bool, rounded: Option<Half>) -> Image<'a, f32> {
     let reads: Vec<_> = match forward {
         true => vec![shapes.reads()],
         false => shapes.phases().map(|phase| shapes.reads_back(phase)).collect(),
     };
     let shape = if forward { shapes.input } else { shapes.output };
     match rounded {
-        false => image::<f32, super::products::Fp32>(values, shape, &reads),
-        true => Image::new(shape, &reads, None, |first, to| {
+        None => image::<f32, super::products::Fp32>(values, shape, &reads),
+        Some(half) => Image::new(shape, &reads, None, |first, to| {
             values.read(first, to);
-            simd::round_in_place(to);
+            half.round(to);
         }),
     }
 }
 
 /// [positions, channels]
-pub fn forward(shapes: &Shapes, x: &Source, weight: &[f32], bias: Option<&[f32]>, rounded: bool) -> Vec<f32> {
+pub fn forward(
+    shapes: &Shapes,
+    x: &Source,
+    weight: &[f32],
+    bias: Option<&[f32]>,
+    rounded: Option<Half>,
+) -> Vec<f32> {
     let x = operands(x, shapes, true, rounded);
     let weight = taps_first(shapes, weight, rounded);
     let bias: Vec<f32> = bias.map_or(Vec::new(), |bias| {
         let mut bias = bias.to_vec();
-        if rounded {
-            simd::round_in_place(&mut bias);
+        if let Some(half) = rounded {
+            half.round(&mut bias);
         }
         bias
     });
@@ -58,7 +65,7 @@ pub fn forward(shapes: &Shapes, x: &Source, weight: &[f32], bias: Option<&[f32]>
 }
 
 /// [input positions, channels]
-pub fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32], rounded: bool) -> Vec<f32> {
+pub fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32], rounded: Option<Half>) -> Vec<f32> {
     let channels = shapes.input[3];
     let gradient = operands(gradient, shapes, false, rounded);
     let weight = taps_first(shapes, weight, rounded);
@@ -76,7 +83,7 @@ pub fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32], rounde
 }
 
 /// As the weight: [channels, 1, kernel].
-pub fn weight_gradient(shapes: &Shapes, x: &Source, gradient: &Source, rounded: bool) -> Vec<f32> {
+pub fn weight_gradient(shapes: &Shapes, x: &Source, gradient: &Source, rounded: Option<Half>) -> Vec<f32> {
     let (taps, channels) = (shapes.taps(), shapes.input[3]);
     let x = operands(x, shapes, true, rounded);
     let places = x.patches(&shapes.reads());
@@ -87,8 +94,8 @@ pub fn weight_gradient(shapes: &Shapes, x: &Source, gradient: &Source, rounded: 
         .map(|(part, starts)| {
             let mut dy = room(starts.len() * channels);
             gradient.read(part * POSITIONS * channels, &mut dy);
-            if rounded {
-                simd::round_in_place(&mut dy);
+            if let Some(half) = rounded {
+                half.round(&mut dy);
             }
             let mut sums = room(taps * channels);
             sum_products(&mut sums, &dy, x.values(), starts, &places.offsets, channels);

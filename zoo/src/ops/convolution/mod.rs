@@ -21,17 +21,19 @@ mod products;
 #[cfg(test)]
 mod tests;
 
+use std::marker::PhantomData;
+
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, Element, Tensor, bf16 as Bf16};
+use burn::tensor::{DType, Element, Tensor, bf16 as Bf16, f16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
 
 use super::linear::{Products, column_sums};
-use super::{Instruction, has_own_kernels, host, simd};
+use super::{Instruction, has_own_kernels, host};
 use crate::contract::Pass;
 use geometry::Shapes;
 #[cfg(target_arch = "x86_64")]
@@ -40,10 +42,14 @@ use products::{Emulated, Fp32, Multiply};
 
 pub use geometry::{Axis, Geometry};
 
+/// Products without an instruction.
+const BF16: Emulated<Bf16> = Emulated(PhantomData);
+const FP16: Emulated<f16> = Emulated(PhantomData);
+
 /// The operation on backends with own kernels, for CPUs with the instructions for it.
 #[backend_extension(Flex, Autodiff)]
 pub trait ConvolutionOp: Backend {
-    /// x [images, height, width, channels] FP32 or bf16, weight [out, channels / groups, kernel height, kernel width] and bias
+    /// x [images, height, width, channels] FP32 or half, weight [out, channels / groups, kernel height, kernel width] and bias
     /// [out] (or [0]: none) FP32 -> [images, height, width, out] in the products' type.
     fn convolved(
         x: FloatTensor<Self>,
@@ -53,8 +59,8 @@ pub trait ConvolutionOp: Backend {
         with: Products,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of x (in x's type; [0] if not wanted), weight and bias (FP32; [0] where there is none); of products in bf16,
-    /// their values are bf16's.
+    /// Gradients of x (in x's type; [0] if not wanted), weight and bias (FP32; [0] where there is none); of products in a
+    /// half type, their values are that type's.
     fn convolved_backward(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -90,16 +96,14 @@ impl ConvolutionOp for Flex {
     ) -> FloatTensor<Self> {
         let shapes = shapes(&x, &weight, geometry);
         if shapes.positions() == 0 {
-            let dtype = if matches!(with, Products::Bf16(_)) { DType::BF16 } else { DType::F32 };
-            return host::tensor(Vec::new(), shapes.output, dtype);
+            return host::tensor(Vec::new(), shapes.output, with.dtype());
         }
         let (x, weight, bias) = (x.to_contiguous(), weight.to_contiguous(), host::values(&bias));
         let (x, weight) = (host::Source::new(&x), host::values(&weight));
         let bias = (!bias.is_empty()).then_some(&*bias);
         if shapes.depthwise() {
-            let rounded = matches!(with, Products::Bf16(_));
-            let out = depthwise::forward(&shapes, &x, &weight, bias, rounded);
-            return host::tensor(out, shapes.output, if rounded { DType::BF16 } else { DType::F32 });
+            let out = depthwise::forward(&shapes, &x, &weight, bias, with.half());
+            return host::tensor(out, shapes.output, with.dtype());
         }
         match with {
             #[cfg(target_arch = "x86_64")]
@@ -107,7 +111,8 @@ impl ConvolutionOp for Flex {
                 host::stored(direct::forward(&shapes, &x, &weight, bias), shapes.output)
             }
             Products::Fp32 => forward::<f32, _>(Fp32, &shapes, &x, &weight, bias),
-            Products::Bf16(Instruction::Emulated) => forward::<Bf16, _>(Emulated, &shapes, &x, &weight, bias),
+            Products::Bf16(Instruction::Emulated) => forward::<Bf16, _>(BF16, &shapes, &x, &weight, bias),
+            Products::Fp16 => forward::<f16, _>(FP16, &shapes, &x, &weight, bias),
             #[cfg(target_arch = "x86_64")]
             Products::Bf16(with) => forward::<Bf16, _>(Rounded(with), &shapes, &x, &weight, bias),
             #[cfg(not(target_arch = "x86_64"))]
@@ -124,7 +129,7 @@ impl ConvolutionOp for Flex {
         with: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let shapes = shapes(&x, &weight, geometry);
-        let half_input = x.dtype() == DType::BF16;
+        let (half_input, dtype) = (x.dtype() != DType::F32, x.dtype());
         if shapes.positions() == 0 {
             let zeros = |shape: &[usize], dtype: DType| {
                 host::tensor(vec![0.0; shape.iter().product()], shape.to_vec(), dtype)
@@ -143,13 +148,11 @@ impl ConvolutionOp for Flex {
             shapes.positions(),
             if wanted.bias { shapes.output[3] } else { 0 },
         );
-        if matches!(with, Products::Bf16(_)) {
-            simd::round_in_place(&mut db);
-        }
+        with.round(&mut db);
         let (x, dy, weight) = (host::Source::new(&x), host::Source::new(&gradient), host::values(&weight));
         let (dx, dw) = match with {
             _ if shapes.depthwise() => {
-                depthwise_gradients(&shapes, &x, &dy, &weight, wanted.input, half_input, with)
+                depthwise_gradients(&shapes, &x, &dy, &weight, wanted.input, dtype, with)
             }
             #[cfg(target_arch = "x86_64")]
             Products::Fp32 if direct::suits(&shapes) => {
@@ -159,11 +162,15 @@ impl ConvolutionOp for Flex {
             }
             Products::Fp32 => gradients::<f32, _>(Fp32, &shapes, &x, &dy, &weight, wanted.input),
             Products::Bf16(Instruction::Emulated) if half_input => {
-                gradients::<Bf16, _>(Emulated, &shapes, &x, &dy, &weight, wanted.input)
+                gradients::<Bf16, _>(BF16, &shapes, &x, &dy, &weight, wanted.input)
             }
             Products::Bf16(Instruction::Emulated) => {
-                gradients::<f32, _>(Emulated, &shapes, &x, &dy, &weight, wanted.input)
+                gradients::<f32, _>(BF16, &shapes, &x, &dy, &weight, wanted.input)
             }
+            Products::Fp16 if half_input => {
+                gradients::<f16, _>(FP16, &shapes, &x, &dy, &weight, wanted.input)
+            }
+            Products::Fp16 => gradients::<f32, _>(FP16, &shapes, &x, &dy, &weight, wanted.input),
             #[cfg(target_arch = "x86_64")]
             Products::Bf16(with) if half_input => {
                 gradients::<Bf16, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)
@@ -221,24 +228,21 @@ where
     (dx, host::stored(dw, shapes.weight))
 }
 
-/// Of x, in its type ([0] if not wanted), and of the weight.
+/// Of x, in this type ([0] if not wanted), and of the weight.
 fn depthwise_gradients(
     shapes: &Shapes,
     x: &host::Source,
     dy: &host::Source,
     weight: &[f32],
     input: bool,
-    half_input: bool,
+    dtype: DType,
     with: Products,
 ) -> (FlexTensor, FlexTensor) {
-    let rounded = matches!(with, Products::Bf16(_));
+    let rounded = with.half();
     let round = |mut values: Vec<f32>| {
-        if rounded {
-            simd::round_in_place(&mut values);
-        }
+        with.round(&mut values);
         values
     };
-    let dtype = if half_input { DType::BF16 } else { DType::F32 };
     let dx = match input {
         true => {
             let dx = depthwise::input_gradient(shapes, dy, weight, rounded);

@@ -5,6 +5,7 @@
 //! into one for every remainder of a position by the stride.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 #[cfg(target_arch = "x86_64")]
 use burn::tensor::bf16 as Bf16;
@@ -17,7 +18,7 @@ use crate::ops::bf16::{self, Stored, Values};
 use crate::ops::bf16::{Instruction, Order};
 use crate::ops::fp32::{self, Matrix, Source as _, Start};
 use crate::ops::host::{Source, room};
-use crate::ops::simd;
+use crate::ops::rounding::HalfType;
 
 /// How sides are multiplied, into values of this type.
 pub trait Multiply<T>: Copy + Sync {
@@ -48,7 +49,7 @@ impl Multiply<f32> for Fp32 {
     fn whole<'a>(values: &'a Source) -> Option<&'a [f32]> {
         match values {
             Source::Wide(values) => Some(values),
-            Source::Half(_) => None,
+            _ => None,
         }
     }
 
@@ -67,20 +68,21 @@ impl Multiply<f32> for Fp32 {
 pub struct Rounded(pub Instruction);
 
 #[cfg(target_arch = "x86_64")]
-impl<T: Stored> Multiply<T> for Rounded {
+impl<T: Stored<Bf16>> Multiply<T> for Rounded {
     type Operand = Bf16;
 
     fn read(values: &Source, first: usize, to: &mut [Bf16]) {
         match values {
-            Source::Wide(values) => simd::round_bf16(to, &values[first..][..to.len()]),
-            Source::Half(values) => to.copy_from_slice(&values[first..][..to.len()]),
+            Source::Wide(values) => Bf16::narrow(to, &values[first..][..to.len()]),
+            Source::Bf16(values) => to.copy_from_slice(&values[first..][..to.len()]),
+            Source::Fp16(_) => unreachable!("products in bf16 take FP32 and bf16"),
         }
     }
 
     fn whole<'a>(values: &'a Source) -> Option<&'a [Bf16]> {
         match values {
-            Source::Wide(_) => None,
-            Source::Half(values) => Some(values),
+            Source::Bf16(values) => Some(values),
+            _ => None,
         }
     }
 
@@ -93,17 +95,17 @@ impl<T: Stored> Multiply<T> for Rounded {
     }
 }
 
-/// Rounded operands in FP32 vectors, where there is no instruction for them.
+/// Operands rounded to a half type in FP32 vectors, where there is no instruction for them.
 #[derive(Debug, Clone, Copy)]
-pub struct Emulated;
+pub struct Emulated<H>(pub PhantomData<H>);
 
-impl<T: Stored> Multiply<T> for Emulated {
+impl<H: HalfType, T: Stored<H>> Multiply<T> for Emulated<H> {
     type Operand = f32;
 
     fn read(values: &Source, first: usize, to: &mut [f32]) {
         match values {
-            Source::Wide(values) => simd::through_bf16(to, &values[first..][..to.len()]),
-            Source::Half(values) => simd::widen_bf16(to, &values[first..][..to.len()]),
+            Source::Wide(values) => H::through(to, &values[first..][..to.len()]),
+            Source::Bf16(_) | Source::Fp16(_) => values.read(first, to),
         }
     }
 
@@ -112,10 +114,10 @@ impl<T: Stored> Multiply<T> for Emulated {
     }
 
     fn multiply(self, out: &mut [T], a: &Side<f32>, b: &Side<f32>, bias: Option<&[f32]>) {
-        let bias = bias.map(|bias| bf16::rounded(Values::F32(bias)));
+        let bias = bias.map(|bias| bf16::rounded::<H>(Values::F32(bias)));
         let mut sums = room::<f32>(out.len());
         <Fp32 as Multiply<f32>>::multiply(Fp32, &mut sums, a, b, bias.as_deref());
-        bf16::stored(out, &sums);
+        bf16::stored::<H, T>(out, &sums);
     }
 }
 

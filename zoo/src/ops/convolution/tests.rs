@@ -14,6 +14,9 @@ fn draw<const D: usize>(stream: u64, shape: [usize; D], device: &Device) -> Tens
 }
 
 const BF16: Compute = Compute(FloatDType::BF16);
+const FP16: Compute = Compute(FloatDType::F16);
+/// The unit of each type's fraction.
+const HALVES: [(Compute, f32); 2] = [(BF16, 1.0 / 128.0), (FP16, 1.0 / 1024.0)];
 
 struct Case {
     input: [usize; 4],
@@ -93,16 +96,18 @@ fn fp32_is_burns_convolution_but_for_the_order_of_sums() {
     }
 }
 
-/// The composition rounds once more (product, then bias), and Flex adds up gradients of weights in bf16 by parts.
+/// The composition rounds once more (product, then bias), and Flex adds up gradients of weights in halves by parts.
 #[test]
-fn bf16_is_burns_convolution_but_for_roundings() {
-    for (i, case) in cases().iter().enumerate() {
+fn halves_are_burns_convolution_but_for_roundings() {
+    for ((i, case), (compute, unit)) in
+        cases().iter().enumerate().flat_map(|case| HALVES.map(|of| (case, of)))
+    {
         for half in [false, true] {
-            let [own, composed] = [true, false].map(|own| run(case, BF16, own, half, i % 2 == 0));
+            let [own, composed] = [true, false].map(|own| run(case, compute, own, half, i % 2 == 0));
             for (j, (own, composed)) in own.iter().zip(&composed).enumerate() {
                 let largest = composed.iter().fold(0f32, |m, x| m.max(x.abs()));
                 for (a, b) in own.iter().zip(composed) {
-                    let limit = b.abs() / 64.0 + largest / 128.0;
+                    let limit = (2.0 * b.abs() + 4.0 * largest) * unit;
                     assert!((a - b).abs() <= limit, "case {i}, value {j}, half {half}: {a} {b}");
                 }
             }
@@ -110,25 +115,25 @@ fn bf16_is_burns_convolution_but_for_roundings() {
     }
 }
 
-/// Operands rounded, sums in FP32, rounded once: what the products in bf16 are to be, computed by those in FP32.
+/// Operands rounded, sums in FP32, rounded once: what the products in halves are to be, computed by those in FP32.
 #[test]
-fn bf16_is_fp32_of_rounded_operands_rounded_once() {
+fn halves_are_fp32_of_rounded_operands_rounded_once() {
     let device = Device::flex().autodiff();
-    for case in cases() {
+    for (case, (half, unit)) in cases().iter().flat_map(|case| HALVES.map(|of| (case, of))) {
         let [x, weight] = [(1, case.input), (2, case.weight)]
-            .map(|(stream, shape)| BF16.cast(draw(stream, shape, &device)));
+            .map(|(stream, shape)| half.cast(draw(stream, shape, &device)));
         let of = |compute: Compute| {
             let (x, weight) = (to_f32(x.clone()).require_grad(), to_f32(weight.clone()).require_grad());
             let pass = Pass::evaluation(compute);
             let y = to_f32(convolution(x.clone(), weight.clone(), None, case.geometry, &pass));
-            let upstream = to_f32(BF16.cast(draw(4, y.dims(), &device)));
+            let upstream = to_f32(half.cast(draw(4, y.dims(), &device)));
             let grads = (y.clone() * upstream).sum().backward();
             [y.inner(), x.grad(&grads).unwrap(), weight.grad(&grads).unwrap()].map(host_values)
         };
-        for (own, exact) in of(BF16).iter().zip(&of(Compute::FP32)) {
+        for (own, exact) in of(half).iter().zip(&of(Compute::FP32)) {
             let largest = exact.iter().fold(0f32, |m, x| m.max(x.abs()));
             for (a, b) in own.iter().zip(exact) {
-                assert!((a - b).abs() <= b.abs() / 256.0 + largest * 2e-6, "{a} {b}");
+                assert!((a - b).abs() <= b.abs() * unit / 2.0 + largest * 2e-6, "{a} {b}");
             }
         }
     }
@@ -155,7 +160,7 @@ fn emulated_bf16_is_fp32_of_rounded_operands_rounded_once() {
                 let tensor = |stream, shape: &[usize], dtype| {
                     let mut values = draw(stream, size(shape));
                     if round {
-                        simd::round_in_place(&mut values);
+                        super::super::simd::round_in_place(&mut values);
                     }
                     host::tensor(values, shape.to_vec(), dtype)
                 };
@@ -189,7 +194,7 @@ fn emulated_bf16_is_fp32_of_rounded_operands_rounded_once() {
 #[test]
 fn an_output_depends_on_nothing_but_what_it_sees() {
     let device = Device::flex();
-    for compute in [Compute::FP32, BF16] {
+    for compute in [Compute::FP32, BF16, FP16] {
         for case in cases() {
             let pass = Pass::evaluation(compute);
             let (x, weight) = (draw(1, case.input, &device), draw(2, case.weight, &device));
@@ -204,7 +209,9 @@ fn an_output_depends_on_nothing_but_what_it_sees() {
 
 #[test]
 fn an_empty_batch_has_gradients_of_zeros() {
-    for (case, compute) in cases().iter().flat_map(|case| [(case, Compute::FP32), (case, BF16)]) {
+    for (case, compute) in
+        cases().iter().flat_map(|case| [Compute::FP32, BF16, FP16].map(|compute| (case, compute)))
+    {
         let [_, height, width, channels] = case.input;
         let empty = Case { input: [0, height, width, channels], ..*case };
         let [out, dx, dw] =

@@ -1,5 +1,6 @@
 //! Backward through time: gradients of the gates step by step, then those of the weight in one product.
 
+use burn::tensor::f16;
 use rayon::prelude::*;
 
 use super::cells::{Cell, Place};
@@ -178,6 +179,11 @@ fn weight_gradient<C: Cell<GATES>, const GATES: usize>(
                 let before = Operand::new(Values::F32(before), rows, hidden);
                 to.copy_from_slice(&bf16::product::<f32>(with, gradient, before, None));
             }
+            Products::Fp16 => {
+                let gradient = Operand::part(Values::F32(from), rows, lanes, stride).transpose();
+                let before = Operand::new(Values::F32(before), rows, hidden);
+                to.copy_from_slice(&bf16::product_in_vectors::<f16, f32>(gradient, before, None));
+            }
         }
     }
     out
@@ -202,8 +208,6 @@ fn bias_gradient<C: Cell<GATES>, const GATES: usize>(
         })
         .copied()
         .collect();
-    if matches!(with, Products::Bf16(_)) {
-        simd::round_in_place(&mut sums);
-    }
+    with.round(&mut sums);
     sums
 }

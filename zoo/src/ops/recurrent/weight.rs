@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use burn::tensor::{bf16 as Bf16, f16};
+
 use crate::ops::bf16::{self, Instruction, Operand, Values};
 use crate::ops::fp32::{self, Matrix, Start};
 use crate::ops::linear::Products;
@@ -57,7 +59,7 @@ impl Packed {
 
 /// What is packed.
 enum Side<'a> {
-    /// For FP32 vectors, rounded where they stand for bf16.
+    /// For FP32 vectors, rounded where they stand for a half type.
     Vectors(Cow<'a, [f32]>),
     /// Rounded while it is packed.
     Half(Values<'a>, Instruction),
@@ -67,8 +69,9 @@ fn side(with: Products, values: &[f32]) -> Side<'_> {
     match with {
         Products::Fp32 => Side::Vectors(Cow::Borrowed(values)),
         Products::Bf16(Instruction::Emulated) => {
-            Side::Vectors(Cow::Owned(bf16::rounded(Values::F32(values))))
+            Side::Vectors(Cow::Owned(bf16::rounded::<Bf16>(Values::F32(values))))
         }
+        Products::Fp16 => Side::Vectors(Cow::Owned(bf16::rounded::<f16>(Values::F32(values)))),
         Products::Bf16(with) => Side::Half(Values::F32(values), with),
     }
 }
@@ -130,7 +133,7 @@ mod tests {
             (0..n as u32).map(|i| key.normal(i)).collect()
         };
         let (x, weight, bias) = (draw(1, rows * depth), draw(2, units * depth), draw(3, TILE));
-        let round = |values: &[f32]| bf16::rounded(Values::F32(values));
+        let round = |values: &[f32]| bf16::rounded::<Bf16>(Values::F32(values));
         let emulated = Products::Bf16(Instruction::Emulated);
         let pairs = [
             (
