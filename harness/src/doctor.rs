@@ -102,7 +102,7 @@ fn processor(environment: &Environment) -> Finding {
         None => note(
             "processor",
             format!("{found}; none for bf16 products"),
-            "mixed precision is emulated here: right, and no faster than FP32; its speed needs AVX512-BF16, AMX or a GPU",
+            "bf16 is emulated here: right, and no faster than FP32; its speed needs AVX512-BF16, AMX or a GPU. fp16 is on every CPU",
         ),
     }
 }
