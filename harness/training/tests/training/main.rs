@@ -3,6 +3,7 @@
 mod average;
 mod checkpoints;
 mod fixtures;
+mod half_precision;
 mod resume;
 mod speed;
 mod timing;

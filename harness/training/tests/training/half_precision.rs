@@ -1,0 +1,163 @@
+//! What FP16 does to the training of a real model, and what each part of mixed precision mends: the smoke size of
+//! `reversal-transformer`, as its recipe states it, on strings to be reversed.
+//!
+//! Each mechanism is switched off in turn. The CPU computes FP16 exactly, so that the numbers are those of a tensor core up to the
+//! order of FP32 sums.
+
+use burn::tensor::{Device, FloatDType, Tensor};
+use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabularies};
+use zoo_models::precision::Compute;
+use zoo_models::random::Key;
+use zoo_models::{Objective, Pass, parameters};
+use zoo_recipes::{Document, LossScalingSpec, Recipe, ScheduleSpec, Selection};
+use zoo_training::Phase;
+use zoo_training::parts::Unwatched;
+use zoo_training::reduce::Local;
+use zoo_training::scaling::LossScaler;
+use zoo_training::update::{MicroBatch, Surroundings, run_phase};
+
+const F16: Compute = Compute(FloatDType::F16);
+/// Words of the vocabulary, of which the strings have but a few: as in a real one, most gradients of the logits are small.
+const WORDS: u32 = 8_000;
+const SYMBOLS: u32 = 20;
+/// Tokens of special meaning before the symbols: padding, unknown, begin, end.
+const SPECIALS: u32 = 4;
+const END: u32 = 3;
+
+fn recipe() -> Recipe {
+    let document = Document::load("reversal-transformer").unwrap();
+    let selection = Selection { arm: Some("mixed".into()), tier: Some("smoke".into()), overrides: vec![] };
+    document.resolve(&selection).unwrap().recipe
+}
+
+fn model(recipe: &Recipe) -> Seq2Seq {
+    let words = WORDS as usize;
+    let vocabularies =
+        Vocabularies { source: words, target: words, languages: 1, pad: 0, begin: 2, end: END };
+    Seq2Seq::new(&recipe.model, &vocabularies, 1, &Device::flex().autodiff())
+}
+
+/// 1,024 strings of 4 symbols, and the same backwards.
+fn batch(index: u64) -> PairBatch {
+    let (strings, length) = (1_024, 4);
+    let key = Key::new(17, 0, index);
+    let symbol = |i: u32| SPECIALS + (key.uniform(i) * SYMBOLS as f32) as u32 % SYMBOLS;
+    let forward: Vec<Vec<u32>> =
+        (0..strings).map(|i| (0..length).map(|j| symbol(i * length + j)).chain([END]).collect()).collect();
+    let backward: Vec<Vec<u32>> = forward
+        .iter()
+        .map(|string| string[..length as usize].iter().rev().copied().chain([END]).collect())
+        .collect();
+    let target = Packed::new(&backward);
+    let target_positions = target.tokens.len() as u64;
+    PairBatch { source: Packed::new(&forward), target, language: 0, target_positions }
+}
+
+/// The share of gradients that are exactly zero, of those that are not in FP32. The loss is the mean over the batch's tokens, times
+/// the scale.
+fn vanished(recipe: &Recipe, model: &Seq2Seq, scale: f32) -> f64 {
+    let objective = TranslationLoss::new(&recipe.loss);
+    let batch = batch(1_000);
+    let of = |compute: Compute| -> Vec<f32> {
+        let total = objective.counts(&batch)[0].1;
+        let loss = objective.terms(model, &batch, &mut Pass::evaluation(compute)).remove(0).sum;
+        let mut gradients = (loss * scale / total as f32).backward();
+        let found = parameters::take_gradients(model, &mut gradients);
+        found.into_iter().flatten().flat_map(parameters::host_values).collect()
+    };
+    let (exact, half) = (of(Compute::FP32), of(F16));
+    assert!(half.iter().all(|x| x.is_finite()));
+    let there: Vec<&f32> =
+        exact.iter().zip(half.iter()).filter(|(exact, _)| **exact != 0.0).map(|(_, half)| half).collect();
+    there.iter().filter(|half| ***half == 0.0).count() as f64 / there.len() as f64
+}
+
+/// What a run looks like.
+struct Run {
+    model: Seq2Seq,
+    /// Mean loss of the last ten updates.
+    loss: f64,
+    skipped: usize,
+}
+
+/// `between` sees the weights after each update.
+fn train(
+    compute: Compute,
+    scaling: &LossScalingSpec,
+    lr: f64,
+    updates: u64,
+    between: &dyn Fn(Tensor<1>) -> Tensor<1>,
+) -> Run {
+    let recipe = recipe();
+    let objective = Box::new(TranslationLoss::new(&recipe.loss));
+    let scaler = LossScaler::new(scaling).unwrap();
+    let schedule = ScheduleSpec::Fixed { lr };
+    let mut phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
+    let (mut model, mut losses, mut skipped) = (model(&recipe), Vec::new(), 0);
+    for micro_step in 0..updates {
+        let batches = [MicroBatch { position: 0, batch: batch(micro_step) }];
+        let around = Surroundings { compute, seed: 3, micro_step, group: 1 };
+        let (moved, report) =
+            run_phase(&mut phase, (0, 1), model, &batches, around, &mut Local, &mut Unwatched).unwrap();
+        model = parameters::update(moved, |_, value| between(value));
+        skipped += usize::from(report.skipped);
+        losses.push(report.loss());
+    }
+    let last = &losses[losses.len().saturating_sub(10)..];
+    Run { model, loss: last.iter().sum::<f64>() / last.len() as f64, skipped }
+}
+
+fn kept(weights: Tensor<1>) -> Tensor<1> {
+    weights
+}
+
+fn values(model: &Seq2Seq) -> Vec<f32> {
+    parameters::export(model).into_iter().flat_map(|parameter| parameter.values).collect()
+}
+
+/// Micikevicius et al. 2018, section 3.2. Most words are no symbol: once the model knows, their probabilities, divided by the
+/// tokens of the batch, are below the smallest fp16, and nothing pushes them down any further.
+#[test]
+fn without_loss_scaling_gradients_vanish_and_the_loss_is_worse() {
+    let [scaled, unscaled] = [LossScalingSpec::Static { scale: 1024.0 }, LossScalingSpec::None]
+        .map(|scaling| train(F16, &scaling, 3e-3, 25, &kept));
+    let [lost, saved] = [1.0, 1024.0].map(|scale| vanished(&recipe(), &scaled.model, scale));
+    println!("{lost} {saved} of the gradients; losses {} {}", scaled.loss, unscaled.loss);
+    assert!(lost > 0.4 && saved < 1e-4, "{lost} {saved}");
+    assert!(unscaled.loss > scaled.loss + 0.1, "{} {}", unscaled.loss, scaled.loss);
+}
+
+/// Section 3.1 there. Steps of 1e-5 are less than half of the distance between two fp16 for every weight above 0.02.
+#[test]
+fn without_fp32_masters_updates_vanish() {
+    let in_halves = |weights: Tensor<1>| weights.cast(FloatDType::F16).cast(FloatDType::F32);
+    let start = values(&parameters::update(model(&recipe()), |_, weights| in_halves(weights)));
+    let scaling = LossScalingSpec::Static { scale: 1024.0 };
+    let [with, without] = [&kept as &dyn Fn(Tensor<1>) -> Tensor<1>, &in_halves].map(|between| {
+        let end = values(&train(F16, &scaling, 1e-5, 3, between).model);
+        start.iter().zip(&end).filter(|(start, end)| start == end).count() as f64 / end.len() as f64
+    });
+    println!("{with} {without} of the weights stand still");
+    assert!(with < 0.01 && without > 0.5, "{with} {without}");
+}
+
+/// Too large a scale is an infinity in fp16. The update is left out, and a scaler that backs off comes to a scale that fits.
+#[test]
+fn an_overflow_leaves_the_update_out_and_the_scale_falls() {
+    let (scale, start) = (2f64.powi(34), values(&model(&recipe())));
+    let one = |compute| train(compute, &LossScalingSpec::Static { scale }, 1e-3, 1, &kept);
+    let too_large = one(F16);
+    assert_eq!((too_large.skipped, values(&too_large.model) == start), (1, true));
+    let in_fp32 = one(Compute::FP32);
+    assert_eq!((in_fp32.skipped, values(&in_fp32.model) == start), (0, false), "FP32 has the range");
+    let backoff = LossScalingSpec::Backoff {
+        scale_init: Some(scale),
+        scale_min: 1.0,
+        scale_max: scale,
+        step_factor: 2.0,
+        step_window: 2_000,
+    };
+    let backing_off = train(F16, &backoff, 1e-3, 20, &kept);
+    println!("{} of 20 left out", backing_off.skipped);
+    assert!((3..20).contains(&backing_off.skipped) && values(&backing_off.model) != start);
+}
