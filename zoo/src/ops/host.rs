@@ -34,6 +34,27 @@ impl<'a> Source<'a> {
         half.unwrap_or_else(|| Self::Wide(values(tensor)))
     }
 
+    /// All of them in FP32 as they are in a half type; themselves where none is asked for.
+    pub fn rounded(self, half: Option<Half>) -> Self {
+        fn widened<H: HalfType>(values: &[H]) -> Vec<f32> {
+            let mut out = room(values.len());
+            let blocks = out.par_chunks_mut(BLOCK).zip(values.par_chunks(BLOCK));
+            blocks.for_each(|(to, from)| H::widen(to, from));
+            out
+        }
+        let Some(half) = half else { return self };
+        // A half tensor's values are of that type already.
+        Self::Wide(Cow::Owned(match self {
+            Self::Bf16(values) => widened(values),
+            Self::Fp16(values) => widened(values),
+            Self::Wide(values) => {
+                let mut values = values.into_owned();
+                values.par_chunks_mut(BLOCK).for_each(|block| half.round(block));
+                values
+            }
+        }))
+    }
+
     /// Values `first..first + to.len()`.
     pub fn read(&self, first: usize, to: &mut [f32]) {
         match self {

@@ -4,6 +4,8 @@
 //! transposed in memory. In a half type operands are rounded first, sums are FP32 and rounded once, and gradients are rounded as a
 //! product in that type rounds them.
 
+use std::borrow::Cow;
+
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
@@ -59,6 +61,14 @@ impl Products {
             Self::Bf16(_) => DType::BF16,
             Self::Fp16 => DType::F16,
         }
+    }
+
+    /// Values as operands are rounded; themselves where they are not.
+    pub fn rounded(self, mut values: Cow<'_, [f32]>) -> Cow<'_, [f32]> {
+        if let Some(half) = self.half() {
+            half.round(values.to_mut());
+        }
+        values
     }
 
     /// Rounds values as results are rounded.

@@ -35,7 +35,7 @@ fn of<H: HalfType, F: HalfType>(values: &[F]) -> &[F] {
 }
 
 /// Sums as they are kept.
-pub fn stored<H: HalfType, T: Stored<H>>(to: &mut [T], sums: &[f32]) {
+fn stored<H: HalfType, T: Stored<H>>(to: &mut [T], sums: &[f32]) {
     to.par_chunks_mut(TASK).zip(sums.par_chunks(TASK)).for_each(|(to, sums)| T::store(to, sums));
 }
 

@@ -30,7 +30,7 @@ pub use gathered::{Order, Source, product_by_rows};
 #[cfg(target_arch = "x86_64")]
 pub use pack::interleaved;
 
-pub use emulated::{product as product_in_vectors, rounded, stored};
+pub use emulated::{product as product_in_vectors, rounded};
 
 /// What multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

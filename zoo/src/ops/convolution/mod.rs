@@ -21,12 +21,14 @@ mod products;
 #[cfg(test)]
 mod tests;
 
-use std::marker::PhantomData;
+use std::borrow::Cow;
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{DType, Element, Tensor, bf16 as Bf16, f16};
+use burn::tensor::{DType, Tensor};
+#[cfg(target_arch = "x86_64")]
+use burn::tensor::{Element, bf16 as Bf16};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
@@ -38,13 +40,9 @@ use crate::contract::Pass;
 use geometry::Shapes;
 #[cfg(target_arch = "x86_64")]
 use products::Rounded;
-use products::{Emulated, Fp32, Multiply};
+use products::{Fp32, Multiply};
 
 pub use geometry::{Axis, Geometry};
-
-/// Products without an instruction.
-const BF16: Emulated<Bf16> = Emulated(PhantomData);
-const FP16: Emulated<f16> = Emulated(PhantomData);
 
 /// The operation on backends with own kernels, for CPUs with the instructions for it.
 #[backend_extension(Flex, Autodiff)]
@@ -107,16 +105,15 @@ impl ConvolutionOp for Flex {
         }
         match with {
             #[cfg(target_arch = "x86_64")]
-            Products::Fp32 if direct::suits(&shapes) => {
-                host::stored(direct::forward(&shapes, &x, &weight, bias), shapes.output)
+            Products::Bf16(with) if with != Instruction::Emulated => {
+                forward::<Bf16, _>(Rounded(with), &shapes, &x, &weight, bias)
             }
-            Products::Fp32 => forward::<f32, _>(Fp32, &shapes, &x, &weight, bias),
-            Products::Bf16(Instruction::Emulated) => forward::<Bf16, _>(BF16, &shapes, &x, &weight, bias),
-            Products::Fp16 => forward::<f16, _>(FP16, &shapes, &x, &weight, bias),
-            #[cfg(target_arch = "x86_64")]
-            Products::Bf16(with) => forward::<Bf16, _>(Rounded(with), &shapes, &x, &weight, bias),
-            #[cfg(not(target_arch = "x86_64"))]
-            Products::Bf16(_) => unreachable!("no instruction for bf16 products on this architecture"),
+            _ => {
+                let (x, weight) = (x.rounded(with.half()), with.rounded(weight));
+                let bias = bias.map(|bias| with.rounded(Cow::Borrowed(bias)));
+                let out = in_vectors(&shapes, &x, &weight, bias.as_deref());
+                host::tensor(out, shapes.output, with.dtype())
+            }
         }
     }
 
@@ -155,38 +152,57 @@ impl ConvolutionOp for Flex {
                 depthwise_gradients(&shapes, &x, &dy, &weight, wanted.input, dtype, with)
             }
             #[cfg(target_arch = "x86_64")]
-            Products::Fp32 if direct::suits(&shapes) => {
-                let (dx, dw) = direct::gradients(&shapes, &x, &dy, &weight, wanted.input);
-                let dx = if wanted.input { host::stored(dx, shapes.input) } else { host::stored(dx, [0]) };
+            Products::Bf16(with) if with != Instruction::Emulated => match half_input {
+                true => gradients::<Bf16, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input),
+                false => gradients::<f32, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input),
+            },
+            _ => {
+                let (x, dy) = (x.rounded(with.half()), dy.rounded(with.half()));
+                let (mut dx, mut dw) =
+                    gradients_in_vectors(&shapes, &x, &dy, &with.rounded(weight), wanted.input);
+                with.round(&mut dw);
+                if !half_input {
+                    with.round(&mut dx);
+                }
+                let dx = match wanted.input {
+                    true => host::tensor(dx, shapes.input, dtype),
+                    false => host::stored::<f32>(Vec::new(), [0]),
+                };
                 (dx, host::stored(dw, shapes.weight))
             }
-            Products::Fp32 => gradients::<f32, _>(Fp32, &shapes, &x, &dy, &weight, wanted.input),
-            Products::Bf16(Instruction::Emulated) if half_input => {
-                gradients::<Bf16, _>(BF16, &shapes, &x, &dy, &weight, wanted.input)
-            }
-            Products::Bf16(Instruction::Emulated) => {
-                gradients::<f32, _>(BF16, &shapes, &x, &dy, &weight, wanted.input)
-            }
-            Products::Fp16 if half_input => {
-                gradients::<f16, _>(FP16, &shapes, &x, &dy, &weight, wanted.input)
-            }
-            Products::Fp16 => gradients::<f32, _>(FP16, &shapes, &x, &dy, &weight, wanted.input),
-            #[cfg(target_arch = "x86_64")]
-            Products::Bf16(with) if half_input => {
-                gradients::<Bf16, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)
-            }
-            #[cfg(target_arch = "x86_64")]
-            Products::Bf16(with) => {
-                gradients::<f32, _>(Rounded(with), &shapes, &x, &dy, &weight, wanted.input)
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            Products::Bf16(_) => unreachable!("no instruction for bf16 products on this architecture"),
         };
         let biases = [db.len()];
         (dx, dw, host::stored(db, biases))
     }
 }
 
+/// In FP32 vectors: [positions, out].
+fn in_vectors(shapes: &Shapes, x: &host::Source, weight: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
+    #[cfg(target_arch = "x86_64")]
+    if direct::suits(shapes) {
+        return direct::forward(shapes, x, weight, bias);
+    }
+    let weight = products::taps_first::<f32, Fp32>(shapes, weight);
+    let x = products::image::<f32, Fp32>(x, shapes.input, &[shapes.reads()]);
+    products::forward(Fp32, shapes, &x, &weight, bias)
+}
+
+/// In FP32 vectors: of x (empty if not wanted), and of the weight.
+fn gradients_in_vectors(
+    shapes: &Shapes,
+    x: &host::Source,
+    dy: &host::Source,
+    weight: &[f32],
+    input: bool,
+) -> (Vec<f32>, Vec<f32>) {
+    #[cfg(target_arch = "x86_64")]
+    if direct::suits(shapes) {
+        return direct::gradients(shapes, x, dy, weight, input);
+    }
+    both_gradients::<f32, _>(Fp32, shapes, x, dy, weight, input)
+}
+
+#[cfg(target_arch = "x86_64")]
 fn forward<T: Element + bytemuck::Pod, M: Multiply<T>>(
     with: M,
     shapes: &Shapes,
@@ -200,6 +216,7 @@ fn forward<T: Element + bytemuck::Pod, M: Multiply<T>>(
 }
 
 /// Of x, in this type ([0] if not wanted), and of the weight.
+#[cfg(target_arch = "x86_64")]
 fn gradients<T: Element + bytemuck::Pod, M>(
     with: M,
     shapes: &Shapes,
@@ -211,21 +228,35 @@ fn gradients<T: Element + bytemuck::Pod, M>(
 where
     M: Multiply<T> + Multiply<f32, Operand = <M as Multiply<T>>::Operand>,
 {
+    let (dx, dw) = both_gradients::<T, M>(with, shapes, x, dy, weight, input);
+    let dx = if input { host::stored(dx, shapes.input) } else { host::stored(dx, [0]) };
+    (dx, host::stored(dw, shapes.weight))
+}
+
+/// Of x (empty if not wanted), and of the weight.
+fn both_gradients<T: bytemuck::Pod + Send + Sync, M>(
+    with: M,
+    shapes: &Shapes,
+    x: &host::Source,
+    dy: &host::Source,
+    weight: &[f32],
+    input: bool,
+) -> (Vec<T>, Vec<f32>)
+where
+    M: Multiply<T> + Multiply<f32, Operand = <M as Multiply<T>>::Operand>,
+{
     let back: Vec<_> = match input {
         true => shapes.phases().map(|phase| shapes.reads_back(phase)).collect(),
         false => Vec::new(),
     };
     let dy = products::image::<T, M>(dy, shapes.output, &back);
-    let dx = match input {
-        true => {
-            let weight = products::taps_first::<T, M>(shapes, weight);
-            host::stored(products::input_gradient::<T, M>(with, shapes, &dy, &weight), shapes.input)
-        }
-        false => host::stored::<f32>(Vec::new(), [0]),
-    };
+    let mut dx = Vec::new();
+    if input {
+        let weight = products::taps_first::<T, M>(shapes, weight);
+        dx = products::input_gradient::<T, M>(with, shapes, &dy, &weight);
+    }
     let x = products::image::<T, M>(x, shapes.input, &[shapes.reads()]);
-    let dw = products::weight_gradient::<M>(with, shapes, &x, &dy);
-    (dx, host::stored(dw, shapes.weight))
+    (dx, products::weight_gradient::<M>(with, shapes, &x, &dy))
 }
 
 /// Of x, in this type ([0] if not wanted), and of the weight.

@@ -5,7 +5,6 @@
 //! into one for every remainder of a position by the stride.
 
 use std::borrow::Cow;
-use std::marker::PhantomData;
 
 #[cfg(target_arch = "x86_64")]
 use burn::tensor::bf16 as Bf16;
@@ -13,7 +12,7 @@ use rayon::prelude::*;
 
 use super::geometry::{Shapes, Taps};
 use super::patches::{Gathered, Image, Side};
-use crate::ops::bf16::{self, Stored, Values};
+use crate::ops::bf16::{self, Stored};
 #[cfg(target_arch = "x86_64")]
 use crate::ops::bf16::{Instruction, Order};
 use crate::ops::fp32::{self, Matrix, Source as _, Start};
@@ -92,32 +91,6 @@ impl<T: Stored<Bf16>> Multiply<T> for Rounded {
             // Patches are B: they go by in strips, the gradient is packed once.
             Side::Columns(_) => bf16::product_by_rows(self.0, out, b, a, bias, Order::ColumnMajor),
         }
-    }
-}
-
-/// Operands rounded to a half type in FP32 vectors, where there is no instruction for them.
-#[derive(Debug, Clone, Copy)]
-pub struct Emulated<H>(pub PhantomData<H>);
-
-impl<H: HalfType, T: Stored<H>> Multiply<T> for Emulated<H> {
-    type Operand = f32;
-
-    fn read(values: &Source, first: usize, to: &mut [f32]) {
-        match values {
-            Source::Wide(values) => H::through(to, &values[first..][..to.len()]),
-            Source::Bf16(_) | Source::Fp16(_) => values.read(first, to),
-        }
-    }
-
-    fn whole<'a>(_: &'a Source) -> Option<&'a [f32]> {
-        None
-    }
-
-    fn multiply(self, out: &mut [T], a: &Side<f32>, b: &Side<f32>, bias: Option<&[f32]>) {
-        let bias = bias.map(|bias| bf16::rounded::<H>(Values::F32(bias)));
-        let mut sums = room::<f32>(out.len());
-        <Fp32 as Multiply<f32>>::multiply(Fp32, &mut sums, a, b, bias.as_deref());
-        bf16::stored::<H, T>(out, &sums);
     }
 }
 
