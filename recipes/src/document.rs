@@ -259,6 +259,7 @@ fn unknown() -> About {
         status: DataStatus::Private,
         tags: Vec::new(),
         free: Vec::new(),
+        differs: Vec::new(),
     }
 }
 
@@ -519,9 +520,12 @@ impl Stack {
 
     /// With a file laid upon it.
     fn under(mut self, own: Parts, found: &mut Diagnostics) -> Self {
-        // What somebody published for the base was not published for this.
+        // What somebody published for the base was not published for this; nor has this the base's source to differ from.
         for table in self.bodies.iter_mut().filter_map(Node::table_mut) {
             table.remove("claim");
+            if let Some(about) = table.get_mut("recipe").and_then(Node::table_mut) {
+                about.remove("differs");
+            }
         }
         self.bodies.push(own.body);
         let overlays = self.arms.iter_mut().chain(&mut self.tiers);

@@ -315,7 +315,7 @@ fn leaf_keys(node: &Node, key: &str, leaves: &mut Vec<String>) {
 /// SHA-256 (hexadecimal) over the canonical JSON of a body and its arms: [`Document::hash`], from what
 /// [`Document::resolve_arms`] gave.
 pub fn hash_of_arms(arms: &BTreeMap<String, Recipe>) -> String {
-    digest(&arms.iter().map(|(arm, recipe)| (arm.clone(), json_of(recipe))).collect())
+    digest(&arms.iter().map(|(arm, recipe)| (arm.clone(), hashed(recipe))).collect())
 }
 
 impl Recipe {
@@ -372,12 +372,21 @@ impl Recipe {
 
     /// SHA-256 (hexadecimal) over the canonical JSON: sorted keys, absent options left out.
     pub fn hash(&self) -> String {
-        digest(&json_of(self))
+        digest(&hashed(self))
     }
 }
 
 fn json_of(recipe: &Recipe) -> Json {
     serde_json::to_value(recipe).expect("a recipe has string keys only")
+}
+
+/// What a hash is of. `recipe.differs` describes a recipe as its comments do: a better description makes no other recipe of it.
+fn hashed(recipe: &Recipe) -> Json {
+    let mut json = json_of(recipe);
+    if let Some(about) = json["recipe"].as_object_mut() {
+        about.remove("differs");
+    }
+    json
 }
 
 fn digest(json: &Json) -> String {

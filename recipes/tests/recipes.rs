@@ -253,6 +253,28 @@ fn big_is_base_with_other_sizes_and_its_own_claims() {
 }
 
 #[test]
+fn what_differs_from_a_source_is_not_inherited_and_makes_no_other_recipe() {
+    let whole = |name: &str| load(name).resolve(&Selection::default()).unwrap();
+    let base = whole("wave2letter");
+    assert!(base.recipe.recipe.differs.len() > 1);
+    assert_eq!(load("fsdd-digits-deepspeech2").base(), Some("fsdd-digits"));
+    assert!(whole("fsdd-digits-deepspeech2").recipe.recipe.differs.is_empty());
+
+    let stated = base.toml.find("differs = ").expect("it is printed");
+    let end = stated + base.toml[stated..].find("]\n").unwrap() + 2;
+    let silent = Recipe::from_toml(&[&base.toml[..stated], &base.toml[end..]].concat()).unwrap();
+    assert!(silent.recipe.differs.is_empty());
+    assert_eq!(silent.hash(), base.hash);
+
+    let text = "[recipe]\nbase = \"wave2letter\"\nname = \"own\"\norigin = \"this file\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.toml");
+    std::fs::write(&file, text).unwrap();
+    let own = load(file.to_str().unwrap()).resolve(&Selection::default()).unwrap().recipe;
+    assert!(own.recipe.differs.is_empty(), "its source is not wave2letter's");
+}
+
+#[test]
 fn nvgrad_is_big_with_another_optimizer_and_twice_the_updates() {
     let whole = |name: &str| load(name).resolve(&Selection::default()).unwrap().recipe;
     let (big, nvgrad) = (whole("transformer-big"), whole("transformer-nvgrad"));

@@ -152,6 +152,13 @@ impl<'d> Shown<'d> {
         }
         text.push('\n');
 
+        let differs = &self.resolved.recipe.recipe.differs;
+        if !differs.is_empty() {
+            text.push_str(&heading("##", "differs from its source"));
+            differs.iter().for_each(|line| text.push_str(&format!("- {}\n", one_line(line))));
+            text.push('\n');
+        }
+
         let mut rungs = output::columns(["rung", "holds", "because"]);
         for step in &self.ladder {
             let holds = if step.holds { "yes" } else { "no" };

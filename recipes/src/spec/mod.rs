@@ -82,6 +82,10 @@ pub struct About {
     /// Keys that `--set` may change without the run losing its claim to reproduce anything, e.g. `train.log_every`.
     #[serde(default)]
     pub free: Vec<String>,
+    /// What is computed otherwise than in the source, a sentence each. `zoo show` prints them. They are not inherited from a base, whose
+    /// source is another one, and do not enter the recipe's hash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<String>,
 }
 
 /// Availability of a recipe's data.
