@@ -344,6 +344,20 @@ fn nvidias_arms_have_the_batches_and_rates_of_its_machines() {
     }
 }
 
+/// 310,000 updates of 512 pairs are 35 epochs: the configuration's comment.
+#[test]
+fn convs2s_sees_its_pairs_equally_often_in_both_arms() {
+    let arm = |arm: &str, tier: Option<&str>| {
+        let selection = Selection { tier: tier.map(str::to_owned), ..Selection::arm(arm) };
+        load("convs2s").resolve(&selection).unwrap().recipe.train
+    };
+    let (fp32, mixed) = (arm("fp32", None), arm("mixed", None));
+    assert_eq!((fp32.max_updates, fp32.max_epochs), (Some(310_000), None));
+    assert_eq!((mixed.max_updates, mixed.max_epochs), (Some(310_000), Some(35)));
+    assert_eq!(fp32.batches_per_update, mixed.batches_per_update);
+    assert_eq!(arm("mixed", Some("smoke")).max_updates, Some(20), "the tier ends first");
+}
+
 #[test]
 fn arms_differ_in_precision_alone() {
     for name in names().into_iter().filter(|name| *name != "transformer-big-nvidia") {
@@ -359,6 +373,7 @@ fn arms_differ_in_precision_alone() {
             "train.schedule.decay_updates",
             "train.schedule.boundaries",
             "train.schedule.factors",
+            "train.max_epochs",
         ];
         let others = ["convs2s", "tacotron2", "tacotron2-nvidia"];
         let batch =
