@@ -174,6 +174,7 @@ pub fn phase<M: Module, B>(recipe: &Recipe, aim: Aim<M, B>, last_update: Option<
         last_update,
     )?;
     Ok(phase
+        .averaged(recipe.train.loss_mean)
         .clipped(recipe.train.clip_norm)
         .adapted(recipe.train.larc.as_ref())
         .regularized(recipe.train.regularizer.as_ref())

@@ -4,7 +4,8 @@
 //! and loss scaler. A phase goes through all micro-batches of the update:
 //!
 //! 1. count: the denominators of every term, summed over micro-batches and workers, are known before the first product;
-//! 2. for each micro-batch: loss = scale x sum over the terms of weight x sum / total; backward; FP32 gradients are added up;
+//! 2. for each micro-batch: loss = scale x sum over the terms of weight x sum / total; backward; FP32 gradients are added up
+//!    (`loss_mean = "of-batches"`: sum / (micro-batches of the update x the micro-batch's own count) in place of sum / total);
 //! 3. unscale; 4. reduce over the workers; 5. add the L2 penalty's gradient in FP32; 6. check that all is finite and take the global
 //!    norm (and those of the parameters, for LARC), in one read from the device; 7. clip by the global norm, or by LARC; 8. update.
 //!
@@ -16,9 +17,9 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use zoo_models::parameters;
-use zoo_models::precision::{Compute, to_f32};
-use zoo_models::{Objective, Pass, Running, Term};
-use zoo_recipes::{LarcSpec, OptimizerSpec, RegularizerSpec, ScheduleSpec};
+use zoo_models::precision::Compute;
+use zoo_models::{Objective, Pass, Running};
+use zoo_recipes::{LarcSpec, LossMean, OptimizerSpec, RegularizerSpec, ScheduleSpec};
 
 use crate::error::TrainError;
 use crate::flat::{self, Flat, Magnitude};
@@ -27,6 +28,8 @@ use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
 use crate::scaling::LossScaler;
 use crate::schedule::Schedule;
+pub use crate::terms::{TermSum, loss_of};
+use crate::terms::{TermSums, sum_ragged, total_counts};
 
 /// Chooses parameters by path.
 pub type Filter = Box<dyn Fn(&str) -> bool + Send + Sync>;
@@ -51,6 +54,8 @@ pub struct Phase<M, B> {
     pub clip_norm: Option<f64>,
     /// Limits each parameter's gradient by the parameter's norm.
     pub larc: Option<LarcSpec>,
+    /// What the batches of an update are to its loss.
+    pub loss_mean: LossMean,
     /// Scale of the L2 penalty on matrices.
     pub l2: Option<f64>,
     /// Statistics to commit after a good update.
@@ -80,6 +85,7 @@ impl<M, B> Phase<M, B> {
             scaler,
             clip_norm: None,
             larc: None,
+            loss_mean: LossMean::default(),
             l2: None,
             running: None,
             updates: 0,
@@ -96,6 +102,12 @@ impl<M, B> Phase<M, B> {
     /// With each parameter's gradient limited by the parameter's norm.
     pub fn adapted(mut self, larc: Option<&LarcSpec>) -> Self {
         self.larc = larc.cloned();
+        self
+    }
+
+    /// With another mean over the batches of an update.
+    pub fn averaged(mut self, loss_mean: LossMean) -> Self {
+        self.loss_mean = loss_mean;
         self
     }
 
@@ -132,24 +144,6 @@ pub struct Surroundings {
     pub micro_step: u64,
     /// Batches of this update over all workers.
     pub group: u64,
-}
-
-/// One term of a loss after an update.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TermSum {
-    /// Name.
-    pub name: String,
-    /// Sum over all micro-batches and workers.
-    pub sum: f64,
-    /// What it is a sum over.
-    pub count: f64,
-    /// Weight in the loss.
-    pub weight: f64,
-}
-
-/// The loss that some terms make: the sum of weight x sum / count. Terms without anything to count add nothing.
-pub fn loss_of(terms: &[TermSum]) -> f64 {
-    terms.iter().filter(|t| t.count != 0.0 && t.weight != 0.0).map(|t| t.weight * t.sum / t.count).sum()
 }
 
 /// How one phase of an update went.
@@ -202,7 +196,11 @@ pub fn run_phase<M: Module, B>(
         let step = around.micro_step + phase_index * around.group + micro.position;
         let mut pass = Pass::training(around.compute, around.seed, step);
         let terms = phase.objective.terms(&model, &micro.batch, &mut pass);
-        let loss = sums.add(&phase.name, &terms, scale)?;
+        let shares = match phase.loss_mean {
+            LossMean::WholeUpdate => None,
+            LossMean::OfBatches => Some(sums.shares(&phase.objective.counts(&micro.batch), around.group)),
+        };
+        let loss = sums.add(&phase.name, &terms, scale, shares.as_deref())?;
         drop(terms);
         watch.ended(Part::Forward)?;
         let mut found = loss.backward();
@@ -300,113 +298,6 @@ fn weights_with_gradient<M: Module>(model: M, gradients: &[Option<Flat>]) -> (M,
         weight
     });
     (model, found)
-}
-
-/// Denominators over the micro-batches of this worker, in the objective's order.
-fn total_counts<M, B>(phase: &Phase<M, B>, batches: &[MicroBatch<B>]) -> Vec<(String, f64)> {
-    let mut totals: Vec<(String, f64)> = Vec::new();
-    for micro in batches {
-        for (place, (name, count)) in phase.objective.counts(&micro.batch).into_iter().enumerate() {
-            match totals.get_mut(place) {
-                Some(total) => total.1 += count,
-                None => totals.push((name.to_string(), count)),
-            }
-        }
-    }
-    totals
-}
-
-/// Sums counts over workers of which some may have none.
-fn sum_ragged(counts: &mut Vec<(String, f64)>, reducer: &mut dyn Reducer) -> Result<(), TrainError> {
-    const MOST: usize = 32;
-    if counts.len() > MOST {
-        return Err(TrainError::Settings(format!(
-            "an objective of more than {MOST} terms cannot be reduced"
-        )));
-    }
-    // Values and, beside each, how many workers know the term.
-    let mut values = [0.0; 2 * MOST];
-    for (place, (_, count)) in counts.iter().enumerate() {
-        values[place] = *count;
-        values[MOST + place] = 1.0;
-    }
-    reducer.sum_values(&mut values)?;
-    let known = values[MOST..].iter().take_while(|workers| **workers > 0.0).count();
-    for (place, total) in values[..known].iter().enumerate() {
-        match counts.get_mut(place) {
-            Some(count) => count.1 = *total,
-            None => counts.push((String::new(), *total)),
-        }
-    }
-    Ok(())
-}
-
-/// Sums of the terms over micro-batches, on the device until they are read.
-struct TermSums {
-    counts: Vec<(String, f64)>,
-    sums: Vec<Option<Tensor<1>>>,
-    weights: Vec<f64>,
-}
-
-impl TermSums {
-    fn new(counts: &[(String, f64)]) -> Self {
-        Self { counts: counts.to_vec(), sums: vec![None; counts.len()], weights: vec![0.0; counts.len()] }
-    }
-
-    /// Adds a micro-batch and returns the scaled loss to go back from.
-    fn add(&mut self, phase: &str, terms: &[Term], scale: f64) -> Result<Tensor<1>, TrainError> {
-        let same = terms.len() == self.counts.len()
-            && terms.iter().zip(&self.counts).all(|(term, (name, _))| term.name == name);
-        if !same {
-            return Err(TrainError::Terms {
-                phase: phase.to_string(),
-                announced: self.counts.iter().map(|(name, _)| name.clone()).collect(),
-                computed: terms.iter().map(|term| term.name.to_string()).collect(),
-            });
-        }
-        let mut loss: Option<Tensor<1>> = None;
-        for (place, term) in terms.iter().enumerate() {
-            let value = to_f32(term.sum.clone());
-            let detached = value.clone().inner();
-            self.sums[place] = Some(match self.sums[place].take() {
-                Some(sum) => sum.add(detached),
-                None => detached,
-            });
-            self.weights[place] = term.weight;
-            if term.weight != 0.0 {
-                let count = self.counts[place].1;
-                let factor = if count == 0.0 { 0.0 } else { scale * term.weight / count };
-                let part = value.mul_scalar(factor);
-                loss = Some(match loss {
-                    Some(loss) => loss.add(part),
-                    None => part,
-                });
-            }
-        }
-        loss.filter(|loss| loss.is_tracked()).ok_or_else(|| TrainError::Untracked(phase.to_string()))
-    }
-
-    /// One tensor of shape [1] per term that has a sum; for a worker without batches none.
-    fn pending(&self) -> Vec<Tensor<1>> {
-        self.sums.iter().flatten().cloned().collect()
-    }
-
-    fn finish(self, read: Vec<f64>, reducer: &mut dyn Reducer) -> Result<Vec<TermSum>, TrainError> {
-        let n = self.counts.len();
-        let (mut sums, mut weights) = (read, self.weights);
-        if reducer.world() > 1 {
-            // A worker without batches knows neither sums nor weights.
-            let has_batches = f64::from(u8::from(sums.len() == n && n > 0));
-            sums.resize(n, 0.0);
-            let mut values = [sums, weights, vec![has_batches]].concat();
-            reducer.sum_values(&mut values)?;
-            let workers = values[2 * n].max(1.0);
-            weights = values[n..2 * n].iter().map(|weight| weight / workers).collect();
-            sums = values[..n].to_vec();
-        }
-        let named = self.counts.into_iter().zip(weights).zip(sums);
-        Ok(named.map(|(((name, count), weight), sum)| TermSum { name, sum, count, weight }).collect())
-    }
 }
 
 /// Sums the gradients over the workers. A parameter has a gradient if it has one on any worker.

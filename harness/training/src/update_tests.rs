@@ -1,6 +1,7 @@
 use burn::module::Param;
 use burn::tensor::{FloatDType, TensorData};
 use safetensors::SafeTensors;
+use zoo_models::Term;
 use zoo_models::parameters::reads;
 use zoo_recipes::LossScalingSpec;
 
@@ -99,6 +100,71 @@ fn an_update_on_a_device_reads_once_and_gives_what_the_host_gives() {
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
         assert_ne!(weights, Line::new().weights());
+    }
+}
+
+/// A sum over the batch's numbers, as many as there are, and their count.
+struct Weighted;
+
+impl Objective<Line, Vec<f32>> for Weighted {
+    fn counts(&self, batch: &Vec<f32>) -> Vec<(&'static str, f64)> {
+        vec![("shifts", batch.len() as f64), ("seen", batch.len() as f64)]
+    }
+
+    fn terms(&self, model: &Line, batch: &Vec<f32>, _: &mut Pass) -> Vec<Term> {
+        let shift = model.shift.val();
+        let all: f32 = batch.iter().sum();
+        let seen = Tensor::from_data([batch.len() as f32], &shift.device());
+        vec![
+            Term { name: "shifts", sum: (shift * all).sum(), weight: 1.0 },
+            Term { name: "seen", sum: seen, weight: 0.0 },
+        ]
+    }
+}
+
+/// Batches [1, 2, 3] and [10]: 16 / 4 = 4 over the update, (2 + 10) / 2 = 6 as the mean of the batches' means; [] adds nothing, and is
+/// one of three.
+#[test]
+fn the_mean_over_an_update_is_of_all_its_tokens_or_of_its_batches_means() {
+    let (long, short, none) = (vec![1.0, 2.0, 3.0], vec![10.0], vec![]);
+    let batches = |given: &[&Vec<f32>]| -> Vec<MicroBatch<Vec<f32>>> {
+        (0..).zip(given).map(|(position, batch)| MicroBatch { position, batch: (*batch).clone() }).collect()
+    };
+    for (mean, given, expected) in [
+        (LossMean::WholeUpdate, vec![&long, &short], 4.0),
+        (LossMean::OfBatches, vec![&long, &short], 6.0),
+        (LossMean::WholeUpdate, vec![&long, &short, &none], 4.0),
+        (LossMean::OfBatches, vec![&long, &short, &none], 4.0),
+        (LossMean::OfBatches, vec![&long, &long], 2.0),
+    ] {
+        for scale in [1.0, 8.0] {
+            let rule = OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false };
+            let scaler = LossScaler::new(&LossScalingSpec::Static { scale }).unwrap();
+            let schedule = ScheduleSpec::Fixed { lr: 0.1 };
+            let phase = Phase::single(Box::new(Weighted), &rule, &schedule, scaler, None).unwrap();
+            let mut phase = phase.averaged(mean);
+            let group = given.len() as u64;
+            let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: 0, group };
+            let before = Line::new().weights();
+            let (moved, report) = run_phase(
+                &mut phase,
+                (0, 1),
+                Line::new(),
+                &batches(&given),
+                around,
+                &mut Local,
+                &mut Unwatched,
+            )
+            .unwrap();
+            let after = moved.weights();
+            for shift in [4, 5] {
+                assert!((before[shift] - after[shift] - 0.1 * expected).abs() < 1e-5, "{mean:?} {given:?}");
+            }
+            // The loss that is reported is the one whose gradient was taken; counts and other terms are the update's.
+            let tokens: f64 = given.iter().map(|batch| batch.len() as f64).sum();
+            assert!((report.loss() - f64::from(before[4] + before[5]) * f64::from(expected)).abs() < 1e-5);
+            assert_eq!((report.terms[0].count, report.terms[1].sum), (tokens, tokens));
+        }
     }
 }
 

@@ -16,6 +16,9 @@ pub struct TrainSpec {
     /// Batches whose gradients make one update (published GPUs x accumulation). World x accumulation keeps it.
     #[serde(default = "one")]
     pub batches_per_update: u32,
+    /// What the batches of an update are to its loss.
+    #[serde(default, skip_serializing_if = "LossMean::is_whole")]
+    pub loss_mean: LossMean,
     /// First seed. `--seed` and `--seeds` count from it.
     pub seed: u64,
     /// Scale gradients down to this global norm.
@@ -40,6 +43,24 @@ pub struct TrainSpec {
     /// Penalty on the weights.
     #[serde(default)]
     pub regularizer: Option<RegularizerSpec>,
+}
+
+/// See [`TrainSpec::loss_mean`]. Both are the same where all batches have equally much to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossMean {
+    /// One sum over all batches, divided by what all of them count, e.g. their tokens (fairseq).
+    #[default]
+    WholeUpdate,
+    /// The mean of each batch's own mean, whatever the batches count (a batch stands for a GPU's: Horovod and towers average what each
+    /// GPU's mean gives).
+    OfBatches,
+}
+
+impl LossMean {
+    fn is_whole(&self) -> bool {
+        *self == Self::WholeUpdate
+    }
 }
 
 /// Early stopping on the loss of the `valid` set, looked at after every epoch.
