@@ -1,12 +1,18 @@
-//! Parameters of published models, by arithmetic.
+//! Acoustic models: parameters of published ones, by arithmetic, and what padding is to them.
 
+use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
-use zoo_models::models::acoustic::cost;
-use zoo_recipes::{AcousticInit, AcousticSpec, BatchNormSpec};
+use zoo_models::Pass;
+use zoo_models::models::acoustic::{AcousticModel, Frames, cost};
+use zoo_models::ops::Statistics;
+use zoo_models::parameters::host_values;
+use zoo_models::precision::Compute;
+use zoo_recipes::{AcousticInit, AcousticSpec, BatchNormSpec, PaddedFrames};
 
 fn spec(layer: serde_json::Value) -> AcousticSpec {
     let norm = BatchNormSpec { epsilon: 1e-3, momentum: 0.1, affine: true, unbiased: true };
-    AcousticSpec { init: AcousticInit::XavierUniform, norm, layer: serde_json::from_value(layer).unwrap() }
+    let layer = serde_json::from_value(layer).unwrap();
+    AcousticSpec { init: AcousticInit::XavierUniform, norm, padded_frames: PaddedFrames::default(), layer }
 }
 
 /// Mozilla's DeepSpeech 0.x: 26 cepstra of 9 frames on each side, 2,048 units, 29 classes.
@@ -33,4 +39,73 @@ fn jasper_has_the_published_number_of_parameters() {
     layers.extend(sizes.into_iter().flat_map(|size| [block(size), block(size)]));
     layers.extend([plain(896, 29), plain(1024, 1)]);
     assert_eq!(cost(&spec(json!(layers)), 64, 29).parameters, 332_632_349);
+}
+
+/// Logits of two utterances of 6 and 3 frames, laid out over 6, and what the norms saw. The padding is zeros.
+fn padded(spec: &AcousticSpec, lengths: [usize; 2], pass: &mut Pass) -> (Vec<f32>, Vec<Statistics>) {
+    let device = Device::flex().autodiff();
+    let model = AcousticModel::new(spec, 4, 3, 1, &device);
+    let value = |i: usize| if i / 4 < 9 { (i as f32 * 0.7).sin() + 0.3 } else { 0.0 };
+    let x = TensorData::new((0..48).map(value).collect::<Vec<f32>>(), [2, 6, 4]);
+    let frames = Frames::new(Tensor::from_data(x, &device), lengths.to_vec());
+    let (logits, seen) = model.forward(frames, pass);
+    (host_values(logits.x.reshape([36]).inner()), seen)
+}
+
+#[test]
+fn padded_frames_count_in_norms_and_reach_the_next_layer_as_the_source_has_them() {
+    let image = |stride: u32| json!({"kind": "convolution2d", "channels": 3, "kernel": [3, 3], "stride": [stride, 1], "activation": "relu"});
+    let block = json!({"kind": "convolution", "repeat": 2, "channels": 5, "kernel": 3, "residual": "dense", "activation": "relu"});
+    let row = json!({"kind": "row-convolution", "width": 3, "activation": "relu"});
+    for layers in [json!([image(1), image(1)]), json!([block, block]), json!([block, row, row])] {
+        let of = |padded_frames| AcousticSpec { padded_frames, ..spec(layers.clone()) };
+        let train = |padded_frames, lengths| {
+            let mut pass = Pass::training(Compute::FP32, 1, 0);
+            padded(&of(padded_frames), lengths, &mut pass)
+        };
+        let means = |seen: &[Statistics]| -> Vec<f32> {
+            seen.iter().flat_map(|seen| host_values(seen.mean.clone())).collect()
+        };
+        let (left_out, counted, carried) = (
+            train(PaddedFrames::LeftOut, [6, 3]),
+            train(PaddedFrames::Counted, [6, 3]),
+            train(PaddedFrames::Carried, [6, 3]),
+        );
+        for ((left_out, counted), carried) in left_out.1.iter().zip(&counted.1).zip(&carried.1) {
+            assert_eq!((left_out.count * 12, left_out.count * 12), (counted.count * 9, carried.count * 9));
+        }
+        // Without lengths that tell padding from frames, all that is carried is computed alike.
+        let whole = train(PaddedFrames::LeftOut, [6, 6]);
+        assert_eq!((&carried.0, means(&carried.1)), (&whole.0, means(&whole.1)), "{layers}");
+        // Zeros make zeros of the projection, whose bias starts at 0; what is carried does not.
+        let behind = |logits: &[f32]| logits[27..].iter().all(|logit| *logit == 0.0);
+        assert!(behind(&left_out.0) && behind(&counted.0) && !behind(&carried.0), "{layers}");
+        assert!(left_out.0[..27] != counted.0[..27] && counted.0[..27] != carried.0[..27], "{layers}");
+
+        let evaluate =
+            |padded_frames| padded(&of(padded_frames), [6, 3], &mut Pass::evaluation(Compute::FP32)).0;
+        let plain = evaluate(PaddedFrames::LeftOut);
+        assert!(evaluate(PaddedFrames::Counted) == plain && evaluate(PaddedFrames::Carried) == plain);
+    }
+}
+
+/// A convolution of one tap without a bias makes zeros of padding: nine frames in twelve are what the mean is of.
+#[test]
+fn statistics_that_count_padding_are_those_of_all_rows() {
+    let one = json!([{"kind": "convolution", "channels": 5, "kernel": 1, "activation": "relu"}]);
+    let seen = |padded_frames| {
+        let mut pass = Pass::training(Compute::FP32, 1, 0);
+        let of = AcousticSpec { padded_frames, ..spec(one.clone()) };
+        let mut seen = padded(&of, [6, 3], &mut pass).1;
+        let seen = seen.remove(0);
+        (host_values(seen.mean), host_values(seen.variance))
+    };
+    let ((mean, variance), (counted, of_counted)) =
+        (seen(PaddedFrames::LeftOut), seen(PaddedFrames::Counted));
+    for channel in 0..5 {
+        let expected = mean[channel] * 0.75;
+        assert!((counted[channel] - expected).abs() < 1e-5, "{counted:?} {expected}");
+        let squares = 0.75 * (variance[channel] + mean[channel] * mean[channel]);
+        assert!((of_counted[channel] - (squares - expected * expected)).abs() < 1e-5, "{of_counted:?}");
+    }
 }

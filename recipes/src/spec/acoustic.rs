@@ -11,6 +11,9 @@ pub struct AcousticSpec {
     pub init: AcousticInit,
     /// The batch norms.
     pub norm: BatchNormSpec,
+    /// What the frames behind an utterance's end are in training. Inference never sees them.
+    #[serde(default, skip_serializing_if = "PaddedFrames::is_default")]
+    pub padded_frames: PaddedFrames,
     /// In order.
     pub layer: Vec<AcousticLayerSpec>,
 }
@@ -27,7 +30,27 @@ pub enum AcousticInit {
     Torch,
 }
 
-/// Batch norm over the frames of all utterances; padding does not count.
+/// See [`AcousticSpec::padded_frames`]. The sources of `counted` and `carried` evaluate one utterance at a time, which has no padding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaddedFrames {
+    /// They do not count in batch norms, and are zeros before every layer: what is said of an utterance does not depend on its batch.
+    #[default]
+    LeftOut,
+    /// They count in batch norms, and are zeros before every layer (Jasper: OpenSeq2Seq's `use_conv_mask`, NVIDIA's `MaskedConv1d`).
+    Counted,
+    /// They count in batch norms, and a layer reads what the one before made of them (OpenSeq2Seq's Wave2Letter and Deep Speech 2).
+    /// Recurrent layers read no padding in any case.
+    Carried,
+}
+
+impl PaddedFrames {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Batch norm over the frames of all utterances. Whether padding counts is said by [`AcousticSpec::padded_frames`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchNormSpec {

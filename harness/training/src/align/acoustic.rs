@@ -10,7 +10,7 @@ use zoo_models::models::acoustic::{AcousticModel, Frames};
 use zoo_models::ops::{Utterances, ctc};
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::{Compute, to_f32};
-use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, BatchNormSpec};
+use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, BatchNormSpec, PaddedFrames};
 
 /// Of a tensor's largest number. The reference is computed in FP64; these are sums of some hundred products in FP32, through up to nine
 /// layers and their norms.
@@ -84,7 +84,12 @@ impl AcousticCase {
             let labels = label_lengths.iter().map(|&n| rest.by_ref().take(n).collect()).collect();
             let affine = !plain_norms.contains(&name);
             let norm = BatchNormSpec { epsilon, momentum, affine, unbiased: true };
-            let spec = AcousticSpec { init: AcousticInit::XavierNormal, norm, layer };
+            let spec = AcousticSpec {
+                init: AcousticInit::XavierNormal,
+                norm,
+                padded_frames: PaddedFrames::default(),
+                layer,
+            };
             Ok(Self { name, spec, classes, features, lengths, labels, tensors })
         };
         cases.into_iter().map(case).collect()

@@ -2,9 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use zoo_recipes::{AcousticSpec, Activation, ConvolutionSpec, FramePadding, Residual, RowConvolutionSpec};
+use zoo_recipes::{
+    AcousticSpec, Activation, ConvolutionSpec, FramePadding, PaddedFrames, Residual, RowConvolutionSpec,
+};
 
-use super::{Frames, Shape, cut, norm, same, start};
+use super::{Frames, Shape, cut, norm, normalized, same, start};
 use crate::contract::Pass;
 use crate::nn::{BatchNorm, Channels, Conv1d, Init};
 use crate::ops::{self, Axis, Statistics};
@@ -29,6 +31,7 @@ struct How {
     activation: Activation,
     before_norm: bool,
     dropout: f64,
+    padded: PaddedFrames,
 }
 
 /// A convolution, or one for each channel by itself and one for each frame by itself.
@@ -117,6 +120,7 @@ impl ConvolutionBlock {
                 activation: layer.activation,
                 before_norm: layer.activation_before_norm,
                 dropout: layer.dropout,
+                padded: spec.padded_frames,
             },
         }
     }
@@ -129,7 +133,7 @@ impl ConvolutionBlock {
         pass: &mut Pass,
         seen: &mut Vec<Statistics>,
     ) -> Frames {
-        let How { stride, lost, residual, activation, before_norm, dropout } = self.how;
+        let How { stride, lost, residual, activation, before_norm, dropout, padded } = self.how;
         let added = match residual {
             Residual::None => Vec::new(),
             Residual::Block => vec![frames.clone()],
@@ -150,12 +154,12 @@ impl ConvolutionBlock {
                 let rows = ops::relu_dropout(x.reshape([utterances * longest, channels]), 0.0, pass);
                 x = cut(rows, activation).reshape([utterances, longest, channels]);
             }
-            frames = normalized(norm, Frames { x, lengths }, pass, seen);
+            frames = norm_of(norm, Frames { x, lengths }, padded, pass, seen);
             if i == last && !added.is_empty() {
                 for (shortcut, input) in self.shortcuts.iter().zip(&added) {
                     let x = shortcut.projection.forward(input.x.clone(), pass);
                     let lengths = input.lengths.clone();
-                    let addend = normalized(&shortcut.norm, Frames { x, lengths }, pass, seen);
+                    let addend = norm_of(&shortcut.norm, Frames { x, lengths }, padded, pass, seen);
                     frames.x = frames.x + addend.x;
                 }
                 if !before_norm && activation != Activation::None {
@@ -178,14 +182,16 @@ impl ConvolutionBlock {
     }
 }
 
-/// The norm of all frames; padding comes out as zeros.
-fn normalized(norm: &BatchNorm, frames: Frames, pass: &Pass, seen: &mut Vec<Statistics>) -> Frames {
+/// The norm of all frames.
+fn norm_of(
+    norm: &BatchNorm,
+    frames: Frames,
+    padded: PaddedFrames,
+    pass: &Pass,
+    seen: &mut Vec<Statistics>,
+) -> Frames {
     let valid = frames.valid();
-    frames.map_rows(|x| {
-        let (x, statistics) = norm.forward(x, valid, pass);
-        seen.extend(statistics);
-        x
-    })
+    frames.map_rows(|x| normalized(norm, x, valid, padded, pass, seen))
 }
 
 /// Each channel over some frames, its norm and activation.
@@ -195,6 +201,8 @@ pub struct RowConvolution {
     norm: BatchNorm,
     #[module(skip)]
     activation: Activation,
+    #[module(skip)]
+    padded: PaddedFrames,
 }
 
 impl RowConvolution {
@@ -205,13 +213,13 @@ impl RowConvolution {
         let convolution = Conv1d::new(&init_of, each, width, same(1, 1, width), false, start(spec.init));
         shape.becomes(channels);
         let norm = norm(&init.at("norm"), spec, channels, layer.activation);
-        Self { convolution, norm, activation: layer.activation }
+        Self { convolution, norm, activation: layer.activation, padded: spec.padded_frames }
     }
 
     pub fn forward(&self, frames: Frames, pass: &Pass, seen: &mut Vec<Statistics>) -> Frames {
         let Frames { x, lengths } = frames;
         let x = self.convolution.forward(x, pass);
-        let frames = normalized(&self.norm, Frames { x, lengths }, pass, seen);
+        let frames = norm_of(&self.norm, Frames { x, lengths }, self.padded, pass, seen);
         Frames { x: cut(frames.x, self.activation), lengths: frames.lengths }
     }
 

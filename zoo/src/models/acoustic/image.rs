@@ -1,9 +1,9 @@
 //! Convolutions over time and frequency.
 
 use burn::module::Module;
-use zoo_recipes::{AcousticSpec, Activation, Convolution2dSpec};
+use zoo_recipes::{AcousticSpec, Activation, Convolution2dSpec, PaddedFrames};
 
-use super::{Frames, Shape, cut, norm, same, start};
+use super::{Frames, Shape, cut, norm, normalized, same, start};
 use crate::contract::Pass;
 use crate::nn::{BatchNorm, Channels, Conv2d, Init};
 use crate::ops::{Axis, Rows, Statistics};
@@ -19,6 +19,8 @@ pub struct ImageConvolution {
     stride: usize,
     #[module(skip)]
     frequencies: usize,
+    #[module(skip)]
+    padded: PaddedFrames,
 }
 
 impl ImageConvolution {
@@ -33,7 +35,14 @@ impl ImageConvolution {
         shape.channels = channels.output;
         shape.frequencies = Some(across.outputs(frequencies, kernel[1]));
         let norm = norm(&init.at("norm"), spec, channels.output, layer.activation);
-        Self { convolution, norm, activation: layer.activation, stride: stride[0], frequencies }
+        Self {
+            convolution,
+            norm,
+            activation: layer.activation,
+            stride: stride[0],
+            frequencies,
+            padded: spec.padded_frames,
+        }
     }
 
     pub fn forward(&self, frames: Frames, pass: &Pass, seen: &mut Vec<Statistics>) -> Frames {
@@ -46,9 +55,8 @@ impl ImageConvolution {
         // A frame's positions count as it does.
         let positions: Vec<usize> = lengths.iter().map(|length| length * frequencies).collect();
         let valid = Rows::of_lengths(&positions, longest * frequencies);
-        let (y, statistics) =
-            self.norm.forward(y.reshape([utterances * longest * frequencies, channels]), valid, pass);
-        seen.extend(statistics);
+        let rows = y.reshape([utterances * longest * frequencies, channels]);
+        let y = normalized(&self.norm, rows, valid, self.padded, pass, seen);
         let x = cut(y, self.activation).reshape([utterances, longest, frequencies * channels]);
         Frames { x, lengths }
     }

@@ -1,7 +1,8 @@
 //! Speech: features of frames to the classes of frames.
 //!
-//! Utterances lie side by side, padded to the longest. What stands behind an utterance's end is 0 before every layer that looks at
-//! neighbours, and counts in no statistic: what a model says of an utterance does not depend on its batch.
+//! Utterances lie side by side, padded to the longest. At inference, and in training unless `padded_frames` says otherwise, what stands
+//! behind an utterance's end is 0 before every layer that looks at neighbours, and counts in no statistic: what a model says of an
+//! utterance does not depend on its batch.
 
 mod convolution;
 mod dense;
@@ -15,7 +16,7 @@ pub use size::{FrameGrid, cost};
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, Activation};
+use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, Activation, PaddedFrames};
 
 use self::convolution::{ConvolutionBlock, RowConvolution};
 use self::dense::{Dense, affine};
@@ -23,7 +24,7 @@ use self::image::ImageConvolution;
 use self::recurrent::RecurrentStack;
 use crate::contract::Pass;
 use crate::nn::{BatchNorm, BatchNormSpec, ConvInit, Init, Linear};
-use crate::ops::{Axis, Statistics};
+use crate::ops::{Axis, Rows, Statistics};
 
 /// Layers of a spec, and the projection to the classes.
 #[derive(Module, Debug)]
@@ -148,6 +149,26 @@ fn norm(init: &Init, spec: &AcousticSpec, channels: usize, activation: Activatio
     let zoo_recipes::BatchNormSpec { epsilon, momentum, affine, unbiased } = spec.norm;
     let relu = activation != Activation::None;
     BatchNorm::new(init, channels, BatchNormSpec { epsilon, momentum, unbiased, affine, relu })
+}
+
+/// Rows of frames through a norm; `valid` are those that are no padding. Statistics are of a training pass.
+fn normalized(
+    norm: &BatchNorm,
+    x: Tensor<2>,
+    valid: Rows,
+    padded: PaddedFrames,
+    pass: &Pass,
+    seen: &mut Vec<Statistics>,
+) -> Tensor<2> {
+    let padded = if pass.is_training() { padded } else { PaddedFrames::LeftOut };
+    let counted = if padded == PaddedFrames::LeftOut { valid.clone() } else { Rows::all() };
+    let (x, statistics) = norm.forward(x, counted, pass);
+    seen.extend(statistics);
+    // Rows that do not count come out of the norm as zeros.
+    match (padded, valid.mask(&x)) {
+        (PaddedFrames::Counted, Some(mask)) => x * mask,
+        _ => x,
+    }
 }
 
 /// What is left of an activation behind a ReLU.

@@ -58,8 +58,8 @@ impl Rows {
         self.0.as_ref().map_or(&[], |valid| &valid[first..][..rows])
     }
 
-    /// [rows, 1] of zeros and ones.
-    fn tensor(&self, like: &Tensor<2>) -> Option<Tensor<2>> {
+    /// [rows, 1] of zeros and ones; `None` if all rows count.
+    pub fn mask(&self, like: &Tensor<2>) -> Option<Tensor<2>> {
         let valid = self.0.as_ref()?;
         let values: Vec<f32> = valid.iter().map(|&valid| f32::from(u8::from(valid))).collect();
         Some(Tensor::from_data(TensorData::new(values, [valid.len(), 1]), &like.device()))
@@ -421,7 +421,7 @@ fn own(
 
 /// Mean and biased variance [1, channels].
 fn moments(x: &Tensor<2>, rows: &Rows) -> (Tensor<2>, Tensor<2>) {
-    let Some(valid) = rows.tensor(x) else {
+    let Some(valid) = rows.mask(x) else {
         let mean = x.clone().mean_dim(0);
         let centred = x.clone() - mean.clone();
         return (mean, (centred.clone() * centred).mean_dim(0));
@@ -462,7 +462,7 @@ pub(super) fn composed(
             (given(mean), given(variance))
         }
     };
-    let valid = how.rows.tensor(&x);
+    let valid = how.rows.mask(&x);
     let out = (x - mean) / (variance + how.epsilon).sqrt() * gamma.unsqueeze() + beta.unsqueeze();
     let out = if how.relu { activation::relu(out) } else { out };
     match valid {
