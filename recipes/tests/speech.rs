@@ -87,7 +87,7 @@ fn settings_are_those_of_the_configurations() {
             "{name} {selected}"
         );
         assert_eq!(schedule(&recipe), (lr, decay, power), "{name} {selected}");
-        let scale = recipe.train.regularizer.as_ref().map(|RegularizerSpec::L2 { scale }| *scale);
+        let scale = recipe.train.regularizer.as_ref().map(|RegularizerSpec::L2 { scale, .. }| *scale);
         assert_eq!(scale, l2, "{name}");
         assert_eq!(recipe.train.larc.as_ref().map(|larc| larc.eta), larc.then_some(1e-3), "{name}");
         assert_eq!(recipe.data.corpus.as_deref(), Some("librispeech"), "{name}");

@@ -19,7 +19,7 @@ use burn::tensor::{Device, Tensor};
 use zoo_models::parameters;
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass, Running};
-use zoo_recipes::{LarcSpec, LossMean, OptimizerSpec, RegularizerSpec, ScheduleSpec};
+use zoo_recipes::{LarcSpec, LossMean, OptimizerSpec, RecurrentGroup, RegularizerSpec, ScheduleSpec};
 
 use crate::error::TrainError;
 use crate::flat::{self, Flat, Magnitude};
@@ -56,8 +56,8 @@ pub struct Phase<M, B> {
     pub larc: Option<LarcSpec>,
     /// What the batches of an update are to its loss.
     pub loss_mean: LossMean,
-    /// Scale of the L2 penalty on matrices.
-    pub l2: Option<f64>,
+    /// The L2 penalty.
+    pub l2: Option<RegularizerSpec>,
     /// Statistics to commit after a good update.
     pub running: Option<Box<dyn Running<M>>>,
     /// Good updates of this phase so far.
@@ -119,7 +119,7 @@ impl<M, B> Phase<M, B> {
 
     /// With a penalty on the weights.
     pub fn regularized(mut self, spec: Option<&RegularizerSpec>) -> Self {
-        self.l2 = spec.map(|RegularizerSpec::L2 { scale }| *scale);
+        self.l2 = spec.cloned();
         self
     }
 }
@@ -224,19 +224,26 @@ pub fn run_phase<M: Module, B>(
     if reducer.world() > 1 {
         reduce(&mut gradients, &paths, device.as_ref(), reducer)?;
     }
-    let model = match phase.l2 {
-        Some(l2) => add_penalty(model, &mut gradients, &paths, &mine, l2 as f32),
+    let model = match &phase.l2 {
+        Some(l2) => add_penalty(model, &mut gradients, &paths, &mine, l2),
         None => model,
     };
     let (model, weights) = match phase.larc {
         Some(_) => weights_with_gradient(model, &gradients),
         None => (model, Vec::new()),
     };
+    let buffer: Vec<bool> = match &phase.larc {
+        Some(LarcSpec { recurrent: RecurrentGroup::OneBuffer, .. }) => {
+            let moved = paths.iter().zip(&gradients).filter(|(_, gradient)| gradient.is_some());
+            moved.map(|((path, _), _)| is_recurrent(path)).collect()
+        }
+        _ => Vec::new(),
+    };
     let moved = gradients.iter().flatten().count();
     let measured: Vec<&Flat> = gradients.iter().flatten().chain(&weights).collect();
     let (mut magnitudes, read) = flat::measure(&measured, sums.pending());
     drop(weights);
-    let of_weights = magnitudes.split_off(moved);
+    let mut of_weights = magnitudes.split_off(moved);
     let norm = magnitudes.iter().map(|m| m.square_sum).sum::<f64>().sqrt();
     let largest = magnitudes.iter().map(|m| m.largest).fold(0.0, f64::max);
     let terms = sums.finish(read, reducer)?;
@@ -254,8 +261,11 @@ pub fn run_phase<M: Module, B>(
         return Ok((model, report));
     }
     let clip = phase.clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 });
+    let mut of_gradients = magnitudes.clone();
+    join(&mut of_weights, &buffer);
+    join(&mut of_gradients, &buffer);
     let factor = |moved: usize| match &phase.larc {
-        Some(larc) => adapted_rate(larc, lr, &of_weights[moved], &magnitudes[moved]) as f32,
+        Some(larc) => adapted_rate(larc, lr, &of_weights[moved], &of_gradients[moved]) as f32,
         None => clip as f32,
     };
     phase.optimizer.begin();
@@ -286,6 +296,28 @@ pub fn run_phase<M: Module, B>(
 fn adapted_rate(larc: &LarcSpec, lr: f64, weight: &Magnitude, gradient: &Magnitude) -> f64 {
     let (weight, gradient) = (weight.square_sum.sqrt(), gradient.square_sum.sqrt());
     (larc.eta * weight / (lr * (gradient + larc.epsilon))).max(larc.min_update).min(1.0)
+}
+
+/// Whether a parameter is one of an LSTM or GRU layer, by the name that such layers give theirs.
+fn is_recurrent(path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].contains(&name)
+}
+
+/// Whether a vector is the scale of a norm: the `weight` of a `norm`, or of one of several `norms`.
+fn is_norm_scale(path: &str) -> bool {
+    let mut names = path.rsplit('.');
+    let named = names.next() == Some("weight");
+    named && names.take(2).any(|name| name == "norm" || name == "norms")
+}
+
+/// Makes those that are in one buffer the magnitudes of all of it.
+fn join(magnitudes: &mut [Magnitude], buffer: &[bool]) {
+    let square_sum =
+        magnitudes.iter().zip(buffer).filter(|(_, joint)| **joint).map(|(m, _)| m.square_sum).sum();
+    for (magnitude, _) in magnitudes.iter_mut().zip(buffer).filter(|(_, joint)| **joint) {
+        magnitude.square_sum = square_sum;
+    }
 }
 
 /// The values of the parameters that have a gradient.
@@ -330,19 +362,25 @@ fn reduce(
     Ok(())
 }
 
-/// Adds l2 x w to the gradients of this phase's matrices. Weights are read as they pass, without a copy where nobody shares them.
+/// Adds scale x w to the gradients of this phase's parameters that the penalty is on. Weights are read as they pass, without a copy where
+/// nobody shares them.
 fn add_penalty<M: Module>(
     model: M,
     gradients: &mut [Option<Flat>],
     paths: &[(String, Vec<usize>)],
     mine: &[bool],
-    l2: f32,
+    RegularizerSpec::L2 { scale, recurrent, norm_scales }: &RegularizerSpec,
 ) -> M {
+    let l2 = *scale as f32;
+    let penalized = |(path, shape): &(String, Vec<usize>)| match shape.len() {
+        0 | 1 => *norm_scales && is_norm_scale(path),
+        _ => *recurrent || !is_recurrent(path),
+    };
     let mut index = 0;
     parameters::update(model, |_, weight| {
         let (i, device) = (index, weight.device());
         index += 1;
-        if !mine[i] || paths[i].1.len() < 2 {
+        if !mine[i] || !penalized(&paths[i]) {
             return weight;
         }
         let weight = Flat::from_tensor(weight);

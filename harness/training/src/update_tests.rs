@@ -49,12 +49,16 @@ impl Objective<Line, f32> for Sums {
     }
 }
 
+fn l2(scale: f64, recurrent: bool, norm_scales: bool) -> RegularizerSpec {
+    RegularizerSpec::L2 { scale, recurrent, norm_scales }
+}
+
 /// Two updates of two micro-batches each, with everything that an update can have; their reports, and the weights.
 fn two_updates(rule: &OptimizerSpec, scaling: &LossScalingSpec) -> (Vec<PhaseReport>, Vec<f32>) {
     let scaler = LossScaler::new(scaling).unwrap();
     let schedule = ScheduleSpec::Fixed { lr: 0.1 };
     let phase = Phase::single(Box::new(Sums), rule, &schedule, scaler, None).unwrap();
-    let mut phase = phase.clipped(Some(0.5)).regularized(Some(&RegularizerSpec::L2 { scale: 0.01 }));
+    let mut phase = phase.clipped(Some(0.5)).regularized(Some(&l2(0.01, true, false)));
     let mut model = Line::new();
     let mut reports = Vec::new();
     for update in 0..2u8 {
@@ -231,4 +235,110 @@ fn adaptive_rates_are_those_of_the_reference() {
         }
     }
     assert_eq!(followed, 10);
+}
+
+/// Parameters named as those of a dense layer, a recurrent layer and a norm are.
+#[derive(Module, Debug)]
+struct Named {
+    weight: Param<Tensor<2>>,
+    layer: Cell,
+    norm: Scale,
+}
+
+#[derive(Module, Debug)]
+struct Cell {
+    weight_ih: Param<Tensor<2>>,
+    weight_hh: Param<Tensor<2>>,
+    bias_ih: Param<Tensor<1>>,
+}
+
+#[derive(Module, Debug)]
+struct Scale {
+    weight: Param<Tensor<1>>,
+    bias: Param<Tensor<1>>,
+}
+
+const NAMES: [&str; 6] =
+    ["weight", "layer.weight_ih", "layer.weight_hh", "layer.bias_ih", "norm.weight", "norm.bias"];
+
+impl Named {
+    /// One element each, so that norms are the values' sizes.
+    fn new() -> Self {
+        let device = Device::flex().autodiff();
+        let matrix = |value: f32| Param::from_tensor(Tensor::from_data([[value]], &device));
+        let vector = |value: f32| Param::from_tensor(Tensor::from_data([value], &device));
+        let layer = Cell { weight_ih: matrix(3.0), weight_hh: matrix(4.0), bias_ih: vector(12.0) };
+        Self { weight: matrix(2.0), layer, norm: Scale { weight: vector(1.0), bias: vector(0.5) } }
+    }
+
+    /// The parameters in the order of [`NAMES`].
+    fn weights(&self) -> Vec<f32> {
+        let found = parameters::export(self);
+        NAMES.map(|name| found.iter().find(|one| one.path == name).unwrap().values[0]).to_vec()
+    }
+}
+
+/// The sum of the parameters, each times a factor, which is its gradient.
+struct Factors([f32; 6]);
+
+impl Objective<Named, ()> for Factors {
+    fn counts(&self, (): &()) -> Vec<(&'static str, f64)> {
+        vec![("sum", 1.0)]
+    }
+
+    fn terms(&self, model: &Named, (): &(), _: &mut Pass) -> Vec<Term> {
+        let of_matrix = |weight: &Param<Tensor<2>>| weight.val().flatten::<1>(0, 1);
+        let Named { weight, layer, norm } = model;
+        let all = [
+            of_matrix(weight),
+            of_matrix(&layer.weight_ih),
+            of_matrix(&layer.weight_hh),
+            layer.bias_ih.val(),
+            norm.weight.val(),
+            norm.bias.val(),
+        ];
+        let sum = all.into_iter().zip(self.0).map(|(value, factor)| value * factor);
+        vec![Term { name: "sum", sum: sum.reduce(|a, b| a + b).unwrap(), weight: 1.0 }]
+    }
+}
+
+/// How far each parameter moves down in an update, divided by the learning rate.
+fn moves(factors: [f32; 6], with: impl FnOnce(Phase<Named, ()>) -> Phase<Named, ()>) -> Vec<f32> {
+    let rule = OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false };
+    let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
+    let schedule = ScheduleSpec::Fixed { lr: 0.5 };
+    let phase = Phase::single(Box::new(Factors(factors)), &rule, &schedule, scaler, None).unwrap();
+    let (mut phase, model) = (with(phase), Named::new());
+    let before = model.weights();
+    let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: 0, group: 1 };
+    let batches = [MicroBatch { position: 0, batch: () }];
+    let (moved, _) =
+        run_phase(&mut phase, (0, 1), model, &batches, around, &mut Local, &mut Unwatched).unwrap();
+    before.iter().zip(moved.weights()).map(|(before, after)| (before - after) / 0.5).collect()
+}
+
+fn assert_close(found: &[f32], expected: [f32; 6]) {
+    for ((name, found), expected) in NAMES.iter().zip(found).zip(expected) {
+        assert!((found - expected).abs() < 1e-5, "{name}: {found} {expected}");
+    }
+}
+
+/// Weights of the recurrent layer have the norm |(3, 4, 12)| = 13, its gradients |(6, 8, 0)| = 10: 0.01 x 13 / (0.5 x 10) = 0.026. By
+/// itself a parameter's factor is 0.01 |w| / (0.5 |g|), and that of a bias without a gradient is limited to 1.
+#[test]
+fn recurrent_layers_of_one_buffer_have_one_trust_ratio() {
+    let factors = [4.0, 6.0, 8.0, 0.0, 2.0, 2.0];
+    let larc = |recurrent| LarcSpec { eta: 0.01, min_update: 1e-7, epsilon: 1e-7, recurrent };
+    let each = moves(factors, |phase| phase.adapted(Some(&larc(RecurrentGroup::Each))));
+    assert_close(&each, [0.04, 0.06, 0.08, 0.0, 0.02, 0.01]);
+    let one = moves(factors, |phase| phase.adapted(Some(&larc(RecurrentGroup::OneBuffer))));
+    assert_close(&one, [0.04, 6.0 * 0.026, 8.0 * 0.026, 0.0, 0.02, 0.01]);
+}
+
+#[test]
+fn the_penalty_leaves_out_recurrent_matrices_and_takes_in_scales_of_norms_as_it_says() {
+    let of = |l2: RegularizerSpec| moves([0.0; 6], |phase| phase.regularized(Some(&l2)));
+    assert_close(&of(l2(0.5, true, false)), [1.0, 1.5, 2.0, 0.0, 0.0, 0.0]);
+    assert_close(&of(l2(0.5, false, false)), [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_close(&of(l2(0.5, true, true)), [1.0, 1.5, 2.0, 0.0, 0.5, 0.0]);
 }

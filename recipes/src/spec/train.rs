@@ -202,6 +202,27 @@ pub struct LarcSpec {
     /// Added to the gradient's norm.
     #[serde(default = "tiny")]
     pub epsilon: f64,
+    /// What the parameters of LSTM and GRU layers are to it.
+    #[serde(default, skip_serializing_if = "RecurrentGroup::is_each")]
+    pub recurrent: RecurrentGroup,
+}
+
+/// See [`LarcSpec::recurrent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecurrentGroup {
+    /// Each matrix and bias has a factor of its own.
+    #[default]
+    Each,
+    /// All recurrent layers are one parameter with one factor, of the norms over all their matrices and biases (the opaque buffer of
+    /// TensorFlow's cuDNN layers).
+    OneBuffer,
+}
+
+impl RecurrentGroup {
+    fn is_each(&self) -> bool {
+        *self == Self::Each
+    }
 }
 
 /// See [`OptimizerSpec::Adam`].
@@ -375,13 +396,26 @@ pub enum ScheduleSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RegularizerSpec {
-    /// scale * sum(w^2) / 2 on matrices (not biases, norms), added to the gradient in FP32.
+    /// scale * sum(w^2) / 2 on matrices (not biases; norms only as said), added to the gradient in FP32.
     L2 {
         /// Gradient is scale * w.
         scale: f64,
+        /// On the matrices of LSTM and GRU layers too.
+        #[serde(default = "yes", skip_serializing_if = "is_yes")]
+        recurrent: bool,
+        /// On the scales of norms too (OpenSeq2Seq's `gamma_regularizer`).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        norm_scales: bool,
     },
 }
 
+fn yes() -> bool {
+    true
+}
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_yes(yes: &bool) -> bool {
+    *yes
+}
 fn one() -> u32 {
     1
 }

@@ -96,7 +96,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
         }
     }
-    if let Some(RegularizerSpec::L2 { scale }) = &train.regularizer {
+    if let Some(RegularizerSpec::L2 { scale, .. }) = &train.regularizer {
         findings.not_negative(*scale, "train.regularizer.scale");
     }
     schedule(recipe, findings);

@@ -265,7 +265,7 @@ fn the_penalty_is_added_in_fp32_to_matrices_alone() {
     // A batch of one row with factor 0: embedding gets no gradient from the loss; the targets are met.
     let batch = Batch { ids: vec![0], targets: vec![1e-4; WIDTH], factor: 0.0, dropout: false };
     let run = |l2: Option<f64>| {
-        let spec = l2.map(|scale| RegularizerSpec::L2 { scale });
+        let spec = l2.map(|scale| RegularizerSpec::L2 { scale, recurrent: true, norm_scales: false });
         let mut phase = phase(&sgd(), &constant(1e3), &LossScalingSpec::None).regularized(spec.as_ref());
         weights(&step(&mut phase, start(), std::slice::from_ref(&batch), F16).0)
     };
