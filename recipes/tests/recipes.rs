@@ -256,7 +256,7 @@ fn big_is_base_with_other_sizes_and_its_own_claims() {
 fn what_differs_from_a_source_is_not_inherited_and_makes_no_other_recipe() {
     let whole = |name: &str| load(name).resolve(&Selection::default()).unwrap();
     let base = whole("wave2letter");
-    assert!(base.recipe.recipe.differs.len() > 1);
+    assert!(!base.recipe.recipe.differs.is_empty());
     assert_eq!(load("fsdd-digits-deepspeech2").base(), Some("fsdd-digits"));
     assert!(whole("fsdd-digits-deepspeech2").recipe.recipe.differs.is_empty());
 

@@ -5,14 +5,20 @@ use serde_json::json;
 use zoo_models::Pass;
 use zoo_models::models::acoustic::{AcousticModel, Frames, cost};
 use zoo_models::ops::Statistics;
-use zoo_models::parameters::host_values;
+use zoo_models::parameters::{export, host_values};
 use zoo_models::precision::Compute;
 use zoo_recipes::{AcousticInit, AcousticSpec, BatchNormSpec, PaddedFrames};
 
 fn spec(layer: serde_json::Value) -> AcousticSpec {
     let norm = BatchNormSpec { epsilon: 1e-3, momentum: 0.1, affine: true, unbiased: true };
     let layer = serde_json::from_value(layer).unwrap();
-    AcousticSpec { init: AcousticInit::XavierUniform, norm, padded_frames: PaddedFrames::default(), layer }
+    AcousticSpec {
+        init: AcousticInit::XavierUniform,
+        output_init: None,
+        norm,
+        padded_frames: PaddedFrames::default(),
+        layer,
+    }
 }
 
 /// Mozilla's DeepSpeech 0.x: 26 cepstra of 9 frames on each side, 2,048 units, 29 classes.
@@ -107,5 +113,31 @@ fn statistics_that_count_padding_are_those_of_all_rows() {
         assert!((counted[channel] - expected).abs() < 1e-5, "{counted:?} {expected}");
         let squares = 0.75 * (variance[channel] + mean[channel] * mean[channel]);
         assert!((of_counted[channel] - (squares - expected * expected)).abs() < 1e-5, "{of_counted:?}");
+    }
+}
+
+/// TensorFlow's `xavier_initializer(uniform=False)` has the deviation of Xavier's normal and nothing beyond two of its own; its uniform one
+/// reaches sqrt(3) deviations.
+#[test]
+fn a_truncated_start_keeps_its_deviation_and_the_projection_may_have_another() {
+    let layers = json!([
+        {"kind": "convolution", "channels": 64, "kernel": 5, "activation": "relu"},
+        {"kind": "dense", "units": 96, "activation": "relu"},
+    ]);
+    let (init, output_init) = (AcousticInit::XavierTruncatedNormal, Some(AcousticInit::XavierUniform));
+    let of = AcousticSpec { init, output_init, ..spec(layers) };
+    let found = export(&AcousticModel::new(&of, 40, 64, 1, &Device::flex()));
+    let values = |path: &str| &found.iter().find(|one| one.path == path).unwrap().values;
+    for (path, fans, most) in [
+        ("layers.0.convolutions.0.over_time.weight", (40.0 + 64.0) * 5.0, 2.0 * 1.3f64.sqrt()),
+        ("layers.1.linear.weight", 64.0 + 96.0, 2.0 * 1.3f64.sqrt()),
+        ("output.weight", 96.0 + 64.0, 3f64.sqrt()),
+    ] {
+        let values = values(path);
+        let deviation = (2.0 / f64::from(fans)).sqrt();
+        let square = values.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / values.len() as f64;
+        assert!((square.sqrt() / deviation - 1.0).abs() < 0.03, "{path}: {}", square.sqrt() / deviation);
+        let largest = f64::from(values.iter().fold(0f32, |most, x| most.max(x.abs()))) / deviation;
+        assert!(largest <= most * 1.000_001 && largest > 0.97 * most, "{path}: {largest}");
     }
 }

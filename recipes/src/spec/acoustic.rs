@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct AcousticSpec {
     /// Initialiser of convolutions, dense layers and the projection.
     pub init: AcousticInit,
+    /// Initialiser of the projection, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_init: Option<AcousticInit>,
     /// The batch norms.
     pub norm: BatchNormSpec,
     /// What the frames behind an utterance's end are in training. Inference never sees them.
@@ -26,6 +29,9 @@ pub enum AcousticInit {
     XavierUniform,
     /// The same, normal.
     XavierNormal,
+    /// The same, normal and cut off at two deviations of sqrt(1.3 x 2 / (fan in + fan out)), which leaves the deviation of `xavier-normal`
+    /// (TensorFlow's `xavier_initializer(uniform=False)`).
+    XavierTruncatedNormal,
     /// PyTorch's own: weights and biases uniform in 1 / sqrt(fan in).
     Torch,
 }

@@ -14,6 +14,9 @@ pub enum ConvInit {
     Xavier(f64),
     /// Xavier-normal: standard deviation sqrt(2 / (fan in + fan out)). Zero bias.
     XavierNormal,
+    /// Normal of deviation sqrt(2.6 / (fan in + fan out)), cut off at two of them, which leaves that of `XavierNormal` (TensorFlow's
+    /// `xavier_initializer(uniform=False)`). Zero bias.
+    XavierTruncatedNormal,
     /// Kaiming-uniform for ReLU: bound sqrt(6 / fan in). Zero bias.
     Kaiming,
     /// Kaiming-normal for ReLU over the fan out: standard deviation sqrt(2 / fan out) (ResNets). Zero bias.
@@ -38,6 +41,7 @@ impl ConvInit {
         let weight = match self {
             Self::Xavier(gain) => at.uniform(shape, gain * (6.0 / (fan_in + fan_out)).sqrt()),
             Self::XavierNormal => at.normal(shape, (2.0 / (fan_in + fan_out)).sqrt()),
+            Self::XavierTruncatedNormal => at.truncated_normal(shape, (2.6 / (fan_in + fan_out)).sqrt()),
             Self::Kaiming => at.uniform(shape, (6.0 / fan_in).sqrt()),
             Self::KaimingNormalFanOut => at.normal(shape, (2.0 / fan_out).sqrt()),
             Self::Torch => at.uniform(shape, fan_in.powf(-0.5)),

@@ -45,6 +45,16 @@ impl Init {
         self.draw(shape, |key, i| (f64::from(key.normal(i)) * std) as f32)
     }
 
+    /// Normal with mean 0, drawn again where it is two deviations or more away.
+    pub fn truncated_normal<const D: usize>(&self, shape: [usize; D], std: f64) -> Param<Tensor<D>> {
+        let stream = stream_of(&self.path);
+        self.draw(shape, |_, i| {
+            let mut draws = (0..).map(|again| Key::new(self.seed, stream, again).normal(i));
+            let within = draws.find(|value| value.abs() < 2.0).expect("95 % of all draws are");
+            (f64::from(within) * std) as f32
+        })
+    }
+
     fn draw<const D: usize>(&self, shape: [usize; D], value: impl Fn(Key, u32) -> f32) -> Param<Tensor<D>> {
         let key = Key::new(self.seed, stream_of(&self.path), 0);
         let n = shape.iter().product::<usize>();

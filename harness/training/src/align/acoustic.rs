@@ -86,6 +86,7 @@ impl AcousticCase {
             let norm = BatchNormSpec { epsilon, momentum, affine, unbiased: true };
             let spec = AcousticSpec {
                 init: AcousticInit::XavierNormal,
+                output_init: None,
                 norm,
                 padded_frames: PaddedFrames::default(),
                 layer,

@@ -21,6 +21,9 @@ pub fn affine(init: &Init, start: AcousticInit, input: usize, output: usize) -> 
         AcousticInit::XavierNormal => {
             (weight.normal(shape, (2.0 / fans).sqrt()), bias.constant([output], 0.0))
         }
+        AcousticInit::XavierTruncatedNormal => {
+            (weight.truncated_normal(shape, (2.6 / fans).sqrt()), bias.constant([output], 0.0))
+        }
         AcousticInit::Torch => (weight.uniform(shape, bound), bias.uniform([output], bound)),
     };
     Linear { weight, bias: Some(bias) }

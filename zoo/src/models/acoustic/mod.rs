@@ -69,7 +69,8 @@ impl AcousticModel {
             }
         });
         let layers = layers.collect();
-        let output = affine(&init.at("output"), spec.init, shape.flat(), classes);
+        let start = spec.output_init.unwrap_or(spec.init);
+        let output = affine(&init.at("output"), start, shape.flat(), classes);
         Self { layers, output }
     }
 
@@ -140,6 +141,7 @@ fn start(init: AcousticInit) -> ConvInit {
     match init {
         AcousticInit::XavierUniform => ConvInit::Xavier(1.0),
         AcousticInit::XavierNormal => ConvInit::XavierNormal,
+        AcousticInit::XavierTruncatedNormal => ConvInit::XavierTruncatedNormal,
         AcousticInit::Torch => ConvInit::Torch,
     }
 }
