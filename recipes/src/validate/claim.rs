@@ -4,6 +4,9 @@ use super::Findings;
 use crate::spec::{ClaimKind, ClaimSpec, Recipe, Statistic};
 
 /// Metrics of written hypotheses: a claim on one says which search wrote them, and by which convention it was counted.
+/// What a machine does, not a model's answer: named hardware in place of an evaluation set.
+const MACHINE_METRICS: [&str; 2] = ["latency-ms", "scaling-efficiency"];
+
 const TEXT_METRICS: [&str; 5] = ["bleu", "chrf", "ter", "wer", "cer"];
 
 pub(super) fn validate(recipe: &Recipe, arms: &[&str], findings: &mut Findings<'_, '_>) {
@@ -35,7 +38,8 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     use ClaimKind::{Bound, Diverges, Memory, Parity, Ratio, Relation, Trajectory, Value};
     let kind = claim.kind;
     let text = TEXT_METRICS.contains(&claim.metric.as_str());
-    let scored = matches!(kind, Value | Bound | Parity);
+    let of_machine = kind == Value && MACHINE_METRICS.contains(&claim.metric.as_str());
+    let scored = matches!(kind, Value | Bound | Parity) && !of_machine;
     // Name, is it there, is it needed, is it of use.
     let rules = [
         (
@@ -50,18 +54,28 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
             matches!(kind, Value | Bound | Parity | Relation | Trajectory),
             kind != Diverges,
         ),
-        ("eval", claim.eval.is_some(), scored, true),
-        ("signature", claim.signature.is_some(), matches!(kind, Value | Bound) || scored && text, true),
+        ("eval", claim.eval.is_some(), scored, !of_machine),
+        (
+            "signature",
+            claim.signature.is_some(),
+            matches!(kind, Value | Bound) && !of_machine || scored && text,
+            !of_machine,
+        ),
         ("decode", claim.decode.is_some(), scored && text, true),
         ("arm", claim.arm.is_some(), !matches!(kind, Relation), true),
-        ("margin", claim.margin.is_some(), matches!(kind, Value | Parity), !matches!(kind, Diverges)),
+        (
+            "margin",
+            claim.margin.is_some(),
+            matches!(kind, Value | Parity) && !of_machine,
+            !matches!(kind, Diverges),
+        ),
         (
             "baseline",
             claim.baseline.is_some(),
             matches!(kind, Ratio | Memory),
             matches!(kind, Ratio | Memory | Parity),
         ),
-        ("hardware", claim.hardware.is_some(), matches!(kind, Ratio | Memory), true),
+        ("hardware", claim.hardware.is_some(), matches!(kind, Ratio | Memory) || of_machine, true),
         ("protocol", claim.protocol.is_some(), kind == Ratio, kind == Ratio),
         ("other", claim.other.is_some(), kind == Relation, kind == Relation),
         ("points", !claim.points.is_empty(), kind == Trajectory, kind == Trajectory),

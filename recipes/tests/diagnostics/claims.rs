@@ -77,6 +77,15 @@ fn claims_have_the_keys_of_their_kind() {
 }
 
 #[test]
+fn claims_on_a_machine_name_it_and_no_evaluation_set() {
+    let machine = "hardware = \"1x GTX 680\"\n";
+    let found = findings("deepspeech-mozilla", machine, "");
+    assert!(found.to_string().contains("the value claim on latency-ms lacks `hardware`"), "{found}");
+    let found = findings("deepspeech-mozilla", machine, &format!("{machine}eval = \"test\"\n"));
+    assert!(found.to_string().contains("has no use for `eval`"), "{found}");
+}
+
+#[test]
 fn claims_name_what_is_there() {
     one(
         "decode = \"beam5\"",
