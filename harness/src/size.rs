@@ -36,7 +36,7 @@ impl ModelSize {
 
 /// The size of a recipe's model; `None` where nothing can be said of its classes.
 pub fn of(recipe: &Recipe) -> Option<ModelSize> {
-    let (rows, exact) = vocabulary_rows(&recipe.data)?;
+    let (rows, exact) = rows_known(recipe)?;
     Some(ModelSize { rows, exact, cost: of_model(recipe, rows) })
 }
 
@@ -80,7 +80,7 @@ pub fn vocabularies(recipe: &Recipe) -> Vocabularies {
 }
 
 fn rows_or_guess(recipe: &Recipe) -> usize {
-    vocabulary_rows(&recipe.data).map_or(ASSUMED_WORDS as usize, |(rows, _)| rows)
+    rows_known(recipe).map_or(ASSUMED_WORDS as usize, |(rows, _)| rows)
 }
 
 fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
@@ -97,6 +97,15 @@ fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
 /// Rows of this many words.
 fn up(words: u32, multiple: u32) -> usize {
     words.saturating_add(SPECIALS).next_multiple_of(multiple.max(1)) as usize
+}
+
+/// Rows that were counted in the corpus, where the recipe has it and all of it; else what can be told without it.
+fn rows_known(recipe: &Recipe) -> Option<(usize, bool)> {
+    let whole = recipe.data.corpus.is_some() && recipe.data.share.is_none();
+    match recipe.recipe.vocabulary_rows.filter(|_| whole) {
+        Some(rows) => Some((rows as usize, true)),
+        None => vocabulary_rows(&recipe.data),
+    }
 }
 
 /// Rows of the vocabulary as far as the recipe tells, and whether that is exact.

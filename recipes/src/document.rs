@@ -259,6 +259,7 @@ fn unknown() -> About {
         status: DataStatus::Private,
         tags: Vec::new(),
         free: Vec::new(),
+        vocabulary_rows: None,
         differs: Vec::new(),
     }
 }
@@ -520,11 +521,12 @@ impl Stack {
 
     /// With a file laid upon it.
     fn under(mut self, own: Parts, found: &mut Diagnostics) -> Self {
-        // What somebody published for the base was not published for this; nor has this the base's source to differ from.
+        // What somebody published for the base was not published for this; nor has this the base's source to differ from, or its data.
         for table in self.bodies.iter_mut().filter_map(Node::table_mut) {
             table.remove("claim");
             if let Some(about) = table.get_mut("recipe").and_then(Node::table_mut) {
                 about.remove("differs");
+                about.remove("vocabulary_rows");
             }
         }
         self.bodies.push(own.body);

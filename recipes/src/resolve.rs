@@ -380,11 +380,13 @@ fn json_of(recipe: &Recipe) -> Json {
     serde_json::to_value(recipe).expect("a recipe has string keys only")
 }
 
-/// What a hash is of. `recipe.differs` describes a recipe as its comments do: a better description makes no other recipe of it.
+/// What a hash is of. `recipe.differs` and `recipe.vocabulary_rows` describe a recipe as its comments do: a better description makes no
+/// other recipe of it.
 fn hashed(recipe: &Recipe) -> Json {
     let mut json = json_of(recipe);
     if let Some(about) = json["recipe"].as_object_mut() {
         about.remove("differs");
+        about.remove("vocabulary_rows");
     }
     json
 }

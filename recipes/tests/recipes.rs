@@ -285,6 +285,15 @@ fn what_differs_from_a_source_is_not_inherited_and_makes_no_other_recipe() {
     std::fs::write(&file, text).unwrap();
     let own = load(file.to_str().unwrap()).resolve(&Selection::default()).unwrap().recipe;
     assert!(own.recipe.differs.is_empty(), "its source is not wave2letter's");
+
+    let base = whole("multi30k-transformer-tiny");
+    let counted = base.recipe.recipe.vocabulary_rows;
+    assert_eq!(counted, Some(9712));
+    std::fs::write(&file, text.replace("wave2letter", "multi30k-transformer-tiny")).unwrap();
+    let own = load(file.to_str().unwrap()).resolve(&Selection::default()).unwrap().recipe;
+    assert_eq!(own.recipe.vocabulary_rows, None, "its data may be other data");
+    let silent = Recipe::from_toml(&base.toml.replace("vocabulary_rows = 9712\n", "")).unwrap();
+    assert_eq!((silent.recipe.vocabulary_rows, silent.hash()), (None, base.hash));
 }
 
 #[test]

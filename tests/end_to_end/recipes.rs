@@ -72,6 +72,13 @@ fn show_tells_what_the_arms_change_and_what_was_claimed() {
     assert!(text.contains(&format!("\n{}\n- ", differs.to_uppercase())) && text.contains(line), "{text}");
     let text = zoo.ends_with(0, &["show", "wave2letter", "--format", "md"]).stdout;
     assert!(text.contains(&format!("\n## {differs}\n\n- ")) && text.contains(line), "{text}");
+    let size = |options: &[&str]| {
+        let command = ["show", "multi30k-transformer-tiny", "--format", "json"];
+        let shown = zoo.ends_with(0, &[&command, options].concat()).json()["parameters"].clone();
+        (shown["count"].as_u64().unwrap(), shown["exact"].as_bool().unwrap())
+    };
+    assert_eq!(size(&[]), (2_568_192, true), "9,712 rows were counted");
+    assert!(!size(&["--set", "data.share={ train = 32, eval = 8 }"]).1, "a share has fewer sub-words");
     let json = zoo.ends_with(0, &["show", "transformer-big", "--format", "json"]).json();
     assert_eq!(json["base"], "transformer-base");
     assert_eq!(json["recipe"]["model"]["width"], 1024);

@@ -82,6 +82,10 @@ pub struct About {
     /// Keys that `--set` may change without the run losing its claim to reproduce anything, e.g. `train.log_every`.
     #[serde(default)]
     pub free: Vec<String>,
+    /// Rows of the source's vocabulary, the special tokens among them, as they were counted in the prepared `data.corpus`: what the model's
+    /// size is told by before the data is there. Not inherited, and no part of the recipe's hash: the data decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary_rows: Option<u32>,
     /// What is computed otherwise than in the source, a sentence each. `zoo show` prints them. They are not inherited from a base, whose
     /// source is another one, and do not enter the recipe's hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
