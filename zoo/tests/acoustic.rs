@@ -134,7 +134,7 @@ fn a_truncated_start_keeps_its_deviation_and_the_projection_may_have_another() {
         ("output.weight", 96.0 + 64.0, 3f64.sqrt()),
     ] {
         let values = values(path);
-        let deviation = (2.0 / f64::from(fans)).sqrt();
+        let deviation = f64::sqrt(2.0 / fans);
         let square = values.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / values.len() as f64;
         assert!((square.sqrt() / deviation - 1.0).abs() < 0.03, "{path}: {}", square.sqrt() / deviation);
         let largest = f64::from(values.iter().fold(0f32, |most, x| most.max(x.abs()))) / deviation;
