@@ -173,8 +173,8 @@ const EDITS: &[(&str, Edit, &str)] = &[
     ),
     (
         "another precision",
-        |record| record.judgements[0].evidence.precision = Some(Precision::Fp16),
-        "mixed was judged in fp16, recorded is bf16",
+        |record| record.judgements[0].evidence.precision = Some(Precision::Bf16),
+        "mixed was judged in bf16, recorded is fp16",
     ),
     (
         "a run that is not the scores'",

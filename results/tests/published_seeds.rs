@@ -1,9 +1,10 @@
-//! Verdicts on distributions of seeds that NVIDIA published (DeepLearningExamples at 729963d, "Training stability test").
+//! Verdicts on distributions of seeds that NVIDIA published (DeepLearningExamples at 729963d, "Training stability test"), by
+//! the first rules.
 
 use serde_json::json;
 use zoo_recipes::ClaimSpec;
 use zoo_results::statistics::{LookPlan, mean, standard_deviation, t_quantile};
-use zoo_results::verdict::{Evidence, Outcome, RunScore, SigmaSource, Verdict, judge};
+use zoo_results::verdict::{Evidence, Outcome, Rules, RunScore, SigmaSource, Verdict, judge};
 
 fn claim(value: serde_json::Value) -> ClaimSpec {
     serde_json::from_value(value).unwrap()
@@ -12,7 +13,7 @@ fn claim(value: serde_json::Value) -> ClaimSpec {
 fn judged(claim: &ClaimSpec, scores: &[f64]) -> Verdict {
     let runs = scores.iter().map(|s| RunScore::external(*s)).collect();
     let plan = LookPlan::fixed(scores.len() as u32);
-    judge(claim, &Evidence { runs, plan, external: true, ..Evidence::default() })
+    judge(claim, &Evidence { rules: Rules::First, runs, plan, external: true, ..Evidence::default() })
 }
 
 /// The eight seeds of Jasper 10x5 on A100, test-clean, greedy, AMP.

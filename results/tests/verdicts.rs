@@ -1,16 +1,22 @@
-//! Each kind of claim through each of its outcomes, with numbers worked out by hand.
+//! Each kind of claim through each of its outcomes by the first rules, with numbers worked out by hand. What the present rules
+//! change is in `second_rules.rs`.
 
 use serde_json::{Value, json};
 use zoo_recipes::{ClaimSpec, RatioProtocol};
 use zoo_results::metrics::{MetricValue, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
-    ErrorCount, Evidence, Interval, Outcome, PointScores, Precision, RunScore, RunStatus, SeedsNeeded,
-    SigmaSource, SpeedEvidence, Verdict, judge,
+    ErrorCount, Evidence, Interval, Outcome, PointScores, Precision, Rules, RunScore, RunStatus, SeedsNeeded,
+    SigmaSource, SpeedEvidence, Verdict, rejudge,
 };
 
 /// z of one-sided 95 %.
 const Z: f64 = 1.644_853_626_951_472_7;
+
+/// Judges by the first rules, which records without a number follow.
+fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
+    zoo_results::verdict::judge(claim, &Evidence { rules: Rules::First, ..evidence.clone() })
+}
 
 fn claim(fields: Value) -> ClaimSpec {
     let mut whole = json!({"metric": "bleu", "source": "a test"});
@@ -267,7 +273,7 @@ fn paired(pairs: &[(f64, f64)], half: Option<f64>) -> Evidence {
     Evidence {
         arm: Some("mixed".into()),
         baseline: Some("fp32".into()),
-        precision: Some(Precision::Bf16Emulated),
+        precision: Some(Precision::Fp16),
         baseline_precision: Some(Precision::Fp32),
         plan: LookPlan::fixed(pairs.len() as u32),
         runs: pairs.iter().enumerate().map(|(i, (ours, theirs))| run(i, *ours, *theirs)).collect(),
@@ -313,6 +319,14 @@ fn parity_of_arms_that_are_not_what_they_say() {
         &with(|e| e.precision = Some(Precision::Fp32)),
         Outcome::NotComparable,
         "arm mixed was proved to compute its products in fp32",
+    );
+    let mut bf16 = paired(&[(41.0, 41.0)], Some(0.2));
+    bf16.precision = Some(Precision::Bf16);
+    assert_eq!(judge(&parity_claim(), &bf16).outcome, Outcome::Reproduced, "the first rules let it pass");
+    says(
+        &rejudge(&parity_claim(), &bf16),
+        Outcome::NotComparable,
+        "compute its products in bf16; mixed stands for FP16 with loss scaling",
     );
     says(
         &with(|e| e.baseline_precision = Some(Precision::Tf32)),
@@ -386,6 +400,12 @@ fn ratio_elsewhere_is_shown_and_not_judged() {
         assert!(verdict.explanation.contains("1.50x"), "{}", verdict.explanation);
     }
     says(&with(|e| e.speed = None), Outcome::NotRun, "not timed");
+    // A processor that the claim itself names: FP16 is still emulated there, by the present rules.
+    let processor = || Some("Xeon Processor".to_owned());
+    let on_it = ClaimSpec { hardware: processor(), ..ratio_claim() };
+    let evidence = Evidence { hardware: processor(), ..timed(1.5, 0.05) };
+    assert_eq!(judge(&on_it, &evidence).outcome, Outcome::Reproduced, "by the first rules");
+    says(&rejudge(&on_it, &evidence), Outcome::NotComparable, "emulated: its speed is not judged");
     let whole_runs = ClaimSpec { metric: "time-to-train".into(), ..ratio_claim() };
     says(&judge(&whole_runs, &timed(1.6, 0.05)), Outcome::NotComparable, "the time of whole runs");
 }

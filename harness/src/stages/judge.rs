@@ -9,8 +9,8 @@ use zoo_results::metrics::{
 };
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
-    ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, Verdict, direction_of,
-    judge, signature_difference,
+    ErrorCount, Evidence, Interval, PointScores, Precision, Rules, RunScore, RunStatus, Verdict,
+    direction_of, judge, signature_difference,
 };
 use zoo_training::state::Ending;
 
@@ -208,6 +208,7 @@ pub fn evidence(
     };
     let signature = arm_runs.iter().find_map(|run| run.score(claim).ok().flatten()).or_else(on_the_way);
     Ok(Evidence {
+        rules: Rules::default(),
         arm: Some(case.arm.clone()),
         baseline: compared.then_some(baseline_arm),
         eval: claim.eval.clone(),

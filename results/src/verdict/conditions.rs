@@ -3,6 +3,7 @@
 use zoo_recipes::{ClaimSpec, Direction};
 
 use super::evidence::{Evidence, Precision};
+use super::rules::Rules;
 
 /// Which way is better: as the claim says, else as the metric's name tells; `None` where neither does.
 #[must_use]
@@ -81,8 +82,8 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
     {
         return Err(format!("the claim is on arm {claimed}, ours is {ours}"));
     }
-    precision(evidence.arm.as_deref(), evidence.precision)?;
-    precision(evidence.baseline.as_deref(), evidence.baseline_precision)?;
+    precision(evidence.rules, evidence.arm.as_deref(), evidence.precision)?;
+    precision(evidence.rules, evidence.baseline.as_deref(), evidence.baseline_precision)?;
     if claimed_arm.is_some() && evidence.precision.is_none() && evidence.external {
         notes.push("the precision of the products was not probed".to_owned());
     }
@@ -95,22 +96,31 @@ pub fn precision_word(arm: &str) -> &str {
     arm.split('-').next().unwrap_or(arm)
 }
 
-/// An arm named after a precision must have computed in it; an arm named `mixed` must have used half-precision products.
-fn precision(arm: Option<&str>, proved: Option<Precision>) -> Result<(), String> {
+/// An arm computes in the type that its name says. `mixed` is FP16 with loss scaling, as the sources publish it; the first rules let
+/// bf16 pass under that name.
+fn precision(rules: Rules, arm: Option<&str>, proved: Option<Precision>) -> Result<(), String> {
     let (Some(arm), Some(proved)) = (arm, proved) else { return Ok(()) };
-    let holds = match precision_word(arm) {
+    let bf16 = matches!(proved, Precision::Bf16 | Precision::Bf16Emulated);
+    let word = precision_word(arm);
+    let holds = match word {
         "fp32" => proved == Precision::Fp32,
         "tf32" => proved == Precision::Tf32,
         "fp16" => proved == Precision::Fp16,
-        "bf16" => matches!(proved, Precision::Bf16 | Precision::Bf16Emulated),
-        "mixed" => matches!(proved, Precision::Fp16 | Precision::Bf16 | Precision::Bf16Emulated),
+        "bf16" => bf16,
+        "mixed" => proved == Precision::Fp16 || (bf16 && rules == Rules::First),
         _ => true,
     };
     if holds {
-        Ok(())
-    } else {
-        Err(format!("arm {arm} was proved to compute its products in {}", proved.name()))
+        return Ok(());
     }
+    let found = format!("arm {arm} was proved to compute its products in {}", proved.name());
+    Err(match word {
+        "mixed" if bf16 => format!(
+            "{found}; mixed stands for FP16 with loss scaling, and bf16 does not show whether that works (an arm bf16 is \
+             judged as bf16)"
+        ),
+        _ => found,
+    })
 }
 
 /// Hardware names are the same up to case, spaces and punctuation; or if they are of as many cards of the same model, with the same
@@ -124,6 +134,13 @@ pub(super) fn same_hardware(a: &str, b: &str) -> bool {
         Some(a.count == b.count && a.model == b.model && memory)
     };
     plain(a) == plain(b) || same_cards() == Some(true)
+}
+
+/// Whether a machine is named as accelerators are. Half precision on any other is emulated.
+pub(super) fn names_accelerators(hardware: &str) -> bool {
+    let words = hardware.to_lowercase();
+    let mut words = words.split(|c: char| !c.is_alphanumeric());
+    Cards::read(hardware).is_some() || words.any(|word| matches!(word, "gpu" | "gpus"))
 }
 
 /// GPUs, as `8x V100 16GB, DGX-1` and `1x Tesla V100-SXM2-16GB` name them.
@@ -175,12 +192,31 @@ mod tests {
         for (arm, proved, holds) in [
             ("mixed-a100", Precision::Fp16, true),
             ("mixed-a100", Precision::Fp32, false),
+            ("mixed-a100", Precision::Bf16, false),
+            ("bf16", Precision::Bf16, true),
+            ("bf16", Precision::Bf16Emulated, true),
+            ("bf16", Precision::Fp16, false),
             ("fp32-dgx2", Precision::Tf32, false),
             ("tf32", Precision::Tf32, true),
             ("larger", Precision::Bf16, true),
         ] {
-            assert_eq!(precision(Some(arm), Some(proved)).is_ok(), holds, "{arm}");
+            assert_eq!(precision(Rules::Second, Some(arm), Some(proved)).is_ok(), holds, "{arm}");
         }
+    }
+
+    #[test]
+    fn bf16_passed_as_mixed_under_the_first_rules_alone() {
+        for bf16 in [Precision::Bf16, Precision::Bf16Emulated] {
+            assert_eq!(precision(Rules::First, Some("mixed"), Some(bf16)), Ok(()));
+            let words = precision(Rules::Second, Some("mixed"), Some(bf16)).unwrap_err();
+            assert!(words.contains("bf16; mixed stands for FP16 with loss scaling"), "{words}");
+        }
+    }
+
+    #[test]
+    fn graphics_processors_are_told_from_processors() {
+        assert!(names_accelerators("1x NVIDIA H200") && names_accelerators("4 GPUs, V100 generation"));
+        assert!(!names_accelerators("Intel(R) Xeon(R) Processor"));
     }
 
     #[test]

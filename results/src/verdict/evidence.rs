@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use zoo_recipes::RatioProtocol;
 
+use super::rules::Rules;
 use crate::metrics::{Convention, MetricValue};
 use crate::statistics::LookPlan;
 
@@ -10,6 +11,9 @@ use crate::statistics::LookPlan;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Evidence {
+    /// Rules that the verdict follows.
+    #[serde(default = "Rules::unnamed", skip_serializing_if = "Rules::is_unnamed")]
+    pub rules: Rules,
     /// Arm that was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,

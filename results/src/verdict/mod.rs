@@ -13,6 +13,7 @@ mod parity;
 mod ratio;
 mod rewording;
 mod rule;
+mod rules;
 mod trajectory;
 mod value;
 mod wording;
@@ -23,11 +24,12 @@ pub use evidence::{
 };
 pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;
+pub use rules::{Rules, UnknownRules};
 pub(crate) use wording::number;
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
 
-/// The verdict on one claim.
+/// The verdict on one claim, by the rules that the evidence names.
 #[must_use]
 pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::new(claim, evidence);
@@ -49,6 +51,12 @@ pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
     }
     judged(claim, evidence, &mut verdict);
     verdict
+}
+
+/// The verdict on the same evidence under the present rules.
+#[must_use]
+pub fn rejudge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
+    judge(claim, &Evidence { rules: Rules::default(), ..evidence.clone() })
 }
 
 /// The verdict `NOT RUN` on a claim for which nothing was measured.

@@ -2,12 +2,16 @@
 
 use zoo_recipes::{ClaimSpec, RatioProtocol};
 
-use super::conditions::{met, same_hardware};
+use super::conditions::{met, names_accelerators, same_hardware};
 use super::evidence::{Evidence, Precision, SpeedEvidence};
 use super::outcome::{Outcome, SeedsNeeded, Verdict};
 use super::rule::{decide, sides};
+use super::rules::Rules;
 use super::wording::number;
 use crate::statistics::ALPHA;
+
+/// Why a speed in emulated half precision is not judged.
+const EMULATED: &str = "half precision was emulated: its speed is not judged";
 
 pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
     let Some(published) = claim.value else { return verdict.not_run("the claim has no value") };
@@ -63,7 +67,7 @@ fn conditions(claim: &ClaimSpec, evidence: &Evidence, speed: &SpeedEvidence) -> 
         return Err("the claim is on the time of whole runs; what was timed are updates".to_owned());
     }
     if evidence.precision == Some(Precision::Bf16Emulated) {
-        return Err("half precision was emulated: its speed is not judged".to_owned());
+        return Err(EMULATED.to_owned());
     }
     let baseline = claim.baseline.as_deref().unwrap_or("fp32");
     if let Some(ours) = evidence.baseline.as_deref().filter(|ours| *ours != baseline) {
@@ -86,6 +90,11 @@ fn conditions(claim: &ClaimSpec, evidence: &Evidence, speed: &SpeedEvidence) -> 
             let ours = ours.as_deref().unwrap_or("not known");
             return Err(format!("the claim is on {theirs}; ours is {ours}"));
         }
+    }
+    // On a processor FP16 is rounded in software: the probe finds FP16, and the time says nothing about it.
+    let on_processor = evidence.hardware.as_deref().is_some_and(|name| !names_accelerators(name));
+    if evidence.rules == Rules::Second && evidence.precision == Some(Precision::Fp16) && on_processor {
+        return Err(EMULATED.to_owned());
     }
     if claim.protocol.is_some_and(|protocol| protocol != speed.protocol) {
         return Err("the claim's batches and ours follow different protocols".to_owned());

@@ -91,7 +91,7 @@ pub fn bundle() -> (Bundle, BTreeMap<String, Vec<String>>) {
         baseline_runs: vec![runs[0].clone()],
         plan: LookPlan::fixed(1),
         hardware: Some("a processor".into()),
-        precision: Some(Precision::Bf16),
+        precision: Some(Precision::Fp16),
         baseline_precision: Some(Precision::Fp32),
         ..Evidence::default()
     };
@@ -103,7 +103,7 @@ pub fn bundle() -> (Bundle, BTreeMap<String, Vec<String>>) {
         commit: Some("c0ffee".into()),
         device: Some("cpu".into()),
         hardware: Some("a processor".into()),
-        precision: [("fp32".to_owned(), "fp32".to_owned()), ("mixed".to_owned(), "bf16".to_owned())].into(),
+        precision: [("fp32".to_owned(), "fp32".to_owned()), ("mixed".to_owned(), "fp16".to_owned())].into(),
         runs: ["fp32", "mixed"].map(run_of).into(),
         scores,
         judgements: vec![Judgement::of(claim, evidence)],
