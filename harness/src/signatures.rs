@@ -1,17 +1,21 @@
-//! The signatures of a recipe's claims: the schema takes any text, the metrics do not.
+//! The signatures and rows of spreads that a recipe's claims name: the schema takes any text, the metrics and the table do not.
 
-use zoo_recipes::{ClaimSpec, Diagnostic, Diagnostics, Document};
+use zoo_recipes::{ClaimSpec, Diagnostic, Diagnostics, Document, nearest};
 use zoo_results::metrics::Signature;
+use zoo_results::statistics::{spread, spreads};
 
 use crate::error::split_hint;
 
-/// Can the claims be judged as they are written: is every signature one, and of the claim's metric?
+/// Can the claims be judged as they are written: is every signature one, and of the claim's metric; is every row of spreads one?
 ///
 /// # Errors
 /// A finding for each claim that cannot, at its place in the file.
 pub fn check_signatures(document: &Document, claims: &[ClaimSpec]) -> Result<(), Diagnostics> {
     let mut found = Diagnostics::default();
     for (at, claim) in claims.iter().enumerate() {
+        if let Some((message, hint)) = unknown_row(claim) {
+            found.push(Diagnostic::new(document.claim_origin(at), message).hint(hint));
+        }
         let Some(text) = &claim.signature else { continue };
         let (message, hint) = match Signature::parse(text) {
             Err(error) => {
@@ -30,4 +34,67 @@ pub fn check_signatures(document: &Document, claims: &[ClaimSpec]) -> Result<(),
         found.push(Diagnostic::new(document.claim_origin(at), message).hint(hint));
     }
     if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+/// Message and hint where the table of spreads has no row as the claim names it.
+fn unknown_row(claim: &ClaimSpec) -> Option<(String, String)> {
+    let name = claim.spread.as_deref()?;
+    match spread(name) {
+        None => {
+            let names: Vec<&str> = spreads().iter().map(|row| row.name.as_str()).collect();
+            let hint = match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the rows of results/src/statistics/spreads.toml: {}", names.join(", ")),
+            };
+            Some((format!("the table of spreads has no row `{name}`"), hint))
+        }
+        Some(row) if row.metric != claim.metric => Some((
+            format!("the row `{name}` is of {}, the claim of {}", row.metric, claim.metric),
+            "a row of the claim's own metric; without one only the spread of several seeds counts".to_owned(),
+        )),
+        Some(_) => None,
+    }
+}
+
+/// What a reader of the recipe should know of its claims, though they can be judged: standard deviations that were measured nowhere.
+pub fn invented_spreads(claims: &[ClaimSpec]) -> Vec<String> {
+    let invented = claims.iter().enumerate().filter(|(_, claim)| claim.assumed_sigma.is_some());
+    let words = |(at, claim): (usize, &ClaimSpec)| {
+        format!(
+            "claim {} on {}: assumed_sigma was measured nowhere, so nothing is concluded from one seed; name a measured row \
+             (spread = \"ROW\") or leave it out and run several seeds",
+            at + 1,
+            claim.metric
+        )
+    };
+    invented.map(words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::Selection;
+
+    use super::*;
+
+    #[test]
+    fn every_recipe_names_rows_that_are_there_and_invents_nothing() {
+        for name in zoo_recipes::names() {
+            let document = Document::load(name).unwrap();
+            let claims = document.resolve(&Selection::default()).unwrap().recipe.claim;
+            check_signatures(&document, &claims).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+            assert_eq!(invented_spreads(&claims), Vec::<String>::new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_is_named_with_the_nearest() {
+        let document = Document::load("gnmt-v2").unwrap();
+        let mut claims = document.resolve(&Selection::default()).unwrap().recipe.claim;
+        claims[0].spread = Some("gnmt_v2".to_owned());
+        let found = format!("{:?}", check_signatures(&document, &claims).unwrap_err());
+        assert!(found.contains("no row `gnmt_v2`") && found.contains("did you mean `gnmt-v2`?"), "{found}");
+        claims[0].spread = Some("yesno-tdnn".to_owned());
+        let found = format!("{:?}", check_signatures(&document, &claims).unwrap_err());
+        assert!(found.contains("is of wer, the claim of bleu"), "{found}");
+    }
 }

@@ -61,7 +61,11 @@ pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
         value.map(|value| format!("   {what} {value}{because}\n")).unwrap_or_default()
     };
     text.push_str(&reasoned("margin", claim.margin, &claim.margin_reason));
+    text.push_str(&reasoned("margin, share of the error", claim.margin_of_error, &claim.margin_reason));
     text.push_str(&reasoned("sigma", claim.sigma, &None));
+    if let Some(row) = &claim.spread {
+        text.push_str(&format!("   sigma measured, row {row}\n"));
+    }
     text.push_str(&reasoned("sigma assumed", claim.assumed_sigma, &claim.sigma_reason));
     text.push_str(&format!("   source {}\n", claim.source));
     if let Some(sibling) = &claim.extends {

@@ -11,7 +11,7 @@ use zoo_results::ledger::{
 };
 use zoo_results::report::{Format, ledger_table, render};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Interval, Outcome, RunScore};
+use zoo_results::verdict::{Evidence, Interval, Outcome, Rules, RunScore};
 
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
@@ -304,6 +304,7 @@ fn judged(folder: &Path) -> Record {
     let plan = LookPlan::fixed(1);
     let (of_fp32, of_mixed) = (Some("fp32".to_owned()), Some("mixed".to_owned()));
     let value = Evidence {
+        rules: Rules::First,
         arm: of_fp32.clone(),
         runs: vec![fp32.clone()],
         plan: plan.clone(),
@@ -311,6 +312,7 @@ fn judged(folder: &Path) -> Record {
     };
     mixed.difference = Some(Interval { low: -1.0, high: 1.0, level: 0.9 });
     let parity = Evidence {
+        rules: Rules::First,
         arm: of_mixed,
         baseline: of_fp32,
         runs: vec![mixed],

@@ -8,7 +8,7 @@ use zoo_recipes::ClaimSpec;
 use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
 use zoo_results::regress::{Check, Limits, Place, Row, annotations, compare, junit, ratios, summary};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Interval, Outcome, RunScore, SpeedEvidence};
+use zoo_results::verdict::{Evidence, Interval, Outcome, Rules, RunScore, SpeedEvidence};
 
 const SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
 
@@ -24,6 +24,7 @@ fn record(arm: &str, scores: &[f64], first: u64, sigma: Option<f64>) -> Record {
     let seeds: Vec<u64> = (first..first + scores.len() as u64).collect();
     let runs = seeds.iter().zip(scores).map(|(seed, score)| RunScore::scored(*seed, *score)).collect();
     let evidence = Evidence {
+        rules: Rules::First,
         arm: Some(arm.into()),
         eval: Some("test".into()),
         decode: Some("beam4".into()),

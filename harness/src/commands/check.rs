@@ -9,7 +9,7 @@ use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Cell, Format};
-use crate::signatures::check_signatures;
+use crate::signatures::{check_signatures, invented_spreads};
 
 /// Checks every recipe before the first finding ends the command.
 pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
@@ -28,7 +28,10 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
             vec![Cell::words(name), Cell::words(name), unknown(), unknown(), unknown(), Cell::words(result)]
         };
         match check(name) {
-            Ok(document) => {
+            Ok((document, notes)) => {
+                for note in notes {
+                    context.progress.note(&format!("{}: {note}", one_line(document.name())));
+                }
                 table.push(vec![
                     Cell::words(one_line(document.name())),
                     Cell::words(one_line(document.file())),
@@ -83,9 +86,11 @@ fn finding(found: &Diagnostic) -> Value {
     }
 }
 
-fn check(name: &str) -> std::result::Result<Document, LoadError> {
+/// A sound recipe, and what is to be known of its claims.
+fn check(name: &str) -> std::result::Result<(Document, Vec<String>), LoadError> {
     let document = Document::load(name)?;
     document.check()?;
-    check_signatures(&document, &document.resolve(&Selection::default())?.recipe.claim)?;
-    Ok(document)
+    let claims = document.resolve(&Selection::default())?.recipe.claim;
+    check_signatures(&document, &claims)?;
+    Ok((document, invented_spreads(&claims)))
 }

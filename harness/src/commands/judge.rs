@@ -5,7 +5,7 @@ use zoo_recipes::{ClaimSpec, Document, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Judgement;
 use zoo_results::metrics::Signature;
-use zoo_results::verdict::{Evidence, Verdict, judge, not_run};
+use zoo_results::verdict::{Evidence, StatedSpread, Verdict, judge, not_run};
 
 use crate::cli::JudgeArgs;
 use crate::context::Context;
@@ -59,6 +59,7 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
             let (evidence, verdict) =
                 match results.evidence(args.arm.as_deref(), args.signature.as_deref(), claim) {
                     Ok(mut evidence) => {
+                        evidence.spread = StatedSpread::named(claim, document.name());
                         evidence.eval = named_set(signature.as_ref(), &resolved.recipe, claim);
                         let verdict = judge(claim, &evidence);
                         (evidence, verdict)

@@ -9,7 +9,7 @@ use zoo_results::metrics::{
 };
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
-    ErrorCount, Evidence, Interval, PointScores, Precision, Rules, RunScore, RunStatus, Verdict,
+    ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, StatedSpread, Verdict,
     direction_of, judge, signature_difference,
 };
 use zoo_training::state::Ending;
@@ -169,6 +169,8 @@ pub fn cases<'a>(claims: &'a [ClaimSpec], arms: &[String]) -> Vec<Case<'a>> {
 
 /// What holds for all runs of a request alike.
 pub struct Conditions<'a> {
+    /// Name of the recipe.
+    pub recipe: &'a str,
     /// Numbers of seeds at which a verdict is sought.
     pub plan: &'a LookPlan,
     /// What computed.
@@ -208,7 +210,6 @@ pub fn evidence(
     };
     let signature = arm_runs.iter().find_map(|run| run.score(claim).ok().flatten()).or_else(on_the_way);
     Ok(Evidence {
-        rules: Rules::default(),
         arm: Some(case.arm.clone()),
         baseline: compared.then_some(baseline_arm),
         eval: claim.eval.clone(),
@@ -225,6 +226,8 @@ pub fn evidence(
         tier: conditions.tier.map(str::to_string),
         overrides: conditions.overrides.to_vec(),
         external: false,
+        spread: StatedSpread::named(claim, conditions.recipe),
+        ..Evidence::default()
     })
 }
 
@@ -271,6 +274,7 @@ pub fn judge_found(found: &[Found<'_>], claims: &[ClaimSpec]) -> Result<Vec<Judg
     }
     let card = found.first().map(|one| &one.run.card);
     let conditions = Conditions {
+        recipe: card.map_or("", |card| &card.recipe),
         plan: &LookPlan::fixed(u32::try_from(seeds.len()).unwrap_or(u32::MAX).max(1)),
         hardware: &card.map_or_else(String::new, |card| card.environment.hardware()),
         tier: card.and_then(|card| card.tier.as_deref()),

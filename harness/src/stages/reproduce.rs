@@ -256,6 +256,7 @@ fn judge_all(
     let mut overrides = arms.first().map(|arm| arm.binding_overrides.clone()).unwrap_or_default();
     overrides.extend(request.initial.as_ref().map(InitialWeights::as_override));
     let conditions = Conditions {
+        recipe: request.document.name(),
         plan: &request.looks,
         hardware: &hardware,
         tier: request.tier.as_deref(),

@@ -112,6 +112,7 @@ pub fn off_course(run: &Run, recipe: &Recipe, so_far: &Trained) -> Result<Option
     let plan = LookPlan::fixed(1);
     let card = &run.card;
     let conditions = Conditions {
+        recipe: &run.card.recipe,
         plan: &plan,
         hardware: &card.environment.hardware(),
         tier: card.tier.as_deref(),

@@ -38,7 +38,10 @@ pub struct ClaimSpec {
     /// Published standard deviation between runs.
     #[serde(default)]
     pub sigma: Option<f64>,
-    /// Assumed standard deviation where none was published.
+    /// Row of the table of measured standard deviations, `results/src/statistics/spreads.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<String>,
+    /// Assumed standard deviation where none was measured. It concludes nothing by itself.
     #[serde(default)]
     pub assumed_sigma: Option<f64>,
     /// Why that one.
@@ -47,6 +50,10 @@ pub struct ClaimSpec {
     /// How much worse still counts.
     #[serde(default)]
     pub margin: Option<f64>,
+    /// The margin as a share of the target's error (`parity`: of the baseline's), for scores near the end of their scale: 0.5 is at
+    /// most half as many errors more. The error is 100 less the score where more is better, the score itself where less is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin_of_error: Option<f64>,
     /// Why that much.
     #[serde(default)]
     pub margin_reason: Option<String>,
@@ -82,6 +89,14 @@ impl ClaimSpec {
     /// Is it about this arm?
     pub fn speaks_of(&self, arm: &str) -> bool {
         self.arm.as_deref().is_none_or(|claimed| claimed == "any" || claimed == arm)
+    }
+
+    /// The margin in the score's unit, where the score that it is relative to is `of`.
+    pub fn margin_at(&self, of: f64) -> Option<f64> {
+        self.margin.or_else(|| {
+            let error = if self.direction == Some(Direction::Lower) { of } else { 100.0 - of };
+            self.margin_of_error.map(|share| share * error.max(0.0))
+        })
     }
 
     /// The moments of a trajectory.

@@ -40,6 +40,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     let text = TEXT_METRICS.contains(&claim.metric.as_str());
     let of_machine = kind == Value && MACHINE_METRICS.contains(&claim.metric.as_str());
     let scored = matches!(kind, Value | Bound | Parity) && !of_machine;
+    let margin = claim.margin.is_some() || claim.margin_of_error.is_some();
     // Name, is it there, is it needed, is it of use.
     let rules = [
         (
@@ -65,10 +66,17 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
         ("arm", claim.arm.is_some(), !matches!(kind, Relation), true),
         (
             "margin",
-            claim.margin.is_some(),
+            claim.margin.is_some() || claim.margin_of_error.is_some(),
             matches!(kind, Value | Parity) && !of_machine,
             !matches!(kind, Diverges),
         ),
+        (
+            "margin_of_error",
+            claim.margin_of_error.is_some(),
+            false,
+            scored && claim.direction.is_some() && claim.margin.is_none(),
+        ),
+        ("spread", claim.spread.is_some(), false, scored || kind == Trajectory),
         (
             "baseline",
             claim.baseline.is_some(),
@@ -81,7 +89,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
         ("points", !claim.points.is_empty(), kind == Trajectory, kind == Trajectory),
         ("clock", claim.clock.is_some(), kind == Trajectory, kind == Trajectory),
         // A reason belongs to its number, whatever the kind.
-        ("margin_reason", claim.margin_reason.is_some(), claim.margin.is_some(), claim.margin.is_some()),
+        ("margin_reason", claim.margin_reason.is_some(), margin, margin),
         (
             "sigma_reason",
             claim.sigma_reason.is_some(),
@@ -106,20 +114,29 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
             let message = match key {
                 "margin_reason" => "`margin_reason` stands without a `margin`".to_owned(),
                 "sigma_reason" => "`sigma_reason` stands without an `assumed_sigma`".to_owned(),
+                "margin_of_error" if scored => {
+                    "`margin_of_error` needs a `direction`, and stands instead of a `margin`".to_owned()
+                }
                 _ => format!("a {} claim has no use for `{key}`", kind_name(kind)),
             };
             findings.report(&format!("{path}.{key}"), message);
         }
     }
-    if claim.statistic == Statistic::Best && claim.sigma.is_none() && claim.assumed_sigma.is_none() {
+    let stated = claim.sigma.is_some() || claim.spread.is_some() || claim.assumed_sigma.is_some();
+    if claim.statistic == Statistic::Best && !stated {
         let message =
-            "the best of several runs is no mean: turning it into one takes `sigma` or `assumed_sigma`";
+            "the best of several runs is not a mean: turning it into one takes `sigma` or a row, `spread`";
         findings.report(path, message);
     }
     findings.require(
         claim.sigma.is_none() || claim.assumed_sigma.is_none(),
         &format!("{path}.assumed_sigma"),
         || "a published `sigma` leaves nothing to assume".to_owned(),
+    );
+    findings.require(
+        claim.spread.is_none() || claim.assumed_sigma.is_none(),
+        &format!("{path}.assumed_sigma"),
+        || "a measured `spread` leaves nothing to assume".to_owned(),
     );
 }
 
@@ -175,6 +192,9 @@ fn numbers(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     }
     if let Some(margin) = claim.margin {
         findings.not_negative(margin, &format!("{path}.margin"));
+    }
+    if let Some(share) = claim.margin_of_error {
+        findings.above_zero(share, &format!("{path}.margin_of_error"));
     }
     if let Some(n) = claim.n {
         findings.positive(u64::from(n), &format!("{path}.n"));

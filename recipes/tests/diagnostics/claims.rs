@@ -20,7 +20,8 @@ fn claims_have_the_keys_of_their_kind() {
     let claim = "[[claim]]";
     one("kind = \"value\"\n", "", claim, "`claim.0` lacks `kind`", "What is claimed");
     one("margin_reason = \"half", "extends = \"half", claim, "lacks `margin_reason`", "as wide as it is");
-    one("sigma_reason = \"none", "extends = \"none", claim, "lacks `sigma_reason`", "where it is taken from");
+    let row = "spread = \"multi30k-validation\"";
+    one(row, "assumed_sigma = 0.5", claim, "lacks `sigma_reason`", "where it is taken from");
     one("statistic = \"single\"", "statistic = \"mean\"", claim, "lacks `n`", "");
     one(
         "statistic = \"single\"",
@@ -30,20 +31,26 @@ fn claims_have_the_keys_of_their_kind() {
         "",
     );
     one(
-        "statistic = \"single\"\nassumed_sigma = 0.5\nsigma_reason",
-        "statistic = \"best\"\nn = 5\nextends",
+        "statistic = \"single\"\nspread = \"multi30k-validation\"",
+        "statistic = \"best\"\nn = 5",
         claim,
-        "takes `sigma` or `assumed_sigma`",
+        "takes `sigma` or a row, `spread`",
         "",
     );
+    for stated in ["sigma = 0.5", row] {
+        let both = format!("{stated}\nassumed_sigma = 0.5\nsigma_reason = \"x\"");
+        one(row, &both, "0.5\nsigma_reason", "leaves nothing to assume", "");
+    }
+    let zero = "assumed_sigma = 0.0\nsigma_reason = \"x\"";
+    one(row, zero, "0.0\nsigma_reason", "must be greater than 0", "");
     one(
-        "assumed_sigma = 0.5",
-        "sigma = 0.5\nassumed_sigma = 0.5",
-        "0.5\nsigma_reason",
-        "leaves nothing to assume",
+        "margin = 0.5",
+        "margin = 0.5\nmargin_of_error = 0.5",
+        "0.5\nmargin_reason",
+        "instead of a `margin`",
         "",
     );
-    one("assumed_sigma = 0.5", "assumed_sigma = 0.0", "0.0\nsigma_reason", "must be greater than 0", "");
+    one("margin = 0.5", "margin_of_error = 0.0", "0.0\nmargin_reason", "must be greater than 0", "");
     one("margin = 0.5", "margin = -0.5", "-0.5", "must not be negative", "");
     one(
         "margin = 0.5",

@@ -23,6 +23,7 @@ pub(super) fn unlike(recorded: &Verdict, derived: &Verdict) -> Vec<String> {
         words("sibling", &recorded.extends, &derived.extends),
         words("point", recorded.at, derived.at),
         words("source of sigma", recorded.sigma_source, derived.sigma_source),
+        words("row of spreads", &recorded.spread, &derived.spread),
         words("looks", &recorded.looks, &derived.looks),
         words("seeds needed", recorded.seeds_needed, derived.seeds_needed),
         words("units needed", recorded.units_needed, derived.units_needed),

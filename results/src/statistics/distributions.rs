@@ -44,6 +44,22 @@ pub fn chi_squared_cdf(x: f64, freedom: f64) -> f64 {
     if x <= 0.0 { 0.0 } else { checked_gamma_lr(0.5 * freedom, 0.5 * x).unwrap_or(f64::NAN) }
 }
 
+/// x with P(X <= x) = p of the chi-squared distribution; infinite at 1, NaN outside of [0, 1].
+#[must_use]
+pub fn chi_squared_quantile(p: f64, freedom: f64) -> f64 {
+    if !(0.0..=1.0).contains(&p) || freedom.is_nan() || freedom <= 0.0 {
+        return f64::NAN;
+    }
+    if p == 1.0 {
+        return f64::INFINITY;
+    }
+    let mut high = freedom.max(1.0);
+    while chi_squared_cdf(high, freedom) < p {
+        high *= 2.0;
+    }
+    root(0.0, high, |x| chi_squared_cdf(x, freedom) - p)
+}
+
 /// P(X <= x) of the beta distribution; the shapes need not be whole numbers.
 pub(super) fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     checked_beta_reg(a, b, x.clamp(0.0, 1.0)).unwrap_or(f64::NAN)
@@ -146,6 +162,9 @@ mod tests {
         near(chi_squared_cdf(3.841_458_820_694_124, 1.0), 0.95, 1e-12);
         near(chi_squared_cdf(11.344_866_730_144_373, 3.0), 0.99, 1e-12);
         assert_eq!(chi_squared_cdf(0.0, 3.0), 0.0);
+        near(chi_squared_quantile(0.95, 1.0), 3.841_458_820_694_124, 1e-10);
+        near(chi_squared_quantile(0.1, 2.0), 0.210_721_031_315_653, 1e-10);
+        assert!(chi_squared_quantile(1.5, 2.0).is_nan() && chi_squared_quantile(0.5, 0.0).is_nan());
     }
 
     #[test]

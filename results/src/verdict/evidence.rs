@@ -1,11 +1,11 @@
 //! What was measured, in the form that a verdict needs.
 
 use serde::{Deserialize, Serialize};
-use zoo_recipes::RatioProtocol;
+use zoo_recipes::{ClaimSpec, RatioProtocol};
 
 use super::rules::Rules;
 use crate::metrics::{Convention, MetricValue};
-use crate::statistics::LookPlan;
+use crate::statistics::{LookPlan, spread};
 
 /// Everything measured that bears on one claim. Fields that do not matter for the claim's kind may be left at their defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -39,6 +39,12 @@ pub struct Evidence {
     pub points: Vec<PointScores>,
     /// The numbers of seeds at which a verdict is sought.
     pub plan: LookPlan,
+    /// The row of the table of spreads that the claim names, as it was when this was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<StatedSpread>,
+    /// What earlier plans of the same claim spent of the 5 %.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// `ratio`: the timing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<SpeedEvidence>,
@@ -113,6 +119,55 @@ impl RunScore {
     pub fn external(score: f64) -> Self {
         Self { score: Some(score), ..Self::default() }
     }
+}
+
+/// A row of the table of measured spreads, as a verdict uses it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatedSpread {
+    /// Name of the row.
+    pub row: String,
+    /// Standard deviation of one run's score.
+    pub sd: f64,
+    /// Degrees of freedom; `None` where the number of runs is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freedom: Option<u32>,
+    /// It was measured on another system than the one that is judged.
+    pub carried: bool,
+}
+
+impl StatedSpread {
+    /// The row that a claim of this recipe names, as the table has it now; `None` where it names none, or one that is not there.
+    #[must_use]
+    pub fn named(claim: &ClaimSpec, recipe: &str) -> Option<Self> {
+        let row = spread(claim.spread.as_deref()?)?;
+        let carried = !row.is_of(recipe);
+        Some(Self { row: row.name.clone(), sd: row.sd, freedom: row.freedom(), carried })
+    }
+}
+
+/// What earlier plans spent of a claim's 5 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    /// All of it together.
+    pub alpha: f64,
+    /// The last look of each plan.
+    pub looks: Vec<SpentLook>,
+}
+
+/// How far an earlier plan went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpentLook {
+    /// When its last verdict was recorded, UTC.
+    pub time: String,
+    /// The plan.
+    pub plan: LookPlan,
+    /// Seeds of its last look.
+    pub seeds: u32,
+    /// What it spent up to there.
+    pub alpha: f64,
 }
 
 /// What the runs scored at a point of a trajectory.

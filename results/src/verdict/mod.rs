@@ -8,23 +8,29 @@ mod collapse;
 mod conditions;
 mod diverges;
 mod evidence;
+mod first;
+mod looking;
 mod outcome;
 mod parity;
 mod ratio;
 mod rewording;
 mod rule;
 mod rules;
+mod second;
+mod spread;
 mod trajectory;
 mod value;
 mod wording;
 
 pub use conditions::{direction_of, precision_word, signature_difference};
 pub use evidence::{
-    ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, SpeedEvidence,
+    ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, SpeedEvidence, Spent,
+    SpentLook, StatedSpread,
 };
 pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;
 pub use rules::{Rules, UnknownRules};
+pub use second::STATED_TOO_SMALL;
 pub(crate) use wording::number;
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
@@ -53,10 +59,23 @@ pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
     verdict
 }
 
-/// The verdict on the same evidence under the present rules.
+/// The verdict on the same evidence under the present rules, with the row that the claim names as the table has it now. A row that
+/// the evidence does not have yet counts as carried over: only [`rejudge_of`] knows the recipe.
 #[must_use]
 pub fn rejudge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
-    judge(claim, &Evidence { rules: Rules::default(), ..evidence.clone() })
+    rejudge_of("", claim, evidence)
+}
+
+/// The same of a claim of this recipe, which tells whether the row is of the very system.
+#[must_use]
+pub fn rejudge_of(recipe: &str, claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
+    let mut spread = StatedSpread::named(claim, recipe);
+    if let (Some(row), Some(known)) = (&mut spread, &evidence.spread)
+        && row.row == known.row
+    {
+        row.carried &= known.carried;
+    }
+    judge(claim, &Evidence { rules: Rules::default(), spread, ..evidence.clone() })
 }
 
 /// The verdict `NOT RUN` on a claim for which nothing was measured.

@@ -41,6 +41,10 @@ pub enum SigmaSource {
     Published,
     /// The recipe's assumption.
     Assumed,
+    /// A row of the table of spreads, of this very system.
+    Measured,
+    /// A row of the table of spreads, of another system.
+    Carried,
     /// The scores' own, with n - 1.
     Sample,
 }
@@ -52,6 +56,8 @@ impl SigmaSource {
         match self {
             Self::Published => "sigma published",
             Self::Assumed => "sigma assumed",
+            Self::Measured => "sigma measured",
+            Self::Carried => "sigma carried over",
             Self::Sample => "sigma of the sample",
         }
     }
@@ -135,6 +141,9 @@ pub struct Verdict {
     /// Where it was taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma_source: Option<SigmaSource>,
+    /// The row of the table of spreads that it was taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<String>,
     /// Planned looks, in seeds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<u32>,
@@ -185,6 +194,7 @@ impl Verdict {
             shortfall_high: None,
             sigma: None,
             sigma_source: None,
+            spread: None,
             looks: Vec::new(),
             alpha: None,
             equal_system: None,
@@ -215,6 +225,7 @@ impl Verdict {
             ("sigma", claim.sigma, true),
             ("assumed_sigma", claim.assumed_sigma, true),
             ("margin", claim.margin, true),
+            ("margin_of_error", claim.margin_of_error, true),
         ];
         for (key, value, no_less_than_zero) in claimed {
             if value.is_some_and(|v| !v.is_finite() || (no_less_than_zero && v < 0.0)) {
@@ -241,6 +252,10 @@ impl Verdict {
             if run.counts.is_some_and(|c| c.total == 0 || !c.scale.is_finite() || c.scale <= 0.0) {
                 return Some("error counts without words, or without a scale".to_owned());
             }
+        }
+        let row = evidence.spread.as_ref().is_some_and(|row| !row.sd.is_finite() || row.sd <= 0.0);
+        if row || evidence.spent.as_ref().is_some_and(|spent| !(0.0..=1.0).contains(&spent.alpha)) {
+            return Some("the stated spread or the spent level is not a usable number".to_owned());
         }
         let speed = evidence.speed?;
         let usable = speed.ratio.is_finite() && speed.ratio > 0.0 && speed.interval.is_usable();

@@ -5,10 +5,11 @@ use zoo_recipes::{ClaimSpec, Direction};
 use super::collapse::{Arm, name_collapsed};
 use super::conditions::{direction_of, met};
 use super::evidence::{Evidence, Interval, RunScore, RunStatus};
+use super::looking::replay;
 use super::outcome::{Outcome, SeedsNeeded, Verdict};
-use super::rule::{
-    Spread, bound_name, conclude, decide, leading, needed, replay, seeds_needed, sides, spread_note,
-};
+use super::rule::{Bounds, bound_name, conclude, decide, leading, sides};
+use super::spread::{Spread, seeds_needed};
+use super::value::{margin_at, without_spread};
 use super::wording::{number, seeds};
 use crate::statistics::mean;
 
@@ -21,7 +22,9 @@ struct Pair<'a> {
 }
 
 pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut Verdict) {
-    let Some(margin) = claim.margin else { return verdict.not_run("the claim states no margin") };
+    if claim.margin.is_none() && claim.margin_of_error.is_none() {
+        return verdict.not_run("the claim states no margin");
+    }
     let Some(direction) = direction_of(claim) else {
         return verdict.not_run("the claim does not say which way is better");
     };
@@ -47,7 +50,7 @@ pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut
     }
     verdict.target = Some(0.0);
     let sign = if direction == Direction::Higher { 1.0 } else { -1.0 };
-    replay(&evidence.plan, pairs.len(), verdict, |look, verdict| {
+    replay(evidence, pairs.len(), verdict, |look, verdict| {
         let seen = &pairs[..look.seeds as usize];
         if let Some(outcome) = diverged(seen, baseline) {
             (verdict.outcome, verdict.explanation) = outcome;
@@ -57,12 +60,24 @@ pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut
         let shortfalls: Vec<f64> =
             seen.iter().filter_map(|p| Some(sign * (p.baseline.score? - p.ours.score?))).collect();
         let shortfall = mean(&shortfalls);
+        // A margin that is a share of the baseline's error varies with it, so the spread is that of what is left of the margin.
+        let margins: Vec<f64> =
+            seen.iter().filter_map(|p| Some(margin_at(claim, direction, p.baseline.score?))).collect();
+        let margin = mean(&margins);
+        verdict.margin = Some(margin);
+        let share = if claim.margin.is_some() { 0.0 } else { claim.margin_of_error.unwrap_or(0.0) };
+        let values: Vec<f64> = match share {
+            0.0 => shortfalls.clone(),
+            _ => shortfalls.iter().zip(&margins).map(|(shortfall, margin)| shortfall - margin).collect(),
+        };
         (verdict.measured, verdict.shortfall) = (Some(-sign * shortfall), Some(shortfall));
+        // One score of the arm, and one of the baseline that counts once in the difference and `share` times in the margin.
+        let factor = (1.0 + (1.0 + share).powi(2)).sqrt();
         let what = format!("{arm}, over {} in pairs,", seeds(look.seeds));
-        let spread = Spread::choose(claim, &shortfalls, std::f64::consts::SQRT_2, OWN_SIGMA_FROM);
+        let spread = Spread::choose(claim, evidence, &values, factor, OWN_SIGMA_FROM);
         let Some(spread) = spread else {
             verdict.outcome = Outcome::Inconclusive;
-            verdict.seeds_needed = Some(SeedsNeeded::NewPlan(5));
+            without_spread(verdict, evidence);
             verdict.explanation = format!(
                 "{what} is {} {baseline}, but one pair shows no spread and none was published or assumed; 5 seeds would show \
                  their own.",
@@ -70,14 +85,15 @@ pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut
             );
             return;
         };
-        (verdict.sigma, verdict.sigma_source) = (Some(spread.sigma), Some(spread.source));
-        verdict.notes.extend(spread_note(&spread, &shortfalls));
         let alpha = spread.level(look);
+        spread.name_in(verdict, &values, alpha);
         verdict.alpha = Some(alpha);
         let half = spread.half_width(look.seeds, alpha);
-        conclude(verdict, &what, baseline, shortfall, shortfall - half, shortfall + half, margin);
+        let words = spread.words(look.seeds, alpha);
+        conclude(verdict, &what, baseline, Bounds::around(shortfall, half), margin, &words);
+        spread.temper(verdict);
         let by_seed = verdict.outcome;
-        match test_set(seen, sign, shortfall, alpha) {
+        match test_set(seen, sign, shortfall, share, alpha) {
             Some((low, high)) => {
                 let by_test = decide(low, high, margin);
                 let limits = format!("{} to {}", number(low), number(high));
@@ -113,9 +129,9 @@ pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut
         }
         if by_seed == Outcome::Inconclusive {
             let gap = margin - shortfall;
-            let more = seeds_needed(gap, spread.sigma, 0.0, &evidence.plan, look.seeds, OWN_SIGMA_FROM);
+            let (more, words) = seeds_needed(Some(&spread), gap, 0.0, evidence, look.seeds, OWN_SIGMA_FROM);
             verdict.seeds_needed = Some(more);
-            verdict.explanation = format!("{} {}", verdict.explanation, needed(more));
+            verdict.explanation = format!("{} {words}", verdict.explanation);
         } else if verdict.outcome == Outcome::Inconclusive {
             verdict.seeds_needed = Some(SeedsNeeded::None);
         }
@@ -164,14 +180,22 @@ fn diverged(seen: &[Pair<'_>], baseline: &str) -> Option<(Outcome, String)> {
 
 /// Bounds of the mean shortfall from resampling the test set: the mean of the pairs' limits, which takes the pairs' test-set errors
 /// as wholly dependent and so never makes them smaller than they are. `None` where a pair has no interval.
-fn test_set(seen: &[Pair<'_>], sign: f64, shortfall: f64, alpha: f64) -> Option<(f64, f64)> {
+fn test_set(seen: &[Pair<'_>], sign: f64, shortfall: f64, share: f64, alpha: f64) -> Option<(f64, f64)> {
     let mut distances = (0.0, 0.0);
     for pair in seen {
         let interval: Interval = pair.ours.difference?;
         let centre = pair.ours.score? - pair.baseline.score?;
         let (down, up) = sides(&interval, centre, alpha);
         let (better, worse) = if sign > 0.0 { (up, down) } else { (down, up) };
-        distances = (distances.0 + better, distances.1 + worse);
+        // What the test set moves of a margin that is a share of the baseline's error comes on top.
+        let margin = match share {
+            0.0 => 0.0,
+            share => {
+                let (down, up) = sides(&pair.baseline.interval?, pair.baseline.score?, alpha);
+                share * down.max(up)
+            }
+        };
+        distances = (distances.0 + better + margin, distances.1 + worse + margin);
     }
     let n = seen.len() as f64;
     Some((shortfall - distances.0 / n, shortfall + distances.1 / n))

@@ -1,16 +1,12 @@
-//! The decision rule that the kinds share: which sigma, which bound, and how many seeds would settle it.
+//! The decision rule that the kinds share: bounds, the margin, and the words for them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
-use zoo_recipes::ClaimSpec;
-
 use super::evidence::{Interval, RunScore, RunStatus};
-use super::outcome::{Outcome, SeedsNeeded, SigmaSource, Verdict};
+use super::outcome::{Outcome, SeedsNeeded, Verdict};
 use super::wording::{number, percent, seeds};
-use crate::statistics::{
-    ALPHA, Look, LookPlan, chi_squared_cdf, normal_quantile, standard_deviation, t_quantile,
-};
+use crate::statistics::{ALPHA, normal_quantile, t_quantile};
 
 /// More seeds than this are never suggested.
 pub const SEED_LIMIT: u32 = 200;
@@ -18,59 +14,12 @@ pub const SEED_LIMIT: u32 = 200;
 /// Chance of a settled verdict for which seeds are suggested.
 pub(super) const PROBABLY: f64 = 0.8;
 
-/// The spread between seeds and the distribution that goes with it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spread {
-    pub sigma: f64,
-    pub source: SigmaSource,
-    /// Degrees of freedom where sigma is the sample's.
-    freedom: Option<u32>,
-}
-
-impl Spread {
-    /// The sample's own from `own_from` values on; before that the published one, else the assumed one, else the sample's own.
-    /// `factor` turns the claim's sigma of one run into that of one value. A sample without any spread yields to a stated sigma.
-    pub fn choose(claim: &ClaimSpec, values: &[f64], factor: f64, own_from: u32) -> Option<Self> {
-        let own = (values.len() >= 2).then(|| Self {
-            sigma: standard_deviation(values),
-            source: SigmaSource::Sample,
-            freedom: Some((values.len() - 1) as u32),
-        });
-        let stated = |sigma: Option<f64>, source| {
-            sigma.map(|sigma| Self { sigma: factor * sigma, source, freedom: None })
-        };
-        let stated = stated(claim.sigma, SigmaSource::Published)
-            .or_else(|| stated(claim.assumed_sigma, SigmaSource::Assumed));
-        match own {
-            Some(own) if values.len() >= own_from as usize && (own.sigma > 0.0 || stated.is_none()) => {
-                Some(own)
-            }
-            _ => stated.or(own),
-        }
-    }
-
-    /// The level of a look's bound with this spread.
-    pub fn level(&self, look: &Look) -> f64 {
-        if self.freedom.is_some() { look.own_alpha } else { look.alpha }
-    }
-
-    /// Distance of the one-sided bound from a mean of `n` values.
-    pub fn half_width(&self, n: u32, alpha: f64) -> f64 {
-        let critical = match self.freedom {
-            Some(freedom) => t_critical(alpha, freedom),
-            None => normal_quantile(1.0 - alpha),
-        };
-        // A sample without spread has no width, whatever the quantile.
-        if self.sigma == 0.0 { 0.0 } else { critical * self.sigma / f64::from(n).sqrt() }
-    }
-}
-
 /// Upper `alpha` point of Student's t. The search for a number of seeds asks for the same few hundred again and again, so they are kept.
-fn t_critical(alpha: f64, freedom: u32) -> f64 {
-    static KNOWN: OnceLock<Mutex<HashMap<(u64, u32), f64>>> = OnceLock::new();
+pub(super) fn t_critical(alpha: f64, freedom: f64) -> f64 {
+    static KNOWN: OnceLock<Mutex<HashMap<(u64, u64), f64>>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);
     let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    *known.entry((alpha.to_bits(), freedom)).or_insert_with(|| t_quantile(1.0 - alpha, f64::from(freedom)))
+    *known.entry((alpha.to_bits(), freedom.to_bits())).or_insert_with(|| t_quantile(1.0 - alpha, freedom))
 }
 
 /// How far the limits of an interval lie from `centre` at one-sided level `alpha`, each side by itself.
@@ -102,88 +51,6 @@ pub(super) fn leading(runs: &[RunScore]) -> &[RunScore] {
     &runs[..length]
 }
 
-/// Replays the planned looks on `available` seeds; the first conclusive one settles it. `step` fills the verdict in at a look and says
-/// whether it is conclusive.
-pub(super) fn replay(
-    plan: &LookPlan,
-    available: usize,
-    verdict: &mut Verdict,
-    mut step: impl FnMut(&Look, &mut Verdict),
-) {
-    let looks = plan.looks();
-    let reached: Vec<&Look> = looks.iter().filter(|look| look.seeds as usize <= available).collect();
-    if reached.is_empty() {
-        verdict.not_run(&format!(
-            "{available} of the {} of the first planned look are there",
-            seeds(plan.seeds()[0])
-        ));
-        return;
-    }
-    verdict.looks = plan.seeds().to_vec();
-    let start = verdict.clone();
-    let mut used = 0;
-    for look in reached {
-        *verdict = start.clone();
-        verdict.seeds = look.seeds;
-        verdict.alpha = Some(look.alpha);
-        used = look.seeds as usize;
-        step(look, verdict);
-        if verdict.outcome != Outcome::Inconclusive {
-            break;
-        }
-    }
-    if available > used {
-        let why = if verdict.outcome != Outcome::Inconclusive {
-            "the verdict was settled before".to_owned()
-        } else {
-            match plan.seeds().iter().find(|n| **n as usize > used) {
-                Some(next) => format!("the next look is at {next}"),
-                None => "the plan ended before".to_owned(),
-            }
-        };
-        verdict.notes.push(format!("{} more not looked at: {why}", seeds((available - used) as u32)));
-    }
-}
-
-/// A note where the scores spread more than the stated sigma makes likely (chi-squared, 1 %).
-pub(super) fn spread_note(spread: &Spread, values: &[f64]) -> Option<String> {
-    if spread.source == SigmaSource::Sample || values.len() < 2 || spread.sigma == 0.0 {
-        return None;
-    }
-    let freedom = (values.len() - 1) as f64;
-    let own = standard_deviation(values);
-    let wide = chi_squared_cdf(freedom * (own / spread.sigma).powi(2), freedom) > 0.99;
-    wide.then(|| {
-        format!("the scores spread by {}, more than {} makes likely", number(own), spread.source.phrase())
-    })
-}
-
-/// Seeds that would settle the matter with a chance of 80 %, should the shortfall stay `gap` away from the margin. `test` is the
-/// part of the half width that seeds do not shrink.
-pub(super) fn seeds_needed(
-    gap: f64,
-    sigma: f64,
-    test: f64,
-    plan: &LookPlan,
-    seen: u32,
-    own_from: u32,
-) -> SeedsNeeded {
-    let probably = normal_quantile(PROBABLY);
-    let settles = |n: u32, alpha: f64, kept: u32| {
-        let critical =
-            if n >= own_from.max(2) { t_critical(alpha, n - 1) } else { normal_quantile(1.0 - alpha) };
-        let half = test.hypot(critical * sigma / f64::from(n).sqrt());
-        gap.abs() - half >= probably * sigma * f64::from(n - kept).sqrt() / f64::from(n)
-    };
-    let looks = plan.looks();
-    let level = |look: &Look| if look.seeds >= own_from.max(2) { look.own_alpha } else { look.alpha };
-    let later = looks.iter().find(|look| look.seeds > seen && settles(look.seeds, level(look), seen));
-    if let Some(look) = later {
-        return SeedsNeeded::InPlan(look.seeds);
-    }
-    (seen + 1..=SEED_LIMIT).find(|n| settles(*n, ALPHA, 0)).map_or(SeedsNeeded::None, SeedsNeeded::NewPlan)
-}
-
 /// The sentence for [`SeedsNeeded`].
 pub(super) fn needed(seeds_needed: SeedsNeeded) -> String {
     match seeds_needed {
@@ -204,15 +71,30 @@ pub(super) fn bound_name(word: &str, alpha: f64) -> String {
     }
 }
 
-/// Fills a verdict in from a shortfall and its bounds, and words it. `what` is the subject: "mean of 3 seeds 26.35".
+/// A shortfall and its one-sided bounds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub shortfall: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Bounds {
+    /// As far on either side.
+    pub fn around(shortfall: f64, half: f64) -> Self {
+        Self { shortfall, low: shortfall - half, high: shortfall + half }
+    }
+}
+
+/// Fills a verdict in from a shortfall and its bounds, and words it. `what` is the subject: "mean of 3 seeds 26.35"; `spread` the
+/// words on the spread behind the bounds, or nothing.
 pub(super) fn conclude(
     verdict: &mut Verdict,
     what: &str,
     goal: &str,
-    shortfall: f64,
-    low: f64,
-    high: f64,
+    Bounds { shortfall, low, high }: Bounds,
     margin: f64,
+    spread: &str,
 ) {
     let alpha = verdict.alpha.unwrap_or(ALPHA);
     (verdict.shortfall, verdict.shortfall_low, verdict.shortfall_high) =
@@ -238,9 +120,7 @@ pub(super) fn conclude(
             edge(high)
         ),
     };
-    let sigma = match (verdict.sigma, verdict.sigma_source) {
-        (Some(sigma), Some(source)) => format!(" ({} {})", source.phrase(), number(sigma)),
-        _ => String::new(),
-    };
-    verdict.explanation = format!("{what} is {} {goal}; {tail}{sigma}.", super::wording::standing(shortfall));
+    let spread = if spread.is_empty() { String::new() } else { format!(" ({spread})") };
+    verdict.explanation =
+        format!("{what} is {} {goal}; {tail}{spread}.", super::wording::standing(shortfall));
 }

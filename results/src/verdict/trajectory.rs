@@ -4,9 +4,11 @@ use zoo_recipes::{ClaimSpec, Clock, Direction, TrajectoryPoint};
 
 use super::conditions::{direction_of, met};
 use super::evidence::{Evidence, PointScores, RunScore};
+use super::looking::replay;
 use super::outcome::{Outcome, SeedsNeeded, Verdict};
-use super::rule::{Spread, conclude, decide, leading, needed, replay, seeds_needed};
-use super::value::{OWN_SIGMA_FROM, diverged, measured_words};
+use super::rule::{Bounds, conclude, decide, leading};
+use super::spread::{Spread, seeds_needed};
+use super::value::{OWN_SIGMA_FROM, diverged, measured_words, without_spread};
 use super::wording::number;
 use crate::statistics::{Look, mean};
 
@@ -34,7 +36,7 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
     }
     let sign = if direction == Direction::Higher { 1.0 } else { -1.0 };
     let one = claim.clock.map_or("point", Clock::one);
-    replay(&evidence.plan, available, verdict, |look, verdict| {
+    replay(evidence, available, verdict, |look, verdict| {
         let seen: Vec<(&TrajectoryPoint, &[RunScore])> = pairs
             .iter()
             .map_while(|(point, runs)| Some((*point, runs.get(..look.seeds as usize)?)))
@@ -42,13 +44,15 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         if seen.iter().any(|(_, runs)| diverged(runs, verdict)) {
             return;
         }
-        let judged: Vec<AtPoint> =
-            seen.iter().filter_map(|(point, runs)| AtPoint::of(claim, point, runs, sign, look)).collect();
+        let judged: Vec<AtPoint> = seen
+            .iter()
+            .filter_map(|(point, runs)| AtPoint::of(claim, evidence, point, runs, sign, look))
+            .collect();
         if let Some(without) =
             seen.iter().map(|(point, _)| point.at).find(|at| judged.iter().all(|j| j.point.at != *at))
         {
             verdict.outcome = Outcome::Inconclusive;
-            verdict.seeds_needed = Some(SeedsNeeded::NewPlan(OWN_SIGMA_FROM));
+            without_spread(verdict, evidence);
             verdict.explanation = format!(
                 "no spread between seeds was published or assumed at {one} {without}; {OWN_SIGMA_FROM} seeds would show their own."
             );
@@ -91,22 +95,16 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
                 .iter()
                 .filter(|at| at.outcome() == Outcome::Inconclusive)
                 .map(|at| {
-                    seeds_needed(
-                        at.margin - at.shortfall,
-                        at.spread.sigma,
-                        0.0,
-                        &evidence.plan,
-                        look.seeds,
-                        OWN_SIGMA_FROM,
-                    )
+                    let gap = at.margin - at.shortfall;
+                    seeds_needed(Some(&at.spread), gap, 0.0, evidence, look.seeds, OWN_SIGMA_FROM)
                 })
-                .max_by_key(|more| match more {
+                .max_by_key(|(more, _)| match more {
                     SeedsNeeded::InPlan(n) | SeedsNeeded::NewPlan(n) => *n,
                     SeedsNeeded::None => u32::MAX,
                 });
-            verdict.seeds_needed = more;
-            if let Some(more) = more {
-                verdict.explanation = format!("{} {}", verdict.explanation, needed(more));
+            if let Some((more, words)) = more {
+                verdict.seeds_needed = Some(more);
+                verdict.explanation = format!("{} {words}", verdict.explanation);
             }
         }
     });
@@ -139,6 +137,7 @@ struct AtPoint<'a> {
 impl<'a> AtPoint<'a> {
     fn of(
         claim: &ClaimSpec,
+        evidence: &Evidence,
         point: &'a TrajectoryPoint,
         runs: &[RunScore],
         sign: f64,
@@ -146,23 +145,26 @@ impl<'a> AtPoint<'a> {
     ) -> Option<Self> {
         let scores: Vec<f64> = runs.iter().filter_map(|run| run.score).collect();
         let of_point = ClaimSpec { sigma: point.sigma.or(claim.sigma), ..claim.clone() };
-        let spread = Spread::choose(&of_point, &scores, 1.0, OWN_SIGMA_FROM)?;
+        let spread = Spread::choose(&of_point, evidence, &scores, 1.0, OWN_SIGMA_FROM)?;
         let shortfall = sign * (point.value - mean(&scores));
         let alpha = spread.level(look);
         let shared = alpha / claim.points.len() as f64;
         Some(Self {
             point,
-            spread,
             margin: margin(claim, point)?,
             shortfall,
             low: shortfall - spread.half_width(look.seeds, shared),
             high: shortfall + spread.half_width(look.seeds, alpha),
+            spread,
             alphas: (shared, alpha),
             scores,
         })
     }
 
     fn outcome(&self) -> Outcome {
+        if self.spread.weakness().is_some() {
+            return Outcome::Inconclusive;
+        }
         decide(self.low, self.high, self.margin)
     }
 
@@ -174,8 +176,9 @@ impl<'a> AtPoint<'a> {
         verdict.target = Some(self.point.value);
         verdict.margin = Some(self.margin);
         verdict.measured = Some(average);
-        (verdict.sigma, verdict.sigma_source) = (Some(self.spread.sigma), Some(self.spread.source));
-        verdict.alpha = Some(if outcome == Outcome::NotReproduced { self.alphas.0 } else { self.alphas.1 });
+        let alpha = if outcome == Outcome::NotReproduced { self.alphas.0 } else { self.alphas.1 };
+        self.spread.name_in(verdict, &self.scores, alpha);
+        verdict.alpha = Some(alpha);
         if outcome == Outcome::NotReproduced && points > 1 {
             verdict
                 .notes
@@ -183,6 +186,9 @@ impl<'a> AtPoint<'a> {
         }
         let what = format!("at {one} {} the {}", self.point.at, measured_words(&self.scores, average));
         let goal = format!("the published {}", number(self.point.value));
-        conclude(verdict, &what, &goal, self.shortfall, self.low, self.high, self.margin);
+        let words = self.spread.words(self.scores.len() as u32, alpha);
+        let bounds = Bounds { shortfall: self.shortfall, low: self.low, high: self.high };
+        conclude(verdict, &what, &goal, bounds, self.margin, &words);
+        self.spread.temper(verdict);
     }
 }

@@ -5,8 +5,11 @@ use zoo_recipes::{ClaimSpec, Direction, Statistic};
 use super::collapse::{Arm, name_collapsed};
 use super::conditions::{direction_of, met};
 use super::evidence::{Evidence, RunScore, RunStatus};
+use super::looking::replay;
 use super::outcome::{EqualSystem, Outcome, SeedsNeeded, Verdict};
-use super::rule::{Spread, conclude, leading, needed, replay, seeds_needed, spread_note};
+use super::rule::{Bounds, conclude, leading};
+use super::rules::Rules;
+use super::spread::{Spread, seeds_needed};
 use super::wording::{number, percent, seeds};
 use crate::statistics::{maximum_of_normals, mean, normal_cdf};
 
@@ -15,31 +18,36 @@ pub(super) const OWN_SIGMA_FROM: u32 = 5;
 
 pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
     let Some(published) = claim.value else { return verdict.not_run("the claim has no value") };
-    let Some(margin) = claim.margin else { return verdict.not_run("the claim states no margin") };
+    if claim.margin.is_none() && claim.margin_of_error.is_none() {
+        return verdict.not_run("the claim states no margin");
+    }
     let Some(direction) = direction_of(claim) else {
         return verdict.not_run("the claim does not say which way is better");
     };
     let Some(runs) = prepare(claim, evidence, verdict) else { return };
     // +1 where more is better: shortfall = sign * (target - mean).
     let sign = if direction == Direction::Higher { 1.0 } else { -1.0 };
-    replay(&evidence.plan, runs.len(), verdict, |look, verdict| {
+    replay(evidence, runs.len(), verdict, |look, verdict| {
         let seen = &runs[..look.seeds as usize];
         if diverged(seen, verdict) {
             return;
         }
         let scores: Vec<f64> = seen.iter().filter_map(|run| run.score).collect();
         let average = mean(&scores);
-        let spread = Spread::choose(claim, &scores, 1.0, OWN_SIGMA_FROM);
-        let one_run = claim.sigma.or(claim.assumed_sigma).or(spread.map(|s| s.sigma));
+        let spread = Spread::choose(claim, evidence, &scores, 1.0, OWN_SIGMA_FROM);
+        let of_row = evidence.spread.as_ref().map(|row| row.sd);
+        let one_run = claim.sigma.or(of_row).or(claim.assumed_sigma).or(spread.as_ref().map(Spread::sigma));
         let target = target(claim, published, sign, one_run, verdict);
         verdict.measured = Some(average);
         verdict.target = Some(target);
+        let margin = margin_at(claim, direction, target);
+        verdict.margin = Some(margin);
         let shortfall = sign * (target - average);
         verdict.shortfall = Some(shortfall);
         let what = measured_words(&scores, average);
         let Some(spread) = spread else {
             verdict.outcome = Outcome::Inconclusive;
-            verdict.seeds_needed = Some(SeedsNeeded::NewPlan(OWN_SIGMA_FROM));
+            without_spread(verdict, evidence);
             verdict.explanation = format!(
                 "{what} is {} the target {}, but no spread between seeds was published or assumed; {OWN_SIGMA_FROM} seeds \
                  would show their own.",
@@ -48,25 +56,26 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
             );
             return;
         };
-        (verdict.sigma, verdict.sigma_source) = (Some(spread.sigma), Some(spread.source));
-        verdict.notes.extend(spread_note(&spread, &scores));
         let alpha = spread.level(look);
+        spread.name_in(verdict, &scores, alpha);
         verdict.alpha = Some(alpha);
         let half = spread.half_width(look.seeds, alpha);
         let goal = format!("the target {}", number(target));
-        conclude(verdict, &what, &goal, shortfall, shortfall - half, shortfall + half, margin);
+        let words = spread.words(look.seeds, alpha);
+        conclude(verdict, &what, &goal, Bounds::around(shortfall, half), margin, &words);
+        spread.temper(verdict);
         if verdict.outcome == Outcome::Inconclusive {
             let gap = margin - shortfall;
-            let more = seeds_needed(gap, spread.sigma, 0.0, &evidence.plan, look.seeds, OWN_SIGMA_FROM);
+            let (more, words) = seeds_needed(Some(&spread), gap, 0.0, evidence, look.seeds, OWN_SIGMA_FROM);
             verdict.seeds_needed = Some(more);
-            verdict.explanation = format!("{} {}", verdict.explanation, needed(more));
+            verdict.explanation = format!("{} {words}", verdict.explanation);
         }
         let arm = verdict.arm.clone().unwrap_or_else(|| "the arm".to_owned());
         let arm = Arm { name: &arm, runs: &seen.iter().collect::<Vec<_>>() };
         name_collapsed(verdict, &[arm], sign, &[claim.margin, claim.sigma.or(claim.assumed_sigma)]);
-        let noise = published_noise(claim, one_run.unwrap_or(spread.sigma))
-            .hypot(spread.sigma / f64::from(look.seeds).sqrt());
-        if noise > 0.0 {
+        let noise = published_noise(claim, one_run.unwrap_or(spread.sigma()))
+            .hypot(spread.sigma() / f64::from(look.seeds).sqrt());
+        if noise > 0.0 && spread.weakness().is_none() {
             let equal = EqualSystem {
                 low: target - 1.959_963_984_540_054 * noise,
                 high: target + 1.959_963_984_540_054 * noise,
@@ -83,6 +92,21 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
             verdict.equal_system = Some(equal);
         }
     });
+}
+
+/// The margin in the score's unit, at a score that it may be relative to.
+pub(super) fn margin_at(claim: &ClaimSpec, direction: Direction, of: f64) -> f64 {
+    // The metric may tell what the claim does not say.
+    let claim = ClaimSpec { direction: Some(direction), ..claim.clone() };
+    claim.margin_at(of).unwrap_or(0.0)
+}
+
+/// A look that knows of no spread names the seeds that would show one, and could not conclude: it spends no level.
+pub(super) fn without_spread(verdict: &mut Verdict, evidence: &Evidence) {
+    verdict.seeds_needed = Some(SeedsNeeded::NewPlan(OWN_SIGMA_FROM));
+    if evidence.rules == Rules::Second {
+        verdict.alpha = None;
+    }
 }
 
 /// The part that `value` and `bound` share: something was run, and under the claim's conditions. Returns the usable runs.
