@@ -29,7 +29,7 @@ fn an_open_claim_takes_the_next_look_and_a_settled_one_does_not() {
 
     // Nothing is ever settled with a spread this wide.
     let open = Zoo::new();
-    let recipe = small_copy(&open, &[("assumed_sigma = 1.5", "assumed_sigma = 500.0")]);
+    let recipe = small_copy(&open, &[("spread = \"reversal-transformer\"", "sigma = 500.0\nn = 9")]);
     let ended = call(&open, 11, &recipe);
     assert!(ended.stderr.contains("look at 1 of at most 2 seeds"), "{}", ended.stderr);
     let expected =
@@ -37,6 +37,30 @@ fn an_open_claim_takes_the_next_look_and_a_settled_one_does_not() {
     assert_eq!(ends(&open), expected);
     call(&open, 11, &recipe);
     assert_eq!(ends(&open), expected, "the same again says nothing new");
+
+    // The same seeds under another plan: the level of the claim is spent, also for a copy with another margin.
+    let judged = &records(&open)[3]["judgements"][0];
+    assert_eq!((&judged["evidence"]["rules"], &judged["evidence"]["spent"]), (&2.into(), &Value::Null));
+    let other = small_copy(
+        &open,
+        &[("spread = \"reversal-transformer\"", "sigma = 1.0\nn = 9\nmargin = 90.0\nmargin_reason = \"x\"")],
+    );
+    for (call, words) in [
+        (
+            &["reproduce", &other, "--arms", "fp32", "--seeds", "2", "--plan"][..],
+            "nothing is left: plan 1,2 (2 seeds on",
+        ),
+        (&["reproduce", &other, "--arms", "fp32", "--seeds", "2"], "were spent: plan 1,2 (2 seeds on"),
+    ] {
+        let ended = open.run(call);
+        assert!(ended.stdout.contains(words), "{call:?}: {}{}", ended.stdout, ended.stderr);
+    }
+    let last = records(&open).pop().unwrap();
+    let judged = &last["judgements"][0];
+    assert_eq!(judged["verdict"]["outcome"], "INCONCLUSIVE");
+    assert_eq!(judged["evidence"]["spent"]["looks"][0]["plan"], serde_json::json!([1, 2]));
+    open.ends_with(0, &["ledger", "verify"]);
+    open.ends_with(0, &["ledger", "recheck"]);
 
     let settled = Zoo::new();
     let recipe = small_copy(&settled, &[("lr = 1.0", "lr = 0.0")]);

@@ -14,6 +14,7 @@ mod record;
 mod reproduce;
 mod run;
 mod speech;
+mod spending;
 mod synthesis;
 mod task;
 mod timed_arm;

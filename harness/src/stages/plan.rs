@@ -17,6 +17,7 @@ use zoo_results::report::{duration, grouped};
 use super::Request;
 use super::run::Made;
 use super::speech::generated::{USUAL_SECONDS, hop_ms};
+use super::spending::planned;
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -84,6 +85,8 @@ pub struct Plan {
     pub licence: Option<String>,
     /// Why the schedule does not suit data of the user's, and what would.
     pub warning: Option<String>,
+    /// What earlier plans spent of the level of a claim, a sentence for each.
+    pub spent: Vec<String>,
 }
 
 impl Plan {
@@ -147,10 +150,10 @@ impl fmt::Display for Plan {
             writeln!(f, "  licence {licence}")?;
         }
         write!(f, "  all     about {}", duration(self.seconds()))?;
-        match &self.warning {
-            Some(warning) => write!(f, "\n  note    {warning}"),
-            None => Ok(()),
+        for note in self.warning.iter().chain(&self.spent) {
+            write!(f, "\n  note    {note}")?;
         }
+        Ok(())
     }
 }
 
@@ -219,6 +222,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         memory: if timings > 0 { 2 * memory } else { memory },
         licence: corpus.map(|corpus| corpus.licence.terms),
         warning,
+        spent: arms.first().map_or_else(|| Ok(Vec::new()), |arm| planned(ctx, request, &arm.recipe.claim))?,
     })
 }
 

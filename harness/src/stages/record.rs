@@ -17,6 +17,7 @@ use super::evaluate::Evaluation;
 use super::judge::Measured;
 use super::reproduce::JudgedClaim;
 use super::run::Card;
+use super::spending::without_claims;
 use super::timing::Timing;
 use crate::context::Context;
 use crate::environment::Environment;
@@ -95,6 +96,7 @@ pub fn judged(
             _ => None,
         },
         seeds: seeds.to_vec(),
+        system: Some(without_claims(request)?),
         overrides: overrides(&request.changes()),
         ..base(request.document.name(), hash, request.tier.as_deref(), &environment)
     };

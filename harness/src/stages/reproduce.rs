@@ -13,6 +13,7 @@ use super::evaluate::{decode_all, evaluated_weights, evaluation_file, stored, wa
 use super::judge::{Conditions, Measured, cases, evidence, verdict};
 use super::prepare::prepare;
 use super::run::Made;
+use super::spending::Earlier;
 use super::timing::{Timing, time_arms, untimed};
 use super::train::train;
 use super::trajectory;
@@ -262,8 +263,10 @@ fn judge_all(
         tier: request.tier.as_deref(),
         overrides: &overrides,
     };
+    let earlier = Earlier::of(ctx, request)?;
     let judge = |case: super::judge::Case| {
-        let evidence = evidence(&case, measured, timings, &conditions)?;
+        let mut evidence = evidence(&case, measured, timings, &conditions)?;
+        evidence.spent = earlier.spent(case.claim, &evidence);
         let number = claims.iter().position(|claim| std::ptr::eq(claim, case.claim)).map_or(0, |i| i + 1);
         let verdict = verdict(&case, &evidence);
         Ok(JudgedClaim { number, arm: case.arm, verdict, evidence })

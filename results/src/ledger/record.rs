@@ -17,6 +17,9 @@ pub struct Record {
     pub recipe: String,
     /// SHA-256 of the resolved recipe, hexadecimal.
     pub recipe_hash: String,
+    /// The same of the recipe without its claims: the system that was judged. Records of earlier programs have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Arm; `None` where the record is about several.
     pub arm: Option<String>,
     /// Tier; `None` is the published size.

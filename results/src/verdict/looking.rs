@@ -17,6 +17,18 @@ impl Spent {
         if left < NOTHING { 0.0 } else { left }
     }
 
+    /// What was spent and what is left, in words.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let left = Self::left(Some(self));
+        format!(
+            "earlier plans spent {} of the 5 % of this claim, {} is left: {}",
+            percent(self.alpha),
+            if left <= 0.0 { "nothing".to_owned() } else { percent(left) },
+            self.words()
+        )
+    }
+
     /// "plan 1 (1 seed on 2026-01-31T23:59:59Z: 5.0 %)".
     fn words(&self) -> String {
         let one = |look: &SpentLook| {
@@ -43,10 +55,14 @@ pub(super) fn looks_of(evidence: &Evidence) -> Vec<Look> {
     looks.iter().map(scaled).collect()
 }
 
+/// What the evidence's looks at up to `seen` seeds spent, by the second rules.
+pub(crate) fn level_spent(evidence: &Evidence, seen: u32) -> f64 {
+    looks_of(evidence).iter().filter(|look| look.seeds <= seen).map(|look| look.alpha).sum()
+}
+
 /// What a new plan would find left after the looks at up to `seen` seeds.
 pub(super) fn left_after(evidence: &Evidence, seen: u32) -> f64 {
-    let used: f64 = looks_of(evidence).iter().filter(|look| look.seeds <= seen).map(|look| look.alpha).sum();
-    let left = Spent::left(evidence.spent.as_ref()) - used;
+    let left = Spent::left(evidence.spent.as_ref()) - level_spent(evidence, seen);
     if left < NOTHING { 0.0 } else { left }
 }
 
@@ -73,12 +89,7 @@ pub(super) fn replay(
     }
     verdict.looks = plan.seeds().to_vec();
     if let Some(spent) = evidence.spent.as_ref().filter(|_| evidence.rules == Rules::Second) {
-        verdict.notes.push(format!(
-            "earlier plans spent {} of the 5 % of this claim, {} is left: {}",
-            percent(spent.alpha),
-            if nothing_left { "nothing".to_owned() } else { percent(left) },
-            spent.words()
-        ));
+        verdict.notes.push(spent.sentence());
     }
     let start = verdict.clone();
     let mut used = 0;

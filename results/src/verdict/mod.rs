@@ -27,6 +27,7 @@ pub use evidence::{
     ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, SpeedEvidence, Spent,
     SpentLook, StatedSpread,
 };
+pub(crate) use looking::level_spent;
 pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;
 pub use rules::{Rules, UnknownRules};

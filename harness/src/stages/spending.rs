@@ -1,0 +1,84 @@
+//! What earlier plans spent of the level of a claim, from the home's ledger.
+
+use zoo_recipes::{ClaimKind, ClaimSpec};
+use zoo_results::ledger::{Record, System, spent};
+use zoo_results::verdict::{Evidence, RunScore, Spent};
+
+use super::Request;
+use super::judge::cases;
+use crate::context::Context;
+use crate::error::Result;
+use crate::records::ledger;
+
+/// The ledger's records, and the system that a request judges.
+pub struct Earlier {
+    records: Vec<Record>,
+    recipe: String,
+    recipe_hash: String,
+    without_claims: String,
+}
+
+impl Earlier {
+    /// Reads the ledger.
+    ///
+    /// # Errors
+    /// It is damaged, or the recipe cannot be resolved.
+    pub fn of(ctx: &Context, request: &Request) -> Result<Self> {
+        let records = ledger(ctx, None).entries()?.into_iter().map(|entry| entry.record).collect();
+        Ok(Self {
+            records,
+            recipe: request.document.name().to_owned(),
+            recipe_hash: request.document.hash(request.tier.as_deref(), &request.overrides)?,
+            without_claims: without_claims(request)?,
+        })
+    }
+
+    /// What other plans spent on the claim that this evidence is held against.
+    pub fn spent(&self, claim: &ClaimSpec, evidence: &Evidence) -> Option<Spent> {
+        let system = System {
+            recipe: &self.recipe,
+            recipe_hash: &self.recipe_hash,
+            without_claims: &self.without_claims,
+        };
+        spent(&self.records, &system, claim, evidence)
+    }
+}
+
+/// SHA-256 of the resolved recipe without its claims: what a record calls its system.
+///
+/// # Errors
+/// The recipe cannot be resolved.
+pub fn without_claims(request: &Request) -> Result<String> {
+    let mut arms = request.document.resolve_arms(request.tier.as_deref(), &request.overrides)?;
+    arms.values_mut().for_each(|recipe| recipe.claim.clear());
+    Ok(zoo_recipes::hash_of_arms(&arms))
+}
+
+/// For each claim of which other plans spent something, a line that says so before anything is run.
+///
+/// # Errors
+/// The ledger is damaged, or the recipe cannot be resolved.
+pub fn planned(ctx: &Context, request: &Request, claims: &[ClaimSpec]) -> Result<Vec<String>> {
+    let earlier = Earlier::of(ctx, request)?;
+    let runs: Vec<RunScore> =
+        request.seeds.iter().map(|seed| RunScore { seed: Some(*seed), ..RunScore::default() }).collect();
+    let mut lines = Vec::new();
+    for case in cases(claims, &request.arms) {
+        // Timings have no seeds, and what diverges no level.
+        if matches!(case.claim.kind, ClaimKind::Ratio | ClaimKind::Diverges) {
+            continue;
+        }
+        let evidence = Evidence {
+            arm: Some(case.arm.clone()),
+            plan: request.looks.clone(),
+            runs: runs.clone(),
+            spread: zoo_results::verdict::StatedSpread::named(case.claim, request.document.name()),
+            ..Evidence::default()
+        };
+        let number = claims.iter().position(|claim| std::ptr::eq(claim, case.claim)).map_or(0, |at| at + 1);
+        if let Some(spent) = earlier.spent(case.claim, &evidence) {
+            lines.push(format!("claim {number}, {}: {}", case.arm, spent.sentence()));
+        }
+    }
+    Ok(lines)
+}
