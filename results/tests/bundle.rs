@@ -92,8 +92,8 @@ fn what_was_talked_up_and_sealed_anew_is_caught() {
     });
     assert!(said.contains("the recipe has hash"), "{said}");
     // A wider margin in the claim that was judged.
-    let said =
-        faults(&|bundle| rehashed(bundle, &|line| line.replacen("\"margin\":2.0", "\"margin\":9.0", 1)));
+    let (margin, wider) = ("\"margin_of_error\":0.5", "\"margin_of_error\":9.0");
+    let said = faults(&|bundle| rehashed(bundle, &|line| line.replacen(margin, wider, 1)));
     assert!(said.contains("the recipe has no claim like the one judged"), "{said}");
     // Hypotheses left out; a line that is not whole.
     let said = faults(&|bundle| bundle.hypotheses.truncate(1));

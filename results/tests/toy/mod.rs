@@ -10,7 +10,7 @@ use zoo_results::bundle::{
 use zoo_results::ledger::{HypothesesFile, Judgement, Ledger, Record, RunRecord, ScoreRecord, difference};
 use zoo_results::metrics::{Resampling, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Interval, Outcome, Precision, RunScore};
+use zoo_results::verdict::{Evidence, Interval, Outcome, Precision, RunScore, StatedSpread};
 
 pub fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
@@ -93,6 +93,7 @@ pub fn bundle() -> (Bundle, BTreeMap<String, Vec<String>>) {
         hardware: Some("a processor".into()),
         precision: Some(Precision::Fp16),
         baseline_precision: Some(Precision::Fp32),
+        spread: StatedSpread::named(&claim, "reversal-transformer"),
         ..Evidence::default()
     };
     let record = Record {
