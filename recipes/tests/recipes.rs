@@ -444,3 +444,35 @@ fn a_claim_changes_the_recipe_but_not_what_training_depends_on() {
     assert_eq!(one.hash_of(&training), other.hash_of(&training));
     assert_ne!(one.hash_of(&["data"]), one.hash_of(&["model"]));
 }
+
+/// Claims by who stands behind them. A parity claim is published only if its source prints the scores of both arms for this system.
+#[test]
+fn parity_is_published_only_where_both_scores_are_printed() {
+    let mut counts = std::collections::BTreeMap::new();
+    let mut published = Vec::new();
+    for name in names() {
+        let recipe = load(name).resolve(&Selection::default()).unwrap().recipe;
+        for (at, claim) in recipe.claim.iter().enumerate() {
+            let statement = claim.statement();
+            *counts.entry(statement).or_insert(0) += 1;
+            if claim.kind == ClaimKind::Parity && statement == Statement::Published {
+                published.push(format!("{name} {}", at + 1));
+            }
+            // A note that says so is a note of an own check.
+            let unpublished = claim.note.as_ref().is_some_and(|note| note.contains("nobody published"));
+            assert!(!unpublished || statement == Statement::Own, "{name}: {:?}", claim.note);
+        }
+    }
+    let pairs = [
+        "deepspeech-mozilla 4",
+        "deepspeech2-english 3",
+        "deepspeech2-mandarin 3",
+        "gnmt-v2 14",
+        "gnmt-v2 15",
+        "transformer-big-nvidia 5",
+        "transformer-big-nvidia 6",
+    ];
+    assert_eq!(published, pairs);
+    assert_eq!(counts[&Statement::Extended], 6);
+    assert_eq!(counts[&Statement::Own], 38);
+}

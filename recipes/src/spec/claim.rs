@@ -1,14 +1,17 @@
-//! The `[[claim]]` blocks: what somebody published.
+//! The `[[claim]]` blocks: published numbers, numbers carried over from a sibling, and checks of this project.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One published statement. Which keys a kind needs is checked by `validate`.
+/// One statement. Which keys a kind needs is checked by `validate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimSpec {
     /// What is claimed.
     pub kind: ClaimKind,
+    /// A check of this project that nobody published for this system: a sentence that says why it is made. Counted apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<String>,
     /// `bleu`, `wer`, `loss`, `updates-per-second`, …
     pub metric: String,
     /// Metric convention, e.g. `nrefs:1|case:lc|eff:no|tok:none|smooth:none`. Unlike signatures are never compared.
@@ -78,7 +81,7 @@ pub struct ClaimSpec {
     /// The source prints this for a sibling configuration, named here. Judged and shown apart.
     #[serde(default)]
     pub extends: Option<String>,
-    /// Document, section or line.
+    /// Document, section or line. Of a claim with `own`: where the idea is from.
     pub source: String,
     /// Conditions and conflicts worth knowing.
     #[serde(default)]
@@ -86,6 +89,15 @@ pub struct ClaimSpec {
 }
 
 impl ClaimSpec {
+    /// Who stands behind it: the key that is there says so.
+    pub fn statement(&self) -> Statement {
+        match (&self.own, &self.extends) {
+            (Some(_), _) => Statement::Own,
+            (None, Some(_)) => Statement::Extended,
+            (None, None) => Statement::Published,
+        }
+    }
+
     /// Is it about this arm?
     pub fn speaks_of(&self, arm: &str) -> bool {
         self.arm.as_deref().is_none_or(|claimed| claimed == "any" || claimed == arm)
@@ -103,6 +115,32 @@ impl ClaimSpec {
     pub fn moments(&self) -> impl Iterator<Item = Moment> {
         let clock = self.clock.iter();
         clock.flat_map(|&clock| self.points.iter().map(move |point| Moment { clock, at: point.at }))
+    }
+}
+
+/// Who stands behind a claim. The three are listed and counted apart and never added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statement {
+    /// The source states it for this very configuration.
+    Published,
+    /// The source states it for a sibling configuration: the claim has the key `extends`.
+    Extended,
+    /// Nobody published it for this system; this project checks it: the claim has the key `own`.
+    Own,
+}
+
+impl Statement {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 3] = [Self::Published, Self::Extended, Self::Own];
+
+    /// The word of tables, and of JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Extended => "extended",
+            Self::Own => "own",
+        }
     }
 }
 

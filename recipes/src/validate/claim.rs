@@ -15,8 +15,22 @@ pub(super) fn validate(recipe: &Recipe, arms: &[&str], findings: &mut Findings<'
         keys(claim, &path, findings);
         names(claim, recipe, arms, &path, findings);
         numbers(claim, &path, findings);
+        statement(claim, &path, findings);
         findings.said(&claim.metric, &format!("{path}.metric"));
         findings.said(&claim.source, &format!("{path}.source"));
+    }
+}
+
+/// A claim has one statement behind it, and an own one says why it is made.
+fn statement(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
+    let Some(why) = &claim.own else { return };
+    findings.said(why, &format!("{path}.own"));
+    if claim.extends.is_some() {
+        findings.report_with(
+            &format!("{path}.own"),
+            "a claim has `own` or `extends`, not both".to_owned(),
+            "`extends` where the source prints the number for a sibling, `own` where nobody printed it",
+        );
     }
 }
 

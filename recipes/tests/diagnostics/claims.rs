@@ -119,3 +119,15 @@ fn claims_name_what_is_there() {
     let found = findings(NAME, "arm = \"mixed\"", "arm = \"any\"");
     assert!(found.to_string().contains("a parity claim is about one arm"), "{found}");
 }
+
+#[test]
+fn an_own_check_says_why_and_is_not_carried_over_as_well() {
+    one("kind = \"value\"\n", "kind = \"value\"\nown = \" \"\n", "\" \"", "`claim.0.own` is empty", "");
+    one(
+        "kind = \"value\"\n",
+        "kind = \"value\"\nown = \"why\"\nextends = \"a sibling\"\n",
+        "\"why\"",
+        "a claim has `own` or `extends`, not both",
+        "nobody printed it",
+    );
+}
