@@ -1,6 +1,7 @@
 //! `zoo`: from a recipe to a verdict.
 
 mod bundling;
+mod claim_metrics;
 mod cli;
 mod commands;
 mod context;

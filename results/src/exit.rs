@@ -89,7 +89,7 @@ impl Exit {
                 Outcome::NotReproduced => return Self::NotReproduced,
                 Outcome::Inconclusive => worst = Self::Inconclusive,
                 Outcome::Reproduced if worst == Self::NothingComparable => worst = Self::Ok,
-                Outcome::Reproduced | Outcome::NotComparable | Outcome::NotRun => {}
+                Outcome::Reproduced | Outcome::NotComparable | Outcome::NotRun | Outcome::NotJudgeable => {}
             }
         }
         worst
@@ -121,7 +121,7 @@ impl From<Exit> for std::process::ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Outcome::{Inconclusive, NotComparable, NotReproduced, NotRun, Reproduced};
+    use Outcome::{Inconclusive, NotComparable, NotJudgeable, NotReproduced, NotRun, Reproduced};
 
     #[test]
     fn codes_are_distinct_and_in_order() {
@@ -136,7 +136,8 @@ mod tests {
         assert_eq!(Exit::of_outcomes([Inconclusive, Reproduced, NotRun]), Exit::Inconclusive);
         assert_eq!(Exit::of_outcomes([Reproduced, Inconclusive]), Exit::Inconclusive);
         assert_eq!(Exit::of_outcomes([NotComparable, Reproduced]), Exit::Ok);
-        assert_eq!(Exit::of_outcomes([NotComparable, NotRun]), Exit::NothingComparable);
+        assert_eq!(Exit::of_outcomes([NotComparable, NotRun, NotJudgeable]), Exit::NothingComparable);
+        assert_eq!(Exit::of_outcomes([NotJudgeable, Reproduced]), Exit::Ok);
         assert_eq!(Exit::of_outcomes([]), Exit::NothingComparable);
     }
 }

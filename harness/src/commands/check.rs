@@ -5,6 +5,7 @@ use zoo_recipes::untrusted::one_line;
 use zoo_recipes::{Diagnostic, Diagnostics, Document, LoadError, Origin, Selection};
 use zoo_results::exit::Exit;
 
+use crate::claim_metrics::check_metrics;
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -90,7 +91,8 @@ fn finding(found: &Diagnostic) -> Value {
 fn check(name: &str) -> std::result::Result<(Document, Vec<String>), LoadError> {
     let document = Document::load(name)?;
     document.check()?;
-    let claims = document.resolve(&Selection::default())?.recipe.claim;
-    check_signatures(&document, &claims)?;
-    Ok((document, invented_spreads(&claims)))
+    let recipe = document.resolve(&Selection::default())?.recipe;
+    check_metrics(&document, &recipe)?;
+    check_signatures(&document, &recipe.claim)?;
+    Ok((document, invented_spreads(&recipe.claim)))
 }

@@ -114,7 +114,7 @@ fn print(context: &Context, rows: &[Row], missing: &[&str]) -> Result<()> {
         rows.len(),
         count(Outcome::NotReproduced),
         count(Outcome::Inconclusive),
-        count(Outcome::NotComparable) + count(Outcome::NotRun)
+        count(Outcome::NotComparable) + count(Outcome::NotRun) + count(Outcome::NotJudgeable)
     );
     output::write(&text)
 }

@@ -18,6 +18,7 @@ use super::timing::{Timing, time_arms, untimed};
 use super::train::train;
 use super::trajectory;
 use super::{InitialWeights, Request, plan, record};
+use crate::claim_metrics::check_metrics;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
@@ -91,6 +92,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
     if let Some(arm) = arms.first() {
+        check_metrics(&request.document, &arm.recipe)?;
         check_signatures(&request.document, &arm.recipe.claim)?;
     }
     let mut measured = Vec::new();

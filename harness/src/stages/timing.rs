@@ -114,7 +114,7 @@ pub enum Work {
     Updates,
     /// Tokens of both sides, or frames of speech, without padding.
     Tokens,
-    /// Tokens of the target side, without padding.
+    /// Tokens of the target side, without padding; of speech synthesis, frames of the target spectrograms.
     TargetTokens,
     /// Sentence pairs or utterances.
     Examples,
@@ -126,7 +126,8 @@ impl Pair {
         let work = match claim.metric.as_str() {
             "updates-per-second" => Work::Updates,
             "tokens-per-second" => Work::Tokens,
-            "target-tokens-per-second" => Work::TargetTokens,
+            // Sources count the frames of the target spectrograms without padding.
+            "target-tokens-per-second" | "mel-frames-per-second" => Work::TargetTokens,
             "sentences-per-second" | "utterances-per-second" => Work::Examples,
             _ => return None,
         };
@@ -272,6 +273,7 @@ fn batch_of(recipe: &Recipe) -> u64 {
 #[cfg(test)]
 mod tests {
     use zoo_recipes::{Document, Selection};
+    use zoo_results::metrics::{CLAIMED, Path};
 
     use super::*;
 
@@ -299,13 +301,25 @@ mod tests {
 
     #[test]
     fn work_is_counted_as_the_claim_says() {
-        for (metric, expected) in
-            [("updates-per-second", 3.0), ("tokens-per-second", 1.5), ("target-tokens-per-second", 1.5)]
-        {
+        for (metric, expected) in [
+            ("updates-per-second", 3.0),
+            ("tokens-per-second", 1.5),
+            ("target-tokens-per-second", 1.5),
+            ("mel-frames-per-second", 1.5),
+        ] {
             let claim = ClaimSpec { metric: metric.into(), ..claim() };
             let found = timing(&claim, 0).evidence(&claim).unwrap();
             assert!((found.ratio - expected).abs() < 1e-9, "{metric}: {}", found.ratio);
             assert_eq!((found.batch, found.baseline_batch), (1, 2));
+        }
+    }
+
+    #[test]
+    fn what_can_be_timed_is_what_the_list_of_metrics_says() {
+        for metric in CLAIMED {
+            let claim = ClaimSpec { metric: metric.name.into(), ..claim() };
+            let timed = matches!(metric.path, Path::Timed | Path::TimedFrames);
+            assert_eq!(Pair::of(&claim).is_some(), timed, "{}", metric.name);
         }
     }
 

@@ -98,6 +98,19 @@ impl ClaimSpec {
         }
     }
 
+    /// Do both claim the same? Margins, standard deviations, texts and who stands behind them may differ.
+    pub fn claims_the_same(&self, other: &Self) -> bool {
+        let parts = |claim: &Self| {
+            let points: Vec<(u64, f64)> = claim.points.iter().map(|point| (point.at, point.value)).collect();
+            (claim.kind, claim.value, claim.direction, claim.protocol, claim.clock, points)
+        };
+        let texts = |claim: &Self| {
+            let of = [&claim.signature, &claim.eval, &claim.decode, &claim.arm, &claim.baseline];
+            (claim.metric.clone(), of.map(Clone::clone), claim.hardware.clone(), claim.other.clone())
+        };
+        parts(self) == parts(other) && texts(self) == texts(other)
+    }
+
     /// Is it about this arm?
     pub fn speaks_of(&self, arm: &str) -> bool {
         self.arm.as_deref().is_none_or(|claimed| claimed == "any" || claimed == arm)

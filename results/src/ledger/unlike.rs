@@ -21,6 +21,7 @@ pub(super) fn unlike(recorded: &Verdict, derived: &Verdict) -> Vec<String> {
         words("arm", &recorded.arm, &derived.arm),
         words("source", &recorded.source, &derived.source),
         words("sibling", &recorded.extends, &derived.extends),
+        words("own check", &recorded.own, &derived.own),
         words("point", recorded.at, derived.at),
         words("source of sigma", recorded.sigma_source, derived.sigma_source),
         words("row of spreads", &recorded.spread, &derived.spread),

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod audio;
 mod bootstrap;
+mod claimed;
 mod convention;
 mod error;
 mod numpy_random;
@@ -25,6 +26,7 @@ pub use bootstrap::{
     Interval, PairedBootstrap, PairedGain, Resampling, ResamplingError, interval, paired_bootstrap,
     paired_gain,
 };
+pub use claimed::{CLAIMED, ClaimedMetric, Path, claimed_metric};
 pub use convention::{
     BleuOptions, Case, CepstralOptions, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit,
     Metric, Smoothing, TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,

@@ -80,7 +80,10 @@ fn is_failure(row: &Row) -> bool {
 }
 
 fn is_skipped(row: &Row) -> bool {
-    matches!(row.outcome, Outcome::Inconclusive | Outcome::NotComparable | Outcome::NotRun)
+    matches!(
+        row.outcome,
+        Outcome::Inconclusive | Outcome::NotComparable | Outcome::NotRun | Outcome::NotJudgeable
+    )
 }
 
 #[cfg(test)]

@@ -4,17 +4,12 @@ use zoo_recipes::{ClaimSpec, Direction};
 
 use super::evidence::{Evidence, Precision};
 use super::rules::Rules;
+use crate::metrics::claimed_metric;
 
-/// Which way is better: as the claim says, else as the metric's name tells; `None` where neither does.
+/// Which way is better: as the claim says, else as the list of metrics does; `None` where neither does.
 #[must_use]
 pub fn direction_of(claim: &ClaimSpec) -> Option<Direction> {
-    claim.direction.or(match claim.metric.to_ascii_lowercase().as_str() {
-        "bleu" | "chrf" | "chrf2" | "accuracy" | "top1" | "top5" | "mos" | "updates-per-second"
-        | "tokens-per-second" => Some(Direction::Higher),
-        "wer" | "cer" | "ter" | "loss" | "perplexity" | "ppl" | "bits-per-character" | "error" | "mcd"
-        | "mel-error" => Some(Direction::Lower),
-        _ => None,
-    })
+    claim.direction.or_else(|| claimed_metric(&claim.metric)?.direction)
 }
 
 /// Why two signatures are unlike, or `None`. Every key that the claim's names must have the same value in the other; the version of

@@ -9,6 +9,7 @@ mod conditions;
 mod diverges;
 mod evidence;
 mod first;
+mod judgeable;
 mod looking;
 mod outcome;
 mod parity;
@@ -27,6 +28,7 @@ pub use evidence::{
     ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, SpeedEvidence, Spent,
     SpentLook, StatedSpread,
 };
+pub use judgeable::{judgeable, listed};
 pub(crate) use looking::level_spent;
 pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;

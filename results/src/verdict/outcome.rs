@@ -1,7 +1,7 @@
 //! The verdict itself: words for people, numbers for machines.
 
 use serde::{Deserialize, Serialize};
-use zoo_recipes::{ClaimKind, ClaimSpec};
+use zoo_recipes::{ClaimKind, ClaimSpec, Statement};
 
 use super::evidence::Evidence;
 
@@ -19,6 +19,8 @@ pub enum Outcome {
     NotComparable,
     /// Nothing to judge.
     NotRun,
+    /// No code can judge the claim yet. Only lists say so: see [`super::listed`]; records say `NOT RUN`.
+    NotJudgeable,
 }
 
 impl std::fmt::Display for Outcome {
@@ -29,6 +31,7 @@ impl std::fmt::Display for Outcome {
             Self::Inconclusive => "INCONCLUSIVE",
             Self::NotComparable => "NOT COMPARABLE",
             Self::NotRun => "NOT RUN",
+            Self::NotJudgeable => "NOT JUDGEABLE",
         })
     }
 }
@@ -109,6 +112,9 @@ pub struct Verdict {
     /// The sibling configuration that the source printed it for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
+    /// Why this project checks it, where nobody published it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<String>,
     /// The published number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
@@ -174,6 +180,9 @@ impl Verdict {
         if let Some(sibling) = &claim.extends {
             notes.push(format!("printed by its source for {sibling}, carried over to this configuration"));
         }
+        if claim.own.is_some() {
+            notes.push("a check of this project: nobody published it for this system".to_owned());
+        }
         Self {
             outcome: Outcome::NotRun,
             explanation: String::new(),
@@ -183,6 +192,7 @@ impl Verdict {
             arm: claim.arm.clone().or_else(|| evidence.arm.clone()),
             source: claim.source.clone(),
             extends: claim.extends.clone(),
+            own: claim.own.clone(),
             published: claim.value,
             target: None,
             margin: claim.margin,
@@ -202,6 +212,16 @@ impl Verdict {
             units_needed: None,
             external: evidence.external,
             notes,
+        }
+    }
+
+    /// Who stands behind the claim.
+    #[must_use]
+    pub fn statement(&self) -> Statement {
+        match (&self.own, &self.extends) {
+            (Some(_), _) => Statement::Own,
+            (None, Some(_)) => Statement::Extended,
+            (None, None) => Statement::Published,
         }
     }
 

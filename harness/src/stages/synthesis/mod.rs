@@ -171,3 +171,20 @@ impl Task for Synthesis {
         decode::decode(ctx, recipe, self, wanted, model)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_speed_of_synthesis_is_counted_in_frames_without_padding() {
+        let batch = SynthesisBatch {
+            symbols: vec![vec![1; 4], vec![1; 2]],
+            frames: vec![0.0; 2 * 7],
+            width: 1,
+            lengths: vec![7, 3],
+            stops: vec![6, 2],
+        };
+        assert_eq!(SynthesisMaterial::amounts(&batch), (6, 10));
+    }
+}

@@ -51,6 +51,7 @@ fn badge(markup: &mut Markup, outcome: Outcome) {
         Outcome::Inconclusive => ("open", "?"),
         Outcome::NotComparable => ("none", "≠"),
         Outcome::NotRun => ("none", "–"),
+        Outcome::NotJudgeable => ("none", "∅"),
     };
     markup.element("span", &[("class", &format!("badge {class}"))], |span| {
         span.leaf("span", &[("aria-hidden", "true")], sign);

@@ -1,0 +1,68 @@
+//! The metrics of a recipe's claims: the schema takes any word, the list of metrics does not.
+
+use zoo_recipes::{Architecture, Diagnostic, Diagnostics, Document, Recipe, nearest};
+use zoo_results::metrics::{CLAIMED, Path, claimed_metric};
+
+/// Is every claim on a metric that is listed, and that the recipe's system has?
+///
+/// # Errors
+/// A finding for each claim of which that is not so, at its place in the file.
+pub fn check_metrics(document: &Document, recipe: &Recipe) -> Result<(), Diagnostics> {
+    let mut found = Diagnostics::default();
+    let synthesis = matches!(recipe.model.architecture(), Some(Architecture::Synthesis(_)));
+    for (at, claim) in recipe.claim.iter().enumerate() {
+        let (message, hint) = match claimed_metric(&claim.metric) {
+            Some(known) if known.path != Path::TimedFrames || synthesis => continue,
+            Some(known) => (
+                format!("the metric `{}` is of spectrograms, which this model does not write", known.name),
+                "target-tokens-per-second counts tokens of text, utterances-per-second recordings".to_owned(),
+            ),
+            None => {
+                let names = || CLAIMED.iter().map(|metric| metric.name);
+                let hint = match nearest(&claim.metric, names()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the metrics are {}", names().collect::<Vec<_>>().join(", ")),
+                };
+                (format!("there is no metric `{}`", claim.metric), hint)
+            }
+        };
+        found.push(Diagnostic::new(document.claim_origin(at), message).hint(hint));
+    }
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::Selection;
+
+    use super::*;
+
+    /// What is found in a recipe whose claims are on another metric.
+    fn findings(recipe: &str, old: &str, new: &str) -> Vec<String> {
+        let text = Document::load(recipe)
+            .unwrap()
+            .text()
+            .replace(&format!("metric = \"{old}\""), &format!("metric = \"{new}\""));
+        let document = Document::parse(&text, "changed.toml", std::path::Path::new("")).unwrap();
+        let resolved = document.resolve(&Selection::default()).unwrap().recipe;
+        match check_metrics(&document, &resolved) {
+            Ok(()) => Vec::new(),
+            Err(found) => found.iter().map(|one| format!("{}; {:?}", one.message, one.hint)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_metric_that_is_not_listed_is_refused_with_the_nearest() {
+        let found = findings("tacotron2", "mel-frames-per-second", "mel-frame-per-second");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("there is no metric `mel-frame-per-second`"), "{found:?}");
+        assert!(found[0].contains("did you mean `mel-frames-per-second`?"), "{found:?}");
+        assert_eq!(findings("tacotron2", "nothing", "nothing"), [""; 0]);
+    }
+
+    #[test]
+    fn frames_of_spectrograms_are_counted_where_a_model_writes_them() {
+        let found = findings("convs2s", "tokens-per-second", "mel-frames-per-second");
+        assert!(!found.is_empty() && found.iter().all(|one| one.contains("does not write")), "{found:?}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Which claims the program can judge at all, from the claim alone.
+
+use zoo_recipes::{ClaimKind, ClaimSpec};
+
+use super::evidence::Evidence;
+use super::outcome::{Outcome, Verdict};
+use crate::metrics::{Path, claimed_metric};
+
+/// Is there a way from a training run to a verdict on the claim?
+///
+/// # Errors
+/// Why there is none.
+pub fn judgeable(claim: &ClaimSpec) -> Result<(), String> {
+    match claim.kind {
+        ClaimKind::Relation => return Err("no code compares two recipes yet".to_owned()),
+        ClaimKind::Memory => {
+            return Err("no code compares the memory or the batches of two arms yet".to_owned());
+        }
+        // Whether the loss stays finite is seen while training, whatever the metric.
+        ClaimKind::Diverges => return Ok(()),
+        ClaimKind::Value
+        | ClaimKind::Bound
+        | ClaimKind::Parity
+        | ClaimKind::Ratio
+        | ClaimKind::Trajectory => {}
+    }
+    let metric = &claim.metric;
+    let Some(known) = claimed_metric(metric) else { return Err(format!("there is no metric `{metric}`")) };
+    match (known.path, claim.kind) {
+        (Path::None(why), _) => Err(why.to_owned()),
+        (Path::Timed | Path::TimedFrames, ClaimKind::Ratio) => Ok(()),
+        (Path::Timed | Path::TimedFrames, _) => {
+            Err(format!("a speed is judged as a ratio of two arms, not as {metric} by itself"))
+        }
+        (Path::Scored, ClaimKind::Ratio) => Err(format!("a ratio of {metric} is not computed")),
+        (Path::Scored, _) if claim.signature.is_none() => {
+            Err("without a signature nothing says how outputs are scored".to_owned())
+        }
+        (Path::Scored, _) => Ok(()),
+    }
+}
+
+/// The same verdict as it is listed: where no code can judge the claim, `NOT RUN` is `NOT JUDGEABLE`, with the reason.
+///
+/// Records keep what [`super::judge`] gives. A verdict on scores from outside stays what it is.
+#[must_use]
+pub fn listed(claim: &ClaimSpec, verdict: &Verdict) -> Verdict {
+    let mut verdict = verdict.clone();
+    if verdict.outcome == Outcome::NotRun
+        && let Err(reason) = judgeable(claim)
+    {
+        verdict.outcome = Outcome::NotJudgeable;
+        verdict.explanation = reason;
+    }
+    verdict
+}
