@@ -19,8 +19,8 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::{
-    AcousticLayerSpec, AcousticSpec, Architecture, DecodeSpec, DecoderSpec, Document, LossScalingSpec,
-    LossSpec, ModelSpec, OptimizerSpec, Recipe, ScheduleSpec,
+    AcousticLayerSpec, AcousticSpec, Architecture, ClaimSpec, DecodeSpec, DecoderSpec, Document,
+    LossScalingSpec, LossSpec, ModelSpec, OptimizerSpec, Recipe, ScheduleSpec,
 };
 
 use crate::{kinds, size};
@@ -83,7 +83,7 @@ pub struct Step {
 }
 
 /// A recorded run, as far as evidence goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RecordedRun {
     /// Name of the recipe.
     pub recipe: String,
@@ -93,6 +93,17 @@ pub struct RecordedRun {
     pub tier: Option<String>,
     /// Changes as they were given, `KEY=VALUE`.
     pub overrides: Vec<String>,
+    /// The recipe's claims as they were.
+    pub claims: Vec<ClaimSpec>,
+}
+
+impl RecordedRun {
+    /// Is it a run of this version of the recipe, its claims aside?
+    pub fn is_of(&self, document: &Document) -> bool {
+        let (tier, changes) = (self.tier.as_deref(), self.overrides.as_slice());
+        document.is_what_ran(tier, changes, &self.hash)
+            || document.is_what_ran_with_claims(tier, changes, &self.hash, &self.claims)
+    }
 }
 
 /// What the build collected from `tests/fixtures`.
@@ -304,7 +315,7 @@ fn run_rungs(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
     let own: Vec<&RecordedRun> = runs.iter().filter(|run| run.recipe == document.name()).collect();
     let same = |tier: Option<&str>| {
         let of_tier = own.iter().filter(|run| run.tier.as_deref() == tier);
-        of_tier.filter(|run| document.is_what_ran(tier, &run.overrides, &run.hash)).count()
+        of_tier.filter(|run| run.is_of(document)).count()
     };
     let counted = |n: usize| format!("{n} in the ledgers");
     let full = match same(None) {
@@ -346,6 +357,8 @@ fn run_rungs(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
+    use zoo_recipes::Selection;
+
     use super::*;
 
     fn document(name: &str) -> Document {
@@ -358,6 +371,7 @@ mod tests {
             hash: document.hash(tier, &[]).unwrap(),
             tier: tier.map(str::to_owned),
             overrides: Vec::new(),
+            claims: Vec::new(),
         }
     }
 
@@ -388,6 +402,17 @@ mod tests {
         assert_eq!(reached(&ladder(&toy, std::slice::from_ref(&full))), Some(Rung::FullRun));
         let old = RecordedRun { hash: "0".repeat(64), ..full.clone() };
         assert_eq!(reached(&ladder(&toy, &[old])), Some(Rung::Traces));
+        // Nor does one of a version that differs in more than its claims; one that differs in these alone does.
+        let mut then: Vec<ClaimSpec> = toy.resolve(&Selection::default()).unwrap().recipe.claim;
+        then.iter_mut().for_each(|claim| claim.note = Some("another text".to_owned()));
+        let mut arms = toy.resolve_arms(None, &[]).unwrap();
+        arms.values_mut().for_each(|recipe| recipe.claim.clone_from(&then));
+        let hash = zoo_recipes::hash_of_arms(&arms);
+        let reworded = RecordedRun { hash, claims: then.clone(), ..full.clone() };
+        assert_eq!(reached(&ladder(&toy, std::slice::from_ref(&reworded))), Some(Rung::FullRun));
+        arms.values_mut().for_each(|recipe| recipe.train.seed += 1);
+        let retrained = RecordedRun { hash: zoo_recipes::hash_of_arms(&arms), ..reworded };
+        assert_eq!(reached(&ladder(&toy, &[retrained])), Some(Rung::Traces));
         let other = RecordedRun { recipe: "transformer-base".into(), ..full.clone() };
         assert_eq!(reached(&ladder(&toy, &[other])), Some(Rung::Traces));
         // A free key makes no other recipe of it, any other key does.

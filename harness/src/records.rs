@@ -66,6 +66,7 @@ pub fn runs_of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Recorde
             hash: record.recipe_hash.clone(),
             tier: record.tier.clone(),
             overrides: record.changes(),
+            claims: record.claims(),
         })
         .collect()
 }

@@ -7,11 +7,12 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use zoo_recipes::{Document, Moment, Recipe};
+use zoo_recipes::{ClaimSpec, Document, Moment, Recipe, Selection};
 use zoo_results::exit::Exit;
-use zoo_results::ledger::{Entry, Record, RunEnd, utc_now};
+use zoo_results::ledger::{Entry, Judgement, Record, RunEnd, utc_now};
 use zoo_results::report::page::{JudgedPart, Page, RecipePart, RunPart, TrainingLog, VerdictsPart};
-use zoo_results::report::{duration, grouped};
+use zoo_results::report::{Earlier, duration, grouped, uncounted};
+use zoo_results::verdict::{Outcome, Verdict, listed, rejudge};
 use zoo_training::state::Ending;
 
 use self::evaluations::{evaluations, parts};
@@ -85,7 +86,7 @@ pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
         },
         program: format!("zoo {}, commit {}", current.version, current.sources()),
         made: utc_now(),
-        verdicts: verdicts(&opened, record)?,
+        verdicts: verdicts(&opened, record, &entries)?,
         runs: opened.iter().map(|one| run_part(one, record, &entries, &mut missing)).collect(),
         evaluations: shown,
         missing,
@@ -221,7 +222,7 @@ fn is_on(record: &Record, one: &Opened) -> bool {
 }
 
 /// Verdicts as they were recorded; else as these runs give them now.
-fn verdicts(opened: &[Opened], record: Option<&Entry>) -> Result<VerdictsPart> {
+fn verdicts(opened: &[Opened], record: Option<&Entry>, entries: &[Entry]) -> Result<VerdictsPart> {
     let claims = &opened[0].recipe.claim;
     if let Some(entry) = record {
         let record = &entry.record;
@@ -238,11 +239,23 @@ fn verdicts(opened: &[Opened], record: Option<&Entry>) -> Result<VerdictsPart> {
             records::seeds(record),
             &entry.hash[..12.min(entry.hash.len())]
         );
-        let judged = record.judgements.iter().map(|judgement| JudgedPart {
-            number: claims.iter().position(|claim| *claim == judgement.claim).map_or(0, |at| at + 1),
-            arm: judgement.evidence.arm.clone().unwrap_or_default(),
-            statement: claim_line_in(&judgement.claim, judgement.evidence.arm.as_deref().unwrap_or_default()),
-            verdict: judgement.verdict.clone(),
+        let from = match uncounted(record) {
+            Some(why) => format!("{from} These verdicts are {why}."),
+            None => from,
+        };
+        // The recipe as it is now, where it is one of the zoo's: runs may be older than the marks of its claims.
+        let present = Document::load(&record.recipe)
+            .and_then(|document| Ok(document.resolve(&Selection::default())?.recipe.claim));
+        let present = present.unwrap_or_else(|_| claims.clone());
+        let judged = record.judgements.iter().map(|judgement| {
+            let arm = judgement.evidence.arm.clone().unwrap_or_default();
+            let at = claims.iter().position(|claim| claim.claims_the_same(&judgement.claim));
+            JudgedPart {
+                number: at.map_or(0, |at| at + 1),
+                statement: claim_line_in(&judgement.claim, &arm),
+                verdict: today(judgement, &present, entry, entries),
+                arm,
+            }
         });
         return Ok(VerdictsPart { from, judged: judged.collect() });
     }
@@ -266,9 +279,33 @@ fn verdicts(opened: &[Opened], record: Option<&Entry>) -> Result<VerdictsPart> {
         statement: claims
             .get(one.number.wrapping_sub(1))
             .map_or_else(String::new, |claim| claim_line_in(claim, &one.arm)),
-        verdict: one.verdict,
+        verdict: match claims.get(one.number.wrapping_sub(1)) {
+            Some(claim) => listed(claim, &one.verdict),
+            None => one.verdict,
+        },
     });
     Ok(VerdictsPart { from, judged: judged.collect() })
+}
+
+/// A recorded verdict under the present rules; how it was recorded if that differs, and what was found before it on the same claim.
+fn today(judgement: &Judgement, present: &[ClaimSpec], entry: &Entry, entries: &[Entry]) -> Verdict {
+    let (own, extends) = match present.iter().find(|claim| claim.claims_the_same(&judgement.claim)) {
+        Some(claim) => (claim.own.clone(), claim.extends.clone()),
+        None => (judgement.claim.own.clone(), judgement.claim.extends.clone()),
+    };
+    let claim = ClaimSpec { own, extends, ..judgement.claim.clone() };
+    let mut verdict = listed(&claim, &rejudge(&claim, &judgement.evidence));
+    let was = judgement.verdict.outcome;
+    if verdict.outcome != was && verdict.outcome != Outcome::NotJudgeable {
+        verdict.notes.push(format!("recorded as {was} under the rules of that time"));
+    }
+    let before =
+        entries.iter().take_while(|known| known.sequence != entry.sequence).map(|known| &known.record);
+    let arm = judgement.evidence.arm.clone().or_else(|| judgement.verdict.arm.clone()).unwrap_or_default();
+    if entry.record.tier.is_none() {
+        verdict.notes.extend(Earlier::of(before, &entry.record.recipe, &claim, &arm).text());
+    }
+    verdict
 }
 
 fn run_part(one: &Opened, record: Option<&Entry>, entries: &[Entry], missing: &mut Vec<String>) -> RunPart {

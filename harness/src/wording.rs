@@ -1,7 +1,8 @@
 //! Claims and verdicts in a line of text.
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Statistic};
-use zoo_results::verdict::{Verdict, direction_of};
+use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Recipe, Statement, Statistic};
+use zoo_results::report::heading;
+use zoo_results::verdict::{Verdict, direction_of, judgeable};
 
 /// What a claim says, e.g. `bleu 27.5 on test with beam4, arm any, single run`.
 pub fn claim_line(claim: &ClaimSpec) -> String {
@@ -71,10 +72,59 @@ pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
     if let Some(sibling) = &claim.extends {
         text.push_str(&format!("   printed for {sibling}, carried over to this configuration\n"));
     }
+    if let Some(why) = &claim.own {
+        text.push_str(&format!("   own check: nobody published it for this system; {why}\n"));
+    }
+    if let Err(reason) = judgeable(claim) {
+        text.push_str(&format!("   not judgeable: {reason}\n"));
+    }
     if let Some(note) = &claim.note {
         text.push_str(&format!("   note {note}\n"));
     }
     text
+}
+
+/// How many claims of a recipe there are of each kind of statement, and how many of all no code can judge.
+pub struct ClaimCounts {
+    /// In the order of [`Statement::ALL`].
+    pub statements: [u64; 3],
+    /// Claims that are not judgeable; each is among the statements too.
+    pub not_judgeable: u64,
+}
+
+impl ClaimCounts {
+    /// Titles of the columns, as `output::columns` takes them.
+    pub const TITLES: [&str; 4] = ["#published", "#extended", "#own", "#not judgeable"];
+
+    /// Of a recipe.
+    pub fn of(recipe: &Recipe) -> Self {
+        let count =
+            |of: &dyn Fn(&ClaimSpec) -> bool| recipe.claim.iter().filter(|claim| of(claim)).count() as u64;
+        Self {
+            statements: Statement::ALL.map(|statement| count(&|claim| claim.statement() == statement)),
+            not_judgeable: count(&|claim| judgeable(claim).is_err()),
+        }
+    }
+
+    /// In the order of the titles.
+    pub fn numbers(&self) -> [u64; 4] {
+        let [published, extended, own] = self.statements;
+        [published, extended, own, self.not_judgeable]
+    }
+}
+
+/// Texts of claims or verdicts below the heading of their kind of statement, kinds without any left out.
+pub fn by_statement(texts: impl IntoIterator<Item = (Statement, String)>, between: &str) -> String {
+    let texts: Vec<(Statement, String)> = texts.into_iter().collect();
+    let mut parts = Vec::new();
+    for statement in Statement::ALL {
+        let of: Vec<&str> =
+            texts.iter().filter(|(of, _)| *of == statement).map(|(_, text)| text.as_str()).collect();
+        if !of.is_empty() {
+            parts.push(format!("{}\n{}", heading(statement).to_uppercase(), of.join(between)));
+        }
+    }
+    parts.join("\n")
 }
 
 /// A verdict as several lines for people: outcome and claim, explanation, notes.

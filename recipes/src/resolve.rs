@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Document, pick};
 use crate::overlay::{apply, merge};
 use crate::smoke::{self, SMOKE};
-use crate::spec::Recipe;
+use crate::spec::{ClaimSpec, Recipe};
 use crate::tree::{self, Entry, Node, Origin, Table, Value, parse_override};
 use crate::validate::validate;
 
@@ -190,6 +190,24 @@ impl Document {
         let selection = Selection { arm: None, tier: tier.map(str::to_owned), overrides: overrides.to_vec() };
         let free = self.selected(&selection).is_ok_and(|(_, binding)| binding.is_empty());
         free && self.hash(tier, overrides).is_ok_and(|now| now == hash)
+    }
+
+    /// As [`Self::is_what_ran`], were these the recipe's claims: a run stays one of the recipe when only claims changed since, in a
+    /// margin, a text, or who stands behind them. Which verdicts it still gives is another question.
+    pub fn is_what_ran_with_claims(
+        &self,
+        tier: Option<&str>,
+        overrides: &[String],
+        hash: &str,
+        claims: &[ClaimSpec],
+    ) -> bool {
+        let selection = Selection { arm: None, tier: tier.map(str::to_owned), overrides: overrides.to_vec() };
+        if !self.selected(&selection).is_ok_and(|(_, binding)| binding.is_empty()) {
+            return false;
+        }
+        let Ok(mut arms) = self.resolve_arms(tier, overrides) else { return false };
+        arms.values_mut().for_each(|recipe| recipe.claim = claims.to_vec());
+        hash_of_arms(&arms) == hash
     }
 
     /// The body (under the empty name) and every arm, as tier and overrides leave them.

@@ -342,7 +342,7 @@ fn recheck_agrees_with_what_was_kept() {
     assert_eq!((report.scores, report.verdicts, report.taken_from_record), (2, 2, 0));
     let table = ledger_table(&entries).render(Format::Csv);
     assert!(table.contains("REPRODUCED, REPRODUCED"), "{table}");
-    let readme = render(&[], &entries);
+    let readme = render(&[], &entries).results;
     assert!(
         readme.contains("| value accuracy |") && readme.contains("Runs of reversal: 1 finished"),
         "{readme}"

@@ -7,10 +7,18 @@ fn scores_from_outside_are_judged() {
     let zoo = Zoo::new();
     let ended = zoo.run(&["judge", "transformer-big", "--scores", "27.1,27.4", "--record"]);
     assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
-    let verdict = ended.stdout.lines().next().unwrap();
+    let mut lines = ended.stdout.lines();
+    assert_eq!(lines.next(), Some("PUBLISHED CLAIMS"));
+    let verdict = lines.next().unwrap();
     assert!(verdict.starts_with("REPRODUCED  claim 1: bleu 27.5"), "{}", ended.stdout);
     assert!(ended.stdout.contains("taken to be the claim's"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("NOT RUN  claim 3"), "{}", ended.stdout);
+    // A check of this project stands below its own heading, and the summary keeps it apart.
+    assert!(ended.stdout.contains("\nOWN CHECKS\nNOT RUN  claim 3"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.ends_with("published claims: 2 REPRODUCED\nown checks: 1 NOT RUN\n"),
+        "{}",
+        ended.stdout
+    );
     assert!(ended.stderr.contains("recorded as entry 0"), "{}", ended.stderr);
     let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).json();
     assert_eq!(listed[0]["recipe"], "transformer-big");

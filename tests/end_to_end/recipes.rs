@@ -22,7 +22,10 @@ fn list_has_a_line_for_each_recipe() {
     let human = zoo.ends_with(0, &["list"]).stdout;
     assert_eq!(human.lines().count(), names.len() + 1);
     let csv = zoo.ends_with(0, &["list", "--format", "csv"]).stdout;
-    assert!(csv.starts_with("name,task,arms,claims,evidence,data,summary\r\n"), "{csv}");
+    assert!(
+        csv.starts_with("name,task,arms,published,extended,own,not_judgeable,evidence,data,summary\r\n"),
+        "{csv}"
+    );
 }
 
 #[test]

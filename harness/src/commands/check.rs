@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Cell, Format};
 use crate::signatures::{check_signatures, invented_spreads};
+use crate::wording::ClaimCounts;
 
 /// Checks every recipe before the first finding ends the command.
 pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
@@ -18,7 +19,18 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
         [] => zoo_recipes::names().into_iter().map(str::to_owned).collect(),
         some => some.to_vec(),
     };
-    let mut table = output::columns(["recipe", "file", "arms", "tiers", "#claims", "result"]);
+    let [published, extended, own, not_judgeable] = ClaimCounts::TITLES;
+    let mut table = output::columns([
+        "recipe",
+        "file",
+        "arms",
+        "tiers",
+        published,
+        extended,
+        own,
+        not_judgeable,
+        "result",
+    ]);
     // Findings of each recipe, as JSON.
     let mut listed = Vec::new();
     let mut findings = Diagnostics::default();
@@ -26,21 +38,25 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
     for name in &all {
         let failed = |result: String| {
             let unknown = || Cell::words("");
-            vec![Cell::words(name), Cell::words(name), unknown(), unknown(), unknown(), Cell::words(result)]
+            let mut row = vec![Cell::words(name), Cell::words(name)];
+            row.extend(std::iter::repeat_with(unknown).take(6));
+            row.push(Cell::words(result));
+            row
         };
         match check(name) {
-            Ok((document, notes)) => {
+            Ok((document, counts, notes)) => {
                 for note in notes {
                     context.progress.note(&format!("{}: {note}", one_line(document.name())));
                 }
-                table.push(vec![
+                let mut row = vec![
                     Cell::words(one_line(document.name())),
                     Cell::words(one_line(document.file())),
                     Cell::words(one_line(&document.arms().join(" "))),
                     Cell::words(one_line(&document.tiers().join(" "))),
-                    Cell::count(document.claim_count() as u64),
-                    Cell::words("sound"),
-                ]);
+                ];
+                row.extend(counts.numbers().map(Cell::count));
+                row.push(Cell::words("sound"));
+                table.push(row);
                 listed.push(json!([]));
             }
             Err(LoadError::Invalid(found)) => {
@@ -87,12 +103,12 @@ fn finding(found: &Diagnostic) -> Value {
     }
 }
 
-/// A sound recipe, and what is to be known of its claims.
-fn check(name: &str) -> std::result::Result<(Document, Vec<String>), LoadError> {
+/// A sound recipe, its claims counted, and what is to be known of them.
+fn check(name: &str) -> std::result::Result<(Document, ClaimCounts, Vec<String>), LoadError> {
     let document = Document::load(name)?;
     document.check()?;
     let recipe = document.resolve(&Selection::default())?.recipe;
     check_metrics(&document, &recipe)?;
     check_signatures(&document, &recipe.claim)?;
-    Ok((document, invented_spreads(&recipe.claim)))
+    Ok((document, ClaimCounts::of(&recipe), invented_spreads(&recipe.claim)))
 }

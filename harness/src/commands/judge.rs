@@ -5,14 +5,15 @@ use zoo_recipes::{ClaimSpec, Document, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Judgement;
 use zoo_results::metrics::Signature;
-use zoo_results::verdict::{Evidence, StatedSpread, Verdict, judge, not_run};
+use zoo_results::report::ByStatement;
+use zoo_results::verdict::{Evidence, StatedSpread, Verdict, judge, listed, not_run};
 
 use crate::cli::JudgeArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::external::{Given, Results};
 use crate::output::{self, Format};
-use crate::wording::{claim_line, verdict_text};
+use crate::wording::{by_statement, claim_line, verdict_text};
 use crate::{records, references};
 
 /// One claim with its verdict.
@@ -109,32 +110,41 @@ fn chosen<'c>(claims: &'c [ClaimSpec], numbers: &[usize]) -> Result<Vec<(usize, 
 }
 
 fn print(context: &Context, judged: &[Judged<'_>]) -> Result<()> {
+    let shown: Vec<(&Judged<'_>, Verdict)> =
+        judged.iter().map(|one| (one, listed(one.claim, &one.verdict))).collect();
     match context.format {
         Format::Human => {
-            let texts: Vec<String> = judged
-                .iter()
-                .map(|one| verdict_text(one.number, &claim_line(one.claim), &one.verdict))
-                .collect();
-            output::write(&texts.join("\n"))
+            let texts = shown.iter().map(|(one, verdict)| {
+                (verdict.statement(), verdict_text(one.number, &claim_line(one.claim), verdict))
+            });
+            let summary = ByStatement::of_verdicts(shown.iter().map(|(_, verdict)| verdict)).lines();
+            output::write(&format!("{}\n{}\n", by_statement(texts, "\n"), summary.join("\n")))
         }
         Format::Json => {
-            let all: Vec<_> = judged
-                .iter()
-                .map(|one| json!({ "claim": one.number, "statement": claim_line(one.claim), "verdict": one.verdict }))
+            let all: Vec<_> = (shown.iter())
+                .map(|(one, verdict)| {
+                    json!({
+                        "claim": one.number,
+                        "of": verdict.statement(),
+                        "statement": claim_line(one.claim),
+                        "verdict": verdict,
+                    })
+                })
                 .collect();
             output::write_json(&all)
         }
         Format::Csv | Format::Md => {
             let mut table =
-                output::columns(["claim", "statement", "measured", "seeds", "verdict", "explanation"]);
-            for one in judged {
+                output::columns(["claim", "of", "statement", "measured", "seeds", "verdict", "explanation"]);
+            for (one, verdict) in &shown {
                 table.push(output::words([
                     one.number.to_string(),
+                    verdict.statement().name().to_owned(),
                     claim_line(one.claim),
-                    one.verdict.measured.map_or_else(String::new, |value| value.to_string()),
-                    one.verdict.seeds.to_string(),
-                    one.verdict.outcome.to_string(),
-                    one.verdict.explanation.clone(),
+                    verdict.measured.map_or_else(String::new, |value| value.to_string()),
+                    verdict.seeds.to_string(),
+                    verdict.outcome.to_string(),
+                    verdict.explanation.clone(),
                 ]));
             }
             output::write(&table.render(context.format))

@@ -1,7 +1,7 @@
 //! `zoo list`.
 
 use rayon::prelude::*;
-use zoo_recipes::{DataStatus, Document, nearest};
+use zoo_recipes::{DataStatus, Document, Selection, nearest};
 use zoo_results::exit::Exit;
 
 use crate::cli::ListArgs;
@@ -10,6 +10,7 @@ use crate::error::{Failure, Result};
 use crate::evidence::{RecordedRun, ladder, reached};
 use crate::output::{self, Cell};
 use crate::records;
+use crate::wording::ClaimCounts;
 
 pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
     let runs = records::known_runs(context)?;
@@ -23,7 +24,19 @@ pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
         let tags = documents.iter().flat_map(|document| &document.about().tags);
         known("tag", tag, tags.map(String::as_str))?;
     }
-    let mut table = output::columns(["name", "task", "arms", "#claims", "evidence", "data", "summary"]);
+    let [published, extended, own, not_judgeable] = ClaimCounts::TITLES;
+    let mut table = output::columns([
+        "name",
+        "task",
+        "arms",
+        published,
+        extended,
+        own,
+        not_judgeable,
+        "evidence",
+        "data",
+        "summary",
+    ]);
     let rows: Result<Vec<Option<Vec<Cell>>>> =
         documents.par_iter().map(|document| row(document, args, &runs)).collect();
     rows?.into_iter().flatten().for_each(|row| table.push(row));
@@ -61,15 +74,16 @@ fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Opt
     if args.evidence.is_some_and(|least| rung.is_none_or(|rung| rung < least)) {
         return Ok(None);
     }
-    Ok(Some(vec![
-        Cell::words(&about.name),
-        Cell::words(&about.task),
-        Cell::words(document.arms().join(" ")),
-        Cell::count(document.claim_count() as u64),
+    let counts = ClaimCounts::of(&document.resolve(&Selection::default())?.recipe);
+    let mut row =
+        vec![Cell::words(&about.name), Cell::words(&about.task), Cell::words(document.arms().join(" "))];
+    row.extend(counts.numbers().map(Cell::count));
+    row.extend([
         Cell::words(rung.map_or("none", |rung| rung.name())),
         Cell::words(status(about.status)),
         Cell::words(&about.summary),
-    ]))
+    ]);
+    Ok(Some(row))
 }
 
 /// The word of recipes for it.

@@ -6,6 +6,7 @@ use serde_json::json;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Record;
 use zoo_results::regress::{Limits, Row, annotations, compare, junit, summary, table};
+use zoo_results::report::{ByStatement, Tally};
 use zoo_results::verdict::Outcome;
 
 use crate::cli::RegressArgs;
@@ -107,14 +108,23 @@ fn print(context: &Context, rows: &[Row], missing: &[&str]) -> Result<()> {
             format => output::write(&table.render(format)),
         };
     }
-    let count = |outcome: Outcome| rows.iter().filter(|row| row.outcome == outcome).count();
-    let text = format!(
-        "{}\n{} comparisons: {} alarms, {} undecided, {} not comparable\n",
-        table.render(Format::Human),
-        rows.len(),
+    let mut tallies = ByStatement::<Tally>::default();
+    for row in rows {
+        if let Some(statement) = row.statement {
+            tallies.of_mut(statement).add(row.outcome);
+        }
+    }
+    let others = || rows.iter().filter(|row| row.statement.is_none());
+    let count = |outcome: Outcome| others().filter(|row| row.outcome == outcome).count();
+    let mut text = table.render(Format::Human);
+    text.push('\n');
+    tallies.lines().iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    text.push_str(&format!(
+        "comparisons with earlier results: {}: {} alarms, {} undecided, {} not comparable\n",
+        others().count(),
         count(Outcome::NotReproduced),
         count(Outcome::Inconclusive),
-        count(Outcome::NotComparable) + count(Outcome::NotRun) + count(Outcome::NotJudgeable)
-    );
+        count(Outcome::NotComparable)
+    ));
     output::write(&text)
 }

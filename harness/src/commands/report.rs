@@ -24,10 +24,12 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
     for name in zoo_recipes::names() {
         let document = Document::load(name)?;
         let rung = reached(&ladder(&document, &runs));
+        let recipe = document.resolve(&Selection::default())?.recipe;
         all.push(RecipeStanding {
             recipe: document.name().to_owned(),
             hashes: hashes(&document, entries)?,
-            claims: document.resolve(&Selection::default())?.recipe.claim,
+            claims: recipe.claim,
+            generated: recipe.data.reader.is_generated(),
             evidence: rung.map_or("none", |rung| rung.name()).to_owned(),
         });
     }
@@ -37,7 +39,11 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
 /// Hashes under which a ledger has runs of a recipe's present version, and the version's own.
 fn hashes(document: &Document, entries: &[Entry]) -> Result<BTreeSet<String>> {
     let of = entries.iter().map(|entry| &entry.record).filter(|record| record.recipe == document.name());
-    let ran = of.filter(|record| document.is_what_ran(None, &record.changes(), &record.recipe_hash));
+    let ran = of.filter(|record| {
+        let (changes, hash) = (record.changes(), &record.recipe_hash);
+        document.is_what_ran(None, &changes, hash)
+            || document.is_what_ran_with_claims(None, &changes, hash, &record.claims())
+    });
     let own = std::iter::once(document.hash(None, &[])?);
     Ok(own.chain(ran.map(|record| record.recipe_hash.clone())).collect())
 }
@@ -98,13 +104,17 @@ fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
     let generated = render(&standings(&entries)?, &entries);
     let Some(path) = &args.into else {
         match context.format {
-            Format::Human | Format::Md => output::write(&generated)?,
+            Format::Human | Format::Md => {
+                output::write(&format!("{}\n{}", generated.runs, generated.results))?
+            }
             format => output::write(&ledger_table(&entries).render(format))?,
         }
         return Ok(Exit::Ok);
     };
     let text = untrusted::read_to_string(path).map_err(|error| Failure::io("read", path, &error))?;
-    let stale = |error: zoo_results::report::ReadmeError| Failure::new(Exit::Mismatch, error.to_string());
+    let stale = |error: zoo_results::report::ReadmeError| {
+        Failure::new(Exit::Mismatch, format!("{}: {error}", path.display()))
+    };
     if args.check {
         let command = format!("zoo report --ledger {} --into {}", ledger.path().display(), path.display());
         check(&text, &generated, &command).map_err(stale)?;

@@ -3,14 +3,19 @@
 use serde_json::json;
 use zoo_recipes::{ClaimSpec, Document, Selection};
 use zoo_results::exit::Exit;
+use zoo_results::report::{ByStatement, Earlier, uncounted};
 use zoo_results::statistics::LookPlan;
+use zoo_results::verdict::{Verdict, listed};
 
 use crate::cli::ReproduceArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
-use crate::stages::{InitialWeights, Made, Outcome, Request, RunScores, chosen_arms, plan, reproduce};
-use crate::wording::{claim_line, claim_line_in, verdict_text};
+use crate::records;
+use crate::stages::{
+    InitialWeights, JudgedClaim, Made, Outcome, Request, RunScores, chosen_arms, plan, reproduce,
+};
+use crate::wording::{by_statement, claim_line, claim_line_in, verdict_text};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
     let request = request(args)?;
@@ -24,7 +29,7 @@ pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
     }
     let claims = claims(&request)?;
     let outcome = reproduce(context, &request)?;
-    print(context, &claims, &outcome)?;
+    print(context, &shown(context, &request, &claims, &outcome), &outcome)?;
     Ok(outcome.exit)
 }
 
@@ -60,19 +65,72 @@ fn claims(request: &Request) -> Result<Vec<ClaimSpec>> {
     Ok(request.document.resolve(&Selection::default())?.recipe.claim)
 }
 
-fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<()> {
-    let statement = |number: usize, arm: &str| {
-        let claim = number.checked_sub(1).and_then(|at| claims.get(at));
-        claim.map(|claim| claim_line_in(claim, arm)).unwrap_or_default()
+/// A verdict as it is printed.
+struct Shown<'o> {
+    one: &'o JudgedClaim,
+    /// What the claim says, of the arm; with `any` for itself.
+    statement: String,
+    line: String,
+    verdict: Verdict,
+    earlier: Earlier,
+}
+
+/// The verdicts as they are listed, each with those that this home's ledger had before on the same claim.
+fn shown<'o>(
+    context: &Context,
+    request: &Request,
+    claims: &[ClaimSpec],
+    outcome: &'o Outcome,
+) -> Vec<Shown<'o>> {
+    // A damaged ledger was named while the run was recorded. A tier gives no verdict that could be one more.
+    let entries = match request.tier {
+        None => records::ledger(context, None).entries().unwrap_or_default(),
+        Some(_) => Vec::new(),
     };
+    // The record of this very judgement, which is not written twice, is not the last one where others came after it.
+    let this = entries.iter().rposition(|entry| {
+        entry.record.recipe == outcome.record.recipe && entry.record.judgements == outcome.record.judgements
+    });
+    let before = &entries[..this.unwrap_or(entries.len())];
+    let one = |one: &'o JudgedClaim| {
+        let claim = one.number.checked_sub(1).and_then(|at| claims.get(at));
+        let records = before.iter().map(|entry| &entry.record);
+        Shown {
+            one,
+            statement: claim.map(|claim| claim_line_in(claim, &one.arm)).unwrap_or_default(),
+            line: claim.map(claim_line).unwrap_or_default(),
+            verdict: claim.map_or_else(|| one.verdict.clone(), |claim| listed(claim, &one.verdict)),
+            earlier: claim
+                .map(|claim| Earlier::of(records, request.document.name(), claim, &one.arm))
+                .unwrap_or_default(),
+        }
+    };
+    outcome.judged.iter().map(one).collect()
+}
+
+fn print(context: &Context, shown: &[Shown<'_>], outcome: &Outcome) -> Result<()> {
+    let tallies = ByStatement::of_verdicts(shown.iter().map(|one| &one.verdict));
     match context.format {
         Format::Human => {
-            let mut texts: Vec<String> = (outcome.judged.iter())
-                .map(|one| verdict_text(one.number, &statement(one.number, &one.arm), &one.verdict))
-                .collect();
-            if texts.is_empty() {
-                texts.push("nothing was published for this recipe: no claim to judge\n".to_owned());
+            let verdicts = shown.iter().map(|one| {
+                let mut text = verdict_text(one.one.number, &one.statement, &one.verdict);
+                if let Some(earlier) = one.earlier.text() {
+                    text.push_str(&format!("  {earlier}\n"));
+                }
+                (one.verdict.statement(), text)
+            });
+            let mut texts = vec![by_statement(verdicts, "\n")];
+            if shown.is_empty() {
+                texts = vec!["nothing was published for this recipe: no claim to judge\n".to_owned()];
                 texts.extend(outcome.scores.iter().flat_map(score_lines));
+            }
+            let mut summary: Vec<String> =
+                tallies.lines().into_iter().map(|line| format!("{line}\n")).collect();
+            if let Some(why) = uncounted(&outcome.record).filter(|_| !shown.is_empty()) {
+                summary.push(format!("these verdicts are in no total of `zoo report`: {why}\n"));
+            }
+            if !summary.is_empty() {
+                texts.push(summary.concat());
             }
             let made = |made: &Made| match made.reused || !made.other_programs.is_empty() {
                 true => format!(" ({made})"),
@@ -84,33 +142,47 @@ fn print(context: &Context, claims: &[ClaimSpec], outcome: &Outcome) -> Result<(
             output::write(&format!("{}\n{}", texts.join("\n"), runs.concat()))
         }
         Format::Json => {
-            let judged: Vec<_> = (outcome.judged.iter())
+            let judged: Vec<_> = (shown.iter())
                 .map(|one| {
                     json!({
-                        "claim": one.number,
-                        "arm": one.arm,
-                        "statement": statement(one.number, &one.arm),
-                        "evidence": one.evidence,
+                        "claim": one.one.number,
+                        "arm": one.one.arm,
+                        "of": one.verdict.statement(),
+                        "statement": one.statement,
+                        "evidence": one.one.evidence,
                         "verdict": one.verdict,
+                        "earlier": one.earlier.0,
                     })
                 })
                 .collect();
             output::write_json(&json!({
-                "runs": outcome.runs, "made": outcome.made, "judged": judged, "scores": outcome.scores,
-                "ledger_head": outcome.head,
+                "runs": outcome.runs, "made": outcome.made, "judged": judged, "summary": tallies.json(),
+                "uncounted": uncounted(&outcome.record),
+                "scores": outcome.scores, "ledger_head": outcome.head,
             }))
         }
         Format::Csv | Format::Md => {
-            let mut table =
-                output::columns(["claim", "arm", "statement", "measured", "seeds", "verdict", "explanation"]);
-            for one in &outcome.judged {
+            let mut table = output::columns([
+                "claim",
+                "of",
+                "arm",
+                "statement",
+                "measured",
+                "seeds",
+                "verdict",
+                "earlier verdicts",
+                "explanation",
+            ]);
+            for one in shown {
                 table.push(output::words([
-                    one.number.to_string(),
-                    one.arm.clone(),
-                    claims.get(one.number.wrapping_sub(1)).map(claim_line).unwrap_or_default(),
+                    one.one.number.to_string(),
+                    one.verdict.statement().name().to_owned(),
+                    one.one.arm.clone(),
+                    one.line.clone(),
                     one.verdict.measured.map_or_else(String::new, |value| value.to_string()),
                     one.verdict.seeds.to_string(),
                     one.verdict.outcome.to_string(),
+                    one.earlier.text().unwrap_or_default(),
                     one.verdict.explanation.clone(),
                 ]));
             }

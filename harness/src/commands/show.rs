@@ -5,13 +5,14 @@ use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::untrusted::{escaped, one_line};
 use zoo_recipes::{ClaimSpec, Document, ReaderSpec, Resolved, Selection, TonesSpec};
 use zoo_results::exit::Exit;
+use zoo_results::verdict::judgeable;
 
 use crate::cli::ShowArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::evidence::{self, ladder, reached};
 use crate::output::{self, Format, Table};
-use crate::wording::{claim_line, claim_text};
+use crate::wording::{by_statement, claim_line, claim_text};
 use crate::{records, size};
 
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
@@ -68,14 +69,17 @@ impl<'d> Shown<'d> {
     }
 
     fn claims(&self) -> Table {
-        let mut table = output::columns(["claim", "statement", "margin", "source", "note"]);
+        let mut table =
+            output::columns(["claim", "of", "statement", "margin", "source", "note", "judgeable"]);
         for (at, claim) in self.resolved.recipe.claim.iter().enumerate() {
             table.push(output::words([
                 (at + 1).to_string(),
+                claim.statement().name().to_owned(),
                 claim_line(claim),
                 claim.margin.map_or_else(String::new, |margin| margin.to_string()),
                 claim.source.clone(),
                 note(claim),
+                judgeable(claim).map_or_else(|reason| format!("no: {reason}"), |()| "yes".to_owned()),
             ]));
         }
         table
@@ -166,7 +170,8 @@ impl<'d> Shown<'d> {
         }
         let evidence = reached(&self.ladder).map_or("none", |rung| rung.name());
         let claims = self.resolved.recipe.claim.iter().enumerate();
-        let claims: String = claims.map(|(at, claim)| claim_text(at + 1, claim)).collect();
+        let claims =
+            by_statement(claims.map(|(at, claim)| (claim.statement(), claim_text(at + 1, claim))), "");
         let tables = [
             (format!("evidence: {evidence}"), rungs),
             ("claims".to_owned(), self.claims()),
@@ -219,6 +224,7 @@ impl<'d> Shown<'d> {
             "tier": self.resolved.tier,
             "overrides": self.resolved.overrides,
             "recipe": self.resolved.recipe,
+            "claims": output::rows_as_json(&self.claims()),
             "arms": arms,
             "parameters": size.map(|size| json!({ "count": size.cost.parameters, "exact": size.exact })),
             "data": data,
@@ -231,7 +237,7 @@ impl<'d> Shown<'d> {
 
 fn note(claim: &ClaimSpec) -> String {
     let extends = claim.extends.as_ref().map(|sibling| format!("printed for {sibling}"));
-    extends.into_iter().chain(claim.note.clone()).collect::<Vec<_>>().join("; ")
+    extends.into_iter().chain(claim.own.clone()).chain(claim.note.clone()).collect::<Vec<_>>().join("; ")
 }
 
 /// The claims have a table of their own.

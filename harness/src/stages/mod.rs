@@ -33,7 +33,7 @@ pub use initial::{InitialWeights, run_weights};
 pub use judge::{Found, judge_found};
 pub use plan::plan;
 pub use prepare::{Prepared, prepare_evaluation};
-pub use reproduce::{Outcome, RunScores, reproduce};
+pub use reproduce::{JudgedClaim, Outcome, RunScores, reproduce};
 pub use run::{Card, Made, Run, Trained, read_json};
 pub use speech::{Hypothesis, SpeechMaterial, Swept, SweptWeights, Transcription, features};
 pub use synthesis::{Said, SynthesisMaterial, frame_width};

@@ -16,13 +16,18 @@ pub enum AgainstRecipe {
     OtherVersion,
 }
 
-/// Holds a record against the recipe `document`, whose version is told by its hash.
+/// Holds a record against the recipe `document`, whose version is told by its hash. Where only claims changed since, they are those of
+/// the record.
 pub fn against_recipe(record: &Record, document: &Document) -> AgainstRecipe {
     let (tier, changes) = (record.tier.as_deref(), record.changes());
-    let Ok(arms) = document.resolve_arms(tier, &changes) else { return AgainstRecipe::OtherVersion };
-    let hash = zoo_recipes::hash_of_arms(&arms);
-    if hash != record.recipe_hash {
-        return AgainstRecipe::OtherVersion;
+    let Ok(mut arms) = document.resolve_arms(tier, &changes) else { return AgainstRecipe::OtherVersion };
+    if zoo_recipes::hash_of_arms(&arms) != record.recipe_hash {
+        // The run is this recipe's if nothing but claims changed since.
+        let claims = record.claims();
+        arms.values_mut().for_each(|recipe| recipe.claim.clone_from(&claims));
+        if zoo_recipes::hash_of_arms(&arms) != record.recipe_hash {
+            return AgainstRecipe::OtherVersion;
+        }
     }
     let mut found = against_arms(record, &arms);
     let selection = Selection { arm: record.arm.clone(), tier: record.tier.clone(), overrides: changes };

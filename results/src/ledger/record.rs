@@ -76,6 +76,14 @@ impl Record {
         of_recipe.map(|(key, value)| format!("{key}={value}")).collect()
     }
 
+    /// The claims of the recipe as they were: each was judged, in one arm or several.
+    pub fn claims(&self) -> Vec<ClaimSpec> {
+        let mut found: Vec<ClaimSpec> =
+            self.judgements.iter().map(|judgement| judgement.claim.clone()).collect();
+        found.dedup();
+        found
+    }
+
     /// Scores at the end and of points on the way.
     pub fn all_scores(&self) -> impl Iterator<Item = &ScoreRecord> {
         self.scores.iter().chain(&self.on_the_way)

@@ -8,7 +8,7 @@ use super::speed::{self, ratios};
 use crate::ledger::{Record, RunEnd, ScoreRecord};
 use crate::metrics::{Metric, Signature};
 use crate::statistics::ALPHA;
-use crate::verdict::{Outcome, judge, signature_difference};
+use crate::verdict::{Outcome, listed, rejudge, signature_difference};
 
 /// When an alarm is raised.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +54,7 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
     let level = |count: usize| 1.0 - (1.0 - limits.alarm_rate).powf(1.0 / count.max(1) as f64);
     for record in ours {
         rows.extend(record.judgements.iter().map(|judgement| {
-            let verdict = judge(&judgement.claim, &judgement.evidence);
+            let verdict = listed(&judgement.claim, &rejudge(&judgement.claim, &judgement.evidence));
             let arm = judgement.evidence.arm.clone().unwrap_or_default();
             let kind = serde_json::to_value(judgement.claim.kind).ok();
             let kind = kind.and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
@@ -70,6 +70,7 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
                     .collect::<Vec<_>>()
                     .join(" "),
                 claim: Some(judgement.claim.clone()),
+                statement: Some(judgement.claim.statement()),
                 place: None,
                 expected: verdict.published,
                 measured: verdict.measured,
@@ -87,7 +88,9 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
         rows.extend(speeds(record, recorded, limits));
     }
     number_doubles(&mut rows);
-    rows.sort_by(|one, other| one.suite().cmp(&other.suite()).then(one.check.cmp(&other.check)));
+    rows.sort_by(|one, other| {
+        (one.suite(), one.check, one.statement).cmp(&(other.suite(), other.check, other.statement))
+    });
     rows
 }
 
@@ -205,6 +208,7 @@ fn quality(cell: &Cell<'_>, found: &Result<Sample, String>, alpha: f64) -> Row {
         check: Check::Quality,
         subject: subject.join(" "),
         claim: claim.cloned(),
+        statement: None,
         place: None,
         expected: None,
         measured: Some(cell.sample.mean()),
@@ -259,6 +263,7 @@ fn speeds(ours: &Record, recorded: &[&Record], limits: &Limits) -> Vec<Row> {
             check: Check::Speed,
             subject: format!("{} over {}", ratio.arm, ratio.baseline),
             claim: ours.judgements.iter().map(|judgement| &judgement.claim).find(is_ratio).cloned(),
+            statement: None,
             place: None,
             expected: known.as_ref().map(speed::Ratio::value),
             measured: Some(ratio.value()),

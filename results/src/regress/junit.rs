@@ -1,4 +1,5 @@
-//! JUnit XML: a suite a recipe, a case a comparison.
+//! JUnit XML: a suite for the targets of each kind of statement of a recipe, and one for its other comparisons; a case a comparison.
+//! There is no sum over suites: a check of this project that holds says nothing of a published number.
 
 use std::fmt::Write as _;
 
@@ -30,18 +31,12 @@ pub fn junit(rows: &[Row]) -> String {
     let count = |rows: &[&Row], failed: bool| {
         rows.iter().filter(|row| if failed { is_failure(row) } else { is_skipped(row) }).count()
     };
-    let all: Vec<&Row> = rows.iter().collect();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
-        out,
-        "<testsuites name=\"zoo regress\" tests=\"{}\" failures=\"{}\" errors=\"0\">",
-        rows.len(),
-        count(&all, true)
-    );
-    let mut suites: Vec<String> = rows.iter().map(Row::suite).collect();
+    out.push_str("<testsuites name=\"zoo regress\">\n");
+    let mut suites: Vec<String> = rows.iter().map(Row::group).collect();
     suites.dedup();
     for suite in suites {
-        let of: Vec<&Row> = rows.iter().filter(|row| row.suite() == suite).collect();
+        let of: Vec<&Row> = rows.iter().filter(|row| row.group() == suite).collect();
         let _ = writeln!(
             out,
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">",

@@ -1,8 +1,8 @@
 //! One comparison and what came of it.
 
-use zoo_recipes::ClaimSpec;
+use zoo_recipes::{ClaimSpec, Statement};
 
-use crate::report::{Cell, Column, Table};
+use crate::report::{Cell, Column, Table, heading};
 use crate::verdict::Outcome;
 
 /// What is held against what.
@@ -50,6 +50,8 @@ pub struct Row {
     pub subject: String,
     /// The claim that it is about, if any.
     pub claim: Option<ClaimSpec>,
+    /// Who stands behind that claim, where it is a target.
+    pub statement: Option<Statement>,
     /// Where that claim stands; filled in by who knows the files.
     pub place: Option<Place>,
     /// The published or recorded number.
@@ -76,6 +78,7 @@ impl Row {
             check: Check::Target,
             subject: "run".to_owned(),
             claim: None,
+            statement: None,
             place: None,
             expected: None,
             measured: None,
@@ -92,6 +95,13 @@ impl Row {
         format!("{} {}", self.check.name(), self.subject)
     }
 
+    /// Recipe and tier; of targets, those of one kind of statement, which are never counted with others.
+    #[must_use]
+    pub fn group(&self) -> String {
+        let suite = self.suite();
+        self.statement.map_or(suite.clone(), |statement| format!("{suite}, {}", heading(statement)))
+    }
+
     /// Recipe and tier.
     #[must_use]
     pub fn suite(&self) -> String {
@@ -105,6 +115,7 @@ pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(vec![
         Column::words("recipe"),
         Column::words("check"),
+        Column::words("statement"),
         Column::words("of"),
         Column::numbers("expected"),
         Column::numbers("measured"),
@@ -116,6 +127,7 @@ pub fn table(rows: &[Row]) -> Table {
         table.push(vec![
             Cell::words(row.suite()),
             Cell::words(row.check.name()),
+            Cell::words(row.statement.map_or("", Statement::name)),
             Cell::words(row.subject.clone()),
             Cell::number(row.expected),
             Cell::number(row.measured),

@@ -1,13 +1,22 @@
-//! Tables of verdicts in four formats, the generated part of the README, a page on the runs of a recipe, and pictures of matrices.
+//! Tables of verdicts in four formats, the generated parts of README and RESULTS, a page on the runs of a recipe, and pictures of
+//! matrices.
 
+mod account;
+mod earlier;
 pub mod heatmap;
 pub mod page;
 mod readme;
+mod results;
 mod table;
+mod tally;
 mod verdicts;
 mod words;
 
-pub use readme::{BEGIN, END, ReadmeError, RecipeStanding, check, render, replace};
+pub use account::{Account, ClaimAccount, Listed, RecipeStanding, uncounted};
+pub use earlier::Earlier;
+pub use readme::{RESULTS, RUNS, ReadmeError, check, replace};
+pub use results::{Generated, render};
 pub use table::{Alignment, Cell, Column, Format, Table, UnknownFormat};
-pub use verdicts::{ledger_table, verdict_table};
+pub use tally::{ByStatement, Tally, heading};
+pub use verdicts::ledger_table;
 pub use words::{duration, grouped};

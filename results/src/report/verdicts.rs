@@ -1,41 +1,8 @@
-//! Verdicts and records as tables.
+//! Claims in a cell, and records as a table.
 
 use super::table::{Cell, Column, Table};
 use crate::ledger::Entry;
 use crate::verdict::Verdict;
-
-/// Verdicts, each with its recipe's name. Claims carried over from a sibling configuration come last and say so.
-#[must_use]
-pub fn verdict_table<'a>(verdicts: impl IntoIterator<Item = (&'a str, &'a Verdict)>) -> Table {
-    let mut table = Table::new(vec![
-        Column::words("recipe"),
-        Column::words("claim"),
-        Column::words("eval"),
-        Column::words("arm"),
-        Column::numbers("published"),
-        Column::numbers("measured"),
-        Column::numbers("seeds"),
-        Column::words("verdict"),
-        Column::words("explanation"),
-    ]);
-    let (mut own, mut carried): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
-    for (recipe, verdict) in verdicts {
-        let row = vec![
-            Cell::words(recipe),
-            Cell::words(claim(verdict)),
-            Cell::words(verdict.eval.clone().unwrap_or_default()),
-            Cell::words(verdict.arm.clone().unwrap_or_default()),
-            Cell::number(verdict.published),
-            Cell::number(verdict.measured),
-            Cell::count(u64::from(verdict.seeds)),
-            Cell::words(verdict.outcome.to_string()),
-            Cell::words(verdict.explanation.clone()),
-        ];
-        if verdict.extends.is_some() { carried.push(row) } else { own.push(row) }
-    }
-    own.into_iter().chain(carried).for_each(|row| table.push(row));
-    table
-}
 
 /// "value bleu", "bound bleu (of SIBLING)", "value wer (external)".
 pub(super) fn claim(verdict: &Verdict) -> String {

@@ -6,7 +6,7 @@ use zoo_recipes::{ClaimKind, ClaimSpec, Statement};
 use super::evidence::Evidence;
 
 /// What a verdict says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum Outcome {
     /// Our shortfall's one-sided 95 % bound lies inside the margin.

@@ -1,8 +1,11 @@
 //! What was run, what came of it, and on what.
 
+use zoo_recipes::Statement;
+
 use super::markup::Markup;
 use super::model::{JudgedPart, Page, RunPart};
 use super::tables::{facts, missing, table};
+use crate::report::tally::ByStatement;
 use crate::verdict::{Outcome, Verdict, number};
 
 /// Title, summary and the outcome of every claim in a line.
@@ -25,7 +28,12 @@ pub(super) fn header(markup: &mut Markup, page: &Page) {
             for judged in &page.verdicts.judged {
                 ul.element("li", &[], |li| {
                     badge(li, judged.verdict.outcome);
-                    li.text(&format!(" claim {}, {}", judged.number, judged.verdict.metric));
+                    li.text(&format!(
+                        " {} claim {}, {}",
+                        judged.verdict.statement().name(),
+                        judged.number,
+                        judged.verdict.metric
+                    ));
                     if !judged.arm.is_empty() {
                         li.text(&format!(", {}", judged.arm));
                     }
@@ -65,8 +73,13 @@ pub(super) fn verdicts(markup: &mut Markup, page: &Page) {
     if page.verdicts.judged.is_empty() {
         missing(markup, "No claim was judged.");
     }
-    for judged in &page.verdicts.judged {
-        verdict(markup, judged, page);
+    for statement in Statement::ALL {
+        let of = || page.verdicts.judged.iter().filter(|judged| judged.verdict.statement() == statement);
+        if of().next().is_some() {
+            let tally = ByStatement::of_verdicts(of().map(|judged| &judged.verdict));
+            markup.leaf("h3", &[], &tally.lines().concat());
+            of().for_each(|judged| verdict(markup, judged, page));
+        }
     }
 }
 
@@ -91,9 +104,9 @@ fn verdict(markup: &mut Markup, judged: &JudgedPart, page: &Page) {
     let target = target.filter(|target| Some(*target) != *published);
     markup.line();
     markup.element("article", &[("class", "verdict")], |article| {
-        article.element("h3", &[], |h3| {
-            badge(h3, *outcome);
-            h3.text(&format!(" Claim {}: {}", judged.number, judged.statement));
+        article.element("h4", &[], |h4| {
+            badge(h4, *outcome);
+            h4.text(&format!(" Claim {}: {}", judged.number, judged.statement));
         });
         article.leaf("p", &[], explanation);
         facts(
@@ -112,6 +125,7 @@ fn verdict(markup: &mut Markup, judged: &JudgedPart, page: &Page) {
                     "sigma assumed",
                     &reason(claim.and_then(|c| c.assumed_sigma), claim.and_then(|c| c.sigma_reason.as_ref())),
                 ),
+                ("checked because", judged.verdict.own.as_deref().unwrap_or_default()),
                 ("source", &judged.verdict.source),
                 ("note", claim.and_then(|claim| claim.note.as_deref()).unwrap_or_default()),
                 ("to know", &judged.verdict.notes.join("; ")),
