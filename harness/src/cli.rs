@@ -256,8 +256,8 @@ Examples:
   zoo report ~/.local/share/zoo/runs/RUN ~/.local/share/zoo/runs/OTHER -o both.html
   zoo report reversal-transformer --tier smoke --arms fp32,mixed --seeds 1,2
   zoo report --ledger results/ledger.jsonl --format md
-  zoo report --ledger results/ledger.jsonl --into README.md
-  zoo report --ledger results/ledger.jsonl --into README.md --check
+  zoo report --ledger results/ledger.jsonl --into RESULTS.md
+  zoo report --ledger results/ledger.jsonl --into RESULTS.md --check
 
 The page loads nothing and runs nothing. It holds sentences of the data: docs/report.md.")]
     Report(ReportArgs),

@@ -76,14 +76,31 @@ fn a_sound_one_beside_a_broken_one_is_still_reported() {
 }
 
 #[test]
-fn the_recipe_in_the_readme_is_sound() {
+fn recipes_in_the_documents_are_sound() {
     let zoo = Zoo::new();
-    let readme = std::fs::read_to_string(in_root("README.md")).unwrap();
-    let start = readme.find("```toml\n").unwrap() + "```toml\n".len();
-    let recipe = &readme[start..start + readme[start..].find("```").unwrap()];
-    zoo.file("my-tiny.toml", recipe);
-    let checked = zoo.ends_with(0, &["check", "my-tiny.toml", "--format", "json"]).json();
-    assert_eq!((checked[0]["claims"].as_u64(), checked[0]["tiers"].as_str()), (Some(1), Some("smoke")));
+    for (file, claims) in [("README.md", 0), ("docs/recipes.md", 1)] {
+        let text = std::fs::read_to_string(in_root(file)).unwrap();
+        let recipe = text.split("```toml\n").filter_map(|rest| rest.split("```").next());
+        let recipe = recipe.skip(1).find(|recipe| recipe.contains("my-tiny")).unwrap();
+        zoo.file("my-tiny.toml", recipe);
+        let checked = zoo.ends_with(0, &["check", "my-tiny.toml", "--format", "json"]).json();
+        assert_eq!(
+            (checked[0]["published"].as_u64(), checked[0]["tiers"].as_str()),
+            (Some(claims), Some("smoke"))
+        );
+    }
+}
+
+/// Whoever opens the project reads all of it.
+#[test]
+fn the_readme_is_short() {
+    let text = std::fs::read_to_string(in_root("README.md")).unwrap();
+    assert!(
+        text.lines().count() <= 130 && text.len() <= 8192,
+        "{} lines, {} bytes",
+        text.lines().count(),
+        text.len()
+    );
 }
 
 #[test]

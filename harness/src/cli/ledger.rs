@@ -115,7 +115,7 @@ pub struct ReportArgs {
     /// Which ledger
     #[command(flatten)]
     pub file: LedgerFile,
-    /// A Markdown file whose table, between `<!-- results:begin -->` and `<!-- results:end -->`, is to be refreshed
+    /// Write the tables into a Markdown file, between `<!-- results:begin -->` and `<!-- results:end -->`, or `runs:begin` and `runs:end`
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub into: Option<PathBuf>,
     /// Change nothing; fail if the table is not fresh
