@@ -43,7 +43,7 @@ mod tests {
             .unwrap()
             .text()
             .replace(&format!("metric = \"{old}\""), &format!("metric = \"{new}\""));
-        let document = Document::parse(&text, "changed.toml", std::path::Path::new("")).unwrap();
+        let document = Document::parse(&text, &format!("{recipe}.toml"), std::path::Path::new("")).unwrap();
         let resolved = document.resolve(&Selection::default()).unwrap().recipe;
         match check_metrics(&document, &resolved) {
             Ok(()) => Vec::new(),

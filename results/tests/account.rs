@@ -168,3 +168,19 @@ fn what_the_error_rate_means_for_all_verdicts_stands_beside_the_totals() {
     let text = render(&recipes, &ledger).results;
     assert!(text.contains("wrong 5 times in 100") && text.contains(decided), "{text}");
 }
+
+#[test]
+fn the_short_table_has_a_line_for_each_claim_with_its_worst_arm() {
+    let one = |arm: &str, score: f64| {
+        let mut record = record(&claim(json!({})), score, Outcome::Reproduced);
+        record.judgements[0].evidence.arm = Some(arm.into());
+        record.scores[0].arm = arm.into();
+        record
+    };
+    let (recipes, ledger) =
+        (standing(vec![claim(json!({}))]), entries(&[one("fp32", 30.0), one("mixed", 5.0)]));
+    let text = render(&recipes, &ledger).runs;
+    assert_eq!(text.matches("\n| synthetic |").count(), 1, "{text}");
+    let worst = Account::of(&recipes, &ledger).claims[0].outcome.unwrap();
+    assert!(text.contains("| fp32, mixed | 27.00 |") && text.contains(&format!("{worst} |")), "{text}");
+}

@@ -72,7 +72,7 @@ pub struct Account<'r> {
 }
 
 /// Where a claim was judged in several arms the first of these counts.
-const WORST_FIRST: [Outcome; 4] =
+pub(super) const WORST_FIRST: [Outcome; 4] =
     [Outcome::NotReproduced, Outcome::Inconclusive, Outcome::Reproduced, Outcome::NotComparable];
 
 const DIRTY: &str = "not counted: the working tree had changes";

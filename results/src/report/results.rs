@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zoo_recipes::Statement;
 
-use super::account::{Account, ClaimAccount, Listed, RecipeStanding};
+use super::account::{Account, ClaimAccount, Listed, RecipeStanding, WORST_FIRST};
 use super::table::{Cell, Column, Format, Table};
 use super::tally::{ByStatement, Tally, heading};
 use super::verdicts::claim;
@@ -182,7 +182,7 @@ fn words(one: &Listed) -> String {
     }
 }
 
-/// What was run to its end: a sentence on published values of real data, and a line for each claim and arm.
+/// What was run to its end: a sentence on published values of real data, and a line for each claim, with the worst of its arms.
 fn runs(account: &Account<'_>) -> String {
     let real = || {
         let published = |one: &&ClaimAccount<'_>| one.claim.statement() == Statement::Published;
@@ -206,41 +206,48 @@ fn runs(account: &Account<'_>) -> String {
         Column::numbers("measured"),
         Column::words("verdict"),
     ]);
-    let mut rows: Vec<(&str, bool, &Listed)> = Vec::new();
+    let mut rows: Vec<(&RecipeStanding, Vec<&Listed>)> = Vec::new();
     for one in &account.claims {
-        let ran = one.listed.iter().filter(|listed| listed.record.is_some());
-        rows.extend(ran.map(|listed| (one.standing.recipe.as_str(), one.standing.generated, listed)));
+        let ran: Vec<&Listed> = one.listed.iter().filter(|listed| listed.record.is_some()).collect();
+        let counted: Vec<&Listed> = ran.iter().copied().filter(|listed| listed.uncounted.is_none()).collect();
+        let others: Vec<&Listed> =
+            account.others.iter().filter(|other| is_reached_here(other) && is_of(other, one)).collect();
+        // What counts, else what does not, else what an earlier version gave.
+        rows.extend(
+            [counted, ran, others].into_iter().find(|of| !of.is_empty()).map(|of| (one.standing, of)),
+        );
     }
-    for other in account.others.iter().filter(|one| is_reached_here(one)) {
-        let standing =
-            account.claims.iter().map(|one| one.standing).find(|standing| standing.recipe == other.recipe);
-        let newer = |(recipe, _, known): &(&str, bool, &Listed)| {
-            *recipe == other.recipe
-                && known.arm == other.arm
-                && claim(&known.verdict) == claim(&other.verdict)
+    rows.sort_by_key(|(standing, of)| (of[0].statement, standing.generated, standing.recipe.clone()));
+    for (standing, of) in rows {
+        let rank = |one: &&&Listed| WORST_FIRST.iter().position(|outcome| *outcome == one.verdict.outcome);
+        let Some(worst) = of.iter().min_by_key(|one| rank(one).unwrap_or(WORST_FIRST.len())) else {
+            continue;
         };
-        if let Some(standing) = standing.filter(|_| !rows.iter().any(newer)) {
-            rows.push((&standing.recipe, standing.generated, other));
-        }
-    }
-    rows.sort_by_key(|(recipe, generated, one)| (one.statement, *generated, recipe.to_owned()));
-    for (recipe, generated, one) in rows {
+        let arms: Vec<&str> = of.iter().filter_map(|one| one.arm.as_deref()).collect();
         table.push(vec![
-            Cell::words(recipe),
-            Cell::words(if generated { "generated" } else { "real" }),
-            Cell::words(one.statement.name()),
-            Cell::words(claim(&one.verdict).split(" (").next().unwrap_or_default()),
-            Cell::words(one.arm.clone().unwrap_or_default()),
-            Cell::number(one.verdict.published),
-            Cell::number(one.verdict.measured),
-            Cell::words(match one.uncounted {
-                Some(why) => format!("{}, {}", one.verdict.outcome, why.split(':').next().unwrap_or(why)),
-                None => one.verdict.outcome.to_string(),
+            Cell::words(&standing.recipe),
+            Cell::words(if standing.generated { "generated" } else { "real" }),
+            Cell::words(worst.statement.name()),
+            Cell::words(claim(&worst.verdict).split(" (").next().unwrap_or_default()),
+            Cell::words(arms.join(", ")),
+            Cell::number(worst.verdict.published),
+            Cell::number(worst.verdict.measured),
+            Cell::words(match worst.uncounted {
+                Some(why) => format!("{}, {}", worst.verdict.outcome, why.split(':').next().unwrap_or(why)),
+                None => worst.verdict.outcome.to_string(),
             }),
         ]);
     }
     text.push_str(&table.render(Format::Md));
     text
+}
+
+/// Is a verdict on an earlier version of a recipe on this claim of it?
+fn is_of(other: &Listed, one: &ClaimAccount<'_>) -> bool {
+    let verdict = &other.verdict;
+    (&other.recipe, verdict.kind, &verdict.metric, &verdict.eval, verdict.published)
+        == (&one.standing.recipe, one.claim.kind, &one.claim.metric, &one.claim.eval, one.claim.value)
+        && one.claim.speaks_of(other.arm.as_deref().unwrap_or_default())
 }
 
 fn is_reached_here(one: &Listed) -> bool {
