@@ -2,7 +2,6 @@
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
 
-use super::evidence::Evidence;
 use super::outcome::{Outcome, Verdict};
 use crate::metrics::{Path, claimed_metric};
 
