@@ -154,7 +154,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
         scorer: scorer(args, claim)?,
         settings,
         references,
-        sigma: claim.and_then(|claim| claim.sigma.or(claim.assumed_sigma)),
+        sigma: claim.and_then(zoo_results::verdict::stated_sigma),
         tokenizer: tokenizer(language.as_deref(), args.language.is_some(), &mut notes)?,
         notes,
     })
@@ -204,7 +204,7 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
         scorer: scorer(args, claim)?,
         settings,
         references,
-        sigma: claim.and_then(|claim| claim.sigma.or(claim.assumed_sigma)),
+        sigma: claim.and_then(zoo_results::verdict::stated_sigma),
         tokenizer: tokenizer(language.as_deref(), args.language.is_some(), &mut notes)?,
         notes,
     })

@@ -5,7 +5,7 @@ use crate::binary::{Zoo, in_root};
 #[test]
 fn scores_from_outside_are_judged() {
     let zoo = Zoo::new();
-    let ended = zoo.run(&["judge", "transformer-big", "--scores", "27.1,27.4", "--record"]);
+    let ended = zoo.run(&["judge", "transformer-big", "--scores", "27.4,27.5,27.6", "--record"]);
     assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
     let mut lines = ended.stdout.lines();
     assert_eq!(lines.next(), Some("PUBLISHED CLAIMS"));
@@ -31,7 +31,9 @@ fn the_exit_code_is_the_verdict() {
     let judge = |scores: &str, code: i32| {
         zoo.ends_with(code, &["judge", "transformer-big", "--scores", scores]);
     };
-    judge("27.5", 0);
+    judge("27.4,27.5,27.6", 0);
+    // One score counts the carried spread three times over: only what is far from the margin is settled by it.
+    judge("27.5", 11);
     judge("30.0", 0);
     judge("20.0", 10);
     judge("27.0", 11);
@@ -42,9 +44,10 @@ fn the_exit_code_is_the_verdict() {
         zoo.ends_with(code, &arguments)
     };
     parity(12, &["--scores", "27.4"]);
-    let ended = parity(11, &["--scores", "27.4,27.5", "--baseline-scores", "27.4,27.4"]);
+    let three = ["--scores", "27.9,28.0,28.1", "--baseline-scores", "27.4,27.4,27.4"];
+    let ended = parity(11, &three);
     assert!(ended.stdout.contains("give the hypotheses of both arms"), "{}", ended.stdout);
-    parity(10, &["--scores", "26.1,26.0", "--baseline-scores", "27.4,27.4"]);
+    parity(10, &["--scores", "25.1,25.0,25.2", "--baseline-scores", "27.4,27.4,27.4"]);
     let ended = parity(12, &["--scores", "27.4", "--baseline-scores", "27.4,27.4"]);
     assert!(ended.stdout.contains("cannot be paired"), "{}", ended.stdout);
 }
@@ -218,7 +221,7 @@ fn hypotheses_of_one_of_several_sets_are_judged_on_it() {
     let text = std::fs::read_to_string(in_root("recipes/translation/reversal-transformer.toml")).unwrap();
     let claim = "\n[[claim]]\nkind = \"bound\"\nmetric = \"bleu\"\nvalue = 90.0\ndirection = \"higher\"\n\
                  signature = \"nrefs:1|case:mixed|eff:no|tok:none|smooth:none\"\neval = \"valid\"\ndecode = \"beam5\"\n\
-                 arm = \"fp32\"\nassumed_sigma = 1.5\nsigma_reason = \"x\"\nmargin = 0.0\nmargin_reason = \"x\"\nsource = \"x\"\n";
+                 arm = \"fp32\"\nsigma = 1.5\nn = 9\nmargin = 0.0\nmargin_reason = \"x\"\nsource = \"x\"\n";
     zoo.file("reversal-transformer.toml", &(text + claim));
     zoo.file("hypotheses", &"α\n".repeat(1000));
     let call = ["judge", "./reversal-transformer.toml", "--arm", "fp32", "--hypotheses", "hypotheses"];
@@ -239,10 +242,12 @@ fn scores_on_the_way_are_held_against_a_published_trajectory() {
         (verdict["outcome"].as_str().unwrap().to_owned(), verdict["at"].as_u64(), verdict["seeds"].as_u64())
     };
     let published = "19.959,21.772,22.435,23.167,24.233,24.416";
-    assert_eq!(verdict(&[published]).0, "REPRODUCED");
+    let alike = ["19.96,21.78,22.44,23.17,24.24,24.42", "19.95,21.76,22.43,23.16,24.22,24.41"];
+    assert_eq!(verdict(&[published, alike[0], alike[1]]).0, "REPRODUCED");
+    assert_eq!(verdict(&[published]).0, "INCONCLUSIVE", "one score counts the published sigmas three times");
     assert_eq!(verdict(&["19.9,21.7,22.4,23.1,24.2,21.0"]), ("NOT-REPRODUCED".into(), Some(6), Some(1)));
     // Two seeds, of which one ended before the others.
-    assert_eq!(verdict(&[published, "10.0"]), ("NOT-REPRODUCED".into(), Some(1), Some(2)));
+    assert_eq!(verdict(&["10.0,21.772", "10.1"]), ("NOT-REPRODUCED".into(), Some(1), Some(2)));
     assert_eq!(verdict(&[published, "19.959,21.772"]).0, "INCONCLUSIVE");
     assert_eq!(verdict(&["11,12,13,14,15,16,17"]).0, "NOT-RUN");
     let ended = zoo.run(&["judge", "gnmt-v2", "--points", "19.9,x"]);
@@ -252,7 +257,7 @@ fn scores_on_the_way_are_held_against_a_published_trajectory() {
 #[test]
 fn verdicts_are_recorded_only_with_the_option_for_it() {
     let zoo = Zoo::new();
-    let call = ["judge", "transformer-big", "--scores", "27.1,27.4"];
+    let call = ["judge", "transformer-big", "--scores", "27.4,27.5,27.6"];
     let ended = zoo.ends_with(0, &call);
     assert!(ended.stderr.contains("not recorded; --record writes"), "{}", ended.stderr);
     assert!(!zoo.home().join("ledger.jsonl").exists());

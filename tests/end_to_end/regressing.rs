@@ -50,7 +50,7 @@ fn a_planted_loss_of_two_points_turns_red_at_the_claims_line() {
     );
 
     // Within the noise it is green, and so is better.
-    for scores in ["27.45", "29.5"] {
+    for scores in ["27.4,27.5,27.45", "29.5"] {
         let (_kept, fine) = scored(scores);
         let found = regress(&fine, 0, &["--format", "json"]).json();
         let quality =

@@ -45,6 +45,9 @@ arm = "any"
 direction = "higher"
 clock = "{clock}"
 points = [{points}]
+n = 32
+margin = 3.0
+margin_reason = "one score counts the sigma three times"
 source = "a test"
 "#
     )

@@ -8,7 +8,7 @@ use super::speed::{self, ratios};
 use crate::ledger::{Record, RunEnd, ScoreRecord};
 use crate::metrics::{Metric, Signature};
 use crate::statistics::ALPHA;
-use crate::verdict::{Outcome, listed, rejudge, signature_difference};
+use crate::verdict::{Outcome, listed, rejudge, signature_difference, stated_sigma};
 
 /// When an alarm is raised.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -196,7 +196,7 @@ fn claim_of<'r>(record: &'r Record, score: &ScoreRecord) -> Option<&'r ClaimSpec
 fn quality(cell: &Cell<'_>, found: &Result<Sample, String>, alpha: f64) -> Row {
     let (record, score) = (cell.record, cell.score);
     let claim = claim_of(record, score);
-    let sigma = claim.and_then(|claim| claim.sigma.or(claim.assumed_sigma));
+    let sigma = claim.and_then(stated_sigma);
     let direction = claim.and_then(|claim| claim.direction);
     let direction = direction.or_else(|| Metric::parse(&score.metric).ok().map(Metric::direction));
     let subject = [&score.metric, &score.eval, &score.decode, &score.arm];

@@ -146,6 +146,14 @@ impl StatedSpread {
     }
 }
 
+/// The standard deviation that a claim states, as it stands: printed, measured or assumed. For alarms and hints; a verdict counts it
+/// by its source.
+#[must_use]
+pub fn stated_sigma(claim: &ClaimSpec) -> Option<f64> {
+    let measured = || claim.spread.as_deref().and_then(spread).map(|row| row.sd);
+    claim.sigma.or_else(measured).or(claim.assumed_sigma)
+}
+
 /// What earlier plans spent of a claim's 5 %.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

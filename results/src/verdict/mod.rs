@@ -26,7 +26,7 @@ mod wording;
 pub use conditions::{direction_of, precision_word, signature_difference};
 pub use evidence::{
     ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, SpeedEvidence, Spent,
-    SpentLook, StatedSpread,
+    SpentLook, StatedSpread, stated_sigma,
 };
 pub use judgeable::{judgeable, listed};
 pub(crate) use looking::level_spent;
