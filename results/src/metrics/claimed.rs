@@ -50,7 +50,7 @@ const CLASSES: &str = "no task of this zoo classifies";
 const BATCH: &str = "the largest batch that fits is not compared with a claim";
 
 /// All of them.
-pub const CLAIMED: [ClaimedMetric; 33] = [
+pub const CLAIMED: [ClaimedMetric; 34] = [
     scored("bleu", "points, 0 to 100", Direction::Higher),
     scored("chrf", "points, 0 to 100", Direction::Higher),
     scored("ter", "percent", Direction::Lower),
@@ -93,7 +93,18 @@ pub const CLAIMED: [ClaimedMetric; 33] = [
     unjudged("error", "percent", Some(Direction::Lower), CLASSES),
     unjudged("chrf2", "points, 0 to 100", Some(Direction::Higher), "its name here is chrf"),
     unjudged("mos", "points, 1 to 5", Some(Direction::Higher), "people give it"),
-    unjudged("scaling", "factor", Some(Direction::Higher), "speed on several devices is not timed"),
+    unjudged(
+        "scaling-efficiency",
+        "speed on n devices over n times that of one",
+        Some(Direction::Higher),
+        "speed on several devices is not timed",
+    ),
+    unjudged(
+        "latency-ms",
+        "milliseconds",
+        Some(Direction::Lower),
+        "the time of one recording from its start to its text is not measured",
+    ),
 ];
 
 /// The metric of that name; capitals do not matter.
