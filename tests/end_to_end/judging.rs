@@ -15,7 +15,9 @@ fn scores_from_outside_are_judged() {
     // A check of this project stands below its own heading, and the summary keeps it apart.
     assert!(ended.stdout.contains("\nOWN CHECKS\nNOT RUN  claim 3"), "{}", ended.stdout);
     assert!(
-        ended.stdout.ends_with("published claims: 2 REPRODUCED\nown checks: 1 NOT RUN\n"),
+        ended
+            .stdout
+            .ends_with("published claims: 2 REPRODUCED, 1 NOT RUN, 1 NOT JUDGEABLE\nown checks: 1 NOT RUN\n"),
         "{}",
         ended.stdout
     );

@@ -82,8 +82,11 @@ fn wav_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Padding is left out: the recipes train with it, as their sources do, and hear one recording at a time, which has none. Of five
+/// recordings of unlike length the norms would have seen more padding than sound, and 12 % of the words stay wrong.
 const WAVE2LETTER: &str = r#"
 [model.encoder]
+padded_frames = "left-out"
 layer = [
   { kind = "convolution", channels = 64, kernel = 11, stride = 2, activation = "relu-20" },
   { kind = "convolution", channels = 64, kernel = 11, activation = "relu-20" },
@@ -105,6 +108,7 @@ decay_updates = 120
 /// The published momentum of its norms reaches back over a hundred updates: of so few nothing would be left but the start.
 const DEEPSPEECH2: &str = r#"
 [model.encoder]
+padded_frames = "left-out"
 norm = { momentum = 0.1 }
 layer = [
   { kind = "convolution2d", channels = 8, kernel = [11, 41], stride = [2, 2], activation = "relu" },
