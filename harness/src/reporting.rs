@@ -294,7 +294,7 @@ fn today(judgement: &Judgement, present: &[ClaimSpec], entry: &Entry, entries: &
         None => (judgement.claim.own.clone(), judgement.claim.extends.clone()),
     };
     let claim = ClaimSpec { own, extends, ..judgement.claim.clone() };
-    let mut verdict = listed(&claim, &rejudge(&claim, &judgement.evidence));
+    let mut verdict = listed(&claim, &rejudge(&entry.record.recipe, &claim, &judgement.evidence));
     let was = judgement.verdict.outcome;
     if verdict.outcome != was && verdict.outcome != Outcome::NotJudgeable {
         verdict.notes.push(format!("recorded as {was} under the rules of that time"));

@@ -324,7 +324,7 @@ fn parity_of_arms_that_are_not_what_they_say() {
     bf16.precision = Some(Precision::Bf16);
     assert_eq!(judge(&parity_claim(), &bf16).outcome, Outcome::Reproduced, "the first rules let it pass");
     says(
-        &rejudge(&parity_claim(), &bf16),
+        &rejudge("synthetic", &parity_claim(), &bf16),
         Outcome::NotComparable,
         "compute its products in bf16; mixed stands for FP16 with loss scaling",
     );
@@ -405,7 +405,11 @@ fn ratio_elsewhere_is_shown_and_not_judged() {
     let on_it = ClaimSpec { hardware: processor(), ..ratio_claim() };
     let evidence = Evidence { hardware: processor(), ..timed(1.5, 0.05) };
     assert_eq!(judge(&on_it, &evidence).outcome, Outcome::Reproduced, "by the first rules");
-    says(&rejudge(&on_it, &evidence), Outcome::NotComparable, "emulated: its speed is not judged");
+    says(
+        &rejudge("synthetic", &on_it, &evidence),
+        Outcome::NotComparable,
+        "emulated: its speed is not judged",
+    );
     let whole_runs = ClaimSpec { metric: "time-to-train".into(), ..ratio_claim() };
     says(&judge(&whole_runs, &timed(1.6, 0.05)), Outcome::NotComparable, "the time of whole runs");
 }

@@ -54,7 +54,8 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
     let level = |count: usize| 1.0 - (1.0 - limits.alarm_rate).powf(1.0 / count.max(1) as f64);
     for record in ours {
         rows.extend(record.judgements.iter().map(|judgement| {
-            let verdict = listed(&judgement.claim, &rejudge(&judgement.claim, &judgement.evidence));
+            let verdict =
+                listed(&judgement.claim, &rejudge(&record.recipe, &judgement.claim, &judgement.evidence));
             let arm = judgement.evidence.arm.clone().unwrap_or_default();
             let kind = serde_json::to_value(judgement.claim.kind).ok();
             let kind = kind.and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();

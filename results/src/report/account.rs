@@ -183,7 +183,7 @@ impl History<'_> {
             recipe: self.recipe.to_owned(),
             arm: self.arm.clone(),
             statement,
-            verdict: listed(claim, &rejudge(claim, &judgement.evidence)),
+            verdict: listed(claim, &rejudge(self.recipe, claim, &judgement.evidence)),
             record: Some(entry.sequence),
             earlier: Earlier(earlier.collect()),
             uncounted,

@@ -62,22 +62,11 @@ pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
     verdict
 }
 
-/// The verdict on the same evidence under the present rules, with the row that the claim names as the table has it now. A row that
-/// the evidence does not have yet counts as carried over: only [`rejudge_of`] knows the recipe.
+/// The verdict on the same evidence under the present rules, with the row of spreads that the claim names as the table has it now.
+/// The recipe's name tells whether that row is of the very system.
 #[must_use]
-pub fn rejudge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
-    rejudge_of("", claim, evidence)
-}
-
-/// The same of a claim of this recipe, which tells whether the row is of the very system.
-#[must_use]
-pub fn rejudge_of(recipe: &str, claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
-    let mut spread = StatedSpread::named(claim, recipe);
-    if let (Some(row), Some(known)) = (&mut spread, &evidence.spread)
-        && row.row == known.row
-    {
-        row.carried &= known.carried;
-    }
+pub fn rejudge(recipe: &str, claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
+    let spread = StatedSpread::named(claim, recipe);
     judge(claim, &Evidence { rules: Rules::default(), spread, ..evidence.clone() })
 }
 

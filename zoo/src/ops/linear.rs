@@ -16,8 +16,8 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::bf16::{self, Instruction, Operand, Values};
 use super::fp32::{self, Matrix, Start};
+use super::halves::{self, Instruction, Operand, Values};
 use super::rounding::Half;
 use super::{has_own_kernels, host, simd};
 use crate::contract::Pass;
@@ -122,12 +122,12 @@ impl LinearOp for Flex {
                 host::stored(out, [rows, columns])
             }
             Products::Bf16(with) => {
-                let out: Vec<Bf16> = bf16::product(with, operand(&x), operand(&weight).transpose(), bias);
+                let out: Vec<Bf16> = halves::product(with, operand(&x), operand(&weight).transpose(), bias);
                 host::stored(out, [rows, columns])
             }
             Products::Fp16 => {
                 let weight = operand(&weight).transpose();
-                let out = bf16::product_in_vectors::<f16, f16>(operand(&x), weight, bias);
+                let out = halves::product_in_vectors::<f16, f16>(operand(&x), weight, bias);
                 host::stored(out, [rows, columns])
             }
         }
@@ -149,10 +149,10 @@ impl LinearOp for Flex {
             Products::Bf16(with) => {
                 let (dy, w) = (operand(&gradient), operand(&weight));
                 let dx = match x.dtype() {
-                    DType::F32 => host::stored::<f32>(bf16::product(with, dy, w, None), x.shape()),
-                    _ => host::stored::<Bf16>(bf16::product(with, dy, w, None), x.shape()),
+                    DType::F32 => host::stored::<f32>(halves::product(with, dy, w, None), x.shape()),
+                    _ => host::stored::<Bf16>(halves::product(with, dy, w, None), x.shape()),
                 };
-                let dw: Vec<f32> = bf16::product(with, dy.transpose(), operand(&x), None);
+                let dw: Vec<f32> = halves::product(with, dy.transpose(), operand(&x), None);
                 (dx, host::stored(dw, weight.shape()))
             }
             Products::Fp16 => fp16_gradients(&x, &weight, &gradient),
@@ -165,10 +165,10 @@ impl LinearOp for Flex {
 fn fp16_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> (FlexTensor, FlexTensor) {
     let (dy, w) = (operand(gradient), operand(weight));
     let dx = match x.dtype() {
-        DType::F32 => host::stored(bf16::product_in_vectors::<f16, f32>(dy, w, None), x.shape()),
-        _ => host::stored(bf16::product_in_vectors::<f16, f16>(dy, w, None), x.shape()),
+        DType::F32 => host::stored(halves::product_in_vectors::<f16, f32>(dy, w, None), x.shape()),
+        _ => host::stored(halves::product_in_vectors::<f16, f16>(dy, w, None), x.shape()),
     };
-    let dw: Vec<f32> = bf16::product_in_vectors::<f16, f32>(dy.transpose(), operand(x), None);
+    let dw: Vec<f32> = halves::product_in_vectors::<f16, f32>(dy.transpose(), operand(x), None);
     (dx, host::stored(dw, weight.shape()))
 }
 

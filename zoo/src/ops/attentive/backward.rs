@@ -6,9 +6,9 @@ use super::Plan;
 use super::forward::{Given, Kept, KeptLayer, Sizes, first_rows, for_each_sequence, layer_inputs};
 use super::listen::{Filter, Past, Slopes};
 use crate::ops::attention::split_rows;
-use crate::ops::bf16::{self, Operand, Values};
 use crate::ops::dropout;
 use crate::ops::fp32::{self, Matrix, Start};
+use crate::ops::halves::{self, Operand, Values};
 use crate::ops::host;
 use crate::ops::linear::{Products, column_sums};
 use crate::ops::recurrent::cells::{Cell, Lstm};
@@ -239,12 +239,12 @@ fn weight_gradient(slopes: &[f32], lanes: usize, inputs: &[f32], depth: usize, w
         }
         Products::Bf16(with) => {
             let slopes = Operand::new(Values::F32(slopes), rows, lanes).transpose();
-            bf16::product::<f32>(with, slopes, Operand::new(Values::F32(inputs), rows, depth), None)
+            halves::product::<f32>(with, slopes, Operand::new(Values::F32(inputs), rows, depth), None)
         }
         Products::Fp16 => {
             let slopes = Operand::new(Values::F32(slopes), rows, lanes).transpose();
             let inputs = Operand::new(Values::F32(inputs), rows, depth);
-            bf16::product_in_vectors::<f16, f32>(slopes, inputs, None)
+            halves::product_in_vectors::<f16, f32>(slopes, inputs, None)
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use burn::tensor::bf16;
 
 use super::patches::{Gathered, Side};
-use crate::ops::bf16::{PANEL, STEP, Source, TILE, interleaved};
+use crate::ops::halves::{PANEL, STEP, Source, TILE, interleaved};
 use crate::ops::simd::transpose_16x16;
 
 impl Source for Side<'_, bf16> {

@@ -12,10 +12,10 @@ use rayon::prelude::*;
 
 use super::geometry::{Shapes, Taps};
 use super::patches::{Gathered, Image, Side};
-use crate::ops::bf16::{self, Stored};
-#[cfg(target_arch = "x86_64")]
-use crate::ops::bf16::{Instruction, Order};
 use crate::ops::fp32::{self, Matrix, Source as _, Start};
+use crate::ops::halves::{self, Stored};
+#[cfg(target_arch = "x86_64")]
+use crate::ops::halves::{Instruction, Order};
 use crate::ops::host::{Source, room};
 use crate::ops::rounding::HalfType;
 
@@ -87,9 +87,9 @@ impl<T: Stored<Bf16>> Multiply<T> for Rounded {
 
     fn multiply(self, out: &mut [T], a: &Side<Bf16>, b: &Side<Bf16>, bias: Option<&[f32]>) {
         match a {
-            Side::Rows(_) => bf16::product_by_rows(self.0, out, a, b, bias, Order::RowMajor),
+            Side::Rows(_) => halves::product_by_rows(self.0, out, a, b, bias, Order::RowMajor),
             // Patches are B: they go by in strips, the gradient is packed once.
-            Side::Columns(_) => bf16::product_by_rows(self.0, out, b, a, bias, Order::ColumnMajor),
+            Side::Columns(_) => halves::product_by_rows(self.0, out, b, a, bias, Order::ColumnMajor),
         }
     }
 }

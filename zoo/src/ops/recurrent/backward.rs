@@ -7,9 +7,9 @@ use super::cells::{Cell, Place};
 use super::sequences::Sequences;
 use super::tasks::{Shared, by_units};
 use super::weight::{Packed, Sums};
-use crate::ops::bf16::{self, Operand, Values};
 use crate::ops::dropout::{self, Mask};
 use crate::ops::fp32::{self, Matrix, Start};
+use crate::ops::halves::{self, Operand, Values};
 use crate::ops::host;
 use crate::ops::linear::{Products, column_sums};
 use crate::ops::simd;
@@ -177,12 +177,12 @@ fn weight_gradient<C: Cell<GATES>, const GATES: usize>(
             Products::Bf16(with) => {
                 let gradient = Operand::part(Values::F32(from), rows, lanes, stride).transpose();
                 let before = Operand::new(Values::F32(before), rows, hidden);
-                to.copy_from_slice(&bf16::product::<f32>(with, gradient, before, None));
+                to.copy_from_slice(&halves::product::<f32>(with, gradient, before, None));
             }
             Products::Fp16 => {
                 let gradient = Operand::part(Values::F32(from), rows, lanes, stride).transpose();
                 let before = Operand::new(Values::F32(before), rows, hidden);
-                to.copy_from_slice(&bf16::product_in_vectors::<f16, f32>(gradient, before, None));
+                to.copy_from_slice(&halves::product_in_vectors::<f16, f32>(gradient, before, None));
             }
         }
     }

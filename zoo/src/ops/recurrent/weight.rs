@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use burn::tensor::{bf16 as Bf16, f16};
 
-use crate::ops::bf16::{self, Instruction, Operand, Values};
 use crate::ops::fp32::{self, Matrix, Start};
+use crate::ops::halves::{self, Instruction, Operand, Values};
 use crate::ops::linear::Products;
 
 /// Units of a strip are a multiple of this: whole tiles of either product.
@@ -15,7 +15,7 @@ pub const TILE: usize = 32;
 /// One side of the products.
 pub enum Packed {
     Fp32(fp32::Packed),
-    Bf16(bf16::Packed, Instruction),
+    Bf16(halves::Packed, Instruction),
 }
 
 impl Packed {
@@ -26,7 +26,7 @@ impl Packed {
                 Self::Fp32(fp32::Packed::rows(&Matrix::rows(&values, rows, depth, depth)))
             }
             Side::Half(values, with) => {
-                Self::Bf16(bf16::Packed::rows(&Operand::new(values, rows, depth)), with)
+                Self::Bf16(halves::Packed::rows(&Operand::new(values, rows, depth)), with)
             }
         }
     }
@@ -39,7 +39,7 @@ impl Packed {
             }
             Side::Half(weight, with) => {
                 let weight = Operand::new(weight, units, depth).transpose();
-                Self::Bf16(bf16::Packed::columns(&weight), with)
+                Self::Bf16(halves::Packed::columns(&weight), with)
             }
         }
     }
@@ -51,7 +51,7 @@ impl Packed {
                 Self::Fp32(fp32::Packed::columns(&Matrix::columns(&weight, depth, units, units)))
             }
             Side::Half(weight, with) => {
-                Self::Bf16(bf16::Packed::columns(&Operand::new(weight, depth, units)), with)
+                Self::Bf16(halves::Packed::columns(&Operand::new(weight, depth, units)), with)
             }
         }
     }
@@ -69,9 +69,9 @@ fn side(with: Products, values: &[f32]) -> Side<'_> {
     match with {
         Products::Fp32 => Side::Vectors(Cow::Borrowed(values)),
         Products::Bf16(Instruction::Emulated) => {
-            Side::Vectors(Cow::Owned(bf16::rounded::<Bf16>(Values::F32(values))))
+            Side::Vectors(Cow::Owned(halves::rounded::<Bf16>(Values::F32(values))))
         }
-        Products::Fp16 => Side::Vectors(Cow::Owned(bf16::rounded::<f16>(Values::F32(values)))),
+        Products::Fp16 => Side::Vectors(Cow::Owned(halves::rounded::<f16>(Values::F32(values)))),
         Products::Bf16(with) => Side::Half(Values::F32(values), with),
     }
 }
@@ -97,7 +97,7 @@ impl Sums {
             (Packed::Bf16(rows, with), Packed::Bf16(weight, _)) => {
                 let units_in_all = units.len();
                 let stride = units_in_all.next_multiple_of(TILE);
-                let mut values = bf16::product_strip(*with, rows, weight, units);
+                let mut values = halves::product_strip(*with, rows, weight, units);
                 if !bias.is_empty() {
                     for row in values.chunks_exact_mut(stride) {
                         row.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
@@ -133,7 +133,7 @@ mod tests {
             (0..n as u32).map(|i| key.normal(i)).collect()
         };
         let (x, weight, bias) = (draw(1, rows * depth), draw(2, units * depth), draw(3, TILE));
-        let round = |values: &[f32]| bf16::rounded::<Bf16>(Values::F32(values));
+        let round = |values: &[f32]| halves::rounded::<Bf16>(Values::F32(values));
         let emulated = Products::Bf16(Instruction::Emulated);
         let pairs = [
             (
