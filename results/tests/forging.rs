@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use toy::{bundle, hash, line_of};
 use zoo_results::bundle::{Bundle, check};
 use zoo_results::ledger::{
-    Entry, Judgement, NoReferences, Record, Rescored, Rescorer, RunEnd, ScoreRecord, difference_again,
-    recheck, score_again,
+    Entry, Judgement, Ledger, NoReferences, Record, Rescored, Rescorer, RunEnd, ScoreRecord, System,
+    difference_again, recheck, score_again, spent,
 };
 use zoo_results::report::{RecipeStanding, render};
-use zoo_results::verdict::{Interval, Outcome, Precision, RunScore};
+use zoo_results::statistics::LookPlan;
+use zoo_results::verdict::{Interval, Outcome, Precision, RunScore, Spent};
 
 type References = BTreeMap<String, Vec<String>>;
 
@@ -73,6 +74,16 @@ const EDITS: &[(&str, Edit, &str)] = &[
             judged_anew(record);
         },
         "no outputs were kept",
+    ),
+    (
+        "a row of spreads that the table does not have so",
+        |record| {
+            let evidence = &mut record.judgements[0].evidence;
+            let row = evidence.spread.as_mut().expect("the claim names a row");
+            (row.sd, row.carried) = (row.sd / 100.0, false);
+            judged_anew(record);
+        },
+        "the table has sd",
     ),
     (
         "evidence without scores of the record",
@@ -377,4 +388,39 @@ fn what_has_no_kept_outputs_is_never_counted() {
     let mut forged = record.clone();
     forged.judgements[0].evidence.runs[0].hypotheses = None;
     assert!(table(&forged).contains(external) && table(&forged).contains("NOT RUN"), "{}", table(&forged));
+}
+
+#[test]
+fn what_earlier_plans_spent_is_what_the_ledger_says() {
+    let (bundle, references) = bundle();
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::at(folder.path().join("ledger.jsonl"));
+    let mut record = bundle.entry().unwrap().record;
+    record.system = Some("a hash".into());
+    judged_anew(&mut record);
+    ledger.append(&record).unwrap();
+    // Another plan for the same claim of the same system: the first look has spent all of the level.
+    record.judgements[0].evidence.plan = LookPlan::try_from(vec![1, 3]).unwrap();
+    let evidence = record.judgements[0].evidence.clone();
+    let without_claims = "a hash";
+    let system = System { recipe: &record.recipe.clone(), recipe_hash: "other", without_claims };
+    let first = ledger.entries().unwrap().remove(0).record;
+    let due = spent([&first], &system, &record.judgements[0].claim, &evidence);
+    assert!(due.is_some());
+    let said = |spent: Option<Spent>| {
+        let mut record = record.clone();
+        record.judgements[0].evidence.spent = spent;
+        judged_anew(&mut record);
+        let mut entries = ledger.entries().unwrap();
+        let second = Entry { sequence: 1, record, ..entries[0].clone() };
+        entries.push(second);
+        let found = recheck(&entries, &bundle, &mut Given(&references)).disagreements;
+        found.iter().map(|one| format!("{} {}: {}\n", one.sequence, one.what, one.how)).collect::<String>()
+    };
+    assert_eq!(said(due), "");
+    let forged = said(None);
+    assert!(
+        forged.starts_with("1 verdict bleu") && forged.contains("spent before it: recorded nothing"),
+        "{forged}"
+    );
 }

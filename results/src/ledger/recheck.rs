@@ -4,11 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use zoo_recipes::ClaimKind;
+
 use super::chain::{Entry, sha256};
 use super::record::{HypothesesFile, Judgement, Record, ScoreRecord};
 use super::sound::{Contradiction, name_of, verdict_name};
+use super::spent::{System, spent};
 use super::unlike::{same, unlike};
-use crate::verdict::{ErrorCount, Interval, RunScore, judge};
+use crate::verdict::{ErrorCount, Interval, Rules, RunScore, Spent, judge};
 
 /// What a scorer found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -153,8 +156,15 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
         derived.report.disagreements.extend(named);
         entry.record.all_scores().for_each(|score| derived.score(entry, score));
     }
-    for entry in entries {
+    // A bundle has one record; what was spent before it stands in its ledger.
+    let whole = entries.first().is_some_and(|first| first.sequence == 0);
+    for (place, entry) in entries.iter().enumerate() {
         entry.record.judgements.iter().for_each(|judgement| derived.judge(entry, judgement));
+        if whole {
+            let earlier = || entries[..place].iter().map(|entry| &entry.record);
+            let faults = spent_otherwise(&entry.record, earlier);
+            derived.report.disagreements.extend(faults.map(|one| Disagreement::of(entry, one)));
+        }
     }
     derived.report
 }
@@ -274,6 +284,33 @@ impl Derived<'_> {
         let named = faults.into_iter().map(|how| disagreement(entry, what.clone(), how));
         self.report.disagreements.extend(named);
     }
+}
+
+/// Where a record says otherwise than the ledger what earlier plans spent of a claim's level.
+fn spent_otherwise<'r, I: Iterator<Item = &'r Record>>(
+    record: &'r Record,
+    earlier: impl Fn() -> I + 'r,
+) -> impl Iterator<Item = Contradiction> + 'r {
+    let system = record.system.as_deref().map(|without_claims| System {
+        recipe: &record.recipe,
+        recipe_hash: &record.recipe_hash,
+        without_claims,
+    });
+    let judged = record.judgements.iter().filter(|judgement| judgement.evidence.rules == Rules::Second);
+    judged.filter_map(move |judgement| {
+        // Timings have no seeds, and what diverges no level.
+        if matches!(judgement.claim.kind, ClaimKind::Ratio | ClaimKind::Diverges) {
+            return None;
+        }
+        let due = spent(earlier(), &system?, &judgement.claim, &judgement.evidence);
+        let words = |spent: &Option<Spent>| spent.as_ref().map_or("nothing".to_owned(), Spent::sentence);
+        let recorded = &judgement.evidence.spent;
+        (*recorded != due).then(|| {
+            let how =
+                format!("spent before it: recorded {}, the ledger has {}", words(recorded), words(&due));
+            Contradiction::new(verdict_name(judgement), how)
+        })
+    })
 }
 
 /// Puts what was derived into a run of the evidence; words on where the evidence says otherwise.

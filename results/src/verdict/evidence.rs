@@ -144,6 +144,14 @@ impl StatedSpread {
         let carried = !row.is_of(recipe);
         Some(Self { row: row.name.clone(), sd: row.sd, freedom: row.freedom(), carried })
     }
+
+    /// "sd 0.5 of the row NAME, carried over, 12 degrees of freedom".
+    #[must_use]
+    pub fn words(&self) -> String {
+        let whose = if self.carried { "carried over" } else { "of this very system" };
+        let freedom = self.freedom.map_or_else(|| "unknown".to_owned(), |freedom| freedom.to_string());
+        format!("sd {} of the row {}, {whose}, {freedom} degrees of freedom", self.sd, self.row)
+    }
 }
 
 /// The standard deviation that a claim states, as it stands: printed, measured or assumed. For alarms and hints; a verdict counts it
