@@ -54,7 +54,7 @@ impl Fixture {
         Tensor::from_data(TensorData::new(values.clone(), shape.clone()), &self.device)
     }
 
-    /// Runs one case and holds its output and all gradients to the fixture; gives back the share of elements that are 0 in `dx`.
+    /// Runs one case and holds its output and all gradients to the fixture.
     fn check<const D: usize, const W: usize>(
         &self,
         case: &str,
