@@ -11,7 +11,7 @@ use super::record::{HypothesesFile, Judgement, Record, ScoreRecord};
 use super::sound::{Contradiction, name_of, verdict_name};
 use super::spent::{System, spent};
 use super::unlike::{same, unlike};
-use crate::verdict::{ErrorCount, Interval, Rules, RunScore, Spent, judge};
+use crate::verdict::{ErrorCount, Interval, Rules, RunScore, Spent, StatedSpread, judge};
 
 /// What a scorer found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -277,6 +277,9 @@ impl Derived<'_> {
                 None => self.report.taken_from_record += 1,
             }
         }
+        if !evidence.external {
+            faults.extend(spread_otherwise(record, judgement));
+        }
         self.report.verdicts += 1;
         let again = judge(&judgement.claim, &evidence);
         faults.extend(unlike(&judgement.verdict, &again));
@@ -284,6 +287,17 @@ impl Derived<'_> {
         let named = faults.into_iter().map(|how| disagreement(entry, what.clone(), how));
         self.report.disagreements.extend(named);
     }
+}
+
+/// Where a verdict rests on another row of spreads than the table has for its claim.
+fn spread_otherwise(record: &Record, judgement: &Judgement) -> Option<String> {
+    let recorded = &judgement.evidence.spread;
+    let due = StatedSpread::named(&judgement.claim, &record.recipe);
+    let words = |spread: &Option<StatedSpread>| {
+        spread.as_ref().map_or_else(|| "no row of spreads".to_owned(), StatedSpread::words)
+    };
+    (judgement.evidence.rules == Rules::Second && *recorded != due)
+        .then(|| format!("judged by {}, the table has {}", words(recorded), words(&due)))
 }
 
 /// Where a record says otherwise than the ledger what earlier plans spent of a claim's level.

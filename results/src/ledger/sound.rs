@@ -1,7 +1,7 @@
 //! A record held against itself: what it judged must be what it scored, and what it scored must have been kept.
 
 use super::record::{Record, RunEnd, RunRecord, ScoreRecord};
-use crate::verdict::{Evidence, Rules, RunScore, StatedSpread};
+use crate::verdict::{Evidence, RunScore};
 
 /// Something in a record that contradicts another part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,15 +94,6 @@ impl Record {
             }
             if external {
                 continue;
-            }
-            if evidence.rules == Rules::Second {
-                let due = StatedSpread::named(&judgement.claim, &self.recipe);
-                if evidence.spread != due {
-                    let word = |spread: &Option<StatedSpread>| {
-                        spread.as_ref().map_or_else(|| "no row of spreads".to_owned(), StatedSpread::words)
-                    };
-                    wrong(format!("judged by {}, the table has {}", word(&evidence.spread), word(&due)));
-                }
             }
             if evidence.tier != self.tier {
                 let word = |tier: &Option<String>| tier.clone().unwrap_or_else(|| "full".to_owned());
