@@ -10,6 +10,8 @@ use std::sync::Arc;
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
+#[cfg(feature = "fusion")]
+use burn::tensor::DType;
 use burn::tensor::{Tensor, TensorData, activation};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
