@@ -1,9 +1,13 @@
-"""Products in FP16 as a tensor core makes them, by PyTorch: `tests/fixtures/half_precision.safetensors`.
+"""FP16 as a tensor core multiplies and as layers store it, by PyTorch: `tests/fixtures/half_precision.safetensors`.
 
 Operands are rounded to FP16 (`Tensor.half`), multiplied and added up in FP64, and the result is rounded to FP16 once. FP64 stands for
 the FP32 sums of a tensor core: of the sums here both round to the same FP16, but for one in some thousands that lies at the middle
 between two. Gradients are made of the same products, from a gradient of the output that is FP16 itself. Those of the cases named
 `small` are around the smallest FP16, so that many are subnormal and many are lost.
+
+Recurrent layers and the context of a recurrent decoder add what stands beside products: gates, softmax and a network's scores compute in
+FP64, which stands for FP32, and their results are rounded where they are stored. The backward passes are written out, because
+PyTorch's autograd would round in other places.
 """
 
 import numpy as np
@@ -88,6 +92,146 @@ class Attention(torch.autograd.Function):
         return *together, None, None
 
 
+def steps_of(lengths):
+    """First row and rows of each packed sequence."""
+    first = 0
+    for length in lengths:
+        yield first, length
+        first += length
+
+
+class Lstm(torch.autograd.Function):
+    """The input's part of the gates i, f, g, o [rows, 4 hidden], FP16 already; weight [4 hidden, hidden]; from zeros."""
+
+    @staticmethod
+    def forward(ctx, gates, weight, lengths):
+        weight = half(weight)
+        hidden = weight.shape[1]
+        out, acted, cells = gates.new_zeros(len(gates), hidden), torch.zeros_like(gates), gates.new_zeros(len(gates), hidden)
+        for first, length in steps_of(lengths):
+            h, c = gates.new_zeros(hidden), gates.new_zeros(hidden)
+            for row in range(first, first + length):
+                i, f, g, o = (gates[row] + half(weight @ h)).chunk(4)
+                i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+                c = f * c + i * g
+                h = half(o * c.tanh())
+                c = half(c)
+                out[row], cells[row], acted[row] = h, c, torch.cat([i, f, g, o])
+        ctx.save_for_backward(weight, out, acted, cells)
+        ctx.lengths = lengths
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        weight, out, acted, cells = ctx.saved_tensors
+        gradient, of_gates = half(gradient), torch.zeros_like(acted)
+        before = torch.zeros_like(out)
+        for first, length in steps_of(ctx.lengths):
+            of_h, of_c = torch.zeros_like(out[0]), torch.zeros_like(out[0])
+            for row in reversed(range(first, first + length)):
+                i, f, g, o = acted[row].chunk(4)
+                begins = row == first
+                before[row] = 0 if begins else out[row - 1]
+                c_before = torch.zeros_like(of_c) if begins else cells[row - 1]
+                of_h = gradient[row] + of_h
+                squashed = cells[row].tanh()
+                of_cell = of_c + of_h * o * (1 - squashed**2)
+                of_gates[row] = half(torch.cat([
+                    of_cell * g * i * (1 - i), of_cell * c_before * f * (1 - f), of_cell * i * (1 - g**2),
+                    of_h * squashed * o * (1 - o),
+                ]))
+                of_c = half(of_cell * f)
+                of_h = half(of_gates[row] @ weight)
+        return of_gates, half(of_gates.T @ before), None
+
+
+class Gru(torch.autograd.Function):
+    """The input's part of the gates r, z, n [rows, 3 hidden], FP16 already; weight [3 hidden, hidden], bias [3 hidden]; from zeros."""
+
+    @staticmethod
+    def forward(ctx, gates, weight, bias, lengths):
+        weight, bias = half(weight), half(bias)
+        hidden = weight.shape[1]
+        out, acted, kept = gates.new_zeros(len(gates), hidden), torch.zeros_like(gates), gates.new_zeros(len(gates), hidden)
+        for first, length in steps_of(lengths):
+            h = gates.new_zeros(hidden)
+            for row in range(first, first + length):
+                (r, z, n), (sr, sz, sn) = gates[row].chunk(3), half(weight @ h + bias).chunk(3)
+                r, z = (r + sr).sigmoid(), (z + sz).sigmoid()
+                n = (n + r * sn).tanh()
+                h = half(n + z * (h - n))
+                out[row], kept[row], acted[row] = h, sn, torch.cat([r, z, n])
+        ctx.save_for_backward(weight, out, acted, kept)
+        ctx.lengths = lengths
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        weight, out, acted, kept = ctx.saved_tensors
+        gradient, of_gates, of_sums = half(gradient), torch.zeros_like(acted), torch.zeros_like(acted)
+        before = torch.zeros_like(out)
+        for first, length in steps_of(ctx.lengths):
+            of_product, carry = torch.zeros_like(out[0]), torch.zeros_like(out[0])
+            for row in reversed(range(first, first + length)):
+                r, z, n = acted[row].chunk(3)
+                before[row] = 0 if row == first else out[row - 1]
+                of_h = gradient[row] + of_product + carry
+                of_n = of_h * (1 - z) * (1 - n**2)
+                of_r = half(of_n * kept[row] * r * (1 - r))
+                of_z = half(of_h * (before[row] - n) * z * (1 - z))
+                of_gates[row] = torch.cat([of_r, of_z, half(of_n)])
+                of_sums[row] = torch.cat([of_r, of_z, half(of_n * r)])
+                carry = half(of_h * z)
+                of_product = half(of_sums[row] @ weight)
+        return of_gates, half(of_sums.T @ before), half(of_sums.sum(0)), None
+
+
+class Context(torch.autograd.Function):
+    """query [queries, units], key [keys, units], value [keys, width] of one source, FP16 already; scores are products, or with network
+    [units] w · tanh(query + key)."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, network):
+        if network is None:
+            scores = half(query @ key.T)
+        else:
+            network = half(network)
+            scores = half((query[:, None] + key[None]).tanh() @ network)
+        weights = scores.softmax(-1)
+        ctx.save_for_backward(query, key, value, network, weights)
+        return half(half(weights) @ value)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        query, key, value, network, weights = ctx.saved_tensors
+        gradient = half(gradient)
+        slopes = half(gradient @ value.T)
+        slopes = half(weights * (slopes - (weights * slopes).sum(-1, keepdim=True)))
+        of_value = half(half(weights).T @ gradient)
+        if network is None:
+            return half(slopes @ key), half(slopes.T @ query), of_value, None
+        hidden = (query[:, None] + key[None]).tanh()
+        inner = slopes[..., None] * network * (1 - hidden**2)
+        of_network = half((slopes[..., None] * hidden).sum((0, 1)))
+        return half(inner.sum(1)), half(inner.sum(0)), of_value, of_network
+
+
+class Stored(torch.autograd.Function):
+    """What stands between two layers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return half(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return half(gradient)
+
+
+def norm(x, weight, bias):
+    return F.layer_norm(x, x.shape[-1:], weight, bias, 1e-5)
+
+
 # name: scale of the output's gradient
 SIZES = {"usual": 1.0, "small": 2.0**-23}
 
@@ -126,6 +270,24 @@ def main():
     for name, causal in [("attention", False), ("attention_causal", True)]:
         inputs = {key: half(draw(random, [17, 24])) for key in "qkv"}
         case(name, inputs, lambda *leaves: Attention.apply(*leaves, 3, causal))
+    lengths = [5, 1, 3]
+    case("lstm", {
+        "gates": half(draw(random, [sum(lengths), 4 * 37])), "weight": draw(random, [4 * 37, 37], 37**-0.5),
+    }, lambda *leaves: Lstm.apply(*leaves, lengths))
+    case("gru", {
+        "gates": half(draw(random, [sum(lengths), 3 * 37])), "weight": draw(random, [3 * 37, 37], 37**-0.5),
+        "bias": draw(random, [3 * 37], 0.1),
+    }, lambda *leaves: Gru.apply(*leaves, lengths))
+    looked_at = {"query": half(draw(random, [9, 21])), "key": half(draw(random, [13, 21])), "value": half(draw(random, [13, 10]))}
+    case("context_products", looked_at, lambda *leaves: Context.apply(*leaves, None))
+    case("context_network", {**looked_at, "network": draw(random, [21])}, Context.apply)
+    # A sub-layer of a Transformer with the norm before it: what enters the residual stream is stored, and so is the stream.
+    case("sublayer", {
+        "x": draw(random, [21, 32]), "scale": 1 + draw(random, [32], 0.1), "shift": draw(random, [32], 0.1),
+        "weight": draw(random, [32, 32], 32**-0.5), "bias": draw(random, [32], 0.1),
+    }, lambda x, scale, shift, weight, bias: Stored.apply(
+        (stream := Stored.apply(x)) + Linear.apply(Stored.apply(norm(stream, scale, shift)), weight, bias)
+    ))
     convolutions = [
         {"name": name, "stride": stride, "padding": padding, "groups": groups}
         for name, (_, _, stride, padding, groups) in CONVOLUTIONS.items()

@@ -321,7 +321,7 @@ fn training_key(
     train.seed = seed;
     let mut what = serde_json::json!({
         "version": VERSION, "data": data, "model": recipe.model, "loss": recipe.loss, "train": train,
-        "precision": recipe.precision, "compute": compute,
+        "precision": recipe.precision, "compute": arithmetic(compute),
     });
     if !files.is_empty() {
         what["files"] = files.iter().map(|(_, digest)| digest.as_str()).collect();
@@ -330,6 +330,11 @@ fn training_key(
         what["initial"] = initial.digest.clone().into();
     }
     hex(&Sha256::digest(what.to_string()))
+}
+
+/// What a compute type stands for. Earlier programs kept what stands between layers in FP32, in fp16 as well: their runs are others.
+fn arithmetic(compute: &str) -> &str {
+    if compute == "fp16" { "fp16, stored between layers" } else { compute }
 }
 
 /// Reads a JSON file of ours.

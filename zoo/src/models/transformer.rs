@@ -1,7 +1,7 @@
 //! Transformer stacks (Vaswani et al. 2017) with the norm before or behind each sub-layer.
 //!
-//! The residual stream is FP32; sub-layers compute in the pass's type. All sequences of a batch are packed, so nothing is
-//! computed for padding anywhere; `remove_padding`, which OpenSeq2Seq has for the encoder's feed-forward part, is implied.
+//! Sub-layers compute in the pass's type. The residual stream and what norms make of it are FP32 tensors, stored as FP16 is in an
+//! FP16 pass ([`ops::stored`]). All sequences of a batch are packed, so nothing is computed for padding anywhere; `remove_padding`, which OpenSeq2Seq has for the encoder's feed-forward part, is implied.
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};
@@ -80,14 +80,14 @@ impl Residual {
         sublayer: impl FnOnce(Tensor<2>, &mut Pass) -> Tensor<2>,
     ) -> Tensor<2> {
         let input = match self.place {
-            NormPlace::Pre => norm.forward(x.clone()),
+            NormPlace::Pre => ops::stored(norm.forward(x.clone()), pass.compute),
             NormPlace::Post => x.clone(),
         };
         let output = sublayer(input, pass);
-        let sum = ops::add_dropped(x, output, self.dropout, pass);
+        let sum = ops::stored(ops::add_dropped(x, output, self.dropout, pass), pass.compute);
         match self.place {
             NormPlace::Pre => sum,
-            NormPlace::Post => norm.forward(sum),
+            NormPlace::Post => ops::stored(norm.forward(sum), pass.compute),
         }
     }
 }
@@ -131,10 +131,7 @@ impl TransformerEncoder {
                 .residual
                 .around(x, &layer.feed_forward_norm, pass, |x, pass| layer.feed_forward.forward(x, pass));
         }
-        match &self.norm {
-            Some(norm) => norm.forward(x),
-            None => x,
-        }
+        finish(&self.norm, x, pass)
     }
 }
 
@@ -184,7 +181,7 @@ impl TransformerDecoder {
                 .residual
                 .around(x, &layer.feed_forward_norm, pass, |x, pass| layer.feed_forward.forward(x, pass));
         }
-        self.finish(x)
+        finish(&self.norm, x, pass)
     }
 
     /// Keys and values of the source for every layer: computed once for a search.
@@ -231,14 +228,15 @@ impl TransformerDecoder {
                 .residual
                 .around(x, &layer.feed_forward_norm, pass, |x, pass| layer.feed_forward.forward(x, pass));
         }
-        self.finish(x)
+        finish(&self.norm, x, pass)
     }
+}
 
-    fn finish(&self, x: Tensor<2>) -> Tensor<2> {
-        match &self.norm {
-            Some(norm) => norm.forward(x),
-            None => x,
-        }
+/// The norm behind the last layer, where there is one.
+fn finish(norm: &Option<LayerNorm>, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+    match norm {
+        Some(norm) => ops::stored(norm.forward(x), pass.compute),
+        None => x,
     }
 }
 

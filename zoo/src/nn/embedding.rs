@@ -59,7 +59,7 @@ impl Embedding {
             x = x.clone()
                 + Tensor::<2>::from_data(TensorData::new(codes, [tokens.len(), width]), &x.device());
         }
-        ops::dropout(x, self.dropout, pass)
+        ops::stored(ops::dropout(x, self.dropout, pass), pass.compute)
     }
 
     /// Scores of all tokens: x [rows, width] -> [rows, vocabulary], in the compute type.

@@ -2,13 +2,16 @@
 //!
 //! A score is the product of query and key (Luong et al. 2015), or a small network's of their sum, w · tanh(query + key)
 //! (Bahdanau et al. 2015). Neither is scaled, and values may have another width than keys. Rows are packed and [`Segments`] say who
-//! looks at whom, as in [`super::attention`]. Scores, softmax and sums are FP32. Of the network's hidden layer, as large as
-//! all queries times all keys times its units, nothing is kept: backward computes it again.
+//! looks at whom, as in [`super::attention`]. In fp16 the products are: their operands, scores, weights and results are rounded, and
+//! so are their gradients; the network adds up in FP32 and its scores are rounded. In the other types all is FP32. The softmax always is.
+//! Of the network's hidden layer, as large as all queries times all keys times its units, nothing is kept: backward computes it again.
+
+use std::borrow::Cow;
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{Bool, Int, Tensor, TensorData, activation};
+use burn::tensor::{Bool, DType, FloatDType, Int, Tensor, TensorData, activation};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
@@ -17,9 +20,10 @@ use rayon::prelude::*;
 
 use super::attention::{multiplied, softmax, split_rows};
 use super::fp32::{Matrix, Packed};
+use super::rounding::Half;
 use super::simd::{self, LANES, fma, sum_by, tanh, vectorized};
-use super::{Segment, Segments, fp32, has_own_kernels, host};
-use crate::precision::to_f32;
+use super::{Segment, Segments, fp32, has_own_kernels, host, stored};
+use crate::precision::{Compute, matmul, to_f32};
 
 /// The operation on backends with own kernels.
 #[backend_extension(Flex, Autodiff)]
@@ -32,6 +36,7 @@ pub trait ContextOp: Backend {
         value: FloatTensor<Self>,
         network: FloatTensor<Self>,
         segments: Segments,
+        with: Rounding,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
     /// Gradients of query, key, value, in their types, and network ([0] where there is none).
@@ -43,7 +48,37 @@ pub trait ContextOp: Backend {
         weights: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         segments: Segments,
+        with: Rounding,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+}
+
+/// What operands and results of the products are rounded to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounding(Option<Half>);
+
+impl Rounding {
+    /// fp16 in fp16; nothing else.
+    fn of(compute: Compute) -> Self {
+        Self((compute.0 == FloatDType::F16).then_some(Half::Fp16))
+    }
+
+    fn round(self, values: &mut [f32]) {
+        if let Some(half) = self.0 {
+            half.round(values);
+        }
+    }
+
+    /// The rounded values.
+    fn rounded<'v>(self, values: &'v [f32]) -> Cow<'v, [f32]> {
+        match self.0 {
+            None => Cow::Borrowed(values),
+            Some(half) => {
+                let mut values = values.to_vec();
+                half.round(&mut values);
+                Cow::Owned(values)
+            }
+        }
+    }
 }
 
 /// One segment's rows of the tensors.
@@ -55,6 +90,7 @@ struct Rows<'a> {
     key: &'a [f32],
     value: &'a [f32],
     network: &'a [f32],
+    with: Rounding,
 }
 
 impl<'a> Rows<'a> {
@@ -62,6 +98,7 @@ impl<'a> Rows<'a> {
         segment: &'a Segment,
         [units, width]: [usize; 2],
         [query, key, value, network]: [&'a [f32]; 4],
+        with: Rounding,
     ) -> Self {
         let Segment { query: first, queries, key: first_key, keys } = *segment;
         Self {
@@ -72,6 +109,7 @@ impl<'a> Rows<'a> {
             key: &key[first_key * units..][..keys * units],
             value: &value[first_key * width..][..keys * width],
             network,
+            with,
         }
     }
 
@@ -93,9 +131,12 @@ impl<'a> Rows<'a> {
         } else {
             network_scores(weights, self.query, self.key, self.network);
         }
+        self.with.round(weights);
         probabilities(weights, keys);
         let value = Packed::columns(&Matrix::columns(self.value, keys, self.width, self.width));
-        context.copy_from_slice(&multiplied(&Matrix::rows(weights, queries, keys, keys), &value));
+        let weights = self.with.rounded(weights);
+        context.copy_from_slice(&multiplied(&Matrix::rows(&weights, queries, keys, keys), &value));
+        self.with.round(context);
     }
 
     /// Gradients of the segment's rows, and of the network.
@@ -112,12 +153,15 @@ impl<'a> Rows<'a> {
         }
         let Segment { query: first, queries, keys, .. } = *self.segment;
         let (units, width) = (self.units, self.width);
-        let gradient = &gradient[first * width..][..queries * width];
+        let gradient = self.with.rounded(&gradient[first * width..][..queries * width]);
         let value = Packed::columns(&Matrix::rows(self.value, keys, width, width));
-        let mut slopes = multiplied(&Matrix::rows(gradient, queries, width, width), &value);
+        let mut slopes = multiplied(&Matrix::rows(&gradient, queries, width, width), &value);
+        self.with.round(&mut slopes);
         slopes_of_scores(&mut slopes, weights, keys);
-        let upstream = Packed::columns(&Matrix::columns(gradient, queries, width, width));
-        of_value.copy_from_slice(&multiplied(&Matrix::columns(weights, queries, keys, keys), &upstream));
+        self.with.round(&mut slopes);
+        let upstream = Packed::columns(&Matrix::columns(&gradient, queries, width, width));
+        let weights = self.with.rounded(weights);
+        of_value.copy_from_slice(&multiplied(&Matrix::columns(&weights, queries, keys, keys), &upstream));
         if self.network.is_empty() {
             let key = Packed::columns(&Matrix::columns(self.key, keys, units, units));
             of_query.copy_from_slice(&multiplied(&Matrix::rows(&slopes, queries, keys, keys), &key));
@@ -128,6 +172,7 @@ impl<'a> Rows<'a> {
             of_key.fill(0.0);
             network_slopes(&slopes, self.query, self.key, self.network, of_query, of_key, &mut of_network);
         }
+        [of_query, of_key, of_value].into_iter().for_each(|gradient| self.with.round(gradient));
         of_network
     }
 }
@@ -208,6 +253,15 @@ fn sizes(segments: &Segments) -> impl Iterator<Item = usize> + '_ {
     segments.list.iter().map(|segment| segment.queries * segment.keys)
 }
 
+/// A tensor's values, rounded if they are not of a half type already.
+fn operand(tensor: &FlexTensor, with: Rounding) -> Cow<'_, [f32]> {
+    let mut values = host::values(tensor);
+    if tensor.dtype() == DType::F32 && with.0.is_some() {
+        with.round(values.to_mut());
+    }
+    values
+}
+
 impl ContextOp for Flex {
     fn context(
         query: FlexTensor,
@@ -215,16 +269,16 @@ impl ContextOp for Flex {
         value: FlexTensor,
         network: FlexTensor,
         segments: Segments,
+        with: Rounding,
     ) -> (FlexTensor, FlexTensor) {
         let (rows, sides) = (query.shape()[0], [query.shape()[1], value.shape()[1]]);
-        let (query, key) = (host::values(&query), host::values(&key));
-        let (value, network) = (host::values(&value), host::values(&network));
+        let [query, key, value, network] = [&query, &key, &value, &network].map(|x| operand(x, with));
         let mut context = host::room(rows * sides[1]);
         let mut weights = host::room(sizes(&segments).sum());
         let contexts = split_rows(&mut context, segments.list.iter().map(|s| s.queries * sides[1]));
         let pieces: Vec<_> = contexts.into_iter().zip(split_rows(&mut weights, sizes(&segments))).collect();
         pieces.into_par_iter().zip(segments.list.par_iter()).for_each(|((context, weights), segment)| {
-            Rows::new(segment, sides, [&query, &key, &value, &network]).forward(context, weights);
+            Rows::new(segment, sides, [&query, &key, &value, &network], with).forward(context, weights);
         });
         let count = weights.len();
         (host::stored(context, [rows, sides[1]]), host::stored(weights, [count]))
@@ -238,11 +292,11 @@ impl ContextOp for Flex {
         weights: FlexTensor,
         gradient: FlexTensor,
         segments: Segments,
+        with: Rounding,
     ) -> (FlexTensor, FlexTensor, FlexTensor, FlexTensor) {
         let sides = [query.shape()[1], value.shape()[1]];
         let of = [(query.shape(), query.dtype()), (key.shape(), key.dtype()), (value.shape(), value.dtype())];
-        let (query, key) = (host::values(&query), host::values(&key));
-        let (value, network) = (host::values(&value), host::values(&network));
+        let [query, key, value, network] = [&query, &key, &value, &network].map(|x| operand(x, with));
         let (weights, gradient) = (host::values(&weights), host::values(&gradient));
         let [mut of_query, mut of_key, mut of_value] = [&query, &key, &value].map(|x| host::room(x.len()));
         let list = &segments.list;
@@ -260,7 +314,7 @@ impl ContextOp for Flex {
             .into_par_iter()
             .zip(list.par_iter())
             .map(|((((of_query, of_key), of_value), weights), segment)| {
-                Rows::new(segment, sides, [&query, &key, &value, &network]).backward(
+                Rows::new(segment, sides, [&query, &key, &value, &network], with).backward(
                     [of_query, of_key, of_value],
                     weights,
                     &gradient,
@@ -270,6 +324,7 @@ impl ContextOp for Flex {
         // In the order of the segments, whoever was ready first.
         let mut sum = vec![0f32; network.len()];
         of_network.iter().for_each(|part| simd::add(&mut sum, part));
+        with.round(&mut sum);
         let units = sum.len();
         let [of_query, of_key, of_value] = [of_query, of_key, of_value];
         let [q, k, v] = of;
@@ -289,16 +344,17 @@ impl<B: ContextOp, C: CheckpointStrategy> ContextOp for Autodiff<B, C> {
         value: FloatTensor<Self>,
         network: FloatTensor<Self>,
         segments: Segments,
+        with: Rounding,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         #[derive(Debug)]
         struct Asked;
         impl<B: ContextOp> Backward<B, 4> for Asked {
-            type State = ([FloatTensor<B>; 5], Segments);
+            type State = ([FloatTensor<B>; 5], Segments, Rounding);
             fn backward(self, ops: Ops<Self::State, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
                 let gradient = grads.consume::<B>(&ops.node);
-                let ([query, key, value, network, weights], segments) = ops.state;
+                let ([query, key, value, network, weights], segments, with) = ops.state;
                 let (q, k, v, n) =
-                    B::context_backward(query, key, value, network, weights, gradient, segments);
+                    B::context_backward(query, key, value, network, weights, gradient, segments, with);
                 for (parent, gradient) in ops.parents.into_iter().zip([q, k, v, n]) {
                     if let Some(parent) = parent {
                         grads.register::<B>(parent.id, gradient);
@@ -312,13 +368,15 @@ impl<B: ContextOp, C: CheckpointStrategy> ContextOp for Autodiff<B, C> {
         match Asked.prepare::<C>([q, k, v, n]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
                 assert!(segments.keys_are_disjoint(), "a gradient needs every key row in one segment");
-                let (context, weights) =
-                    B::context(query.clone(), key.clone(), value.clone(), network.clone(), segments.clone());
-                let state = ([query, key, value, network, weights.clone()], segments);
+                let inputs = [query, key, value, network];
+                let [query, key, value, network] = inputs.clone();
+                let (context, weights) = B::context(query, key, value, network, segments.clone(), with);
+                let [query, key, value, network] = inputs;
+                let state = ([query, key, value, network, weights.clone()], segments, with);
                 (prep.finish(state, context), from_inner(weights))
             }
             OpsKind::UnTracked(prep) => {
-                let (context, weights) = B::context(query, key, value, network, segments);
+                let (context, weights) = B::context(query, key, value, network, segments, with);
                 (prep.finish(context), from_inner(weights))
             }
         }
@@ -332,6 +390,7 @@ impl<B: ContextOp, C: CheckpointStrategy> ContextOp for Autodiff<B, C> {
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
         _: Segments,
+        _: Rounding,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         unreachable!("first-order autodiff: a backward operation runs on the inner backend")
     }
@@ -339,7 +398,7 @@ impl<B: ContextOp, C: CheckpointStrategy> ContextOp for Autodiff<B, C> {
 
 /// For each query row, what it sees of the values: query [query rows, units], key [key rows, units] and value [key rows, width] in any
 /// float types -> [query rows, width] FP32, and the weights, [queries, keys] of each segment one behind the other. With a `network`
-/// [units] FP32 scores are its, else products.
+/// [units] FP32 scores are its, else products. In fp16 the result has FP16's values.
 ///
 /// # Panics
 /// If shapes do not fit, or if segments are causal.
@@ -349,6 +408,7 @@ pub fn context(
     value: Tensor<2>,
     network: Option<Tensor<1>>,
     segments: &Segments,
+    compute: Compute,
 ) -> (Tensor<2>, Tensor<1>) {
     assert!(!segments.causal, "a decoder may look at all of the source");
     assert_eq!(query.dims()[1], key.dims()[1], "queries and keys have one width");
@@ -362,10 +422,11 @@ pub fn context(
             value.into_dispatch(),
             network.into_dispatch(),
             segments.clone(),
+            Rounding::of(compute),
         );
         return (Tensor::from_dispatch(context), Tensor::from_dispatch(weights));
     }
-    composed(to_f32(query), to_f32(key), to_f32(value), network, segments)
+    composed(query, key, value, network, segments, compute)
 }
 
 /// Padded to [segments, queries, keys].
@@ -375,7 +436,13 @@ fn composed(
     value: Tensor<2>,
     network: Option<Tensor<1>>,
     segments: &Segments,
+    compute: Compute,
 ) -> (Tensor<2>, Tensor<1>) {
+    // In fp16 a product is of that type; what is rounded beside products is rounded by `stored`.
+    let product = if compute.0 == FloatDType::F16 { compute } else { Compute::FP32 };
+    let multiplied = |a: Tensor<3>, b: Tensor<3>| to_f32(matmul(product.cast(a), product.cast(b)));
+    let [query, key, value] = [query, key, value].map(|x| stored(to_f32(x), compute));
+    let network = network.map(|network| stored(network, compute));
     let list = &segments.list;
     let device = query.device();
     let ([rows, units], [key_rows, width]) = (query.dims(), value.dims());
@@ -409,15 +476,15 @@ fn composed(
     let key = key.select(0, ints(key_index.clone())).reshape([n, keys, units]);
     let value = value.select(0, ints(key_index)).reshape([n, keys, width]);
     let scores = match network {
-        None => crate::precision::matmul(query, key.swap_dims(1, 2)),
+        None => multiplied(query, key.swap_dims(1, 2)),
         Some(network) => {
             let sums = query.unsqueeze_dim::<4>(2) + key.unsqueeze_dim::<4>(1);
-            (sums.tanh() * network.reshape([1, 1, 1, units])).sum_dim(3).squeeze_dim(3)
+            stored((sums.tanh() * network.reshape([1, 1, 1, units])).sum_dim(3).squeeze_dim(3), compute)
         }
     };
     let hidden = Tensor::<3, Bool>::from_data(TensorData::new(hidden, [n, queries, keys]), &device);
     let weights = activation::softmax(scores.mask_fill(hidden.clone(), -1e9), 2).mask_fill(hidden, 0.0);
-    let context = crate::precision::matmul(weights.clone(), value).reshape([n * queries, width]);
+    let context = multiplied(weights.clone(), value).reshape([n * queries, width]);
     let weights = weights.reshape([n * queries * keys]).select(0, ints(places));
     (context.select(0, ints(back)), weights.detach())
 }
@@ -440,12 +507,18 @@ mod tests {
     }
 
     /// Context, weights, and the gradients of query, key, value and network.
-    fn run(own: bool, network: bool, segments: &Segments, rows: usize, keys: usize) -> Vec<Vec<f32>> {
+    fn run(
+        own: bool,
+        network: bool,
+        segments: &Segments,
+        (rows, keys): (usize, usize),
+        compute: Compute,
+    ) -> Vec<Vec<f32>> {
         let (q, k, v) = (draw(1, [rows, UNITS]), draw(2, [keys, UNITS]), draw(3, [keys, WIDTH]));
         let w = network.then(|| draw(5, [UNITS]));
         let upstream = draw(4, [rows, WIDTH]).inner();
         let ask = if own { context } else { composed };
-        let (context, weights) = ask(q.clone(), k.clone(), v.clone(), w.clone(), segments);
+        let (context, weights) = ask(q.clone(), k.clone(), v.clone(), w.clone(), segments, compute);
         let grads = (context.clone() * Tensor::from_inner(upstream)).sum().backward();
         let mut values = vec![host_values(context.inner()), host_values(weights.inner())];
         values.extend([q, k, v].map(|x| host_values(x.grad(&grads).unwrap())));
@@ -453,15 +526,18 @@ mod tests {
         values
     }
 
-    /// FP32 sums of up to 41 x 33 products of order 1 in unlike order.
+    /// FP32 sums of up to 41 x 33 products of order 1 in unlike order; in fp16 a unit of some roundings more.
     fn assert_agree(segments: &Segments, rows: usize, keys: usize) {
-        for network in [false, true] {
-            let [own, composed] = [true, false].map(|own| run(own, network, segments, rows, keys));
-            assert_eq!(own.len(), if network { 6 } else { 5 });
-            for (own, composed) in own.iter().zip(&composed) {
-                assert_eq!(own.len(), composed.len());
-                for (a, b) in own.iter().zip(composed) {
-                    assert!((a - b).abs() < 5e-5 * (1.0 + b.abs()), "{a} {b}");
+        for (compute, limit) in [(Compute::FP32, 5e-5), (Compute(FloatDType::F16), 8e-3)] {
+            for network in [false, true] {
+                let [own, composed] =
+                    [true, false].map(|own| run(own, network, segments, (rows, keys), compute));
+                assert_eq!(own.len(), if network { 6 } else { 5 });
+                for (own, composed) in own.iter().zip(&composed) {
+                    assert_eq!(own.len(), composed.len());
+                    for (a, b) in own.iter().zip(composed) {
+                        assert!((a - b).abs() < limit * (1.0 + b.abs()), "{compute:?}: {a} {b}");
+                    }
                 }
             }
         }
@@ -477,14 +553,14 @@ mod tests {
     fn a_sequence_may_be_empty() {
         let segments = Segments::across(&[4, 0, 2], &[5, 3, 0]);
         assert_agree(&segments, 6, 8);
-        let values = run(true, true, &segments, 6, 8);
+        let values = run(true, true, &segments, (6, 8), Compute::FP32);
         assert!(values[0][4 * WIDTH..].iter().all(|&x| x == 0.0));
         assert_eq!(values[1].len(), 20);
     }
 
     #[test]
     fn weights_of_a_row_sum_to_one() {
-        let values = run(true, true, &Segments::across(&[2, 3], &[4, 6]), 5, 10);
+        let values = run(true, true, &Segments::across(&[2, 3], &[4, 6]), (5, 10), Compute::FP32);
         let (first, second) = values[1].split_at(8);
         for row in first.chunks(4).chain(second.chunks(6)) {
             assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-6);
@@ -496,9 +572,10 @@ mod tests {
         let shared = (0..3).map(|i| Segment { query: i, queries: 1, key: 2, keys: 4 }).collect();
         let (q, k, v) =
             (draw(1, [3, UNITS]).inner(), draw(2, [9, UNITS]).inner(), draw(3, [9, WIDTH]).inner());
-        let all = context(q.clone(), k.clone(), v.clone(), None, &Segments::new(shared, false)).0;
+        let all =
+            context(q.clone(), k.clone(), v.clone(), None, &Segments::new(shared, false), Compute::FP32).0;
         let one = Segments::new(vec![Segment { query: 0, queries: 1, key: 2, keys: 4 }], false);
-        let alone = context(q.narrow(0, 2, 1), k, v, None, &one).0;
+        let alone = context(q.narrow(0, 2, 1), k, v, None, &one, Compute::FP32).0;
         assert_eq!(host_values(all)[2 * WIDTH..], host_values(alone)[..]);
     }
 }

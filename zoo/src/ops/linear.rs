@@ -77,6 +77,13 @@ impl Products {
             half.round(values);
         }
     }
+
+    /// Rounds what a layer keeps from step to step, where it is kept in fp16. Of bf16 only operands and products are rounded.
+    pub fn keep(self, values: &mut [f32]) {
+        if matches!(self, Self::Fp16) {
+            Half::Fp16.round(values);
+        }
+    }
 }
 
 /// The operation on backends with own kernels, for CPUs with the instructions for it.

@@ -29,6 +29,7 @@ mod relu;
 mod residual;
 mod rounding;
 mod simd;
+mod stored;
 
 pub use agreement::{Agreement, agreements, difference};
 pub use attention::{Segment, Segments, attention};
@@ -51,6 +52,7 @@ pub use magnitude::magnitudes;
 pub use recurrent::{Sequences, gru, lstm, lstm_dropping_states};
 pub use relu::relu_dropout;
 pub use residual::add_dropped;
+pub use stored::stored;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;

@@ -160,7 +160,7 @@ impl ConvolutionBlock {
                     let x = shortcut.projection.forward(input.x.clone(), pass);
                     let lengths = input.lengths.clone();
                     let addend = norm_of(&shortcut.norm, Frames { x, lengths }, padded, pass, seen);
-                    frames.x = frames.x + addend.x;
+                    frames.x = ops::stored(frames.x + addend.x, pass.compute);
                 }
                 if !before_norm && activation != Activation::None {
                     frames = frames.map_rows(|x| ops::relu_dropout(x, 0.0, pass));

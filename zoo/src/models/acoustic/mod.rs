@@ -24,7 +24,7 @@ use self::image::ImageConvolution;
 use self::recurrent::RecurrentStack;
 use crate::contract::Pass;
 use crate::nn::{BatchNorm, BatchNormSpec, ConvInit, Init, Linear};
-use crate::ops::{Axis, Rows, Statistics};
+use crate::ops::{self, Axis, Rows, Statistics};
 
 /// Layers of a spec, and the projection to the classes.
 #[derive(Module, Debug)]
@@ -167,10 +167,11 @@ fn normalized(
     let (x, statistics) = norm.forward(x, counted, pass);
     seen.extend(statistics);
     // Rows that do not count come out of the norm as zeros.
-    match (padded, valid.mask(&x)) {
+    let x = match (padded, valid.mask(&x)) {
         (PaddedFrames::Counted, Some(mask)) => x * mask,
         _ => x,
-    }
+    };
+    ops::stored(x, pass.compute)
 }
 
 /// What is left of an activation behind a ReLU.

@@ -69,7 +69,7 @@ impl DecoderLayer {
             .map(|x| pass.compute.cast(x));
         let context = to_f32(ops::attention(query, keys, values, look.segments, 1, 0.0, pass));
         let context = self.context.forward(context * look.scale.clone(), pass);
-        (to_f32(context) + x) * HALF
+        ops::stored((to_f32(context) + x) * HALF, pass.compute)
     }
 }
 
@@ -113,7 +113,7 @@ impl ConvolutionalDecoder {
             Some(table) => table.add(x, positions(lengths)),
             None => x,
         };
-        let tokens = ops::dropout(x, self.dropout, pass);
+        let tokens = ops::stored(ops::dropout(x, self.dropout, pass), pass.compute);
         let lanes = Lanes::new(lengths, self.kernel);
         let segments = Segments::across(lengths, &memory.lengths);
         let longest = memory.lengths.iter().copied().max().filter(|_| self.padded);
@@ -124,7 +124,8 @@ impl ConvolutionalDecoder {
         for layer in &self.layers {
             let residual = layer.gated.residual(x.clone(), pass);
             let gated = layer.gated.gated(x, &lanes, pass);
-            x = (layer.attended(gated, tokens.clone(), &look, pass) + residual) * HALF;
+            let sum = layer.attended(gated, tokens.clone(), &look, pass) + residual;
+            x = ops::stored(sum * HALF, pass.compute);
         }
         self.finish(x, pass)
     }
@@ -148,7 +149,9 @@ impl ConvolutionalDecoder {
         pass: &mut Pass,
     ) -> Tensor<2> {
         let tokens = match &self.positions {
-            Some(table) => table.add(x, std::iter::repeat_n(cache.steps, sources.count())),
+            Some(table) => {
+                ops::stored(table.add(x, std::iter::repeat_n(cache.steps, sources.count())), pass.compute)
+            }
             None => x,
         };
         let segments = sources.segments();
@@ -168,9 +171,10 @@ impl ConvolutionalDecoder {
             };
             let bias = Some(layer.gated.convolution.bias.val());
             let taps = seen.reshape([sources.count(), kernel * input]);
-            let gated = ops::gated(ops::linear(taps, weight.clone(), bias, pass));
+            let gated = ops::stored(ops::gated(ops::linear(taps, weight.clone(), bias, pass)), pass.compute);
             let residual = layer.gated.residual(x, pass);
-            x = (layer.attended(gated, tokens.clone(), &look, pass) + residual) * HALF;
+            let sum = layer.attended(gated, tokens.clone(), &look, pass) + residual;
+            x = ops::stored(sum * HALF, pass.compute);
         }
         cache.steps += 1;
         self.finish(x, pass)

@@ -65,12 +65,12 @@ impl ConvolutionalEncoder {
             Some(table) => table.add(x, positions(lengths)),
             None => x,
         };
-        let tokens = ops::dropout(x, self.dropout, pass);
+        let tokens = ops::stored(ops::dropout(x, self.dropout, pass), pass.compute);
         let lanes = Lanes::new(lengths, self.kernel);
         let mut x = to_f32(self.input.forward(tokens.clone(), pass));
         for layer in &self.layers {
             let residual = layer.residual(x.clone(), pass);
-            x = (layer.gated(x, &lanes, pass) + residual) * HALF;
+            x = ops::stored((layer.gated(x, &lanes, pass) + residual) * HALF, pass.compute);
         }
         let out = to_f32(self.output.forward(x, pass));
         // The value is kept, the gradient scaled.
@@ -79,6 +79,8 @@ impl ConvolutionalEncoder {
         } else {
             out
         };
-        Memory { values: (keys.clone() + tokens) * HALF, keys, lengths: lengths.to_vec() }
+        let keys = ops::stored(keys, pass.compute);
+        let values = ops::stored((keys.clone() + tokens) * HALF, pass.compute);
+        Memory { values, keys, lengths: lengths.to_vec() }
     }
 }

@@ -1,6 +1,7 @@
 //! Convolutional encoders and decoders (Gehring et al. 2017): gated convolutions instead of recurrence.
 //!
-//! Sums of two are scaled by sqrt(0.5), every layer is weight-normalised, the residual stream is FP32. Sequences are packed; for a
+//! Sums of two are scaled by sqrt(0.5), every layer is weight-normalised, the residual stream consists of FP32 tensors, with FP16's values in an
+//! FP16 pass. Sequences are packed; for a
 //! convolution they are laid out in [`Lanes`], where zeros keep them apart, as published code masks padding. An attention's answer is
 //! scaled by the square root of its source's length, with or without padding as the recipe says.
 
@@ -53,7 +54,7 @@ impl GatedConvolution {
         lanes.through(x, |x| {
             let y = self.convolution.forward(x, pass);
             let [lanes, steps, channels] = y.dims();
-            ops::gated(y.reshape([lanes * steps, channels]))
+            ops::stored(ops::gated(y.reshape([lanes * steps, channels])), pass.compute)
         })
     }
 

@@ -104,7 +104,7 @@ impl RecurrentAttention {
                 None => vector,
             }
         });
-        ops::context(query, keys, values, network, segments)
+        ops::context(query, keys, values, network, segments, pass.compute)
     }
 }
 

@@ -275,7 +275,7 @@ impl RecurrentDecoder {
             (ContextUse::InputFeeding, Some(combine)) => {
                 let both = Tensor::cat(vec![x, context.clone()], 1);
                 let both = ops::dropout(both, self.combine_dropout, pass);
-                to_f32(combine.forward(both, pass)).tanh()
+                ops::stored(to_f32(combine.forward(both, pass)).tanh(), pass.compute)
             }
             _ => x,
         };

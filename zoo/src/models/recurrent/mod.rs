@@ -1,6 +1,7 @@
 //! Recurrent encoders and decoders with attention (Bahdanau et al. 2015; Luong et al. 2015; Wu et al. 2016).
 //!
-//! What layers hand each other is FP32; layers compute in the pass's type. All sequences of a batch are packed.
+//! Layers compute in the pass's type. What they hand each other are FP32 tensors, with FP16's values in an FP16 pass. All sequences of a
+//! batch are packed.
 
 mod attention;
 mod decoder;
@@ -107,7 +108,7 @@ impl Between {
         let input = ops::dropout(input, self.dropout, pass);
         let (out, state) = layer.forward(input, sequences, state, pass);
         let out = to_f32(out);
-        (if i >= self.residual_from { x + out } else { out }, state)
+        (if i >= self.residual_from { ops::stored(x + out, pass.compute) } else { out }, state)
     }
 }
 

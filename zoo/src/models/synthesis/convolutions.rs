@@ -87,6 +87,7 @@ impl FrameConvolution {
         let (y, statistics) = self.norm.forward(y.reshape([sequences * steps, channels]), rows, pass);
         seen.extend(statistics);
         let y = if self.behind == Behind::Tanh { y.tanh() } else { y };
+        let y = ops::stored(y, pass.compute);
         ops::dropout(y, self.dropout, pass).reshape([sequences, steps, channels])
     }
 

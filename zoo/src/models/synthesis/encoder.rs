@@ -61,7 +61,7 @@ impl TacotronEncoder {
             .iter()
             .flat_map(|text| (0..longest).map(move |i| text.get(i).copied().or(padding)))
             .collect();
-        let x = ops::embedding(self.embedding.val(), &ids);
+        let x = ops::stored(ops::embedding(self.embedding.val(), &ids), pass.compute);
         let width = x.dims()[1];
         let mut x = x.reshape([texts.len(), longest, width]);
         let counted = (!training).then_some(&lengths[..]);

@@ -132,7 +132,10 @@ pub fn backward(
         None => Vec::new(),
     };
     let sums_of = |values: &[f32], columns: usize| {
-        column_sums(&host::Source::Wide(values.into()), values.len() / columns.max(1), columns)
+        let rows = values.len() / columns.max(1);
+        let mut sums = column_sums(&host::Source::Wide(values.into()), rows, columns);
+        with.keep(&mut sums);
+        sums
     };
     let bias = sums_of(&of_queries, units);
     let second_bias = match layers.get(1) {
@@ -142,6 +145,7 @@ pub fn backward(
     let summed = |parts: &[f32], size: usize| {
         let mut sum = vec![0f32; size];
         parts.chunks_exact(size.max(1)).for_each(|part| simd::add(&mut sum, part));
+        with.keep(&mut sum);
         sum
     };
     let (filter, vector) = (summed(&of_filter, taps), summed(&of_vector, units));
@@ -193,6 +197,8 @@ fn retreat(
         let parts = std::array::from_fn(|_| parts.next().expect("four gates"));
         let carry = &mut of_cell[sequence * hidden..][..hidden];
         Lstm::backward(parts, &mut now[..hidden], before, arriving, carry);
+        with.keep(gates);
+        with.keep(carry);
         of_gates.extend_from_slice(gates);
     }
     let of_gates = Packed::rows(with, &of_gates, batch, 4 * hidden);

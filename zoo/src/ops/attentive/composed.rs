@@ -8,6 +8,7 @@ use burn::tensor::{Bool, Int, Tensor, TensorData};
 use super::{AttentiveWeights, Plan, Source};
 use crate::contract::Pass;
 use crate::ops::dropout::masked_in_order;
+use crate::ops::stored;
 use crate::precision::{Compute, matmul, to_f32};
 
 /// Sources side by side, padded.
@@ -131,7 +132,8 @@ impl Hearing {
             };
             let gate = |gate: usize| product.clone().narrow(1, gate * hidden, hidden);
             let cell = sigmoid(gate(1)) * cell + sigmoid(gate(0)) * tanh(gate(2));
-            let (state, out) = dropped(i, sigmoid(gate(3)) * tanh(cell.clone()));
+            let (state, out) = dropped(i, stored(sigmoid(gate(3)) * tanh(cell.clone()), compute));
+            let [state, out, cell] = [state, out, cell].map(|x| stored(x, compute));
             self.layers[i] = Some([state, cell]);
             inside = out;
         }
@@ -152,6 +154,7 @@ impl Hearing {
         let scores = scores.reshape([count, longest]).mask_fill(looking.hidden.clone(), -1e9);
         let now = softmax(scores, 1).mask_fill(looking.hidden.clone(), 0.0);
         let found = matmul(now.clone().unsqueeze_dim::<3>(1), looking.values.clone()).reshape([count, width]);
+        let found = stored(found, compute);
         self.sum = self.sum.clone() + now.clone();
         self.last = now;
         self.found = Some(found.clone());

@@ -116,11 +116,14 @@ pub fn forward(gates: Vec<f32>, given: &Given, sizes: &Sizes, plan: &Plan) -> Fo
     let count = batch * steps;
     let filter = Filter::new(given.filter, units, plan.channels);
     let query = Packed::transposed(with, given.query, units, hidden);
+    let mut bias = given.bias.to_vec();
+    with.keep(&mut bias);
     let second_gates = (given.layers.len() > 1).then(|| {
-        let bias = given.second_bias;
+        let mut bias = given.second_bias.to_vec();
+        with.keep(&mut bias);
         let mut gates = vec![0f32; count * 4 * hidden];
         if !bias.is_empty() {
-            gates.par_chunks_mut(4 * hidden).for_each(|row| row.copy_from_slice(bias));
+            gates.par_chunks_mut(4 * hidden).for_each(|row| row.copy_from_slice(&bias));
         }
         gates
     });
@@ -150,7 +153,7 @@ pub fn forward(gates: Vec<f32>, given: &Given, sizes: &Sizes, plan: &Plan) -> Fo
             }
             let Some(last) = layers.last() else { return };
             let asked = gathered(last.outputs(), hidden, step, sizes);
-            let asked = Sums::new(&Packed::rows(with, &asked, batch, hidden), &query, 0..units, given.bias);
+            let asked = Sums::new(&Packed::rows(with, &asked, batch, hidden), &query, 0..units, &bias);
             for sequence in 0..batch {
                 let row = sizes.row(sequence, step);
                 queries[row * units..][..units].copy_from_slice(asked.row(sequence));
@@ -172,6 +175,7 @@ pub fn forward(gates: Vec<f32>, given: &Given, sizes: &Sizes, plan: &Plan) -> Fo
                 let past = Past { last: &before[first..][..n], sum: &past_sums[first..][..n] };
                 let query = &queries[sizes.row(sequence, step) * units..][..units];
                 look.forward(query, past, weights, found);
+                with.keep(found);
             };
             for_each_sequence(pieces, all * units, listen);
             if step + 1 < steps {
@@ -287,7 +291,10 @@ fn advance(
                 };
                 let sums = std::array::from_fn(|gate| sums[gate].row(sequence));
                 let cell = shared_cells.part(row, units.clone());
-                Lstm::forward(gates, sums, before, cell, shared_states.part(row, units.clone()));
+                let state = shared_states.part(row, units.clone());
+                Lstm::forward(gates, sums, before, cell, state);
+                with.keep(cell);
+                with.keep(state);
             }
         }
     });
@@ -303,5 +310,6 @@ fn advance(
             None => &mut layer.states[state],
         };
         dropout::apply(to, first as u32, mask);
+        with.keep(to);
     }
 }

@@ -6,7 +6,8 @@
 //! hidden layer of the scores, as large as all steps times the source times its units, nothing is kept: backward computes it again.
 //!
 //! All sequences of a batch go all steps; what a sequence gets depends on none of the others. Products of the layers and of the query are
-//! made in the compute type; location, scores, softmax and sums are FP32.
+//! made in the compute type; location, scores, softmax and sums are FP32. In fp16 what is kept from step to step is rounded: outputs,
+//! cells, what was found, and the gradients of gates and cells.
 
 mod backward;
 pub(super) mod composed;

@@ -99,6 +99,9 @@ pub fn backward<C: Cell<GATES>, const GATES: usize>(
                         let kept = shared_kept.part(row, units.clone());
                         let carry = shared_carry.part(sequence, units.clone());
                         C::backward(parts.each_mut().map(|part| &mut **part), kept, before, &arriving, carry);
+                        parts.iter_mut().for_each(|part| with.keep(part));
+                        with.keep(kept);
+                        with.keep(carry);
                         for (gate, part) in parts.iter().enumerate() {
                             let from = if C::recurrent(gate) == Place::Kept { &*kept } else { &**part };
                             let to = gate * hidden + units.start..gate * hidden + units.end;

@@ -6,6 +6,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::{Kind, Sequences};
 use crate::contract::Pass;
 use crate::ops::dropout::{Mask, masked_in_order};
+use crate::ops::stored;
 use crate::precision::{matmul, to_f32};
 
 /// As `super::recurrent`.
@@ -66,6 +67,7 @@ pub fn recurrent(
         if let Some(kept) = &kept {
             after[0] = after[0].clone() * kept.clone().select(0, rows);
         }
+        let after: Vec<Tensor<2>> = after.into_iter().map(|x| stored(x, pass.compute)).collect();
         outs.push(after[0].clone());
         for (state, after) in states.iter_mut().zip(after) {
             // There is nothing to take where every sequence goes on.

@@ -39,8 +39,10 @@ pub fn forward<C: Cell<GATES>, const GATES: usize>(
     let weights: [Packed; GATES] = std::array::from_fn(|gate| {
         Packed::transposed(with, &weight[gate * hidden * hidden..][..hidden * hidden], hidden, hidden)
     });
+    let mut bias = bias.to_vec();
+    with.keep(&mut bias);
     let bias: [&[f32]; GATES] =
-        std::array::from_fn(|gate| if bias.is_empty() { bias } else { &bias[gate * hidden..][..hidden] });
+        std::array::from_fn(|gate| if bias.is_empty() { &bias } else { &bias[gate * hidden..][..hidden] });
     let mut walk = || {
         for step in 0..sequences.steps() {
             let active = sequences.active(step);
@@ -74,6 +76,8 @@ pub fn forward<C: Cell<GATES>, const GATES: usize>(
                         if let Some(mask) = mask {
                             dropout::apply(h, (row * hidden + units.start) as u32, mask);
                         }
+                        with.keep(h);
+                        with.keep(kept);
                         shared_out.part(row, units.clone()).copy_from_slice(h);
                     }
                 }

@@ -6,7 +6,9 @@
 //! the weight's in one product over all of them.
 //!
 //! Sequences are walked by falling length, so that one that has ended costs nothing. What a sequence gets depends on none of the
-//! others. Outputs and cells are carried in FP32; in half types they are rounded where they are multiplied, and on the way out.
+//! others. In fp16 the products of the steps are rounded, and so is what is kept from step to step: outputs, cells, and the
+//! gradients of the gates and of the cells; gates act in FP32. In bf16 outputs and cells are carried in FP32, and rounded where they are
+//! multiplied and on the way out.
 
 mod backward;
 pub(super) mod cells;

@@ -8,6 +8,7 @@ use burn::tensor::{bf16 as Bf16, f16};
 use crate::ops::fp32::{self, Matrix, Start};
 use crate::ops::halves::{self, Instruction, Operand, Values};
 use crate::ops::linear::Products;
+use crate::ops::rounding::Half;
 
 /// Units of a strip are a multiple of this: whole tiles of either product.
 pub const TILE: usize = 32;
@@ -15,6 +16,8 @@ pub const TILE: usize = 32;
 /// One side of the products.
 pub enum Packed {
     Fp32(fp32::Packed),
+    /// FP16 values in FP32 vectors; sums are rounded to FP16.
+    Fp16(fp32::Packed),
     Bf16(halves::Packed, Instruction),
 }
 
@@ -23,7 +26,7 @@ impl Packed {
     pub fn rows(with: Products, values: &[f32], rows: usize, depth: usize) -> Self {
         match side(with, values) {
             Side::Vectors(values) => {
-                Self::Fp32(fp32::Packed::rows(&Matrix::rows(&values, rows, depth, depth)))
+                Self::vectors(with, fp32::Packed::rows(&Matrix::rows(&values, rows, depth, depth)))
             }
             Side::Half(values, with) => {
                 Self::Bf16(halves::Packed::rows(&Operand::new(values, rows, depth)), with)
@@ -35,7 +38,7 @@ impl Packed {
     pub fn transposed(with: Products, weight: &[f32], units: usize, depth: usize) -> Self {
         match side(with, weight) {
             Side::Vectors(weight) => {
-                Self::Fp32(fp32::Packed::columns(&Matrix::rows(&weight, units, depth, depth)))
+                Self::vectors(with, fp32::Packed::columns(&Matrix::rows(&weight, units, depth, depth)))
             }
             Side::Half(weight, with) => {
                 let weight = Operand::new(weight, units, depth).transpose();
@@ -48,11 +51,19 @@ impl Packed {
     pub fn columns(with: Products, weight: &[f32], depth: usize, units: usize) -> Self {
         match side(with, weight) {
             Side::Vectors(weight) => {
-                Self::Fp32(fp32::Packed::columns(&Matrix::columns(&weight, depth, units, units)))
+                Self::vectors(with, fp32::Packed::columns(&Matrix::columns(&weight, depth, units, units)))
             }
             Side::Half(weight, with) => {
                 Self::Bf16(halves::Packed::columns(&Operand::new(weight, depth, units)), with)
             }
+        }
+    }
+
+    /// FP32 vectors, in the type that they stand for.
+    fn vectors(with: Products, packed: fp32::Packed) -> Self {
+        match with {
+            Products::Fp16 => Self::Fp16(packed),
+            _ => Self::Fp32(packed),
         }
     }
 }
@@ -84,15 +95,15 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The product of packed rows with the columns of these units, on this thread, plus a bias for each unit (empty: none).
+    /// The product of packed rows with the columns of these units, on this thread, plus a bias for each unit (empty: none). In fp16
+    /// the sum is rounded once, with the bias in it.
     pub fn new(rows: &Packed, weight: &Packed, units: Range<usize>, bias: &[f32]) -> Self {
         match (rows, weight) {
-            (Packed::Fp32(rows), Packed::Fp32(weight)) => {
-                let stride = units.len();
-                let mut values = crate::ops::host::room(rows.lanes() * stride);
-                let start = if bias.is_empty() { Start::Zero } else { Start::Bias(bias) };
-                fp32::product_strip(&mut values, rows, weight, units, start);
-                Self { values, stride, units: stride }
+            (Packed::Fp32(rows), Packed::Fp32(weight)) => Self::in_vectors(rows, weight, units, bias),
+            (Packed::Fp16(rows), Packed::Fp16(weight)) => {
+                let mut sums = Self::in_vectors(rows, weight, units, bias);
+                Half::Fp16.round(&mut sums.values);
+                sums
             }
             (Packed::Bf16(rows, with), Packed::Bf16(weight, _)) => {
                 let units_in_all = units.len();
@@ -107,6 +118,14 @@ impl Sums {
             }
             _ => unreachable!("both sides are packed for one type"),
         }
+    }
+
+    fn in_vectors(rows: &fp32::Packed, weight: &fp32::Packed, units: Range<usize>, bias: &[f32]) -> Self {
+        let stride = units.len();
+        let mut values = crate::ops::host::room(rows.lanes() * stride);
+        let start = if bias.is_empty() { Start::Zero } else { Start::Bias(bias) };
+        fp32::product_strip(&mut values, rows, weight, units, start);
+        Self { values, stride, units: stride }
     }
 
     /// Of one row.

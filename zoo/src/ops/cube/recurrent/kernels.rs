@@ -22,6 +22,8 @@ pub struct Cell {
     pub asked: bool,
     /// The gradients of the recurrent part are not those of the input's, or in another type.
     pub apart: bool,
+    /// Outputs, cells and what is carried have the values of the products' type: in fp16.
+    pub keeps: bool,
 }
 
 impl Cell {
@@ -49,6 +51,12 @@ pub struct Step {
 #[cube]
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
+}
+
+/// x as it is kept from step to step.
+#[cube]
+fn keep<H: Float>(x: f32, #[comptime] cell: Cell) -> f32 {
+    if cell.keeps { f32::cast_from(H::cast_from(x)) } else { x }
 }
 
 /// What a unit of the device works on.
@@ -166,7 +174,7 @@ pub fn forward_kernel<X: Float, H: Float>(
         acted[at(row, 1usize, place.unit, &step, cell)] = f;
         acted[at(row, 2usize, place.unit, &step, cell)] = g;
         acted[at(row, 3usize, place.unit, &step, cell)] = o;
-        kept[here] = c;
+        kept[here] = keep::<H>(c, cell);
         o * c.tanh()
     } else {
         let before = carried(&*out, initial, places, &place, &step, cell);
@@ -177,9 +185,10 @@ pub fn forward_kernel<X: Float, H: Float>(
         acted[at(row, 0usize, place.unit, &step, cell)] = r;
         acted[at(row, 1usize, place.unit, &step, cell)] = z;
         acted[at(row, 2usize, place.unit, &step, cell)] = n;
-        kept[here] = part;
+        kept[here] = keep::<H>(part, cell);
         n + z * (before - n)
     };
+    let h = keep::<H>(h, cell);
     out[here] = h;
     if sequence < step.later {
         next[ABSOLUTE_POS] = H::cast_from(h);
@@ -293,7 +302,7 @@ pub fn backward_kernel<X: Float, H: Float, O: Float>(
         let o = acted[at(row, 3usize, place.unit, &step, cell)];
         let squashed = kept[here].tanh();
         let of_cell = past + gradient * o * (1.0 - squashed * squashed);
-        carry[ABSOLUTE_POS] = of_cell * f;
+        carry[ABSOLUTE_POS] = keep::<H>(of_cell * f, cell);
         let di = of_cell * g * i * (1.0 - i);
         let df = of_cell * before * f * (1.0 - f);
         let dg = of_cell * i * (1.0 - g * g);
@@ -307,7 +316,7 @@ pub fn backward_kernel<X: Float, H: Float, O: Float>(
         let z = acted[at(row, 1usize, place.unit, &step, cell)];
         let n = acted[at(row, 2usize, place.unit, &step, cell)];
         let of_h = gradient + past;
-        carry[ABSOLUTE_POS] = of_h * z;
+        carry[ABSOLUTE_POS] = keep::<H>(of_h * z, cell);
         let dn = of_h * (1.0 - z) * (1.0 - n * n);
         let dr = dn * kept[here] * r * (1.0 - r);
         let dz = of_h * (before - n) * z * (1.0 - z);

@@ -73,6 +73,7 @@ impl<'a> Walk<'a> {
             given: self.plan.given,
             asked,
             apart,
+            keeps: self.half == DType::F16,
         }
     }
 
