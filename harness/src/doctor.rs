@@ -282,6 +282,7 @@ fn products(device: &Device, asked: Option<Fp32>) -> Finding {
     });
     let words = found.map(|(name, products)| match products {
         Some(Products::Tf32) => format!("{name} is TF32"),
+        Some(found) if found.name() != name => format!("{name} is {}", found.name()),
         Some(_) => name.to_owned(),
         None => format!("no {name}"),
     });

@@ -1,7 +1,9 @@
 //! In which type products are computed, and the one matrix product of the zoo.
 
-use burn::tensor::{DType, FloatDType, Tensor};
+use burn::tensor::{DType, FloatDType, Tensor, TensorData};
 use zoo_recipes::{ComputeType, PrecisionSpec};
+
+use crate::contract::Pass;
 
 /// The compute type of a forward pass. Parameters are FP32 leaves whatever this is; layers cast per use, so gradients of the
 /// leaves are FP32 (the gradient of a cast is a cast back).
@@ -57,55 +59,132 @@ pub enum Products {
     Fp32,
     /// f32 operands rounded to 10 bits of fraction.
     Tf32,
-    /// Half operands.
+    /// FP16 operands, FP32 sums.
     Fp16,
-    /// Brain-float operands.
+    /// bf16 operands.
     Bf16,
+    /// None of these: FP16 operands whose sums are FP16, for one.
+    Other,
 }
 
 impl Products {
-    /// `fp32`, `tf32`, `fp16` or `bf16`.
+    /// `fp32`, `tf32`, `fp16`, `bf16` or `other`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fp32 => "fp32",
             Self::Tf32 => "tf32",
             Self::Fp16 => "fp16",
             Self::Bf16 => "bf16",
+            Self::Other => "other",
+        }
+    }
+
+    /// What the rows of [`QUESTIONS`] come to tells the type.
+    fn of_answers(answers: [f32; QUESTIONS.len()]) -> Self {
+        let [twelve, ten, small, sum] = answers;
+        let due = |x: f32, due: f32| x == 0.0 || x == due;
+        if !due(twelve, TWELVE) || !due(ten, TEN) || !due(small, SMALL) {
+            return Self::Other;
+        }
+        // A bf16 result has no 2,050.
+        match (twelve > 0.0, ten > 0.0, small > 0.0, sum) {
+            (true, true, true, 2050.0) => Self::Fp32,
+            (false, true, true, 2050.0) => Self::Tf32,
+            (false, true, false, 2050.0) => Self::Fp16,
+            (false, false, true, _) => Self::Bf16,
+            _ => Self::Other,
         }
     }
 }
 
-/// Finds out how `width` x `width` matrices are multiplied on this device in this compute type: 1 + 2^-12 times 1 survives with
-/// 23 bits of fraction, and is 1 with 10 or fewer.
+const TEN: f32 = 1.0 / 1024.0;
+const TWELVE: f32 = 1.0 / 4096.0;
+/// 2^-16.
+const SMALL: f32 = 1.0 / 65536.0;
+
+/// Rows whose sum with the weights below tells types apart. Each result is itself an FP16 and a bf16, but the last.
+///
+/// | row | is there | is 0, or another |
+/// |---|---|---|
+/// | 1 + 2^-12, less 1 | FP32 | fewer bits of fraction |
+/// | 1 + 2^-10, less 1 | FP32, TF32, FP16 | bf16 |
+/// | 2^-26 times 2^10 | FP32, TF32, bf16 | FP16, whose smallest is 2^-24 |
+/// | 2048 + 1 + 1 | FP32 sums | FP16 sums: 2048 |
+const QUESTIONS: [[f32; 3]; 4] = [
+    [1.0 + TWELVE, -1.0, 0.0],
+    [1.0 + TEN, -1.0, 0.0],
+    [0.0, 0.0, SMALL / 1024.0],
+    [2048.0, 1.0, 1.0 / 1024.0],
+];
+const WEIGHTS: [f32; 3] = [1.0, 1.0, 1024.0];
+
+/// Finds out in which type [`crate::ops::linear`] multiplies matrices of `width` x `width` (4 at least) on this device in this
+/// compute type: by what comes out, not by what was asked for.
 pub fn probe(device: &burn::tensor::Device, compute: Compute, width: usize) -> Products {
     let device = device.clone().inner();
-    let ones = Tensor::<2>::ones([width, width], &device);
-    let first_column = Tensor::<2>::zeros([width, width], &device)
-        .slice_assign([0..width, 0..1], Tensor::ones([width, 1], &device) * (1.0 + 1.0 / 4096.0));
-    let product = matmul(compute.cast(first_column), compute.cast(ones));
-    let largest = crate::parameters::host_values(to_f32(product).max())[0];
-    match compute.0 {
-        FloatDType::F16 => Products::Fp16,
-        FloatDType::BF16 => Products::Bf16,
-        _ if largest > 1.0 => Products::Fp32,
-        _ => Products::Tf32,
+    let width = width.max(QUESTIONS.len());
+    let (mut x, mut weight) = (vec![0f32; width * width], vec![0f32; width * width]);
+    for (row, question) in QUESTIONS.iter().enumerate() {
+        // The last terms stand at the far end of the sum.
+        x[row * width..][..2].copy_from_slice(&question[..2]);
+        x[row * width + width - 1] = question[2];
+    }
+    for unit in weight.chunks_exact_mut(width) {
+        unit[..2].copy_from_slice(&WEIGHTS[..2]);
+        unit[width - 1] = WEIGHTS[2];
+    }
+    let matrix = |values| Tensor::<2>::from_data(TensorData::new(values, [width, width]), &device);
+    let product = crate::ops::linear(matrix(x), matrix(weight), None, &Pass::evaluation(compute));
+    let product = crate::parameters::host_values(to_f32(product));
+    // Every column says the same; the worst of them is asked, so that no part of the product may be of another type.
+    let column = |column: usize| std::array::from_fn(|row| product[row * width + column]);
+    let found = Products::of_answers(column(0));
+    match (1..width).all(|other| Products::of_answers(column(other)) == found) {
+        true => found,
+        false => Products::Other,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Device;
+    use burn::tensor::{Device, bf16, f16};
 
     use super::*;
 
     #[test]
-    fn the_probe_tells_full_products_from_rounded_operands() {
+    fn the_probe_finds_the_type_of_the_products() {
         let device = Device::flex();
-        assert_eq!(probe(&device, Compute::FP32, 48), Products::Fp32);
-        assert_eq!(probe(&device, Compute(FloatDType::BF16), 48), Products::Bf16);
-        // What TF32 does to an operand: the 13 low bits of the fraction are lost.
-        let rounded = f32::from_bits((1.0f32 + 1.0 / 4096.0).to_bits() & 0xffff_e000);
-        assert_eq!(rounded, 1.0);
+        for width in [2, 48, 130] {
+            assert_eq!(probe(&device, Compute::FP32, width), Products::Fp32);
+            assert_eq!(probe(&device, Compute(FloatDType::F16), width), Products::Fp16);
+            assert_eq!(probe(&device, Compute(FloatDType::BF16), width), Products::Bf16);
+        }
+    }
+
+    /// Products of operands that are rounded by hand, added up as said.
+    fn answers(operand: impl Fn(f32) -> f32, sum: impl Fn(f32) -> f32) -> [f32; 4] {
+        QUESTIONS
+            .map(|row| row.iter().zip(WEIGHTS).fold(0.0, |all, (x, w)| sum(all + operand(*x) * operand(w))))
+    }
+
+    #[test]
+    fn types_are_told_by_what_they_lose() {
+        let exact = |x: f32| x;
+        let fp16 = |x: f32| f16::from_f32(x).to_f32();
+        let bf16 = |x: f32| bf16::from_f32(x).to_f32();
+        // To nearest in 10 bits of fraction.
+        let tf32 = |x: f32| f32::from_bits((x.to_bits() + 0xfff) & 0xffff_e000);
+        assert_eq!(Products::of_answers(answers(exact, exact)), Products::Fp32);
+        assert_eq!(Products::of_answers(answers(tf32, exact)), Products::Tf32);
+        assert_eq!(Products::of_answers(answers(fp16, exact)), Products::Fp16);
+        assert_eq!(Products::of_answers(answers(bf16, exact)), Products::Bf16);
+        assert_eq!(
+            Products::of_answers(answers(bf16, exact).map(bf16)),
+            Products::Bf16,
+            "the result as well"
+        );
+        assert_eq!(Products::of_answers(answers(fp16, fp16)), Products::Other, "sums in FP16");
+        assert_eq!(Products::of_answers([f32::NAN; 4]), Products::Other);
     }
 
     #[test]

@@ -326,6 +326,15 @@ fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Resu
         );
     }
     Ok(match found {
+        Products::Other => {
+            let message = format!(
+                "{} multiplies in none of the known types where {} is asked for",
+                ctx.device.settled(),
+                compute.name()
+            );
+            let hint = "another --device, or an arm of another type; please report this with `zoo doctor`";
+            return Err(Failure::new(Exit::Device, message).hint(hint));
+        }
         Products::Fp32 => Precision::Fp32,
         Products::Tf32 => Precision::Tf32,
         Products::Fp16 => Precision::Fp16,
