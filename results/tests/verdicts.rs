@@ -328,6 +328,12 @@ fn parity_of_arms_that_are_not_what_they_say() {
         Outcome::NotComparable,
         "compute its products in bf16; mixed stands for FP16 with loss scaling",
     );
+    let unproved = Evidence { precision: None, ..bf16 };
+    says(
+        &rejudge("synthetic", &parity_claim(), &unproved),
+        Outcome::NotComparable,
+        "no probe found in which type arm mixed computed its products",
+    );
     says(
         &with(|e| e.baseline_precision = Some(Precision::Tf32)),
         Outcome::NotComparable,

@@ -249,7 +249,7 @@ pub struct Found<'a> {
     pub on_the_way: &'a BTreeMap<Moment, Vec<Evaluation>>,
 }
 
-/// Verdicts on runs as they lie there: no speed was timed, and no products were probed.
+/// Verdicts on runs as they lie there: no speed was timed, and the type of the products is the one that the run's card names.
 ///
 /// # Errors
 /// Hypotheses cannot be read, or cannot be scored as a claim says.
@@ -261,7 +261,7 @@ pub fn judge_found(found: &[Found<'_>], claims: &[ClaimSpec]) -> Result<Vec<Judg
             trained: one.trained.clone(),
             evaluations: one.evaluations.to_vec(),
             on_the_way: one.on_the_way.clone(),
-            precision: None,
+            precision: Precision::named(&one.run.card.compute),
             data: one.trained.data.clone(),
         })
         .collect();

@@ -77,6 +77,7 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
     {
         return Err(format!("the claim is on arm {claimed}, ours is {ours}"));
     }
+    probed(evidence)?;
     precision(evidence.rules, evidence.arm.as_deref(), evidence.precision)?;
     precision(evidence.rules, evidence.baseline.as_deref(), evidence.baseline_precision)?;
     if claimed_arm.is_some() && evidence.precision.is_none() && evidence.external {
@@ -89,6 +90,23 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
 #[must_use]
 pub fn precision_word(arm: &str) -> &str {
     arm.split('-').next().unwrap_or(arm)
+}
+
+/// A run of zoo's own in mixed precision comes with what a probe found of its products. Scores from elsewhere have a note instead.
+fn probed(evidence: &Evidence) -> Result<(), String> {
+    let ran = evidence.speed.is_some() || !evidence.runs.is_empty() || !evidence.points.is_empty();
+    let mixed = evidence.arm.as_deref().filter(|arm| precision_word(arm) == "mixed");
+    match mixed {
+        Some(arm)
+            if ran
+                && !evidence.external
+                && evidence.rules != Rules::First
+                && evidence.precision.is_none() =>
+        {
+            Err(format!("no probe found in which type arm {arm} computed its products"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// An arm computes in the type that its name says. `mixed` is FP16 with loss scaling, as the sources publish it; the first rules let

@@ -272,6 +272,14 @@ impl Precision {
             Self::Bf16Emulated => "emulated bf16",
         }
     }
+
+    /// The precision of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Fp32, Self::Tf32, Self::Fp16, Self::Bf16, Self::Bf16Emulated]
+            .into_iter()
+            .find(|precision| precision.name() == name)
+    }
 }
 
 /// A timing of two arms in alternating blocks.
