@@ -379,6 +379,7 @@ fn what_has_no_kept_outputs_is_never_counted() {
         claims: vec![record.judgements[0].claim.clone()],
         evidence: "full-run".to_owned(),
         generated: true,
+        free: Vec::new(),
     };
     let table = |record: &Record| {
         render(std::slice::from_ref(&standing), &[Entry::parse(&line_of(record)).unwrap()]).results
@@ -403,7 +404,8 @@ fn what_earlier_plans_spent_is_what_the_ledger_says() {
     record.judgements[0].evidence.plan = LookPlan::try_from(vec![1, 3]).unwrap();
     let evidence = record.judgements[0].evidence.clone();
     let without_claims = "a hash";
-    let system = System { recipe: &record.recipe.clone(), recipe_hash: "other", without_claims };
+    let system =
+        System { recipe: &record.recipe.clone(), recipe_hash: "other", without_claims, with_words: None };
     let first = ledger.entries().unwrap().remove(0).record;
     let due = spent([&first], &system, &record.judgements[0].claim, &evidence);
     assert!(due.is_some());

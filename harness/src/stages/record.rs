@@ -17,7 +17,7 @@ use super::evaluate::Evaluation;
 use super::judge::Measured;
 use super::reproduce::JudgedClaim;
 use super::run::Card;
-use super::spending::without_claims;
+use super::spending::{with_words, without_claims};
 use super::timing::Timing;
 use crate::context::Context;
 use crate::environment::Environment;
@@ -97,6 +97,7 @@ pub fn judged(
         },
         seeds: seeds.to_vec(),
         system: Some(without_claims(request)?),
+        system_with_words: Some(with_words(request)?),
         overrides: overrides(&request.changes()),
         ..base(request.document.name(), hash, request.tier.as_deref(), &environment)
     };

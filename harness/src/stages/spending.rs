@@ -1,6 +1,6 @@
 //! What earlier plans spent of the level of a claim, from the home's ledger.
 
-use zoo_recipes::{ClaimKind, ClaimSpec};
+use zoo_recipes::{ClaimKind, ClaimSpec, Selection};
 use zoo_results::ledger::{Record, System, spent};
 use zoo_results::verdict::{Evidence, RunScore, Spent};
 
@@ -16,6 +16,7 @@ pub struct Earlier {
     recipe: String,
     recipe_hash: String,
     without_claims: String,
+    with_words: String,
 }
 
 impl Earlier {
@@ -30,6 +31,7 @@ impl Earlier {
             recipe: request.document.name().to_owned(),
             recipe_hash: request.document.hash(request.tier.as_deref(), &request.overrides)?,
             without_claims: without_claims(request)?,
+            with_words: with_words(request)?,
         })
     }
 
@@ -39,16 +41,35 @@ impl Earlier {
             recipe: &self.recipe,
             recipe_hash: &self.recipe_hash,
             without_claims: &self.without_claims,
+            with_words: Some(&self.with_words),
         };
         spent(&self.records, &system, claim, evidence)
     }
 }
 
-/// SHA-256 of the resolved recipe without its claims: what a record calls its system.
+/// SHA-256 of what is computed, what a record calls its system: the resolved recipe without its claims, its words and changes of its free
+/// keys. None of these gives a claim a new 5 %.
 ///
 /// # Errors
 /// The recipe cannot be resolved.
 pub fn without_claims(request: &Request) -> Result<String> {
+    let selection = Selection { arm: None, tier: request.tier.clone(), overrides: request.overrides.clone() };
+    let binding = request.document.resolve(&selection)?.binding_overrides;
+    let mut arms = request.document.resolve_arms(request.tier.as_deref(), &binding)?;
+    for recipe in arms.values_mut() {
+        recipe.claim.clear();
+        let about = &mut recipe.recipe;
+        [&mut about.summary, &mut about.origin].into_iter().for_each(String::clear);
+        [&mut about.tags, &mut about.free].into_iter().for_each(Vec::clear);
+    }
+    Ok(zoo_recipes::hash_of_arms(&arms))
+}
+
+/// The same with words and all changes in it, as earlier programs recorded it.
+///
+/// # Errors
+/// The recipe cannot be resolved.
+pub fn with_words(request: &Request) -> Result<String> {
     let mut arms = request.document.resolve_arms(request.tier.as_deref(), &request.overrides)?;
     arms.values_mut().for_each(|recipe| recipe.claim.clear());
     Ok(zoo_recipes::hash_of_arms(&arms))

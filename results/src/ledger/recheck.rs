@@ -309,6 +309,7 @@ fn spent_otherwise<'r, I: Iterator<Item = &'r Record>>(
         recipe: &record.recipe,
         recipe_hash: &record.recipe_hash,
         without_claims,
+        with_words: record.system_with_words.as_deref(),
     });
     let judged = record.judgements.iter().filter(|judgement| judgement.evidence.rules == Rules::Second);
     judged.filter_map(move |judgement| {

@@ -17,9 +17,13 @@ pub struct Record {
     pub recipe: String,
     /// SHA-256 of the resolved recipe, hexadecimal.
     pub recipe_hash: String,
-    /// The same of the recipe without its claims: the system that was judged. Records of earlier programs have none.
+    /// The same of the recipe without its claims, its words and changes of its free keys: the system that was judged. Records of earlier
+    /// programs have none, or one with the words and changes in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
+    /// The system's hash as those programs formed it, so that what they spent is found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_with_words: Option<String>,
     /// Arm; `None` where the record is about several.
     pub arm: Option<String>,
     /// Tier; `None` is the published size.

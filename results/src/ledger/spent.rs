@@ -13,15 +13,17 @@ pub struct System<'a> {
     pub recipe: &'a str,
     /// SHA-256 of the resolved recipe, hexadecimal.
     pub recipe_hash: &'a str,
-    /// The same without its claims, [`Record::system`].
+    /// The same without its claims and words, [`Record::system`].
     pub without_claims: &'a str,
+    /// The same without its claims alone, [`Record::system_with_words`].
+    pub with_words: Option<&'a str>,
 }
 
 impl System<'_> {
-    /// Whether a record is of this system. Records of earlier programs do not hold the hash without claims.
+    /// Whether a record is of this system. Records of earlier programs hold the hash with the words in it, or neither.
     fn is_of(&self, record: &Record) -> bool {
         let same = match &record.system {
-            Some(system) => system == self.without_claims,
+            Some(system) => system == self.without_claims || Some(system.as_str()) == self.with_words,
             None => record.recipe_hash == self.recipe_hash,
         };
         same && record.recipe == self.recipe && record.end != RunEnd::External
@@ -65,6 +67,7 @@ fn statement(claim: &ClaimSpec) -> ClaimSpec {
         source: String::new(),
         note: None,
         extends: None,
+        own: None,
         margin_reason: None,
         sigma_reason: None,
         ..claim.clone()
@@ -138,7 +141,8 @@ mod tests {
     use crate::statistics::ALPHA;
     use crate::verdict::RunScore;
 
-    const SYSTEM: System<'_> = System { recipe: "toy", recipe_hash: "new", without_claims: "same" };
+    const SYSTEM: System<'_> =
+        System { recipe: "toy", recipe_hash: "new", without_claims: "same", with_words: Some("as before") };
 
     fn claim(margin: f64) -> ClaimSpec {
         serde_json::from_value(json!({"kind": "value", "metric": "bleu", "value": 41.0, "margin": margin,
@@ -178,6 +182,9 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} is not {b}");
         let one = std::slice::from_ref(&first);
         near(alpha(one, 0.5, &[1, 4], &[1, 2, 3, 4]), 0.0);
+        // Nor do words make another statement.
+        let own = ClaimSpec { own: Some("a check".into()), note: Some("reworded".into()), ..claim(0.5) };
+        near(alpha(&[record(own, evidence(&[1, 4], &[1]))], 0.5, &[1, 4], &[1, 2, 3, 4]), 0.0);
         near(alpha(one, 0.5, &[1, 3], &[1]), spent_there);
         // Another margin is another statement, and fresh seeds are a new trial.
         near(alpha(one, 0.7, &[1, 4], &[1]), spent_there);
@@ -213,6 +220,9 @@ mod tests {
         ] {
             assert_eq!(alpha(&[other], 0.5, &[3], &[1, 2, 3]), 0.0);
         }
+        // The hash of an earlier program has the recipe's words in it.
+        let before = Record { system: Some("as before".into()), ..first.clone() };
+        assert_eq!(alpha(&[before], 0.5, &[3], &[1, 2, 3]), ALPHA);
         // An old record has no hash without claims: the whole one decides.
         let old = Record { system: None, recipe_hash: "new".into(), ..first };
         assert_eq!(alpha(&[old], 0.5, &[3], &[1, 2, 3]), ALPHA);
