@@ -10,6 +10,7 @@ use zoo_results::exit::Exit;
 use zoo_results::ledger::{
     HypothesesFile, Judgement, Ledger, LedgerError, Record, RunEnd, ScoreRecord, utc_now,
 };
+use zoo_results::report::uncounted;
 
 use crate::context::Context;
 use crate::environment::{Environment, hex};
@@ -57,9 +58,9 @@ pub fn is_own_run(record: &Record) -> bool {
     record.is_own_evidence()
 }
 
-/// The runs among records that count as evidence.
+/// The runs among records that count as evidence: what a working tree with changes ran can be built from no commit, and does not.
 pub fn runs_of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<RecordedRun> {
-    let finished = records.into_iter().filter(|record| is_own_run(record));
+    let finished = records.into_iter().filter(|record| is_own_run(record) && uncounted(record).is_none());
     finished
         .map(|record| RecordedRun {
             recipe: record.recipe.clone(),

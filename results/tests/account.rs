@@ -74,6 +74,7 @@ fn standing(claims: Vec<ClaimSpec>) -> Vec<RecipeStanding> {
         claims,
         evidence: "full-run".into(),
         generated: false,
+        free: vec!["train.log_every".into()],
     }]
 }
 
@@ -133,6 +134,27 @@ fn a_margin_that_was_changed_after_the_result_counts_nothing() {
     assert_eq!(account.claims[0].outcome, Some(Outcome::NotRun));
     assert_eq!(account.others[0].uncounted, Some("earlier version"));
     assert_eq!(account.others[0].verdict.margin, Some(0.1));
+    let relative = |margin: f64| claim(json!({"margin": null, "margin_of_error": margin}));
+    let ran = record(&relative(0.1), 26.0, Outcome::Inconclusive);
+    let (recipes, ledger) = (standing(vec![relative(0.5)]), entries(&[ran]));
+    assert_eq!(Account::of(&recipes, &ledger).claims[0].outcome, Some(Outcome::NotRun));
+}
+
+/// Who changes what the recipe frees still runs the recipe, whatever its version is now.
+#[test]
+fn an_earlier_version_with_a_free_key_changed_is_listed() {
+    let listed = |key: &str| {
+        let ran = record(&claim(json!({})), 30.0, Outcome::Reproduced);
+        let ran = Record {
+            recipe_hash: "cd".repeat(32),
+            overrides: [(key.to_owned(), "7".to_owned())].into(),
+            ..ran
+        };
+        let (recipes, ledger) = (standing(vec![claim(json!({}))]), entries(&[ran]));
+        Account::of(&recipes, &ledger).others.len()
+    };
+    assert_eq!(listed("train.log_every"), 1);
+    assert_eq!(listed("train.max_updates"), 0);
 }
 
 #[test]

@@ -120,9 +120,9 @@ fn table(kind: &str, stated: Stated, plan: &[u32], parity: bool, seed: u64) -> [
     let rates = [at(1.0), at(2.0), at(3.0)];
     documented(&format!("{kind}, {}", stated.words()), plan, &rates);
     for rate in &rates {
-        for share in [rate.reproduced(), rate.not_reproduced()] {
-            assert!(share <= 0.05 + margin_of_noise(), "{kind} {} {plan:?}: {rates:?}", stated.words());
-        }
+        // The draws are seeded: what is printed as REPRODUCED is held to the stated rate itself.
+        let kept = rate.reproduced() <= 0.05 && rate.not_reproduced() <= 0.05 + margin_of_noise();
+        assert!(kept, "{kind} {} {plan:?}: {rates:?}", stated.words());
     }
     rates
 }

@@ -30,6 +30,7 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
             hashes: hashes(&document, entries)?,
             claims: recipe.claim,
             generated: recipe.data.reader.is_generated(),
+            free: recipe.recipe.free,
             evidence: rung.map_or("none", |rung| rung.name()).to_owned(),
         });
     }

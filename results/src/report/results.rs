@@ -282,6 +282,7 @@ mod tests {
             claims: document.resolve(&zoo_recipes::Selection::default()).unwrap().recipe.claim,
             evidence: "parity".to_owned(),
             generated: true,
+            free: Vec::new(),
         };
         let Generated { results, runs } = render(std::slice::from_ref(&standing), &[]);
         for line in [
