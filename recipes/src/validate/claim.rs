@@ -3,10 +3,10 @@
 use super::Findings;
 use crate::spec::{ClaimKind, ClaimSpec, Recipe, Statistic};
 
-/// Metrics of written hypotheses: a claim on one says which search wrote them, and by which convention it was counted.
-/// What a machine does, not a model's answer: named hardware in place of an evaluation set.
+/// Metrics of a machine. A claim on one names the hardware and no evaluation set.
 const MACHINE_METRICS: [&str; 2] = ["latency-ms", "scaling-efficiency"];
 
+/// Metrics of hypotheses. A claim on one names the search, and the convention of the score in its signature.
 const TEXT_METRICS: [&str; 5] = ["bleu", "chrf", "ter", "wer", "cer"];
 
 pub(super) fn validate(recipe: &Recipe, arms: &[&str], findings: &mut Findings<'_, '_>) {
