@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
 };
-use burn::tensor::{Bool, DType, FloatDType, Int, Tensor, TensorData, activation};
+use burn::tensor::{Bool, FloatDType, Int, Tensor, TensorData, activation};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
@@ -40,6 +40,7 @@ pub trait ContextOp: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
     /// Gradients of query, key, value, in their types, and network ([0] where there is none).
+    #[allow(clippy::too_many_arguments)]
     fn context_backward(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
@@ -253,15 +254,6 @@ fn sizes(segments: &Segments) -> impl Iterator<Item = usize> + '_ {
     segments.list.iter().map(|segment| segment.queries * segment.keys)
 }
 
-/// A tensor's values, rounded if they are not of a half type already.
-fn operand(tensor: &FlexTensor, with: Rounding) -> Cow<'_, [f32]> {
-    let mut values = host::values(tensor);
-    if tensor.dtype() == DType::F32 && with.0.is_some() {
-        with.round(values.to_mut());
-    }
-    values
-}
-
 impl ContextOp for Flex {
     fn context(
         query: FlexTensor,
@@ -272,7 +264,8 @@ impl ContextOp for Flex {
         with: Rounding,
     ) -> (FlexTensor, FlexTensor) {
         let (rows, sides) = (query.shape()[0], [query.shape()[1], value.shape()[1]]);
-        let [query, key, value, network] = [&query, &key, &value, &network].map(|x| operand(x, with));
+        let [query, key, value, network] = [&query, &key, &value, &network].map(host::values);
+        let network = with.rounded(&network);
         let mut context = host::room(rows * sides[1]);
         let mut weights = host::room(sizes(&segments).sum());
         let contexts = split_rows(&mut context, segments.list.iter().map(|s| s.queries * sides[1]));
@@ -296,7 +289,8 @@ impl ContextOp for Flex {
     ) -> (FlexTensor, FlexTensor, FlexTensor, FlexTensor) {
         let sides = [query.shape()[1], value.shape()[1]];
         let of = [(query.shape(), query.dtype()), (key.shape(), key.dtype()), (value.shape(), value.dtype())];
-        let [query, key, value, network] = [&query, &key, &value, &network].map(|x| operand(x, with));
+        let [query, key, value, network] = [&query, &key, &value, &network].map(host::values);
+        let network = with.rounded(&network);
         let (weights, gradient) = (host::values(&weights), host::values(&gradient));
         let [mut of_query, mut of_key, mut of_value] = [&query, &key, &value].map(|x| host::room(x.len()));
         let list = &segments.list;
@@ -398,7 +392,7 @@ impl<B: ContextOp, C: CheckpointStrategy> ContextOp for Autodiff<B, C> {
 
 /// For each query row, what it sees of the values: query [query rows, units], key [key rows, units] and value [key rows, width] in any
 /// float types -> [query rows, width] FP32, and the weights, [queries, keys] of each segment one behind the other. With a `network`
-/// [units] FP32 scores are its, else products. In fp16 the result has FP16's values.
+/// [units] FP32 scores are its, else products. In fp16 the three have FP16's values ([`stored`]), and so has the result.
 ///
 /// # Panics
 /// If shapes do not fit, or if segments are causal.
@@ -441,7 +435,7 @@ fn composed(
     // In fp16 a product is of that type; what is rounded beside products is rounded by `stored`.
     let product = if compute.0 == FloatDType::F16 { compute } else { Compute::FP32 };
     let multiplied = |a: Tensor<3>, b: Tensor<3>| to_f32(matmul(product.cast(a), product.cast(b)));
-    let [query, key, value] = [query, key, value].map(|x| stored(to_f32(x), compute));
+    let [query, key, value] = [query, key, value].map(to_f32);
     let network = network.map(|network| stored(network, compute));
     let list = &segments.list;
     let device = query.device();
@@ -518,7 +512,8 @@ mod tests {
         let w = network.then(|| draw(5, [UNITS]));
         let upstream = draw(4, [rows, WIDTH]).inner();
         let ask = if own { context } else { composed };
-        let (context, weights) = ask(q.clone(), k.clone(), v.clone(), w.clone(), segments, compute);
+        let [query, key, value] = [&q, &k, &v].map(|x| stored(x.clone(), compute));
+        let (context, weights) = ask(query, key, value, w.clone(), segments, compute);
         let grads = (context.clone() * Tensor::from_inner(upstream)).sum().backward();
         let mut values = vec![host_values(context.inner()), host_values(weights.inner())];
         values.extend([q, k, v].map(|x| host_values(x.grad(&grads).unwrap())));

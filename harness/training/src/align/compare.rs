@@ -73,7 +73,7 @@ impl Reference {
             ("outputs/source_embedding", model.embed_source(&batch.source, &mut pass), &batch.source),
             ("outputs/target_embedding", model.embed_target(&batch.target, &mut pass), &batch.target),
         ];
-        let mut rung = Measure::new("embeddings", 1e-6);
+        let mut rung = Measure::new("embeddings", limits.embeddings);
         for (name, ours, packed) in embeddings {
             self.compare_rows(&mut rung, name, ours, packed)?;
         }

@@ -5,6 +5,8 @@ use zoo_models::precision::Compute;
 
 /// The limits of the rungs that depend on the type of the products; `docs/align.md` has what they are made from.
 pub(super) struct Limits {
+    /// In fp16 embeddings are stored as half a unit of its fraction rounds them; else they are FP32.
+    pub embeddings: f64,
     pub outputs: f64,
     pub losses: f64,
     pub gradients: f64,
@@ -19,7 +21,8 @@ pub(super) struct Limits {
 
 impl Limits {
     pub(super) fn of(compute: Compute) -> Self {
-        let half = |outputs, losses, most_gradients| Self {
+        let half = |embeddings, outputs, losses, most_gradients| Self {
+            embeddings,
             outputs,
             losses,
             gradients: 3e-1,
@@ -28,9 +31,10 @@ impl Limits {
             to_the_end: false,
         };
         match compute.0 {
-            FloatDType::F16 => half(5e-3, 2e-3, 5e-2),
-            FloatDType::BF16 => half(4e-2, 1e-2, 1e-1),
+            FloatDType::F16 => half(5e-4, 5e-3, 2e-3, 5e-2),
+            FloatDType::BF16 => half(1e-6, 4e-2, 1e-2, 1e-1),
             _ => Self {
+                embeddings: 1e-6,
                 outputs: 5e-6,
                 losses: 2e-6,
                 gradients: 1e-5,

@@ -8,6 +8,7 @@ use crate::contract::Pass;
 use crate::models::Memory;
 use crate::nn::Init;
 use crate::ops::{self, Segments};
+use crate::precision::to_f32;
 
 /// Scores of the source's rows for a query, and their weighted sum.
 #[derive(Module, Debug)]
@@ -76,7 +77,8 @@ impl RecurrentAttention {
 
     /// What is computed once for a source.
     pub fn about(&self, memory: &Memory, pass: &Pass) -> Asked {
-        let keys = ops::linear(memory.keys.clone(), self.key.val(), None, pass);
+        // In FP32, because every step of a loop adds to their gradient.
+        let keys = to_f32(ops::linear(memory.keys.clone(), self.key.val(), None, pass));
         // Of a convolutional encoder, whose values have the tokens in them, too: as OpenSeq2Seq joins the two.
         Asked { keys, values: memory.keys.clone() }
     }
