@@ -190,7 +190,7 @@ fn a_page_of_translation_has_sentences_with_their_sources() {
         "published bound 90.00",
         "bleu by length of the reference",
         "fp32, seed 3: 3 sentences, the worst",
-        "drawn by lot",
+        "drawn at random",
         "<dd dir=\"auto\">a b c d</dd>",
         "<dd class=\"missing\">empty</dd>",
         "bleu of checkpoints",

@@ -8,7 +8,7 @@ use zoo_recipes::ClaimSpec;
 use zoo_results::ledger::{HypothesesFile, Judgement, Record, RunEnd, ScoreRecord};
 use zoo_results::regress::{Check, Limits, Place, Row, annotations, compare, junit, ratios, summary};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Evidence, Interval, Outcome, Rules, RunScore, SpeedEvidence};
+use zoo_results::verdict::{Evidence, Interval, Outcome, Precision, Rules, RunScore, SpeedEvidence};
 
 const SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
 
@@ -31,6 +31,7 @@ fn record(arm: &str, scores: &[f64], first: u64, sigma: Option<f64>) -> Record {
         signature: Some(SIGNATURE.into()),
         runs,
         plan: LookPlan::fixed(scores.len() as u32),
+        precision: (arm == "mixed").then_some(Precision::Fp16),
         ..Evidence::default()
     };
     let score = |(seed, value): (&u64, &f64)| ScoreRecord {
@@ -160,7 +161,7 @@ fn the_same_hypotheses_never_alarm_and_do_not_use_the_rate_up() {
     let rows = compare(&[&recorded], &[&recorded], &Limits::default());
     let row = of(&rows, Check::Quality)[0];
     assert_eq!(row.standing, "no baseline");
-    assert!(row.explanation.contains("this very run"), "{}", row.explanation);
+    assert!(row.explanation.contains("this run itself"), "{}", row.explanation);
 }
 
 #[test]
@@ -175,17 +176,15 @@ fn unlike_records_are_no_baseline_and_say_why() {
         row.explanation
     };
     let strict = Limits::default();
-    assert!(why(&|r| r.recipe = "other".into(), &strict).contains("nothing was recorded of it"));
-    assert!(why(&|r| r.tier = Some("smoke".into()), &strict).contains("nothing was recorded of it"));
-    assert!(why(&|r| r.end = RunEnd::Failed, &strict).contains("nothing was recorded of it"));
+    assert!(why(&|r| r.recipe = "other".into(), &strict).contains("there is no earlier record"));
+    assert!(why(&|r| r.tier = Some("smoke".into()), &strict).contains("there is no earlier record"));
+    assert!(why(&|r| r.end = RunEnd::Failed, &strict).contains("there is no earlier record"));
     assert!(
-        why(&|r| r.overrides = [("a".into(), "b".into())].into(), &strict).contains("nothing was recorded")
+        why(&|r| r.overrides = [("a".into(), "b".into())].into(), &strict)
+            .contains("there is no earlier record")
     );
     assert!(why(&|r| r.recipe_hash = "cd".repeat(32), &strict).contains("only other versions"));
-    assert!(
-        why(&|r| r.hardware = Some("another".into()), &strict)
-            .contains("nothing was recorded on a processor")
-    );
+    assert!(why(&|r| r.hardware = Some("another".into()), &strict).contains("no record on a processor"));
     assert!(why(&|r| r.scores[0].eval = "dev".into(), &strict).contains("this score was not recorded"));
     let tokens = |r: &mut Record| r.scores[0].signature = SIGNATURE.replace("13a", "intl");
     assert!(why(&tokens, &strict).contains("this score was not recorded"));
