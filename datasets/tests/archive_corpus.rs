@@ -115,7 +115,7 @@ fn another_number_of_lines_is_an_error() {
     let s = setting(&pack("one\n"));
     let corpus = s.definition.fetch_all(&s.home(), &s.options()).unwrap();
     let error = corpus.split("train").unwrap().read("en").unwrap_err().to_string();
-    assert!(error.contains("has 2 lines in \"en\" where 3 were due"), "{error}");
+    assert!(error.contains("has 2 lines in \"en\", expected 3"), "{error}");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn definitions_that_cannot_be_right_say_why() {
         ("terms = \"none\"", "terms = \" \"", "`licence.terms` is empty"),
         ("[{ file = \"pack\", member = \"t/test.sgm\" }]", "[]", "empty list"),
         ("[{ file = \"pack\", member = \"t/test.sgm\" }]", "[{ file = \"pack\" }]", "name the `member`"),
-        ("{ file = \"more\" }", "{ file = \"more\", member = \"x\" }", "is no archive"),
+        ("{ file = \"more\" }", "{ file = \"more\", member = \"x\" }", "is not an archive"),
         ("{ file = \"more\" }", "{ file = \"nope\" }", "there is no [file.\"nope\"]"),
         (", { file = \"more\" }", "", "no split uses [file.\"more\"]"),
         ("t/test.sgm", "../test.sgm", "leaves its folder"),

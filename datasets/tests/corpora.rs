@@ -168,7 +168,7 @@ fn recordings_that_cannot_be_right_say_why() {
         ("\"word\", \"speaker\"", "\"speaker\", \"speaker\"", "has no `word`"),
         ("\"speaker\", \"number\"", "\"speaker\", \"word\"", "is by numbers"),
         ("from = 5", "from = 50", "takes no number from 50 to 49"),
-        ("unpack = \"tar.gz\"", "", "is no archive"),
+        ("unpack = \"tar.gz\"", "", "is not an archive"),
         ("zero", " ", "says nothing"),
         ("lines = 2700", "text.en = [{ file = \"digits\", member = \"a\" }]", "both text and recordings"),
         (
@@ -193,9 +193,9 @@ fn preparations_that_cannot_be_right_say_why() {
     let sound = std::fs::read_to_string(file).unwrap();
     CorpusDefinition::parse(&sound, "x.toml").unwrap();
     for (from, to, why) in [
-        ("\"newstest_dev\"]", "\"newstest_def\"]", "speaks of split \"newstest_def\""),
-        ("[preparation.md5.train]", "[preparation.md5.training]", "speaks of split \"training\""),
-        ("\"raw.de\"", "\"raw.fr\"", "speaks of \"raw.fr\""),
+        ("\"newstest_dev\"]", "\"newstest_def\"]", "names split \"newstest_def\""),
+        ("[preparation.md5.train]", "[preparation.md5.training]", "names split \"training\""),
+        ("\"raw.de\"", "\"raw.fr\"", "names \"raw.fr\""),
         ("min_words = 1", "min_words = 0", "0 to 80 words"),
         ("min_words = 1", "min_words = 81", "81 to 80 words"),
         ("\"b7482095", "\"B7482095", "is not 32 lower-case"),

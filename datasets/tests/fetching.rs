@@ -345,7 +345,7 @@ fn a_file_of_unknown_length_and_digest_is_not_pinned() {
         Server::start(move |_, _| Reply::new(200, body.clone()).framing(Framing::UntilClose).cut(5_000));
     let unknown = Source::new(vec![server.url("/f")], None, Digest::Unknown).unwrap();
     let error = home().fetch(&unknown, &quick()).unwrap_err();
-    assert!(attempts(&error)[0].contains("does not say how long"), "{error}");
+    assert!(attempts(&error)[0].contains("does not report the file size"), "{error}");
 }
 
 #[test]

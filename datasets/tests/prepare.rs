@@ -313,7 +313,7 @@ fn what_cannot_be_prepared_is_an_error_with_a_hint() {
         prepared(&spec(&pieces(50, r#", "model": "no/such.model""#), "{}", "{}")).unwrap_err().to_string();
     assert!(error.contains("no/such.model") && error.contains("hint:"), "{error}");
     let error = prepared(&spec(WORDS, r#"{"max_source_tokens": 1}"#, "{}")).unwrap_err().to_string();
-    assert!(error.contains("no training example is left of 4"), "{error}");
+    assert!(error.contains("0 of 4 training examples are left"), "{error}");
     let mut uneven = splits();
     uneven.get_mut("dev").unwrap().source.pop();
     let error =

@@ -218,7 +218,7 @@ fn a_folder_is_stamped_and_listed_anew_when_it_changes() {
     assert!(error.contains("split `train` has 31 recordings where 12500 were due"), "{error}");
     std::fs::write(&metadata, text.replace("LJ001-0007|", "LJ001-0099|")).unwrap();
     let error = prepared(folder.path(), &data).unwrap_err().to_string();
-    assert!(error.contains("LJ001-0007.wav: no transcript names it"), "{error}");
+    assert!(error.contains("LJ001-0007.wav: it has no transcript"), "{error}");
     std::fs::write(&metadata, "LJ001-0001|one text").unwrap();
     let error = prepared(folder.path(), &data).unwrap_err().to_string();
     assert!(error.contains("metadata.csv: line 1: it is not a name and two texts"), "{error}");
@@ -234,7 +234,7 @@ fn unknown_characters_are_named_with_their_recording() {
     let text = std::fs::read_to_string(&metadata).unwrap();
     std::fs::write(&metadata, text.replace("comparatively modern.|", "comparatively modern.|50% ")).unwrap();
     let error = prepared(folder.path(), &data("\"folder\": \".\"", NVIDIA)).unwrap_err().to_string();
-    assert!(error.contains("utterance LJ001-0002: its text has '%', which is no symbol"), "{error}");
+    assert!(error.contains("utterance LJ001-0002: its text has '%', which is not a symbol"), "{error}");
     // The other text has no such sign.
     prepared(folder.path(), &data("\"folder\": \".\", \"transcript\": \"raw\"", NVIDIA)).unwrap();
 }

@@ -68,7 +68,7 @@ pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry
             let found = entries.into_iter().rev().find(|entry| names(&entry.record));
             found.ok_or_else(|| {
                 Failure::new(Exit::Data, format!("no entry of {shown} is about the run {which}"))
-                    .hint("`zoo reproduce` records a run when it was judged; --ledger names another ledger")
+                    .hint("`zoo reproduce` records a run after judging it; --ledger selects another ledger")
             })?
         }
         None => ledger.find(which)?.ok_or_else(|| {
@@ -113,7 +113,7 @@ pub fn gather(
             record.recipe_hash
         );
         return Err(Failure::new(Exit::Data, message)
-            .hint("--recipe FILE names the version that was run; version control has it"));
+            .hint("pass the version that was run with --recipe FILE; restore it from version control"));
     }
     let mut resolved = BTreeMap::new();
     for (arm, recipe) in document.resolve_arms(tier, &overrides)? {
@@ -233,7 +233,7 @@ fn references_of(context: &Context, bundle: &Bundle, given: &[String]) -> Result
             (Some((set, file)), _) if sets.contains(&set) => (set, file),
             (None, [only]) => (*only, text.as_str()),
             _ => {
-                return Err(Failure::usage(format!("{text} is of no set of this bundle"))
+                return Err(Failure::usage(format!("{text} does not name an evaluation set of this bundle"))
                     .hint(format!("--references SET=FILE, with a set of {}", sets.join(", "))));
             }
         };

@@ -27,7 +27,7 @@ pub struct Cli {
     /// What every command understands.
     #[command(flatten)]
     pub global: GlobalOptions,
-    /// What is to be done.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -35,7 +35,7 @@ pub struct Cli {
 /// Shown by `zoo --help` and `zoo -h`.
 pub const EXAMPLES: &str = "\
 Examples:
-  zoo list                               what there is, and what has been shown of it
+  zoo list                               list the recipes and the evidence for each
   zoo reproduce reversal-transformer     train, decode, score, judge: minutes on a CPU
   zoo judge transformer-big --scores 27.1,27.4
                                          a verdict on results of any framework";
@@ -44,31 +44,31 @@ Examples:
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of all commands")]
 pub struct GlobalOptions {
-    /// Folder of everything that is kept: downloads, prepared data, runs, ledger [default: the platform's data folder]
+    /// Folder for downloads, prepared data, runs and ledger [default: the platform's data folder]
     #[arg(long, global = true, value_name = "FOLDER", env = "ZOO_HOME", hide_env_values = true)]
     pub home: Option<PathBuf>,
-    /// Folder or URL, laid out as <host>/<path>, tried before the published addresses
+    /// Mirror to try before the published URLs: a folder or URL laid out as <host>/<path>
     #[arg(long, global = true, value_name = "FOLDER|URL", env = "ZOO_MIRROR", hide_env_values = true)]
     pub mirror: Option<String>,
-    /// Open no connection
+    /// Do not open network connections
     #[arg(long, global = true)]
     pub offline: bool,
     /// Do not ask: accept plans of over an hour or a gigabyte, and unchecked data over http
     #[arg(long, short, global = true)]
     pub yes: bool,
-    /// Form of what is written to stdout
+    /// Output format of stdout
     #[arg(long, global = true, default_value = "human", value_name = "FORMAT", value_parser = formats())]
     pub format: Format,
     /// auto, cpu, cuda[:N] or wgpu
     #[arg(long, global = true, default_value_t, value_name = "DEVICE")]
     pub device: DeviceChoice,
-    /// FP32 products on a device that has TF32 [default: as the arms' names say, else strict]
+    /// Precision of FP32 products with TF32 hardware [default: from the arm names, else strict]
     #[arg(long, global = true, value_enum, value_name = "PRODUCTS")]
     pub fp32: Option<Fp32>,
-    /// Threads of the CPU [default: as many as it has]
+    /// Number of CPU threads [default: all]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Say nothing on stderr but errors
+    /// Print only errors to stderr
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say more on stderr
@@ -83,14 +83,14 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 /// All commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the recipes, with what has been shown of each
+    /// List the recipes and the evidence for each
     #[command(after_help = "\
 Examples:
   zoo list --task translation
   zoo list --tag openseq2seq --evidence smoke --format json
 
-Evidence is the highest rung that holds together with all below it: schema, parameters, parity, traces, smoke, small-run,
-full-run. `zoo show NAME` tells of each rung what it was derived from.")]
+Evidence is the highest level that passes with all lower levels: schema, parameters, parity,
+traces, smoke, small-run, full-run. `zoo show NAME` prints what each level is derived from.")]
     List(ListArgs),
     /// Show one recipe: resolved values, arms, claims with sources, size, licence, records
     #[command(after_help = "\
@@ -110,7 +110,7 @@ Examples:
   zoo fetch multi30k-transformer-tiny
   zoo fetch multi30k-transformer-tiny --verify --offline")]
     Fetch(FetchArgs),
-    /// Fetch, prepare, train, decode, score and judge; goes on where it was stopped
+    /// Fetch, prepare, train, decode, score and judge; resumes an interrupted run
     #[command(after_help = "\
 Examples:
   zoo reproduce reversal-transformer
@@ -128,7 +128,7 @@ Examples:
   zoo bench transformer-base --max-batch --shape 64x32 --memory 8GB
   zoo bench gnmt-v2 --decode beam5 --shape 16x32
 
-Real batches where the data was fetched, else generated ones. The first arm is 1.0. Nothing is recorded.
+Batches are real if the data was fetched, else generated. The first arm is 1.0. Records nothing.
 docs/devices.md describes the columns.")]
     Bench(BenchArgs),
     /// Decode and score the weights of a run or checkpoint
@@ -139,7 +139,7 @@ Examples:
   zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam-4-gram --set decode.beam-4-gram.language_model=4-gram.arpa.gz \\
     --sweep alpha=1.5:3:0.5,beta=-1:1:0.5
 
-A sweep keeps nothing: it prints the scores of all pairs of weights, and the --set options of the best.")]
+A sweep writes no files: it prints each pair's score, and the --set options of the best pair.")]
     Evaluate(EvaluateArgs),
     /// Write the weights that a run evaluates as safetensors
     #[command(after_help = "\
@@ -170,7 +170,7 @@ Examples:
   zoo judge gnmt-v2 --points 19.9,21.6,22.3,23.1,24.2,24.4 --points 20.1,21.9
   zoo judge transformer-big --scores 27.1,27.4 --record
 
-Verdicts are printed. --record also writes them to the ledger of --home, as external.")]
+Prints the verdicts. --record also writes them to the ledger in --home, marked as external.")]
     Judge(JudgeArgs),
     /// Compare a model with weights, outputs, gradients and one update made by any framework
     #[command(after_help = "\
@@ -180,7 +180,7 @@ Examples:
 
 docs/align.md describes the file.")]
     Align(AlignArgs),
-    /// Translate lines, or write down what is said in recordings, with a trained run
+    /// Translate text or transcribe recordings with a trained run
     #[command(after_help = "\
 Examples:
   echo 'α β γ' | zoo infer ~/.local/share/zoo/runs/RUN
@@ -190,17 +190,17 @@ Examples:
   zoo infer ~/.local/share/zoo/runs/RUN recordings/ --format json
   zoo infer ~/.local/share/zoo/runs/RUN speech.wav --decode beam --nbest 5
 
-JSON has the time of each word, and how long it took, a line for each recording; with --nbest all texts with the parts of their
-scores, too.")]
+With --format json, each recording is one line with the time of each word and the decoding time;
+--nbest adds all hypotheses and the parts of their scores.")]
     Infer(InferArgs),
-    /// Speak a text, or lines, with a trained run
+    /// Synthesize speech from a text, or from lines of text, with a trained run
     #[command(after_help = "\
 Examples:
   zoo synthesize ~/.local/share/zoo/runs/RUN \"Printing, in the only sense.\" -o out.wav
   zoo synthesize ~/.local/share/zoo/runs/RUN \"Printing.\" -o out.wav --picture
   zoo synthesize ~/.local/share/zoo/runs/RUN --input lines.txt -o spoken/
 
-Of lines, each becomes a file in the folder, named after its number. --picture draws where in the text each moment is: out.svg.")]
+Each line of --input becomes a numbered file in the folder. --picture draws the alignment: out.svg.")]
     Synthesize(SynthesizeArgs),
     /// Write the features of a recording, as a recipe's model reads them
     #[command(after_help = "\
@@ -210,7 +210,7 @@ Examples:
 
 The file is NumPy's: FP32, [frames, features].")]
     Features(FeaturesArgs),
-    /// Check, judge again, list or show what was recorded
+    /// Verify, recheck, list or show recorded results
     #[command(
         subcommand,
         after_help = "\
@@ -221,17 +221,17 @@ Examples:
   zoo ledger show 3"
     )]
     Ledger(LedgerCommand),
-    /// Hold what the program does now against claims and recorded results: for CI
+    /// Compare current results with the claims and with recorded results, for CI
     #[command(after_help = "\
 Examples:
   zoo regress --baseline results/ledger.jsonl
   zoo regress --select multi30k --tier full --yes --junit regress.xml --github
   zoo regress --results other/ledger.jsonl --baseline results/ledger.jsonl --tier full
 
-A run of another program is not reused: the column `run` says `new` or `reused, same program`.
-Ends with 10 if anything is worse, 11 if something is undecided, 12 if nothing was comparable. docs/regressions.md has the rules.")]
+Runs of another program are not reused: the column `run` shows `new` or `reused, same program`.
+Exit codes: 10 worse, 11 undecided, 12 nothing comparable. docs/regressions.md has the rules.")]
     Regress(RegressArgs),
-    /// Take the gap between a claimed and a measured score apart: convention, search, averaging, rest
+    /// Split the gap between a claimed and a measured score: convention, search, averaging, rest
     #[command(after_help = "\
 Examples:
   zoo explain ~/.local/share/zoo/runs/RUN --decode
@@ -240,16 +240,16 @@ Examples:
 
 docs/explain.md says how the parts are found.")]
     Explain(ExplainArgs),
-    /// Put everything about a recorded run into one file, for a reviewer to check
+    /// Pack a recorded run into one file that a reviewer can check
     #[command(after_help = "\
 Examples:
   zoo bundle ~/.local/share/zoo/runs/RUN
   zoo bundle 2 --ledger results/ledger.jsonl --out toy.bundle.json
   zoo ledger recheck toy.bundle.json
 
-docs/bundles.md describes the file. References are in it by digest only.")]
+docs/bundles.md describes the file. It contains only the digests of references.")]
     Bundle(BundleArgs),
-    /// Write a page of HTML on runs; or the results of a ledger as a table
+    /// Write an HTML report on runs, or a table of a ledger's results
     #[command(after_help = "\
 Examples:
   zoo report yesno-tdnn                        verdicts, curves, errors: yesno-tdnn.report.html
@@ -259,25 +259,25 @@ Examples:
   zoo report --ledger results/ledger.jsonl --into RESULTS.md
   zoo report --ledger results/ledger.jsonl --into RESULTS.md --check
 
-The page loads nothing and runs nothing. It holds sentences of the data: docs/report.md.")]
+The page loads no resources, runs no scripts and quotes sentences of the data: see docs/report.md.")]
     Report(ReportArgs),
-    /// Climb a recipe's evidence again, and stop at the first rung that breaks
+    /// Re-check a recipe's evidence level by level; stop at the first failure
     #[command(after_help = "\
 Examples:
   zoo verify                                   every recipe, up to parity: seconds
   zoo verify reversal-transformer --to smoke
   zoo verify my-recipe.toml --to parity --fixtures tests/fixtures
 
-Rungs: schema, parameters, parity, traces, smoke, small-run, full-run. Without --to each recipe is climbed as far as has been shown
-of it, at most to parity. The exit code of a broken rung is 9.")]
+Levels: schema, parameters, parity, traces, smoke, small-run, full-run. Without --to, each recipe is
+checked up to its recorded evidence, at most to parity. The exit code is 9 if a level fails.")]
     Verify(VerifyArgs),
-    /// Say what this machine has of what is needed, and how to mend what is missing
+    /// Check the set-up of this machine; print how to fix each problem
     #[command(after_help = "\
 Examples:
   zoo doctor
   zoo doctor --device cuda:0 --mirror /data/mirror
 
-Notes are about what not everybody needs. Ends with 8 if --device cannot be used, 4 if a folder that was named cannot.")]
+Notes are optional. Exit code 8: --device cannot be used; 4: a folder that you named cannot.")]
     Doctor,
     /// Write the JSON Schema of recipe files
     #[command(after_help = "\
@@ -301,8 +301,8 @@ pub struct ListArgs {
     /// Only recipes with this tag; repeatable, all must be there
     #[arg(long)]
     pub tag: Vec<String>,
-    /// Only recipes of at least this rung
-    #[arg(long, value_enum, value_name = "RUNG")]
+    /// List only recipes with at least this evidence
+    #[arg(long, value_enum, value_name = "LEVEL")]
     pub evidence: Option<crate::evidence::Rung>,
 }
 
@@ -317,7 +317,7 @@ pub struct ShowArgs {
     /// The resolved recipe alone, as TOML
     #[arg(long)]
     pub toml: bool,
-    /// What is laid over it
+    /// Tier and overrides
     #[command(flatten)]
     pub overlay: OverlayArgs,
 }
@@ -328,7 +328,7 @@ pub struct OverlayArgs {
     /// A size other than the published one, e.g. smoke
     #[arg(long)]
     pub tier: Option<String>,
-    /// Change a value; repeatable. The run then reproduces nothing, unless the recipe lists the key as free
+    /// Change a value; repeatable. Claims are then NOT COMPARABLE, unless `recipe.free` lists the key
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
@@ -338,7 +338,7 @@ pub struct OverlayArgs {
 pub struct FetchArgs {
     /// Name or path of a recipe
     pub recipe: String,
-    /// Fetch nothing; read what is there from end to end and check it
+    /// Do not fetch; read all existing files completely and verify them
     #[arg(long)]
     pub verify: bool,
 }
@@ -348,7 +348,7 @@ pub struct FetchArgs {
 pub struct ReproduceArgs {
     /// Name or path of a recipe
     pub recipe: String,
-    /// What is laid over it
+    /// Tier and overrides
     #[command(flatten)]
     pub overlay: OverlayArgs,
     /// Arms to run [default: all]
@@ -360,15 +360,15 @@ pub struct ReproduceArgs {
     /// First seed [default: the recipe's]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Number of seeds, counted from the first: one planned look. Several numbers are several looks, which share the error
-    /// rate; it stops at the first that settles every claim
+    /// Number of seeds to run. Several numbers plan several looks that share the error rate;
+    /// the command stops at the first look that decides every claim
     #[arg(long, default_value = "1", value_delimiter = ',', value_name = "N,…")]
     pub seeds: Vec<u32>,
     /// Start from these weights: a run, a checkpoint, safetensors, or PyTorch's .pt
     #[arg(long, value_name = "RUN|FILE")]
     pub init_from: Option<PathBuf>,
-    /// End a run whose scores on the way are, by a published trajectory, too far from the published ones; without it the same command
-    /// trains on
+    /// Stop a run whose interim scores are too far from a published trajectory;
+    /// the same command without this option resumes it
     #[arg(long)]
     pub stop_early: bool,
     /// Print the plan and stop
@@ -381,33 +381,33 @@ pub struct ReproduceArgs {
 pub struct BenchArgs {
     /// Name or path of a recipe
     pub recipe: String,
-    /// What is laid over it
+    /// Tier and overrides
     #[command(flatten)]
     pub overlay: OverlayArgs,
     /// Arms to time [default: all]
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
     pub arms: Vec<String>,
-    /// At least so many updates of each arm, 4 for a speed-up [default: about twelve seconds of them]; batches with --decode
+    /// Minimum updates per arm (batches with --decode); a speed-up needs 4 [default: about 12 s]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
-    /// Full batches of this shape, one an update, instead of the recipe's: for comparisons with programs that pad
+    /// Use full batches of this shape, one per update, to compare with programs that pad
     #[arg(long, value_name = "SENTENCESxTOKENS")]
     pub shape: Option<crate::stages::Shape>,
-    /// Time this search instead of updates, with fresh weights: sources, and what is written, are as long as --shape says
+    /// Time this search, with initial weights, instead of updates; --shape sets the lengths
     #[arg(long, value_name = "SEARCH", conflicts_with_all = ["max_batch", "probe"])]
     pub decode: Option<String>,
-    /// Instead of timing, find the largest batch of each arm that fits: full batches from --shape on, else from about the
-    /// recipe's on, doubled and then bisected to a sixteenth; each is tried in a process of its own
+    /// Find the largest batch of each arm that fits, instead of timing. Starts at --shape, else at
+    /// about the recipe's batch; doubles, then bisects to 1/16. Each attempt is a separate process
     #[arg(long, conflicts_with = "steps")]
     pub max_batch: bool,
-    /// Memory that a batch may take on the CPU [default: nine tenths of what is available, which is also the most]
+    /// Memory limit of a batch on the CPU [default and maximum: 90 % of the available memory]
     #[arg(long, value_name = "SIZE", requires = "max_batch")]
     pub memory: Option<crate::memory::Bytes>,
-    /// Seconds that trying one batch may take: a larger one does not fit into the time
+    /// Time limit for one batch in seconds; a slower batch counts as too large
     #[arg(long, value_name = "N", requires = "max_batch", default_value_t = 120,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub max_seconds: u32,
-    /// Try one batch of --shape and write what it took as JSON: what --max-batch calls
+    /// Try one batch of --shape and print its time and memory as JSON; used by --max-batch
     #[arg(long, hide = true, requires = "shape", conflicts_with_all = ["max_batch", "steps"])]
     pub probe: bool,
 }
@@ -426,8 +426,8 @@ pub struct EvaluateArgs {
     /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Decode and score with all these weights of a language model, on one evaluation set [default: valid]: of alpha, of beta or
-    /// of both a value, or the first, the last and the step
+    /// Decode and score one evaluation set [default: valid] with all these language model weights:
+    /// for alpha, beta or both, a value, or the first value, the last value and the step
     #[arg(long, value_name = "KEY=FROM:TO:STEP,…")]
     pub sweep: Option<crate::stages::SweptWeights>,
 }
@@ -437,7 +437,7 @@ pub struct EvaluateArgs {
 pub struct ExportArgs {
     /// Folder of a run
     pub run: PathBuf,
-    /// File to write; must not be there
+    /// File to write; must not exist
     pub file: PathBuf,
 }
 
@@ -452,7 +452,7 @@ pub struct NewArgs {
     /// Training text, a sentence a line: the source file, the target file
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub train: Vec<PathBuf>,
-    /// Text that training is watched on
+    /// Validation text: source file, target file
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub valid: Vec<PathBuf>,
     /// Text that is scored at the end [default: the text of --valid]
@@ -471,13 +471,13 @@ pub struct NewArgs {
 pub struct InferArgs {
     /// Folder of a run
     pub run: PathBuf,
-    /// Recordings (WAV, FLAC), folders of them, or `-` for one on stdin; of a model of text, one file of lines
+    /// Recordings (WAV, FLAC), their folders, or `-` for stdin; for translation, one text file
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Lines to translate; `-` or none: stdin
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub input: Option<PathBuf>,
-    /// Language to translate into, of a model that writes several [default: its first]
+    /// Target language of a multilingual model [default: its first]
     #[arg(long, value_name = "LANGUAGE")]
     pub target: Option<String>,
     /// Name of a search [default: that of the claims]
@@ -486,7 +486,7 @@ pub struct InferArgs {
     /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Of each recording so many texts that differ, the best first, each behind its score
+    /// Print the N best distinct hypotheses of each recording, best first, each after its score
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nbest: Option<u32>,
 }
@@ -496,24 +496,24 @@ pub struct InferArgs {
 pub struct SynthesizeArgs {
     /// Folder of a run
     pub run: PathBuf,
-    /// What to say
+    /// Text to synthesize
     pub text: Option<String>,
     /// Lines to say; `-` or none: stdin
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     pub input: Option<PathBuf>,
-    /// A WAV file; of lines, a folder
+    /// WAV file to write; a folder if the input is lines
     #[arg(long, short, value_name = "PATH")]
     pub out: PathBuf,
-    /// Draw where in the text each moment is, beside the sound
+    /// Also draw the attention alignment as an SVG file
     #[arg(long)]
     pub picture: bool,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
     /// Frames at most [default: the search's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_frames: Option<u32>,
-    /// Name of a search [default: the one that hears itself]
+    /// Name of a search [default: the free-running one]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,
     /// Change a search; repeatable, e.g. decode.free.vocoder.iterations=100
@@ -528,10 +528,10 @@ pub struct FeaturesArgs {
     pub recipe: String,
     /// A recording: WAV or FLAC
     pub file: PathBuf,
-    /// Where to write them
+    /// File to write
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
-    /// As in training: with the recipe's augmentation
+    /// Apply the recipe's augmentation, as in training
     #[arg(long)]
     pub training: bool,
     /// Another size than the published one

@@ -22,11 +22,11 @@ pub struct Context {
     pub home: PathBuf,
     /// Folder or URL laid out as `<host>/<path>`, tried before the published addresses.
     pub mirror: Option<String>,
-    /// Open no connection.
+    /// Do not open network connections.
     pub offline: bool,
     /// Do not ask before an expensive plan.
     pub yes: bool,
-    /// Form of what is written to stdout.
+    /// Output format of stdout.
     pub format: Format,
     /// Where tensors live.
     pub device: DeviceChoice,
@@ -50,7 +50,9 @@ impl Context {
     /// [`Exit::Interrupted`] once somebody has pressed Ctrl-C.
     pub fn check_stop(&self) -> Result<()> {
         if self.stopped() {
-            return Err(Failure::new(Exit::Interrupted, "interrupted").hint("the same command goes on"));
+            return Err(
+                Failure::new(Exit::Interrupted, "interrupted").hint("run the same command again to resume")
+            );
         }
         Ok(())
     }

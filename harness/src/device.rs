@@ -45,7 +45,7 @@ impl FromStr for DeviceChoice {
             None if text == "wgpu" => Ok(Self::Wgpu),
             Some(("cuda", number)) => match number.parse::<u16>() {
                 Ok(number) => Ok(Self::Cuda(number.into())),
-                Err(_) => Err(format!("`{number}` is no device number; the first is cuda:0")),
+                Err(_) => Err(format!("`{number}` is not a valid device number; the first is cuda:0")),
             },
             _ => Err("the devices are auto, cpu, cuda, cuda:N and wgpu".to_owned()),
         }
@@ -90,7 +90,7 @@ impl DeviceChoice {
     pub fn open(self, fp32: Fp32) -> Result<Device> {
         match self.settled() {
             other if fp32 == Fp32::Tf32 && !other.has_tf32() => {
-                Err(Failure::new(Exit::Device, format!("{other} has no TF32: its products of FP32 are FP32"))
+                Err(Failure::new(Exit::Device, format!("{other} does not support TF32"))
                     .hint("leave --fp32 tf32 out"))
             }
             Self::Auto | Self::Cpu => Ok(Device::flex()),
@@ -199,7 +199,7 @@ mod cuda {
         let failure = |message: String| Failure::new(Exit::Device, message);
         let count = count();
         if count == 0 {
-            return Err(failure("there is no CUDA device, or its driver is not there".to_owned()).hint(
+            return Err(failure("no CUDA device found, or its driver is not installed".to_owned()).hint(
                 "`nvidia-smi` must list a device and libcuda.so.1 must be found (LD_LIBRARY_PATH); \
                  else use --device cpu",
             ));
@@ -239,7 +239,7 @@ mod cuda {
                     fp32.name()
                 );
                 return Err(Failure::new(Exit::Device, message)
-                    .hint("make a call of its own for each, or give --fp32"));
+                    .hint("run a separate command for each, or pass --fp32"));
             }
             None => {}
         }
@@ -295,7 +295,7 @@ mod wgpu {
     pub fn open() -> Result<Device> {
         if count() == 0 {
             return Err(Failure::new(Exit::Device, "wgpu finds no graphics card")
-                .hint("a Vulkan driver must be there (`vulkaninfo` lists it); else use --device cpu"));
+                .hint("install a Vulkan driver (`vulkaninfo` lists it), or use --device cpu"));
         }
         OPENED.call_once(|| {
             let client = cubecl::Device::Wgpu(WgpuDevice::default()).client();
@@ -330,7 +330,7 @@ mod tests {
     fn a_device_without_tf32_says_so() {
         let failure = DeviceChoice::Cpu.open(Fp32::Tf32).unwrap_err();
         assert_eq!(failure.exit, Exit::Device);
-        assert!(failure.to_string().contains("cpu has no TF32"), "{failure}");
+        assert!(failure.to_string().contains("cpu does not support TF32"), "{failure}");
     }
 
     #[cfg(not(feature = "cuda-unfused"))]

@@ -102,7 +102,7 @@ fn processor(environment: &Environment) -> Finding {
         None => note(
             "processor",
             format!("{found}; none for bf16 products"),
-            "bf16 is emulated here: right, and no faster than FP32; its speed needs AVX512-BF16, AMX or a GPU. fp16 is on every CPU",
+            "bf16 is emulated: correct, but not faster than FP32; fast bf16 needs AVX512-BF16, AMX or a GPU. CPUs always emulate fp16",
         ),
     }
 }
@@ -123,7 +123,7 @@ fn home(home: &Path) -> Vec<Finding> {
             false => note(
                 "disk",
                 found,
-                format!("WMT's recipes want {}; {mend}", ByteCount { known: ROOM, unknown: 0 }),
+                format!("WMT recipes need {}; {mend}", ByteCount { known: ROOM, unknown: 0 }),
             ),
         });
     }
@@ -143,7 +143,7 @@ fn free_space(_: &Path) -> Option<u64> {
 
 fn mirror(ctx: &Context) -> Finding {
     match ctx.mirror.as_deref() {
-        None if ctx.offline => ok("mirror", "none, and no connection is opened: only what is there already"),
+        None if ctx.offline => ok("mirror", "none, and --offline: only existing files are used"),
         None => ok("mirror", "none: files come from their published addresses"),
         Some(url) if zoo_datasets::fetch::is_url(url) => {
             ok("mirror", format!("{url}, asked when something is fetched"))
@@ -151,7 +151,7 @@ fn mirror(ctx: &Context) -> Finding {
         Some(folder) => {
             let hosts = std::fs::read_dir(folder)
                 .map(|entries| entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count());
-            let mend = "--mirror or ZOO_MIRROR names a folder with one folder for each host, <host>/<path>";
+            let mend = "set --mirror or ZOO_MIRROR to a folder with one subfolder per host, <host>/<path>";
             match hosts {
                 Ok(0) => note("mirror", format!("{folder} has no folder of a host"), mend),
                 Ok(hosts) => ok("mirror", format!("{folder}, {hosts} hosts")),
@@ -166,7 +166,7 @@ fn library(subject: &'static str, name: &str, mend: &str) -> Finding {
     let found = libraries::find(name);
     let place = match &found {
         Found::Loaded(file) => return ok(subject, file.display().to_string()),
-        Found::Elsewhere(file) => format!("{} is not where the loader looks", file.display()),
+        Found::Elsewhere(file) => format!("{} is not on the loader's search path", file.display()),
         Found::Missing => return note(subject, format!("{name} is not there"), mend),
     };
     note(subject, place, found.mend().unwrap_or_default())
@@ -207,7 +207,7 @@ fn cuda() -> Vec<Finding> {
             (None, None) => note(
                 "cuda driver",
                 "none is loaded",
-                "a GPU of NVIDIA needs its driver: `nvidia-smi` shows it",
+                "an NVIDIA GPU needs its driver; check with `nvidia-smi`",
             ),
         },
         library(
@@ -233,7 +233,7 @@ fn wgpu() -> Finding {
         Some(0) => note(
             "wgpu",
             "built in; no card is seen",
-            "install a Vulkan driver: `vulkaninfo` lists what there is (Mesa's has one in software)",
+            "install a Vulkan driver: `vulkaninfo` lists the drivers (Mesa has a software driver)",
         ),
         Some(1) => ok("wgpu", "1 card".to_owned()),
         Some(count) => ok("wgpu", format!("{count} cards")),
@@ -265,7 +265,7 @@ fn kernels(folder: &Path) -> Finding {
     ok(
         "kernels",
         match sizes.len() {
-            0 => format!("{} has none yet: those of a GPU are kept there", folder.display()),
+            0 => format!("{} is empty; compiled GPU kernels are stored there", folder.display()),
             count => format!("{} has {size} in {count} files", folder.display()),
         },
     )
@@ -291,9 +291,11 @@ fn products(device: &Device, asked: Option<Fp32>) -> Finding {
         (Some(Products::Tf32), Some(Fp32::Tf32)) => note(
             "products",
             words,
-            "as --fp32 tf32 asks: arms in FP32 are recorded as TF32, and `zoo verify` breaks above the embeddings",
+            "as set by --fp32 tf32: FP32 arms are recorded as TF32, and `zoo verify` fails above the embeddings",
         ),
-        (Some(Products::Tf32), _) => fault("products", words, "FP32 has to be FP32 here; please report this"),
+        (Some(Products::Tf32), _) => {
+            fault("products", words, "FP32 products must not be rounded here; please report this")
+        }
         (_, Some(fp32)) => ok("products", format!("{words} (--fp32 {})", fp32.name())),
         (_, None) => ok("products", words),
     }

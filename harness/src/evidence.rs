@@ -33,11 +33,11 @@ pub enum Rung {
     Schema,
     /// Its parameters are counted.
     Parameters,
-    /// Its parts equal another framework's.
+    /// The model's parts match another framework.
     Parity,
-    /// Its schedule, loss scaling and data are held against traces and digests.
+    /// Schedule, loss scaling and data match traces and digests.
     Traces,
-    /// It was run end to end at the size of a toy.
+    /// The recipe was run end to end at toy size.
     Smoke,
     /// It was run on its own data, smaller or changed.
     SmallRun,
@@ -226,7 +226,7 @@ pub fn resolved_arms(document: &Document) -> Vec<Recipe> {
 }
 
 fn parameters(recipe: &Recipe) -> Result<String, String> {
-    let size = size::of(recipe).ok_or("only the data tells how many words there are")?;
+    let size = size::of(recipe).ok_or("the vocabulary size is known only after preparing the data")?;
     Ok(format!("{} parameters", size.parameters()))
 }
 
@@ -305,7 +305,7 @@ fn traces(recipe: &Recipe) -> Result<String, String> {
     match unknown.as_slice() {
         [] => Ok("schedule, loss scaling and optimizer are traced; every file has a digest".to_owned()),
         files => Ok(format!(
-            "schedule, loss scaling and optimizer are traced; nobody published a digest of {}: pinned when it is first fetched",
+            "schedule, loss scaling and optimizer are traced; no published digest of {}: pinned at the first fetch",
             files.join(", ")
         )),
     }

@@ -45,9 +45,8 @@ pub struct Case {
 /// A file, claim or setting that is not there.
 pub fn case(context: &Context, args: &ExplainArgs) -> Result<Case> {
     if args.claimed.is_some_and(|claimed| !claimed.is_finite()) {
-        return Err(
-            Failure::usage("--claimed is no score").hint("give the published number, e.g. --claimed 27.3")
-        );
+        return Err(Failure::usage("--claimed is not a valid score")
+            .hint("give the published number, e.g. --claimed 27.3"));
     }
     match (&args.run, &args.hypotheses) {
         (Some(run), _) => of_run(context, run, args),
@@ -88,7 +87,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     let (run, recipe) = Run::open(path)?;
     let claim = claim_of(&recipe, Some(&run.card.arm), args.claim)?;
     let claimed = args.claimed.or(claim.and_then(|claim| claim.value)).ok_or_else(|| {
-        Failure::usage("no number was published for this arm").hint("--claimed X gives one by hand")
+        Failure::usage("no number was published for this arm").hint("pass one with --claimed X")
     })?;
     let part = |part: fn(&ClaimSpec) -> &Option<String>| claim.and_then(|claim| part(claim).clone());
     let eval = args.eval.clone().or(part(|claim| &claim.eval));
@@ -144,7 +143,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     }
     let mut notes = Vec::new();
     if !missing.is_empty() {
-        notes.push(format!("not decoded, so not looked at: {} (--decode decodes them)", missing.join("; ")));
+        notes.push(format!("skipped because not decoded: {} (decode with --decode)", missing.join("; ")));
     }
     let language = args.language.clone().or_else(|| target_language(&recipe, Some(&eval)));
     Ok(Case {
@@ -241,18 +240,15 @@ fn target_language(recipe: &Recipe, eval: Option<&String>) -> Option<String> {
 /// Moses' tokenizer; a language that it has no rules for is an error only where it was asked for.
 fn tokenizer(language: Option<&str>, asked: bool, notes: &mut Vec<String>) -> Result<Option<Normalizer>> {
     let Some(language) = language else {
-        notes.push(
-            "the language is not known, so tokenised text was not looked at (--language de)".to_owned(),
-        );
+        notes.push("the language is unknown, so tokenised text was skipped (--language de)".to_owned());
         return Ok(None);
     };
     match Normalizer::new(&[NormalizeStep::MosesTokenize], language) {
         Ok(tokenizer) => Ok(Some(tokenizer)),
         Err(error) if asked => Err(Failure::usage(error.to_string())),
         Err(_) => {
-            notes.push(format!(
-                "Moses' rules of {language} are not built in, so tokenised text was not looked at"
-            ));
+            notes
+                .push(format!("Moses' rules for {language} are not built in, so tokenised text was skipped"));
             Ok(None)
         }
     }

@@ -331,7 +331,7 @@ fn different(files: &[PathBuf], texts: &[Vec<String>]) -> Result<()> {
     for (at, text) in texts.iter().enumerate() {
         if let Some(same) = texts[..at].iter().position(|other| other == text) {
             let message = format!("{} and {} have the same text", files[same].display(), files[at].display());
-            return Err(Failure::usage(message).hint("a file for each run, and the runs of unlike seeds"));
+            return Err(Failure::usage(message).hint("give one file per run, from runs with different seeds"));
         }
     }
     Ok(())
@@ -354,8 +354,8 @@ fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
         return Ok(());
     }
     let all: Vec<String> = of.iter().map(|(number, what)| format!("{number}: {what}")).collect();
-    Err(Failure::usage(format!("the claims are on different measures\n  {}", all.join("\n  ")))
-        .hint("say which ones the scores are of: --claim N"))
+    Err(Failure::usage(format!("the claims use different metrics or conventions\n  {}", all.join("\n  ")))
+        .hint("select the claims of these scores with --claim N"))
 }
 
 /// How a claim's metric is computed from text.

@@ -13,10 +13,10 @@ use crate::error::{Failure, Result};
 /// What becomes of FP32 operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, ValueEnum)]
 pub enum Fp32 {
-    /// All 23 bits of their fractions are multiplied
+    /// Multiply operands with all 23 mantissa bits
     #[default]
     Strict,
-    /// They are rounded to 10 bits of fraction where that is faster
+    /// Round operands to 10 mantissa bits where that is faster
     Tf32,
 }
 
@@ -52,7 +52,7 @@ impl Fp32 {
                 as_trained.name(),
                 given.name()
             ))
-            .hint("leave --fp32 out, or train a run of its own with `zoo reproduce --fp32`")),
+            .hint("omit --fp32, or train a separate run with `zoo reproduce --fp32`")),
             given => Ok(given.unwrap_or(as_trained)),
         }
     }
@@ -106,11 +106,11 @@ impl Context {
             (None, Err([strict, tf32])) => {
                 let [strict, tf32] = [strict.join(","), tf32.join(",")];
                 return Err(Failure::usage(format!(
-                    "{strict} stand for products in FP32, {tf32} for TF32, and one call has either"
+                    "{strict} need FP32 products and {tf32} need TF32; one command can use only one of them"
                 ))
                 .hint(format!(
-                    "leave {tf32} out with --arms, and make a second call with --arms {tf32} and what is held against it; \
-                     or give --fp32: all arms are then computed so, and recorded as what they were"
+                    "omit {tf32} with --arms, and run a second command with --arms {tf32} and its baseline; \
+                     or pass --fp32 to compute and record all arms in one precision"
                 )));
             }
         };

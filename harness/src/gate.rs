@@ -32,7 +32,7 @@ impl Cost {
     pub fn reason(&self) -> Option<String> {
         let time = self.seconds.filter(|s| s.is_nan() || *s > FREE_SECONDS).map(|s| match s.is_finite() {
             true => format!("about {} of computing", duration(s)),
-            false => "an unknown time of computing".to_owned(),
+            false => "an unknown compute time".to_owned(),
         });
         let bytes = (self.bytes > FREE_BYTES || self.unknown_sizes > 0).then(|| {
             let bytes = ByteCount { known: self.bytes, unknown: self.unknown_sizes };
@@ -57,18 +57,18 @@ pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
             Exit::PlanRefused,
             format!("this needs {reason}; refusing without confirmation (not a terminal)"),
         )
-        .hint("give --yes to go on"));
+        .hint("pass --yes to continue"));
     }
-    if asked(&format!("this needs {reason}. Go on? [y/N] ")) {
+    if asked(&format!("this needs {reason}. Continue? [y/N] ")) {
         return Ok(());
     }
-    Err(Failure::new(Exit::PlanRefused, "not begun").hint("give --yes to go on without a question"))
+    Err(Failure::new(Exit::PlanRefused, "not started").hint("pass --yes to continue without a prompt"))
 }
 
 /// A file that nothing vouches for is taken if `--yes` allows it, or somebody at the terminal agrees to it.
 impl Consent for Context {
     fn allows(&self, risk: &str) -> bool {
-        let question = format!("{}. Go on? [y/N] ", shown(risk));
+        let question = format!("{}. Continue? [y/N] ", shown(risk));
         self.yes || (can_ask() && self.progress.aside(|| asked(&question)))
     }
 }
@@ -98,7 +98,7 @@ mod tests {
         assert!(cost(3601.0, 0, 0).reason().unwrap().contains("1 h 00 min"));
         assert!(cost(0.0, 1_000_000_001, 0).reason().unwrap().contains("1.0 GB"));
         assert!(cost(0.0, 0, 1).reason().unwrap().contains("not known"));
-        assert!(cost(f64::NAN, 0, 0).reason().unwrap().contains("unknown time"));
+        assert!(cost(f64::NAN, 0, 0).reason().unwrap().contains("unknown compute time"));
         assert_eq!(Cost::default().reason(), None);
     }
 }

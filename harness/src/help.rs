@@ -11,7 +11,7 @@ pub static LONG: LazyLock<String> = LazyLock::new(|| {
     let codes: Vec<String> =
         Exit::ALL.iter().map(|exit| format!("  {:>3}  {}", exit.code(), exit.meaning())).collect();
     format!(
-        "{EXAMPLES}\n\nstdout is data, in the form of --format; stderr is progress and errors. NO_COLOR is respected.\n\n\
+        "{EXAMPLES}\n\nstdout carries data in the format of --format; stderr carries progress and errors. NO_COLOR is respected.\n\n\
          Exit codes:\n{}",
         codes.join("\n")
     )

@@ -105,7 +105,7 @@ fn steps(tokenizer: &TokenizerSpec) -> &[zoo_recipes::NormalizeStep] {
 }
 
 fn another(name: &str, what: &str, found: usize, expected: u32) -> Failure {
-    Failure::new(Exit::Data, format!("the references of {name} have {found} {what} where {expected} are due"))
+    Failure::new(Exit::Data, format!("the references of {name} have {found} {what}, expected {expected}"))
         .hint("another version of the set; scores on it are not comparable")
 }
 

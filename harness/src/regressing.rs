@@ -79,7 +79,9 @@ pub fn entries(context: &Context, path: Option<&Path>) -> Result<Vec<Entry>> {
     let ledger: Ledger = records::ledger(context, path);
     if path.is_some() && !ledger.path().is_file() {
         return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
-            .hint("the project's is results/ledger.jsonl; `zoo reproduce` writes that of --home"));
+            .hint(
+                "the project's ledger is results/ledger.jsonl; `zoo reproduce` writes the ledger in --home",
+            ));
     }
     Ok(ledger.entries()?)
 }

@@ -118,8 +118,8 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
         }
     }
     let Some(first) = found.first() else {
-        return Err(Failure::usage("no run is of the arms and seeds that were asked for")
-            .hint("leave out --arms and --seeds to see all"));
+        return Err(Failure::usage("no run matches the given arms and seeds")
+            .hint("omit --arms and --seeds to include all runs"));
     };
     let of = |one: &Opened| (one.run.card.recipe.clone(), one.run.card.tier.clone());
     if let Some(other) = found.iter().find(|one| of(one) != of(first)) {
@@ -128,13 +128,15 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
             context.shown(&first.run.folder),
             context.shown(&other.run.folder)
         );
-        return Err(Failure::usage(message).hint("a report is on the runs of one; write several"));
+        return Err(
+            Failure::usage(message).hint("a report covers one recipe and tier; write one report for each")
+        );
     }
     for one in &mut found {
         one.evaluations = evaluations(&one.run.folder.join("eval"), missing);
         match kept_points(&one.run, &one.recipe) {
             Ok(found) => one.on_the_way = found,
-            Err(failure) => missing.push(format!("Points on the way are left out. {}", failure.parts().0)),
+            Err(failure) => missing.push(format!("Interim scores are omitted. {}", failure.parts().0)),
         }
     }
     Ok(found)
@@ -168,7 +170,7 @@ fn folders_of(context: &Context, name: &str, wanted: &Wanted) -> Result<Vec<Path
     found.dedup_by(|(older, ..), (newer, ..)| (&older.arm, older.seed) == (&newer.arm, newer.seed));
     if found.len() < all {
         context.progress.note(&format!(
-            "{} older runs of the same arms and seeds are left aside; name folders to see them",
+            "{} older runs of the same arms and seeds are skipped; give their folders to include them",
             all - found.len()
         ));
     }
@@ -268,8 +270,8 @@ fn verdicts(opened: &[Opened], record: Option<&Entry>, entries: &[Entry]) -> Res
         .collect();
     let judged = judge_found(&ended, claims)?;
     let from = format!(
-        "Judged for this page, on the {} of {} runs that have ended: no record of the ledger is on them. Speed was not timed, and which \
-         products the device computes was not probed.",
+        "Judged for this page, on the {} of {} runs that have ended: the ledger has no record of them. Speed was not timed, and \
+         the device's product precision was not probed.",
         ended.len(),
         opened.len()
     );
@@ -364,8 +366,10 @@ fn state(one: &Opened, entries: &[Entry]) -> String {
         Some(Ending::MaxUpdates) => return "ended after its updates".to_owned(),
         Some(Ending::MaxEpochs) => return "ended after its epochs".to_owned(),
         Some(Ending::Patience) => return "ended: validation no longer improved".to_owned(),
-        Some(Ending::Rate) => return "ended: the learning rate fell below its least".to_owned(),
-        Some(Ending::OffCourse { at }) => return format!("given up at {at}: off the published course"),
+        Some(Ending::Rate) => return "ended: the learning rate fell below its minimum".to_owned(),
+        Some(Ending::OffCourse { at }) => {
+            return format!("stopped at {at}: too far from the published trajectory");
+        }
         Some(Ending::Diverged { phase }) => return format!("diverged ({phase})"),
         None => {}
     }
@@ -375,7 +379,7 @@ fn state(one: &Opened, entries: &[Entry]) -> String {
     });
     match of_this {
         Some(record) if record.end == RunEnd::Interrupted => {
-            "interrupted: the same command goes on".to_owned()
+            "interrupted: the same command resumes it".to_owned()
         }
         Some(Record { end: RunEnd::Failed, reason: Some(reason), .. }) => {
             format!("failed: {}", reason.lines().next().unwrap_or_default())
@@ -427,8 +431,8 @@ fn environment(one: &Opened, record: Option<&Record>) -> Vec<(String, String)> {
 pub fn write(path: &Path, text: &str) -> Result<()> {
     match fs::read(path) {
         Ok(there) if !zoo_results::report::page::is_page(&there) => {
-            return Err(Failure::usage(format!("{} is there, and is no report", path.display()))
-                .hint("--out FILE names another place; only reports are overwritten"));
+            return Err(Failure::usage(format!("{} exists and is not a report", path.display()))
+                .hint("choose another path with --out FILE; only reports are overwritten"));
         }
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(Failure::new(Exit::Usage, format!("cannot write {}: {error}", path.display()))

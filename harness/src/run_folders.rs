@@ -30,7 +30,7 @@ pub fn disagreements(context: &Context, entries: &[Entry]) -> Vec<Disagreement> 
 fn of_run(runs: &Path, record: &Record, run: &RunRecord) -> Vec<String> {
     let below = Path::new(&run.folder);
     if run.folder.is_empty() || !below.components().all(|step| matches!(step, Component::Normal(_))) {
-        return vec![format!("the path {} leads out of the folder of runs", run.folder)];
+        return vec![format!("the path {} points outside the folder of runs", run.folder)];
     }
     let folder = runs.join(below);
     if !folder.is_dir() {

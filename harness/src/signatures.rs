@@ -50,7 +50,8 @@ fn unknown_row(claim: &ClaimSpec) -> Option<(String, String)> {
         }
         Some(row) if row.metric != claim.metric => Some((
             format!("the row `{name}` is of {}, the claim of {}", row.metric, claim.metric),
-            "a row of the claim's own metric; without one only the spread of several seeds counts".to_owned(),
+            "choose a row of the claim's metric; without a row, only the spread of several seeds counts"
+                .to_owned(),
         )),
         Some(_) => None,
     }
@@ -61,7 +62,7 @@ pub fn invented_spreads(claims: &[ClaimSpec]) -> Vec<String> {
     let invented = claims.iter().enumerate().filter(|(_, claim)| claim.assumed_sigma.is_some());
     let words = |(at, claim): (usize, &ClaimSpec)| {
         format!(
-            "claim {} on {}: assumed_sigma was measured nowhere, so nothing is concluded from one seed; name a measured row \
+            "claim {} on {}: assumed_sigma was never measured, so one seed cannot decide the claim; name a measured row \
              (spread = \"ROW\") or leave it out and run several seeds",
             at + 1,
             claim.metric

@@ -72,7 +72,7 @@ impl Fixtures {
                 .iter()
                 .find(|(known, _)| *known == name)
                 .map(|(_, bytes)| bytes.to_vec())
-                .ok_or_else(|| format!("the program carries no fixture {name}")),
+                .ok_or_else(|| format!("there is no built-in fixture {name}")),
             Self::Folder(folder) => {
                 let file = folder.join(name);
                 std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))

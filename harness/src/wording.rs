@@ -70,10 +70,10 @@ pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
     text.push_str(&reasoned("sigma assumed", claim.assumed_sigma, &claim.sigma_reason));
     text.push_str(&format!("   source {}\n", claim.source));
     if let Some(sibling) = &claim.extends {
-        text.push_str(&format!("   printed for {sibling}, carried over to this configuration\n"));
+        text.push_str(&format!("   published for {sibling}, applied to this configuration\n"));
     }
     if let Some(why) = &claim.own {
-        text.push_str(&format!("   own check: nobody published it for this system; {why}\n"));
+        text.push_str(&format!("   own check: not published for this system; {why}\n"));
     }
     if let Err(reason) = judgeable(claim) {
         text.push_str(&format!("   not judgeable: {reason}\n"));

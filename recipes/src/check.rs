@@ -51,7 +51,7 @@ impl<'s> Check<'s, '_> {
             Some("integer") => self.integer(schema, node, path),
             Some("number") => match node.value {
                 Value::Float(number) if !number.is_finite() => {
-                    self.report(&node.origin, format!("`{path}` is {number}; a finite number is due here"));
+                    self.report(&node.origin, format!("`{path}` is {number}; expected a finite number"));
                 }
                 Value::Float(_) | Value::Integer(_) => {}
                 _ => self.wrong_type(node, "a number", path),
@@ -96,7 +96,8 @@ impl<'s> Check<'s, '_> {
             Value::String(text) => {
                 let hint = did_you_mean(text, words, "choices");
                 self.found.push(
-                    Diagnostic::new(node.origin.clone(), format!("`{path}` knows no `{text}`")).hint(hint),
+                    Diagnostic::new(node.origin.clone(), format!("`{path}` does not accept `{text}`"))
+                        .hint(hint),
                 );
             }
             _ => self.wrong_type(node, "a string", path),
@@ -117,7 +118,7 @@ impl<'s> Check<'s, '_> {
                 match choices.iter().find(|choice| kind_of(choice) == Some(kind)) {
                     Some(choice) => self.table(choice, table, choices, path, at),
                     None => {
-                        let message = format!("`{path}` knows no kind `{kind}`");
+                        let message = format!("`{path}` has no kind `{kind}`");
                         let hint = did_you_mean(kind, kinds, "kinds");
                         self.found.push(Diagnostic::new(origin.clone(), message).hint(hint));
                     }
@@ -174,7 +175,7 @@ impl<'s> Check<'s, '_> {
     }
 
     fn wrong_type(&mut self, node: &Node, due: &str, path: &str) {
-        self.report(&node.origin, format!("`{path}` is {}; {due} is due here", node.value.type_name()));
+        self.report(&node.origin, format!("`{path}` is {}; expected {due}", node.value.type_name()));
     }
 
     fn report(&mut self, at: &Origin, message: String) {

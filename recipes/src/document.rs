@@ -389,8 +389,7 @@ impl Parts {
             base = about.remove("base").and_then(|entry| match entry.node.value {
                 Value::String(name) => Some((name, entry.node.origin)),
                 other => {
-                    let message =
-                        format!("`recipe.base` is {}; a name or path is due here", other.type_name());
+                    let message = format!("`recipe.base` is {}; expected a name or path", other.type_name());
                     found.push(Diagnostic::new(entry.node.origin, message));
                     None
                 }
@@ -419,12 +418,12 @@ fn named_overlays(what: &str, node: Node, found: &mut Diagnostics) -> Vec<Overla
     for entry in table.entries {
         let place = format!("{what}.{}", entry.key);
         if !is_name(&entry.key) || entry.key == "any" {
-            let message = format!("`{}` is no name for a part of `{what}`", entry.key);
+            let message = format!("`{}` is not a valid name in `{what}`", entry.key);
             let one = Diagnostic::new(entry.key_origin.clone(), message);
             found.push(one.hint("lower-case letters, digits, `-` and `_`; `any` means any arm"));
         }
         let Some(layer) = entry.node.table() else {
-            let message = format!("`{place}` is {}; a table is due here", entry.node.value.type_name());
+            let message = format!("`{place}` is {}; expected a table", entry.node.value.type_name());
             found.push(Diagnostic::new(entry.node.origin, message));
             continue;
         };
@@ -443,7 +442,7 @@ fn inherits(tier: &mut Node, place: &str, found: &mut Diagnostics) -> Option<Ori
     match entry.node.value {
         Value::Boolean(inherit) => inherit.then_some(entry.key_origin),
         other => {
-            let message = format!("`{place}.inherit` is {}; a boolean is due here", other.type_name());
+            let message = format!("`{place}.inherit` is {}; expected a boolean", other.type_name());
             found.push(Diagnostic::new(entry.node.origin, message));
             None
         }

@@ -20,7 +20,7 @@ pub(crate) fn apply(base: &mut Node, layer: &Node, found: &mut Diagnostics) {
 /// Takes the dotted keys that `list` names out of `base`.
 pub(crate) fn take_out(base: &mut Node, list: &Node, found: &mut Diagnostics) {
     let Value::Array(items) = &list.value else {
-        let message = format!("`without` is {}; an array of dotted keys is due here", list.value.type_name());
+        let message = format!("`without` is {}; expected an array of dotted keys", list.value.type_name());
         found.push(Diagnostic::new(list.origin.clone(), message));
         return;
     };
@@ -135,7 +135,7 @@ mod tests {
         assert!(text.contains("did you mean `corpus`?"), "{text}");
         assert!(text.contains("lists an integer"), "{text}");
         assert!(
-            laid("", "without = 3\n").unwrap_err().to_string().contains("an array of dotted keys is due")
+            laid("", "without = 3\n").unwrap_err().to_string().contains("expected an array of dotted keys")
         );
     }
 }

@@ -300,7 +300,7 @@ fn one_override(text: &str, origin: &Origin) -> Result<(Vec<String>, Node), Diag
     let (key, value) = (key.trim(), value.trim());
     let segments: Vec<&str> = key.split('.').map(str::trim).collect();
     if segments.iter().any(|segment| segment.is_empty()) {
-        return Err(wrong(format!("`{key}` is no dotted key")).hint("--set train.log_every=10"));
+        return Err(wrong(format!("`{key}` is not a dotted key")).hint("--set train.log_every=10"));
     }
     if matches!(segments[0], "recipe" | "claim" | "arm" | "tier") {
         let hint = "copy the recipe to a file of your own and give its path";
@@ -370,7 +370,7 @@ impl Recipe {
         for (text, keys) in lay_overrides(&mut root, overrides, &mut found) {
             if keys.iter().any(|key| !key.starts_with("decode.")) {
                 let origin = Origin::Override { text: text.into() };
-                let message = "the weights are there already: nothing but a search can be set";
+                let message = "the run is trained already: --set can only change a search";
                 found.push(Diagnostic::new(origin, message).hint("--set decode.NAME.KEY=VALUE"));
             }
         }

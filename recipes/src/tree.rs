@@ -230,7 +230,7 @@ pub(crate) fn parse_override(text: &str, origin: &Origin) -> Result<Node, String
             let letters: Vec<bool> = text.chars().map(char::is_alphabetic).collect();
             let begins = letters.first() == Some(&true) || text.starts_with('/');
             if !bare || !(begins || letters.windows(2).any(|pair| pair[0] && pair[1])) {
-                return Err(format!("`{text}` is no TOML value: {}", error.message()));
+                return Err(format!("`{text}` is not a TOML value: {}", error.message()));
             }
             Node { value: Value::String(text.to_owned()), origin: origin.clone() }
         }

@@ -24,10 +24,10 @@ fn overrides_are_checked_and_shown_as_given() {
             "trian.seed=3",
             "--set trian.seed=3: error: a recipe has no key `trian`\n  hint: did you mean `train`?",
         ),
-        ("train.seed=x", "--set train.seed=x: error: `train.seed` is a string; an integer is due here"),
+        ("train.seed=x", "--set train.seed=x: error: `train.seed` is a string; expected an integer"),
         ("train.seed", "--set train.seed: error: there is no `=`"),
-        ("train..seed=1", "is no dotted key"),
-        ("train.seed=[", "is no TOML value"),
+        ("train..seed=1", "is not a dotted key"),
+        ("train.seed=[", "is not a TOML value"),
         (
             "model.encoder.heads=5",
             "--set model.encoder.heads=5: error: 5 heads do not divide the model width 128",
@@ -35,7 +35,7 @@ fn overrides_are_checked_and_shown_as_given() {
         ("recipe.name=mine", "`recipe` says what was published and cannot be set"),
         ("claim=[]", "`claim` says what was published and cannot be set"),
         ("train.optimizer.kind=sgd", "`train.optimizer` lacks `momentum`"),
-        ("train=1", "--set train=1: error: `train` is an integer; a table is due here"),
+        ("train=1", "--set train=1: error: `train` is an integer; expected a table"),
     ] {
         let found = set(&[text]).unwrap_err().to_string();
         assert!(found.contains(message), "{text}:\n{found}");
@@ -75,7 +75,7 @@ fn searches_of_a_resolved_recipe_can_be_set_and_nothing_else() {
     assert!(!given.decode["beam-4-gram"].lacks_language_model());
     assert_eq!(Recipe { decode: recipe.decode.clone(), ..given }, recipe);
     for (text, message) in [
-        ("train.seed=7", "nothing but a search can be set"),
+        ("train.seed=7", "--set can only change a search"),
         ("decode.beam-4-gram.beam=0", "beam"),
         ("decode.beam-4-gram.bean=4", "bean"),
         ("decode.other.beam=4", "kind"),

@@ -153,7 +153,7 @@ fn a_tier_of_the_base_is_inherited_where_the_file_says_so() {
     assert!(none.contains("mine.toml:5:1: error: there is no tier `smok` to inherit"), "{none}");
     assert!(none.contains("did you mean `smoke`?"), "{none}");
     let text = error("[tier.smoke]\ninherit = \"yes\"\n");
-    assert!(text.contains("`tier.smoke.inherit` is a string; a boolean is due here"), "{text}");
+    assert!(text.contains("`tier.smoke.inherit` is a string; expected a boolean"), "{text}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum Exit {
     Data = 4,
     /// The plan needs more than zoo spends without consent, or a file without a digest comes over plain http.
     PlanRefused = 5,
-    /// Stopped before its end; the same command goes on.
+    /// Stopped before its end; run the same command again to resume.
     Interrupted = 6,
     /// Ledger, bundle, hypotheses or checkpoint do not match their digests.
     Damaged = 7,
@@ -62,17 +62,17 @@ impl Exit {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "done; of a judged run: every comparable claim is REPRODUCED",
-            Self::Internal => "a fault of the program or the machine that no other code names",
-            Self::Usage => "the command line was not understood",
+            Self::Ok => "success; after judging: every comparable claim is REPRODUCED",
+            Self::Internal => "internal error of the program or the machine",
+            Self::Usage => "usage error: invalid command line",
             Self::Recipe => "a recipe does not parse or contradicts itself",
-            Self::Data => "data missing, damaged, or not what the recipe says",
+            Self::Data => "data are missing, damaged, or differ from the recipe",
             Self::PlanRefused => {
-                "the plan needs over an hour or a gigabyte, or data come unchecked over http: `--yes`"
+                "the plan needs over an hour or a gigabyte, or unverified http data: pass `--yes`"
             }
-            Self::Interrupted => "stopped before its end; the same command goes on from there",
+            Self::Interrupted => "interrupted; the same command resumes the run",
             Self::Damaged => "ledger, bundle, hypotheses or checkpoint do not match their digests",
-            Self::Device => "the device is not there or not built in",
+            Self::Device => "the device is not available or not built in",
             Self::Mismatch => "`align` or `verify` found a difference",
             Self::NotReproduced => "at least one claim is NOT REPRODUCED, or worse than what was recorded",
             Self::Inconclusive => "no claim is NOT REPRODUCED, at least one is INCONCLUSIVE",

@@ -44,7 +44,8 @@ fn a_reviewer_checks_the_projects_own_run_offline() {
     let other = reviewer.file("other", &"α\n".repeat(2000));
     let said = recheck(&["--references", &format!("test={}", other.display())], 7);
     said.says("the references given for test are not those of the bundle");
-    recheck(&["--references", &format!("dev={}", other.display())], 2).says("is of no set of this bundle");
+    recheck(&["--references", &format!("dev={}", other.display())], 2)
+        .says("does not name an evaluation set of this bundle");
 
     // One changed byte anywhere, and what is no bundle at all.
     let whole = std::fs::read(&bundle).unwrap();
@@ -82,7 +83,7 @@ fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
     // Written again it is the same; something else there is not overwritten.
     zoo.ends_with(0, &["bundle", run, "--out", "out/smoke.json"]);
     std::fs::write(&path, "mine").unwrap();
-    zoo.ends_with(2, &["bundle", run, "--out", "out/smoke.json"]).says("is there, and is another");
+    zoo.ends_with(2, &["bundle", run, "--out", "out/smoke.json"]).says("exists with other content");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
     let began = zoo.ends_with(2, &["bundle", "0"]);
     began.says("only says that a run was begun");
@@ -115,7 +116,7 @@ fn a_bundle_that_asks_for_all_memory_gets_none() {
     };
     // Nothing is generated for a bundle that contradicts itself, however little it asks for.
     let little = zoo.ends_with(7, &["ledger", "recheck", sealed_anew("2001").to_str().unwrap()]);
-    assert!(little.stdout.contains("test: not here: not looked for"), "{}", little.stdout);
+    assert!(little.stdout.contains("test: missing: not looked for"), "{}", little.stdout);
     let forged = sealed_anew("4000000000");
     let long = zoo.file("long.json", "");
     std::fs::File::options().write(true).open(&long).unwrap().set_len(1 << 40).unwrap();
@@ -167,7 +168,7 @@ fn scores_without_references_are_only_accepted_where_that_is_said() {
     let bundle = bundle.to_str().unwrap();
     // The corpus is not here, and nothing is fetched.
     let ended = reviewer.ends_with(4, &["ledger", "recheck", bundle]);
-    ended.says("the references of test are not here");
+    ended.says("the references of test are missing");
     reviewer.ends_with(0, &["ledger", "recheck", bundle, "--without-references"]);
     let found =
         reviewer.ends_with(0, &["ledger", "recheck", bundle, "--references", references, "--format", "json"]);

@@ -93,7 +93,7 @@ fn planted_causes_come_first() {
     let all = ["explain", "--hypotheses", &hypotheses, "--references", &references, "--claimed", "90"];
     let text = zoo.ends_with(0, &all).stdout;
     for line in
-        ["claimed", "not explained", "measured", "under every convention", "note: the language is not known"]
+        ["claimed", "not explained", "measured", "under every convention", "note: the language is unknown"]
     {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
@@ -136,7 +136,7 @@ fn what_cannot_be_explained_says_why() {
     };
     explain(2, &["--references", &references]).says("no claimed score");
     explain(2, &["--claimed", "30"]).says("no references");
-    explain(2, &["--claimed", "NaN", "--references", &references]).says("is no score");
+    explain(2, &["--claimed", "NaN", "--references", &references]).says("is not a valid score");
     explain(2, &["--claimed", "30", "--references", &references, "--search", "beam"]).says("not NAME=FILE");
     explain(2, &["--claimed", "30", "--references", &references, "--language", "xx"]).says("xx");
     explain(2, &["--recipe", "transformer-big", "--claim", "9", "--references", &references])
@@ -144,5 +144,5 @@ fn what_cannot_be_explained_says_why() {
     let short = zoo.file("short", "a\n");
     explain(4, &["--claimed", "30", "--references", short.to_str().unwrap()]).says("1 lines");
     zoo.ends_with(2, &["explain"]);
-    zoo.ends_with(2, &["explain", "none"]).says("is no run");
+    zoo.ends_with(2, &["explain", "none"]).says("is not a run folder");
 }

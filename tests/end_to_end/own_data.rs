@@ -85,7 +85,7 @@ fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
     zoo.ends_with(0, &[&new[..], &valid].concat());
     let call = ["reproduce", "./captions.toml", "--arms=fp32", "--set=train.max_updates=2"];
     let ended = zoo.ends_with(0, &[&call[..], &SMALL].concat());
-    assert!(ended.stdout.contains("no claim to judge"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("this recipe has no claims: nothing to judge"), "{}", ended.stdout);
     assert!(ended.stdout.contains("fp32, seed 1, test, beam5: bleu "), "{}", ended.stdout);
     // What was recorded is checked again without the recipe, which is no part of the program.
     std::fs::remove_file(zoo.home().join("captions.toml")).unwrap();
@@ -269,9 +269,9 @@ fn one_text_in_two_languages_trains_one_encoder_and_two_decoders() {
     let ended = zoo.run_with_input(&["infer", &run, "--target", "fi"], "one\n");
     assert_eq!(ended.code, 2);
     ended.says("the model does not write `fi`");
-    zoo.ends_with(2, &["evaluate", &run, "--eval", "valid"]).says("`valid` is in de, fr together");
+    zoo.ends_with(2, &["evaluate", &run, "--eval", "valid"]).says("`valid` mixes the languages de, fr");
     let all = [&["reproduce", "./numbers.toml", "--seed=2", "--eval=valid"][..], &SMALL, &more[..4]].concat();
-    zoo.ends_with(2, &all).says("`valid` is in de, fr together");
+    zoo.ends_with(2, &all).says("`valid` mixes the languages de, fr");
     zoo.file("valid.fr", &text(19, french));
     let call = [&["reproduce", "./numbers.toml"][..], &SMALL, &more].concat();
     zoo.ends_with(4, &call).says("valid.fr");
@@ -295,8 +295,8 @@ fn own_text_that_cannot_be_used_is_named() {
     says(4, new(&[base, "--train", "train.en,none.de"]), "none.de");
     says(4, new(&[base, "--train", "train.en,valid.de"]), "valid.de");
     let plateau = new(&["multi30k-lstm", "--train", "train.en,train.de"]);
-    says(2, plateau, "lowers its learning rate when a validation set no longer improves");
-    says(2, new(&["fsdd-digits", "--train", "train.en,train.de"]), "is about recordings");
+    says(2, plateau, "needs a validation set to lower its learning rate");
+    says(2, new(&["fsdd-digits", "--train", "train.en,train.de"]), "is a speech recipe");
     zoo.file("weights.pt", "no weights");
     let smoke = ["reproduce", "reversal-transformer", "--tier", "smoke", "--init-from"];
     zoo.ends_with(4, &[&smoke[..], &["weights.pt"]].concat())

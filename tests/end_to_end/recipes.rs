@@ -60,7 +60,7 @@ fn show_tells_what_the_arms_change_and_what_was_claimed() {
     let text = zoo.ends_with(0, &["show", "reversal-transformer"]).stdout;
     for part in [
         "bleu above 90 on test with beam5",
-        "printed for reversal-rnn-rnn",
+        "published for reversal-rnn-rnn",
         "get_started_nmt.rst:38",
         "precision.loss_scaling",
         "tests/fixtures/transformer_prenorm_openseq2seq.safetensors",

@@ -104,7 +104,7 @@ fn a_smoke_run_is_held_against_the_recorded_one() {
     let empty = other.file("empty.jsonl", "");
     let regress = ["regress", "--select", "reversal-transformer", "--baseline", empty.to_str().unwrap()];
     let ended = other.ends_with(12, &regress);
-    assert!(ended.stdout.contains("nothing was recorded of it"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("there is no earlier record"), "{}", ended.stdout);
 }
 
 /// Each row's `run` of a call as JSON; all are alike.
@@ -134,7 +134,7 @@ fn a_run_by_another_program_is_run_again_and_stays_where_it_is() {
     // This program's own run is reused, and is not a second measurement beside the recorded one.
     let reused = zoo.run(&call);
     assert_eq!((made(&reused.json()).as_str(), runs()), ("reused, same program", 2));
-    assert!(reused.stdout.contains("what was recorded is this very run"), "{}", reused.stdout);
+    assert!(reused.stdout.contains("the only record is this run itself"), "{}", reused.stdout);
 
     // Another commit, another lock, other changes of one commit: each is another program.
     let key = |log: &str, key: &str| {
@@ -208,6 +208,6 @@ fn what_cannot_be_checked_says_why() {
     // Of the others nothing was run: named, and not green.
     let all = ["regress", "--baseline", &ledger, "--results", &ledger, "--select", "toy", "--tier", "full"];
     let ended = zoo.ends_with(12, &all);
-    assert!(ended.stderr.contains("nothing was run of reversal-conv-conv"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("these recipes were not run: reversal-conv-conv"), "{}", ended.stderr);
     assert!(ended.stderr.contains(", reversal-transformer"), "{}", ended.stderr);
 }

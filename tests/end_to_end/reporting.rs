@@ -77,7 +77,7 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
     assert_ne!(read(&zoo, "out/one.html"), one);
     zoo.file("mine.html", "<p>mine</p>");
     let refused = zoo.ends_with(2, &["report", runs[0].to_str().unwrap(), "-o", "mine.html"]);
-    refused.says("mine.html is there, and is no report");
+    refused.says("mine.html exists and is not a report");
     assert_eq!(read(&zoo, "mine.html"), "<p>mine</p>");
 
     // Damaged hypotheses are left out, with a word.
@@ -154,7 +154,7 @@ fn what_cannot_be_reported_is_told() {
     let run = runs[0].to_str().unwrap();
     let full = zoo.ends_with(2, &["report", "reversal-transformer"]);
     assert!(full.stderr.contains("--tier smoke has some"), "{}", full.stderr);
-    zoo.ends_with(2, &["report", run, "--seeds", "7"]).says("no run is of the arms and seeds");
+    zoo.ends_with(2, &["report", run, "--seeds", "7"]).says("no run matches the given arms and seeds");
     let other = reproduce(&zoo, "multi30k-transformer-tiny", &["--arms", "fp32", "--offline"]);
     zoo.ends_with(2, &["report", run, other[0].to_str().unwrap()]).says("are of different recipes");
     for arguments in [

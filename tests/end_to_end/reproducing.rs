@@ -62,7 +62,7 @@ fn what_cannot_be_run_says_why() {
     zoo.ends_with(3, &["reproduce", "reversal-transformer", "--tier", "smoky"]);
     let none = zoo.home().join("none");
     for command in ["evaluate", "infer"] {
-        zoo.ends_with(2, &[command, none.to_str().unwrap()]).says("is no run");
+        zoo.ends_with(2, &[command, none.to_str().unwrap()]).says("is not a run folder");
     }
 }
 

@@ -89,7 +89,7 @@ fn the_newest_checkpoint_is_this_run_s_last_or_an_error_names_it() {
     each(&states[1], "is missing: the run ended after");
     // Nor is that of another arm, or one that was exchanged for another of the same run.
     std::fs::copy(mixed.join("checkpoints").join(&states[1]), &newest).unwrap();
-    each(&states[1], "is not of this run: it was saved by the run");
+    each(&states[1], "does not belong to this run: it was saved by the run");
     std::fs::copy(folder.join(&states[0]), &newest).unwrap();
     each("state-", "is missing: the run ended after");
     // A run of an earlier program did not note its last state.
@@ -102,7 +102,7 @@ fn the_newest_checkpoint_is_this_run_s_last_or_an_error_names_it() {
     // A checkpoint that was named must be of the run that it lies in.
     let foreign = folder.join("state-0000000001.safetensors");
     std::fs::copy(mixed.join("checkpoints").join(&states[1]), &foreign).unwrap();
-    zoo.ends_with(7, &["evaluate", foreign.to_str().unwrap()]).says("is not of this run");
+    zoo.ends_with(7, &["evaluate", foreign.to_str().unwrap()]).says("does not belong to this run");
     std::fs::remove_file(&foreign).unwrap();
     std::fs::write(&newest, kept).unwrap();
     zoo.ends_with(0, &["evaluate", run]);

@@ -34,10 +34,10 @@ fn tones_go_from_a_recipe_to_verdicts() {
     assert_eq!(word_error_rates(&outcome).len(), 2);
     let run = outcome["runs"][0].as_str().unwrap().to_owned();
     zoo.ends_with(2, &["infer", &run]).says("no recording is named");
-    zoo.ends_with(2, &["infer", &run, "--input", "x"]).says("listens to recordings");
+    zoo.ends_with(2, &["infer", &run, "--input", "x"]).says("a speech recognition run takes recordings");
     zoo.file("no.wav", "RIFF");
     zoo.ends_with(4, &["infer", &run, "no.wav"]).says("no.wav");
-    zoo.ends_with(2, &["features", "transformer-base", "no.wav", "--out", "x.npy"]).says("a recipe of text");
+    zoo.ends_with(2, &["features", "transformer-base", "no.wav", "--out", "x.npy"]).says("is a text recipe");
 }
 
 /// One seed of a recipe that fails with some: this one is known to learn.
@@ -313,5 +313,5 @@ max_updates = 2
     zoo.file("tones.toml", &recipe(true));
     zoo.ends_with(4, &call).says("cut.wav");
     zoo.ends_with(2, &["bench", "yesno-tdnn", "--shape", "2x10"]).says("reads 27 frames at least");
-    zoo.ends_with(2, &["new", "mine", "--base", "yesno-tdnn", "--train", "a,b"]).says("is about recordings");
+    zoo.ends_with(2, &["new", "mine", "--base", "yesno-tdnn", "--train", "a,b"]).says("is a speech recipe");
 }

@@ -59,8 +59,8 @@ fn tones_are_learnt_spoken_seen_and_judged() {
     assert_eq!(sound, std::fs::read(zoo.home().join("again.wav")).unwrap());
 
     zoo.ends_with(2, &["synthesize", &run, "ab", "-o", "out.wav"]).says("is there already");
-    zoo.ends_with(2, &["synthesize", &run, "-o", "many"]).says("nothing to say");
-    zoo.ends_with(4, &["synthesize", &run, "a\u{2603}b", "-o", "no.wav"]).says("no symbol");
+    zoo.ends_with(2, &["synthesize", &run, "-o", "many"]).says("the input has no text");
+    zoo.ends_with(4, &["synthesize", &run, "a\u{2603}b", "-o", "no.wav"]).says("not a symbol");
     zoo.file("kept.svg", "kept");
     zoo.ends_with(2, &["synthesize", &run, "ab", "-o", "kept.wav", "--picture"])
         .says("kept.svg is there already");
@@ -72,7 +72,7 @@ fn tones_are_learnt_spoken_seen_and_judged() {
     zoo.file("lines.txt", "ab\n\nba a\n");
     zoo.ends_with(0, &["synthesize", &run, "--input", "lines.txt", "-o", "many"]);
     assert_eq!(files(&zoo.home().join("many")), ["001.wav", "003.wav"]);
-    zoo.ends_with(2, &["infer", &run, "x.wav"]).says("is sound");
+    zoo.ends_with(2, &["infer", &run, "x.wav"]).says("its output is audio");
 
     zoo.ends_with(0, &["report", &run, "-o", "page.html"]);
     let page = std::fs::read_to_string(zoo.home().join("page.html")).unwrap();

@@ -135,7 +135,7 @@ fn a_run_off_the_published_course_is_given_up_where_that_is_asked_for_and_goes_o
     let zoo = zoo("90.0");
     let stopping = [&REPRODUCE[..], &["--stop-early"]].concat();
     let ended = zoo.run(&stopping);
-    assert!(ended.stderr.contains("off the published course"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("too far from the published trajectory"), "{}", ended.stderr);
     let found = ended.json();
     assert_eq!(outcomes(&found), ["NOT-REPRODUCED", "NOT-RUN"]);
     let verdict = &found["judged"][0]["verdict"];
@@ -155,7 +155,7 @@ fn a_run_off_the_published_course_is_given_up_where_that_is_asked_for_and_goes_o
     assert_eq!(records(), before);
     // Without the option it goes on to its end, and is the run that it would have been.
     let whole = zoo.run(&REPRODUCE);
-    assert!(whole.stderr.contains("goes on after update 4"), "{}", whole.stderr);
+    assert!(whole.stderr.contains("resuming after update 4"), "{}", whole.stderr);
     assert_eq!(outcomes(&whole.json()), ["NOT-REPRODUCED", "REPRODUCED"]);
     assert_eq!(
         (trained()["ending"]["kind"].as_str(), trained()["updates"].as_u64()),

@@ -233,7 +233,7 @@ impl CorpusDefinition {
                         (None, None) => {}
                         (Some(_), None) => {
                             return Err(format!(
-                                "{of}: {:?} is no archive (no `unpack`), it has no members",
+                                "{of}: {:?} is not an archive (no `unpack`), so it has no members",
                                 part.file
                             ));
                         }

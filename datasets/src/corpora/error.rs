@@ -77,7 +77,7 @@ pub enum CorpusError {
     },
     /// A split that has not the lines that it must have.
     #[error(
-        "split {split:?} has {actual} lines in {language:?} where {expected} were due\n\
+        "split {split:?} has {actual} lines in {language:?}, expected {expected}\n\
          hint: another version of the set; scores on it are not comparable"
     )]
     LineCount {

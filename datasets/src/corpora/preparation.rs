@@ -79,7 +79,7 @@ impl Preparation {
         if let Some(split) =
             cleaned.chain(self.normalize.keys()).chain(self.md5.keys()).find(|s| !has_split(s))
         {
-            return Err(format!("`preparation` speaks of split {split:?}, which there is not"));
+            return Err(format!("`preparation` names split {split:?}, which does not exist"));
         }
         if let Some(clean) = &self.clean
             && (clean.min_words == 0 || clean.min_words > clean.max_words)
@@ -93,7 +93,7 @@ impl Preparation {
             for (file, md5) in files {
                 let language = file.strip_prefix("raw.").unwrap_or(file);
                 if !has_language(split, language) {
-                    return Err(format!("`preparation.md5.{split}` speaks of {file:?}, which there is not"));
+                    return Err(format!("`preparation.md5.{split}` names {file:?}, which does not exist"));
                 }
                 if !crate::fetch::is_hex(md5, 32) {
                     return Err(format!(

@@ -195,7 +195,7 @@ impl RecordingsDefinition {
             match files.get(file) {
                 None => return Err(format!("there is no [file.{file:?}]")),
                 Some(FileDefinition { unpack: None, .. }) => {
-                    return Err(format!("{file:?} is no archive (no `unpack`), it has no folders"));
+                    return Err(format!("{file:?} is not an archive (no `unpack`), so it has no folders"));
                 }
                 Some(_) => {}
             }

@@ -126,7 +126,7 @@ impl<'a> UnpackedArchive<'a> {
             return Err(FetchError::Record {
                 path: self.record_path(),
                 reason: format!(
-                    "it is missing, so nobody knows what {} holds; remove that folder",
+                    "it is missing, so the content of {} is unknown; remove that folder",
                     folder.display()
                 ),
             });

@@ -51,7 +51,7 @@ pub enum FetchError {
     /// Every mirror and URL failed, and some were not asked: nothing would tell whether the file is the right one.
     #[error(
         "{name} could not be fetched{}\n\
-         hint: name a mirror that is a folder or is reached over https, or give --yes to trust what plain http brings",
+         hint: use a mirror that is a folder or an https URL, or pass --yes to trust plain http",
         attempt_lines(.attempts)
     )]
     Unconfirmed {
@@ -73,7 +73,7 @@ pub enum FetchError {
         mismatch: Mismatch,
     },
     /// The caller asked to stop.
-    #[error("fetching {name} was interrupted\nhint: fetch again; what has arrived is kept")]
+    #[error("fetching {name} was interrupted\nhint: fetch again; downloaded bytes are kept")]
     Cancelled {
         /// The file.
         name: String,

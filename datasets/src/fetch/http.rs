@@ -212,7 +212,7 @@ impl Transfer<'_> {
         if length.is_none() && !chunked && self.source.size.is_none() && self.source.digest == Digest::Unknown
         {
             return Err(Failure::Permanent(
-                "it does not say how long the file is, and no digest can tell whether all of it came".into(),
+                "it does not report the file size, and no digest can verify the download".into(),
             ));
         }
         let mut file = self.open(have, &state)?;

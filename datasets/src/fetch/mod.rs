@@ -56,7 +56,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 pub struct FetchOptions<'a> {
     /// A folder or an http(s) URL laid out as `<host>/<path>`, tried before the URLs and checked like them.
     pub mirror: Option<String>,
-    /// Open no connection. A mirror folder is still used.
+    /// Do not open network connections. A mirror folder is still used.
     pub offline: bool,
     /// Who is told.
     pub progress: &'a dyn Progress,
@@ -352,7 +352,7 @@ impl<'a> Job<'a> {
 
     fn consents(&self, url: &str) -> bool {
         let risk = format!(
-            "{url} comes over plain http and has no published digest: anyone on its way can change it unseen"
+            "{url} uses plain http and has no published digest: it can be changed unnoticed in transit"
         );
         self.options.consent.allows(&risk)
     }

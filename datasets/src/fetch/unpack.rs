@@ -199,7 +199,7 @@ pub fn gunzip(
 
 pub(super) fn refused(archive: &Path, reason: String) -> UnpackError {
     let hint = if reason.contains("more than") {
-        "if the archive is to be trusted, unpack it by hand"
+        "if you trust the archive, unpack it manually"
     } else {
         "nothing of it was kept; fetch the archive again, or report it to its publisher"
     };

@@ -80,7 +80,7 @@ pub enum PrepareError {
         known: String,
     },
     /// Nothing is left to train on.
-    #[error("split `{split}`: no training example is left of {read}\nhint: check the files and data.filter")]
+    #[error("split `{split}`: 0 of {read} training examples are left\nhint: check the files and data.filter")]
     NothingToTrainOn {
         /// The split.
         split: String,

@@ -177,12 +177,12 @@ pub enum UnknownText {
     Word(String),
     /// A character that is no symbol.
     #[error(
-        "its text has {0:?}, which is no symbol\nhint: mend the text, pass it over with data.tokenizer.leave_out, or take other symbols or cleaners"
+        "its text has {0:?}, which is not a symbol\nhint: fix the text, skip it with data.tokenizer.leave_out, or take other symbols or cleaners"
     )]
     Symbol(char),
     /// A sound in braces that ARPAbet does not have.
     #[error(
-        "its text has the sound {0:?}, which is none of ARPAbet\nhint: sounds in braces are such as {{HH AW1 S}}"
+        "its text has the sound {0:?}, which is not in ARPAbet\nhint: write sounds in braces as {{HH AW1 S}}"
     )]
     Sound(String),
 }

@@ -33,7 +33,7 @@ pub(super) fn join(split: &str, recordings: &[Listed], spec: &JoinSpec) -> Resul
     let mut speakers: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (place, recording) in (0..).zip(recordings) {
         let Some(speaker) = recording.speaker.as_deref() else {
-            let problem = format!("split `{split}`: nobody says who speaks in {}", recording.id);
+            let problem = format!("split `{split}`: {} has no speaker", recording.id);
             return Err(SpeechError::recipe("reader.join", problem, "give every recording its \"speaker\""));
         };
         speakers.entry(speaker).or_default().push(place);

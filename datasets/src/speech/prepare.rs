@@ -79,7 +79,7 @@ impl<'a> Preparing<'a> {
         let features = data.features.as_ref().ok_or_else(|| {
             let hint =
                 "[data.features] kind = \"librosa\", \"kaldi\", \"python-speech-features\" or \"tacotron\"";
-            SpeechError::recipe("features", "nothing says how recordings become frames", hint)
+            SpeechError::recipe("features", "it is missing, so recordings cannot become frames", hint)
         })?;
         let front_end = FrontEnd::new(features, rate)?;
         Ok(Self {

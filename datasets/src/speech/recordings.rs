@@ -39,7 +39,7 @@ pub(super) fn find(
             let (text, speaker, number) = match &definition.transcripts {
                 Transcripts::FileName { words, fields } => from_name(id, words, fields).map_err(error)?,
                 Transcripts::TransTxt | Transcripts::Metadata { .. } => {
-                    let text = texts.get(id).ok_or_else(|| error("no transcript names it".into()))?;
+                    let text = texts.get(id).ok_or_else(|| error("it has no transcript".into()))?;
                     let named = definition.transcripts == Transcripts::TransTxt;
                     let speaker = id.split_once('-').filter(|_| named).map(|(speaker, _)| speaker.into());
                     (text.clone(), speaker, None)
@@ -138,12 +138,12 @@ fn from_name(id: &str, words: &BTreeMap<String, String>, fields: &[NameField]) -
         match fields.get(at).unwrap_or(&NameField::Word) {
             NameField::Word => {
                 said.push(
-                    words.get(part).ok_or_else(|| format!("nobody knows what {part:?} says"))?.as_str(),
+                    words.get(part).ok_or_else(|| format!("{part:?} in its name has no text"))?.as_str(),
                 );
             }
             NameField::Speaker => speaker = Some(part.into()),
             NameField::Number => {
-                number = Some(part.parse().map_err(|_| format!("{part:?} in its name is no number"))?);
+                number = Some(part.parse().map_err(|_| format!("{part:?} in its name is not a number"))?);
             }
         }
     }

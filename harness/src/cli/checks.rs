@@ -33,21 +33,21 @@ impl ComputeChoice {
 /// `zoo verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Names or paths; none: every recipe that is built in. With --kernels, how names of operations begin
+    /// Names or paths of recipes [default: all built-in]; with --kernels, operation name prefixes
     pub recipes: Vec<String>,
-    /// Climb to this rung, shown before or not
-    #[arg(long, value_enum, value_name = "RUNG")]
+    /// Check up to this level, recorded or not
+    #[arg(long, value_enum, value_name = "LEVEL")]
     pub to: Option<crate::evidence::Rung>,
-    /// Type of the products in which parity is shown; in halves up to the gradients, within wider limits
+    /// Compute type of the parity check; half types check up to the gradients, with wider limits
     #[arg(long, value_enum, default_value_t = ComputeChoice::Fp32, value_name = "TYPE")]
     pub compute: ComputeChoice,
-    /// Fixtures to climb against [default: those that the program carries]
+    /// Folder of fixtures to compare with [default: the built-in ones]
     #[arg(long, value_name = "FOLDER")]
     pub fixtures: Option<PathBuf>,
-    /// Ledger whose runs small-run and full-run derive again [default: ledger.jsonl in --home]
+    /// Ledger whose runs small-run and full-run recompute [default: ledger.jsonl in --home]
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
-    /// Hold own operations against the same in Burn's on --device, and climb nothing
+    /// Only compare zoo's own operations with Burn's on --device
     #[arg(long, conflicts_with_all = ["to", "fixtures", "ledger"])]
     pub kernels: bool,
 }
@@ -70,10 +70,10 @@ pub struct RegressArgs {
     /// Run nothing: judge the newest records of this ledger again
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
-    /// Rate of false alarms that is accepted, of all quality comparisons together
+    /// Accepted false-alarm rate of all quality comparisons together
     #[arg(long, default_value_t = 0.05, value_name = "SHARE")]
     pub alarm_rate: f64,
-    /// Share by which the speed of one arm over another may fall
+    /// Tolerated relative drop of the speed-up of one arm over another
     #[arg(long, default_value_t = 0.10, value_name = "SHARE")]
     pub speed_tolerance: f64,
     /// Compare quality with records of other devices as well
@@ -82,7 +82,7 @@ pub struct RegressArgs {
     /// Write JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Annotate the claims' lines (on stderr) and write the step summary, as GitHub's workflows read them
+    /// Write GitHub annotations on the claims' lines to stderr, and the step summary
     #[arg(long)]
     pub github: bool,
 }
@@ -133,7 +133,7 @@ pub struct ExplainArgs {
 pub struct BundleArgs {
     /// Folder of a run, or a ledger's entry: its number or the beginning of its hash
     pub run: String,
-    /// Where to [default: NAME-HASH.bundle.json here]
+    /// File to write [default: ./NAME-HASH.bundle.json]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// The recipe, where it is not built in or has changed since
@@ -147,7 +147,7 @@ pub struct BundleArgs {
 /// `zoo check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Names or paths; none: every recipe that is built in
+    /// Names or paths of recipes [default: all built-in]
     pub recipes: Vec<String>,
 }
 
@@ -156,9 +156,9 @@ pub struct CheckArgs {
 pub struct AlignArgs {
     /// Name or path of a recipe
     pub recipe: String,
-    /// What another framework computed, laid out as docs/align.md says
+    /// Another framework's tensors, in the layout of docs/align.md
     pub file: PathBuf,
-    /// Type of the products; in halves it is compared up to the gradients, within wider limits
+    /// Compute type; half types compare up to the gradients, with wider limits
     #[arg(long, value_enum, default_value_t = ComputeChoice::Fp32, value_name = "TYPE")]
     pub compute: ComputeChoice,
 }

@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 /// `zoo ledger`.
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
-    /// Check the chain: no entry was changed, taken out or put in
+    /// Verify the hash chain: no entry was changed, removed or inserted
     #[command(after_help = "\
 Examples:
   zoo ledger verify
   zoo ledger verify --ledger results/ledger.jsonl --head \"$(cat results/ledger.head)\"")]
     Verify(LedgerVerifyArgs),
-    /// Derive every score and verdict again from what was kept
+    /// Recompute every score and verdict from the stored files
     #[command(after_help = "\
 Examples:
   zoo ledger recheck
@@ -49,10 +49,10 @@ pub struct LedgerVerifyArgs {
     /// Which ledger
     #[command(flatten)]
     pub file: LedgerFile,
-    /// Fail unless the last record has this hash: only so can the loss of the last records be seen
+    /// Fail unless the last record has this hash; this detects removal of the last records
     #[arg(long, value_name = "HASH")]
     pub head: Option<String>,
-    /// Fail unless a record has this hash, or begins with it: an earlier last hash shows that the ledger was only added to
+    /// Fail unless a record has this hash or prefix; an earlier last hash shows append-only growth
     #[arg(long, value_name = "HASH")]
     pub holds: Option<String>,
 }
@@ -60,12 +60,12 @@ pub struct LedgerVerifyArgs {
 /// `zoo ledger recheck`.
 #[derive(Debug, Args)]
 pub struct LedgerRecheckArgs {
-    /// A bundle, checked by itself and without a connection; none: the ledger
+    /// Bundle to check, offline and without the ledger [default: check the ledger]
     pub bundle: Option<PathBuf>,
-    /// References of a bundle's evaluation set; repeatable [default: the recipe's data, where it is here]
+    /// References of a bundle's evaluation set; repeatable [default: the recipe's data, if fetched]
     #[arg(long, value_name = "SET=FILE", requires = "bundle")]
     pub references: Vec<String>,
-    /// Accept that scores are not derived again where references are not here
+    /// Accept that scores without references are not recomputed
     #[arg(long, requires = "bundle")]
     pub without_references: bool,
     /// Which ledger
@@ -97,10 +97,10 @@ pub struct LedgerShowArgs {
 /// `zoo report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Runs for a page of HTML: folders, or a recipe's name or path, whose newest runs are taken; all of one recipe and tier
+    /// Runs to report, of one recipe and tier: folders, or a recipe's name or path (newest runs)
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Where the page is written; only a report is replaced [default: NAME.report.html here]
+    /// HTML file to write; replaces only reports [default: ./NAME.report.html]
     #[arg(long, short, value_name = "FILE", requires = "runs")]
     pub out: Option<PathBuf>,
     /// Only runs of these arms
@@ -118,7 +118,7 @@ pub struct ReportArgs {
     /// Write the tables into a Markdown file, between `<!-- results:begin -->` and `<!-- results:end -->`, or `runs:begin` and `runs:end`
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub into: Option<PathBuf>,
-    /// Change nothing; fail if the table is not fresh
+    /// Change nothing; fail if the table is out of date
     #[arg(long, requires = "into")]
     pub check: bool,
 }

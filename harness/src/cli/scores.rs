@@ -15,10 +15,10 @@ pub struct ScoreArgs {
     /// One reference a line; repeatable for several references a segment
     #[arg(long, value_name = "FILE", required = true)]
     pub references: Vec<PathBuf>,
-    /// What is computed
+    /// Metric to compute
     #[arg(long, value_enum, default_value_t)]
     pub metric: TextMetric,
-    /// A whole convention, as scores are published with; instead of the options below
+    /// Full scoring convention, as published with scores; replaces the options below
     #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds", "whitespace"])]
     pub signature: Option<String>,
     /// BLEU: 13a, intl, char, zh or none
@@ -36,19 +36,19 @@ pub struct ScoreArgs {
     /// multi-bleu, fairseq-bleu: count the parts of hyphened words, as the scripts of tensor2tensor and fairseq do
     #[arg(long)]
     pub split_compounds: bool,
-    /// wer, cer: white space as jiwer has it, or collapse: runs of any white space are one space [default: jiwer]
+    /// wer, cer: white space as in jiwer, or `collapse` any run of it to one space [default: jiwer]
     #[arg(long, value_name = "NAME")]
     pub whitespace: Option<String>,
     /// wer, cer: also show the utterances with the most errors, aligned
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub worst: usize,
-    /// wer, cer: also show the rate by length of the reference, in classes that end at these
+    /// wer, cer: also show the rate by reference length, in classes with these upper limits
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub lengths: Vec<u64>,
     /// chrF: order of word n-grams; 2 is chrF++
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub word_order: usize,
-    /// Draw a 95 % interval by resampling
+    /// Compute a 95 % interval by bootstrap resampling
     #[arg(long)]
     pub interval: bool,
     /// Resamples of the interval
@@ -87,7 +87,7 @@ pub enum TextMetric {
 /// Is case looked at?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CaseChoice {
-    /// As it stands
+    /// Keep case
     Mixed,
     /// Both sides lower-cased
     Lower,
@@ -111,7 +111,7 @@ pub struct JudgeArgs {
     /// Scores of one run at the points of a trajectory claim, in their order; repeatable, once a run
     #[arg(long, value_name = "SCORE,…", allow_negative_numbers = true)]
     pub points: Vec<ScoreRow>,
-    /// Arm that the results are of [default: as each claim says]
+    /// Arm of the results [default: each claim's arm]
     #[arg(long)]
     pub arm: Option<String>,
     /// Scores of the baseline arm, in the order of --scores: judges parity claims

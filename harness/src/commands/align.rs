@@ -25,7 +25,7 @@ pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
             Exit::Usage,
             format!("{file} is not of this recipe's model: {}", unlike.join(", ")),
         )
-        .hint("sizes may differ, kinds may not; its description is in the metadata key `zoo`"));
+        .hint("sizes may differ, kinds must match; the metadata key `zoo` describes the model"));
     }
     let alignment =
         reference.align(&context.open_device_for(args.compute.compute())?, args.compute.compute())?;
@@ -56,7 +56,7 @@ pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
                 rung.name
             ),
         )
-        .hint(format!("{} is the tensor to look at; what comes after it was not compared", rung.at))),
+        .hint(format!("look at {} first; later tensors were not compared", rung.at))),
     }
 }
 

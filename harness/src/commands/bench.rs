@@ -81,8 +81,8 @@ fn margin(margin: &DataMargin) -> String {
     let DataMargin { arm, made_per_second, used_per_second, times } = margin;
     let short = if *times < ENOUGH { format!(": less than {ENOUGH}x") } else { String::new() };
     format!(
-        "data thread: batches of {made_per_second:.1} updates a second, {times:.1}x the {used_per_second:.2} of {arm}, which uses them up \
-         fastest{short}\n"
+        "data thread: batches for {made_per_second:.1} updates/s, {times:.1}x the {used_per_second:.2} updates/s of {arm}, the \
+         fastest arm{short}\n"
     )
 }
 
@@ -282,8 +282,8 @@ mod tests {
         };
         assert_eq!(
             of(3.0),
-            "data thread: batches of 12.0 updates a second, 3.0x the 4.00 of mixed, which uses them up fastest\n"
+            "data thread: batches for 12.0 updates/s, 3.0x the 4.00 updates/s of mixed, the fastest arm\n"
         );
-        assert!(of(1.5).ends_with("fastest: less than 2x\n"), "{}", of(1.5));
+        assert!(of(1.5).ends_with("fastest arm: less than 2x\n"), "{}", of(1.5));
     }
 }

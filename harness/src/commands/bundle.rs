@@ -34,7 +34,7 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
             context.progress.note(&format!("{} was there already", path.display()));
         }
         Ok(_) => {
-            return Err(Failure::usage(format!("{} is there, and is another", path.display()))
+            return Err(Failure::usage(format!("{} exists with other content", path.display()))
                 .hint("--out FILE names another place; nothing is overwritten"));
         }
         Err(_) => write_whole(&path, text.as_bytes())?,
@@ -76,10 +76,10 @@ pub fn recheck(context: &Context, path: &Path, args: &LedgerRecheckArgs) -> Resu
     match found.missing.first() {
         Some((set, _)) if !args.without_references => Err(Failure::new(
             Exit::Data,
-            format!("the references of {set} are not here: scores on it were not derived again"),
+            format!("the references of {set} are missing, so its scores were not recomputed"),
         )
         .hint(format!(
-            "--references {set}=FILE, or `zoo fetch` the recipe's data; --without-references accepts it"
+            "pass --references {set}=FILE, or `zoo fetch` the recipe's data, or accept it with --without-references"
         ))),
         _ => Ok(Exit::Ok),
     }
@@ -95,7 +95,7 @@ fn refuse(checked: &Checked) -> Result<()> {
         [first, rest @ ..] => {
             let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
             Err(Failure::new(Exit::Damaged, format!("{first}{more}"))
-                .hint("recipe, hypotheses, references or verdicts are not those that were recorded"))
+                .hint("the recipe, hypotheses, references or verdicts differ from the recorded ones"))
         }
     }
 }
@@ -137,7 +137,7 @@ fn print(context: &Context, path: &Path, bundle: &Bundle, found: &Found, checked
             for one in &bundle.references {
                 let missing = found.missing.iter().find(|(set, _)| *set == one.eval);
                 let here = match missing {
-                    Some((_, why)) => format!("not here: {}", why.lines().next().unwrap_or_default()),
+                    Some((_, why)) => format!("missing: {}", why.lines().next().unwrap_or_default()),
                     None => format!("{} lines", one.lines),
                 };
                 say("references", format!("{}: {here}", one.eval));

@@ -81,21 +81,19 @@ fn notes(case: &Case, found: &Explanation) -> Vec<String> {
         Direction::Lower => gain < 0.0,
     };
     if is_better {
-        notes.push("the measured score is better than the claimed one: nothing is missing".to_owned());
+        notes.push("the measured score is better than the claimed one: there is no gap".to_owned());
     }
     if let Some(noise) = found.within_noise {
         notes.push(format!(
-            "the gap is no larger than what two seeds differ by 95 times in 100 ({noise:.2}): it needs no other cause"
+            "the gap is within the 95 % difference between two seeds ({noise:.2}): it needs no other cause"
         ));
     }
     for rival in &found.rivals {
         notes.push(format!("fits as well: {} ({:.2})", rival.name, rival.score));
     }
     if !found.parts.is_empty() {
-        notes.push(
-            "this is what would explain the number; whether the source scored so, only the source says"
-                .to_owned(),
-        );
+        notes
+            .push("these parts would explain the number; only the source can confirm its scoring".to_owned());
     }
     notes.extend(case.notes.iter().cloned());
     notes

@@ -22,7 +22,7 @@ pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
     let inference = Inference::open(context, &request)?;
     if inference.speaks() {
         let hint = format!("zoo synthesize {} \"some words\" -o out.wav", args.run.display());
-        return Err(Failure::usage("the run speaks: what it makes of a text is sound").hint(hint));
+        return Err(Failure::usage("the run is a speech synthesis run: its output is audio").hint(hint));
     }
     match inference.is_of_speech() {
         true => listen(context, args, &inference)?,
@@ -33,13 +33,13 @@ pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
 
 fn translate(args: &InferArgs, inference: &Inference) -> Result<()> {
     if args.nbest.is_some() {
-        return Err(Failure::usage("--nbest is for runs that listen to recordings"));
+        return Err(Failure::usage("--nbest needs a speech recognition run"));
     }
     let input = match (&args.input, args.files.as_slice()) {
         (Some(file), _) => Some(file.as_path()),
         (None, []) => None,
         (None, [file]) => Some(file.as_path()),
-        (None, _) => return Err(Failure::usage("one file of lines is translated at a time")),
+        (None, _) => return Err(Failure::usage("a translation run takes one text file")),
     };
     let input = input.filter(|path| *path != Path::new(STDIN));
     let lines: Box<dyn BufRead> = match input {
@@ -61,14 +61,14 @@ fn translate(args: &InferArgs, inference: &Inference) -> Result<()> {
 
 fn listen(context: &Context, args: &InferArgs, inference: &Inference) -> Result<()> {
     if args.input.is_some() || args.target.is_some() {
-        return Err(Failure::usage("the run listens to recordings, in the language that they are in")
+        return Err(Failure::usage("a speech recognition run takes recordings, not --input or --target")
             .hint("zoo infer RUN file.wav"));
     }
     let files = recordings(&args.files)?;
     let nbest = args.nbest.map(|count| count as usize);
     if let Some(other) = inference.search_of_many().filter(|_| nbest.is_some_and(|count| count > 1)) {
         let hint = if other.is_empty() { String::new() } else { format!("; --decode {other} has more") };
-        context.progress.note(&format!("the search has one hypothesis of each recording{hint}"));
+        context.progress.note(&format!("the search returns one hypothesis per recording{hint}"));
     }
     let read = |file: &Path| {
         let read = if file == Path::new(STDIN) { lines::stdin() } else { untrusted::read(file) };

@@ -99,7 +99,7 @@ fn named_set(signature: Option<&Signature>, recipe: &Recipe, claim: &ClaimSpec) 
 /// The claims that were asked for, numbered from 1.
 fn chosen<'c>(claims: &'c [ClaimSpec], numbers: &[usize]) -> Result<Vec<(usize, &'c ClaimSpec)>> {
     if claims.is_empty() {
-        return Err(Failure::usage("nothing was published for this recipe: it has no claim to judge by"));
+        return Err(Failure::usage("this recipe has no claims to judge against"));
     }
     if let Some(number) = numbers.iter().find(|number| !(1..=claims.len()).contains(*number)) {
         return Err(Failure::usage(format!("there is no claim {number}"))

@@ -33,7 +33,7 @@ pub fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
     let ledger = records::ledger(context, file.ledger.as_deref());
     if file.ledger.is_some() && !ledger.path().is_file() {
         return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
-            .hint("the project's is results/ledger.jsonl; without --ledger it is that of --home"));
+            .hint("the project's ledger is results/ledger.jsonl; the default is the ledger in --home"));
     }
     Ok(ledger)
 }
@@ -49,13 +49,13 @@ fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
         if let Some(Contradiction { what, how }) = entry.record.contradictions().into_iter().next() {
             let path = context.shown(ledger.path());
             return Err(Failure::new(Exit::Damaged, format!("{path}:{}: {what}: {how}", entry.sequence + 1))
-                .hint("the record contradicts itself: somebody edited it and hashed the chain anew"));
+                .hint("the record contradicts itself: it was edited and the chain was re-hashed"));
         }
     }
     match context.format {
         Format::Human => {
             let path = context.shown(ledger.path());
-            output::write(&format!("{path}: {count} records, whole; last hash {head}\n"))?;
+            output::write(&format!("{path}: {count} records, intact; last hash {head}\n"))?;
         }
         Format::Json => output::write_json(&json!({ "records": count, "head": head }))?,
         format => {
@@ -79,7 +79,7 @@ fn holds(context: &Context, ledger: &Ledger, entries: &[Entry], earlier: &str) -
     }
     let message = format!("no record of {} has the hash {earlier}", context.shown(ledger.path()));
     Err(Failure::new(Exit::Damaged, message)
-        .hint("records were removed or the whole was rewritten; restore the file from version control"))
+        .hint("records were removed or the file was rewritten; restore it from version control"))
 }
 
 fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
@@ -140,10 +140,10 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
             // Nothing was found to be wrong where nothing could be looked at.
             if found.disagreements.iter().all(|one| one.unseen) {
                 return Err(Failure::new(Exit::Data, message)
-                    .hint("`zoo fetch RECIPE` or --mirror brings the references; the rest agrees"));
+                    .hint("get the references with `zoo fetch RECIPE` or --mirror; all other values match"));
             }
             Err(Failure::new(Exit::Damaged, message)
-                .hint("hypotheses, references or the program are not those of the record"))
+                .hint("the hypotheses, references or program differ from those of the record"))
         }
     }
 }

@@ -24,7 +24,7 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
     let file = PathBuf::from(format!("{}.toml", args.name));
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if args.name.is_empty() || !args.name.chars().all(plain) {
-        return Err(Failure::usage(format!("`{}` is no name for a recipe", args.name))
+        return Err(Failure::usage(format!("`{}` is not a valid recipe name", args.name))
             .hint("small letters, digits and `-`, e.g. captions-en-de"));
     }
     if file.exists() {
@@ -35,16 +35,16 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
     let resolved = base.resolve(&Selection::default())?;
     if resolved.recipe.data.reader.sample_rate_hz().is_some() {
         return Err(Failure::usage(format!(
-            "{} is about recordings; `zoo new` writes recipes of text",
+            "{} is a speech recipe; `zoo new` writes only text recipes",
             base.name()
         ))
-        .hint("docs/speech.md has a recipe on own recordings to begin with"));
+        .hint("docs/speech.md has an example recipe for your own recordings"));
     }
     let splits = splits(args)?;
     let has_valid = splits.iter().any(|split| split.name == "valid");
     if !has_valid && matches!(resolved.recipe.train.schedule, ScheduleSpec::Plateau { .. }) {
         return Err(Failure::usage(format!(
-            "{} lowers its learning rate when a validation set no longer improves, and there is none",
+            "{} needs a validation set to lower its learning rate, and none was given",
             base.name()
         ))
         .hint("--valid SOURCE,TARGET"));

@@ -49,7 +49,7 @@ pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
     rows.extend(failed.iter().map(|(name, failure)| Row::failed(name, tier, &failure.to_string())));
     locate(&mut rows, &documents)?;
     if !missing.is_empty() {
-        context.progress.note(&format!("nothing was run of {}", missing.join(", ")));
+        context.progress.note(&format!("these recipes were not run: {}", missing.join(", ")));
     }
     if let Some(path) = &args.junit {
         write_whole(path, junit(&rows).as_bytes())?;

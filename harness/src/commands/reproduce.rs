@@ -121,13 +121,13 @@ fn print(context: &Context, shown: &[Shown<'_>], outcome: &Outcome) -> Result<()
             });
             let mut texts = vec![by_statement(verdicts, "\n")];
             if shown.is_empty() {
-                texts = vec!["nothing was published for this recipe: no claim to judge\n".to_owned()];
+                texts = vec!["this recipe has no claims: nothing to judge\n".to_owned()];
                 texts.extend(outcome.scores.iter().flat_map(score_lines));
             }
             let mut summary: Vec<String> =
                 tallies.lines().into_iter().map(|line| format!("{line}\n")).collect();
             if let Some(why) = uncounted(&outcome.record).filter(|_| !shown.is_empty()) {
-                summary.push(format!("these verdicts are in no total of `zoo report`: {why}\n"));
+                summary.push(format!("`zoo report` does not count these verdicts: {why}\n"));
             }
             if !summary.is_empty() {
                 texts.push(summary.concat());

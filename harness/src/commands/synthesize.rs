@@ -24,7 +24,9 @@ pub fn run(context: &Context, args: &SynthesizeArgs) -> Result<Exit> {
     let (run, decode, overrides) = (args.run.clone(), args.decode.clone(), args.overrides.clone());
     let inference = Inference::open(context, &InferRequest { run, decode, overrides })?;
     if !inference.speaks() {
-        return Err(Failure::usage("the run does not speak").hint("zoo infer has what it does"));
+        return Err(
+            Failure::usage("the run is not a speech synthesis run").hint("use zoo infer for this run")
+        );
     }
     let wanted = wanted(args)?;
     let speaker = inference.speaker()?;
@@ -106,7 +108,7 @@ fn wanted(args: &SynthesizeArgs) -> Result<Vec<Wanted>> {
         .collect();
     if wanted.is_empty() {
         return Err(
-            Failure::usage("there is nothing to say").hint("zoo synthesize RUN \"some words\" -o out.wav")
+            Failure::usage("the input has no text").hint("zoo synthesize RUN \"some words\" -o out.wav")
         );
     }
     Ok(wanted)
@@ -118,12 +120,12 @@ fn nothing_is_lost(wanted: &[Wanted], args: &SynthesizeArgs) -> Result<()> {
         let picture = args.picture.then(|| one.picture());
         if picture.as_ref() == Some(&one.sound) {
             return Err(Failure::usage(format!("{} would be sound and picture", one.sound.display()))
-                .hint("name the sound otherwise, out.wav for one"));
+                .hint("choose another name for the audio, e.g. out.wav"));
         }
         for file in std::iter::once(&one.sound).chain(&picture) {
             if file.exists() && !args.force {
                 return Err(Failure::usage(format!("{} is there already", file.display()))
-                    .hint("--force writes over it, or name another"));
+                    .hint("pass --force to overwrite it, or choose another path"));
             }
         }
     }
@@ -144,7 +146,7 @@ fn picture(file: &Path, text: &str, said: &Said, seconds_a_frame: f64) -> Result
 fn tell(context: &Context, file: &Path, text: &str, said: &Said, seconds: f64) -> Result<()> {
     let (spoken, symbols) = (&said.spoken, said.symbols.len());
     if !spoken.stopped {
-        context.progress.note(&format!("warning: {} did not end by itself", file.display()));
+        context.progress.note(&format!("warning: {} reached the frame limit without a stop", file.display()));
     }
     let attention = Attention::new(&spoken.alignment, symbols, spoken.frames, symbols).ok();
     let alignment = attention.map(AlignmentScore::new);

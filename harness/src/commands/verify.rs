@@ -25,7 +25,7 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     let ledgers = match &args.ledger {
         Some(path) if !path.is_file() => {
             return Err(Failure::new(Exit::Data, format!("there is no ledger {}", path.display()))
-                .hint("the project's is results/ledger.jsonl; without --ledger it is that of --home"));
+                .hint("the project's ledger is results/ledger.jsonl; the default is the ledger in --home"));
         }
         Some(path) => vec![path.clone()],
         None => vec![context.ledger_path()],
@@ -42,9 +42,9 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
         let to = args.to.unwrap_or(shown.min(Rung::Parity));
         let climbed = climber.climb(&document, to)?;
         if let Some(last) = climbed.last().filter(|last| !last.holds) {
-            broken.push(format!("{}: {} does not hold: {}", document.name(), last.rung.name(), last.what));
+            broken.push(format!("{}: {} failed: {}", document.name(), last.rung.name(), last.what));
         }
-        context.progress.note(&format!("{}: climbed to {}", document.name(), standing(&climbed)));
+        context.progress.note(&format!("{}: passed up to {}", document.name(), standing(&climbed)));
         all.push((document.name().to_owned(), climbed));
     }
     print(context, &all)?;
@@ -53,7 +53,7 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
         [first, rest @ ..] => {
             let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
             Err(Failure::new(Exit::Mismatch, format!("{first}{more}"))
-                .hint("what stands above a broken rung was not looked at; `zoo show NAME` says what each is derived from"))
+                .hint("levels above a failed one were not checked; `zoo show NAME` prints what each level is derived from"))
         }
     }
 }
@@ -72,7 +72,7 @@ fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
             Exit::Usage,
             format!("no operation is called {}", args.recipes.join(" or ")),
         )
-        .hint("`zoo verify --kernels` without names holds all of them"));
+        .hint("`zoo verify --kernels` without names compares all operations"));
     }
     let mut table =
         output::columns(["operation", "holds", "#error", "#limit", "#launches", "#composed launches"]);

@@ -135,7 +135,7 @@ fn samples(folder: &Path, evaluation: &Evaluation, missing: &mut Vec<String>) ->
             .checked_sub(bytes)
             .ok_or_else(|| format!("a page takes {} MiB of pictures and sounds", MOST_MEDIA >> 20))?;
         let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-        Medium::new(name, bytes).ok_or_else(|| "it is no SVG, PNG or WAV".to_owned())
+        Medium::new(name, bytes).ok_or_else(|| "it is not an SVG, PNG or WAV file".to_owned())
     };
     let mut found = Vec::new();
     for SampleLine { title, text, scores, files } in lines {

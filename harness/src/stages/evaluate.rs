@@ -142,8 +142,8 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     let (run, recipe) = request.open()?;
     let ctx = &ctx.for_run(&run.card.compute)?;
     if recipe.data.reader.sample_rate_hz().is_none() {
-        return Err(Failure::usage("the run translates: its searches have no language model to weigh")
-            .hint("--sweep is for runs that listen to recordings"));
+        return Err(Failure::usage("this is a translation run: its searches have no language model")
+            .hint("--sweep needs a speech recognition run"));
     }
     let of_beam = |(_, search): &(&String, &DecodeSpec)| {
         matches!(search, DecodeSpec::CtcBeam { language_model: Some(_), .. })
@@ -170,7 +170,7 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
         claimed.find(|name| recipe.data.eval.get(*name).is_some_and(|set| set.split == *split))
     {
         ctx.progress.note(&format!(
-            "note: claims are on {claimed}, and these are its recordings: its score with weights that were chosen on them is no evidence"
+            "note: claims use {claimed} with these recordings: its score with weights chosen on them is not evidence"
         ));
     }
     let prepared = prepare_evaluation(ctx, &recipe, &run.card.base, [eval.as_str()])?;
@@ -231,8 +231,10 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
         let targets = recipe.data.targets_of(&recipe.data.eval[name]);
         if targets.len() > 1 {
             let languages = recipe.data.reader.targets().join(", ");
-            return Err(Failure::usage(format!("the evaluation set `{name}` is in {languages} together"))
-                .hint("name one that has a `target`; what is scored is in one language"));
+            return Err(Failure::usage(format!(
+                "the evaluation set `{name}` mixes the languages {languages}"
+            ))
+            .hint("choose a set with a `target`: scoring needs one language"));
         }
     }
     Ok(pairs)

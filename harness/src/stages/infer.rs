@@ -83,7 +83,7 @@ impl Inference {
     /// The search is told the true frames, which nobody has of other texts; or the weights cannot be read.
     pub fn speaker(&self) -> Result<Speaker> {
         let DecodeSpec::FreeRunning(search) = &self.search else {
-            return Err(Failure::usage("the search is told the true frames, and other texts have none")
+            return Err(Failure::usage("the search is teacher-forced, and a new text has no true frames")
                 .hint("--decode NAME, of a search of kind free-running"));
         };
         Speaker::new(&self.ctx, &self.run, &self.recipe, search)
@@ -124,7 +124,7 @@ impl Inference {
         let Self { ctx, run, recipe, search } = self;
         let language = language(recipe, target)?;
         let Prepared::Translation(prepared) = prepare(ctx, recipe, &run.card.base)? else {
-            return Err(Failure::usage("the run listens to recordings").hint("name WAV or FLAC files"));
+            return Err(Failure::usage("this is a speech recognition run").hint("name WAV or FLAC files"));
         };
         let weights = evaluated_weights(run, recipe)?.values;
         let model = load_model(recipe, &prepared.material(recipe)?, weights, &ctx.open_device()?)?;

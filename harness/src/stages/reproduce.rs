@@ -148,7 +148,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let exit = exit(ctx, request, &measured, &judged);
     let scores = measured.iter().flat_map(RunScores::of).collect();
     ctx.progress.note(&format!(
-        "the ledger's last hash is {head}: kept elsewhere, it shows later that nothing was removed \
+        "the ledger's last hash is {head}; store it elsewhere to verify later that nothing was removed \
          (zoo ledger verify --holds {})",
         &head[..12.min(head.len())]
     ));
@@ -321,9 +321,7 @@ fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Resu
     if found == Products::Tf32 && ctx.fp32 == Some(Fp32::Strict) {
         let message =
             format!("{} rounds FP32 operands to TF32 in spite of --fp32 strict", ctx.device.settled());
-        return Err(
-            Failure::new(Exit::Device, message).hint("--fp32 tf32 computes and records it as what it is")
-        );
+        return Err(Failure::new(Exit::Device, message).hint("pass --fp32 tf32 to compute and record TF32"));
     }
     Ok(match found {
         Products::Other => {

@@ -169,8 +169,8 @@ impl Run {
     /// Opens an existing run; a checkpoint or file inside of it names the run as well.
     pub fn open(path: &Path) -> Result<(Self, Recipe)> {
         let folder = path.ancestors().find(|folder| folder.join("run.json").is_file()).ok_or_else(|| {
-            Failure::new(Exit::Usage, format!("{} is no run", path.display()))
-                .hint("give the folder that `zoo reproduce` named; it has a run.json")
+            Failure::new(Exit::Usage, format!("{} is not a run folder", path.display()))
+                .hint("give the folder that `zoo reproduce` printed; it contains run.json")
         })?;
         let card: Card = read_json(&folder.join("run.json"))?;
         let file = folder.join("recipe.toml");

@@ -100,7 +100,7 @@ fn train_task<T: Task>(
     let stage = format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm);
     ctx.progress.stage(&stage);
     if begun.update > 0 {
-        ctx.progress.note(&format!("goes on after update {}", begun.update));
+        ctx.progress.note(&format!("resuming after update {}", begun.update));
     }
 
     ctx.progress.detail(&format!("{:.1} % of the padded batches is padding", 100.0 * padding));
@@ -155,7 +155,10 @@ fn train_task<T: Task>(
                 if let (None, Some(verdict)) = (&ended, trajectory::off_course(run, recipe, &so_far)?) {
                     let hint =
                         if request.stop_early { "the run ends here" } else { "--stop-early would end it" };
-                    ctx.progress.note(&format!("off the published course: {} ({hint})", verdict.explanation));
+                    ctx.progress.note(&format!(
+                        "too far from the published trajectory: {} ({hint})",
+                        verdict.explanation
+                    ));
                     if request.stop_early {
                         return Ok(Some(so_far.ending));
                     }
@@ -184,8 +187,8 @@ fn train_task<T: Task>(
     }
     ctx.progress.end_stage();
     let Some(ending) = ending? else {
-        return Err(Failure::new(Exit::Interrupted, "interrupted; everything up to here is saved")
-            .hint("the same command goes on"));
+        return Err(Failure::new(Exit::Interrupted, "interrupted; all progress is saved")
+            .hint("run the same command again to resume"));
     };
     let last_state = run.checkpoints().note_newest()?;
     let trained = Trained { last_state, ..summary(trainer.state(), ending) };
@@ -236,9 +239,7 @@ impl Progress for Watcher<'_> {
         let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((name, why)) = left_out.iter().next().filter(|_| left_out.len() > self.told) {
             let all = left_out.len();
-            self.ctx
-                .progress
-                .note(&format!("{all} examples could not be used so far, one of them {name}: {why}"));
+            self.ctx.progress.note(&format!("{all} examples were skipped so far, e.g. {name}: {why}"));
             self.told = all;
         }
         let number = |x: Option<f64>| x.map_or_else(|| "-".to_string(), |x| format!("{x:.4}"));

@@ -38,7 +38,7 @@ pub enum CheckpointError {
     },
     /// The file is not what was written.
     #[error(
-        "checkpoint {path} is damaged: {what}\nhint: the run goes on from the one before, if that is whole"
+        "checkpoint {path} is damaged: {what}\nhint: the run resumes from the previous checkpoint, if it is intact"
     )]
     Damaged {
         /// File.
@@ -55,7 +55,7 @@ pub enum CheckpointError {
         what: String,
     },
     /// There are checkpoints, and none is whole.
-    #[error("no checkpoint in {folder} is whole:\n{reports}\nhint: delete them to start anew")]
+    #[error("{folder} has no intact checkpoint:\n{reports}\nhint: delete them to start again")]
     NoneWhole {
         /// Folder.
         folder: PathBuf,
@@ -86,7 +86,9 @@ pub enum CheckpointError {
         left: u64,
     },
     /// A checkpoint of another run lies in this run's folder.
-    #[error("{path} is not of this run: {what}\nhint: put the run's own file back, or train the run again")]
+    #[error(
+        "{path} does not belong to this run: {what}\nhint: put the run's own file back, or train the run again"
+    )]
     OtherRun {
         /// File.
         path: PathBuf,

@@ -200,7 +200,7 @@ fn further_languages(data: &DataSpec, findings: &mut Findings<'_, '_>) {
         // It becomes part of file names.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if target.is_empty() || !target.chars().all(plain) {
-            findings.report_with(&path, format!("`{target}` is no language code"), "such as fr or pt-BR");
+            findings.report_with(&path, format!("`{target}` is not a language code"), "such as fr or pt-BR");
         }
         if targets[..at].contains(target) {
             let hint = "name each language once; data.reader.target is the first";

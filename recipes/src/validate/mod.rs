@@ -107,7 +107,7 @@ impl Findings<'_, '_> {
     pub(crate) fn named(&mut self, name: &str, path: &str) {
         if !is_name(name) {
             let hint = "lower-case letters, digits, `-` and `_`, and a letter or digit first";
-            self.report_with(path, format!("`{name}` is no name"), hint);
+            self.report_with(path, format!("`{name}` is not a valid name"), hint);
         }
     }
 }

@@ -68,7 +68,7 @@ fn tokens(recipe: &Recipe, model: TokenModel<'_>, findings: &mut Findings<'_, '_
     findings.require(
         !(decoder.begin_token_in_target() && decoder.start() == Some(DecoderStart::Begin)),
         "model.decoder.begin_token_in_target",
-        || "the begin token would stand there twice: `start` puts it before the target already".to_owned(),
+        || "duplicate begin token: `start = \"begin\"` already adds one".to_owned(),
     );
     match &recipe.loss {
         LossSpec::CrossEntropy { label_smoothing, smoothing: _, denominator: _ } => {

@@ -64,7 +64,7 @@ fn novograds_numbers_are_checked() {
     nvgrad("beta2 = 0.99", "beta2 = 1.5", "1.5\nepsilon", "`train.optimizer.beta2` is 1.5", "");
     nvgrad("epsilon = 1e-8", "epsilon = 0.0", "0.0\nweight", "must be greater than 0", "");
     nvgrad("weight_decay = 1e-5", "weight_decay = -1e-5", "-1e-5", "must not be negative", "");
-    nvgrad("as-coded", "as-code", "\"as-code\"", "knows no `as-code`", "did you mean `as-coded`?");
+    nvgrad("as-coded", "as-code", "\"as-code\"", "does not accept `as-code`", "did you mean `as-coded`?");
     nvgrad("grad_averaging", "grad_average", "grad_average", "has no key", "`grad_averaging`?");
     nvgrad("weight_decay", "epsilon_place", "epsilon_place", "has no key", "of kind `adam`");
 }
@@ -157,7 +157,7 @@ fn impossible_combinations_are_refused() {
         "start = \"end\"",
         "start = \"begin\"\nbegin_token_in_target = true",
         "true\n\n[loss]",
-        "stand there twice",
+        "duplicate begin token",
         "",
     );
     one_of(
@@ -288,7 +288,13 @@ fn several_target_languages_are_told_apart() {
         "`valid` is in several languages; what is scored is in one",
         "",
     );
-    wrong("targets = [\"fr\"]", "targets = [\"pt/BR\"]", "\"pt/BR\"", "`pt/BR` is no language code", "pt-BR");
+    wrong(
+        "targets = [\"fr\"]",
+        "targets = [\"pt/BR\"]",
+        "\"pt/BR\"",
+        "`pt/BR` is not a language code",
+        "pt-BR",
+    );
     let above = "without = [\"data.eval\"]\n\n[data]\ncorpus = \"multi30k-en-de-fr\"\n\n[data.reader]\n";
     let own = "without = [\"data.eval\", \"data.corpus\"]\n\n[data.reader]\n\
                files.train = { source = \"a\", target = \"b\" }\n\

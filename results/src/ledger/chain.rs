@@ -37,7 +37,7 @@ impl Entry {
         let fields: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
         let (Some(sequence), Some(previous)) = (fields["sequence"].as_u64(), fields["previous"].as_str())
         else {
-            return Err("no line of a ledger: it has no place in a chain".to_owned());
+            return Err("not a ledger line: it has no position in the chain".to_owned());
         };
         decode(line.as_bytes(), sequence, previous).map_err(|fault| fault.what)
     }

@@ -26,7 +26,7 @@ pub enum LedgerError {
     },
     /// A line does not hold what was written.
     #[error(
-        "{}:{line}: {what}\nhint: the ledger is only ever added to; compare with `git log -p` of the file and restore it",
+        "{}:{line}: {what}\nhint: the ledger is append-only; compare with `git log -p` of the file and restore it",
         path.display()
     )]
     Damaged {

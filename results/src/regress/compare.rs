@@ -148,8 +148,8 @@ fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sa
     let (itself, of_recipe): (Vec<&&Record>, Vec<&&Record>) =
         recorded.iter().filter(of_recipe).partition(|record| **record == ours);
     match (itself.is_empty(), of_recipe.is_empty()) {
-        (true, true) => return Err("nothing was recorded of it".to_owned()),
-        (false, true) => return Err("what was recorded is this very run".to_owned()),
+        (true, true) => return Err("there is no earlier record".to_owned()),
+        (false, true) => return Err("the only record is this run itself".to_owned()),
         _ => {}
     }
     let of_version: Vec<&&Record> =
@@ -164,9 +164,7 @@ fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sa
     if on_device.is_empty() {
         let device =
             ours.hardware.clone().or_else(|| ours.device.clone()).unwrap_or_else(|| "this device".into());
-        return Err(format!(
-            "nothing was recorded on {device}; --any-device takes records of other machines"
-        ));
+        return Err(format!("no record on {device}; --any-device also uses records of other machines"));
     }
     let mut sample = Sample::default();
     for score in on_device.iter().flat_map(|record| &record.scores).filter(|score| is_same(cell.score, score))

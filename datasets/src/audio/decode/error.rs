@@ -58,7 +58,7 @@ pub enum AudioError {
         samples: usize,
     },
     /// It has another sample rate than is due.
-    #[error("{}: {found} Hz, {expected} Hz are due\nhint: resample the corpus once, or set the rate in the recipe", file.display())]
+    #[error("{}: {found} Hz, expected {expected} Hz\nhint: resample the corpus once, or set the rate in the recipe", file.display())]
     Rate {
         /// The file.
         file: PathBuf,
@@ -68,7 +68,7 @@ pub enum AudioError {
         expected: u32,
     },
     /// It has several channels.
-    #[error("{}: {found} channels, one is due\nhint: mix it down or take one channel: which is right is the corpus's to say", file.display())]
+    #[error("{}: {found} channels, expected one\nhint: mix it down or take one channel, as the corpus defines", file.display())]
     Channels {
         /// The file.
         file: PathBuf,

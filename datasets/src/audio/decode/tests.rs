@@ -73,7 +73,7 @@ fn each_reason_is_named_with_its_file() {
     assert_eq!(missing.reason(), Reason::Unreadable);
     let wrong = decode_bytes(good, Path::new("a/b.wav"), Some(16_000)).unwrap_err();
     assert_eq!(wrong.reason(), Reason::Rate);
-    assert!(wrong.to_string().starts_with("a/b.wav: 8000 Hz, 16000 Hz are due\nhint: "), "{wrong}");
+    assert!(wrong.to_string().starts_with("a/b.wav: 8000 Hz, expected 16000 Hz\nhint: "), "{wrong}");
 }
 
 #[test]

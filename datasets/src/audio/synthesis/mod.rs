@@ -17,7 +17,7 @@ pub use vocoder::{Speech, Vocoder, VocoderSpec};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SynthesisError {
     /// A setting has no meaning.
-    #[error("{setting} is {found}, due is {due}\nhint: correct the settings of the synthesis")]
+    #[error("{setting} is {found}, expected {due}\nhint: correct the settings of the synthesis")]
     Setting {
         /// Which.
         setting: &'static str,

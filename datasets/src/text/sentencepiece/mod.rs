@@ -57,7 +57,7 @@ impl SentencePiece {
         let damaged =
             "give the `.model` file of SentencePiece, not the `.vocab` file; fetch or train it again";
         let processor = SentencePieceProcessor::from_bytes(&bytes)
-            .map_err(|e| error(format!("it is no SentencePiece model ({e})"), damaged))?;
+            .map_err(|e| error(format!("it is not a SentencePiece model ({e})"), damaged))?;
         if matches!(processor.model_type(), ModelType::Word | ModelType::Char) {
             return Err(error(
                 "it is a word or character model".into(),

@@ -138,9 +138,9 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
     let speaks = matches!(first.model.architecture(), Some(Architecture::Synthesis(_)));
     if first.data.reader.sample_rate_hz().is_some() && !speaks {
         return Err(Failure::usage(
-            "the recipe listens: only searches that write text or speak are timed by themselves",
+            "this is a speech recognition recipe: only searches of translation and synthesis are timed alone",
         )
-        .hint("`zoo infer RUN RECORDING --format json` says how long a recording took"));
+        .hint("`zoo infer RUN RECORDING --format json` prints the time per recording"));
     }
     let spec = first.decode.get(&options.search).ok_or_else(|| {
         let known: Vec<&str> = first.decode.keys().map(String::as_str).collect();
@@ -150,7 +150,7 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
     let shape = options.shape.unwrap_or_else(|| Shape::of(first));
     let spec = spec.clone().writing(shape.tokens);
     if matches!(spec, DecodeSpec::TeacherForced {}) {
-        return Err(Failure::usage("the search is told what to write").hint("time one of another kind"));
+        return Err(Failure::usage("the search is teacher-forced").hint("time one of another kind"));
     }
     let rounds = options.batches.unwrap_or(ROUNDS);
     let mut contenders = Vec::new();

@@ -99,16 +99,13 @@ fn memory_limit(ctx: &Context, given: Option<Bytes>) -> Result<Option<u64>> {
     if !ctx.device.is_cpu() {
         return match given {
             None => Ok(None),
-            Some(_) => Err(Failure::usage(format!("--memory does not bind {}", ctx.device.settled()))
+            Some(_) => Err(Failure::usage(format!("--memory does not apply to {}", ctx.device.settled()))
                 .hint("leave it out: a GPU's own memory is the limit")),
         };
     }
     let available = memory::available().ok_or_else(|| {
-        Failure::new(
-            Exit::Device,
-            "this system does not tell what memory there is and what a process takes of it",
-        )
-        .hint("--max-batch needs Linux, or a GPU: --device cuda:0")
+        Failure::new(Exit::Device, "this system does not report available memory and the memory of a process")
+            .hint("--max-batch needs Linux, or a GPU: --device cuda:0")
     })?;
     let most = (SHARE * available as f64) as u64;
     Ok(Some(given.map_or(most, |given| given.0.min(most))))

@@ -120,7 +120,10 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
 /// Nothing of a bench is kept, so nothing goes on.
 fn stopped(ctx: &Context) -> Result<()> {
     match ctx.stopped() {
-        true => Err(Failure::new(Exit::Interrupted, "interrupted").hint("the same command starts again")),
+        true => {
+            Err(Failure::new(Exit::Interrupted, "interrupted")
+                .hint("run the same command again to start over"))
+        }
         false => Ok(()),
     }
 }

@@ -80,7 +80,7 @@ pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBa
         let least = grid.least();
         return Err(format!(
             "the longest recording of a batch has {longest} frames, and the model reads {least} at least\n\
-             hint: data.filter.min_seconds leaves short recordings out"
+             hint: skip short recordings with data.filter.min_seconds"
         ));
     }
     Ok(SpeechBatch { features: batch.features, lengths: batch.lengths, labels: batch.labels })

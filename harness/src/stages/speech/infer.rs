@@ -161,7 +161,7 @@ impl Listener {
 /// The front end of a recipe.
 fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
     let text = || {
-        Failure::usage(format!("{} is a recipe of text; it reads no recordings", recipe.recipe.name))
+        Failure::usage(format!("{} is a text recipe; it does not read recordings", recipe.recipe.name))
             .hint("zoo list --task speech-recognition")
     };
     let spec = recipe.data.features.as_ref().ok_or_else(text)?;

@@ -106,7 +106,7 @@ impl<'a> Searcher<'a> {
             } => {
                 let space = || {
                     classes.space().ok_or_else(|| {
-                        Failure::new(Exit::Recipe, "words cannot be told apart: the alphabet has no space")
+                        Failure::new(Exit::Recipe, "words cannot be separated: the alphabet has no space")
                     })
                 };
                 let language_model = language_model.as_ref().map(|file| -> Result<LanguageModel> {
@@ -138,7 +138,7 @@ impl<'a> Searcher<'a> {
             | DecodeSpec::TeacherForced {} => {
                 return Err(Failure::new(
                     Exit::Recipe,
-                    "this is no search of the classes of frames, which the model puts out",
+                    "the model outputs frame classes, and this search does not decode them",
                 ));
             }
         };
@@ -267,7 +267,7 @@ fn vocabulary(
     match found.is_empty() {
         true => {
             Err(Failure::new(Exit::Data, format!("no word of {of} can be spelt in the recipe's alphabet"))
-                .hint("data.tokenizer.normalize says how words are spelt"))
+                .hint("check data.tokenizer.normalize, which spells the words"))
         }
         false => Ok(found),
     }

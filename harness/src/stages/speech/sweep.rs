@@ -42,7 +42,7 @@ impl FromStr for SweptWeights {
             let to = match key.trim() {
                 "alpha" => &mut weights.alpha,
                 "beta" => &mut weights.beta,
-                other => return Err(format!("`{other}` is no weight of a language model: alpha or beta")),
+                other => return Err(format!("`{other}` is not a language model weight: use alpha or beta")),
             };
             if to.replace(values(range)?).is_some() {
                 return Err(format!("`{}` is there twice", key.trim()));
@@ -60,7 +60,7 @@ impl FromStr for SweptWeights {
 fn values(range: &str) -> std::result::Result<Vec<f64>, String> {
     let number = |text: &str| match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(format!("`{text}` is no number")),
+        _ => Err(format!("`{text}` is not a number")),
     };
     let parts: Vec<f64> = range.split(':').map(number).collect::<std::result::Result<_, _>>()?;
     let (from, to, step) = match parts[..] {
@@ -137,7 +137,7 @@ impl Speech {
         let spec = &recipe.decode[decode];
         let DecodeSpec::CtcBeam { alpha, beta, language_model: Some(_), .. } = spec else {
             let message =
-                format!("the search `{decode}` has no language model: alpha and beta weigh nothing");
+                format!("the search `{decode}` has no language model: alpha and beta have no effect");
             return Err(Failure::usage(message)
                 .hint(format!("--set decode.{decode}.language_model=model.arpa.gz, of a ctc-beam")));
         };
@@ -164,7 +164,9 @@ impl Speech {
                 if ctx.stopped() {
                     let made = points.len();
                     let message = format!("interrupted after {made} of {} pairs of weights", pairs.len());
-                    return Err(Failure::new(Exit::Interrupted, message).hint("nothing of a sweep is kept"));
+                    return Err(
+                        Failure::new(Exit::Interrupted, message).hint("a sweep saves no partial results")
+                    );
                 }
                 let found: Vec<String> =
                     batch.utterances().into_par_iter().map(|frames| searcher.best(frames).text).collect();
@@ -207,7 +209,7 @@ impl Speech {
         let grid = FrameGrid::of(layers(recipe));
         let (mut found, mut of) = (Vec::new(), Vec::new());
         let (mut done, total) = (0, Some(split.utterances.len() as u64));
-        ctx.progress.stage(&format!("listen to {eval}"));
+        ctx.progress.stage(&format!("transcribe {eval}"));
         for batch in evaluation(prepared, split, &recipe.data.batching) {
             ctx.check_stop()?;
             let batch = batch?;
@@ -243,8 +245,8 @@ mod tests {
             ("alpha", "no `=`"),
             ("gamma=1", "alpha or beta"),
             ("alpha=1,alpha=2", "twice"),
-            ("alpha=x", "no number"),
-            ("alpha=1:nan", "no number"),
+            ("alpha=x", "is not a number"),
+            ("alpha=1:nan", "is not a number"),
             ("alpha=2:1", "does not rise"),
             ("alpha=1:2:0", "does not rise"),
             ("alpha=1:2:1:1", "FROM:TO:STEP"),

@@ -64,7 +64,7 @@ pub fn sample(
         let map = Heatmap::alignment(name, attention, voice.seconds_a_frame(), symbols);
         map.and_then(|map| map.svg()).ok()
     });
-    picture("alignment", "where in the text each frame is", drawn);
+    picture("alignment", "attention alignment of text and frames", drawn);
     let words = if forced { "as predicted from the true frames" } else { "as synthesised" };
     let sound = Kept::Sound(voice.sound(spoken, number)?, voice.rate());
     files.push(("wav".to_owned(), words.to_owned(), sound));

@@ -65,7 +65,7 @@ impl<M: Module, B> Trainer<M, B> {
             };
             seen = validation(&model, asked).map_err(failed)?;
             if asked == Asked::LossAndScore && seen.score.is_none() {
-                return Err(failed("it found no score, which is what decides here".into()));
+                return Err(failed("it gave no score, which selects the best checkpoint".into()));
             }
             loss = Some(loss_of(&seen.terms));
             let validated = Validated {

@@ -118,7 +118,7 @@ fn two_states_are_kept_and_a_damaged_newest_one_is_passed_over_by_name() {
         fs::write(path, b"nothing").unwrap();
     }
     let error = new(settings(folder.path())).resume().unwrap_err();
-    assert!(error.to_string().contains("is whole"), "{error}");
+    assert!(error.to_string().contains("has no intact checkpoint"), "{error}");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_score_that_decides_must_be_found() {
     let mut validation = |_: &Toy, _| Ok(seen(1.0));
     let source = &mut ToySource::default();
     let error = trainer.run(source, Some(&mut validation), &mut Watch::default(), None, &stop).unwrap_err();
-    assert!(error.to_string().contains("it found no score"), "{error}");
+    assert!(error.to_string().contains("it gave no score"), "{error}");
 }
 
 #[test]

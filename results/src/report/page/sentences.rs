@@ -53,7 +53,7 @@ pub(super) fn section(
     for (at, (part, report)) in reports.iter().enumerate() {
         let open: &[(&str, &str)] = if at == 0 { &[("open", "")] } else { &[] };
         for (open, what, found) in
-            [(open, "the worst", report.worst(SHOWN)), (&[], "drawn by lot", report.drawn(SHOWN))]
+            [(open, "the worst", report.worst(SHOWN)), (&[], "drawn at random", report.drawn(SHOWN))]
         {
             markup.line();
             markup.element("details", open, |details| {

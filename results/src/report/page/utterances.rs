@@ -23,9 +23,9 @@ pub(super) fn section(markup: &mut Markup, reports: &[(String, ErrorReport<'_>)]
     markup.element("p", &[("class", "key")], |p| {
         p.text("Reference above, hypothesis below. ");
         for (edit, text) in [
-            (Edit::Substitution, "another one stands there"),
+            (Edit::Substitution, "substituted in the hypothesis"),
             (Edit::Deletion, "it is missing in the hypothesis"),
-            (Edit::Insertion, "one too many"),
+            (Edit::Insertion, "inserted in the hypothesis"),
         ] {
             p.leaf("span", &[("class", class(edit))], sign(edit));
             p.text(&format!(" {text}. "));
