@@ -91,10 +91,8 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let fixtures = root.join("tests/fixtures");
     let ledger = root.join("results/ledger.jsonl");
     println!("cargo::rerun-if-changed={}", fixtures.display());
-    let mut models = Vec::new();
+    let mut described = Map::new();
     let mut optimizers = Vec::new();
-    let mut acoustic = Vec::new();
-    let mut synthesis = Vec::new();
     let mut files: Vec<PathBuf> =
         fs::read_dir(&fixtures)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.sort();
@@ -103,21 +101,8 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         if let Some(Value::Object(rules)) = description.remove("rules") {
             optimizers.extend(rules.into_iter().map(|(_, rule)| rule));
         }
-        if file.file_stem().is_some_and(|stem| stem == "acoustic")
-            && let Some(Value::Object(cases)) = description.remove("cases")
-        {
-            acoustic.extend(cases.into_iter().map(|(_, layers)| layers));
-        }
-        if file.file_stem().is_some_and(|stem| stem == "tacotron")
-            && let Some(Value::Object(cases)) = description.remove("cases")
-        {
-            synthesis.extend(cases.into_iter().map(|(_, case)| case));
-        }
-        if description.contains_key("model") {
-            let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-            description.insert("file".into(), json!(name));
-            models.push(Value::Object(description));
-        }
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        described.insert(name.into_owned(), Value::Object(description));
     }
     let traces = |file: &str, key: &str| -> Result<Vec<Value>, Box<dyn std::error::Error>> {
         let text = fs::read_to_string(fixtures.join(file))?;
@@ -126,10 +111,8 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         Ok(cases.into_iter().map(|mut case| case[key].take()).filter(|value| !value.is_null()).collect())
     };
     let index = json!({
-        "models": models,
+        "described": described,
         "optimizers": optimizers,
-        "acoustic": acoustic,
-        "synthesis": synthesis,
         "schedules": traces("schedules.json", "schedule")?,
         "scalers": traces("scalers.json", "scaler")?,
     });

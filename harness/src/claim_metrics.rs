@@ -1,7 +1,9 @@
 //! The metrics of a recipe's claims: the schema takes any word, the list of metrics does not.
 
-use zoo_recipes::{Architecture, Diagnostic, Diagnostics, Document, Recipe, nearest};
+use zoo_recipes::{Diagnostic, Diagnostics, Document, Recipe, nearest};
 use zoo_results::metrics::{CLAIMED, Path, claimed_metric};
+
+use crate::tasks;
 
 /// Is every claim on a metric that is listed, and that the recipe's system has?
 ///
@@ -9,10 +11,10 @@ use zoo_results::metrics::{CLAIMED, Path, claimed_metric};
 /// A finding for each claim of which that is not so, at its place in the file.
 pub fn check_metrics(document: &Document, recipe: &Recipe) -> Result<(), Diagnostics> {
     let mut found = Diagnostics::default();
-    let synthesis = matches!(recipe.model.architecture(), Some(Architecture::Synthesis(_)));
+    let spectrograms = tasks::of(recipe).writes_spectrograms();
     for (at, claim) in recipe.claim.iter().enumerate() {
         let (message, hint) = match claimed_metric(&claim.metric) {
-            Some(known) if known.path != Path::TimedFrames || synthesis => continue,
+            Some(known) if known.path != Path::TimedFrames || spectrograms => continue,
             Some(known) => (
                 format!("the metric `{}` is of spectrograms, which this model does not write", known.name),
                 "target-tokens-per-second counts tokens of text, utterances-per-second recordings".to_owned(),

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zoo_datasets::text::moses::Normalizer;
 use zoo_recipes::{
-    CheckpointSpec, ClaimKind, ClaimSpec, Document, EvaluatedWeights, NormalizeStep, ReaderSpec, Recipe,
-    Selection,
+    CheckpointSpec, ClaimKind, ClaimSpec, Document, EvaluatedWeights, NormalizeStep, Recipe, Selection,
 };
 use zoo_results::explain::Setting;
 use zoo_results::metrics::{BleuOptions, Convention, Scorer};
@@ -14,7 +13,7 @@ use crate::cli::ExplainArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::stages::{EvaluateRequest, Run, evaluate, stored};
-use crate::{lines, references};
+use crate::{lines, references, tasks};
 
 /// Everything that an explanation is made from.
 #[derive(Debug)]
@@ -145,7 +144,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     if !missing.is_empty() {
         notes.push(format!("skipped because not decoded: {} (decode with --decode)", missing.join("; ")));
     }
-    let language = args.language.clone().or_else(|| target_language(&recipe, Some(&eval)));
+    let language = args.language.clone().or_else(|| tasks::of(&recipe).target_language(&recipe, Some(&eval)));
     Ok(Case {
         subject: format!("{}, {} seed {}, on {eval}", run.card.recipe, run.card.arm, run.card.seed),
         claimed,
@@ -193,8 +192,11 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
         let (name, file) = named(text, "--weights")?;
         settings.push(Setting { search: given(), weights: name, hypotheses: lines::read(&file)? });
     }
-    let language =
-        args.language.clone().or_else(|| resolved.as_ref().and_then(|r| target_language(&r.recipe, eval)));
+    let of_recipe = || {
+        let recipe = &resolved.as_ref()?.recipe;
+        tasks::of(recipe).target_language(recipe, eval.map(String::as_str))
+    };
+    let language = args.language.clone().or_else(of_recipe);
     let mut notes = Vec::new();
     Ok(Case {
         subject: file.display().to_string(),
@@ -225,16 +227,6 @@ fn scorer(args: &ExplainArgs, claim: Option<&ClaimSpec>) -> Result<Scorer> {
         Some(signature) => Scorer::from_signature(signature)?,
         None => Scorer::new(Convention::Bleu(BleuOptions::default()))?,
     })
-}
-
-/// The language of an evaluation set, if it is one that people speak.
-fn target_language(recipe: &Recipe, eval: Option<&String>) -> Option<String> {
-    let data = &recipe.data;
-    let of_set = eval.and_then(|name| data.eval.get(name)).and_then(|set| set.target.clone());
-    match &data.reader {
-        ReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
-        ReaderSpec::Reversal { .. } | ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_) => None,
-    }
 }
 
 /// Moses' tokenizer; a language that it has no rules for is an error only where it was asked for.

@@ -32,6 +32,7 @@ mod run_folders;
 mod signatures;
 mod size;
 mod stages;
+mod tasks;
 mod verify;
 mod wording;
 

@@ -1,89 +1,26 @@
 //! The references of an evaluation set, as hypotheses are scored against them.
 
-use std::path::Path;
-
-use zoo_datasets::corpora::CorpusDefinition;
-use zoo_datasets::readers::parallel_text::{EmptyLines, read};
-use zoo_datasets::readers::{SplitText, reversal};
-use zoo_datasets::text::bpe::undo;
-use zoo_datasets::text::moses::Normalizer;
-use zoo_recipes::{DataSpec, EvalSetSpec, ReaderSpec, Recipe, References, Resolved, TokenizerSpec};
-use zoo_results::exit::Exit;
+use zoo_recipes::{Recipe, Resolved};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::{Prepared, prepare_evaluation};
+use crate::tasks;
 
-/// Reads, or fetches, the references of the evaluation set `name`, checks how many there are, and normalises them if the
-/// recipe says so.
+/// Reads, or fetches, the references of the evaluation set `name`.
 ///
 /// # Errors
 /// There is no such set, its data cannot be had, or it is another version of it.
 pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
     let data = &resolved.recipe.data;
-    let Some(eval) = data.eval.get(name) else {
+    if !data.eval.contains_key(name) {
         let known: Vec<&str> = data.eval.keys().map(String::as_str).collect();
         return Err(Failure::usage(format!("the recipe has no evaluation set {name}"))
             .hint(format!("its sets are {}", known.join(", "))));
-    };
-    let &[target] = data.targets_of(eval).as_slice() else {
-        let message = format!("the references of {name} are in {}", data.reader.targets().join(", "));
-        return Err(Failure::usage(message).hint("name an evaluation set that has one `target`"));
-    };
-    if data.reader.sample_rate_hz().is_some() {
-        return of_speech(context, resolved, name);
     }
-    let raw = side_lines(context, data, &resolved.folder, eval, Side::Target(target))?;
-    if raw.len() as u64 != u64::from(eval.lines) {
-        return Err(another(name, "lines", raw.len(), eval.lines));
-    }
-    let lines = match (eval.references, &data.reader) {
-        (References::Normalized, ReaderSpec::ParallelText { .. }) => {
-            let normalizer = Normalizer::new(steps(&data.tokenizer), data.reader.targets()[target])
-                .map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
-            let lines = normalizer.lines(&raw);
-            match data.tokenizer {
-                TokenizerSpec::Words { subwords: true, .. } => lines.iter().map(|line| undo(line)).collect(),
-                _ => lines,
-            }
-        }
-        _ => raw,
-    };
-    if let Some(expected) = eval.reference_tokens {
-        let tokens = lines.iter().map(|line| line.split_whitespace().count()).sum();
-        if tokens as u64 != u64::from(expected) {
-            return Err(another(name, "tokens", tokens, expected));
-        }
-    }
-    Ok(lines)
+    tasks::of(&resolved.recipe).references(context, resolved, name)
 }
 
-/// What is said in an evaluation set of recordings.
-fn of_speech(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
-    match prepare_evaluation(context, &resolved.recipe, &resolved.folder, [name])? {
-        Prepared::Speech(speech) => {
-            let set = &resolved.recipe.data.eval[name];
-            Ok(speech.prepared.eval_set(name, set)?.references_as(set.references).to_vec())
-        }
-        Prepared::Synthesis(synthesis) => {
-            let set = &resolved.recipe.data.eval[name];
-            Ok(synthesis.speech.prepared.eval_set(name, set)?.references_as(set.references).to_vec())
-        }
-        Prepared::Translation(_) => unreachable!("its reader reads recordings"),
-    }
-}
-
-/// The lines of text that the evaluation set `name` of a recipe translates. `base` is the folder that the recipe's paths are relative to.
-///
-/// # Errors
-/// There is no such set, or its data cannot be had.
-pub fn sources(context: &Context, recipe: &Recipe, base: &Path, name: &str) -> Result<Vec<String>> {
-    let set = recipe.data.eval.get(name);
-    let set = set.ok_or_else(|| Failure::usage(format!("the recipe has no evaluation set {name}")))?;
-    side_lines(context, &recipe.data, base, set, Side::Source)
-}
-
-/// What signatures call an evaluation set: its corpus, or the recipe whose own text it is, its split, and its language where there
+/// The name of an evaluation set in signatures: its corpus, or the recipe if the data is its own; its split; and its language if there
 /// are several.
 pub fn name_of(recipe: &Recipe, eval: &str) -> String {
     let (data, set) = (&recipe.data, &recipe.data.eval[eval]);
@@ -91,89 +28,5 @@ pub fn name_of(recipe: &Recipe, eval: &str) -> String {
     match (&set.target, data.reader.targets().len()) {
         (Some(target), 2..) => format!("{corpus}/{}@{target}", set.split),
         _ => format!("{corpus}/{}", set.split),
-    }
-}
-
-fn steps(tokenizer: &TokenizerSpec) -> &[zoo_recipes::NormalizeStep] {
-    match tokenizer {
-        TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => normalize,
-        TokenizerSpec::SentencePiece { .. }
-        | TokenizerSpec::Characters { .. }
-        | TokenizerSpec::Lexicon { .. }
-        | TokenizerSpec::Symbols { .. } => &[],
-    }
-}
-
-fn another(name: &str, what: &str, found: usize, expected: u32) -> Failure {
-    Failure::new(Exit::Data, format!("the references of {name} have {found} {what}, expected {expected}"))
-        .hint("another version of the set; scores on it are not comparable")
-}
-
-/// A side of parallel text.
-#[derive(Debug, Clone, Copy)]
-enum Side {
-    Source,
-    /// In the target language of this index.
-    Target(usize),
-}
-
-impl Side {
-    fn of(self, pairs: SplitText) -> Vec<String> {
-        match self {
-            Self::Source => pairs.source,
-            Self::Target(_) => pairs.target,
-        }
-    }
-}
-
-fn side_lines(
-    context: &Context,
-    data: &DataSpec,
-    base: &Path,
-    eval: &EvalSetSpec,
-    side: Side,
-) -> Result<Vec<String>> {
-    // Every target language has the same source.
-    let target = match side {
-        Side::Source => data.targets_of(eval).first().copied().unwrap_or(0),
-        Side::Target(target) => target,
-    };
-    let data_failure = |error: &dyn std::fmt::Display| Failure::new(Exit::Data, error.to_string());
-    match (&data.reader, &data.corpus) {
-        (reader @ ReaderSpec::Reversal { .. }, _) => match reversal::generate(reader, &eval.split, target) {
-            Some(Ok(pairs)) => Ok(side.of(pairs)),
-            Some(Err(error)) => Err(Failure::new(Exit::Recipe, error.to_string())),
-            None => Ok(Vec::new()),
-        },
-        (ReaderSpec::ParallelText { source, .. }, Some(corpus)) => {
-            let corpus = CorpusDefinition::find(corpus)?;
-            let split = eval.split.as_str();
-            let missing = corpus.bytes_to_download(&context.data_home());
-            if missing.known > 0 || missing.unknown > 0 {
-                context.progress.note(&format!("licence of {}: {}", corpus.name, corpus.licence.terms));
-            }
-            let fetched = corpus.fetch_splits(&[split], &context.data_home(), &context.fetch_options());
-            context.progress.end_stage();
-            let language = match side {
-                Side::Source => source.as_str(),
-                Side::Target(target) => data.reader.targets()[target],
-            };
-            Ok(fetched?.split(split)?.read(language)?)
-        }
-        (ReaderSpec::AudioManifest(_) | ReaderSpec::Tones(_), _) => unreachable!("recordings have no lines"),
-        (ReaderSpec::ParallelText { files, .. }, None) => {
-            let pair = files.get(&eval.split);
-            let Some((source, target)) = pair.and_then(|pair| Some((&pair.source, pair.target(target)?)))
-            else {
-                return Err(Failure::new(
-                    Exit::Recipe,
-                    format!("the reader names no files of the split {}", eval.split),
-                ));
-            };
-            let path = |name: &str| base.join(name);
-            let pairs =
-                read(&path(source), &path(target), EmptyLines::Keep).map_err(|error| data_failure(&error))?;
-            Ok(side.of(pairs))
-        }
     }
 }

@@ -9,37 +9,27 @@
 //! | smoke | the tier `smoke` is trained, decoded, scored, judged, and its ledger rechecked, in a folder that is then removed |
 //! | small-run, full-run | scores and verdicts of the recorded runs are derived again from their kept hypotheses |
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use burn::module::Module;
-use burn::tensor::Device;
 use serde::Serialize;
-use zoo_models::models::Vocabularies;
-use zoo_models::parameters;
 use zoo_models::precision::Compute;
-use zoo_recipes::{Architecture, Document, LossScalingSpec, ModelSpec, Recipe, Selection};
+use zoo_recipes::{Document, LossScalingSpec, ModelSpec, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Recheck, recheck};
 use zoo_results::report::grouped;
-use zoo_training::align::{AcousticCase, Reference, SynthesisCase};
 use zoo_training::traces::{RuleTraces, ScalerTrace, ScheduleTrace};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{
-    ACOUSTIC, FIXTURES, ModelFixture, Rung, SYNTHESIS, acoustic_parity, resolved_arms, same_rule,
-    synthesis_parity,
-};
+use crate::evidence::{Aligner, Files, Found, Rung, resolved_arms, same_rule};
 use crate::records::{self, HYPOTHESES};
 use crate::rescore::FromRecipes;
-use crate::stages::{Material, Request, SpeechMaterial, SynthesisMaterial, Text, reproduce};
+use crate::stages::{Request, reproduce};
+use crate::tasks;
 
 /// Larger models are built with one and with two layers a side instead of all of them.
 const BUILT_WHOLE: u64 = 20_000_000;
-/// Rows of the vocabulary of a model that is built to be counted.
-const ROWS: usize = 64;
 
 /// A rung that was climbed, or not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,43 +44,12 @@ pub struct Climbed {
     pub seconds: f64,
 }
 
-/// What a rung says of itself: what was done, or what broke.
-type Found = std::result::Result<String, String>;
-
-/// The committed fixtures: those that the program carries, or a folder of them.
-enum Fixtures {
-    Carried,
-    Folder(PathBuf),
-}
-
-static CARRIED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/fixture_files.rs"));
-
-impl Fixtures {
-    fn bytes(&self, name: &str) -> std::result::Result<Vec<u8>, String> {
-        match self {
-            Self::Carried => CARRIED
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, bytes)| bytes.to_vec())
-                .ok_or_else(|| format!("there is no built-in fixture {name}")),
-            Self::Folder(folder) => {
-                let file = folder.join(name);
-                std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
-            }
-        }
-    }
-}
-
 /// Climbs ladders; fixtures that several recipes lean on are computed once.
 pub struct Climber<'c> {
     context: &'c Context,
-    /// Fixtures are computed here, with products of this type.
-    device: Device,
-    compute: Compute,
-    fixtures: Fixtures,
+    aligner: Aligner,
     /// Records that the upper rungs are derived from, with the folder that their hypotheses lie in.
     ledgers: Vec<(Vec<Entry>, PathBuf)>,
-    aligned: BTreeMap<String, Found>,
 }
 
 impl<'c> Climber<'c> {
@@ -110,9 +69,10 @@ impl<'c> Climber<'c> {
             let folder = path.parent().unwrap_or(Path::new("")).join(HYPOTHESES);
             read.push((ledger.entries()?, folder));
         }
-        let fixtures = folder.map_or(Fixtures::Carried, |folder| Fixtures::Folder(folder.to_owned()));
+        let files = folder.map_or(Files::Carried, |folder| Files::Folder(folder.to_owned()));
         let device = context.open_device_for(compute)?;
-        Ok(Self { context, device, compute, fixtures, ledgers: read, aligned: BTreeMap::new() })
+        let aligner = Aligner::new(device, context.device.settled().to_string(), compute, files);
+        Ok(Self { context, aligner, ledgers: read })
     }
 
     /// Climbs from the ground up to `to`, and stops at the first rung that breaks: it is the last one given back.
@@ -127,7 +87,8 @@ impl<'c> Climber<'c> {
             let found = match rung {
                 Rung::Schema => schema(document),
                 Rung::Parameters => self.arms(document, |_, recipe| built(recipe)),
-                Rung::Parity => self.arms(document, Self::parity),
+                Rung::Parity => self
+                    .arms(document, |climber, recipe| tasks::of(recipe).align(recipe, &mut climber.aligner)),
                 Rung::Traces => self.arms(document, Self::traces),
                 Rung::Smoke => self.smoke(document)?,
                 Rung::SmallRun => self.recorded(document, false),
@@ -155,114 +116,8 @@ impl<'c> Climber<'c> {
         Ok(said.join("; "))
     }
 
-    fn parity(&mut self, recipe: &Recipe) -> Found {
-        match recipe.model.architecture() {
-            Some(Architecture::Acoustic(spec)) => {
-                acoustic_parity(spec)?;
-                return self.acoustic();
-            }
-            Some(Architecture::Synthesis(_)) => {
-                synthesis_parity(recipe)?;
-                return self.synthesis();
-            }
-            _ => {}
-        }
-        let mut files: Vec<&str> = (FIXTURES.models.iter())
-            .filter(|fixture| fixture.is_like(recipe))
-            .map(|fixture| fixture.file.as_str())
-            .collect();
-        if files.is_empty() {
-            return Err("no fixture has these kinds of parts".to_owned());
-        }
-        for (name, search) in &recipe.decode {
-            let decoder = &recipe.model.decoder;
-            let like = |fixture: &&ModelFixture| fixture.searches_like(decoder, search);
-            let mut with = FIXTURES.models.iter().filter(like).peekable();
-            if with.peek().is_none() {
-                return Err(format!("no fixture has a search like decode.{name}"));
-            }
-            files.extend(with.map(|fixture| fixture.file.as_str()));
-        }
-        files.sort_unstable();
-        files.dedup();
-        let said: std::result::Result<Vec<String>, String> =
-            files.into_iter().map(|file| self.align(file)).collect();
-        // In halves there is nothing to compare where a file has searches alone.
-        let said: Vec<String> = said?.into_iter().filter(|said| !said.is_empty()).collect();
-        let products = match self.compute {
-            Compute::FP32 => String::new(),
-            half => format!("products in {}: ", half.name()),
-        };
-        Ok(format!("{products}{}", said.join("; ")))
-    }
-
-    /// Computes the acoustic models of the fixture again, in FP32 whatever the products of the others are.
-    fn acoustic(&mut self) -> Found {
-        if let Some(known) = self.aligned.get(ACOUSTIC) {
-            return known.clone();
-        }
-        let follow = || -> Found {
-            let cases = AcousticCase::read_all(&self.fixtures.bytes(ACOUSTIC)?)?;
-            let mut tensors = 0;
-            for case in &cases {
-                tensors += case.follow(&self.device)?;
-            }
-            Ok(format!("{ACOUSTIC}: {} models, {tensors} tensors", cases.len()))
-        };
-        let found = follow();
-        self.aligned.insert(ACOUSTIC.to_owned(), found.clone());
-        found
-    }
-
-    /// Computes the synthesisers of the fixture again, in FP32 whatever the products of the others are.
-    fn synthesis(&mut self) -> Found {
-        if let Some(known) = self.aligned.get(SYNTHESIS) {
-            return known.clone();
-        }
-        let follow = || -> Found {
-            let cases = SynthesisCase::read_all(&self.fixtures.bytes(SYNTHESIS)?)?;
-            let mut tensors = 0;
-            for case in &cases {
-                tensors += case.train(&self.device)? + case.speak(&self.device)?;
-            }
-            Ok(format!("{SYNTHESIS}: {} models, {tensors} tensors", cases.len()))
-        };
-        let found = follow();
-        self.aligned.insert(SYNTHESIS.to_owned(), found.clone());
-        found
-    }
-
-    /// Computes a fixture again.
-    fn align(&mut self, file: &str) -> Found {
-        if let Some(known) = self.aligned.get(file) {
-            return known.clone();
-        }
-        let align = || -> Found {
-            let bytes = self.fixtures.bytes(file)?;
-            let reference = Reference::parse(file, &bytes).map_err(|error| error.to_string())?;
-            let alignment = reference.align(&self.device, self.compute).map_err(|error| error.to_string())?;
-            if let Some(broken) = alignment.rungs.iter().find(|rung| !rung.holds()) {
-                let (name, at) = (&broken.name, &broken.at);
-                return Err(format!(
-                    "{file} on {}: {name} differ by {:.1e}, {:.0e} is allowed, at {at}",
-                    self.context.device.settled(),
-                    broken.error,
-                    broken.limit
-                ));
-            }
-            if alignment.rungs.is_empty() {
-                return Ok(String::new());
-            }
-            let tensors: usize = alignment.rungs.iter().map(|rung| rung.tensors).sum();
-            Ok(format!("{file}: {} rungs, {tensors} tensors", alignment.rungs.len()))
-        };
-        let found = align();
-        self.aligned.insert(file.to_owned(), found.clone());
-        found
-    }
-
     fn traces(&mut self, recipe: &Recipe) -> Found {
-        let schedules = ScheduleTrace::read_all(&self.fixtures.bytes("schedules.json")?)?;
+        let schedules = ScheduleTrace::read_all(&self.aligner.bytes("schedules.json")?)?;
         let mut values = 0;
         let mut of = schedules.iter().filter(|trace| trace.schedule == recipe.train.schedule).peekable();
         if of.peek().is_none() {
@@ -274,7 +129,7 @@ impl<'c> Climber<'c> {
         let scaling = &recipe.precision.loss_scaling;
         let mut followed = vec!["schedule"];
         if *scaling != LossScalingSpec::None {
-            let scalers = ScalerTrace::read_all(&self.fixtures.bytes("scalers.json")?)?;
+            let scalers = ScalerTrace::read_all(&self.aligner.bytes("scalers.json")?)?;
             let mut of = scalers.iter().filter(|trace| trace.scaler == *scaling).peekable();
             if of.peek().is_none() {
                 return Err("its loss scaling is not among tests/fixtures/scalers.json".to_owned());
@@ -284,7 +139,7 @@ impl<'c> Climber<'c> {
             }
             followed.push("loss scaling");
         }
-        let rules = RuleTraces::read(&self.fixtures.bytes("optimizers.safetensors")?)?;
+        let rules = RuleTraces::read(&self.aligner.bytes("optimizers.safetensors")?)?;
         let alike: Vec<&String> = (rules.rules.iter())
             .filter(|(_, rule)| same_rule(&recipe.train.optimizer, rule))
             .map(|(name, _)| name)
@@ -385,7 +240,7 @@ fn schema(document: &Document) -> Found {
 /// Builds a model and counts it.
 fn built(recipe: &Recipe) -> Found {
     let with = |model: ModelSpec| Recipe { model, ..recipe.clone() };
-    let (whole, words) = counts(recipe)?;
+    let (whole, words) = tasks::of(recipe).counted(recipe)?;
     if whole <= BUILT_WHOLE {
         return Ok(format!("{} built with {words}, as counted", grouped(count(recipe)?)));
     }
@@ -396,55 +251,14 @@ fn built(recipe: &Recipe) -> Found {
     Ok(format!("{} and {} built with {words} and 1 and 2 layers, as counted", found[0], found[1]))
 }
 
-/// The parameters of a model by arithmetic, and with what.
-fn counts(recipe: &Recipe) -> std::result::Result<(u64, String), String> {
-    if let Some(Architecture::Synthesis(_)) = recipe.model.architecture() {
-        let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-        return Ok((material.cost(recipe).parameters, format!("{} symbols", material.symbols)));
-    }
-    if recipe.data.reader.sample_rate_hz().is_some() {
-        let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-        return Ok((frames.cost(recipe).parameters, format!("{} classes", frames.classes())));
-    }
-    Ok((of_rows(recipe).cost(recipe).parameters, format!("{ROWS} words")))
-}
-
-fn of_rows(recipe: &Recipe) -> Text {
-    let languages = recipe.data.reader.targets().len();
-    let vocabularies = Vocabularies { source: ROWS, target: ROWS, languages, pad: 0, begin: 2, end: 1 };
-    Text { train: Vec::new(), vocabularies }
-}
-
 /// The parameters of a model that was built, which must be as many as the arithmetic says.
 fn count(recipe: &Recipe) -> std::result::Result<u64, String> {
-    let (expected, _) = counts(recipe)?;
-    let speaks = matches!(recipe.model.architecture(), Some(Architecture::Synthesis(_)));
-    let found = match recipe.data.reader.sample_rate_hz() {
-        Some(_) if speaks => {
-            let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-            learned(&material.model(recipe, 0, &Device::flex()))
-        }
-        Some(_) => {
-            let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-            learned(&frames.model(recipe, 0, &Device::flex()))
-        }
-        None => learned(&of_rows(recipe).model(recipe, 0, &Device::flex())),
-    };
+    let task = tasks::of(recipe);
+    let ((expected, _), found) = (task.counted(recipe)?, task.built(recipe)?);
     match found == expected {
         true => Ok(found),
         false => Err(format!("built, it has {} parameters, not {}", grouped(found), grouped(expected))),
     }
-}
-
-/// Learned numbers: running statistics are none.
-fn learned<M: Module>(model: &M) -> u64 {
-    let learned = |path: &str| !path.rsplit('.').next().is_some_and(|name| name.starts_with("running_"));
-    let shapes = parameters::shapes(model);
-    shapes
-        .iter()
-        .filter(|(path, _)| learned(path))
-        .map(|(_, shape)| shape.iter().product::<usize>() as u64)
-        .sum()
 }
 
 /// The model with at most so many layers, whatever its kinds.
@@ -475,16 +289,19 @@ fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, S
 mod tests {
     use super::*;
 
+    fn counted(recipe: &Recipe) -> u64 {
+        tasks::of(recipe).counted(recipe).unwrap().0
+    }
+
     #[test]
     fn layers_are_cut_on_both_sides() {
         let recipe =
             Document::load("transformer-big").unwrap().resolve(&Selection::default()).unwrap().recipe;
         let small = with_layers(&recipe.model, 2).unwrap();
-        let parameters =
-            |model: &ModelSpec| counts(&Recipe { model: model.clone(), ..recipe.clone() }).unwrap().0;
+        let parameters = |model: &ModelSpec| counted(&Recipe { model: model.clone(), ..recipe.clone() });
         assert_eq!(small.width, recipe.model.width);
         // Six layers a side: two of them are a third of what is not table or last norm.
-        let rest = (ROWS + 4) as u64 * u64::from(recipe.model.width.unwrap());
+        let rest = 68 * u64::from(recipe.model.width.unwrap());
         assert_eq!(3 * (parameters(&small) - rest), parameters(&recipe.model) - rest);
         let recipe = Document::load("convs2s").unwrap().resolve(&Selection::default()).unwrap().recipe;
         let json = serde_json::to_value(with_layers(&recipe.model, 2).unwrap()).unwrap();
@@ -492,17 +309,6 @@ mod tests {
             let repeats: Vec<_> =
                 json[side]["layer"].as_array().unwrap().iter().map(|l| &l["repeat"]).collect();
             assert_eq!(repeats, [2, 2]);
-        }
-    }
-
-    #[test]
-    fn the_program_carries_every_fixture_that_evidence_leans_on() {
-        let names: Vec<&str> = CARRIED.iter().map(|(name, _)| *name).collect();
-        for fixture in &FIXTURES.models {
-            assert!(names.contains(&fixture.file.as_str()), "{}", fixture.file);
-        }
-        for name in ["schedules.json", "scalers.json", "optimizers.safetensors"] {
-            assert!(names.contains(&name), "{name}");
         }
     }
 }

@@ -2,33 +2,20 @@
 
 use zoo_recipes::{Document, Selection};
 use zoo_results::exit::Exit;
-use zoo_training::align::{AlignError, Reference};
+use zoo_training::align::AlignError;
 
 use crate::cli::AlignArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::kinds;
 use crate::output::{self, Format};
+use crate::tasks;
 
 pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
     let document = Document::load(&args.recipe)?;
     let recipe = document.resolve(&Selection::default())?.recipe;
-    let reference = Reference::read(&args.file)?;
-    let described = &reference.description;
-    let mut unlike = kinds::model_differences(&recipe.model, &described.model);
-    if !kinds::same_loss(&recipe.loss, &described.loss) {
-        unlike.push("loss".to_owned());
-    }
-    if !unlike.is_empty() {
-        let file = args.file.display();
-        return Err(Failure::new(
-            Exit::Usage,
-            format!("{file} is not of this recipe's model: {}", unlike.join(", ")),
-        )
-        .hint("sizes may differ, kinds must match; the metadata key `zoo` describes the model"));
-    }
-    let alignment =
-        reference.align(&context.open_device_for(args.compute.compute())?, args.compute.compute())?;
+    let compute = args.compute.compute();
+    let device = context.open_device_for(compute)?;
+    let alignment = tasks::of(&recipe).align_dump(&recipe, &args.file, &device, compute)?;
     let mut table = output::columns(["rung", "tensors", "error", "limit", "holds", "worst at"]);
     for rung in &alignment.rungs {
         table.push(output::words([

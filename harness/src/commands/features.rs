@@ -7,7 +7,7 @@ use crate::cli::FeaturesArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::records::write_whole;
-use crate::stages::features;
+use crate::tasks::recordings::features;
 
 pub fn run(context: &Context, args: &FeaturesArgs) -> Result<Exit> {
     let selection =

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::untrusted::{escaped, one_line};
-use zoo_recipes::{ClaimSpec, Document, ReaderSpec, Resolved, Selection, TonesSpec};
+use zoo_recipes::{ClaimSpec, Document, Resolved, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::verdict::judgeable;
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::evidence::{self, ladder, reached};
 use crate::output::{self, Format, Table};
 use crate::wording::{by_statement, claim_line, claim_text};
-use crate::{records, size};
+use crate::{records, size, tasks};
 
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
     let document = Document::load(&args.recipe)?;
@@ -93,13 +93,8 @@ impl<'d> Shown<'d> {
             lines.push(("download", corpus.download_bytes().to_string()));
             lines.push(("on disk", corpus.disk_bytes().to_string()));
             lines.push(("licence", format!("{} ({})", corpus.licence.terms, corpus.licence.source)));
-        } else if let ReaderSpec::Reversal { train, valid, test, .. } = &self.resolved.recipe.data.reader {
-            lines.push(("generated", format!("{train} training, {valid} validation, {test} test pairs")));
-        } else if let ReaderSpec::Tones(TonesSpec { train, valid, test, .. }) =
-            &self.resolved.recipe.data.reader
-        {
-            lines
-                .push(("generated", format!("{train} training, {valid} validation, {test} test utterances")));
+        } else if let Some(counts) = tasks::of(&self.resolved.recipe).generated(&self.resolved.recipe.data) {
+            lines.push(("generated", counts));
         }
         let data = &self.resolved.recipe.data;
         let languages = data.reader.targets();

@@ -9,7 +9,7 @@ use zoo_training::checkpoint::read_state;
 use super::Opened;
 use crate::context::Context;
 use crate::stages::{Evaluation, Run, evaluation_files, read_evaluation, read_json};
-use crate::{lines, references};
+use crate::{lines, tasks};
 
 /// Bytes of pictures and sounds that a page takes of an evaluation.
 const MOST_MEDIA: u64 = 64 << 20;
@@ -92,14 +92,15 @@ fn sources(
     lines: usize,
     missing: &mut Vec<String>,
 ) -> Option<Vec<String>> {
-    if one.recipe.data.reader.sample_rate_hz().is_some() || !one.recipe.data.eval.contains_key(eval) {
+    if !one.recipe.data.eval.contains_key(eval) {
         return None;
     }
     // What lies in the home, and nothing else.
     let offline = Context { mirror: None, ..context.quiet_within(&context.home) };
-    let why = match references::sources(&offline, &one.recipe, &one.run.card.base, eval) {
-        Ok(found) if found.len() == lines => return Some(found),
-        Ok(found) => format!("The source of {eval} has {} lines, its hypotheses {lines}.", found.len()),
+    let why = match tasks::of(&one.recipe).sources(&offline, &one.recipe, &one.run.card.base, eval) {
+        Ok(None) => return None,
+        Ok(Some(found)) if found.len() == lines => return Some(found),
+        Ok(Some(found)) => format!("The source of {eval} has {} lines, its hypotheses {lines}.", found.len()),
         Err(failure) => format!("The source of {eval} is not at hand: {}.", failure.parts().0),
     };
     if !missing.contains(&why) {

@@ -7,28 +7,21 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_datasets::fetch::sha256_file;
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_recipes::{ClaimSpec, DecodeSpec, EvalSetSpec, Recipe, WordsSpec};
+use zoo_recipes::{ClaimSpec, DecodeSpec, EvalSetSpec, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_training::folder::Ended;
 use zoo_training::state::Ending;
 
-use super::prepare::{Prepared, prepare_evaluation};
+use super::data::{Decoded, Material, Sets, TaskData};
 use super::run::{Run, read_json, write_json};
-use super::speech::{Swept, SweptWeights};
-use super::synthesis;
-use super::task::{Decoded, Material, Task};
+use super::samples;
+use super::sweep::{Swept, SweptWeights};
 use crate::context::Context;
 use crate::environment::{Program, hex};
 use crate::error::{Failure, Result};
 use crate::records::write_whole;
-use crate::references;
-
-/// The convention of a recipe without claims: sacreBLEU's default.
-const USUAL: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
-
-/// That of a recipe of speech: words in lower case.
-const USUAL_OF_SPEECH: &str = "metric:wer|nrefs:1|case:lc|space:collapse|align:jiwer";
+use crate::{references, tasks};
 
 /// What `zoo evaluate` was asked for.
 #[derive(Debug, Clone)]
@@ -127,31 +120,26 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     let (run, recipe) = request.open()?;
     let ctx = &ctx.for_run(&run.card.compute)?;
     let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
-    let sets = wanted.iter().map(|(set, _)| set.as_str());
-    let prepared = prepare_evaluation(ctx, &recipe, &run.card.base, sets)?;
+    let sets: Vec<&str> = wanted.iter().map(|(set, _)| set.as_str()).collect();
+    let data = tasks::of(&recipe).prepare(ctx, &recipe, &run.card.base, Sets::Evaluation(&sets))?;
     let weights = request.weights(&run, &recipe)?;
     let mut folder = run.folder.join("eval");
     if request.run.is_file() {
         folder.push(request.run.file_stem().unwrap_or_default());
     }
-    decode_all(ctx, &recipe, &prepared, &folder, weights, &wanted)
+    data.evaluate(ctx, &recipe, &folder, weights, &wanted)
 }
 
 /// `zoo evaluate --sweep`: one evaluation set decoded and scored with all weights of a language model. Nothing of it is kept.
 pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -> Result<Swept> {
     let (run, recipe) = request.open()?;
     let ctx = &ctx.for_run(&run.card.compute)?;
-    if recipe.data.reader.sample_rate_hz().is_none() {
-        return Err(Failure::usage("this is a translation run: its searches have no language model")
-            .hint("--sweep needs a speech recognition run"));
-    }
-    let of_beam = |(_, search): &(&String, &DecodeSpec)| {
-        matches!(search, DecodeSpec::CtcBeam { language_model: Some(_), .. })
-    };
-    let first = || recipe.decode.iter().find(of_beam).map(|(name, _)| name.clone());
+    let has_model = |(_, search): &(&String, &DecodeSpec)| search.language_model().is_some();
+    let first = || recipe.decode.iter().find(has_model).map(|(name, _)| name.clone());
     let decode = request.decode.clone().or_else(first).ok_or_else(|| {
-        Failure::usage("no search of the recipe has a language model")
-            .hint("--decode NAME --set decode.NAME.language_model=model.arpa.gz")
+        Failure::usage("no search of the recipe has a language model").hint(
+            "--decode NAME --set decode.NAME.language_model=model.arpa.gz, of a run whose searches take one",
+        )
     })?;
     let eval = match &request.eval {
         Some(eval) => eval.clone(),
@@ -170,18 +158,15 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
         claimed.find(|name| recipe.data.eval.get(*name).is_some_and(|set| set.split == *split))
     {
         ctx.progress.note(&format!(
-            "note: claims use {claimed} with these recordings: its score with weights chosen on them is not evidence"
+            "note: claims use {claimed} with these examples: its score with weights chosen on them is not evidence"
         ));
     }
-    let prepared = prepare_evaluation(ctx, &recipe, &run.card.base, [eval.as_str()])?;
-    let Prepared::Speech(task) = &prepared else {
-        return Err(Failure::new(Exit::Internal, "recordings became no recordings"));
-    };
-    let convention = signatures(&recipe, &eval, &decode).swap_remove(0);
+    let task = tasks::of(&recipe);
+    let data = task.prepare(ctx, &recipe, &run.card.base, Sets::Evaluation(&[&eval]))?;
+    let convention = task.signatures(&recipe, &eval, &decode).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(&recipe, &eval))?;
     let values = request.weights(&run, &recipe)?.values;
-    let model = load_model(&recipe, &task.material(&recipe)?, values, &ctx.open_device()?)?;
-    task.sweep(ctx, &recipe, (&eval, &decode), &model, weights, scorer)
+    data.sweep(ctx, &recipe, (&eval, &decode), values, weights, scorer)
 }
 
 /// The pairs of evaluation set and search that the claims judge, and those asked for.
@@ -285,13 +270,7 @@ impl<'r> Conditions<'r> {
             let Some(path) = file.map(|file| base.join(file)) else { return Ok(None) };
             Ok(Some(sha256_file(&path).map_err(|e| Failure::io("read", &path, &e))?))
         };
-        let (model, words) = match search {
-            DecodeSpec::CtcBeam { language_model, words: Some(WordsSpec::Listed { file }), .. } => {
-                (language_model.as_ref(), Some(file))
-            }
-            DecodeSpec::CtcBeam { language_model, .. } => (language_model.as_ref(), None),
-            _ => (None, None),
-        };
+        let (model, words) = (search.language_model(), search.word_list());
         Ok(Self { search, set, language_model: digest(model)?, words: digest(words)? })
     }
 
@@ -405,23 +384,7 @@ pub fn lines(path: &Path) -> Result<Vec<String>> {
 }
 
 /// Decodes and scores what is wanted and not there yet.
-pub fn decode_all(
-    ctx: &Context,
-    recipe: &Recipe,
-    prepared: &Prepared,
-    folder: &Path,
-    weights: Weights,
-    wanted: &[(String, String)],
-) -> Result<Vec<Evaluation>> {
-    match prepared {
-        Prepared::Translation(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
-        Prepared::Speech(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
-        Prepared::Synthesis(task) => decode_task(ctx, recipe, task.as_ref(), folder, weights, wanted),
-    }
-}
-
-/// As [`decode_all`], of a task.
-pub fn decode_task<T: Task>(
+pub fn decode_all<T: TaskData>(
     ctx: &Context,
     recipe: &Recipe,
     task: &T,
@@ -467,7 +430,7 @@ fn store(
     let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let (hypotheses, reference_text) = (text(outputs), text(references));
     let mut scores = Vec::new();
-    for signature in signatures(recipe, eval, decode) {
+    for signature in tasks::of(recipe).signatures(recipe, eval, decode) {
         let scorer = Scorer::from_signature(&signature)?.on(&references::name_of(recipe, eval))?;
         let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
         scores.push(score(outputs, &[references.to_vec()], &options)?);
@@ -494,26 +457,15 @@ fn store(
         seconds,
         program: Some(Program::current()),
     };
-    synthesis::keep(samples, folder, &stem)?;
+    samples::keep(samples, folder, &stem)?;
     write_whole(&folder.join(&evaluation.references), reference_text.as_bytes())?;
     write_whole(&folder.join(&evaluation.hypotheses), hypotheses.as_bytes())?;
     write_json(&folder.join(format!("{stem}.json")), &evaluation)?;
     Ok(evaluation)
 }
 
-/// Conventions of the claims on a set; of any claim if there are none on it; the usual one where nothing is claimed. What a model speaks is
-/// measured otherwise where it is told the true frames: there claims are of a search, too.
-pub(super) fn signatures(recipe: &Recipe, eval: &str, decode: &str) -> Vec<String> {
-    if recipe.decode[decode].is_of_frames() {
-        let here = |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode);
-        let mut found: Vec<String> =
-            recipe.claim.iter().filter(here).filter_map(|claim| claim.signature.clone()).collect();
-        found.dedup();
-        if found.is_empty() {
-            found.push(synthesis::usual_signature(recipe, decode));
-        }
-        return found;
-    }
+/// Metric conventions to score an evaluation set with: those of its claims, else of any claim, else `usual`.
+pub fn claimed_signatures(recipe: &Recipe, eval: &str, usual: impl FnOnce() -> String) -> Vec<String> {
     let of = |on_this_set: bool| {
         let mut found: Vec<String> = Vec::new();
         for claim in recipe.claim.iter().filter(|claim| !on_this_set || claim.eval.as_deref() == Some(eval)) {
@@ -524,6 +476,5 @@ pub(super) fn signatures(recipe: &Recipe, eval: &str, decode: &str) -> Vec<Strin
         found
     };
     let found = [of(true), of(false)].into_iter().find(|found| !found.is_empty());
-    let usual = if recipe.data.reader.sample_rate_hz().is_some() { USUAL_OF_SPEECH } else { USUAL };
-    found.unwrap_or_else(|| vec![usual.to_string()])
+    found.unwrap_or_else(|| vec![usual()])
 }

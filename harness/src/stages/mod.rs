@@ -3,25 +3,23 @@
 //! A stage's output has a key: a hash of the blocks of the recipe that it depends on and of the stage's own version. What is
 //! there, and whole, is not made again; what is made goes to a temporary name first.
 
-mod bench;
-mod evaluate;
-mod infer;
+pub mod bench;
+pub mod data;
+pub mod evaluate;
+pub mod infer;
 mod initial;
 mod judge;
 mod plan;
-mod prepare;
 mod record;
 mod reproduce;
-mod run;
-mod speech;
+pub mod run;
+mod samples;
 mod spending;
-mod synthesis;
-mod task;
-mod timed_arm;
+pub mod sweep;
+pub mod timed_arm;
 mod timing;
 mod train;
 mod trajectory;
-mod translation;
 
 pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Shape,
@@ -32,14 +30,10 @@ pub use infer::{InferRequest, Inference};
 pub use initial::{InitialWeights, run_weights};
 pub use judge::{Found, judge_found};
 pub use plan::plan;
-pub use prepare::{Prepared, prepare_evaluation};
 pub use reproduce::{JudgedClaim, Outcome, RunScores, reproduce};
 pub use run::{Card, Made, Run, Trained, read_json};
-pub use speech::{Hypothesis, SpeechMaterial, Swept, SweptWeights, Transcription, features};
-pub use synthesis::{Said, SynthesisMaterial, frame_width};
-pub use task::Material;
+pub use sweep::{Swept, SweptWeights};
 pub use trajectory::kept as kept_points;
-pub use translation::Text;
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::exit::Exit;

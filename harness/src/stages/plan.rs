@@ -7,26 +7,19 @@ use std::time::Instant;
 use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
-use zoo_datasets::readers::PairReader;
-use zoo_datasets::readers::parallel_text::{EmptyLines, ReadError};
 use zoo_models::parameters::host_values;
-use zoo_recipes::{AudioManifestSpec, BatchingSpec, DataSpec, ReaderSpec, Resolved, ScheduleSpec, SpeedSpec};
-use zoo_results::exit::Exit;
+use zoo_recipes::{DataSpec, Recipe, Resolved, ScheduleSpec};
 use zoo_results::report::{duration, grouped};
 
 use super::Request;
 use super::run::Made;
-use super::speech::generated::{USUAL_SECONDS, hop_ms};
 use super::spending::planned;
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
-use crate::error::{Failure, Result};
-use crate::gate;
-use crate::lines;
-use crate::size;
+use crate::error::Result;
+use crate::size::{self, Workload};
+use crate::{gate, tasks};
 
-/// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
-const ASSUMED_SENTENCE: f64 = 28.0;
 /// Share of the matrix-product speed that a training step reaches; small models reach less.
 const ASSUMED_EFFICIENCY: f64 = 0.6;
 
@@ -165,7 +158,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     let speed = measured_speed(&device);
     let mut runs = Vec::new();
     let (mut memory, mut checkpoints, mut longest) = (0, 0, 0.0_f64);
-    let own = arms.first().map(|arm| own_examples(&arm.recipe.data, &arm.folder)).transpose()?.flatten();
+    let own = arms.first().map(|arm| own_examples(&arm.recipe, &arm.folder)).transpose()?.flatten();
     let mut warning = None;
     for &seed in &request.seeds {
         for resolved in &arms {
@@ -184,7 +177,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let of_batch = step.tokens / f64::from(resolved.recipe.train.batches_per_update);
             memory = memory.max(
                 step.parameters * (16 + 4 * average)
-                    + (of_batch * 400.0 * size::width(&resolved.recipe.model) as f64) as u64,
+                    + (of_batch * 400.0 * size::width(&resolved.recipe) as f64) as u64,
             );
             checkpoints += step.parameters * 4 * (2 * (3 + average) + kept_weights(resolved));
             runs.push(ArmPlan {
@@ -232,36 +225,20 @@ struct StepCost {
     tokens: f64,
     examples: f64,
     operations: f64,
+    work: Workload,
 }
 
-/// `own`: examples of the user's files, where they are known.
+/// `own`: examples of the user's files, if they are known.
 fn step_cost(resolved: &Resolved, own: Option<f64>) -> StepCost {
     let recipe = &resolved.recipe;
-    let cost = size::cost(recipe);
-    let batches = f64::from(recipe.train.batches_per_update);
-    // Tokens of a sentence, or frames of an utterance.
-    let example = match &recipe.data.reader {
-        ReaderSpec::Reversal { min_length, max_length, .. } => f64::from(min_length + max_length) / 2.0 + 1.0,
-        ReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,
-        ReaderSpec::AudioManifest(_) => USUAL_SECONDS * 1000.0 / hop_ms(recipe),
-        ReaderSpec::Tones(spec) => {
-            let letters = f64::from(spec.most_words) * (f64::from(spec.longest_word) + 2.0) / 4.0;
-            letters * spec.letter_ms / hop_ms(recipe)
-        }
-    };
-    let batch = match recipe.data.batching {
-        BatchingSpec::Sentences { sentences: n, .. }
-        | BatchingSpec::Buckets { sentences: n, .. }
-        | BatchingSpec::Utterances { utterances: n } => f64::from(n),
-        BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / example,
-        BatchingSpec::Seconds { max_seconds } => (max_seconds * 1000.0 / hop_ms(recipe) / example).max(1.0),
-    };
+    let task = tasks::of(recipe);
+    let (cost, work) = (task.cost(recipe), task.workload(recipe));
     // A batch does not have an example twice.
-    let examples = batches * own.map_or(batch, |own| batch.min(own.max(1.0)));
-    let read = examples * example;
+    let of_batch = own.map_or(work.batch, |own| work.batch.min(own.max(1.0)));
+    let examples = f64::from(recipe.train.batches_per_update) * of_batch;
+    let read = examples * work.example;
     let operations = cost.training_operations(read as u64, read as u64);
-    let sides = if recipe.data.reader.sample_rate_hz().is_some() { 1.0 } else { 2.0 };
-    StepCost { parameters: cost.parameters, tokens: sides * read, examples, operations }
+    StepCost { parameters: cost.parameters, tokens: work.sides * read, examples, operations, work }
 }
 
 /// How many there are of an arm.
@@ -274,25 +251,12 @@ fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
     let (train, data) = (&resolved.recipe.train, &resolved.recipe.data);
     let mut examples_assumed = false;
     let by_epochs = train.max_epochs.map(|epochs| {
-        let examples = match &data.reader {
-            ReaderSpec::Reversal { train, .. } => f64::from(*train),
-            ReaderSpec::Tones(spec) => f64::from(spec.train),
-            ReaderSpec::AudioManifest(AudioManifestSpec { join: Some(join), .. }) => {
-                f64::from(join.utterances.get(data.training()).copied().unwrap_or(0))
-            }
-            ReaderSpec::ParallelText { .. } | ReaderSpec::AudioManifest(_) => {
-                own.or_else(|| lines_of_corpus(data)).unwrap_or_else(|| {
-                    // Of the corpora that do not say, most are larger.
-                    examples_assumed = true;
-                    1e6
-                })
-            }
-        };
-        let copies = match data.augmentation.as_ref().and_then(|augmentation| augmentation.speed.as_ref()) {
-            Some(SpeedSpec::Copies { factors }) => 1 + factors.len(),
-            _ => 1,
-        };
-        let pairs = examples * (copies * data.reader.targets().len()) as f64;
+        let examples = step.work.examples.or(own).or_else(|| lines_of_corpus(data)).unwrap_or_else(|| {
+            // Of the corpora that do not say, most are larger.
+            examples_assumed = true;
+            1e6
+        });
+        let pairs = examples * step.work.copies as f64;
         (epochs as f64 * pairs / step.examples).ceil() as u64
     });
     let given = train.max_updates.filter(|most| by_epochs.is_none_or(|by_epochs| *most <= by_epochs));
@@ -300,30 +264,12 @@ fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
     Updates { most: given.or(by_epochs).unwrap_or(0), examples_assumed }
 }
 
-/// Examples of the user's own files that are trained on; `None` where there are no such files.
-fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<f64>> {
-    let counted = match &data.reader {
-        ReaderSpec::ParallelText { files, .. } => files.get(data.training()).map(|files| {
-            let count = count_pairs(&base.join(&files.source), &base.join(&files.target));
-            count.map_err(|error| Failure::new(Exit::Data, error.to_string()))
-        }),
-        ReaderSpec::AudioManifest(AudioManifestSpec { join: None, files, .. }) => {
-            files.get(data.training()).map(|file| Ok(lines::read(&base.join(file))?.len()))
-        }
-        _ => None,
-    };
-    let count: Option<usize> = counted.transpose()?;
+/// Examples of the user's own files that are trained on; `None` if there are no such files.
+fn own_examples(recipe: &Recipe, base: &Path) -> Result<Option<f64>> {
+    let data = &recipe.data;
+    let count = tasks::of(recipe).own_examples(data, base)?;
     let most = data.most_of(data.training()).unwrap_or(usize::MAX);
     Ok(count.map(|count| count.min(most) as f64))
-}
-
-fn count_pairs(source: &Path, target: &Path) -> std::result::Result<usize, ReadError> {
-    let mut pairs = PairReader::open(source, target, EmptyLines::Skip)?;
-    let mut count = 0;
-    while let Some(chunk) = pairs.next_chunk(1 << 16)? {
-        count += chunk.len();
-    }
-    Ok(count)
 }
 
 /// What to say where each of a user's examples is trained on so often that the schedule must have been made for more of them.

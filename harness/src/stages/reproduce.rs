@@ -9,13 +9,12 @@ use zoo_results::ledger::Record;
 use zoo_results::metrics::MetricValue;
 use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdict};
 
-use super::evaluate::{decode_all, evaluated_weights, evaluation_file, stored, wanted};
+use super::data::Sets;
+use super::evaluate::{evaluated_weights, evaluation_file, stored, wanted};
 use super::judge::{Conditions, Measured, cases, evidence, verdict};
-use super::prepare::prepare;
 use super::run::Made;
 use super::spending::Earlier;
 use super::timing::{Timing, time_arms, untimed};
-use super::train::train;
 use super::trajectory;
 use super::{InitialWeights, Request, plan, record};
 use crate::claim_metrics::check_metrics;
@@ -24,7 +23,7 @@ use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
 use crate::signatures::check_signatures;
-use crate::size;
+use crate::{size, tasks};
 
 /// A claim and what came out.
 #[derive(Debug, Clone, Serialize)]
@@ -211,17 +210,17 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     let trained = run.is_trained(request.stop_early)?;
     let unscored = || Ok::<_, Failure>(!run.trained()?.ending.is_scored());
     if !(trained && (evaluations.len() == wanted.len() || unscored()?)) {
-        let prepared = prepare(ctx, recipe, &resolved.folder)?;
+        let data = tasks::of(recipe).prepare(ctx, recipe, &resolved.folder, Sets::All)?;
         let _alone = run.lock()?;
         if !run.exists() {
-            record::started(ctx, request, &run.card, prepared.fingerprints())?;
+            record::started(ctx, request, &run.card, data.fingerprints())?;
         }
-        let done = train(ctx, request, recipe, &prepared, &mut run).and_then(|trained| {
+        let done = data.train(ctx, request, recipe, &mut run).and_then(|trained| {
             if !trained.ending.is_scored() {
                 return Ok(Vec::new());
             }
             let weights = evaluated_weights(&run, recipe)?;
-            decode_all(ctx, recipe, &prepared, &folder, weights, &wanted)
+            data.evaluate(ctx, recipe, &folder, weights, &wanted)
         });
         evaluations = match done {
             Ok(evaluations) => evaluations,
@@ -317,7 +316,7 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
 /// They are TF32 where they have to be FP32: nothing is trained then that would not be what it is called.
 fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Result<Precision> {
     let device = ctx.open_device()?;
-    let found = probe(&device, compute, size::width(&recipe.model));
+    let found = probe(&device, compute, size::width(recipe));
     if found == Products::Tf32 && ctx.fp32 == Some(Fp32::Strict) {
         let message =
             format!("{} rounds FP32 operands to TF32 in spite of --fp32 strict", ctx.device.settled());

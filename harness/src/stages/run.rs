@@ -18,9 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_models::precision::Compute;
-use zoo_recipes::{
-    Architecture, CheckpointSpec, DecodeSpec, DecoderSpec, EvalSetSpec, LossSpec, Recipe, Resolved,
-};
+use zoo_recipes::{CheckpointSpec, EvalSetSpec, Recipe, Resolved};
 use zoo_results::exit::Exit;
 use zoo_training::checkpoint::read_state;
 use zoo_training::folder::{CheckpointFolder, NotedFile};
@@ -28,12 +26,12 @@ use zoo_training::state::Ending;
 
 use super::InitialWeights;
 use super::evaluate::evaluation_files;
-use super::prepare::own_files;
 use super::train::sessions;
 use crate::context::Context;
 use crate::environment::{Environment, Program, hex};
 use crate::error::{Failure, Result};
 use crate::records::write_whole;
+use crate::tasks;
 
 /// Raised when a change of the code makes runs of before unlike those of after.
 const VERSION: u32 = 1;
@@ -141,7 +139,7 @@ impl Run {
     ) -> Result<Self> {
         let recipe = &resolved.recipe;
         let compute = ctx.compute_name(Compute::of(&recipe.precision)).to_string();
-        let files = own_files(&recipe.data, &resolved.folder)?;
+        let files = tasks::of(recipe).own_files(&recipe.data, &resolved.folder)?;
         let key = training_key(recipe, &files, seed, ctx.compute_key(&compute), initial);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());
         let mut name = recipe.recipe.name.clone();
@@ -177,15 +175,7 @@ impl Run {
         let text = fs::read_to_string(&file).map_err(|e| Failure::io("read", &file, &e))?;
         let recipe = Recipe::from_toml(&text)
             .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
-        let fits = match recipe.model.architecture() {
-            Some(Architecture::Tokens(_)) => matches!(recipe.loss, LossSpec::CrossEntropy { .. }),
-            Some(Architecture::Acoustic(_)) => matches!(recipe.loss, LossSpec::Ctc { .. }),
-            Some(Architecture::Synthesis(_)) => matches!(recipe.loss, LossSpec::Spectrogram { .. }),
-            None => false,
-        };
-        let attends = matches!(recipe.model.decoder, DecoderSpec::Recurrent(_));
-        let searches = attends || !recipe.decode.values().any(DecodeSpec::counts_attention);
-        if !fits || !searches {
+        if !tasks::of(&recipe).fits(&recipe) {
             let message = format!("{}: encoder, decoder, loss and searches do not fit", file.display());
             return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
         }

@@ -10,13 +10,14 @@ use zoo_training::batches::Fetched;
 use zoo_training::timing::{Timed, TimedArm};
 
 use super::InitialWeights;
-use super::prepare::Prepared;
-use super::task::{Material, Task, phase};
+use super::data::{Material, phase};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
 /// Updates whose batches are kept in memory; a longer block goes through them again.
 pub const KEPT_UPDATES: u64 = 16;
+/// Updates with full batches that are kept.
+const FULL_UPDATES: usize = 4;
 /// A run that is timed is the beginning of one of so many updates, where a rate depends on that.
 const LONG: u64 = 100_000;
 
@@ -34,6 +35,13 @@ pub struct Updates<B> {
     pub seconds: Option<f64>,
 }
 
+impl<B> Updates<B> {
+    /// The first of updates with full batches: they are all of one size, so a few of them will do.
+    pub fn full(updates: impl Iterator<Item = Update<B>>) -> Self {
+        Self { updates: updates.take(FULL_UPDATES).collect(), seconds: None }
+    }
+}
+
 /// An arm that can be timed, and what is known of it before the clock runs.
 pub struct Measurable {
     /// The arm.
@@ -42,9 +50,9 @@ pub struct Measurable {
     pub cost: Cost,
     /// Rows of its output.
     pub classes: usize,
-    /// Tokens of both sides of its updates (of speech, frames and labels), without padding.
+    /// Amounts of both sides of its updates, without padding.
     pub amounts: (u64, u64),
-    /// What their speed is counted in: both sides of text, frames of speech.
+    /// What their speed is counted in, in the task's unit.
     pub counted: u64,
     /// Seconds that one thread takes to make the batches of an update, median; `None` where nobody looked.
     pub data: Option<f64>,
@@ -57,7 +65,7 @@ pub enum Count {
     Usual,
     /// The second side of its batches alone.
     TargetSide,
-    /// Sentence pairs or utterances.
+    /// Examples.
     Examples,
 }
 
@@ -70,32 +78,6 @@ pub struct Making<'a> {
     pub seed: u64,
     /// What is counted.
     pub count: Count,
-}
-
-/// The arm of a recipe on the first batches that training would see.
-pub fn of_prepared(
-    ctx: &Context,
-    recipe: &Recipe,
-    prepared: &Prepared,
-    making: Making<'_>,
-) -> Result<Measurable> {
-    match prepared {
-        Prepared::Translation(task) => {
-            let material = task.material(recipe)?;
-            let updates = first_updates(recipe, &material, making.seed)?;
-            of_updates(ctx, recipe, &material, updates, making)
-        }
-        Prepared::Speech(task) => {
-            let material = task.material(recipe)?;
-            let updates = first_updates(recipe, &material, making.seed)?;
-            of_updates(ctx, recipe, &material, updates, making)
-        }
-        Prepared::Synthesis(task) => {
-            let material = task.material(recipe)?;
-            let updates = first_updates(recipe, &material, making.seed)?;
-            of_updates(ctx, recipe, &material, updates, making)
-        }
-    }
 }
 
 /// The arm of a recipe on these batches.
@@ -148,38 +130,4 @@ pub fn first_updates<D: Material>(recipe: &Recipe, material: &D, seed: u64) -> R
     }
     seconds.sort_by(f64::total_cmp);
     Ok(Updates { seconds: seconds.get(seconds.len() / 2).copied(), updates })
-}
-
-#[cfg(test)]
-mod tests {
-    use burn::tensor::Device;
-    use zoo_models::parameters::{host_values, reads};
-    use zoo_recipes::{Document, Selection};
-
-    use super::*;
-    use crate::size;
-    use crate::stages::translation::{Text, generated::full_batches};
-
-    #[test]
-    fn an_update_of_several_batches_reads_from_its_device_once() {
-        let document = Document::load("transformer-big-nvidia").unwrap();
-        for arm in ["fp32", "mixed"] {
-            let selection =
-                Selection { arm: Some(arm.into()), tier: Some("smoke".into()), ..Selection::default() };
-            let recipe = document.resolve(&selection).unwrap().recipe;
-            let text = Text { train: Vec::new(), vocabularies: size::vocabularies(&recipe) };
-            let batches: Vec<_> = full_batches(&text.vocabularies, 4, 6).take(3).flatten().collect();
-            assert!(batches.len() > 1, "several batches an update");
-            let model = text.model(&recipe, 1, &Device::flex().autodiff());
-            let compute = Compute::of(&recipe.precision);
-            let phases = vec![phase(&recipe, text.aim(&recipe), Some(LONG)).unwrap()];
-            let mut timed = TimedArm::new(model, phases, vec![batches], compute, 1).unwrap();
-            let before = reads();
-            timed.lap(2).unwrap();
-            assert_eq!(reads() - before, 2, "{arm}: loss, norm and finiteness are read together");
-        }
-        let before = reads();
-        host_values(burn::tensor::Tensor::<1>::zeros([1], &Device::flex()));
-        assert_eq!(reads() - before, 1, "another read is seen");
-    }
 }

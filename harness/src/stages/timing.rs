@@ -8,19 +8,20 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use zoo_recipes::{BatchingSpec, ClaimKind, ClaimSpec, RatioProtocol, Recipe, Resolved};
+use zoo_recipes::{ClaimKind, ClaimSpec, RatioProtocol, Recipe, Resolved};
 use zoo_results::statistics::{AbbaBlock, SpeedUp, speed_up};
 use zoo_results::verdict::{Interval, SpeedEvidence};
 use zoo_training::timing::{Lap, Round, round, warm_up_pair};
 
 use super::Request;
-use super::prepare::prepare;
+use super::data::Sets;
 use super::run::{read_json, write_json};
-use super::timed_arm::{Count, Making, of_prepared};
+use super::timed_arm::{Count, Making};
 use crate::context::Context;
 use crate::environment::{Environment, fused, hex};
 use crate::error::Result;
 use crate::progress::Step;
+use crate::tasks;
 
 /// Rounds of four blocks each.
 const ROUNDS: u64 = 6;
@@ -112,11 +113,11 @@ pub struct Pair {
 pub enum Work {
     /// Updates of the weights.
     Updates,
-    /// Tokens of both sides, or frames of speech, without padding.
+    /// The task's own unit, without padding: tokens of both sides, or frames.
     Tokens,
-    /// Tokens of the target side, without padding; of speech synthesis, frames of the target spectrograms.
+    /// Tokens of the target side, or frames of target spectrograms, without padding.
     TargetTokens,
-    /// Sentence pairs or utterances.
+    /// Examples.
     Examples,
 }
 
@@ -204,14 +205,14 @@ fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
     let (arm_recipe, baseline_recipe) = (&equal, &task.baseline.recipe);
     let seed = request.seeds.first().copied().unwrap_or(baseline_recipe.train.seed);
     let open = |recipe: &Recipe, resolved: &Resolved| -> Result<_> {
-        let prepared = prepare(ctx, recipe, &resolved.folder)?;
+        let data = tasks::of(recipe).prepare(ctx, recipe, &resolved.folder, Sets::All)?;
         let count = match pair.work {
             Work::TargetTokens => Count::TargetSide,
             Work::Examples => Count::Examples,
             Work::Updates | Work::Tokens => Count::Usual,
         };
         let making = Making { initial: request.initial.as_ref(), seed, count };
-        Ok(of_prepared(ctx, recipe, &prepared, making)?.timed)
+        Ok(data.timed(ctx, recipe, making)?.timed)
     };
     let (mut arm, mut baseline) = (open(arm_recipe, task.arm)?, open(baseline_recipe, task.baseline)?);
     ctx.progress.stage(&format!("time {}: {pair}", request.document.name()));
@@ -259,15 +260,10 @@ fn place(
     Ok(runs.join("timings").join(name))
 }
 
-/// Sentences, tokens, utterances or whole seconds of an update.
+/// Size of an update, in the unit of the recipe's batching.
 fn batch_of(recipe: &Recipe) -> u64 {
-    let of_batch = match recipe.data.batching {
-        BatchingSpec::Sentences { sentences, .. } | BatchingSpec::Buckets { sentences, .. } => sentences,
-        BatchingSpec::Tokens { max_tokens, .. } => max_tokens,
-        BatchingSpec::Utterances { utterances } => utterances,
-        BatchingSpec::Seconds { max_seconds } => max_seconds as u32,
-    };
-    u64::from(of_batch) * u64::from(recipe.train.batches_per_update)
+    let unit = tasks::of(recipe).workload(recipe).unit;
+    u64::from(unit) * u64::from(recipe.train.batches_per_update)
 }
 
 #[cfg(test)]

@@ -16,34 +16,19 @@ use zoo_training::state::{Counters, Ending, RunState};
 use zoo_training::trainer::{Asked, Outcome, Score, Seen, Trainer, Validation};
 
 use super::Request;
-use super::evaluate::{Weights, signatures};
-use super::prepare::Prepared;
+use super::data::{Decoded, LeftOut, Material, Model, TaskData, last_update, phase};
+use super::evaluate::Weights;
 use super::run::{Run, Trained, write_json};
-use super::task::{Decoded, LeftOut, Material, Model, Task, last_update, phase};
 use super::trajectory;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
-use crate::references;
+use crate::{references, tasks};
 
 /// Trains until the recipe's end, and decodes at the points of its trajectories; gives how it ended. A run that ended before is not
 /// touched.
-pub fn train(
-    ctx: &Context,
-    request: &Request,
-    recipe: &Recipe,
-    prepared: &Prepared,
-    run: &mut Run,
-) -> Result<Trained> {
-    match prepared {
-        Prepared::Translation(task) => train_task(ctx, request, recipe, task.as_ref(), run),
-        Prepared::Speech(task) => train_task(ctx, request, recipe, task.as_ref(), run),
-        Prepared::Synthesis(task) => train_task(ctx, request, recipe, task.as_ref(), run),
-    }
-}
-
-fn train_task<T: Task>(
+pub fn train<T: TaskData>(
     ctx: &Context,
     request: &Request,
     recipe: &Recipe,
@@ -197,14 +182,14 @@ fn train_task<T: Task>(
 }
 
 /// How good what a model makes of the set `valid` with a search is. Ctrl-C waits until it is known, as it does for the loss.
-fn valid_score<T: Task>(
+fn valid_score<T: TaskData>(
     ctx: &Context,
     recipe: &Recipe,
     task: &T,
     decode: &str,
     model: &Model<T>,
 ) -> Result<Score> {
-    let convention = signatures(recipe, "valid", decode).swap_remove(0);
+    let convention = tasks::of(recipe).signatures(recipe, "valid", decode).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(recipe, "valid"))?;
     ctx.progress.stage(&format!("decode valid, {decode}"));
     let Decoded { hypotheses, references, .. } =

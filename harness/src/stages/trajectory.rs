@@ -7,10 +7,10 @@ use zoo_recipes::{ClaimKind, ClaimSpec, Moment, Recipe};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Outcome, Verdict};
 
-use super::evaluate::{Evaluation, Weights, decode_task, stored};
+use super::data::TaskData;
+use super::evaluate::{Evaluation, Weights, decode_all, stored};
 use super::judge::{Case, Conditions, Measured, evidence, verdict};
 use super::run::{Made, Run, Trained};
-use super::task::Task;
 use crate::context::Context;
 use crate::error::Result;
 
@@ -66,7 +66,7 @@ pub fn kept(run: &Run, recipe: &Recipe) -> Result<BTreeMap<Moment, Vec<Evaluatio
 }
 
 /// Decodes and scores what is wanted at moments that are reached, with the weights of now, unless it is there.
-pub fn decode_points<T: Task>(
+pub fn decode_points<T: TaskData>(
     ctx: &Context,
     recipe: &Recipe,
     task: &T,
@@ -86,7 +86,7 @@ pub fn decode_points<T: Task>(
         if pairs.is_empty() {
             continue;
         }
-        for evaluation in decode_task(ctx, recipe, task, &folder, weights(), &pairs)? {
+        for evaluation in decode_all(ctx, recipe, task, &folder, weights(), &pairs)? {
             for score in &evaluation.scores {
                 ctx.progress.note(&format!(
                     "{moment}: {} {:.2} on {} with {}",

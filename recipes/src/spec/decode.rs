@@ -178,6 +178,22 @@ impl DecodeSpec {
         matches!(self, Self::GnmtBeam { coverage, .. } if *coverage > 0.0)
     }
 
+    /// File of the search's language model, relative to the recipe file.
+    pub fn language_model(&self) -> Option<&String> {
+        match self {
+            Self::CtcBeam { language_model, .. } => language_model.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// File of the words that may be written, relative to the recipe file.
+    pub fn word_list(&self) -> Option<&String> {
+        match self {
+            Self::CtcBeam { words: Some(WordsSpec::Listed { file }), .. } => Some(file),
+            _ => None,
+        }
+    }
+
     /// It means nothing without the language model that it has not: what is claimed of it is not run.
     pub fn lacks_language_model(&self) -> bool {
         matches!(self, Self::CtcBeam { needs_language_model: true, language_model: None, .. })

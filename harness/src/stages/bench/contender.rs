@@ -3,9 +3,8 @@
 use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_models::models::Cost;
-use zoo_models::models::acoustic::FrameGrid;
 use zoo_models::precision::{Compute, probe};
-use zoo_recipes::{Architecture, DataStatus, OptimizerSpec, Recipe, Resolved, Tying};
+use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved, Tying};
 use zoo_training::parts::PartSeconds;
 use zoo_training::timing::{Lap, Timed};
 
@@ -13,22 +12,16 @@ use super::ceilings;
 use super::shape::Shape;
 use super::speeds::{ArmSpeed, Roofline, Split, Spread};
 use crate::context::Context;
-use crate::error::{Failure, Result};
-use crate::size;
+use crate::error::Result;
 use crate::stages::Request;
-use crate::stages::prepare::{Prepared, prepare};
-use crate::stages::speech::{self, SpeechMaterial};
-use crate::stages::synthesis::{self, SynthesisMaterial};
-use crate::stages::timed_arm::{Count, Making, Measurable, Updates, first_updates, of_prepared, of_updates};
-use crate::stages::translation::{self, Text};
-
-/// Updates with full batches are all of one size: a few of them will do.
-const FULL_UPDATES: usize = 4;
+use crate::stages::data::{Ready, Sets};
+use crate::stages::timed_arm::{Count, Making, Measurable};
+use crate::{size, tasks};
 
 /// Where batches come from.
 pub enum Data {
     /// The recipe's own.
-    Real(Prepared),
+    Real(Box<dyn Ready>),
     /// Data that is not there: examples of its lengths, made up.
     Generated,
     /// Full batches.
@@ -50,7 +43,8 @@ impl Data {
                 .note("the data is not there (`zoo fetch`): batches of the published shape are generated");
             return Ok(Self::Generated);
         }
-        Ok(Self::Real(prepare(ctx, &arm.recipe, &arm.folder)?))
+        let data = tasks::of(&arm.recipe).prepare(ctx, &arm.recipe, &arm.folder, Sets::All)?;
+        Ok(Self::Real(data))
     }
 
     /// What the results call it.
@@ -64,49 +58,11 @@ impl Data {
 
     /// The arm of a recipe on the batches of its first updates.
     pub fn arm(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
-        if let Self::Real(prepared) = self {
-            return of_prepared(ctx, recipe, prepared, making);
+        match self {
+            Self::Real(data) => data.timed(ctx, recipe, making),
+            Self::Generated => tasks::of(recipe).made_up(ctx, recipe, None, making),
+            Self::Shaped(shape) => tasks::of(recipe).made_up(ctx, recipe, Some(*shape), making),
         }
-        if let Some(Architecture::Synthesis(_)) = recipe.model.architecture() {
-            let material = SynthesisMaterial::of(recipe)?;
-            let updates = match self {
-                Self::Shaped(Shape { sentences, tokens }) => {
-                    let full = synthesis::generated::full_batches(recipe, &material, *sentences, *tokens);
-                    Updates { updates: full.take(FULL_UPDATES).collect(), seconds: None }
-                }
-                _ => synthesis::generated::updates(recipe, &material),
-            };
-            return of_updates(ctx, recipe, &material, updates, making);
-        }
-        if recipe.data.reader.sample_rate_hz().is_some() {
-            let frames = SpeechMaterial::of(recipe)?;
-            let updates = match self {
-                Self::Shaped(Shape { sentences, tokens }) => {
-                    let least = FrameGrid::of(speech::layers(recipe)).least();
-                    if (*tokens as usize) < least {
-                        let message =
-                            format!("the model reads {least} frames at least, and {tokens} are given");
-                        return Err(Failure::usage(message).hint(format!("--shape {sentences}x{least}")));
-                    }
-                    let full = speech::generated::full_batches(recipe, &frames, *sentences, *tokens);
-                    Updates { updates: full.take(FULL_UPDATES).collect(), seconds: None }
-                }
-                _ => speech::generated::updates(recipe, &frames),
-            };
-            return of_updates(ctx, recipe, &frames, updates, making);
-        }
-        let mut text = Text { train: Vec::new(), vocabularies: size::vocabularies(recipe) };
-        let updates = match self {
-            Self::Shaped(Shape { sentences, tokens }) => {
-                let full = translation::generated::full_batches(&text.vocabularies, *sentences, *tokens);
-                Updates { updates: full.take(FULL_UPDATES).collect(), seconds: None }
-            }
-            _ => {
-                text.train = translation::generated::splits(recipe, &text.vocabularies);
-                first_updates(recipe, &text, making.seed)?
-            }
-        };
-        of_updates(ctx, recipe, &text, updates, making)
     }
 }
 
@@ -129,7 +85,7 @@ struct Arm {
     vocabulary: usize,
     /// Bytes that the optimizer must move for each parameter.
     moved: Option<u64>,
-    /// Source and target tokens of the updates, or frames and labels; and what their speed is counted in.
+    /// Amounts of both sides of the updates, and what their speed is counted in.
     amounts: (u64, u64),
     counted: u64,
     /// Seconds that it takes to make the batches of an update.
@@ -147,7 +103,7 @@ impl Contender {
         let arm = Arm {
             name,
             compute: Compute::of(&recipe.precision),
-            width: size::width(&recipe.model),
+            width: size::width(recipe),
             cost: made.cost,
             vocabulary: made.classes,
             moved: bytes_moved(recipe),

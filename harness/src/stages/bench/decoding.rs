@@ -6,12 +6,8 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use zoo_models::Pass;
-use zoo_models::models::synthesis::{Limits, Synthesiser};
-use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
 use zoo_models::precision::Compute;
-use zoo_models::search::{SearchIds, search};
-use zoo_recipes::{Architecture, DecodeSpec, Resolved};
+use zoo_recipes::{DecodeSpec, Resolved};
 
 use super::shape::Shape;
 use super::speeds::Spread;
@@ -21,17 +17,14 @@ use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
 use crate::stages::Request;
-use crate::stages::synthesis::{self, SynthesisMaterial};
-use crate::stages::task::Material;
-use crate::stages::translation::{Text, generated::full_batches};
-use crate::{memory, size};
+use crate::{memory, tasks};
 
 /// What `zoo bench --decode` was asked for.
 #[derive(Debug, Clone)]
 pub struct DecodingOptions {
     /// Name of the search.
     pub search: String,
-    /// Sentences of a batch, and tokens of a source and of what is written; of texts, frames.
+    /// Batch size, and source and output length in tokens or frames.
     pub shape: Option<Shape>,
     /// Batches of each arm.
     pub batches: Option<u64>,
@@ -80,52 +73,25 @@ pub struct ArmDecoding {
 }
 
 /// Batches that are decoded again and again.
-trait Batches {
-    /// Decodes one of them. Gives tokens that were written, or frames.
+pub trait SearchBatches {
+    /// Decodes one of them. Gives its output tokens, or frames.
     fn decode(&self, number: usize) -> u64;
 }
 
-/// Sentences through a search.
-struct Sentences {
-    model: Seq2Seq,
-    spec: DecodeSpec,
-    vocabularies: Vocabularies,
-    sources: Vec<Packed>,
-    compute: Compute,
-}
-
-impl Batches for Sentences {
-    fn decode(&self, number: usize) -> u64 {
-        let sources = &self.sources[number % self.sources.len()];
-        let ids = SearchIds { pad: self.vocabularies.pad, end: self.vocabularies.end };
-        let writer = Writer::new(&self.model, 0, Pass::evaluation(self.compute));
-        let found = search(&writer, sources, &self.spec, ids);
-        found.iter().filter_map(|ranked| ranked.first()).map(|best| best.tokens.len() as u64).sum()
-    }
-}
-
-/// Texts that are spoken, none of which ends by itself.
-struct Texts {
-    model: Synthesiser,
-    limits: Limits,
-    texts: Vec<Vec<Vec<u32>>>,
-    compute: Compute,
-}
-
-impl Batches for Texts {
-    fn decode(&self, number: usize) -> u64 {
-        let texts = &self.texts[number % self.texts.len()];
-        let spoken = self.model.speak(texts, self.limits, &mut Pass::evaluation(self.compute));
-        spoken.iter().map(|one| one.frames as u64).sum()
-    }
+/// A model with fresh weights and a search, on made-up sources.
+pub struct Searching {
+    /// The sources.
+    pub batches: Box<dyn SearchBatches>,
+    /// Parameters of the model.
+    pub parameters: u64,
+    /// Rows of its vocabulary.
+    pub vocabulary: usize,
 }
 
 struct Contender {
     arm: String,
-    batches: Box<dyn Batches>,
+    searching: Searching,
     compute: Compute,
-    parameters: u64,
-    vocabulary: usize,
     laps: Vec<f64>,
     tokens: u64,
 }
@@ -135,13 +101,6 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
     let first = &arms.first().ok_or_else(|| Failure::usage("no arm to time"))?.recipe;
-    let speaks = matches!(first.model.architecture(), Some(Architecture::Synthesis(_)));
-    if first.data.reader.sample_rate_hz().is_some() && !speaks {
-        return Err(Failure::usage(
-            "this is a speech recognition recipe: only searches of translation and synthesis are timed alone",
-        )
-        .hint("`zoo infer RUN RECORDING --format json` prints the time per recording"));
-    }
     let spec = first.decode.get(&options.search).ok_or_else(|| {
         let known: Vec<&str> = first.decode.keys().map(String::as_str).collect();
         Failure::usage(format!("the recipe has no search `{}`", options.search))
@@ -149,9 +108,6 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
     })?;
     let shape = options.shape.unwrap_or_else(|| Shape::of(first));
     let spec = spec.clone().writing(shape.tokens);
-    if matches!(spec, DecodeSpec::TeacherForced {}) {
-        return Err(Failure::usage("the search is teacher-forced").hint("time one of another kind"));
-    }
     let rounds = options.batches.unwrap_or(ROUNDS);
     let mut contenders = Vec::new();
     for resolved in &arms {
@@ -204,37 +160,15 @@ impl Contender {
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
         let compute = Compute::of(&recipe.precision);
         let device = ctx.open_device()?;
-        let (batches, parameters, vocabulary): (Box<dyn Batches>, _, _) = match spec {
-            DecodeSpec::FreeRunning(spec) => {
-                let material = SynthesisMaterial::of(recipe)?;
-                let model = material.model(recipe, seed, &device);
-                let full =
-                    synthesis::generated::full_batches(recipe, &material, shape.sentences, shape.tokens);
-                let texts = full.take(4).flatten().map(|fetched| fetched.batch.symbols).collect();
-                let limits = Limits { threshold: 1.0, ..synthesis::limits(spec) };
-                let parameters = material.cost(recipe).parameters;
-                (Box::new(Texts { model, limits, texts, compute }), parameters, material.symbols)
-            }
-            _ => {
-                let text = Text { train: Vec::new(), vocabularies: size::vocabularies(recipe) };
-                let model = text.model(recipe, seed, &device);
-                let parameters = text.cost(recipe).parameters;
-                let vocabularies = text.vocabularies;
-                let full = full_batches(&vocabularies, shape.sentences, shape.tokens);
-                let sources = full.take(4).flatten().map(|fetched| fetched.batch.source).collect();
-                let vocabulary = vocabularies.target;
-                let sentences = Sentences { model, spec: spec.clone(), vocabularies, sources, compute };
-                (Box::new(sentences), parameters, vocabulary)
-            }
-        };
+        let searching = tasks::of(recipe).searching(recipe, seed, &device, shape, spec)?;
         let arm = resolved.arm.clone().unwrap_or_default();
-        Ok(Self { arm, batches, compute, parameters, vocabulary, laps: Vec::new(), tokens: 0 })
+        Ok(Self { arm, searching, compute, laps: Vec::new(), tokens: 0 })
     }
 
     /// Seconds of a batch, and tokens that were written.
     fn lap(&self, number: usize) -> (f64, u64) {
         let begun = Instant::now();
-        let tokens = self.batches.decode(number);
+        let tokens = self.searching.batches.decode(number);
         (begun.elapsed().as_secs_f64(), tokens)
     }
 
@@ -242,8 +176,8 @@ impl Contender {
         ArmDecoding {
             arm: self.arm,
             compute: self.compute.name().to_string(),
-            parameters: self.parameters,
-            vocabulary: self.vocabulary,
+            parameters: self.searching.parameters,
+            vocabulary: self.searching.vocabulary,
             sentences_per_second: Spread::of(self.laps.iter().map(|seconds| sentences / seconds)),
             tokens: self.tokens,
             laps: self.laps,

@@ -23,7 +23,7 @@ use crate::error::{Failure, Result};
 use crate::memory;
 use crate::progress::Step;
 
-pub use self::decoding::{Decoding, DecodingOptions, decoding};
+pub use self::decoding::{Decoding, DecodingOptions, SearchBatches, Searching, decoding};
 pub use self::max_batch::{MaxBatch, MaxBatchOptions, max_batch};
 pub use self::probe::{Bound, probe};
 pub use self::shape::Shape;

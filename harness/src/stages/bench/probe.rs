@@ -73,7 +73,7 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let (lap, launches) = count_launches(|| timed.clean_lap(1));
     let lap = lap?;
     let compute = Compute::of(&recipe.precision);
-    let found = precision::probe(&ctx.open_device()?, compute, size::width(&recipe.model));
+    let found = precision::probe(&ctx.open_device()?, compute, size::width(recipe));
     let compute = found.name().to_string();
     Ok(Probed {
         compute,

@@ -3,48 +3,26 @@
 use std::fmt;
 use std::str::FromStr;
 
-use zoo_recipes::{BatchingSpec, Recipe};
+use zoo_recipes::Recipe;
 
-use crate::stages::speech::generated::{USUAL_SECONDS, hop_ms};
+use crate::tasks;
 
 /// Tokens of one side of a batch are counted in 32 bits with room to spare.
 const MOST: u64 = 16_777_216;
 
-/// Frames of an utterance of usual length.
-fn frames(recipe: &Recipe) -> u32 {
-    (1000.0 * USUAL_SECONDS / hop_ms(recipe)) as u32
-}
-
-/// A batch of full sentences, or of utterances of one length, for comparisons with programs that pad.
+/// A batch of examples of one length, for comparisons with programs that pad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Sentences (or utterances) of a batch; a batch makes an update.
+    /// Examples of a batch; a batch makes an update.
     pub sentences: u32,
-    /// Tokens of each side of each of them, or frames.
+    /// Length of each: tokens of either side, or frames.
     pub tokens: u32,
 }
 
 impl Shape {
-    /// The shape that a recipe's batches come closest to: its longest sentences where their number is fixed, sentences of usual length
-    /// where their tokens are.
+    /// The shape that is closest to a recipe's batches.
     pub fn of(recipe: &Recipe) -> Self {
-        const USUAL: u32 = 32;
-        const LONG: u32 = 64;
-        let filter = &recipe.data.filter;
-        match recipe.data.batching {
-            BatchingSpec::Sentences { sentences, .. } | BatchingSpec::Buckets { sentences, .. } => {
-                let longest = filter.max_source_tokens.max(filter.max_target_tokens);
-                Self { sentences, tokens: longest.unwrap_or(LONG).clamp(2, LONG) }
-            }
-            BatchingSpec::Tokens { max_tokens, .. } => {
-                Self { sentences: (max_tokens / USUAL).max(1), tokens: USUAL }
-            }
-            BatchingSpec::Utterances { utterances } => Self { sentences: utterances, tokens: frames(recipe) },
-            BatchingSpec::Seconds { max_seconds } => {
-                let utterances = (max_seconds / USUAL_SECONDS) as u32;
-                Self { sentences: utterances.max(1), tokens: frames(recipe) }
-            }
-        }
+        tasks::of(recipe).shape(recipe)
     }
 
     /// The same with other sentences, as many of them as are allowed.

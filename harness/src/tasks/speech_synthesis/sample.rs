@@ -1,19 +1,12 @@
 //! What of an evaluation is to be seen and heard.
 
-use std::path::Path;
-
-use zoo_datasets::audio::encode::{Level, write_wav};
 use zoo_models::models::synthesis::Spoken;
-use zoo_results::exit::Exit;
 use zoo_results::metrics::{Attention, LogMel};
 use zoo_results::report::heatmap::Heatmap;
-use zoo_results::report::page::{SampleFile, SampleLine};
 
 use super::speak::Voice;
-use crate::error::{Failure, Result};
-use crate::records::write_whole;
-use crate::stages::run::write_json;
-use crate::stages::task::{Kept, KeptSample};
+use crate::error::Result;
+use crate::stages::data::{Kept, KeptSample};
 
 /// Utterances of an evaluation that are kept to be looked at and listened to: the first ones of its set.
 pub const KEPT: u32 = 8;
@@ -73,36 +66,6 @@ pub fn sample(
     let words = "the recording's frames through the same vocoder";
     files.push(("target.wav".to_owned(), words.to_owned(), sound));
     Ok(KeptSample { title: name.to_owned(), text: text.to_owned(), scores: serde_json::Map::new(), files })
-}
-
-/// Writes the files of samples into an evaluation's folder, and the list of them.
-///
-/// # Errors
-/// They cannot be written.
-pub fn keep(samples: &[KeptSample], folder: &Path, stem: &str) -> Result<()> {
-    if samples.is_empty() {
-        return Ok(());
-    }
-    std::fs::create_dir_all(folder).map_err(|e| Failure::io("make", folder, &e))?;
-    let mut list = Vec::new();
-    for (number, sample) in (1..).zip(samples) {
-        let mut files = Vec::new();
-        for (end, caption, kept) in &sample.files {
-            let name = format!("{stem}.{number}.{end}");
-            let path = folder.join(&name);
-            match kept {
-                Kept::Bytes(bytes) => write_whole(&path, bytes)?,
-                Kept::Sound(samples, rate) => {
-                    write_wav(&path, samples, *rate, Level::Peak(0.9))
-                        .map_err(|e| Failure::new(Exit::Data, e.to_string()))?;
-                }
-            }
-            files.push(SampleFile::new(&name, caption));
-        }
-        let KeptSample { title, text, scores, .. } = sample.clone();
-        list.push(SampleLine { title, text, scores, files });
-    }
-    write_json(&folder.join(format!("{stem}.samples.json")), &list)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use zoo_results::exit::Exit;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
-use crate::stages::task::Decoded;
+use crate::stages::data::Decoded;
 
 /// Sentences that are decoded together. What is written does not depend on it.
 const SENTENCES: u32 = 64;

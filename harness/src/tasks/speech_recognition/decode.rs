@@ -6,17 +6,19 @@ use zoo_recipes::Recipe;
 use zoo_results::exit::Exit;
 
 use super::batches::{evaluation, of_models};
-use super::{Recogniser, Speech, layers};
+use super::layers;
+use super::recogniser::Recogniser;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
-use crate::stages::task::Decoded;
+use crate::stages::data::Decoded;
+use crate::tasks::recordings::RecordingData;
 
 /// A line for each utterance, in the order of the split.
 pub fn decode(
     ctx: &Context,
     recipe: &Recipe,
-    Speech { prepared, base }: &Speech,
+    RecordingData { prepared, base }: &RecordingData,
     (eval, decode): (&str, &str),
     model: &AcousticModel,
 ) -> Result<Decoded> {

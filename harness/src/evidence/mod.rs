@@ -12,18 +12,21 @@
 //!
 //! A run of a higher rung shows the lower ones among the runs; the rungs below them are each derived for themselves.
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
+mod aligner;
+mod fixtures;
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_recipes::{
-    AcousticLayerSpec, AcousticSpec, Architecture, ClaimSpec, DecodeSpec, DecoderSpec, Document,
-    LossScalingSpec, LossSpec, ModelSpec, OptimizerSpec, Recipe, ScheduleSpec,
-};
+use zoo_recipes::{ClaimSpec, Document, LossScalingSpec, OptimizerSpec, Recipe};
 
-use crate::{kinds, size};
+use crate::{size, tasks};
+
+pub use aligner::{Aligner, Files, learned};
+pub use fixtures::FIXTURES;
+
+/// What a check of a rung finds: what was done or what holds, or what broke.
+pub type Found = Result<String, String>;
 
 /// How much has been shown. Ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
@@ -106,55 +109,6 @@ impl RecordedRun {
     }
 }
 
-/// What the build collected from `tests/fixtures`.
-#[derive(Debug, Deserialize)]
-pub struct Fixtures {
-    /// Those with a model.
-    pub models: Vec<ModelFixture>,
-    optimizers: Vec<OptimizerSpec>,
-    /// Layers of the acoustic models.
-    acoustic: Vec<Vec<AcousticLayerSpec>>,
-    synthesis: Vec<SynthesisFixture>,
-    schedules: Vec<ScheduleSpec>,
-    scalers: Vec<LossScalingSpec>,
-}
-
-/// A synthesiser of another framework.
-#[derive(Debug, Deserialize)]
-struct SynthesisFixture {
-    model: ModelSpec,
-    loss: LossSpec,
-}
-
-/// A fixture of another framework.
-#[derive(Debug, Deserialize)]
-pub struct ModelFixture {
-    /// Its name in `tests/fixtures`.
-    pub file: String,
-    model: ModelSpec,
-    loss: LossSpec,
-    /// There where the fixture has gradients and an update.
-    #[serde(default)]
-    optimizer: Option<OptimizerSpec>,
-    #[serde(default)]
-    searches: std::collections::BTreeMap<String, DecodeSpec>,
-}
-
-impl ModelFixture {
-    /// Has it the same kinds of parts in model and loss, up to an update?
-    pub fn is_like(&self, recipe: &Recipe) -> bool {
-        self.optimizer.is_some()
-            && kinds::model_differences(&recipe.model, &self.model).is_empty()
-            && kinds::same_loss(&recipe.loss, &self.loss)
-    }
-
-    /// Has it a search of this kind, by a decoder that keeps its states as this one does?
-    pub fn searches_like(&self, decoder: &DecoderSpec, search: &DecodeSpec) -> bool {
-        kinds::same_states(decoder, &self.model.decoder)
-            && self.searches.values().any(|other| kinds::same_search(search, other))
-    }
-}
-
 /// Are two update rules traced by the same traces: of one kind, with epsilon in the same place?
 pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
     // What changes the formula; the rest is numbers.
@@ -169,12 +123,6 @@ pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
     };
     std::mem::discriminant(one) == std::mem::discriminant(other) && formula(one) == formula(other)
 }
-
-/// See [`Fixtures`].
-pub static FIXTURES: LazyLock<Fixtures> = LazyLock::new(|| {
-    serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/fixtures.json")))
-        .expect("the fixtures are written in the recipe's own words; a test reads them")
-});
 
 /// The ladder of a recipe, lowest rung first.
 pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
@@ -205,7 +153,7 @@ pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
         Ok(said.join("; "))
     };
     steps.push(step(Rung::Parameters, every(&parameters)));
-    steps.push(step(Rung::Parity, every(&parity)));
+    steps.push(step(Rung::Parity, every(&|recipe| tasks::of(recipe).parity(recipe))));
     steps.push(step(Rung::Traces, every(&traces)));
     steps.extend(run_rungs(document, runs));
     steps
@@ -229,56 +177,6 @@ fn parameters(recipe: &Recipe) -> Result<String, String> {
     let size = size::of(recipe).ok_or("the vocabulary size is known only after preparing the data")?;
     Ok(format!("{} parameters", size.parameters()))
 }
-
-fn parity(recipe: &Recipe) -> Result<String, String> {
-    match recipe.model.architecture() {
-        Some(Architecture::Acoustic(spec)) => return acoustic_parity(spec),
-        Some(Architecture::Synthesis(_)) => return synthesis_parity(recipe),
-        _ => {}
-    }
-    let Some(model) = FIXTURES.models.iter().find(|fixture| fixture.is_like(recipe)) else {
-        return Err("no fixture has these kinds of parts".to_owned());
-    };
-    for (name, search) in &recipe.decode {
-        let decoder = &recipe.model.decoder;
-        if !FIXTURES.models.iter().any(|fixture| fixture.searches_like(decoder, search)) {
-            return Err(format!("no fixture has a search like decode.{name}"));
-        }
-    }
-    Ok(format!("tests/fixtures/{}", model.file))
-}
-
-/// A synthesiser of the same kinds of parts and the same loss.
-pub fn synthesis_parity(recipe: &Recipe) -> Result<String, String> {
-    let alike = |fixture: &&SynthesisFixture| {
-        kinds::model_differences(&recipe.model, &fixture.model).is_empty()
-            && kinds::same_loss(&recipe.loss, &fixture.loss)
-    };
-    match FIXTURES.synthesis.iter().find(alike) {
-        Some(_) => Ok(format!("tests/fixtures/{SYNTHESIS}")),
-        None => Err("no fixture has these kinds of parts".to_owned()),
-    }
-}
-
-/// Does each kind of layer, with each of its options, stand in a model of the fixture?
-pub fn acoustic_parity(spec: &AcousticSpec) -> Result<String, String> {
-    let known: BTreeSet<&str> = FIXTURES.acoustic.iter().flatten().flat_map(kinds::layer_parts).collect();
-    let unknown: BTreeSet<&str> =
-        spec.layer.iter().flat_map(kinds::layer_parts).filter(|part| !known.contains(part)).collect();
-    match unknown.is_empty() {
-        true => Ok(format!("tests/fixtures/{ACOUSTIC}")),
-        false => {
-            let unknown: Vec<&str> = unknown.into_iter().collect();
-            Err(format!("tests/fixtures/{ACOUSTIC} has no {}", unknown.join(", ")))
-        }
-    }
-}
-
-/// The fixture of acoustic models. Their searches are tried against all paths by unit tests.
-pub const ACOUSTIC: &str = "acoustic.safetensors";
-
-/// The fixture of synthesisers.
-pub const SYNTHESIS: &str = "tacotron.safetensors";
 
 fn traces(recipe: &Recipe) -> Result<String, String> {
     if !FIXTURES.schedules.contains(&recipe.train.schedule) {
@@ -377,7 +275,7 @@ mod tests {
 
     #[test]
     fn fixtures_are_read_and_carry_the_toy_to_its_traces() {
-        assert!(FIXTURES.models.len() >= 4 && FIXTURES.schedules.len() >= 8 && FIXTURES.scalers.len() >= 3);
+        assert!(FIXTURES.schedules.len() >= 8 && FIXTURES.scalers.len() >= 3);
         let toy = document("reversal-transformer");
         let steps = ladder(&toy, &[]);
         assert_eq!(reached(&steps), Some(Rung::Traces), "{steps:#?}");

@@ -1,18 +1,12 @@
-//! Batches of frames, as the models read them.
+//! Training batches of recordings, as a model reads them.
 
 use std::sync::{Arc, PoisonError};
 
-use zoo_datasets::speech::{self, PreparedSpeech, SpeechBatches, SpeechError, SpeechSplit};
-use zoo_models::models::SpeechBatch;
-use zoo_models::models::acoustic::FrameGrid;
-use zoo_recipes::BatchingSpec;
+use zoo_datasets::speech::{self, SpeechBatches};
 use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 
-use crate::stages::task::{LeftOut, MadeHere, Source};
-
-/// Seconds of speech that are evaluated together where the recipe does not batch by seconds.
-const EVALUATION_SECONDS: f64 = 120.0;
+use crate::stages::data::{LeftOut, MadeHere, Source};
 
 /// Batches of recordings that are trained on, as a model reads them.
 pub struct Recordings<B> {
@@ -68,34 +62,4 @@ impl<B> Source<B> for Recordings<B> {
         let indices = 0..self.batches.per_epoch(0);
         Box::new(indices.map(|index| self.fetched(self.batches.batch(0, index)?)))
     }
-}
-
-/// A padded batch as models read it.
-///
-/// # Errors
-/// The model's kernels are longer than every utterance.
-pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBatch, String> {
-    let longest = batch.longest();
-    if longest < grid.least() {
-        let least = grid.least();
-        return Err(format!(
-            "the longest recording of a batch has {longest} frames, and the model reads {least} at least\n\
-             hint: skip short recordings with data.filter.min_seconds"
-        ));
-    }
-    Ok(SpeechBatch { features: batch.features, lengths: batch.lengths, labels: batch.labels })
-}
-
-/// All utterances of a split, those of like length together; as many as training has them where it batches by seconds, so that losses
-/// that are summed over a batch can be compared.
-pub fn evaluation<'a>(
-    prepared: &'a PreparedSpeech,
-    split: &'a SpeechSplit,
-    batching: &BatchingSpec,
-) -> impl Iterator<Item = Result<speech::SpeechBatch, SpeechError>> + use<'a> {
-    let most = match batching {
-        BatchingSpec::Seconds { max_seconds } => *max_seconds,
-        _ => EVALUATION_SECONDS,
-    };
-    speech::evaluation_batches(prepared, split, most)
 }

@@ -1,75 +1,21 @@
-//! Translation: text to text in one or several target languages.
-
-mod batches;
-mod decode;
-pub mod generated;
+//! Prepared pairs of token sequences as a model is trained and evaluated on them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use burn::tensor::Device;
 use sha2::{Digest, Sha256};
-use zoo_datasets::prepare::{PrepareOptions, PreparedSplit, PreparedTranslation};
-use zoo_models::models::{Cost, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
+use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_models::models::{PairBatch, Seq2Seq, Vocabularies};
 use zoo_recipes::{EvalSetSpec, Recipe};
 use zoo_results::report::page::SplitCounts;
 
-pub use decode::Translator;
-
-use self::batches::{TrainingBatches, validation_batches};
-use super::task::{Aim, Decoded, EvaluationBatches, Material, Source, Task};
+use super::batches::validation_batches;
+use super::{Text, decode};
 use crate::context::Context;
 use crate::environment::hex;
 use crate::error::Result;
+use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
 
-/// Sentence pairs to train on.
-pub struct Text {
-    /// A split for each target language.
-    pub train: Vec<Arc<PreparedSplit>>,
-    /// Sizes and special ids.
-    pub vocabularies: Vocabularies,
-}
-
-impl Material for Text {
-    type Model = Seq2Seq;
-    type Batch = PairBatch;
-
-    const UNIT: &'static str = "tokens";
-
-    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Seq2Seq {
-        Seq2Seq::new(&recipe.model, &self.vocabularies, seed, device)
-    }
-
-    fn aim(&self, recipe: &Recipe) -> Aim<Seq2Seq, PairBatch> {
-        Aim { objective: Box::new(TranslationLoss::new(&recipe.loss)), running: None }
-    }
-
-    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<PairBatch>>> {
-        let splits: Vec<&Arc<PreparedSplit>> = self.train.iter().collect();
-        // It counts in the lengths that buckets are made by.
-        let before_target = u32::from(PrepareOptions::of(recipe).begins_before_target(&recipe.data));
-        let batching = &recipe.data.batching;
-        Ok(Box::new(TrainingBatches::new(&splits, batching, before_target, seed, &self.vocabularies)?))
-    }
-
-    fn cost(&self, recipe: &Recipe) -> Cost {
-        cost(&recipe.model, &self.vocabularies)
-    }
-
-    fn classes(&self) -> usize {
-        self.vocabularies.target
-    }
-
-    fn amounts(batch: &PairBatch) -> (u64, u64) {
-        (batch.source.tokens.len() as u64, batch.target.tokens.len() as u64)
-    }
-
-    fn examples(batch: &PairBatch) -> u64 {
-        batch.source.lengths.len() as u64
-    }
-}
-
-impl Task for PreparedTranslation {
+impl TaskData for PreparedTranslation {
     type Material = Text;
 
     fn material(&self, _: &Recipe) -> Result<Text> {
@@ -144,7 +90,7 @@ impl Task for PreparedTranslation {
 }
 
 /// Sizes and special ids of prepared data.
-pub fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
+fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
     let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
     let ids = target.specials();
     Vocabularies {
@@ -154,33 +100,5 @@ pub fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
         pad: ids.pad,
         begin: ids.begin,
         end: ids.end,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use zoo_datasets::prepare::Sequences;
-    use zoo_recipes::{BatchingSpec, Document, Selection};
-
-    use super::*;
-
-    #[test]
-    fn buckets_count_a_begin_token_that_is_no_part_of_the_target() {
-        let (mut source, mut target) = (Sequences::default(), Sequences::default());
-        for length in [8, 9] {
-            source.push(&[5; 3]);
-            target.push(&vec![5; length]);
-        }
-        let split = PreparedSplit { source, target, lines: vec![0, 1], ..PreparedSplit::default() };
-        let vocabularies = Vocabularies { source: 8, target: 8, languages: 1, pad: 3, begin: 0, end: 2 };
-        let text = Text { train: vec![Arc::new(split)], vocabularies };
-        let mut recipe =
-            Document::load("multi30k-gnmt").unwrap().resolve(&Selection::arm("fp32")).unwrap().recipe;
-        let BatchingSpec::Buckets { sentences, .. } = &mut recipe.data.batching else { panic!("buckets") };
-        *sentences = 2;
-        // The longer target goes to the next bucket, and neither bucket fills a batch.
-        assert!(text.source(&recipe, 1).is_err());
-        recipe.data.begin_token_in_source = false;
-        assert_eq!(text.source(&recipe, 1).unwrap().epoch_len(0).unwrap(), 1);
     }
 }

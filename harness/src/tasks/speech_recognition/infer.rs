@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
-use zoo_datasets::audio::decode::{self, Audio};
-use zoo_datasets::audio::{Extractor, Features, FrontEnd, Turn};
+use zoo_datasets::audio::FrontEnd;
 use zoo_datasets::speech::Classes;
 use zoo_models::models::SpeechBatch;
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Recipe, untrusted};
+use zoo_recipes::{DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 
-use super::generated::hop_ms;
+use super::recogniser::Recogniser;
 use super::search::Recognised;
-use super::{Recogniser, SpeechMaterial, layers};
+use super::{SpeechMaterial, layers};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::stages::evaluate::{evaluated_weights, load_model};
 use crate::stages::run::Run;
+use crate::tasks::recordings::{decoded, front_end, hop_ms};
 
 /// What was recognised in a recording.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -156,36 +156,4 @@ impl Listener {
         let acoustic = language_model.map(|of_model| score - of_model);
         Hypothesis { text, score, acoustic, language_model, words: words.collect() }
     }
-}
-
-/// The front end of a recipe.
-fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
-    let text = || {
-        Failure::usage(format!("{} is a text recipe; it does not read recordings", recipe.recipe.name))
-            .hint("zoo list --task speech-recognition")
-    };
-    let spec = recipe.data.features.as_ref().ok_or_else(text)?;
-    let rate = recipe.data.reader.sample_rate_hz().ok_or_else(text)?;
-    FrontEnd::new(spec, rate).map_err(|error| Failure::new(Exit::Recipe, error.to_string()))
-}
-
-/// The features of a recording, as a recipe has them; `training`: of a training example in its first epoch, with its augmentation.
-///
-/// # Errors
-/// The recording cannot be used, or the recipe is of text.
-pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features> {
-    let front_end = front_end(recipe)?;
-    let bytes = untrusted::read(file).map_err(|error| Failure::io("read", file, &error))?;
-    let audio = decoded(bytes, file, front_end.rate())?;
-    let Some(augmentation) = recipe.data.augmentation.as_ref().filter(|_| training) else {
-        return Ok(front_end.evaluation(&audio.samples, 0));
-    };
-    let extractor = Extractor::new(front_end, augmentation);
-    let extractor = extractor.map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
-    // Turn 0 is evaluation's.
-    Ok(extractor.training(&audio.samples, 0, Turn { seed: recipe.train.seed, epoch: 1, utterance: 0 }))
-}
-
-fn decoded(bytes: Vec<u8>, file: &Path, rate: u32) -> Result<Audio> {
-    decode::decode_bytes(bytes, file, Some(rate)).map_err(|error| Failure::new(Exit::Data, error.to_string()))
 }

@@ -6,8 +6,8 @@ use zoo_recipes::{BatchingSpec, Recipe};
 use zoo_training::batches::Fetched;
 
 use super::SynthesisMaterial;
-use crate::stages::speech::generated::hop_ms;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
+use crate::tasks::recordings::hop_ms;
 
 /// Mean length of a clip of LJSpeech, seconds; they are spread evenly, mostly from 3 to 10.
 const USUAL_SECONDS: f64 = 6.57;

@@ -7,9 +7,8 @@ use zoo_training::batches::Fetched;
 
 use super::SpeechMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
+use crate::tasks::recordings::{USUAL_SECONDS, hop_ms};
 
-/// Mean length of a training utterance of LibriSpeech, seconds; most are near the longest.
-pub const USUAL_SECONDS: f64 = 12.3;
 /// Deviation of the lengths.
 const SPREAD_SECONDS: f64 = 3.8;
 /// Labels of a second of read English.
@@ -54,14 +53,6 @@ pub fn full_batches(
     let per_second = 1000.0 / hop_ms(recipe);
     let lengths = vec![f64::from(length) / per_second; utterances as usize];
     (0..).map(move |update| vec![fetched(frames, &lengths, per_second, update)])
-}
-
-/// From one frame to the next.
-pub fn hop_ms(recipe: &Recipe) -> f64 {
-    match (&recipe.data.features, recipe.data.reader.sample_rate_hz()) {
-        (Some(features), Some(rate)) => features.hop_ms(rate),
-        _ => 10.0,
-    }
 }
 
 fn fetched(frames: &SpeechMaterial, seconds: &[f64], per_second: f64, update: u64) -> Fetched<SpeechBatch> {

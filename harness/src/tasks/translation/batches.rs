@@ -13,7 +13,7 @@ use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 
 use crate::error::Result;
-use crate::stages::task::{MadeHere, Source};
+use crate::stages::data::{MadeHere, Source};
 
 /// Batches of the training split; each is in one target language.
 pub struct TrainingBatches {

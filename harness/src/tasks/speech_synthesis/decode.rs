@@ -7,24 +7,24 @@ use zoo_models::precision::Compute;
 use zoo_recipes::{DecodeSpec, FreeRunningSpec, Recipe};
 
 use super::batches::{evaluation, of_models};
+use super::frame_width;
 use super::measures::Utterance;
-use super::samples::{Frames, KEPT, sample};
+use super::sample::{Frames, KEPT, sample};
 use super::speak::Voice;
-use super::{Synthesis, frame_width};
 use crate::context::Context;
 use crate::error::Result;
 use crate::progress::Step;
-use crate::stages::task::Decoded;
+use crate::stages::data::Decoded;
+use crate::tasks::recordings::RecordingData;
 
 /// A line of measures for each utterance, in the order of the split, and samples of the first ones.
 pub fn decode(
     ctx: &Context,
     recipe: &Recipe,
-    Synthesis { speech }: &Synthesis,
+    RecordingData { prepared, .. }: &RecordingData,
     (eval, decode): (&str, &str),
     model: &Synthesiser,
 ) -> Result<Decoded> {
-    let prepared = &speech.prepared;
     let split = prepared.eval_set(eval, &recipe.data.eval[eval])?;
     let compute = Compute::of(&recipe.precision);
     let search = &recipe.decode[decode];

@@ -1,22 +1,32 @@
-//! What the stages need of a task: data that a model can be trained on, and an evaluation of it. Translation and speech recognition
-//! are each a folder beside this file.
+//! What the stages need of the data of a task: what a model is trained on, and an evaluation of it.
+//!
+//! A task writes [`Material`] and [`TaskData`], in its own types. The stages see [`Ready`], which has none.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use burn::module::Module;
 use burn::tensor::Device;
 use zoo_models::models::Cost;
+use zoo_models::parameters::ParameterValues;
 use zoo_models::{Objective, Running};
 use zoo_recipes::{EvalSetSpec, Recipe, TrainSpec};
+use zoo_results::metrics::Scorer;
 use zoo_results::report::page::SplitCounts;
 use zoo_training::batches::{BatchSource, Fetched};
 use zoo_training::error::OtherError;
 use zoo_training::scaling::LossScaler;
 use zoo_training::update::Phase;
 
+use super::Request;
+use super::evaluate::{Evaluation, Weights, decode_all, load_model};
+use super::run::{Run, Trained};
+use super::sweep::{Swept, SweptWeights};
+use super::timed_arm::{Making, Measurable, first_updates, of_updates};
+use super::train::train;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 
 /// What a model is trained on, prepared or made up.
 pub trait Material {
@@ -46,10 +56,10 @@ pub trait Material {
     /// Rows of the output.
     fn classes(&self) -> usize;
 
-    /// Tokens of the two sides of a batch, without padding; of speech, its frames and its labels.
+    /// Amounts of the two sides of a batch, without padding: tokens, frames, labels.
     fn amounts(batch: &Self::Batch) -> (u64, u64);
 
-    /// Sentence pairs or utterances of a batch.
+    /// Examples of a batch.
     fn examples(batch: &Self::Batch) -> u64;
 }
 
@@ -85,8 +95,17 @@ pub type MadeHere<'a, B> =
 /// Batches of an evaluation set.
 pub type EvaluationBatches<'a, B> = Box<dyn Iterator<Item = std::result::Result<B, OtherError>> + 'a>;
 
+/// The evaluation sets that data is prepared for.
+#[derive(Debug, Clone, Copy)]
+pub enum Sets<'s> {
+    /// Training data and all evaluation sets.
+    All,
+    /// Some evaluation sets, and what else of the data their scores depend on.
+    Evaluation(&'s [&'s str]),
+}
+
 /// Prepared data of a recipe.
-pub trait Task {
+pub trait TaskData: 'static {
     /// What is trained on.
     type Material: Material;
 
@@ -108,7 +127,7 @@ pub trait Task {
     /// All examples of an evaluation set.
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, Batch<Self>>>;
 
-    /// What a model makes of an evaluation set with a search of the recipe, and what it is scored against.
+    /// The model's outputs on an evaluation set with a search of the recipe, and what they are scored against.
     fn decode(
         &self,
         ctx: &Context,
@@ -116,12 +135,115 @@ pub trait Task {
         wanted: (&str, &str),
         model: &Model<Self>,
     ) -> Result<Decoded>;
+
+    /// Decodes and scores an evaluation set with every pair of weights of a search's language model.
+    ///
+    /// # Errors
+    /// The search has no language model, or the call was interrupted.
+    fn sweep(
+        &self,
+        _ctx: &Context,
+        recipe: &Recipe,
+        _wanted: (&str, &str),
+        _model: &Model<Self>,
+        _weights: &SweptWeights,
+        _scorer: Scorer,
+    ) -> Result<Swept> {
+        let task = &recipe.recipe.task;
+        Err(Failure::usage(format!("this is a {task} run: its searches have no language model"))
+            .hint("--sweep needs a run whose searches have one"))
+    }
 }
 
 /// The model of a task.
-pub type Model<T> = <<T as Task>::Material as Material>::Model;
+pub type Model<T> = <<T as TaskData>::Material as Material>::Model;
 /// The batches of a task.
-pub type Batch<T> = <<T as Task>::Material as Material>::Batch;
+pub type Batch<T> = <<T as TaskData>::Material as Material>::Batch;
+
+/// Prepared data of a recipe, whatever its task.
+pub trait Ready {
+    /// See [`TaskData::fingerprints`].
+    fn fingerprints(&self) -> BTreeMap<String, String>;
+
+    /// Trains until the recipe's end, and decodes at the points of its trajectories; a run that ended before is not touched.
+    ///
+    /// # Errors
+    /// Training cannot go on, or was interrupted.
+    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained>;
+
+    /// Decodes and scores pairs of evaluation set and search, unless `folder` has them already.
+    ///
+    /// # Errors
+    /// The weights do not fit, or an output cannot be written.
+    fn evaluate(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        folder: &Path,
+        weights: Weights,
+        wanted: &[(String, String)],
+    ) -> Result<Vec<Evaluation>>;
+
+    /// See [`TaskData::sweep`].
+    ///
+    /// # Errors
+    /// The search has no language model, or the call was interrupted.
+    fn sweep(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: Vec<ParameterValues>,
+        weights: &SweptWeights,
+        scorer: Scorer,
+    ) -> Result<Swept>;
+
+    /// The arm on the first batches that training would see.
+    ///
+    /// # Errors
+    /// No batch can be made, or the device cannot be opened.
+    fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable>;
+}
+
+impl<T: TaskData> Ready for T {
+    fn fingerprints(&self) -> BTreeMap<String, String> {
+        TaskData::fingerprints(self)
+    }
+
+    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained> {
+        train(ctx, request, recipe, self, run)
+    }
+
+    fn evaluate(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        folder: &Path,
+        weights: Weights,
+        wanted: &[(String, String)],
+    ) -> Result<Vec<Evaluation>> {
+        decode_all(ctx, recipe, self, folder, weights, wanted)
+    }
+
+    fn sweep(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: Vec<ParameterValues>,
+        weights: &SweptWeights,
+        scorer: Scorer,
+    ) -> Result<Swept> {
+        let model = load_model(recipe, &self.material(recipe)?, model, &ctx.open_device()?)?;
+        TaskData::sweep(self, ctx, recipe, wanted, &model, weights, scorer)
+    }
+
+    fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
+        let material = self.material(recipe)?;
+        let updates = first_updates(recipe, &material, making.seed)?;
+        of_updates(ctx, recipe, &material, updates, making)
+    }
+}
 
 /// Hypotheses and references, line by line.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,16 +252,16 @@ pub struct Decoded {
     pub hypotheses: Vec<String>,
     /// What they are scored against.
     pub references: Vec<String>,
-    /// What is to be seen and heard of some of them.
+    /// Pictures and sounds of some of them.
     pub samples: Vec<KeptSample>,
 }
 
-/// Pictures and sounds of an utterance.
+/// Pictures and sounds of an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptSample {
     /// Its name.
     pub title: String,
-    /// What was to be said.
+    /// The text that it is made from.
     pub text: String,
     /// Its scores by name.
     pub scores: serde_json::Map<String, serde_json::Value>,

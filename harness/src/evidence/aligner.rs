@@ -1,0 +1,107 @@
+//! Fixtures of other frameworks computed again on a device, each once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use zoo_models::parameters;
+use zoo_models::precision::Compute;
+
+use super::Found;
+
+/// The committed fixtures: those that the program carries, or a folder of them.
+pub enum Files {
+    /// Those that the program carries.
+    Carried,
+    /// Those of a folder.
+    Folder(PathBuf),
+}
+
+/// Names and contents of the fixtures that the program carries.
+static CARRIED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/fixture_files.rs"));
+
+/// Computes fixtures again; one that several recipes need is computed once.
+pub struct Aligner {
+    device: Device,
+    device_name: String,
+    compute: Compute,
+    files: Files,
+    done: BTreeMap<String, Found>,
+}
+
+impl Aligner {
+    /// On a device, with products of a type. `device_name` is what messages call the device.
+    pub fn new(device: Device, device_name: String, compute: Compute, files: Files) -> Self {
+        Self { device, device_name, compute, files, done: BTreeMap::new() }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What messages call the device.
+    pub fn device_name(&self) -> &str {
+        &self.device_name
+    }
+
+    /// Type of products.
+    pub fn compute(&self) -> Compute {
+        self.compute
+    }
+
+    /// The contents of a fixture.
+    ///
+    /// # Errors
+    /// It is not there, in words.
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        match &self.files {
+            Files::Carried => CARRIED
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, bytes)| bytes.to_vec())
+                .ok_or_else(|| format!("there is no built-in fixture {name}")),
+            Files::Folder(folder) => {
+                let file = folder.join(name);
+                std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
+            }
+        }
+    }
+
+    /// What `align` finds of a fixture; it is asked once for each.
+    pub fn once(&mut self, file: &str, align: impl FnOnce(&Self) -> Found) -> Found {
+        if let Some(known) = self.done.get(file) {
+            return known.clone();
+        }
+        let found = align(self);
+        self.done.insert(file.to_owned(), found.clone());
+        found
+    }
+}
+
+/// Number of a model's learned parameters; running statistics are not learned.
+pub fn learned<M: Module>(model: &M) -> u64 {
+    let learned = |path: &str| !path.rsplit('.').next().is_some_and(|name| name.starts_with("running_"));
+    let shapes = parameters::shapes(model);
+    shapes
+        .iter()
+        .filter(|(path, _)| learned(path))
+        .map(|(_, shape)| shape.iter().product::<usize>() as u64)
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_carries_every_fixture_that_evidence_leans_on() {
+        let names: Vec<&str> = CARRIED.iter().map(|(name, _)| *name).collect();
+        let models = super::super::FIXTURES.with::<serde_json::Value>("model");
+        assert!(models.keys().all(|file| names.contains(file)), "{names:?}");
+        for name in ["schedules.json", "scalers.json", "optimizers.safetensors"] {
+            assert!(names.contains(&name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Nothing outside of `tasks/` names a task: a new task is a folder here, a line in the registry, and nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::TASKS;
+
+/// Names of what one task has and another has not. A trunk that matches on them knows the tasks.
+const PARTS_OF_TASKS: [&str; 13] = [
+    "Architecture::",
+    "BatchingSpec::",
+    "DecoderSpec::",
+    "EncoderSpec::",
+    "LossSpec::",
+    "ReaderSpec::",
+    "TokenizerSpec::",
+    "DecodeSpec::",
+    "is_of_classes",
+    "is_of_frames",
+    "is_of_tokens",
+    "sample_rate_hz",
+    "zoo_datasets::prepare::Prepared",
+];
+
+/// The lines of a source that run: no comments, no tests, no examples of commands in help texts.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let runs = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("zoo ");
+    let before_tests = text.lines().take_while(|line| *line != "#[cfg(test)]");
+    (1..).zip(before_tests).filter(move |(_, line)| runs(line))
+}
+
+/// What a line names of the tasks.
+fn named<'w>(line: &str, words: &'w [String]) -> Option<&'w str> {
+    words.iter().map(String::as_str).find(|word| line.contains(word))
+}
+
+fn words() -> Vec<String> {
+    let of_names = TASKS.iter().flat_map(|task| [task.name().to_owned(), task.name().replace('-', "_")]);
+    let mut words: Vec<String> = of_names.chain(PARTS_OF_TASKS.map(str::to_owned)).collect();
+    words.dedup();
+    words
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true if path.ends_with("tasks") => {}
+            true => sources(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+#[test]
+fn nothing_outside_of_the_tasks_folder_names_a_task() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    assert!(files.len() > 80, "{}", files.len());
+    let words = words();
+    let mut leaks = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let name = file.strip_prefix(&root).unwrap().display();
+        let of_file = code(&text).filter_map(|(at, line)| Some((at, named(line, &words)?)));
+        leaks.extend(of_file.map(|(at, word)| format!("src/{name}:{at} names {word}")));
+    }
+    assert!(leaks.is_empty(), "ask the task instead, through `tasks::of(recipe)`:\n{}", leaks.join("\n"));
+}
+
+#[test]
+fn a_leak_is_seen_in_code_and_not_in_comments_examples_or_tests() {
+    let words = words();
+    let leaks = |text: &str| code(text).filter(|(_, line)| named(line, &words).is_some()).count();
+    assert_eq!(leaks("match loss { LossSpec::Ctc { .. } => 1 }"), 1);
+    assert_eq!(leaks("    if task == \"speech-recognition\" {"), 1);
+    assert_eq!(leaks("use crate::tasks::speech_synthesis::parts;"), 1);
+    assert_eq!(leaks("// a LossSpec::Ctc\n  zoo list --task translation\n#[cfg(test)]\nLossSpec::Ctc"), 0);
+}
+
+#[test]
+fn every_task_of_a_recipe_has_an_entry_and_every_entry_a_recipe() {
+    let recipes = zoo_recipes::names();
+    let of = |name: &&str| zoo_recipes::Document::load(name).unwrap().about().task.to_string();
+    let mut used: Vec<String> = recipes.iter().map(of).collect();
+    used.sort();
+    used.dedup();
+    let mut listed: Vec<&str> = TASKS.iter().map(|task| task.name()).collect();
+    listed.sort_unstable();
+    assert_eq!(used, listed);
+}

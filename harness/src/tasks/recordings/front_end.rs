@@ -1,0 +1,49 @@
+//! From a recording's samples to the features that a model reads.
+
+use std::path::Path;
+
+use zoo_datasets::audio::decode::{self, Audio};
+use zoo_datasets::audio::{Extractor, Features, FrontEnd, Turn};
+use zoo_recipes::{Recipe, untrusted};
+use zoo_results::exit::Exit;
+
+use crate::error::{Failure, Result};
+
+/// The front end of a recipe.
+///
+/// # Errors
+/// The recipe does not read recordings.
+pub fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
+    let text = || {
+        Failure::usage(format!("{} is a text recipe; it does not read recordings", recipe.recipe.name))
+            .hint("zoo list --task speech-recognition")
+    };
+    let spec = recipe.data.features.as_ref().ok_or_else(text)?;
+    let rate = recipe.data.reader.sample_rate_hz().ok_or_else(text)?;
+    FrontEnd::new(spec, rate).map_err(|error| Failure::new(Exit::Recipe, error.to_string()))
+}
+
+/// The features of a recording, as a recipe has them; `training`: of a training example in its first epoch, with its augmentation.
+///
+/// # Errors
+/// The recording cannot be used, or the recipe is of text.
+pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features> {
+    let front_end = front_end(recipe)?;
+    let bytes = untrusted::read(file).map_err(|error| Failure::io("read", file, &error))?;
+    let audio = decoded(bytes, file, front_end.rate())?;
+    let Some(augmentation) = recipe.data.augmentation.as_ref().filter(|_| training) else {
+        return Ok(front_end.evaluation(&audio.samples, 0));
+    };
+    let extractor = Extractor::new(front_end, augmentation);
+    let extractor = extractor.map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
+    // Turn 0 is evaluation's.
+    Ok(extractor.training(&audio.samples, 0, Turn { seed: recipe.train.seed, epoch: 1, utterance: 0 }))
+}
+
+/// Samples of a recording, of the bytes of its file.
+///
+/// # Errors
+/// It is not a recording, or has another sample rate.
+pub fn decoded(bytes: Vec<u8>, file: &Path, rate: u32) -> Result<Audio> {
+    decode::decode_bytes(bytes, file, Some(rate)).map_err(|error| Failure::new(Exit::Data, error.to_string()))
+}

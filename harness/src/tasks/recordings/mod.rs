@@ -1,0 +1,205 @@
+//! Recordings with what is said in them: data that several tasks prepare, count and train on in the same way.
+
+mod front_end;
+mod training;
+mod usual;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::readers::split_names;
+use zoo_datasets::speech::{
+    self, Fault, PreparedSpeech, SpeechPlace, SpeechSplit, SpeechStep, manifest_stamp, own_folder_stamp,
+};
+use zoo_recipes::{AudioManifestSpec, DataSpec, EvalSetSpec, ReaderSpec, Recipe, Resolved};
+use zoo_results::report::page::SplitCounts;
+
+use crate::context::Context;
+use crate::environment::hex;
+use crate::error::Result;
+use crate::lines;
+use crate::progress::Step;
+use crate::stages::data::Sets;
+
+pub use front_end::{decoded, features, front_end};
+pub use training::Recordings;
+pub use usual::{USUAL_SECONDS, hop_ms, shape, workload};
+
+/// Prepared recordings of a recipe.
+pub struct RecordingData {
+    /// Splits and classes.
+    pub prepared: Arc<PreparedSpeech>,
+    /// The folder that paths of the recipe are relative to.
+    pub base: PathBuf,
+}
+
+impl RecordingData {
+    /// Fetches the recordings of all splits, or of those of some evaluation sets, and lists them.
+    ///
+    /// # Errors
+    /// The data cannot be had or is damaged.
+    pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Self> {
+        let splits = match sets {
+            Sets::All => split_names(&recipe.data),
+            Sets::Evaluation(names) => {
+                let sets = names.iter().filter_map(|name| recipe.data.eval.get(*name));
+                sets.map(|set| set.split.clone()).collect()
+            }
+        };
+        let prepared = prepare(ctx, &recipe.data, base, &splits)?;
+        Ok(Self { prepared: Arc::new(prepared), base: base.to_path_buf() })
+    }
+
+    /// For each split, the SHA-256 of what training and decoding see of it.
+    pub fn fingerprints(&self) -> BTreeMap<String, String> {
+        self.prepared.splits.iter().map(|(name, split)| (name.clone(), split.fingerprint())).collect()
+    }
+
+    /// For each split, how many utterances were read, are used, and are not.
+    pub fn counts(&self) -> BTreeMap<String, SplitCounts> {
+        self.prepared.splits.iter().map(|(name, split)| (name.clone(), counts(split))).collect()
+    }
+
+    /// Name of the training split.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn training_splits(&self) -> Result<Vec<String>> {
+        Ok(vec![self.prepared.train()?.name.clone()])
+    }
+
+    /// Name of the split of an evaluation set.
+    ///
+    /// # Errors
+    /// It was not prepared.
+    pub fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
+        Ok(vec![self.prepared.eval_set(name, set)?.name.clone()])
+    }
+}
+
+fn counts(split: &SpeechSplit) -> SplitCounts {
+    let counts = &split.statistics;
+    let named = |fault: &Fault| {
+        let name = serde_json::to_value(fault).ok();
+        name.as_ref().and_then(|name| name.as_str()).unwrap_or("other").replace('-', " ")
+    };
+    let mut left_out: BTreeMap<String, u64> =
+        counts.skipped.iter().map(|(fault, count)| (named(fault), *count)).collect();
+    for (why, count) in [("too short", counts.too_short), ("too long", counts.too_long)] {
+        if count > 0 {
+            left_out.insert(why.to_owned(), count);
+        }
+    }
+    let amounts = [
+        ("seconds", counts.seconds),
+        ("shortest, s", counts.shortest_seconds),
+        ("longest, s", counts.longest_seconds),
+        ("words", counts.words as f64),
+        ("labels", counts.labels as f64),
+    ];
+    SplitCounts {
+        read: counts.read,
+        kept: counts.utterances,
+        left_out,
+        amounts: amounts.into_iter().map(|(what, amount)| (what.to_owned(), amount)).collect(),
+    }
+}
+
+/// What is said in an evaluation set.
+///
+/// # Errors
+/// The recordings cannot be had.
+pub fn references(ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
+    let (recipe, base) = (&resolved.recipe, &resolved.folder);
+    let data = RecordingData::prepare(ctx, recipe, base, Sets::Evaluation(&[eval]))?;
+    let set = &recipe.data.eval[eval];
+    Ok(data.prepared.eval_set(eval, set)?.references_as(set.references).to_vec())
+}
+
+/// The manifests that the recipe itself names, with the state of their recordings, and its own folder's.
+///
+/// # Errors
+/// A manifest cannot be read.
+pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+    let mut stamps = Vec::new();
+    if let ReaderSpec::AudioManifest(spec) = &data.reader {
+        for file in spec.files.values().map(|file| base.join(file)) {
+            stamps.push((file.display().to_string(), manifest_stamp(&file)?));
+        }
+    }
+    stamps.extend(own_folder_stamp(data, base)?);
+    Ok(stamps)
+}
+
+/// Lines of the training manifest that the recipe itself names.
+///
+/// # Errors
+/// It cannot be read.
+pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
+    let ReaderSpec::AudioManifest(AudioManifestSpec { join: None, files, .. }) = &data.reader else {
+        return Ok(None);
+    };
+    let file = files.get(data.training());
+    file.map(|file| Ok(lines::read(&base.join(file))?.len())).transpose()
+}
+
+/// The number of utterances of generated recordings, in words.
+pub fn generated(data: &DataSpec) -> Option<String> {
+    let ReaderSpec::Tones(spec) = &data.reader else { return None };
+    let (train, valid, test) = (spec.train, spec.valid, spec.test);
+    Some(format!("{train} training, {valid} validation, {test} test utterances"))
+}
+
+fn prepare(ctx: &Context, data: &DataSpec, base: &Path, splits: &BTreeSet<String>) -> Result<PreparedSpeech> {
+    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
+    let folder = match (corpus, &data.reader) {
+        (None, ReaderSpec::AudioManifest(spec)) => {
+            // Each recipe's own recordings have lists of their own.
+            let paths: Vec<_> = spec.files.values().map(|file| base.join(file)).collect();
+            let paths = hex(&Sha256::digest(format!("{paths:?}")));
+            format!("own-recordings-{}", &paths[..12])
+        }
+        (Some(corpus), ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. })) => {
+            let path = hex(&Sha256::digest(format!("{:?}", base.join(own))));
+            format!("{corpus}-own-{}", &path[..12])
+        }
+        _ => format!("{}-recordings", corpus.unwrap_or("generated")),
+    };
+    // The list of a share is not that of all recordings.
+    let folder = match data.share {
+        Some(share) => format!("{folder}-first-{}-{}", share.train, share.eval),
+        None => folder,
+    };
+    let folder = ctx.home.join("prepared").join(folder);
+    let progress = |step: SpeechStep<'_>| match step {
+        SpeechStep::Split(split) => ctx.progress.stage(&format!("read {split}")),
+        SpeechStep::List(split, done, total) => {
+            ctx.progress.stage(&format!("list {split}"));
+            let (done, total) = (done as u64, Some(total as u64));
+            ctx.progress.step(&Step { done, total, ..Step::default() });
+        }
+    };
+    let place = SpeechPlace { base, progress: &progress };
+    let prepared = speech::prepare(&folder, data, place, splits, || -> Result<_> {
+        let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
+        let fetch = |name: &str| -> Result<_> {
+            let definition = CorpusDefinition::find(name)?;
+            Ok(definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())?)
+        };
+        corpus.map(fetch).transpose()
+    });
+    ctx.progress.end_stage();
+    let prepared = prepared?;
+    for split in prepared.splits.values() {
+        let skipped: u64 = split.statistics.skipped.values().sum();
+        if let Some(first) = split.skipped.first() {
+            let of = split.statistics.read;
+            ctx.progress
+                .note(&format!("{}: {skipped} of {of} recordings left out, the first: {first}", split.name));
+        }
+    }
+    Ok(prepared)
+}

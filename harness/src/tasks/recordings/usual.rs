@@ -1,0 +1,67 @@
+//! Lengths and numbers of recordings where the recordings themselves are not there.
+
+use zoo_recipes::{AudioManifestSpec, BatchingSpec, ReaderSpec, Recipe, SpeedSpec};
+
+use crate::size::Workload;
+use crate::stages::bench::Shape;
+
+/// Mean length of a training utterance of LibriSpeech, seconds; most are near the longest.
+pub const USUAL_SECONDS: f64 = 12.3;
+
+/// Milliseconds from one frame to the next.
+pub fn hop_ms(recipe: &Recipe) -> f64 {
+    match (&recipe.data.features, recipe.data.reader.sample_rate_hz()) {
+        (Some(features), Some(rate)) => features.hop_ms(rate),
+        _ => 10.0,
+    }
+}
+
+/// Frames of an utterance of usual length.
+fn usual_frames(recipe: &Recipe) -> u32 {
+    (1000.0 * USUAL_SECONDS / hop_ms(recipe)) as u32
+}
+
+/// Utterances, their frames, and how many are trained on.
+pub fn workload(recipe: &Recipe) -> Workload {
+    let data = &recipe.data;
+    let example = match &data.reader {
+        ReaderSpec::Tones(spec) => {
+            let letters = f64::from(spec.most_words) * (f64::from(spec.longest_word) + 2.0) / 4.0;
+            letters * spec.letter_ms / hop_ms(recipe)
+        }
+        _ => USUAL_SECONDS * 1000.0 / hop_ms(recipe),
+    };
+    let (batch, unit) = match data.batching {
+        BatchingSpec::Seconds { max_seconds } => {
+            ((max_seconds * 1000.0 / hop_ms(recipe) / example).max(1.0), max_seconds as u32)
+        }
+        BatchingSpec::Utterances { utterances: n }
+        | BatchingSpec::Sentences { sentences: n, .. }
+        | BatchingSpec::Buckets { sentences: n, .. }
+        | BatchingSpec::Tokens { max_tokens: n, .. } => (f64::from(n), n),
+    };
+    let examples = match &data.reader {
+        ReaderSpec::Tones(spec) => Some(f64::from(spec.train)),
+        ReaderSpec::AudioManifest(AudioManifestSpec { join: Some(join), .. }) => {
+            Some(f64::from(join.utterances.get(data.training()).copied().unwrap_or(0)))
+        }
+        _ => None,
+    };
+    let copies = match data.augmentation.as_ref().and_then(|augmentation| augmentation.speed.as_ref()) {
+        Some(SpeedSpec::Copies { factors }) => 1 + factors.len(),
+        _ => 1,
+    };
+    Workload { example, batch, unit, sides: 1.0, examples, copies }
+}
+
+/// Utterances of usual length, as many as a batch has.
+pub fn shape(recipe: &Recipe) -> Shape {
+    let sentences = match recipe.data.batching {
+        BatchingSpec::Seconds { max_seconds } => ((max_seconds / USUAL_SECONDS) as u32).max(1),
+        BatchingSpec::Utterances { utterances: n }
+        | BatchingSpec::Sentences { sentences: n, .. }
+        | BatchingSpec::Buckets { sentences: n, .. }
+        | BatchingSpec::Tokens { max_tokens: n, .. } => n,
+    };
+    Shape { sentences, tokens: usual_frames(recipe) }
+}

@@ -1,0 +1,103 @@
+//! `zoo infer`: recordings to text.
+
+use std::path::{Path, PathBuf};
+
+use zoo_recipes::{DecodeSpec, untrusted};
+use zoo_results::exit::Exit;
+
+use super::infer::{Hypothesis, Listener, Transcription};
+use crate::cli::InferArgs;
+use crate::error::{Failure, Result};
+use crate::lines;
+use crate::output::{self, Format};
+use crate::stages::Inference;
+
+/// The name of stdin.
+const STDIN: &str = "-";
+
+/// Transcribes recordings, and prints each as soon as it is done.
+///
+/// # Errors
+/// A recording or the weights cannot be read.
+pub fn transcribe(inference: &Inference, args: &InferArgs) -> Result<()> {
+    let context = &inference.ctx;
+    if args.input.is_some() || args.target.is_some() {
+        return Err(Failure::usage("a speech recognition run takes recordings, not --input or --target")
+            .hint("zoo infer RUN file.wav"));
+    }
+    let files = recordings(&args.files)?;
+    let nbest = args.nbest.map(|count| count as usize);
+    if let Some(other) = search_of_many(inference).filter(|_| nbest.is_some_and(|count| count > 1)) {
+        let hint = if other.is_empty() { String::new() } else { format!("; --decode {other} has more") };
+        context.progress.note(&format!("the search returns one hypothesis per recording{hint}"));
+    }
+    let read = |file: &Path| {
+        let read = if file == Path::new(STDIN) { lines::stdin() } else { untrusted::read(file) };
+        read.map_err(|error| Failure::io("read", file, &error))
+    };
+    let alone = files.len() == 1;
+    let (mut spoken, mut taken) = (0.0, 0.0);
+    let found = |one: Transcription| {
+        (spoken, taken) = (spoken + one.seconds, taken + one.latency);
+        match context.format {
+            Format::Json => {
+                let line = serde_json::to_string(&one)
+                    .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+                output::write(&format!("{line}\n"))
+            }
+            _ => {
+                let file = if alone { String::new() } else { format!("{}\t", one.file) };
+                let scored = |best: &Hypothesis| format!("{file}{:.4}\t{}\n", best.score, best.text);
+                output::write(&match nbest {
+                    Some(_) => one.hypotheses.iter().map(scored).collect(),
+                    None => format!("{file}{}\n", one.text),
+                })
+            }
+        }
+    };
+    let Inference { ctx, run, recipe, search } = inference;
+    Listener::new(ctx, run, recipe, search)?.listen(
+        files.iter().map(PathBuf::as_path),
+        nbest,
+        read,
+        found,
+    )?;
+    context.progress.note(&format!("{spoken:.1} s of speech in {taken:.3} s"));
+    Ok(())
+}
+
+/// A search with a beam if this one has none, and so no second hypothesis; an empty text if the recipe has none either.
+fn search_of_many(inference: &Inference) -> Option<String> {
+    let has_many = |search: &DecodeSpec| matches!(search, DecodeSpec::CtcBeam { .. });
+    let other = || inference.recipe.decode.iter().find(|(_, search)| has_many(search));
+    (!has_many(&inference.search)).then(|| other().map(|(name, _)| name.clone()).unwrap_or_default())
+}
+
+/// The recordings that were named: folders become the WAV and FLAC files that lie in them, sorted.
+fn recordings(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(|error| Failure::io("read", path, &error))?;
+        let mut found = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(|error| Failure::io("read", path, &error))?.path();
+            let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
+            if ending.is_some_and(|ending| ending == "wav" || ending == "flac") {
+                found.push(file);
+            }
+        }
+        if found.is_empty() {
+            return Err(Failure::new(Exit::Data, format!("no WAV or FLAC file lies in {}", path.display())));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    match files.is_empty() {
+        true => Err(Failure::usage("no recording is named").hint("zoo infer RUN file.wav")),
+        false => Ok(files),
+    }
+}

@@ -1,0 +1,39 @@
+//! Batches of frames, as the models read them.
+
+use zoo_datasets::speech::{self, PreparedSpeech, SpeechError, SpeechSplit};
+use zoo_models::models::SpeechBatch;
+use zoo_models::models::acoustic::FrameGrid;
+use zoo_recipes::BatchingSpec;
+
+/// Seconds of speech that are evaluated together where the recipe does not batch by seconds.
+const EVALUATION_SECONDS: f64 = 120.0;
+
+/// A padded batch as models read it.
+///
+/// # Errors
+/// The model's kernels are longer than every utterance.
+pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBatch, String> {
+    let longest = batch.longest();
+    if longest < grid.least() {
+        let least = grid.least();
+        return Err(format!(
+            "the longest recording of a batch has {longest} frames, and the model reads {least} at least\n\
+             hint: skip short recordings with data.filter.min_seconds"
+        ));
+    }
+    Ok(SpeechBatch { features: batch.features, lengths: batch.lengths, labels: batch.labels })
+}
+
+/// All utterances of a split, those of like length together; as many as training has them where it batches by seconds, so that losses
+/// that are summed over a batch can be compared.
+pub fn evaluation<'a>(
+    prepared: &'a PreparedSpeech,
+    split: &'a SpeechSplit,
+    batching: &BatchingSpec,
+) -> impl Iterator<Item = Result<speech::SpeechBatch, SpeechError>> + use<'a> {
+    let most = match batching {
+        BatchingSpec::Seconds { max_seconds } => *max_seconds,
+        _ => EVALUATION_SECONDS,
+    };
+    speech::evaluation_batches(prepared, split, most)
+}

@@ -1,0 +1,79 @@
+//! Prepared recordings as a recogniser is trained and evaluated on them.
+
+use std::collections::BTreeMap;
+
+use zoo_models::models::SpeechBatch;
+use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
+use zoo_recipes::{EvalSetSpec, Recipe};
+use zoo_results::metrics::Scorer;
+use zoo_results::report::page::SplitCounts;
+
+use super::batches::{evaluation, of_models};
+use super::{SpeechMaterial, decode, layers};
+use crate::context::Context;
+use crate::error::Result;
+use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
+use crate::stages::sweep::{Swept, SweptWeights};
+use crate::tasks::recordings::RecordingData;
+
+/// Prepared recordings and the labels of what is said in them.
+pub struct RecognitionData {
+    /// Splits and classes.
+    pub recordings: RecordingData,
+}
+
+impl TaskData for RecognitionData {
+    type Material = SpeechMaterial;
+
+    fn material(&self, _: &Recipe) -> Result<SpeechMaterial> {
+        let prepared = self.recordings.prepared.clone();
+        let features = prepared.front_end().width();
+        Ok(SpeechMaterial { features, classes: prepared.classes.clone(), prepared: Some(prepared) })
+    }
+
+    fn fingerprints(&self) -> BTreeMap<String, String> {
+        self.recordings.fingerprints()
+    }
+
+    fn counts(&self) -> BTreeMap<String, SplitCounts> {
+        self.recordings.counts()
+    }
+
+    fn training_splits(&self) -> Result<Vec<String>> {
+        self.recordings.training_splits()
+    }
+
+    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
+        self.recordings.evaluation_splits(name, set)
+    }
+
+    fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, SpeechBatch>> {
+        let prepared = &self.recordings.prepared;
+        let split = prepared.eval_set(name, &recipe.data.eval[name])?;
+        let grid = FrameGrid::of(layers(recipe));
+        let batches = evaluation(prepared, split, &recipe.data.batching);
+        Ok(Box::new(batches.map(move |batch| Ok(of_models(batch?, grid)?))))
+    }
+
+    fn decode(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: &AcousticModel,
+    ) -> Result<Decoded> {
+        decode::decode(ctx, recipe, &self.recordings, wanted, model)
+    }
+
+    fn sweep(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: &AcousticModel,
+        weights: &SweptWeights,
+        scorer: Scorer,
+    ) -> Result<Swept> {
+        self.recordings.sweep(ctx, recipe, wanted, model, weights, scorer)
+    }
+}

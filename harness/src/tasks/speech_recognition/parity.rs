@@ -1,0 +1,89 @@
+//! The fixture of acoustic models: every kind of layer with each of its options. Their searches are tried against all paths by unit
+//! tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use zoo_recipes::{AcousticLayerSpec, AcousticSpec, Activation, FramePadding, RecurrentCell, Residual};
+use zoo_training::align::AcousticCase;
+
+use crate::evidence::{Aligner, FIXTURES, Found};
+
+/// The fixture's file.
+const FILE: &str = "acoustic.safetensors";
+
+/// What the fixture says of its models: the layers of each.
+#[derive(Deserialize)]
+struct Described {
+    cases: BTreeMap<String, Vec<AcousticLayerSpec>>,
+}
+
+static KNOWN: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    let described: Described = FIXTURES.described(FILE);
+    described.cases.values().flatten().flat_map(parts).collect()
+});
+
+/// Whether each kind of layer, with each of its options, is part of a model of the fixture.
+pub fn parity(spec: &AcousticSpec) -> Found {
+    let unknown: BTreeSet<&str> =
+        spec.layer.iter().flat_map(parts).filter(|part| !KNOWN.contains(part)).collect();
+    match unknown.is_empty() {
+        true => Ok(format!("tests/fixtures/{FILE}")),
+        false => {
+            let unknown: Vec<&str> = unknown.into_iter().collect();
+            Err(format!("tests/fixtures/{FILE} has no {}", unknown.join(", ")))
+        }
+    }
+}
+
+/// Computes the models of the fixture again, in FP32 whatever the products of the others are.
+pub fn align(spec: &AcousticSpec, aligner: &mut Aligner) -> Found {
+    parity(spec)?;
+    aligner.once(FILE, |aligner| {
+        let cases = AcousticCase::read_all(&aligner.bytes(FILE)?)?;
+        let mut tensors = 0;
+        for case in &cases {
+            tensors += case.follow(aligner.device())?;
+        }
+        Ok(format!("{FILE}: {} models, {tensors} tensors", cases.len()))
+    })
+}
+
+/// The parts of a layer, without sizes and rates.
+fn parts(layer: &AcousticLayerSpec) -> Vec<&'static str> {
+    let activated = |activation: Activation| match activation {
+        Activation::None => "layer without activation",
+        Activation::Relu => "ReLU",
+        Activation::Relu20 => "ReLU cut at 20",
+    };
+    match layer {
+        AcousticLayerSpec::Convolution2d(layer) => vec!["2-D convolution", activated(layer.activation)],
+        AcousticLayerSpec::Convolution(layer) => {
+            let residual = match layer.residual {
+                Residual::None => None,
+                Residual::Block => Some("residual"),
+                Residual::Dense => Some("dense residual"),
+            };
+            let options = [
+                (layer.stride > 1, "stride"),
+                (layer.dilation > 1, "dilation"),
+                (layer.separable, "separable convolution"),
+                (layer.padding == FramePadding::None, "convolution without padding"),
+                (layer.bias, "convolution with a bias"),
+                (layer.activation_before_norm, "activation before the norm"),
+            ];
+            let options = options.into_iter().filter(|(there, _)| *there).map(|(_, name)| name);
+            ["convolution", activated(layer.activation)].into_iter().chain(residual).chain(options).collect()
+        }
+        AcousticLayerSpec::Recurrent(layer) => {
+            let cell = match layer.cell {
+                RecurrentCell::Lstm => "LSTM",
+                RecurrentCell::Gru => "GRU",
+            };
+            [cell].into_iter().chain(layer.bidirectional.then_some("both directions")).collect()
+        }
+        AcousticLayerSpec::RowConvolution(layer) => vec!["row convolution", activated(layer.activation)],
+        AcousticLayerSpec::Dense(layer) => vec!["dense layer", activated(layer.activation)],
+    }
+}

@@ -1,0 +1,62 @@
+//! Prepared recordings as a synthesizer is trained and evaluated on them.
+
+use std::collections::BTreeMap;
+
+use zoo_models::models::synthesis::{SynthesisBatch, Synthesiser};
+use zoo_recipes::{EvalSetSpec, Recipe};
+use zoo_results::report::page::SplitCounts;
+
+use super::batches::{evaluation, of_models};
+use super::{SynthesisMaterial, decode, frame_width};
+use crate::context::Context;
+use crate::error::Result;
+use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
+use crate::tasks::recordings::RecordingData;
+
+/// Prepared recordings and the symbols of their texts.
+pub struct SynthesisData {
+    /// Splits and symbols.
+    pub recordings: RecordingData,
+}
+
+impl TaskData for SynthesisData {
+    type Material = SynthesisMaterial;
+
+    fn material(&self, recipe: &Recipe) -> Result<SynthesisMaterial> {
+        let prepared = self.recordings.prepared.clone();
+        let symbols = prepared.classes.names().len();
+        Ok(SynthesisMaterial { symbols, width: frame_width(recipe), prepared: Some(prepared) })
+    }
+
+    fn fingerprints(&self) -> BTreeMap<String, String> {
+        self.recordings.fingerprints()
+    }
+
+    fn counts(&self) -> BTreeMap<String, SplitCounts> {
+        self.recordings.counts()
+    }
+
+    fn training_splits(&self) -> Result<Vec<String>> {
+        self.recordings.training_splits()
+    }
+
+    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
+        self.recordings.evaluation_splits(name, set)
+    }
+
+    fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, SynthesisBatch>> {
+        let prepared = &self.recordings.prepared;
+        let split = prepared.eval_set(name, &recipe.data.eval[name])?;
+        Ok(Box::new(evaluation(prepared, split).map(|batch| Ok(of_models(batch?)))))
+    }
+
+    fn decode(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: &Synthesiser,
+    ) -> Result<Decoded> {
+        decode::decode(ctx, recipe, &self.recordings, wanted, model)
+    }
+}

@@ -1,0 +1,51 @@
+//! Synthesizers of the same kinds of parts.
+
+use zoo_recipes::{DecoderSpec, EncoderSpec, FrameConvolutionsSpec, LossSpec, ModelSpec, SynthesisInit};
+
+use crate::kinds::biases;
+
+/// A model with its sizes, rates and initialisers taken out.
+pub fn kinds(model: &ModelSpec) -> ModelSpec {
+    let mut kinds = model.clone();
+    if let EncoderSpec::Tacotron(e) = &mut kinds.encoder {
+        (e.width, e.units, e.biases, e.init) = (1, 1, biases(e.biases), SynthesisInit::Nvidia);
+        sizes(&mut e.convolutions);
+    }
+    if let DecoderSpec::Tacotron(d) = &mut kinds.decoder {
+        (d.prenet.units, d.prenet.dropout) = (vec![1; d.prenet.units.len()], 0.0);
+        (d.units, d.dropout, d.forget_bias) = (1, 0.0, None);
+        (d.biases, d.init) = (biases(d.biases), SynthesisInit::Nvidia);
+        (d.attention.units, d.attention.filters) = (1, 1);
+        d.attention.kernel = parity(d.attention.kernel);
+        sizes(&mut d.postnet);
+        if let Some(magnitudes) = &mut d.magnitudes {
+            magnitudes.channels = vec![1; magnitudes.channels.len()];
+            magnitudes.kernel = parity(magnitudes.kernel);
+            (magnitudes.norm.epsilon, magnitudes.norm.momentum) = (1.0, 0.0);
+        }
+    }
+    kinds
+}
+
+/// Convolutions over frames.
+fn sizes(spec: &mut FrameConvolutionsSpec) {
+    (spec.layers, spec.channels, spec.dropout) = (1, 1, 0.0);
+    spec.kernel = parity(spec.kernel);
+    (spec.norm.epsilon, spec.norm.momentum) = (1.0, 0.0);
+}
+
+/// One for kernels of odd width, two for others, which have no middle.
+fn parity(kernel: u32) -> u32 {
+    if kernel.is_multiple_of(2) { 2 } else { 1 }
+}
+
+/// Whether two losses are equal but for the numbers of a guide.
+pub fn same_loss(one: &LossSpec, other: &LossSpec) -> bool {
+    match (one, other) {
+        (
+            LossSpec::Spectrogram { padding, guide },
+            LossSpec::Spectrogram { padding: other_padding, guide: other_guide },
+        ) => padding == other_padding && guide.is_some() == other_guide.is_some(),
+        _ => false,
+    }
+}

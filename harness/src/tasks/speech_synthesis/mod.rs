@@ -1,0 +1,299 @@
+//! Synthesis of speech: the symbols of a text to the frames of a spectrogram, and from there to sound.
+
+mod ask;
+mod batches;
+mod data;
+mod decode;
+mod generated;
+mod kinds;
+mod measures;
+mod parity;
+mod sample;
+mod search;
+mod speak;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
+use zoo_models::models::Cost;
+use zoo_models::models::synthesis::{self, FrameWidth, SpectrogramLoss, SynthesisBatch, Synthesiser};
+use zoo_recipes::{
+    Architecture, ClaimSpec, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec, Recipe, Resolved,
+    SynthesisModel, TokenizerSpec,
+};
+use zoo_results::metrics::{CepstralOptions, Convention, Signature};
+
+use self::batches::of_models;
+use self::data::SynthesisData;
+use super::Task;
+use super::recordings::{self, RecordingData, Recordings};
+use crate::cli::{InferArgs, SynthesizeArgs};
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::evidence::{Aligner, Found, learned};
+use crate::size::{ModelSize, Workload};
+use crate::stages::Inference;
+use crate::stages::bench::{Searching, Shape};
+use crate::stages::data::{Aim, Material, Ready, Sets, Source};
+use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
+
+/// The task.
+pub struct SpeechSynthesis;
+
+impl Task for SpeechSynthesis {
+    fn name(&self) -> &'static str {
+        "speech-synthesis"
+    }
+
+    fn fits(&self, recipe: &Recipe) -> bool {
+        let model = matches!(recipe.model.architecture(), Some(Architecture::Synthesis(_)));
+        let attends = recipe.decode.values().any(DecodeSpec::counts_attention);
+        model && matches!(recipe.loss, LossSpec::Spectrogram { .. }) && !attends
+    }
+
+    fn size(&self, recipe: &Recipe) -> Option<ModelSize> {
+        let rows = symbols(&recipe.data.tokenizer)?;
+        Some(ModelSize { rows, exact: true, cost: cost(recipe, rows) })
+    }
+
+    fn cost(&self, recipe: &Recipe) -> Cost {
+        cost(recipe, symbols(&recipe.data.tokenizer).unwrap_or(1))
+    }
+
+    fn width(&self, model: &ModelSpec) -> usize {
+        match model.architecture() {
+            Some(Architecture::Synthesis(parts)) => parts.decoder.units as usize,
+            _ => 1,
+        }
+    }
+
+    fn workload(&self, recipe: &Recipe) -> Workload {
+        recordings::workload(recipe)
+    }
+
+    fn shape(&self, recipe: &Recipe) -> Shape {
+        recordings::shape(recipe)
+    }
+
+    fn own_examples(&self, data: &DataSpec, base: &Path) -> Result<Option<usize>> {
+        recordings::own_examples(data, base)
+    }
+
+    fn own_files(&self, data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+        recordings::own_files(data, base)
+    }
+
+    fn generated(&self, data: &DataSpec) -> Option<String> {
+        recordings::generated(data)
+    }
+
+    /// Conventions depend on the search: with teacher forcing, frames are compared place by place.
+    fn signatures(&self, recipe: &Recipe, _: &str, decode: &str) -> Vec<String> {
+        let here = |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode);
+        let mut found: Vec<String> =
+            recipe.claim.iter().filter(here).filter_map(|claim| claim.signature.clone()).collect();
+        found.dedup();
+        if found.is_empty() {
+            found.push(usual_signature(recipe, decode));
+        }
+        found
+    }
+
+    fn writes_spectrograms(&self) -> bool {
+        true
+    }
+
+    fn parity(&self, recipe: &Recipe) -> Found {
+        parity::parity(recipe)
+    }
+
+    fn align(&self, recipe: &Recipe, aligner: &mut Aligner) -> Found {
+        parity::align(recipe, aligner)
+    }
+
+    fn counted(&self, recipe: &Recipe) -> std::result::Result<(u64, String), String> {
+        let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
+        Ok((material.cost(recipe).parameters, format!("{} symbols", material.symbols)))
+    }
+
+    fn built(&self, recipe: &Recipe) -> std::result::Result<u64, String> {
+        let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
+        Ok(learned(&material.model(recipe, 0, &Device::flex())))
+    }
+
+    fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>> {
+        let recordings = RecordingData::prepare(ctx, recipe, base, sets)?;
+        Ok(Box::new(SynthesisData { recordings }))
+    }
+
+    fn references(&self, ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
+        recordings::references(ctx, resolved, eval)
+    }
+
+    fn made_up(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        shape: Option<Shape>,
+        making: Making<'_>,
+    ) -> Result<Measurable> {
+        let material = SynthesisMaterial::of(recipe)?;
+        let updates = match shape {
+            None => generated::updates(recipe, &material),
+            Some(Shape { sentences, tokens }) => {
+                Updates::full(generated::full_batches(recipe, &material, sentences, tokens))
+            }
+        };
+        of_updates(ctx, recipe, &material, updates, making)
+    }
+
+    fn searching(
+        &self,
+        recipe: &Recipe,
+        seed: u64,
+        device: &Device,
+        shape: Shape,
+        search: &DecodeSpec,
+    ) -> Result<Searching> {
+        search::searching(recipe, seed, device, shape, search)
+    }
+
+    /// A free-running search: a new text has no true frames.
+    fn own_search<'r>(&self, recipe: &'r Recipe) -> Option<&'r String> {
+        let mut all = recipe.decode.iter();
+        all.find(|(_, search)| matches!(search, DecodeSpec::FreeRunning(_))).map(|(name, _)| name)
+    }
+
+    fn infer(&self, _: &Inference, args: &InferArgs) -> Result<()> {
+        let hint = format!("zoo synthesize {} \"some words\" -o out.wav", args.run.display());
+        Err(Failure::usage("the run is a speech synthesis run: its output is audio").hint(hint))
+    }
+
+    fn synthesize(&self, inference: &Inference, args: &SynthesizeArgs) -> Result<()> {
+        ask::synthesize(inference, args)
+    }
+}
+
+/// Symbols that a text may have; `None` for a tokenizer of another task.
+fn symbols(tokenizer: &TokenizerSpec) -> Option<usize> {
+    tokenizer.symbols().map(|symbols| symbols.len())
+}
+
+fn cost(recipe: &Recipe, symbols: usize) -> Cost {
+    synthesis::cost(parts(recipe), symbols as u64, frame_width(recipe))
+}
+
+/// Texts and how they sound, to train on.
+pub struct SynthesisMaterial {
+    /// Symbols that a text may have.
+    pub symbols: usize,
+    /// Numbers of a frame.
+    pub width: FrameWidth,
+    /// The recordings; none where a caller makes its own batches.
+    prepared: Option<Arc<PreparedSpeech>>,
+}
+
+impl SynthesisMaterial {
+    /// Of a recipe alone: a model without data.
+    ///
+    /// # Errors
+    /// The tokenizer has no symbols.
+    pub fn of(recipe: &Recipe) -> Result<Self> {
+        let symbols = Classes::of(&recipe.data.tokenizer)?.names().len();
+        Ok(Self { symbols, width: frame_width(recipe), prepared: None })
+    }
+}
+
+/// The convention of a search on which nothing is claimed: the error of frames with teacher forcing, the distortion of others.
+fn usual_signature(recipe: &Recipe, decode: &str) -> String {
+    let mels = frame_width(recipe).mels;
+    let convention = match recipe.decode[decode] {
+        DecodeSpec::TeacherForced {} => Convention::MelError { mels },
+        _ => Convention::MelCepstral(CepstralOptions { mels, ..CepstralOptions::default() }),
+    };
+    Signature::own(convention, None).to_string()
+}
+
+/// Encoder and decoder of the model.
+///
+/// # Panics
+/// If the recipe was not checked: one of this task has them.
+fn parts(recipe: &Recipe) -> SynthesisModel<'_> {
+    match recipe.model.architecture() {
+        Some(Architecture::Synthesis(parts)) => parts,
+        _ => panic!("a model that writes frames"),
+    }
+}
+
+/// Numbers of a frame of the recipe's features.
+fn frame_width(recipe: &Recipe) -> FrameWidth {
+    match &recipe.data.features {
+        Some(FeaturesSpec::Tacotron { filters, magnitude, .. }) => FrameWidth {
+            mels: *filters as usize,
+            bins: magnitude.as_ref().map_or(0, |magnitude| magnitude.bins as usize),
+        },
+        Some(features) => FrameWidth { mels: features.features() as usize, bins: 0 },
+        None => FrameWidth { mels: 1, bins: 0 },
+    }
+}
+
+impl Material for SynthesisMaterial {
+    type Model = Synthesiser;
+    type Batch = SynthesisBatch;
+
+    const UNIT: &'static str = "frames";
+
+    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Synthesiser {
+        Synthesiser::new(parts(recipe), self.symbols, self.width, seed, device)
+    }
+
+    fn aim(&self, recipe: &Recipe) -> Aim<Synthesiser, SynthesisBatch> {
+        let LossSpec::Spectrogram { padding, guide } = recipe.loss else { panic!("a loss of spectrograms") };
+        let loss = SpectrogramLoss::new(padding, self.width.bins, guide);
+        Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
+    }
+
+    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<SynthesisBatch>>> {
+        let prepared =
+            self.prepared.as_ref().expect("recordings are there where their batches are asked for");
+        let batches = SpeechBatches::training(prepared, &recipe.data, seed)?;
+        Ok(Box::new(Recordings::new(batches, |batch| Ok(of_models(batch)), |batch| Self::amounts(batch).1)))
+    }
+
+    fn cost(&self, recipe: &Recipe) -> Cost {
+        synthesis::cost(parts(recipe), self.symbols as u64, self.width)
+    }
+
+    fn classes(&self) -> usize {
+        self.width.mels + self.width.bins
+    }
+
+    /// Frames are what is counted; symbols are the other side.
+    fn amounts(batch: &SynthesisBatch) -> (u64, u64) {
+        let symbols: usize = batch.symbols.iter().map(Vec::len).sum();
+        (symbols as u64, batch.lengths.iter().sum::<usize>() as u64)
+    }
+
+    fn examples(batch: &SynthesisBatch) -> u64 {
+        batch.lengths.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_speed_of_synthesis_is_counted_in_frames_without_padding() {
+        let batch = SynthesisBatch {
+            symbols: vec![vec![1; 4], vec![1; 2]],
+            frames: vec![0.0; 2 * 7],
+            width: 1,
+            lengths: vec![7, 3],
+            stops: vec![6, 2],
+        };
+        assert_eq!(SynthesisMaterial::amounts(&batch), (6, 10));
+    }
+}

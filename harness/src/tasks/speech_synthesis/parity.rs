@@ -1,0 +1,54 @@
+//! The fixture of synthesizers: models of the same kinds of parts, and their losses.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use zoo_recipes::{LossSpec, ModelSpec, Recipe};
+use zoo_training::align::SynthesisCase;
+
+use super::kinds::{kinds, same_loss};
+use crate::evidence::{Aligner, FIXTURES, Found};
+use crate::kinds::differences;
+
+/// The fixture's file.
+const FILE: &str = "tacotron.safetensors";
+
+/// What the fixture says of its models.
+#[derive(Deserialize)]
+struct Described {
+    cases: BTreeMap<String, Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    model: ModelSpec,
+    loss: LossSpec,
+}
+
+static DESCRIBED: LazyLock<Described> = LazyLock::new(|| FIXTURES.described(FILE));
+
+/// Whether a model of the fixture has the same kinds of parts and the same loss.
+pub fn parity(recipe: &Recipe) -> Found {
+    let alike = |case: &&Case| {
+        differences("model", &kinds(&recipe.model), &kinds(&case.model)).is_empty()
+            && same_loss(&recipe.loss, &case.loss)
+    };
+    match DESCRIBED.cases.values().find(alike) {
+        Some(_) => Ok(format!("tests/fixtures/{FILE}")),
+        None => Err("no fixture has these kinds of parts".to_owned()),
+    }
+}
+
+/// Computes the models of the fixture again, in FP32 whatever the products of the others are.
+pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
+    parity(recipe)?;
+    aligner.once(FILE, |aligner| {
+        let cases = SynthesisCase::read_all(&aligner.bytes(FILE)?)?;
+        let mut tensors = 0;
+        for case in &cases {
+            tensors += case.train(aligner.device())? + case.speak(aligner.device())?;
+        }
+        Ok(format!("{FILE}: {} models, {tensors} tensors", cases.len()))
+    })
+}

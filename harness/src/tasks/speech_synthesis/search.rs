@@ -1,0 +1,59 @@
+//! `zoo bench --decode` of a synthesizer: texts of one length, none of which ends by itself.
+
+use burn::tensor::Device;
+use zoo_models::Pass;
+use zoo_models::models::synthesis::{Limits, Synthesiser};
+use zoo_models::precision::Compute;
+use zoo_recipes::{DecodeSpec, Recipe};
+
+use super::decode::limits;
+use super::{SynthesisMaterial, generated};
+use crate::error::{Failure, Result};
+use crate::stages::bench::{SearchBatches, Searching, Shape};
+use crate::stages::data::Material;
+
+/// Different batches of texts.
+const BATCHES: usize = 4;
+
+struct Texts {
+    model: Synthesiser,
+    limits: Limits,
+    texts: Vec<Vec<Vec<u32>>>,
+    compute: Compute,
+}
+
+impl SearchBatches for Texts {
+    fn decode(&self, number: usize) -> u64 {
+        let texts = &self.texts[number % self.texts.len()];
+        let spoken = self.model.speak(texts, self.limits, &mut Pass::evaluation(self.compute));
+        spoken.iter().map(|one| one.frames as u64).sum()
+    }
+}
+
+/// A model with fresh weights that runs freely over made-up texts.
+///
+/// # Errors
+/// The search is teacher-forced.
+pub fn searching(
+    recipe: &Recipe,
+    seed: u64,
+    device: &Device,
+    shape: Shape,
+    search: &DecodeSpec,
+) -> Result<Searching> {
+    let DecodeSpec::FreeRunning(spec) = search else {
+        return Err(Failure::usage("the search is teacher-forced").hint("time one of another kind"));
+    };
+    let material = SynthesisMaterial::of(recipe)?;
+    let model = material.model(recipe, seed, device);
+    let full = generated::full_batches(recipe, &material, shape.sentences, shape.tokens);
+    let texts = full.take(BATCHES).flatten().map(|fetched| fetched.batch.symbols).collect();
+    // No text ends before the shape's frames.
+    let limits = Limits { threshold: 1.0, ..limits(spec) };
+    let compute = Compute::of(&recipe.precision);
+    Ok(Searching {
+        parameters: material.cost(recipe).parameters,
+        vocabulary: material.symbols,
+        batches: Box::new(Texts { model, limits, texts, compute }),
+    })
+}

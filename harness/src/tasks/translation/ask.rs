@@ -1,0 +1,101 @@
+//! `zoo infer`: lines of text to lines of another language.
+
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::path::Path;
+
+use zoo_models::precision::Compute;
+use zoo_recipes::{Recipe, untrusted};
+use zoo_results::exit::Exit;
+
+use super::decode::Translator;
+use super::prepare::prepare;
+use crate::cli::InferArgs;
+use crate::error::{Failure, Result};
+use crate::lines;
+use crate::stages::Inference;
+use crate::stages::data::TaskData;
+use crate::stages::evaluate::{evaluated_weights, load_model};
+
+/// The name of stdin.
+const STDIN: &str = "-";
+
+/// Lines that are translated together.
+const SENTENCES: usize = 64;
+
+/// Translates lines of a file or of stdin, and prints a translation for every line, in order, as soon as it is done.
+///
+/// # Errors
+/// A line or the weights cannot be read.
+pub fn translate(inference: &Inference, args: &InferArgs) -> Result<()> {
+    if args.nbest.is_some() {
+        return Err(Failure::usage("--nbest needs a speech recognition run"));
+    }
+    let input = match (&args.input, args.files.as_slice()) {
+        (Some(file), _) => Some(file.as_path()),
+        (None, []) => None,
+        (None, [file]) => Some(file.as_path()),
+        (None, _) => return Err(Failure::usage("a translation run takes one text file")),
+    };
+    let input = input.filter(|path| *path != Path::new(STDIN));
+    let lines: Box<dyn BufRead> = match input {
+        Some(path) => {
+            let file = untrusted::open(path).map_err(|error| Failure::io("open", path, &error))?;
+            Box::new(BufReader::new(file))
+        }
+        None => Box::new(std::io::stdin().lock()),
+    };
+    let mut out = std::io::stdout().lock();
+    let write = |line: &str| match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        // The reader went away: nothing is left to be done, and nothing went wrong.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other,
+    };
+    let name = input.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
+    translate_lines(inference, args.target.as_deref(), &name, lines::arriving(lines), write)
+}
+
+/// `input` is what messages call the lines.
+fn translate_lines(
+    inference: &Inference,
+    target: Option<&str>,
+    input: &str,
+    lines: impl Iterator<Item = std::io::Result<String>>,
+    mut write: impl FnMut(&str) -> std::io::Result<()>,
+) -> Result<()> {
+    let Inference { ctx, run, recipe, search } = inference;
+    let language = language(recipe, target)?;
+    let prepared = prepare(ctx, recipe, &run.card.base)?;
+    let weights = evaluated_weights(run, recipe)?.values;
+    let model = load_model(recipe, &prepared.material(recipe)?, weights, &ctx.open_device()?)?;
+    let compute = Compute::of(&recipe.precision);
+    let translator = Translator { model: &model, prepared: &prepared, language, spec: search, compute };
+    let mut number = 0;
+    let mut read = |line: std::io::Result<String>| {
+        number += 1;
+        line.map_err(|e| {
+            let failure = Failure::new(Exit::Data, format!("{input}:{number}: {e}"));
+            failure.hint("lines are UTF-8; convert the file, e.g. with iconv")
+        })
+    };
+    let mut lines = lines.peekable();
+    while lines.peek().is_some() {
+        ctx.check_stop()?;
+        let batch: Vec<String> = lines.by_ref().take(SENTENCES).map(&mut read).collect::<Result<_>>()?;
+        let sources: Vec<Vec<u32>> = batch.iter().map(|line| prepared.pipeline.encode_source(line)).collect();
+        let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
+        for line in translator.translate(&sources) {
+            write(&line).map_err(|e| Failure::new(Exit::Internal, format!("cannot write to stdout: {e}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// The index of a target language.
+fn language(recipe: &Recipe, name: Option<&str>) -> Result<usize> {
+    let targets = recipe.data.reader.targets();
+    let Some(name) = name else { return Ok(0) };
+    targets.iter().position(|target| *target == name).ok_or_else(|| {
+        Failure::usage(format!("the model does not write `{name}`"))
+            .hint(format!("it writes {}", targets.join(", ")))
+    })
+}

@@ -1,0 +1,340 @@
+//! Translation: text to text in one or several target languages.
+
+mod ask;
+mod batches;
+mod data;
+mod decode;
+mod generated;
+mod kinds;
+mod new;
+mod parity;
+mod prepare;
+mod references;
+mod search;
+mod size;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use zoo_datasets::prepare::{PrepareOptions, PreparedSplit};
+use zoo_models::models::{Cost, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
+use zoo_models::precision::Compute;
+use zoo_recipes::{
+    Architecture, BatchingSpec, DataSpec, DecodeSpec, DecoderSpec, Document, LossSpec, ModelSpec, ReaderSpec,
+    Recipe, Resolved,
+};
+use zoo_training::align::Alignment;
+
+use self::batches::TrainingBatches;
+use super::Task;
+use crate::cli::{InferArgs, NewArgs};
+use crate::context::Context;
+use crate::error::Result;
+use crate::evidence::{Aligner, Found, learned};
+use crate::size::{ModelSize, Workload};
+use crate::stages::Inference;
+use crate::stages::bench::{Searching, Shape};
+use crate::stages::data::{Aim, Material, Ready, Sets, Source};
+use crate::stages::evaluate::claimed_signatures;
+use crate::stages::timed_arm::{Making, Measurable, Updates, first_updates, of_updates};
+
+/// The convention of a recipe without claims: sacreBLEU's default.
+const USUAL_SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
+
+/// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
+const ASSUMED_SENTENCE: f64 = 28.0;
+
+/// Rows of the vocabulary of a model that is built to be counted.
+const BUILT_ROWS: usize = 64;
+
+/// The task.
+pub struct Translation;
+
+impl Task for Translation {
+    fn name(&self) -> &'static str {
+        "translation"
+    }
+
+    fn fits(&self, recipe: &Recipe) -> bool {
+        let model = matches!(recipe.model.architecture(), Some(Architecture::Tokens(_)));
+        let attends = matches!(recipe.model.decoder, DecoderSpec::Recurrent(_));
+        let searches = attends || !recipe.decode.values().any(DecodeSpec::counts_attention);
+        model && matches!(recipe.loss, LossSpec::CrossEntropy { .. }) && searches
+    }
+
+    fn size(&self, recipe: &Recipe) -> Option<ModelSize> {
+        let (rows, exact) = size::rows_known(recipe)?;
+        Some(ModelSize { rows, exact, cost: cost(&recipe.model, &size::of_rows(recipe, rows)) })
+    }
+
+    fn cost(&self, recipe: &Recipe) -> Cost {
+        cost(&recipe.model, &size::vocabularies(recipe))
+    }
+
+    fn width(&self, model: &ModelSpec) -> usize {
+        model.width.unwrap_or(1) as usize
+    }
+
+    fn workload(&self, recipe: &Recipe) -> Workload {
+        let data = &recipe.data;
+        let example = match &data.reader {
+            ReaderSpec::Reversal { min_length, max_length, .. } => {
+                f64::from(min_length + max_length) / 2.0 + 1.0
+            }
+            _ => ASSUMED_SENTENCE,
+        };
+        let (batch, unit) = match data.batching {
+            BatchingSpec::Tokens { max_tokens, .. } => (f64::from(max_tokens) / example, max_tokens),
+            BatchingSpec::Sentences { sentences: n, .. }
+            | BatchingSpec::Buckets { sentences: n, .. }
+            | BatchingSpec::Utterances { utterances: n } => (f64::from(n), n),
+            BatchingSpec::Seconds { .. } => (1.0, 1),
+        };
+        let examples = match &data.reader {
+            ReaderSpec::Reversal { train, .. } => Some(f64::from(*train)),
+            _ => None,
+        };
+        Workload { example, batch, unit, sides: 2.0, examples, copies: data.reader.targets().len() }
+    }
+
+    /// The longest sentences if their number is fixed, sentences of usual length if their tokens are.
+    fn shape(&self, recipe: &Recipe) -> Shape {
+        const USUAL: u32 = 32;
+        const LONG: u32 = 64;
+        let filter = &recipe.data.filter;
+        match recipe.data.batching {
+            BatchingSpec::Tokens { max_tokens, .. } => {
+                Shape { sentences: (max_tokens / USUAL).max(1), tokens: USUAL }
+            }
+            BatchingSpec::Sentences { sentences: n, .. }
+            | BatchingSpec::Buckets { sentences: n, .. }
+            | BatchingSpec::Utterances { utterances: n } => {
+                let longest = filter.max_source_tokens.max(filter.max_target_tokens);
+                Shape { sentences: n, tokens: longest.unwrap_or(LONG).clamp(2, LONG) }
+            }
+            BatchingSpec::Seconds { .. } => Shape { sentences: 1, tokens: USUAL },
+        }
+    }
+
+    fn own_examples(&self, data: &DataSpec, base: &Path) -> Result<Option<usize>> {
+        prepare::own_examples(data, base)
+    }
+
+    fn own_files(&self, data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+        prepare::own_files(data, base)
+    }
+
+    fn generated(&self, data: &DataSpec) -> Option<String> {
+        let ReaderSpec::Reversal { train, valid, test, .. } = &data.reader else { return None };
+        Some(format!("{train} training, {valid} validation, {test} test pairs"))
+    }
+
+    fn signatures(&self, recipe: &Recipe, eval: &str, _: &str) -> Vec<String> {
+        claimed_signatures(recipe, eval, || USUAL_SIGNATURE.to_owned())
+    }
+
+    fn target_language(&self, recipe: &Recipe, eval: Option<&str>) -> Option<String> {
+        let data = &recipe.data;
+        let of_set = eval.and_then(|name| data.eval.get(name)).and_then(|set| set.target.clone());
+        match &data.reader {
+            ReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
+            _ => None,
+        }
+    }
+
+    fn parity(&self, recipe: &Recipe) -> Found {
+        parity::parity(recipe)
+    }
+
+    fn align(&self, recipe: &Recipe, aligner: &mut Aligner) -> Found {
+        parity::align(recipe, aligner)
+    }
+
+    fn align_dump(
+        &self,
+        recipe: &Recipe,
+        file: &Path,
+        device: &Device,
+        compute: Compute,
+    ) -> Result<Alignment> {
+        parity::align_dump(recipe, file, device, compute)
+    }
+
+    fn counted(&self, recipe: &Recipe) -> std::result::Result<(u64, String), String> {
+        Ok((Text::of_rows(recipe, BUILT_ROWS).cost(recipe).parameters, format!("{BUILT_ROWS} words")))
+    }
+
+    fn built(&self, recipe: &Recipe) -> std::result::Result<u64, String> {
+        Ok(learned(&Text::of_rows(recipe, BUILT_ROWS).model(recipe, 0, &Device::flex())))
+    }
+
+    /// All of the text is prepared, whatever the sets: the vocabulary is that of training.
+    fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, _: Sets<'_>) -> Result<Box<dyn Ready>> {
+        Ok(Box::new(prepare::prepare(ctx, recipe, base)?))
+    }
+
+    fn references(&self, ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
+        references::of(ctx, resolved, eval)
+    }
+
+    fn sources(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        base: &Path,
+        eval: &str,
+    ) -> Result<Option<Vec<String>>> {
+        references::sources(ctx, recipe, base, eval).map(Some)
+    }
+
+    fn made_up(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        shape: Option<Shape>,
+        making: Making<'_>,
+    ) -> Result<Measurable> {
+        let mut text = Text { train: Vec::new(), vocabularies: size::vocabularies(recipe) };
+        let updates = match shape {
+            Some(Shape { sentences, tokens }) => {
+                Updates::full(generated::full_batches(&text.vocabularies, sentences, tokens))
+            }
+            None => {
+                text.train = generated::splits(recipe, &text.vocabularies);
+                first_updates(recipe, &text, making.seed)?
+            }
+        };
+        of_updates(ctx, recipe, &text, updates, making)
+    }
+
+    fn searching(
+        &self,
+        recipe: &Recipe,
+        seed: u64,
+        device: &Device,
+        shape: Shape,
+        search: &DecodeSpec,
+    ) -> Result<Searching> {
+        Ok(search::searching(recipe, seed, device, shape, search))
+    }
+
+    fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
+        ask::translate(inference, args)
+    }
+
+    fn new_recipe(&self, args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<String> {
+        new::text(args, base, of_base)
+    }
+}
+
+/// Sentence pairs to train on.
+pub struct Text {
+    /// A split for each target language.
+    pub train: Vec<Arc<PreparedSplit>>,
+    /// Sizes and special ids.
+    pub vocabularies: Vocabularies,
+}
+
+impl Text {
+    /// A model without data, with vocabularies of so many rows.
+    fn of_rows(recipe: &Recipe, rows: usize) -> Self {
+        let languages = recipe.data.reader.targets().len();
+        let vocabularies = Vocabularies { source: rows, target: rows, languages, pad: 0, begin: 2, end: 1 };
+        Self { train: Vec::new(), vocabularies }
+    }
+}
+
+impl Material for Text {
+    type Model = Seq2Seq;
+    type Batch = PairBatch;
+
+    const UNIT: &'static str = "tokens";
+
+    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Seq2Seq {
+        Seq2Seq::new(&recipe.model, &self.vocabularies, seed, device)
+    }
+
+    fn aim(&self, recipe: &Recipe) -> Aim<Seq2Seq, PairBatch> {
+        Aim { objective: Box::new(TranslationLoss::new(&recipe.loss)), running: None }
+    }
+
+    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<PairBatch>>> {
+        let splits: Vec<&Arc<PreparedSplit>> = self.train.iter().collect();
+        // It counts in the lengths that buckets are made by.
+        let before_target = u32::from(PrepareOptions::of(recipe).begins_before_target(&recipe.data));
+        let batching = &recipe.data.batching;
+        Ok(Box::new(TrainingBatches::new(&splits, batching, before_target, seed, &self.vocabularies)?))
+    }
+
+    fn cost(&self, recipe: &Recipe) -> Cost {
+        cost(&recipe.model, &self.vocabularies)
+    }
+
+    fn classes(&self) -> usize {
+        self.vocabularies.target
+    }
+
+    fn amounts(batch: &PairBatch) -> (u64, u64) {
+        (batch.source.tokens.len() as u64, batch.target.tokens.len() as u64)
+    }
+
+    fn examples(batch: &PairBatch) -> u64 {
+        batch.source.lengths.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_datasets::prepare::Sequences;
+    use zoo_models::parameters::{host_values, reads};
+    use zoo_recipes::Selection;
+    use zoo_training::timing::{Timed, TimedArm};
+
+    use super::*;
+    use crate::stages::data::phase;
+
+    #[test]
+    fn buckets_count_a_begin_token_that_is_no_part_of_the_target() {
+        let (mut source, mut target) = (Sequences::default(), Sequences::default());
+        for length in [8, 9] {
+            source.push(&[5; 3]);
+            target.push(&vec![5; length]);
+        }
+        let split = PreparedSplit { source, target, lines: vec![0, 1], ..PreparedSplit::default() };
+        let vocabularies = Vocabularies { source: 8, target: 8, languages: 1, pad: 3, begin: 0, end: 2 };
+        let text = Text { train: vec![Arc::new(split)], vocabularies };
+        let mut recipe =
+            Document::load("multi30k-gnmt").unwrap().resolve(&Selection::arm("fp32")).unwrap().recipe;
+        let BatchingSpec::Buckets { sentences, .. } = &mut recipe.data.batching else { panic!("buckets") };
+        *sentences = 2;
+        // The longer target goes to the next bucket, and neither bucket fills a batch.
+        assert!(text.source(&recipe, 1).is_err());
+        recipe.data.begin_token_in_source = false;
+        assert_eq!(text.source(&recipe, 1).unwrap().epoch_len(0).unwrap(), 1);
+    }
+
+    #[test]
+    fn an_update_of_several_batches_reads_from_its_device_once() {
+        let document = Document::load("transformer-big-nvidia").unwrap();
+        for arm in ["fp32", "mixed"] {
+            let selection =
+                Selection { arm: Some(arm.into()), tier: Some("smoke".into()), ..Selection::default() };
+            let recipe = document.resolve(&selection).unwrap().recipe;
+            let text = Text { train: Vec::new(), vocabularies: size::vocabularies(&recipe) };
+            let batches: Vec<_> =
+                generated::full_batches(&text.vocabularies, 4, 6).take(3).flatten().collect();
+            assert!(batches.len() > 1, "several batches an update");
+            let model = text.model(&recipe, 1, &Device::flex().autodiff());
+            let compute = Compute::of(&recipe.precision);
+            let phases = vec![phase(&recipe, text.aim(&recipe), Some(100_000)).unwrap()];
+            let mut timed = TimedArm::new(model, phases, vec![batches], compute, 1).unwrap();
+            let before = reads();
+            timed.lap(2).unwrap();
+            assert_eq!(reads() - before, 2, "{arm}: loss, norm and finiteness are read together");
+        }
+        let before = reads();
+        host_values(burn::tensor::Tensor::<1>::zeros([1], &Device::flex()));
+        assert_eq!(reads() - before, 1, "another read is seen");
+    }
+}

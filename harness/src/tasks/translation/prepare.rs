@@ -1,0 +1,108 @@
+//! From a recipe's `[data]` to pairs of token sequences: fetched, verified, prepared once, and kept.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
+use zoo_datasets::readers::parallel_text::{EmptyLines, ReadError};
+use zoo_datasets::readers::{PairReader, pair_splits, split_names};
+use zoo_recipes::{DataSpec, ReaderSpec, Recipe, TokenizerSpec, untrusted};
+use zoo_results::exit::Exit;
+
+use crate::context::Context;
+use crate::environment::hex;
+use crate::error::{Failure, Result};
+
+/// Raised when a change of the code makes prepared data of before unlike that of after.
+const VERSION: u32 = 1;
+
+/// The data of a recipe. `base` is the folder that the recipe's paths are relative to.
+///
+/// # Errors
+/// The data cannot be had or is damaged.
+pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTranslation> {
+    let (data, options) = (&recipe.data, PrepareOptions::of(recipe));
+    let own_files = own_files(data, base)?;
+    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
+    let definition = corpus.map(CorpusDefinition::find).transpose()?;
+    // Evaluation sets of one corpus share the training text: its vocabulary does not depend on which are named.
+    let splits: Vec<String> = pair_splits(data).iter().map(|split| split.name().to_string()).collect();
+    let mut what = serde_json::json!({
+        "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
+        "splits": splits, "files": own_files, "begin": options.begin_token_in_target,
+    });
+    if let Some(share) = data.share {
+        what["share"] = serde_json::json!(share);
+    }
+    if data.begin_token_in_source {
+        what["begin_in_source"] = serde_json::json!(true);
+        what["begin_counts_in_target"] = serde_json::json!(options.begins_before_target(data));
+    }
+    if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
+        what["preparation"] = serde_json::json!(preparation);
+    }
+    let key = hex(&Sha256::digest(what.to_string()));
+    let folder = ctx.home.join("prepared").join(format!("{}-{}", corpus.unwrap_or("own"), &key[..12]));
+    let progress = |step: PrepareStep<'_>| match step {
+        PrepareStep::Text(split) => ctx.progress.stage(&format!("read {split}")),
+        PrepareStep::Shuffle => ctx.progress.stage("shuffle"),
+        PrepareStep::Learn => ctx.progress.stage("learn sub-words and vocabulary"),
+        PrepareStep::Encode(split) => ctx.progress.stage(&format!("encode {split}")),
+        PrepareStep::Load => {}
+    };
+    let place = Place { base, definition: definition.as_ref(), progress: &progress };
+    let prepared = prepare_from_files(&folder, data, options, place, || -> Result<_> {
+        let splits = split_names(data);
+        let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
+        let fetch = |definition: &CorpusDefinition| {
+            definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())
+        };
+        Ok(definition.as_ref().map(fetch).transpose()?)
+    });
+    ctx.progress.end_stage();
+    prepared
+}
+
+/// Path and SHA-256 of the text files, and of the tokenizer's model, that the recipe itself names.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    if let ReaderSpec::ParallelText { files: own, .. } = &data.reader {
+        for split in own.values() {
+            let targets = [&split.target].into_iter().chain(&split.further_targets);
+            files.extend([&split.source].into_iter().chain(targets).map(|file| base.join(file)));
+        }
+    }
+    if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
+        files.push(base.join(model));
+    }
+    files.iter().map(|file| stamp(file)).collect()
+}
+
+fn stamp(file: &Path) -> Result<(String, String)> {
+    let bytes = untrusted::read(file).map_err(|e| Failure::io("read", file, &e))?;
+    Ok((file.display().to_string(), hex(&Sha256::digest(&bytes))))
+}
+
+/// Pairs of the training files that the recipe itself names.
+///
+/// # Errors
+/// They cannot be read.
+pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
+    let ReaderSpec::ParallelText { files, .. } = &data.reader else { return Ok(None) };
+    let count = |source: &str, target: &str| count_pairs(&base.join(source), &base.join(target));
+    let counted = files.get(data.training()).map(|files| count(&files.source, &files.target));
+    counted.transpose().map_err(|error| Failure::new(Exit::Data, error.to_string()))
+}
+
+fn count_pairs(source: &Path, target: &Path) -> std::result::Result<usize, ReadError> {
+    let mut pairs = PairReader::open(source, target, EmptyLines::Skip)?;
+    let mut count = 0;
+    while let Some(chunk) = pairs.next_chunk(1 << 16)? {
+        count += chunk.len();
+    }
+    Ok(count)
+}

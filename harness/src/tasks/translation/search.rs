@@ -1,0 +1,55 @@
+//! `zoo bench --decode` of a translation model: made-up sentences of one length through a search.
+
+use burn::tensor::Device;
+use zoo_models::Pass;
+use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
+use zoo_models::precision::Compute;
+use zoo_models::search::{SearchIds, search};
+use zoo_recipes::{DecodeSpec, Recipe};
+
+use super::generated::full_batches;
+use super::{Text, size};
+use crate::stages::bench::{SearchBatches, Searching, Shape};
+use crate::stages::data::Material;
+
+/// Different batches of sentences.
+const BATCHES: usize = 4;
+
+struct Sentences {
+    model: Seq2Seq,
+    spec: DecodeSpec,
+    vocabularies: Vocabularies,
+    sources: Vec<Packed>,
+    compute: Compute,
+}
+
+impl SearchBatches for Sentences {
+    fn decode(&self, number: usize) -> u64 {
+        let sources = &self.sources[number % self.sources.len()];
+        let ids = SearchIds { pad: self.vocabularies.pad, end: self.vocabularies.end };
+        let writer = Writer::new(&self.model, 0, Pass::evaluation(self.compute));
+        let found = search(&writer, sources, &self.spec, ids);
+        found.iter().filter_map(|ranked| ranked.first()).map(|best| best.tokens.len() as u64).sum()
+    }
+}
+
+/// A model with fresh weights that searches over made-up sentences.
+pub fn searching(
+    recipe: &Recipe,
+    seed: u64,
+    device: &Device,
+    shape: Shape,
+    search: &DecodeSpec,
+) -> Searching {
+    let text = Text { train: Vec::new(), vocabularies: size::vocabularies(recipe) };
+    let model = text.model(recipe, seed, device);
+    let vocabularies = text.vocabularies;
+    let full = full_batches(&vocabularies, shape.sentences, shape.tokens);
+    let sources = full.take(BATCHES).flatten().map(|fetched| fetched.batch.source).collect();
+    let (spec, compute) = (search.clone(), Compute::of(&recipe.precision));
+    Searching {
+        parameters: text.cost(recipe).parameters,
+        vocabulary: vocabularies.target,
+        batches: Box::new(Sentences { model, spec, vocabularies, sources, compute }),
+    }
+}
