@@ -63,8 +63,8 @@ fn mirror() -> Option<PathBuf> {
 }
 
 fn yesno() -> DataSpec {
-    let file =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../recipes/speech-recognition/yesno-tdnn.toml");
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../recipes/catalog/speech-recognition/yesno-tdnn.toml");
     let recipe: toml::Value = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     recipe["data"].clone().try_into().unwrap()
 }

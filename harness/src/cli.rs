@@ -282,8 +282,8 @@ Notes are optional. Exit code 8: --device cannot be used; 4: a folder that you n
     /// Write the JSON Schema of recipe files
     #[command(after_help = "\
 Examples:
-  zoo schema > recipes/schema.json
-  zoo schema --check recipes/schema.json")]
+  zoo schema > recipes/schema/schema.json
+  zoo schema --check recipes/schema/schema.json")]
     Schema(SchemaArgs),
     /// Write the completions of a shell
     #[command(after_help = "\

@@ -264,12 +264,12 @@ fn files_for_machines() {
     let mut rows = compare(&[&record("mixed", &[25.1], 8, Some(0.3))], &[&recorded], &Limits::default());
     rows.extend(compare(&[&record("fp32", &[25.1], 8, Some(0.3))], &[&recorded], &Limits::default()));
     for row in &mut rows {
-        row.place = Some(Place { file: "recipes/translation/a,b.toml".into(), line: 12 });
+        row.place = Some(Place { file: "recipes/catalog/translation/a,b.toml".into(), line: 12 });
     }
     let said = annotations(&rows);
     let first = said.lines().find(|line| line.contains("quality")).unwrap();
     assert!(
-        first.starts_with("::error file=recipes/translation/a%2Cb.toml,line=12,title=synthetic%3A quality bleu test beam4 mixed is WORSE::2.0"),
+        first.starts_with("::error file=recipes/catalog/translation/a%2Cb.toml,line=12,title=synthetic%3A quality bleu test beam4 mixed is WORSE::2.0"),
         "{first}"
     );
     assert_eq!(said.lines().count(), 3, "{said}");
@@ -278,7 +278,7 @@ fn files_for_machines() {
         xml.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"zoo regress\">\n")
     );
     assert!(xml.contains("skipped=\"1\"") && xml.contains("type=\"WORSE\"/></testcase>"), "{xml}");
-    assert!(xml.contains(" file=\"recipes/translation/a,b.toml\" line=\"12\">"), "{xml}");
+    assert!(xml.contains(" file=\"recipes/catalog/translation/a,b.toml\" line=\"12\">"), "{xml}");
     let open = xml.matches("<testcase").count();
     assert_eq!(open, xml.matches("</testcase>").count() + xml.matches("line=\"12\"/>").count());
     assert!(summary(&rows).contains("| synthetic | quality |  | bleu test beam4 mixed |"));

@@ -120,7 +120,7 @@ fn show_resolves_arm_tier_and_overrides() {
 #[test]
 fn the_committed_schema_is_fresh() {
     let zoo = Zoo::new();
-    zoo.ends_with(0, &["schema", "--check", &in_root("recipes/schema.json")]);
+    zoo.ends_with(0, &["schema", "--check", &in_root("recipes/schema/schema.json")]);
     let old = zoo.file("old.json", "{}\n");
     zoo.ends_with(9, &["schema", "--check", old.to_str().unwrap()]).says("is not the schema of this program");
 }

@@ -39,7 +39,7 @@ fn a_planted_loss_of_two_points_turns_red_at_the_claims_line() {
     let rows = found["rows"].as_array().unwrap();
     let quality = rows.iter().find(|row| row["check"] == "quality").unwrap();
     assert_eq!((&quality["outcome"], &quality["standing"]), (&"NOT-REPRODUCED".into(), &"WORSE".into()));
-    let file = "recipes/translation/transformer-big.toml";
+    let file = "recipes/catalog/translation/transformer-big.toml";
     assert_eq!(quality["place"], format!("{file}:{}", claim_line(file)));
     let annotation = format!("::error file={file},line={},title=transformer-big", claim_line(file));
     assert!(red.stderr.lines().any(|line| line.starts_with(&annotation)), "{}", red.stderr);

@@ -1,4 +1,4 @@
-//! The recipes that the program carries: every `recipes/<task>/<name>.toml`.
+//! The recipes that the program carries: every `recipes/catalog/<task>/<name>.toml`.
 
 use crate::nearest::nearest;
 

@@ -1,12 +1,9 @@
-//! Embeds every `<task>/<name>.toml` beside this file, so that there is no list of recipes to keep.
+//! Embeds every `recipes/catalog/<task>/<name>.toml`, so that there is no list of recipes to keep.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io, process};
-
-/// Folders of the crate that hold no recipes.
-const NOT_TASKS: [&str; 5] = ["src", "tests", "examples", "benches", "target"];
 
 fn main() {
     if let Err(error) = run() {
@@ -19,16 +16,14 @@ fn run() -> io::Result<()> {
     let missing = |name: &str| io::Error::other(format!("cargo did not set {name}"));
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or_else(|| missing("CARGO_MANIFEST_DIR"))?);
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| missing("OUT_DIR"))?);
+    let catalog = root.join("../catalog");
     println!("cargo::rerun-if-changed=build.rs");
-    // The crate's own folder: a new task is a new folder in it.
-    println!("cargo::rerun-if-changed=.");
+    // The catalog's own folder: a new task is a new folder in it.
+    println!("cargo::rerun-if-changed=../catalog");
 
     let mut recipes: BTreeMap<(String, String), PathBuf> = BTreeMap::new();
     let mut names = BTreeMap::new();
-    for (task, folder) in entries(&root)?.into_iter().filter(|(_, path)| path.is_dir()) {
-        if NOT_TASKS.contains(&task.as_str()) || task.starts_with('.') {
-            continue;
-        }
+    for (task, folder) in entries(&catalog)?.into_iter().filter(|(_, path)| path.is_dir()) {
         for (file, path) in entries(&folder)? {
             let Some(name) = file.strip_suffix(".toml") else { continue };
             if let Some(other) = names.insert(name.to_owned(), path.clone()) {
@@ -41,7 +36,7 @@ fn run() -> io::Result<()> {
 
     let mut code = String::from("static EMBEDDED: &[Embedded] = &[\n");
     for ((task, name), path) in &recipes {
-        let file = format!("recipes/{task}/{name}.toml");
+        let file = format!("recipes/catalog/{task}/{name}.toml");
         let path = path.to_str().ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
         writeln!(
             code,

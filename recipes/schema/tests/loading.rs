@@ -187,7 +187,7 @@ fn a_base_may_lose_keys() {
 
 #[test]
 fn the_documented_example_is_a_recipe() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/recipes.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recipes.md");
     let page = fs::read_to_string(page).unwrap();
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let document = Document::parse(example, "captions.toml", Path::new("data")).unwrap();

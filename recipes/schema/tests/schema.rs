@@ -19,7 +19,10 @@ fn the_committed_schema_is_current() {
         fs::rename(&temporary, committed()).unwrap();
     }
     let text = fs::read_to_string(committed()).unwrap();
-    assert!(text == schema_text(), "recipes/schema.json is old: zoo schema > recipes/schema.json");
+    assert!(
+        text == schema_text(),
+        "recipes/schema/schema.json is old: zoo schema > recipes/schema/schema.json"
+    );
 }
 
 /// The part of JSON Schema that the schema uses; an unknown keyword is a failure, so that none is passed over.
