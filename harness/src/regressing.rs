@@ -34,7 +34,7 @@ pub fn selected(words: &[String]) -> Result<Vec<Document>> {
     for word in words {
         let about = |document: &&Document| {
             let about = document.about();
-            about.task == *word || about.tags.contains(word)
+            about.task == **word || about.tags.contains(word)
         };
         let of_kind: Vec<&Document> = all.iter().filter(about).collect();
         if of_kind.is_empty() {

@@ -77,7 +77,7 @@ pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
         recipe: RecipePart {
             name: recipe.recipe.name.clone(),
             tier: first.run.card.tier.clone(),
-            task: recipe.recipe.task.clone(),
+            task: recipe.recipe.task.to_string(),
             summary: recipe.recipe.summary.clone(),
             origin: recipe.recipe.origin.clone(),
             claims: recipe.claim.clone(),

@@ -67,7 +67,7 @@ fn known<'a>(what: &str, given: &str, words: impl Iterator<Item = &'a str>) -> R
 fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Option<Vec<Cell>>> {
     let about = document.about();
     let tagged = args.tag.iter().all(|tag| about.tags.contains(tag));
-    if !tagged || args.task.as_ref().is_some_and(|task| *task != about.task) {
+    if !tagged || args.task.as_ref().is_some_and(|task| about.task != **task) {
         return Ok(None);
     }
     let rung = reached(&ladder(document, runs));
@@ -76,7 +76,7 @@ fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Opt
     }
     let counts = ClaimCounts::of(&document.resolve(&Selection::default())?.recipe);
     let mut row =
-        vec![Cell::words(&about.name), Cell::words(&about.task), Cell::words(document.arms().join(" "))];
+        vec![Cell::words(&about.name), Cell::words(about.task.as_str()), Cell::words(document.arms().join(" "))];
     row.extend(counts.numbers().map(Cell::count));
     row.extend([
         Cell::words(rung.map_or("none", |rung| rung.name())),

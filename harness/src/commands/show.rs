@@ -122,7 +122,7 @@ impl<'d> Shown<'d> {
     fn text(&self, format: Format) -> Result<String> {
         let about = self.document.about();
         let mut facts = vec![
-            ("task", about.task.clone()),
+            ("task", about.task.to_string()),
             ("origin", about.origin.clone()),
             ("file", self.document.file().to_owned()),
         ];

@@ -9,7 +9,7 @@ use crate::nearest::did_you_mean;
 use crate::overlay;
 use crate::registry;
 use crate::smoke::SMOKE;
-use crate::spec::{About, DataStatus};
+use crate::spec::{About, DataStatus, Task};
 use crate::tree::{self, Node, Origin, Table, Value};
 
 /// Longest chain of recipes that are built upon one another.
@@ -178,8 +178,8 @@ impl Document {
     }
 
     /// `recipe.task`.
-    pub fn task(&self) -> &str {
-        &self.about.task
+    pub fn task(&self) -> Task {
+        self.about.task
     }
 
     /// Can anybody get the data?
@@ -253,7 +253,7 @@ impl Document {
 fn unknown() -> About {
     About {
         name: String::new(),
-        task: String::new(),
+        task: Task::Translation,
         summary: String::new(),
         origin: String::new(),
         status: DataStatus::Private,

@@ -15,6 +15,7 @@ mod recurrent;
 mod speech;
 mod symbols;
 mod synthesis;
+mod task;
 mod train;
 
 pub use acoustic::*;
@@ -30,6 +31,7 @@ pub use recurrent::*;
 pub use speech::*;
 pub use symbols::*;
 pub use synthesis::*;
+pub use task::*;
 pub use train::*;
 
 use std::collections::BTreeMap;
@@ -68,8 +70,8 @@ pub struct Recipe {
 pub struct About {
     /// Name, equal to the file's stem.
     pub name: String,
-    /// Task, equal to the folder's name: `translation`, `speech-recognition`, `speech-synthesis`.
-    pub task: String,
+    /// What the model does. Equal to the folder of the catalog.
+    pub task: Task,
     /// One line for `zoo list`.
     pub summary: String,
     /// Where the configuration was read: `repository@commit path`.

@@ -93,6 +93,17 @@ impl TokenModel<'_> {
 }
 
 impl DecoderSpec {
+    /// The value of `kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Transformer(_) => "transformer",
+            Self::Recurrent(_) => "recurrent",
+            Self::Convolutional(_) => "convolutional",
+            Self::Ctc {} => "ctc",
+            Self::Tacotron(_) => "tacotron",
+        }
+    }
+
     /// What stands before the first target token; `None` of frames.
     pub fn start(&self) -> Option<DecoderStart> {
         match self {

@@ -15,7 +15,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::is_name;
 use crate::nearest::did_you_mean;
 use crate::schema::find_path;
-use crate::spec::{Architecture, DataStatus, DecodeSpec, DecoderSpec, LengthPenalty, MaxLength, Recipe};
+use crate::spec::{
+    Architecture, DataStatus, DecodeSpec, DecoderSpec, LengthPenalty, MaxLength, Recipe, Task,
+};
 use crate::tree::Node;
 
 pub use problems::Problem;
@@ -115,7 +117,7 @@ impl Findings<'_, '_> {
 fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let about = &recipe.recipe;
     findings.named(&about.name, "recipe.name");
-    findings.named(&about.task, "recipe.task");
+    task(recipe, findings);
     for (text, path) in [(&about.summary, "recipe.summary"), (&about.origin, "recipe.origin")] {
         findings.said(text, path);
         findings.require(!text.contains('\n'), path, || format!("`{path}` has more than one line"));
@@ -133,6 +135,24 @@ fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             "status = \"private\", if they are files of your own",
         );
     }
+}
+
+/// A task has models of its own: the decoder must be one of them.
+fn task(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+    let (task, kind) = (recipe.recipe.task, recipe.model.decoder.kind());
+    if task.decoders().contains(&kind) {
+        return;
+    }
+    let decoders: Vec<String> = task.decoders().iter().map(|kind| format!("`{kind}`")).collect();
+    let decoders = format!("`{task}` needs `model.decoder.kind` to be {}", decoders.join(" or "));
+    findings.report_with(
+        "recipe.task",
+        format!("the task is `{task}`, but a model with the decoder `{kind}` is not a model of this task"),
+        match Task::of_decoder(kind) {
+            Some(fits) => format!("task = \"{fits}\"; {decoders}"),
+            None => decoders,
+        },
+    );
 }
 
 fn decode(recipe: &Recipe, name: &str, search: &DecodeSpec, findings: &mut Findings<'_, '_>) {

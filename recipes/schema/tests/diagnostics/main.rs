@@ -3,6 +3,7 @@
 mod claims;
 mod keys;
 mod synthesis;
+mod tasks;
 mod values;
 
 use std::path::Path;
