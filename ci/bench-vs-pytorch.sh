@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training updates and layers of zoo against PyTorch's on this machine's CPU, turn by turn: a table, and results/bench/NAME.json.
+# Training updates and layers of zoo against PyTorch's on this machine's CPU, turn by turn: a table, and results/data/bench/NAME.json.
 #
 #   ci/bench-vs-pytorch.sh NAME [options of tests/reference/bench_vs_pytorch.py]
 #
@@ -10,5 +10,5 @@ name=${1:?give the record a name, e.g. cpu-2026-11}
 shift
 cargo build --release --locked
 cargo build --release --locked --workspace --example layers
-mkdir -p results/bench
-"${PYTHON:-python3}" tests/reference/bench_vs_pytorch.py --bin "${CARGO_TARGET_DIR:-target}/release" --out "results/bench/$name.json" "$@"
+mkdir -p results/data/bench
+"${PYTHON:-python3}" tests/reference/bench_vs_pytorch.py --bin "${CARGO_TARGET_DIR:-target}/release" --out "results/data/bench/$name.json" "$@"

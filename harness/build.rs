@@ -28,7 +28,7 @@ const SOURCES: [&str; 9] = [
     "third_party",
 ];
 
-/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/ aside: recording a run does not change the sources), `ZOO_DIRT` (a digest of the sources where
+/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/data/ aside: recording a run does not change the sources), `ZOO_DIRT` (a digest of the sources where
 /// the commit does not say what they are, else empty), `ZOO_PROFILE`.
 fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     // A path that is not there would make cargo run this every time.
@@ -50,14 +50,7 @@ fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
-    let changes = git(&[
-        "status",
-        "--porcelain",
-        "--",
-        ":/",
-        ":(exclude,top)results/ledger.jsonl",
-        ":(exclude,top)results/hypotheses",
-    ]);
+    let changes = git(&["status", "--porcelain", "--", ":/", ":(exclude,top)results/data"]);
     println!("cargo::rustc-env=ZOO_COMMIT={commit}");
     let dirty = changes.is_none_or(|changes| !changes.is_empty());
     println!("cargo::rustc-env=ZOO_DIRTY={dirty}");
@@ -89,7 +82,7 @@ fn digest_of_sources(root: &Path) -> Result<String, Box<dyn std::error::Error>> 
 /// `fixtures.json`, `fixture_files.rs` and `ledger.jsonl` in the build's folder.
 fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let fixtures = root.join("tests/fixtures");
-    let ledger = root.join("results/ledger.jsonl");
+    let ledger = root.join("results/data/ledger.jsonl");
     println!("cargo::rerun-if-changed={}", fixtures.display());
     let mut described = Map::new();
     let mut optimizers = Vec::new();

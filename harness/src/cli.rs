@@ -215,8 +215,8 @@ The file is NumPy's: FP32, [frames, features].")]
         subcommand,
         after_help = "\
 Examples:
-  zoo ledger verify --ledger results/ledger.jsonl
-  zoo ledger recheck --ledger results/ledger.jsonl
+  zoo ledger verify --ledger results/data/ledger.jsonl
+  zoo ledger recheck --ledger results/data/ledger.jsonl
   zoo ledger list --recipe reversal-transformer
   zoo ledger show 3"
     )]
@@ -224,9 +224,9 @@ Examples:
     /// Compare current results with the claims and with recorded results, for CI
     #[command(after_help = "\
 Examples:
-  zoo regress --baseline results/ledger.jsonl
+  zoo regress --baseline results/data/ledger.jsonl
   zoo regress --select multi30k --tier full --yes --junit regress.xml --github
-  zoo regress --results other/ledger.jsonl --baseline results/ledger.jsonl --tier full
+  zoo regress --results other/ledger.jsonl --baseline results/data/ledger.jsonl --tier full
 
 Runs of another program are not reused: the column `run` shows `new` or `reused, same program`.
 Exit codes: 10 worse, 11 undecided, 12 nothing comparable. docs/regressions.md has the rules.")]
@@ -244,7 +244,7 @@ docs/explain.md says how the parts are found.")]
     #[command(after_help = "\
 Examples:
   zoo bundle ~/.local/share/zoo/runs/RUN
-  zoo bundle 2 --ledger results/ledger.jsonl --out toy.bundle.json
+  zoo bundle 2 --ledger results/data/ledger.jsonl --out toy.bundle.json
   zoo ledger recheck toy.bundle.json
 
 docs/bundles.md describes the file. It contains only the digests of references.")]
@@ -255,9 +255,9 @@ Examples:
   zoo report yesno-tdnn                        verdicts, curves, errors: yesno-tdnn.report.html
   zoo report ~/.local/share/zoo/runs/RUN ~/.local/share/zoo/runs/OTHER -o both.html
   zoo report reversal-transformer --tier smoke --arms fp32,mixed --seeds 1,2
-  zoo report --ledger results/ledger.jsonl --format md
-  zoo report --ledger results/ledger.jsonl --into RESULTS.md
-  zoo report --ledger results/ledger.jsonl --into RESULTS.md --check
+  zoo report --ledger results/data/ledger.jsonl --format md
+  zoo report --ledger results/data/ledger.jsonl --into RESULTS.md
+  zoo report --ledger results/data/ledger.jsonl --into RESULTS.md --check
 
 The page loads no resources, runs no scripts and quotes sentences of the data: see docs/report.md.")]
     Report(ReportArgs),

@@ -73,7 +73,7 @@ impl Context {
         }
     }
 
-    /// The ledger of this home; the project's own is `results/ledger.jsonl`.
+    /// The ledger of this home; the project's own is `results/data/ledger.jsonl`.
     pub fn ledger_path(&self) -> PathBuf {
         self.home.join("ledger.jsonl")
     }

@@ -80,7 +80,7 @@ pub fn entries(context: &Context, path: Option<&Path>) -> Result<Vec<Entry>> {
     if path.is_some() && !ledger.path().is_file() {
         return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
             .hint(
-                "the project's ledger is results/ledger.jsonl; `zoo reproduce` writes the ledger in --home",
+                "the project's ledger is results/data/ledger.jsonl; `zoo reproduce` writes the ledger in --home",
             ));
     }
     Ok(ledger.entries()?)

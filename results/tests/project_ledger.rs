@@ -34,7 +34,7 @@ impl Rescorer for WithoutReferences {
 }
 
 fn ledger() -> (Ledger, PathBuf) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
     (Ledger::at(folder.join("ledger.jsonl")), folder.join("hypotheses"))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The project's own run of the toy, as one file.
 fn toy(zoo: &Zoo) -> String {
-    let ledger = in_root("results/ledger.jsonl");
+    let ledger = in_root("results/data/ledger.jsonl");
     let listed = zoo.ends_with(0, &["ledger", "list", "--ledger", &ledger, "--format", "json"]).json();
     // The last: it is of the recipe's present version.
     let finished = (listed.as_array().unwrap().iter().rev())

@@ -224,10 +224,10 @@ fn tables_are_put_into_a_file_and_checked() {
 #[test]
 fn the_projects_own_ledger_is_whole_and_its_table_fresh() {
     let zoo = Zoo::new();
-    let ledger = in_root("results/ledger.jsonl");
+    let ledger = in_root("results/data/ledger.jsonl");
     // Before the first run of the project there is none, and the table has no rows.
-    if root().join("results/ledger.jsonl").exists() {
-        let head = std::fs::read_to_string(root().join("results/ledger.head")).unwrap();
+    if root().join("results/data/ledger.jsonl").exists() {
+        let head = std::fs::read_to_string(root().join("results/data/ledger.head")).unwrap();
         zoo.ends_with(0, &["ledger", "verify", "--ledger", &ledger, "--head", head.trim()]);
     }
     for file in ["RESULTS.md", "README.md"] {

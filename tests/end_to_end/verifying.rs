@@ -38,7 +38,7 @@ fn a_rung_that_was_asked_for_is_climbed_shown_or_not() {
     // It was trained in a folder of its own.
     assert!(!zoo.home().join("runs").exists() && !zoo.home().join("ledger.jsonl").exists());
 
-    let ledger = in_root("results/ledger.jsonl");
+    let ledger = in_root("results/data/ledger.jsonl");
     let climb =
         ["verify", "reversal-transformer", "--to", "full-run", "--ledger", &ledger, "--format", "json"];
     let found = zoo.ends_with(0, &climb).json();

@@ -65,7 +65,7 @@ pub struct RegressArgs {
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     pub seeds: u32,
     /// Recorded results to compare with
-    #[arg(long, default_value = "results/ledger.jsonl", value_name = "FILE")]
+    #[arg(long, default_value = "results/data/ledger.jsonl", value_name = "FILE")]
     pub baseline: PathBuf,
     /// Run nothing: judge the newest records of this ledger again
     #[arg(long, value_name = "FILE")]

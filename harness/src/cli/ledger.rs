@@ -11,13 +11,13 @@ pub enum LedgerCommand {
     #[command(after_help = "\
 Examples:
   zoo ledger verify
-  zoo ledger verify --ledger results/ledger.jsonl --head \"$(cat results/ledger.head)\"")]
+  zoo ledger verify --ledger results/data/ledger.jsonl --head \"$(cat results/data/ledger.head)\"")]
     Verify(LedgerVerifyArgs),
     /// Recompute every score and verdict from the stored files
     #[command(after_help = "\
 Examples:
   zoo ledger recheck
-  zoo ledger recheck --ledger results/ledger.jsonl
+  zoo ledger recheck --ledger results/data/ledger.jsonl
   zoo ledger recheck reversal-transformer-b3544d8bba1b.bundle.json
   zoo ledger recheck wmt.bundle.json --references test=newstest2014.de")]
     Recheck(LedgerRecheckArgs),
@@ -25,13 +25,13 @@ Examples:
     #[command(after_help = "\
 Examples:
   zoo ledger list --recipe reversal-transformer
-  zoo ledger list --ledger results/ledger.jsonl --format csv")]
+  zoo ledger list --ledger results/data/ledger.jsonl --format csv")]
     List(LedgerListArgs),
     /// Show one entry
     #[command(after_help = "\
 Examples:
   zoo ledger show 3
-  zoo ledger show 10 --ledger results/ledger.jsonl --format json")]
+  zoo ledger show 10 --ledger results/data/ledger.jsonl --format json")]
     Show(LedgerShowArgs),
 }
 

@@ -33,7 +33,7 @@ pub fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
     let ledger = records::ledger(context, file.ledger.as_deref());
     if file.ledger.is_some() && !ledger.path().is_file() {
         return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
-            .hint("the project's ledger is results/ledger.jsonl; the default is the ledger in --home"));
+            .hint("the project's ledger is results/data/ledger.jsonl; the default is the ledger in --home"));
     }
     Ok(ledger)
 }

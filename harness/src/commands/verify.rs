@@ -24,8 +24,9 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     };
     let ledgers = match &args.ledger {
         Some(path) if !path.is_file() => {
-            return Err(Failure::new(Exit::Data, format!("there is no ledger {}", path.display()))
-                .hint("the project's ledger is results/ledger.jsonl; the default is the ledger in --home"));
+            return Err(Failure::new(Exit::Data, format!("there is no ledger {}", path.display())).hint(
+                "the project's ledger is results/data/ledger.jsonl; the default is the ledger in --home",
+            ));
         }
         Some(path) => vec![path.clone()],
         None => vec![context.ledger_path()],
