@@ -1,7 +1,7 @@
 //! The metrics of a recipe's claims: the schema takes any word, the list of metrics does not.
 
 use zoo_recipes::{Diagnostic, Diagnostics, Document, Recipe, nearest};
-use zoo_results::metrics::{CLAIMED, Path, claimed_metric};
+use zoo_results::metrics::{Entry, METRICS, Path};
 
 use crate::tasks;
 
@@ -13,14 +13,16 @@ pub fn check_metrics(document: &Document, recipe: &Recipe) -> Result<(), Diagnos
     let mut found = Diagnostics::default();
     let spectrograms = tasks::of(recipe).writes_spectrograms();
     for (at, claim) in recipe.claim.iter().enumerate() {
-        let (message, hint) = match claimed_metric(&claim.metric) {
-            Some(known) if known.path != Path::TimedFrames || spectrograms => continue,
+        let (message, hint) = match Entry::find(&claim.metric) {
+            Some(known) if spectrograms || !matches!(known.path, Path::Timed { spectrograms: true, .. }) => {
+                continue;
+            }
             Some(known) => (
                 format!("the metric `{}` is of spectrograms, which this model does not write", known.name),
                 "target-tokens-per-second counts tokens of text, utterances-per-second recordings".to_owned(),
             ),
             None => {
-                let names = || CLAIMED.iter().map(|metric| metric.name);
+                let names = || METRICS.iter().map(|metric| metric.name);
                 let hint = match nearest(&claim.metric, names()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the metrics are {}", names().collect::<Vec<_>>().join(", ")),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use zoo_recipes::{ClaimKind, ClaimSpec, Resolved, TrajectoryPoint};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
-use zoo_results::metrics::{Convention, Metric, Resampling, ScoreError, ScoreOptions, Scorer, score};
+use zoo_results::metrics::{Convention, Entry, Resampling, ScoreError, ScoreOptions, Scorer, score};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{ErrorCount, Evidence, Interval, PointScores, RunScore, RunStatus};
 
@@ -362,9 +362,9 @@ fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
 fn scorer_of(claim: &ClaimSpec) -> std::result::Result<Scorer, String> {
     let scorer = match &claim.signature {
         Some(signature) => Scorer::from_signature(signature),
-        None => Metric::parse(&claim.metric).and_then(|metric| match metric {
-            Metric::ExactMatch => Scorer::new(Convention::ExactMatch(Default::default())),
-            other => Err(ScoreError::NotFromText { metric: other.name() }),
+        None => Entry::with_signature(&claim.metric).and_then(|(metric, _)| match metric.name {
+            "exact-match" => Scorer::new(Convention::ExactMatch(Default::default())),
+            other => Err(ScoreError::NotFromText { metric: other }),
         }),
     };
     scorer.map_err(|error| error.to_string())

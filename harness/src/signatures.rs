@@ -1,7 +1,7 @@
 //! The signatures and rows of spreads that a recipe's claims name: the schema takes any text, the metrics and the table do not.
 
 use zoo_recipes::{ClaimSpec, Diagnostic, Diagnostics, Document, nearest};
-use zoo_results::metrics::Signature;
+use zoo_results::metrics::{Entry, Signature};
 use zoo_results::statistics::{spread, spreads};
 
 use crate::error::split_hint;
@@ -23,13 +23,17 @@ pub fn check_signatures(document: &Document, claims: &[ClaimSpec]) -> Result<(),
                 let (message, hint) = split_hint(&text);
                 (message.to_owned(), hint.unwrap_or_default().to_owned())
             }
-            Ok(signature) => match signature.convention.metric().name() {
-                metric if metric == claim.metric => continue,
-                metric => (
+            Ok(signature) => {
+                let takes = |metric: &Entry| metric.takes(&signature.convention);
+                if Entry::find(&claim.metric).is_some_and(takes) {
+                    continue;
+                }
+                let metric = signature.convention.entry();
+                (
                     format!("the metric is `{}`, but the signature is of {metric}", claim.metric),
-                    "`zoo score` prints the signature of each metric".to_owned(),
-                ),
-            },
+                    "`zoo score` prints the signature of each metric; top5 is accuracy with top:5".to_owned(),
+                )
+            }
         };
         found.push(Diagnostic::new(document.claim_origin(at), message).hint(hint));
     }

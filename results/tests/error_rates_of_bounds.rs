@@ -8,7 +8,9 @@ use draws::Draws;
 use rates::{Rates, STUDIES, documented, looks, margin_of_noise};
 use serde_json::json;
 use zoo_recipes::ClaimSpec;
-use zoo_results::metrics::{Convention, Resampling, SegmentStatistics, Signature, Unit, interval};
+use zoo_results::metrics::{
+    AccuracyOptions, Resampling, SegmentStatistics, Share, Signature, Ties, interval,
+};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{ErrorCount, Evidence, Interval, Outcome, RunScore, StatedSpread, judge};
 
@@ -114,7 +116,8 @@ fn bunches(utterances: usize, hard: (f64, f64, f64), resampled: bool) -> Rates {
     const WORDS: u64 = 12;
     let mut draws = Draws::new(12);
     let mut rates = Rates::default();
-    let signature = Signature::own(Convention::Accuracy(Unit::Word), None);
+    let options = AccuracyOptions { share: Share::Wrong, top: 1, classes: 2, ties: Ties::First };
+    let signature = Signature::own(options.into(), None);
     let percent = 100.0 * (hard.0 * hard.1 + (1.0 - hard.0) * hard.2);
     for _ in 0..STUDIES / 2 {
         let rows: Vec<(f64, f64)> = (0..utterances)
@@ -124,7 +127,6 @@ fn bunches(utterances: usize, hard: (f64, f64, f64), resampled: bool) -> Rates {
             })
             .collect();
         let (errors, total) = (rows.iter().map(|row| row.0 as u64).sum(), WORDS * utterances as u64);
-        // A rate of errors is resampled as one of right answers is.
         let statistics = SegmentStatistics::from_ratios(signature.clone(), &rows).unwrap();
         let of = |found: zoo_results::metrics::Interval| Interval {
             low: found.lower,

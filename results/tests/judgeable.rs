@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use zoo_recipes::{ClaimKind, ClaimSpec, Document, Selection};
-use zoo_results::metrics::claimed_metric;
+use zoo_results::metrics::Entry;
 use zoo_results::verdict::{Evidence, Outcome, RunScore, judge, judgeable, listed};
 
 fn claims() -> Vec<ClaimSpec> {
@@ -16,7 +16,7 @@ fn claims() -> Vec<ClaimSpec> {
 fn thirty_five_claims_of_the_recipes_can_not_be_judged() {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for claim in claims() {
-        assert!(claimed_metric(&claim.metric).is_some(), "{}", claim.metric);
+        assert!(Entry::find(&claim.metric).is_some(), "{}", claim.metric);
         if judgeable(&claim).is_err() {
             let kind = serde_json::to_value(claim.kind).unwrap();
             let of = match claim.kind {

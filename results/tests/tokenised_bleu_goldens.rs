@@ -1,11 +1,13 @@
 //! Tokenised BLEU against what Moses' multi-bleu.perl and fairseq's libbleu print.
 //! The fixture is written by `tests/reference/tokenised_bleu_goldens.py` at the root of the repository.
 
+mod bleu;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use zoo_results::metrics::{
-    BleuDetail, Case, Compounds, Convention, ScoreOptions, Scorer, TokenisedBleu, score,
+    BleuDetail, Case, Compounds, ScoreOptions, Scorer, TokenisedBleu, TokenisedBleuOptions, score,
 };
 
 #[derive(Deserialize)]
@@ -40,8 +42,9 @@ fn goldens() -> Goldens {
 
 fn measure(streams: &[Vec<String>], references: usize, whose: TokenisedBleu, lower: bool) -> BleuDetail {
     let case = if lower { Case::Lower } else { Case::Mixed };
-    let scorer = Scorer::new(Convention::TokenisedBleu(whose, case, Compounds::Whole)).unwrap();
-    scorer.bleu_detail(streams.last().unwrap(), &streams[..references]).unwrap().unwrap()
+    let scorer =
+        Scorer::new(TokenisedBleuOptions { whose, case, compounds: Compounds::Whole }.into()).unwrap();
+    bleu::detail(&scorer, streams.last().unwrap(), &streams[..references]).unwrap()
 }
 
 #[test]
@@ -94,6 +97,6 @@ fn on_clean_text_all_three_are_one() {
         assert!((other.value - base.value).abs() < 1e-12);
         assert_eq!(other.detail["line"], base.detail["line"]);
         // Equal here, but not the same measure: nothing compares them unasked.
-        assert!(other.gain_over(&base).is_err());
+        assert!(other.signature.comparable(&base.signature).is_err());
     }
 }

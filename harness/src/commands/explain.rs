@@ -76,7 +76,7 @@ fn points(found: &Explanation) -> Table {
 fn notes(case: &Case, found: &Explanation) -> Vec<String> {
     let mut notes = Vec::new();
     let gain = found.measured - found.claimed;
-    let is_better = match found.metric.direction() {
+    let is_better = match found.metric.direction {
         Direction::Higher => gain > 0.0,
         Direction::Lower => gain < 0.0,
     };

@@ -75,8 +75,11 @@ fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Opt
         return Ok(None);
     }
     let counts = ClaimCounts::of(&document.resolve(&Selection::default())?.recipe);
-    let mut row =
-        vec![Cell::words(&about.name), Cell::words(about.task.as_str()), Cell::words(document.arms().join(" "))];
+    let mut row = vec![
+        Cell::words(&about.name),
+        Cell::words(about.task.as_str()),
+        Cell::words(document.arms().join(" ")),
+    ];
     row.extend(counts.numbers().map(Cell::count));
     row.extend([
         Cell::words(rung.map_or("none", |rung| rung.name())),

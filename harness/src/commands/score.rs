@@ -5,8 +5,8 @@ use std::path::Path;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
     BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorReport, ErrorUnit,
-    LengthClass, Resampling, ScoreError, ScoreOptions, Scorer, Smoothing, TerOptions, TokenisedBleu,
-    Tokenizer, Utterance, Whitespace, score,
+    ExactMatchOptions, LengthClass, Resampling, ScoreError, ScoreOptions, Scorer, Smoothing, TerOptions,
+    TokenisedBleu, TokenisedBleuOptions, Tokenizer, Utterance, Whitespace, score,
 };
 
 use crate::cli::{CaseChoice, ScoreArgs, TextMetric};
@@ -112,7 +112,7 @@ fn report(
         return Ok((Vec::new(), Vec::new()));
     }
     let (Convention::ErrorRate(options), [references]) = (convention, references) else {
-        return Err(Failure::usage(format!("{} has no --worst and no --lengths", convention.metric()))
+        return Err(Failure::usage(format!("{} has no --worst and no --lengths", convention.entry()))
             .hint("error rates have: --metric wer or cer"));
     };
     if !args.lengths.is_sorted_by(|one, next| one < next) {
@@ -134,6 +134,8 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
     let is_tokenised = matches!(args.metric, TextMetric::MultiBleu | TextMetric::FairseqBleu);
     let is_error_rate = matches!(args.metric, TextMetric::Wer | TextMetric::Cer);
     let compounds = if args.split_compounds { Compounds::Split } else { Compounds::Whole };
+    let tokenised =
+        |whose| Convention::TokenisedBleu(TokenisedBleuOptions { whose, case: case(Case::Mixed), compounds });
     for (option, given, has) in [
         ("--tokenizer", args.tokenizer.is_some(), is_bleu),
         ("--smoothing", args.smoothing.is_some(), is_bleu),
@@ -163,12 +165,8 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
                 (None, None) => Smoothing::default(),
             },
         }),
-        TextMetric::MultiBleu => {
-            Convention::TokenisedBleu(TokenisedBleu::MultiBleu, case(Case::Mixed), compounds)
-        }
-        TextMetric::FairseqBleu => {
-            Convention::TokenisedBleu(TokenisedBleu::Fairseq, case(Case::Mixed), compounds)
-        }
+        TextMetric::MultiBleu => tokenised(TokenisedBleu::MultiBleu),
+        TextMetric::FairseqBleu => tokenised(TokenisedBleu::Fairseq),
         TextMetric::Chrf => Convention::Chrf(ChrfOptions {
             case: case(Case::Mixed),
             word_order: args.word_order,
@@ -180,6 +178,6 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
             case: case(Case::Mixed),
             whitespace: args.whitespace.as_deref().map_or(Ok(Whitespace::default()), Whitespace::parse)?,
         }),
-        TextMetric::ExactMatch => Convention::ExactMatch(case(Case::Mixed)),
+        TextMetric::ExactMatch => Convention::ExactMatch(ExactMatchOptions { case: case(Case::Mixed) }),
     })
 }

@@ -1,7 +1,7 @@
 //! Scores that are given as fractions of one where the metric is in percent.
 
 use zoo_recipes::ClaimSpec;
-use zoo_results::metrics::Metric;
+use zoo_results::metrics::Entry;
 
 use crate::error::{Failure, Result};
 
@@ -33,7 +33,7 @@ pub fn refuse(scores: impl Iterator<Item = f64> + Clone, claims: &[(usize, &Clai
 }
 
 fn is_percentage(claim: &ClaimSpec) -> bool {
-    Metric::parse(&claim.metric).is_ok_and(Metric::is_percentage)
+    Entry::find(&claim.metric).is_some_and(|metric| metric.is_percentage)
 }
 
 fn fraction(score: f64) -> bool {

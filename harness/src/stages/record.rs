@@ -227,7 +227,7 @@ fn scores(
         arm: card.arm.clone(),
         seed: card.seed,
         moment,
-        metric: value.metric.name().to_string(),
+        metric: value.metric.name.to_string(),
         signature: value.signature.to_string(),
         value: value.value,
         interval: value.interval.as_ref().map(|i| Interval {

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use zoo_results::metrics::{Metric, Signature};
+use zoo_results::metrics::{Entry, Signature};
 
 /// Most pairs of weights that are tried: a step that is a slip of the pen would otherwise take for ever.
 const MOST: usize = 10_000;
@@ -80,7 +80,7 @@ pub struct Swept {
     /// Examples of the set.
     pub examples: usize,
     /// What was counted.
-    pub metric: Metric,
+    pub metric: &'static Entry,
     /// And how.
     pub signature: Signature,
     /// Every pair, alphas outside, in rising order.

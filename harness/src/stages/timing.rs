@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_recipes::{ClaimKind, ClaimSpec, RatioProtocol, Recipe, Resolved};
+use zoo_results::metrics::{Entry, Path, Work};
 use zoo_results::statistics::{AbbaBlock, SpeedUp, speed_up};
 use zoo_results::verdict::{Interval, SpeedEvidence};
 use zoo_training::timing::{Lap, Round, round, warm_up_pair};
@@ -107,31 +108,10 @@ pub struct Pair {
     pub work: Work,
 }
 
-/// What a speed is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Work {
-    /// Updates of the weights.
-    Updates,
-    /// The task's own unit, without padding: tokens of both sides, or frames.
-    Tokens,
-    /// Tokens of the target side, or frames of target spectrograms, without padding.
-    TargetTokens,
-    /// Examples.
-    Examples,
-}
-
 impl Pair {
     /// What a claim is on; `None` if timing updates cannot judge it.
     fn of(claim: &ClaimSpec) -> Option<Self> {
-        let work = match claim.metric.as_str() {
-            "updates-per-second" => Work::Updates,
-            "tokens-per-second" => Work::Tokens,
-            // Sources count the frames of the target spectrograms without padding.
-            "target-tokens-per-second" | "mel-frames-per-second" => Work::TargetTokens,
-            "sentences-per-second" | "utterances-per-second" => Work::Examples,
-            _ => return None,
-        };
+        let Path::Timed { work, .. } = Entry::find(&claim.metric)?.path else { return None };
         (claim.kind == ClaimKind::Ratio).then(|| Self {
             arm: claim.arm.clone().unwrap_or_else(|| "mixed".into()),
             baseline: claim.baseline.clone().unwrap_or_else(|| "fp32".into()),
@@ -269,7 +249,7 @@ fn batch_of(recipe: &Recipe) -> u64 {
 #[cfg(test)]
 mod tests {
     use zoo_recipes::{Document, Selection};
-    use zoo_results::metrics::{CLAIMED, Path};
+    use zoo_results::metrics::METRICS;
 
     use super::*;
 
@@ -312,9 +292,9 @@ mod tests {
 
     #[test]
     fn what_can_be_timed_is_what_the_list_of_metrics_says() {
-        for metric in CLAIMED {
+        for metric in METRICS {
             let claim = ClaimSpec { metric: metric.name.into(), ..claim() };
-            let timed = matches!(metric.path, Path::Timed | Path::TimedFrames);
+            let timed = matches!(metric.path, Path::Timed { .. });
             assert_eq!(Pair::of(&claim).is_some(), timed, "{}", metric.name);
         }
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::grid::Grid;
 use super::point::{Cause, Point};
-use crate::metrics::Metric;
+use crate::metrics::Entry;
 
 /// A change is only taken for a cause if it brings the number nearer by this share of the gap,
 const WORTH: f64 = 0.1;
@@ -47,7 +47,7 @@ pub struct Rival {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// Which metric.
-    pub metric: Metric,
+    pub metric: &'static Entry,
     /// The published number.
     pub claimed: f64,
     /// Ours.

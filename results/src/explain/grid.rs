@@ -1,7 +1,7 @@
 //! Every point, scored.
 
 use super::point::{Cause, Point, Text, case_of, convention};
-use crate::metrics::{Case, Metric, ScoreError, Scorer, split_compounds};
+use crate::metrics::{Case, Entry, ScoreError, Scorer, split_compounds};
 
 /// A file of hypotheses and how it was come by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub type Tokenise<'a> = dyn Fn(&[String]) -> Vec<String> + 'a;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
     /// Which metric.
-    pub metric: Metric,
+    pub metric: &'static Entry,
     /// (search, weights) of each setting.
     pub settings: Vec<(String, String)>,
     /// The point that was measured.
@@ -83,7 +83,7 @@ impl Grid {
         }
         scores.sort_by_key(|(point, _)| point.setting);
         let settings = settings.iter().map(|one| (one.search.clone(), one.weights.clone())).collect();
-        Ok(Self { metric: own.metric(), settings, measured, scores })
+        Ok(Self { metric: own.entry(), settings, measured, scores })
     }
 
     /// The score of a point.

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::metrics::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, Smoothing, TerOptions, Tokenizer,
+    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ExactMatchOptions, Smoothing,
+    TerOptions, TokenisedBleuOptions, Tokenizer,
 };
 
 /// What is done to both sides before n-grams are counted.
@@ -91,7 +92,10 @@ impl Text {
             Convention::TokenisedBleu(..) => Some(Tokenizer::None),
             _ => None,
         };
-        let split = matches!(convention, Convention::TokenisedBleu(_, _, Compounds::Split));
+        let split = matches!(
+            convention,
+            Convention::TokenisedBleu(TokenisedBleuOptions { compounds: Compounds::Split, .. })
+        );
         Self { tokenised: false, split, tokenizer }
     }
 
@@ -120,8 +124,9 @@ pub(super) fn convention(of: &Convention, text: Text, case: Case) -> Convention 
             tokenizer: text.tokenizer.unwrap_or(options.tokenizer),
             ..options
         }),
-        Convention::TokenisedBleu(whose, ..) if text.tokenizer == Some(Tokenizer::None) => {
-            Convention::TokenisedBleu(whose, case, Compounds::Whole)
+        Convention::TokenisedBleu(options) if text.tokenizer == Some(Tokenizer::None) => {
+            let compounds = Compounds::Whole;
+            Convention::TokenisedBleu(TokenisedBleuOptions { case, compounds, ..options })
         }
         Convention::TokenisedBleu(..) => Convention::Bleu(BleuOptions {
             case,
@@ -132,7 +137,7 @@ pub(super) fn convention(of: &Convention, text: Text, case: Case) -> Convention 
         Convention::Chrf(options) => Convention::Chrf(ChrfOptions { case, ..options }),
         Convention::Ter(options) => Convention::Ter(TerOptions { case, ..options }),
         Convention::ErrorRate(options) => Convention::ErrorRate(ErrorRateOptions { case, ..options }),
-        Convention::ExactMatch(_) => Convention::ExactMatch(case),
+        Convention::ExactMatch(_) => Convention::ExactMatch(ExactMatchOptions { case }),
         other => other,
     }
 }
@@ -144,7 +149,8 @@ pub(super) fn case_of(convention: &Convention) -> Case {
         Convention::Chrf(options) => options.case,
         Convention::Ter(options) => options.case,
         Convention::ErrorRate(options) => options.case,
-        Convention::TokenisedBleu(_, case, _) | Convention::ExactMatch(case) => *case,
+        Convention::TokenisedBleu(options) => options.case,
+        Convention::ExactMatch(options) => options.case,
         _ => Case::Mixed,
     }
 }

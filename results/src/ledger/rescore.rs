@@ -4,7 +4,7 @@ use zoo_recipes::Direction;
 
 use super::recheck::Rescored;
 use super::record::ScoreRecord;
-use crate::metrics::{Resampling, ScoreError, ScoreOptions, Scorer, Signature, paired_gain, score};
+use crate::metrics::{Resampling, ScoreError, ScoreOptions, Scorer, Signature, Source, paired_gain, score};
 use crate::verdict::{ErrorCount, Interval};
 
 /// Key of a record's data under which the digest of an evaluation set's references stands.
@@ -16,7 +16,8 @@ pub fn references_key(eval: &str) -> String {
 /// Is the recorded score made of lines that have all its measures in them?
 #[must_use]
 pub fn needs_no_references(recorded: &ScoreRecord) -> bool {
-    Signature::parse(&recorded.signature).is_ok_and(|signature| signature.convention.is_from_measures())
+    let source = |signature: Signature| signature.convention.metric().source();
+    Signature::parse(&recorded.signature).is_ok_and(|signature| source(signature) == Source::Record)
 }
 
 /// The score of `hypotheses` under the recorded signature, with an interval where one was drawn.
@@ -77,7 +78,7 @@ pub fn difference(
     let tail = 0.5 + level / 2.0;
     let (worst, best) = (gain.lower_bound(tail)?, gain.upper_bound(tail)?);
     // A gain is positive where ours is better; a difference is ours minus the baseline's.
-    let less_is_better = scorer.convention().metric().direction() == Direction::Lower;
+    let less_is_better = scorer.convention().entry().direction == Direction::Lower;
     let (low, high) = if less_is_better { (-best, -worst) } else { (worst, best) };
     Ok(Interval { low, high, level })
 }

@@ -2,7 +2,7 @@
 
 /// How intermediate results are rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arithmetic {
+pub enum Arithmetic {
     /// f64 throughout.
     Double,
     /// Each sum, product and quotient rounded to f32, as NumPy 2 does with `float32` statistics. An operation in
@@ -17,5 +17,10 @@ impl Arithmetic {
             Arithmetic::Double => x,
             Arithmetic::Single => f64::from(x as f32),
         }
+    }
+
+    /// One number over another; 0 over nothing.
+    pub(crate) fn ratio(self, sum: f64, count: f64) -> f64 {
+        if count > 0.0 { self.round(sum / count) } else { 0.0 }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::arithmetic::Arithmetic;
-use super::convention::Metric;
+use super::entry::Entry;
 use super::error::ScoreError;
 use super::numpy_random::NumpyRandom;
 use super::segments::SegmentStatistics;
@@ -126,7 +126,7 @@ pub struct PairedBootstrap {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedGain {
     /// The metric; gains are in its unit, positive where the system is better whichever way the metric runs.
-    pub metric: Metric,
+    pub metric: &'static Entry,
     /// On the test set as it is; the mean over pairs.
     pub observed: f64,
     /// Mean over the resamples.
@@ -161,9 +161,10 @@ impl PairedGain {
     }
 }
 
-/// A 95 % interval of the score, equal to sacreBLEU's to its printed digits.
+/// A 95 % interval of the score: of its metrics equal to sacreBLEU's to the printed digits.
 pub fn interval(statistics: &SegmentStatistics, resampling: Resampling) -> Result<Interval, ScoreError> {
-    let mut scores = resampled(&[statistics], resampling, Arithmetic::Single, |values| values[0])?;
+    let precision = statistics.signature().convention.metric().precision();
+    let mut scores = resampled(&[statistics], resampling, precision, |values| values[0])?;
     Ok(Interval::of(&mut scores, resampling))
 }
 
@@ -176,8 +177,8 @@ pub fn paired_bootstrap(
     resampling: Resampling,
 ) -> Result<PairedBootstrap, ScoreError> {
     baseline.pairs_with(system)?;
-    let both =
-        resampled(&[baseline, system], resampling, Arithmetic::Single, |values| (values[0], values[1]))?;
+    let precision = baseline.signature().convention.metric().precision();
+    let both = resampled(&[baseline, system], resampling, precision, |values| (values[0], values[1]))?;
     let (mut theirs, mut ours): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
     let differences: Vec<f64> = theirs.iter().zip(&ours).map(|(b, s)| (s - b).abs()).collect();
     let (real, centre) = ((baseline.value() - system.value()).abs(), mean(&differences));
@@ -203,8 +204,8 @@ pub fn paired_gain(
         first.pairs_with(baseline)?;
         first.pairs_with(system)?;
     }
-    let metric = first.signature().convention.metric();
-    let sign = if metric.direction() == Direction::Higher { 1.0 } else { -1.0 };
+    let metric = first.signature().convention.entry();
+    let sign = if metric.direction == Direction::Higher { 1.0 } else { -1.0 };
     let all: Vec<&SegmentStatistics> = pairs.iter().flat_map(|(b, s)| [*b, *s]).collect();
     let gain =
         |values: &[f64]| sign * values.chunks_exact(2).map(|v| v[1] - v[0]).sum::<f64>() / pairs.len() as f64;

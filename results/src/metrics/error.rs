@@ -88,13 +88,23 @@ pub enum ScoreError {
         /// What to look at.
         hint: &'static str,
     },
-    /// A signature of a value that is not made from hypotheses and references.
+    /// A signature of a value that is not made from records.
     #[error(
-        "a {metric} cannot be scored from text\nhint: it is measured while the model runs; state its value itself"
+        "{metric} cannot be scored from records\nhint: it is measured while the model trains; state its value itself"
     )]
     NotFromText {
         /// The metric.
         metric: &'static str,
+    },
+    /// A typed record that the metric cannot read.
+    #[error("line {line} of the records: {problem}\nhint: {hint}")]
+    Record {
+        /// Line, from 1.
+        line: usize,
+        /// What was found.
+        problem: String,
+        /// What a right record looks like, or what to change.
+        hint: &'static str,
     },
     /// Numbers that are not what they should be: a shape, a value that is not finite.
     #[error("{what}: {problem}\nhint: {hint}")]

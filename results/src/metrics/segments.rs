@@ -1,37 +1,32 @@
-//! Sufficient statistics: one row a segment, from whose column sums the corpus score follows.
+//! Statistics of a scored test set: one row a segment, from which the score of the set, and of any resample of it, follows.
 
 use sha2::{Digest, Sha256};
 
 use super::arithmetic::Arithmetic;
-use super::convention::Convention;
 use super::error::ScoreError;
+use super::rows::{Drawn, Rows};
 use super::signature::Signature;
-use super::text::{bleu, chrf, error_rate, ter, tokenised_bleu};
 
-/// Statistics of a scored corpus, a row of `width` numbers for each segment.
+/// Statistics of a scored corpus, a row for each segment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentStatistics {
     signature: Signature,
-    width: usize,
-    rows: Vec<f64>,
+    rows: Rows,
     references_sha256: Option<String>,
 }
 
 impl SegmentStatistics {
-    pub(crate) fn new(
-        signature: Signature,
-        width: usize,
-        rows: Vec<f64>,
-        references_sha256: Option<String>,
-    ) -> Self {
-        debug_assert!(width > 0 && rows.len().is_multiple_of(width));
-        SegmentStatistics { signature, width, rows, references_sha256 }
+    pub(crate) fn new(signature: Signature, rows: Rows, references_sha256: Option<String>) -> Self {
+        SegmentStatistics { signature, rows, references_sha256 }
     }
 
     /// Of a metric that is a ratio of sums (accuracy, loss, perplexity, those on spectrograms): (numerator, denominator) by segment, e.g.
-    /// (right tokens, tokens) or (summed loss in nats, tokens). Numbers must be finite, denominators not negative.
+    /// (right answers, answers) or (summed loss in nats, tokens). Numbers must be finite, denominators not negative.
+    ///
+    /// # Errors
+    /// No pair, a number that no pair can have, a metric whose rows are no such pairs.
     pub fn from_ratios(signature: Signature, pairs: &[(f64, f64)]) -> Result<Self, ScoreError> {
-        if signature.convention.is_from_text() {
+        if !signature.convention.metric().takes_pairs() {
             return Err(ScoreError::OutOfRange {
                 option: "metric of (sum, count) statistics",
                 value: signature.to_string(),
@@ -46,7 +41,7 @@ impl SegmentStatistics {
             return Err(ScoreError::OutOfRange { option, value, hint: "finite numbers, counts from 0" });
         }
         let rows = pairs.iter().flat_map(|(s, c)| [*s, *c]).collect();
-        Ok(SegmentStatistics::new(signature, 2, rows, None))
+        Ok(SegmentStatistics::new(signature, Rows::even(2, rows), None))
     }
 
     /// What the statistics are of.
@@ -56,7 +51,7 @@ impl SegmentStatistics {
 
     /// Number of segments.
     pub fn len(&self) -> usize {
-        self.rows.len() / self.width
+        self.rows.len()
     }
 
     /// Is there no segment? Never so: every constructor refuses that.
@@ -71,26 +66,18 @@ impl SegmentStatistics {
 
     /// The corpus score.
     pub fn value(&self) -> f64 {
-        value_of(&self.signature.convention, &column_sums(&self.rows, self.width), Arithmetic::Double)
+        self.signature.convention.metric().value(Drawn::all(&self.rows, &mut Vec::new()))
     }
 
-    /// The score of the corpus that has these segments, with repetition. In single precision the rows are summed one
-    /// after the other in f32, as NumPy sums along the first axis.
+    /// The score of the corpus that has these segments, with repetition. `sums` is memory that later calls use again.
     pub(crate) fn resampled_value(
         &self,
         indices: &[u32],
         sums: &mut Vec<f64>,
         arithmetic: Arithmetic,
     ) -> f64 {
-        sums.clear();
-        sums.resize(self.width, 0.0);
-        for &i in indices {
-            let at = i as usize * self.width;
-            for (sum, x) in sums.iter_mut().zip(&self.rows[at..at + self.width]) {
-                *sum = arithmetic.round(*sum + arithmetic.round(*x));
-            }
-        }
-        value_of(&self.signature.convention, sums, arithmetic)
+        let drawn = Drawn::of(&self.rows, indices, arithmetic, sums);
+        self.signature.convention.metric().value(drawn)
     }
 
     /// May the two be paired segment by segment?
@@ -104,32 +91,6 @@ impl SegmentStatistics {
             .into());
         }
         Ok(())
-    }
-}
-
-/// Sum of each column, rows in order.
-pub(crate) fn column_sums(rows: &[f64], width: usize) -> Vec<f64> {
-    let mut sums = vec![0.0; width];
-    for row in rows.chunks_exact(width) {
-        for (sum, x) in sums.iter_mut().zip(row) {
-            *sum += x;
-        }
-    }
-    sums
-}
-
-/// The score from column sums.
-fn value_of(convention: &Convention, sums: &[f64], arithmetic: Arithmetic) -> f64 {
-    let ratio = || if sums[1] > 0.0 { arithmetic.round(sums[0] / sums[1]) } else { 0.0 };
-    match convention {
-        Convention::Bleu(options) => bleu::from_sums(sums, options, arithmetic).0,
-        Convention::TokenisedBleu(..) => tokenised_bleu::from_sums(sums).0,
-        Convention::Chrf(options) => chrf::from_sums(sums, options, arithmetic),
-        Convention::Ter(_) => ter::from_sums(sums, arithmetic),
-        Convention::ErrorRate(_) => error_rate::from_sums(sums),
-        Convention::ExactMatch(_) | Convention::Accuracy(_) => 100.0 * ratio(),
-        Convention::Loss(..) | Convention::MelCepstral(_) | Convention::MelError { .. } => ratio(),
-        Convention::Perplexity(_) => ratio().exp(),
     }
 }
 

@@ -1,9 +1,7 @@
 //! Signatures: everything that must be equal before two scores may be compared, as one line of text.
 //!
 //! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`) with parts of our
-//! own: `eval:` (test set), `impl:` (a BLEU that is not sacreBLEU's), `compounds:` (hyphened words split), `metric:` (metrics
-//! that sacreBLEU has not), of error rates `space:` (white space) and `align:` (costs, and which of equally short alignments), and of
-//! speech `cep:` (coefficients), `dct:` (their scale), `dtw:` (is time warped?), `mel:` (bands) and `mean:` (what weighs alike).
+//! own: `eval:` (test set), `metric:` (metrics that sacreBLEU has not), and those of each metric's options, which stand in its file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,11 +10,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use super::bootstrap::Resampling;
-use super::convention::{
-    BleuOptions, Case, CepstralOptions, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorUnit,
-    Metric, Smoothing, TerOptions, TokenisedBleu, Tokenizer, Unit, Whitespace,
-};
-use super::error::ScoreError;
+use super::entry::Entry;
+use super::parts::{EXAMPLE, Parts, malformed};
+use super::registry::Convention;
+use super::text::bleu::BLEU;
+use super::text::chrf::CHRF;
+use super::text::ter::TER;
 
 /// What is wrong with a signature.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -67,8 +66,8 @@ pub const OWN_VERSION: &str = concat!("zoo.", env!("CARGO_PKG_VERSION"));
 impl Signature {
     /// The signature of a score that this program computes.
     pub fn own(convention: Convention, references: Option<usize>) -> Self {
-        let sacrebleu = matches!(convention, Convention::Bleu(_) | Convention::Chrf(_) | Convention::Ter(_));
-        let version = Some(if sacrebleu { VERSION } else { OWN_VERSION }.to_string());
+        let version =
+            Some(if convention.metric().is_sacrebleu() { VERSION } else { OWN_VERSION }.to_string());
         Signature { convention, references, test_set: None, resampling: None, version }
     }
 
@@ -109,69 +108,14 @@ impl Signature {
 
     /// The parts that decide comparability, in canonical order.
     fn measured(&self) -> Vec<(&'static str, String)> {
+        let metric = self.convention.metric();
         let mut parts: Vec<(&'static str, String)> = Vec::new();
-        let own_metric = !matches!(self.convention.metric(), Metric::Bleu | Metric::Chrf | Metric::Ter);
-        if own_metric {
-            parts.push(("metric", self.convention.metric().name().to_string()));
+        if !has_no_name(metric.entry()) {
+            parts.push(("metric", metric.entry().name.to_string()));
         }
         parts.extend(self.references.map(|n| ("nrefs", n.to_string())));
         parts.extend(self.test_set.as_ref().map(|t| ("eval", t.clone())));
-        let yes = |b: bool| if b { "yes" } else { "no" }.to_string();
-        let case = |c: &Case| ("case", if *c == Case::Lower { "lc" } else { "mixed" }.to_string());
-        match &self.convention {
-            Convention::Bleu(o) => {
-                parts.push(case(&o.case));
-                parts.push(("eff", yes(o.effective_order)));
-                parts.push(("tok", o.tokenizer.name().to_string()));
-                parts.push(("smooth", smoothing_text(o.smoothing)));
-            }
-            Convention::TokenisedBleu(whose, c, compounds) => {
-                parts.push(case(c));
-                parts.push(("eff", yes(false)));
-                parts.push(("tok", Tokenizer::None.name().to_string()));
-                parts.push(("smooth", smoothing_text(Smoothing::None)));
-                parts.push(("impl", whose.name().to_string()));
-                if *compounds == Compounds::Split {
-                    parts.push(("compounds", "split".to_string()));
-                }
-            }
-            Convention::Chrf(o) => {
-                parts.push(case(&o.case));
-                parts.push(("eff", yes(!o.eps_smoothing)));
-                parts.push(("nc", o.char_order.to_string()));
-                parts.push(("nw", o.word_order.to_string()));
-                parts.push(("space", yes(o.whitespace)));
-            }
-            Convention::Ter(o) => {
-                parts.push(case(&o.case));
-                parts.push(("tok", "tercom".to_string()));
-                parts.push(("norm", yes(o.normalized)));
-                parts.push(("punct", yes(!o.no_punct)));
-                parts.push(("asian", yes(false)));
-            }
-            Convention::ErrorRate(o) => {
-                parts.push(case(&o.case));
-                parts.push(("space", o.whitespace.name().to_string()));
-                parts.push(("align", "jiwer".to_string()));
-            }
-            Convention::ExactMatch(c) => parts.push(case(c)),
-            Convention::Accuracy(u) | Convention::Perplexity(u) => parts.push(("unit", u.name().to_string())),
-            Convention::Loss(u, smoothing) => {
-                parts.push(("unit", u.name().to_string()));
-                parts.push(("label-smoothing", smoothing.to_string()));
-            }
-            Convention::MelCepstral(o) => {
-                parts.push(("cep", format!("1-{}", o.coefficients)));
-                parts.push(("dct", "ortho".to_string()));
-                parts.push(("dtw", yes(o.warped)));
-                parts.push(("mel", o.mels.to_string()));
-                parts.push(("mean", "utterance".to_string()));
-            }
-            Convention::MelError { mels } => {
-                parts.push(("mel", mels.to_string()));
-                parts.push(("mean", "frame".to_string()));
-            }
-        }
+        parts.extend(metric.parts());
         parts
     }
 
@@ -200,22 +144,36 @@ impl Signature {
             // Those versions had no effective order.
             parts.entry("eff".into()).or_insert_with(|| "no".into());
         }
-        let mut reader = Reader { text, parts };
-        let metric = reader.metric()?;
-        let convention = reader.convention(metric)?;
-        let references = match convention.is_from_text() {
-            true => Some(reader.number("nrefs", 1)?),
+        let mut parts = Parts::new(text, parts);
+        let (metric, read) = match parts.optional("metric") {
+            Some(name) => {
+                let found = Entry::with_signature(&name);
+                parts.name("metric", found)?
+            }
+            None => match unnamed(&parts) {
+                Some(entry) => {
+                    let found = Entry::with_signature(entry.name);
+                    parts.name("metric", found)?
+                }
+                None => return parts.fail("it does not tell which metric it is of".into(), EXAMPLE),
+            },
+        };
+        let convention = read(&mut parts)?;
+        let checked = convention.check();
+        parts.name("options", checked)?;
+        let references = match convention.metric().source().needs_references() {
+            true => Some(parts.number("nrefs", 1)?),
             false => None,
         };
-        let test_set = reader.test_set()?;
-        let resampling = match reader.parts.contains_key("bs") || reader.parts.contains_key("seed") {
+        let test_set = test_set(&mut parts)?;
+        let resampling = match parts.has("bs") || parts.has("seed") {
             true => {
-                Some(Resampling { samples: reader.number("bs", 2)?, seed: reader.number("seed", 0)? as u64 })
+                Some(Resampling { samples: parts.number("bs", 2)?, seed: parts.number("seed", 0)? as u64 })
             }
             false => None,
         };
-        let version = reader.parts.remove("version");
-        if let Some((key, value)) = reader.parts.into_iter().next() {
+        let version = parts.optional("version");
+        if let Some((key, value)) = parts.left_over() {
             return fail(format!("`{key}:{value}` is no part of a {metric} signature"), EXAMPLE);
         }
         let signature = Signature { convention, references, test_set: None, resampling, version };
@@ -226,16 +184,34 @@ impl Signature {
     }
 }
 
-const EXAMPLE: &str = "a signature looks like `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`";
-
-fn malformed(text: &str, problem: String, hint: &str) -> SignatureError {
-    SignatureError::Malformed { text: text.to_string(), problem, hint: hint.to_string() }
+/// Whether signatures of the metric have no `metric:` part: sacreBLEU's have none.
+fn has_no_name(metric: &Entry) -> bool {
+    [&BLEU, &CHRF, &TER].contains(&metric)
 }
 
-fn smoothing_text(smoothing: Smoothing) -> String {
-    match smoothing {
-        Smoothing::None | Smoothing::Exp => smoothing.name().to_string(),
-        Smoothing::Floor(v) | Smoothing::AddK(v) => format!("{}[{v:.2}]", smoothing.name()),
+/// The metric of sacreBLEU whose signatures have such parts.
+fn unnamed(parts: &Parts<'_>) -> Option<&'static Entry> {
+    if parts.has("nc") || parts.has("nw") {
+        Some(&CHRF)
+    } else if parts.is("tok", "tercom") {
+        Some(&TER)
+    } else if parts.has("tok") || parts.has("smooth") {
+        Some(&BLEU)
+    } else {
+        None
+    }
+}
+
+/// `eval:`, or sacreBLEU's own `test:` with its language pair and subset.
+fn test_set(parts: &mut Parts<'_>) -> Result<Option<String>, SignatureError> {
+    let own = parts.optional("eval");
+    let theirs: Vec<String> =
+        ["test", "lang", "origlang", "subset"].into_iter().filter_map(|key| parts.optional(key)).collect();
+    match (own, theirs.is_empty()) {
+        (Some(_), false) => parts.fail("both `eval:` and `test:` name a test set".into(), "keep one of them"),
+        (Some(name), true) => Ok(Some(name)),
+        (None, false) => Ok(Some(theirs.join("+"))),
+        (None, true) => Ok(None),
     }
 }
 
@@ -273,219 +249,6 @@ impl<'de> Deserialize<'de> for Signature {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = String::deserialize(d)?;
         Signature::parse(&text).map_err(serde::de::Error::custom)
-    }
-}
-
-/// Takes the parts of a signature one by one; what is left over at the end is unknown.
-struct Reader<'a> {
-    text: &'a str,
-    parts: BTreeMap<String, String>,
-}
-
-impl Reader<'_> {
-    fn fail<T>(&self, problem: String, hint: &str) -> Result<T, SignatureError> {
-        Err(malformed(self.text, problem, hint))
-    }
-
-    fn take(&mut self, key: &str) -> Result<String, SignatureError> {
-        match self.parts.remove(key) {
-            Some(value) => Ok(value),
-            None => self.fail(format!("`{key}:` is missing"), "state every option; none is assumed"),
-        }
-    }
-
-    fn number(&mut self, key: &str, least: usize) -> Result<usize, SignatureError> {
-        let value = self.take(key)?;
-        match value.parse::<usize>() {
-            Ok(n) if n >= least && value == n.to_string() => Ok(n),
-            _ => self.fail(format!("`{key}:{value}` is not a whole number from {least}"), EXAMPLE),
-        }
-    }
-
-    fn yes(&mut self, key: &str) -> Result<bool, SignatureError> {
-        match self.take(key)?.as_str() {
-            "yes" => Ok(true),
-            "no" => Ok(false),
-            other => self.fail(format!("`{key}:{other}` is neither yes nor no"), EXAMPLE),
-        }
-    }
-
-    fn case(&mut self) -> Result<Case, SignatureError> {
-        match self.take("case")?.as_str() {
-            "mixed" => Ok(Case::Mixed),
-            "lc" => Ok(Case::Lower),
-            other => self.fail(format!("`case:{other}`"), "case is `mixed` or `lc`"),
-        }
-    }
-
-    /// A word of an enumeration, its error turned into one about this signature.
-    fn name<T>(&self, key: &str, result: Result<T, ScoreError>) -> Result<T, SignatureError> {
-        result.or_else(|e| {
-            let text = e.to_string();
-            let (problem, hint) = text.split_once("\nhint: ").unwrap_or((&text, EXAMPLE));
-            self.fail(format!("`{key}:` {problem}"), hint)
-        })
-    }
-
-    fn unit(&mut self) -> Result<Unit, SignatureError> {
-        let name = self.take("unit")?;
-        match [Unit::Token, Unit::Word, Unit::Sentence].into_iter().find(|u| u.name() == name) {
-            Some(unit) => Ok(unit),
-            None => self.fail(format!("`unit:{name}`"), "a unit is `token`, `word` or `sentence`"),
-        }
-    }
-
-    fn metric(&mut self) -> Result<Metric, SignatureError> {
-        if let Some(name) = self.parts.remove("metric") {
-            return self.name("metric", Metric::parse(&name));
-        }
-        let has = |key: &str| self.parts.contains_key(key);
-        if has("nc") || has("nw") {
-            Ok(Metric::Chrf)
-        } else if self.parts.get("tok").is_some_and(|t| t == "tercom") {
-            Ok(Metric::Ter)
-        } else if has("tok") || has("smooth") {
-            Ok(Metric::Bleu)
-        } else {
-            self.fail("it does not tell which metric it is of".into(), EXAMPLE)
-        }
-    }
-
-    fn convention(&mut self, metric: Metric) -> Result<Convention, SignatureError> {
-        let convention = match metric {
-            Metric::Bleu => self.bleu()?,
-            Metric::Chrf => Convention::Chrf(ChrfOptions {
-                case: self.case()?,
-                eps_smoothing: !self.yes("eff")?,
-                char_order: self.number("nc", 1)?,
-                word_order: self.number("nw", 0)?,
-                whitespace: self.yes("space")?,
-            }),
-            Metric::Ter => {
-                let case = self.case()?;
-                self.take("tok")?;
-                let (normalized, no_punct) = (self.yes("norm")?, !self.yes("punct")?);
-                if self.yes("asian")? {
-                    let hint = "segment such text first and score with asian:no";
-                    return self.fail("Tercom's Asian normalisation is not built in".into(), hint);
-                }
-                Convention::Ter(TerOptions { case, normalized, no_punct })
-            }
-            Metric::Wer => self.error_rate(ErrorUnit::Word)?,
-            Metric::Cer => self.error_rate(ErrorUnit::Character)?,
-            Metric::ExactMatch => Convention::ExactMatch(self.case()?),
-            Metric::Accuracy => Convention::Accuracy(self.unit()?),
-            Metric::Perplexity => Convention::Perplexity(self.unit()?),
-            Metric::Mcd => self.cepstra()?,
-            Metric::MelError => {
-                let mels = self.number("mel", 1)?;
-                self.only("mean", "frame")?;
-                Convention::MelError { mels }
-            }
-            Metric::Loss => {
-                let (unit, smoothing) = (self.unit()?, self.take("label-smoothing")?);
-                match smoothing.parse::<f64>() {
-                    Ok(s) => Convention::Loss(unit, s),
-                    Err(_) => {
-                        return self.fail(format!("`label-smoothing:{smoothing}` is no number"), EXAMPLE);
-                    }
-                }
-            }
-        };
-        self.name("options", convention.check())?;
-        Ok(convention)
-    }
-
-    /// A part that can have one value only.
-    fn only(&mut self, key: &str, value: &str) -> Result<(), SignatureError> {
-        let found = self.take(key)?;
-        if found == value {
-            return Ok(());
-        }
-        self.fail(format!("`{key}:{found}` is not built in"), "docs/synthesis.md has what is measured")
-    }
-
-    fn cepstra(&mut self) -> Result<Convention, SignatureError> {
-        let cep = self.take("cep")?;
-        let last = cep.strip_prefix("1-").and_then(|last| Some((last, last.parse::<usize>().ok()?)));
-        let Some((_, coefficients)) = last.filter(|(text, last)| *text == last.to_string()) else {
-            return self.fail(format!("`cep:{cep}`"), "coefficients are `1-13`, from 1 to the last");
-        };
-        self.only("dct", "ortho")?;
-        let (warped, mels) = (self.yes("dtw")?, self.number("mel", 2)?);
-        self.only("mean", "utterance")?;
-        Ok(Convention::MelCepstral(CepstralOptions { coefficients, warped, mels }))
-    }
-
-    fn error_rate(&mut self, unit: ErrorUnit) -> Result<Convention, SignatureError> {
-        let (case, space) = (self.case()?, self.take("space")?);
-        let whitespace = self.name("space", Whitespace::parse(&space))?;
-        let align = self.take("align")?;
-        if align != "jiwer" {
-            let hint = "`align:jiwer`: edits cost 1 each, and of equally short alignments jiwer's is counted";
-            return self.fail(format!("`align:{align}` is not built in"), hint);
-        }
-        Ok(Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace }))
-    }
-
-    fn bleu(&mut self) -> Result<Convention, SignatureError> {
-        let (case, effective_order) = (self.case()?, self.yes("eff")?);
-        let tok = self.take("tok")?;
-        let tokenizer = self.name("tok", Tokenizer::parse(&tok))?;
-        let smooth = self.take("smooth")?;
-        let (name, value) = match smooth.strip_suffix(']').and_then(|s| s.split_once('[')) {
-            Some((name, value)) => match value.parse::<f64>() {
-                Ok(v) => (name.to_string(), Some(v)),
-                Err(_) => return self.fail(format!("`smooth:{smooth}`: `{value}` is no number"), EXAMPLE),
-            },
-            None => (smooth.clone(), None),
-        };
-        let smoothing = self.name("smooth", Smoothing::new(&name, value))?;
-        if value.is_none() && matches!(smoothing, Smoothing::Floor(_) | Smoothing::AddK(_)) {
-            return self
-                .fail(format!("`smooth:{smooth}` has no value"), "write `floor[0.10]` or `add-k[1.00]`");
-        }
-        let compounds = match self.parts.remove("compounds").as_deref() {
-            None => Compounds::Whole,
-            Some("split") if self.parts.contains_key("impl") => Compounds::Split,
-            Some("split") => {
-                let hint = "compounds are split in tokenised text: state whose BLEU it is, impl:fairseq or impl:multi-bleu";
-                return self.fail("`compounds:split` without `impl`".into(), hint);
-            }
-            Some(other) => {
-                let problem = format!("`compounds:{other}`");
-                return self.fail(problem, "compounds is `split` or not there");
-            }
-        };
-        let Some(whose) = self.parts.remove("impl") else {
-            return Ok(Convention::Bleu(BleuOptions { case, effective_order, tokenizer, smoothing }));
-        };
-        let Some(whose) =
-            [TokenisedBleu::MultiBleu, TokenisedBleu::Fairseq].into_iter().find(|w| w.name() == whose)
-        else {
-            return self
-                .fail(format!("`impl:{whose}`"), "impl is `multi-bleu` or `fairseq`; sacreBLEU's has none");
-        };
-        if effective_order || tokenizer != Tokenizer::None || smoothing != Smoothing::None {
-            let problem = format!("{} is eff:no, tok:none and smooth:none", whose.name());
-            return self.fail(problem, "leave `impl:` out for sacreBLEU's");
-        }
-        Ok(Convention::TokenisedBleu(whose, case, compounds))
-    }
-
-    /// `eval:`, or sacreBLEU's own `test:` with its language pair and subset.
-    fn test_set(&mut self) -> Result<Option<String>, SignatureError> {
-        let own = self.parts.remove("eval");
-        let theirs: Vec<String> =
-            ["test", "lang", "origlang", "subset"].into_iter().filter_map(|k| self.parts.remove(k)).collect();
-        match (own, theirs.is_empty()) {
-            (Some(_), false) => {
-                self.fail("both `eval:` and `test:` name a test set".into(), "keep one of them")
-            }
-            (Some(name), true) => Ok(Some(name)),
-            (None, false) => Ok(Some(theirs.join("+"))),
-            (None, true) => Ok(None),
-        }
     }
 }
 

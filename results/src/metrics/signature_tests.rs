@@ -1,4 +1,10 @@
 use super::*;
+use crate::metrics::{
+    AccuracyOptions, BleuOptions, Case, CepstralOptions, ChrfOptions, Compounds, ErrorRateOptions, ErrorUnit,
+    ExactMatchOptions, LikelihoodOptions, MelErrorOptions, ObjectiveOptions, OfTerm, Over, Quantity,
+    SequenceOptions, Share, Smoothing, TerOptions, TermMean, Ties, TokenisedBleu, TokenisedBleuOptions,
+    Tokenizer, TrainingOptions, Unit, Unknowns, Whitespace,
+};
 use proptest::prelude::*;
 
 const CLAIM: &str = "nrefs:1|case:lc|eff:no|tok:none|smooth:none";
@@ -29,8 +35,16 @@ fn forms_of_sacrebleu_are_read() {
         "metric:wer|nrefs:1|eval:dev-clean|case:lc|space:collapse|align:jiwer",
         "metric:cer|nrefs:1|bs:1000|seed:12345|case:mixed|space:jiwer|align:jiwer",
         "metric:exact-match|nrefs:1|case:mixed",
-        "metric:loss|eval:valid|unit:token|label-smoothing:0.1",
-        "metric:perplexity|unit:word",
+        "metric:loss|eval:valid|of:nll|unit:token|unk:scored|end:yes|state:reset",
+        "metric:loss|of:nll|unit:example",
+        "metric:loss|of:objective|unit:frame",
+        "metric:perplexity|unit:word|unk:left-out|end:no|state:carried",
+        "metric:bits-per-character|unit:byte|unk:none|end:yes|state:carried",
+        "metric:accuracy|nrefs:1|eval:test|top:5|classes:1000|ties:first",
+        "metric:error|nrefs:1|top:1|classes:2|ties:last",
+        "metric:train-loss|of:objective|unit:example|over:epoch|mean:update",
+        "metric:train-perplexity|unit:token|over:100|mean:unit",
+        "metric:train-accuracy|top:1|unit:example|over:epoch|mean:unit",
         "metric:mcd|eval:test|cep:1-13|dct:ortho|dtw:yes|mel:80|mean:utterance",
         "metric:mel-error|mel:80|mean:frame",
         "nrefs:1|case:mixed|eff:no|tok:none|smooth:none|impl:fairseq",
@@ -73,7 +87,18 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:fairseq", "is eff:no, tok:none"),
         ("nrefs:1|eval:a|test:b|case:mixed|eff:no|tok:13a|smooth:exp", "both"),
         ("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:yes", "Asian"),
-        ("metric:loss|unit:token|label-smoothing:NaN", "out of range"),
+        ("metric:loss|unit:token|unk:none|end:yes|state:reset", "`of:` is missing"),
+        ("metric:loss|of:nll|unit:token", "`unk:` is missing"),
+        ("metric:loss|of:nll|unit:example|unk:none", "`unk:none` is no part"),
+        ("metric:loss|of:nll|unit:frame|unk:none|end:yes|state:reset", "out of range"),
+        ("metric:perplexity|unit:sentence|unk:none|end:yes|state:reset", "out of range"),
+        ("metric:perplexity|unit:subword|unk:none|end:yes|state:reset", "`unit:subword`"),
+        ("metric:bits-per-character|unit:token|unk:none|end:yes|state:reset", "out of range"),
+        ("metric:accuracy|top:1|classes:10|ties:first", "`nrefs:` is missing"),
+        ("metric:accuracy|nrefs:1|top:10|classes:10|ties:first", "out of range"),
+        ("metric:accuracy|nrefs:1|top:1|classes:10|ties:random", "`ties:random`"),
+        ("metric:top5|nrefs:1|top:5|classes:10|ties:first", "unknown metric `top5`"),
+        ("metric:train-loss|of:objective|unit:token|over:0|mean:unit", "`over:0`"),
         ("metric:wer|nrefs:1|case:lc|align:jiwer", "`space:` is missing"),
         ("metric:wer|nrefs:1|case:lc|space:collapsed|align:jiwer", "did you mean `collapse`?"),
         ("metric:wer|nrefs:1|case:lc|space:jiwer|align:sclite", "`align:sclite` is not built in"),
@@ -130,7 +155,18 @@ fn any_convention() -> impl Strategy<Value = Convention> {
         (1u32..10_000).prop_map(|v| Smoothing::Floor(f64::from(v) / 100.0)),
         (1u32..10_000).prop_map(|v| Smoothing::AddK(f64::from(v) / 100.0)),
     ];
-    let unit = prop_oneof![Just(Unit::Token), Just(Unit::Word), Just(Unit::Sentence)];
+    let unit = prop::sample::select(Unit::WORDS.map(|(_, unit)| unit).to_vec());
+    let text_unit = prop_oneof![Just(Unit::Character), Just(Unit::Byte)];
+    let quantity = prop_oneof![Just(Quantity::Loss), Just(Quantity::Perplexity), Just(Quantity::Bits)];
+    let unknowns = prop_oneof![Just(Unknowns::None), Just(Unknowns::Scored), Just(Unknowns::LeftOut)];
+    let sequence = (unknowns, any::<bool>(), any::<bool>())
+        .prop_map(|(unknowns, ends, carried)| SequenceOptions { unknowns, ends, carried });
+    let of_term = prop_oneof![
+        Just(OfTerm::Objective),
+        Just(OfTerm::Likelihood),
+        Just(OfTerm::Perplexity),
+        (1usize..9).prop_map(|top| OfTerm::Accuracy { top }),
+    ];
     prop_oneof![
         (case.clone(), any::<bool>(), prop::sample::select(Tokenizer::ALL.to_vec()), smoothing).prop_map(
             |(case, effective_order, tokenizer, smoothing)| {
@@ -138,11 +174,11 @@ fn any_convention() -> impl Strategy<Value = Convention> {
             }
         ),
         (case.clone(), any::<bool>(), any::<bool>()).prop_map(|(case, moses, split)| {
-            Convention::TokenisedBleu(
-                if moses { TokenisedBleu::MultiBleu } else { TokenisedBleu::Fairseq },
+            Convention::TokenisedBleu(TokenisedBleuOptions {
+                whose: if moses { TokenisedBleu::MultiBleu } else { TokenisedBleu::Fairseq },
                 case,
-                if split { Compounds::Split } else { Compounds::Whole },
-            )
+                compounds: if split { Compounds::Split } else { Compounds::Whole },
+            })
         }),
         (case.clone(), 1usize..20, 0usize..4, any::<bool>(), any::<bool>()).prop_map(
             |(case, char_order, word_order, whitespace, eps_smoothing)| {
@@ -158,16 +194,32 @@ fn any_convention() -> impl Strategy<Value = Convention> {
                 Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace })
             }
         ),
-        case.prop_map(Convention::ExactMatch),
-        unit.clone().prop_map(Convention::Accuracy),
-        unit.clone().prop_map(Convention::Perplexity),
-        (unit, 0.0f64..1.0).prop_map(|(u, s)| Convention::Loss(u, s)),
+        case.prop_map(|case| Convention::ExactMatch(ExactMatchOptions { case })),
+        (any::<bool>(), 1usize..9, 10usize..2000, any::<bool>()).prop_map(|(right, top, classes, first)| {
+            let share = if right { Share::Right } else { Share::Wrong };
+            let ties = if first { Ties::First } else { Ties::Last };
+            Convention::Accuracy(AccuracyOptions { share, top, classes, ties })
+        }),
+        (quantity, text_unit, sequence).prop_map(|(quantity, unit, sequence)| {
+            Convention::Likelihood(LikelihoodOptions { quantity, unit, sequence: Some(sequence) })
+        }),
+        Just(Convention::Likelihood(LikelihoodOptions {
+            quantity: Quantity::Loss,
+            unit: Unit::Example,
+            sequence: None
+        })),
+        unit.clone().prop_map(|unit| Convention::Objective(ObjectiveOptions { unit })),
+        (of_term, unit, 0usize..1000, any::<bool>()).prop_map(|(of, unit, updates, alike)| {
+            let over = if updates == 0 { Over::Epoch } else { Over::Updates(updates) };
+            let mean = if alike { TermMean::Unit } else { TermMean::Update };
+            Convention::Training(TrainingOptions { of, unit, over, mean })
+        }),
         (2usize..200, any::<bool>()).prop_flat_map(|(mels, warped)| {
             (1..mels).prop_map(move |coefficients| {
                 Convention::MelCepstral(CepstralOptions { coefficients, warped, mels })
             })
         }),
-        (1usize..200).prop_map(|mels| Convention::MelError { mels }),
+        (1usize..200).prop_map(|mels| Convention::MelError(MelErrorOptions { mels })),
     ]
 }
 
@@ -179,7 +231,7 @@ proptest! {
         test_set in prop::option::of("[a-z0-9_/+.-]{1,20}"),
         resampling in prop::option::of((2usize..5000, 0u64..1_000_000)),
     ) {
-        let mut s = Signature::own(convention, convention.is_from_text().then_some(references));
+        let mut s = Signature::own(convention, convention.metric().source().needs_references().then_some(references));
         if let Some(name) = test_set {
             s = s.on(&name).unwrap();
         }

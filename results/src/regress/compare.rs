@@ -6,7 +6,7 @@ use super::quality::{Quality, Sample, Standing};
 use super::row::{Check, Row};
 use super::speed::{self, ratios};
 use crate::ledger::{Record, RunEnd, ScoreRecord};
-use crate::metrics::{Metric, Signature};
+use crate::metrics::{Entry, Signature};
 use crate::statistics::ALPHA;
 use crate::verdict::{Outcome, listed, rejudge, signature_difference, stated_sigma};
 
@@ -197,7 +197,7 @@ fn quality(cell: &Cell<'_>, found: &Result<Sample, String>, alpha: f64) -> Row {
     let claim = claim_of(record, score);
     let sigma = claim.and_then(stated_sigma);
     let direction = claim.and_then(|claim| claim.direction);
-    let direction = direction.or_else(|| Metric::parse(&score.metric).ok().map(Metric::direction));
+    let direction = direction.or_else(|| Entry::find(&score.metric).map(|metric| metric.direction));
     let subject = [&score.metric, &score.eval, &score.decode, &score.arm];
     let subject: Vec<&str> =
         subject.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();

@@ -4,12 +4,12 @@ use zoo_recipes::{ClaimSpec, Direction};
 
 use super::evidence::{Evidence, Precision};
 use super::rules::Rules;
-use crate::metrics::claimed_metric;
+use crate::metrics::Entry;
 
 /// Which way is better: as the claim says, else as the list of metrics does; `None` where neither does.
 #[must_use]
 pub fn direction_of(claim: &ClaimSpec) -> Option<Direction> {
-    claim.direction.or_else(|| claimed_metric(&claim.metric)?.direction)
+    claim.direction.or_else(|| Some(Entry::find(&claim.metric)?.direction))
 }
 
 /// Why two signatures are unlike, or `None`. Every key that the claim's names must have the same value in the other; the version of

@@ -3,7 +3,7 @@
 use zoo_recipes::{ClaimKind, ClaimSpec};
 
 use super::outcome::{Outcome, Verdict};
-use crate::metrics::{Path, claimed_metric};
+use crate::metrics::{Entry, Path};
 
 /// Is there a way from a training run to a verdict on the claim?
 ///
@@ -24,18 +24,21 @@ pub fn judgeable(claim: &ClaimSpec) -> Result<(), String> {
         | ClaimKind::Trajectory => {}
     }
     let metric = &claim.metric;
-    let Some(known) = claimed_metric(metric) else { return Err(format!("there is no metric `{metric}`")) };
+    let Some(known) = Entry::find(metric) else { return Err(format!("there is no metric `{metric}`")) };
     match (known.path, claim.kind) {
-        (Path::None(why), _) => Err(why.to_owned()),
-        (Path::Timed | Path::TimedFrames, ClaimKind::Ratio) => Ok(()),
-        (Path::Timed | Path::TimedFrames, _) => {
+        (Path::Unjudged(why), _) => Err(why.to_owned()),
+        (Path::Timed { .. }, ClaimKind::Ratio) => Ok(()),
+        (Path::Timed { .. }, _) => {
             Err(format!("a speed is judged as a ratio of two arms, not as {metric} by itself"))
         }
-        (Path::Scored, ClaimKind::Ratio) => Err(format!("a ratio of {metric} is not computed")),
-        (Path::Scored, _) if claim.signature.is_none() => {
+        (_, ClaimKind::Ratio) => Err(format!("a ratio of {metric} is not computed")),
+        (Path::Trained(_), _) if claim.signature.is_none() => {
+            Err("without a signature nothing says which term is averaged over which updates".to_owned())
+        }
+        _ if claim.signature.is_none() => {
             Err("without a signature nothing says how outputs are scored".to_owned())
         }
-        (Path::Scored, _) => Ok(()),
+        _ => Ok(()),
     }
 }
 

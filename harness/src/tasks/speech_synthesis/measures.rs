@@ -4,8 +4,8 @@ use serde_json::{Map, json};
 use zoo_models::models::synthesis::Spoken;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
-    AlignmentScore, Attention, CepstralOptions, Convention, LogMel, MeasuredLine, ScoreError, Stop,
-    mel_cepstral_distortion, mel_error,
+    AlignmentScore, Attention, CepstralOptions, Convention, LogMel, MeasuredLine, MelErrorOptions,
+    ScoreError, Stop, mel_cepstral_distortion, mel_error,
 };
 
 use crate::error::{Failure, Result};
@@ -56,7 +56,7 @@ impl Utterance<'_> {
         scores.insert("mel-cepstral distortion, dB".into(), json!(distortion.decibels));
         if self.forced {
             let (sum, count) = mel_error(target, predicted).map_err(failed)?;
-            line.measure(Convention::MelError { mels: self.mels }, (sum, count));
+            line.measure(MelErrorOptions { mels: self.mels }.into(), (sum, count));
             scores.insert("mel error".into(), json!(sum / count));
         }
         let facts = [

@@ -23,7 +23,7 @@ use zoo_recipes::{
     Architecture, ClaimSpec, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec, Recipe, Resolved,
     SynthesisModel, TokenizerSpec,
 };
-use zoo_results::metrics::{CepstralOptions, Convention, Signature};
+use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 
 use self::batches::of_models;
 use self::data::SynthesisData;
@@ -210,7 +210,7 @@ impl SynthesisMaterial {
 fn usual_signature(recipe: &Recipe, decode: &str) -> String {
     let mels = frame_width(recipe).mels;
     let convention = match recipe.decode[decode] {
-        DecodeSpec::TeacherForced {} => Convention::MelError { mels },
+        DecodeSpec::TeacherForced {} => MelErrorOptions { mels }.into(),
         _ => Convention::MelCepstral(CepstralOptions { mels, ..CepstralOptions::default() }),
     };
     Signature::own(convention, None).to_string()

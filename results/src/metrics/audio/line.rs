@@ -9,8 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::metrics::convention::Convention;
 use crate::metrics::error::ScoreError;
+use crate::metrics::registry::Convention;
 use crate::metrics::signature::Signature;
 
 /// See the module.
@@ -71,19 +71,19 @@ impl fmt::Display for MeasuredLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::convention::CepstralOptions;
+    use crate::metrics::{CepstralOptions, MelErrorOptions};
     use crate::metrics::{ScoreOptions, Scorer, score};
 
     fn line(sum: f64) -> String {
         let mut line = MeasuredLine::default();
-        line.measure(Convention::MelError { mels: 80 }, (sum, 800.0));
+        line.measure(Convention::MelError(MelErrorOptions { mels: 80 }), (sum, 800.0));
         line.say("frames", 10.into());
         line.to_string()
     }
 
     #[test]
     fn lines_are_scored_as_the_sums_that_they_hold() {
-        let convention = Convention::MelError { mels: 80 };
+        let convention = Convention::MelError(MelErrorOptions { mels: 80 });
         assert_eq!(MeasuredLine::read(&line(8.0), convention, 1).unwrap(), (8.0, 800.0));
         assert!(line(8.0).contains("\"frames\":10") && !line(8.0).contains('\n'), "{}", line(8.0));
         let scorer = Scorer::new(convention).unwrap();

@@ -1,6 +1,6 @@
 //! Log-mel spectrograms as metrics get them: checked once.
 
-use crate::metrics::convention::MOST_MELS;
+use super::options::MOST_MELS;
 use crate::metrics::error::ScoreError;
 
 /// What an error is about.

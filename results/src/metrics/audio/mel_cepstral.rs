@@ -3,8 +3,8 @@
 use std::f64::consts::PI;
 
 use super::log_mel::LogMel;
+use super::options::CepstralOptions;
 use super::warping::{Path, cheapest, straight};
-use crate::metrics::convention::{CepstralOptions, Convention};
 use crate::metrics::error::ScoreError;
 
 /// Pairs of frames that one comparison looks at: some ten seconds of one core.
@@ -40,7 +40,7 @@ pub fn mel_cepstral_distortion(
     predicted: LogMel<'_>,
     options: CepstralOptions,
 ) -> Result<CepstralDistortion, ScoreError> {
-    Convention::MelCepstral(options).check()?;
+    options.check_range()?;
     target.same_mels(predicted)?;
     let fail = |problem, hint| Err(ScoreError::Array { what: "mel-cepstral distortion", problem, hint });
     if target.mels() != options.mels {

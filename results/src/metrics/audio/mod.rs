@@ -7,14 +7,18 @@ pub mod alignment;
 mod line;
 pub mod log_mel;
 pub mod mel_cepstral;
+mod metric;
+pub mod options;
 pub mod stopping;
 mod warping;
 
 pub use line::MeasuredLine;
+pub use metric::{MCD, MEL_ERROR, MOS};
+pub use options::{CepstralOptions, MelErrorOptions};
 
 use super::bootstrap::{Resampling, interval};
-use super::convention::Convention;
 use super::error::ScoreError;
+use super::registry::Convention;
 use super::segments::SegmentStatistics;
 use super::signature::Signature;
 use super::value::MetricValue;
@@ -59,7 +63,7 @@ pub fn score_utterances(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::convention::{CepstralOptions, Unit};
+    use crate::metrics::Signature;
 
     #[test]
     fn errors_are_means_over_what_was_predicted() {
@@ -71,8 +75,12 @@ mod tests {
         assert!(short.contains("2 frames and 1"), "{short}");
         assert!(mel_error(a, LogMel::new(&[0.0; 4], 4).unwrap()).is_err());
         // Frames weigh alike, whichever utterance they are of.
-        let value =
-            score_utterances(Convention::MelError { mels: 2 }, &[(5.0, 4.0), (0.0, 16.0)], None, None);
+        let value = score_utterances(
+            Convention::MelError(MelErrorOptions { mels: 2 }),
+            &[(5.0, 4.0), (0.0, 16.0)],
+            None,
+            None,
+        );
         assert_eq!(value.unwrap().value, 0.25);
     }
 
@@ -90,9 +98,8 @@ mod tests {
         for (convention, rows) in [
             (convention, &[][..]),
             (convention, &[(f64::NAN, 1.0)]),
-            (Convention::MelError { mels: 0 }, &[(1.0, 1.0)]),
+            (Convention::MelError(MelErrorOptions { mels: 0 }), &[(1.0, 1.0)]),
             (Convention::ExactMatch(Default::default()), &[(1.0, 1.0)]),
-            (Convention::Loss(Unit::Token, 2.0), &[(1.0, 1.0)]),
         ] {
             let error = score_utterances(convention, rows, None, None).unwrap_err().to_string();
             assert!(error.contains("\nhint: "), "{error}");

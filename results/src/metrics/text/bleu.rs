@@ -2,12 +2,24 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::ngrams::Lexicon;
-use super::{check_streams, tokenise};
+use super::options::{BleuOptions, Smoothing, Tokenizer};
+use super::{check_streams, limits, tokenise};
 use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::convention::{BleuOptions, Smoothing};
+use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::{EXAMPLE, Parts, yes};
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::{Drawn, Rows, column_sums};
+use crate::metrics::signature::SignatureError;
+use crate::metrics::text::tokenised_bleu;
+use zoo_recipes::Direction;
+
+/// BLEU: sacreBLEU's, and on tokenised text those of multi-bleu and fairseq.
+pub static BLEU: Entry = Entry::percent("bleu", "points, 0 to 100", Direction::Higher, read);
 
 /// Highest n-gram order.
 pub const ORDER: usize = 4;
@@ -56,6 +68,17 @@ impl BleuDetail {
         let (h, r) = (self.hypothesis_length, self.reference_length);
         let precisions = self.precision_text();
         format!("BLEU = {score:.2}, {precisions} (BP={bp:.3}, ratio={ratio:.3}, hyp_len={h}, ref_len={r})")
+    }
+
+    /// As parts of a score, with the `line` that the field's own tools print.
+    pub(crate) fn parts(&self) -> Map<String, Value> {
+        let mut parts = match serde_json::to_value(self) {
+            Ok(Value::Object(parts)) => parts,
+            _ => Map::new(),
+        };
+        parts.remove("score");
+        parts.insert("line".into(), self.multi_bleu_line().into());
+        parts
     }
 
     fn precision_text(&self) -> String {
@@ -178,7 +201,7 @@ pub(crate) fn corpus(
         })
         .collect();
 
-    let sums = crate::metrics::segments::column_sums(&rows, WIDTH);
+    let sums = column_sums(&rows, WIDTH);
     let (score, precisions, brevity_penalty) = from_sums(&sums, options, Arithmetic::Double);
     let detail = BleuDetail::new(&sums, score, precisions, brevity_penalty);
     against_library(&hypotheses, &references, options, &detail)?;
@@ -216,5 +239,67 @@ fn against_library(
         metric: "BLEU",
         library: format!("{} {}", library.score, library.verbose()),
         own: format!("{} {}", own.score, own.verbose()),
+    })
+}
+
+impl Metric for BleuOptions {
+    fn entry(&self) -> &'static Entry {
+        &BLEU
+    }
+
+    fn check(&self) -> Result<(), ScoreError> {
+        self.smoothing.check()
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        vec![
+            self.case.part(),
+            ("eff", yes(self.effective_order)),
+            ("tok", self.tokenizer.name().to_string()),
+            ("smooth", self.smoothing.to_string()),
+        ]
+    }
+
+    fn source(&self) -> Source {
+        Source::Text
+    }
+
+    fn is_sacrebleu(&self) -> bool {
+        true
+    }
+
+    fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        limits::bleu(&BLEU, records, references)?;
+        let (rows, detail) = corpus(records, references, self)?;
+        Ok(Reading { rows: Rows::even(WIDTH, rows), detail: detail.parts() })
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        let (sums, arithmetic) = drawn.sums();
+        from_sums(sums, self, arithmetic).0
+    }
+}
+
+/// Options of any BLEU, from a signature.
+fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+    let (case, effective_order) = (parts.case()?, parts.yes("eff")?);
+    let tok = parts.take("tok")?;
+    let tokenizer = parts.name("tok", Tokenizer::parse(&tok))?;
+    let smooth = parts.take("smooth")?;
+    let (name, value) = match smooth.strip_suffix(']').and_then(|s| s.split_once('[')) {
+        Some((name, value)) => match value.parse::<f64>() {
+            Ok(v) => (name.to_string(), Some(v)),
+            Err(_) => return parts.fail(format!("`smooth:{smooth}`: `{value}` is no number"), EXAMPLE),
+        },
+        None => (smooth.clone(), None),
+    };
+    let smoothing = parts.name("smooth", Smoothing::new(&name, value))?;
+    if value.is_none() && matches!(smoothing, Smoothing::Floor(_) | Smoothing::AddK(_)) {
+        return parts.fail(format!("`smooth:{smooth}` has no value"), "write `floor[0.10]` or `add-k[1.00]`");
+    }
+    let options = BleuOptions { case, effective_order, tokenizer, smoothing };
+    Ok(match tokenised_bleu::read(parts, &options)? {
+        Some(tokenised) => tokenised.into(),
+        None => options.into(),
     })
 }

@@ -3,10 +3,24 @@
 use rayon::prelude::*;
 
 use super::ngrams::{Grams, Lexicon};
-use super::{check_streams, is_separator, is_space, separators_to_spaces};
+use super::options::{Case, ChrfOptions};
+use super::{check_streams, is_separator, is_space, limits, separators_to_spaces};
 use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::convention::{Case, ChrfOptions};
+use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::{Parts, yes};
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::{Drawn, Rows, column_sums};
+use crate::metrics::signature::SignatureError;
+use zoo_recipes::Direction;
+
+/// chrF, and with words chrF++.
+pub static CHRF: Entry = Entry::percent("chrf", "points, 0 to 100", Direction::Higher, read);
+
+/// A name that some sources use for chrF.
+pub static CHRF2: Entry =
+    Entry::unjudged("chrf2", "points, 0 to 100", Direction::Higher, "its name here is chrf");
 
 const BETA: f64 = 2.0;
 
@@ -113,7 +127,7 @@ pub(crate) fn corpus(
     options: &ChrfOptions,
 ) -> Result<(Vec<f64>, f64), ScoreError> {
     check_streams(hypotheses, references)?;
-    options.check()?;
+    options.check_orders()?;
     let lower = |lines: &[String]| -> Vec<String> {
         match options.case {
             Case::Lower => lines.par_iter().map(|l| l.to_lowercase()).collect(),
@@ -129,8 +143,7 @@ pub(crate) fn corpus(
             row(&hypotheses[i], &segment, options)
         })
         .collect();
-    let score =
-        from_sums(&crate::metrics::segments::column_sums(&rows, width(options)), options, Arithmetic::Double);
+    let score = from_sums(&column_sums(&rows, width(options)), options, Arithmetic::Double);
     against_library(hypotheses, references, options, score)?;
     Ok((rows, score))
 }
@@ -166,6 +179,54 @@ fn against_library(
     }
     let (library, own) = (library.score.to_string(), own.to_string());
     Err(ScoreError::Disagreement { metric: "chrF", library, own })
+}
+
+impl Metric for ChrfOptions {
+    fn entry(&self) -> &'static Entry {
+        &CHRF
+    }
+
+    fn check(&self) -> Result<(), ScoreError> {
+        self.check_orders()
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        vec![
+            self.case.part(),
+            ("eff", yes(!self.eps_smoothing)),
+            ("nc", self.char_order.to_string()),
+            ("nw", self.word_order.to_string()),
+            ("space", yes(self.whitespace)),
+        ]
+    }
+
+    fn source(&self) -> Source {
+        Source::Text
+    }
+
+    fn is_sacrebleu(&self) -> bool {
+        true
+    }
+
+    fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        limits::chrf(&CHRF, records, references)?;
+        Ok(Rows::even(width(self), corpus(records, references, self)?.0).into())
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        let (sums, arithmetic) = drawn.sums();
+        from_sums(sums, self, arithmetic)
+    }
+}
+
+fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+    Ok(Convention::Chrf(ChrfOptions {
+        case: parts.case()?,
+        eps_smoothing: !parts.yes("eff")?,
+        char_order: parts.number("nc", 1)?,
+        word_order: parts.number("nw", 0)?,
+        whitespace: parts.yes("space")?,
+    }))
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 //! lost would take a machine's whole memory: the bounds are looked at first.
 
 use super::ter::count_words;
-use crate::metrics::convention::{Convention, ErrorUnit};
+use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
+use crate::metrics::text::options::TerOptions;
 
 /// Characters of a line whose n-grams of words are counted (BLEU).
 const BLEU_CHARACTERS: usize = 500_000;
@@ -18,39 +19,56 @@ const TER_WORDS: usize = 20_000;
 const ALIGNED_CELLS: u64 = 10_000_000_000;
 
 /// Units of a line.
-type Count<'c> = &'c dyn Fn(&str) -> usize;
+pub(in crate::metrics) type Count<'c> = &'c dyn Fn(&str) -> usize;
 
-/// Checks every line by the bounds of the convention.
+/// Checks every line by the bound of BLEU.
 ///
 /// # Errors
-/// [`ScoreError::LineTooLong`] names the first line beyond them.
-pub(crate) fn check(
-    convention: &Convention,
+/// [`ScoreError::LineTooLong`] names the first line beyond it, as the other bounds do.
+pub(in crate::metrics) fn bleu(
+    metric: &Entry,
     hypotheses: &[String],
     references: &[Vec<String>],
 ) -> Result<(), ScoreError> {
-    let (most, unit, count): (_, _, Count<'_>) = match convention {
-        Convention::Bleu(_) | Convention::TokenisedBleu(..) => {
-            (BLEU_CHARACTERS, "characters", &|line| line.chars().count())
-        }
-        Convention::Chrf(_) => (CHRF_CHARACTERS, "characters", &|line| line.chars().count()),
-        Convention::Ter(options) => (TER_WORDS, "words", &|line| count_words(line, options)),
-        Convention::ErrorRate(options) => {
-            let unit = match options.unit {
-                ErrorUnit::Word => "words",
-                ErrorUnit::Character => "characters",
-            };
-            return cells(unit, hypotheses, references, &|line| options.count_units(line));
-        }
-        _ => return Ok(()),
-    };
+    let count: Count<'_> = &|line| line.chars().count();
+    lines(metric, (BLEU_CHARACTERS, "characters", count), hypotheses, references)
+}
+
+/// Checks every line by the bound of chrF.
+pub(in crate::metrics) fn chrf(
+    metric: &Entry,
+    hypotheses: &[String],
+    references: &[Vec<String>],
+) -> Result<(), ScoreError> {
+    let count: Count<'_> = &|line| line.chars().count();
+    lines(metric, (CHRF_CHARACTERS, "characters", count), hypotheses, references)
+}
+
+/// Checks every line by the bound of TER.
+pub(in crate::metrics) fn ter(
+    metric: &Entry,
+    options: &TerOptions,
+    hypotheses: &[String],
+    references: &[Vec<String>],
+) -> Result<(), ScoreError> {
+    let count: Count<'_> = &|line| count_words(line, options);
+    lines(metric, (TER_WORDS, "words", count), hypotheses, references)
+}
+
+/// No line may have more than so many units.
+fn lines(
+    metric: &Entry,
+    (most, unit, count): (usize, &str, Count<'_>),
+    hypotheses: &[String],
+    references: &[Vec<String>],
+) -> Result<(), ScoreError> {
     let streams = references.iter().enumerate().map(|(at, lines)| (Some(at + 1), lines.as_slice()));
     for (stream, lines) in std::iter::once((None, hypotheses)).chain(streams) {
         for (line, text) in (1..).zip(lines) {
             // No unit is shorter than a byte: most lines need not be counted.
             let found = if text.len() > most { count(text) } else { 0 };
             if found > most {
-                let problem = format!("{found} {unit}, and {} takes {most} at most", convention.metric());
+                let problem = format!("{found} {unit}, and {metric} takes {most} at most");
                 return Err(ScoreError::LineTooLong { stream, line, problem });
             }
         }
@@ -59,7 +77,7 @@ pub(crate) fn check(
 }
 
 /// The bound of edit distances: what counts is the product of both lengths.
-fn cells(
+pub(in crate::metrics) fn cells(
     unit: &str,
     hypotheses: &[String],
     references: &[Vec<String>],
@@ -86,9 +104,9 @@ fn cells(
 
 #[cfg(test)]
 mod tests {
-    use crate::metrics::Scorer;
-    use crate::metrics::convention::{
-        BleuOptions, Case, ChrfOptions, Convention, ErrorRateOptions, ErrorUnit, TerOptions, Whitespace,
+    use crate::metrics::{
+        BleuOptions, Case, ChrfOptions, Convention, ErrorRateOptions, ErrorUnit, Scorer, TerOptions,
+        Whitespace,
     };
 
     fn refused(convention: Convention, hypothesis: &str, reference: &str) -> String {

@@ -3,16 +3,15 @@
 //! BLEU and chrF go through the `sacrebleu-rs` crate, which follows Python sacreBLEU 2.6.0 to the last bit but
 //! is silent about unknown options and panics on uneven streams. Here everything is checked before it is called,
 //! and what it lacks is added: the `zh` tokenizer, fractional add-k, Python's four separators that Rust does not
-//! count as white space. TER is our own, equal to the crate's, whose memory grows with the square of a line. Word and
-//! character error rates are our own, equal to jiwer's. `limits` bounds what one line may cost.
+//! count as white space. TER is our own, equal to the crate's, whose memory grows with the square of a line. `limits` bounds what one
+//! line may cost. Word and character error rates are in the folder `edit`.
 
 pub mod bleu;
 pub mod chrf;
-pub mod error_rate;
-pub mod error_report;
-pub mod levenshtein;
-pub(crate) mod limits;
+pub mod exact_match;
+pub(super) mod limits;
 mod ngrams;
+pub mod options;
 pub mod sentence_report;
 pub mod ter;
 mod tercom;
@@ -21,7 +20,11 @@ mod zh;
 
 use std::borrow::Cow;
 
-use super::convention::{Case, Tokenizer};
+pub use options::{
+    BleuOptions, Case, ChrfOptions, Compounds, ExactMatchOptions, Smoothing, TerOptions, TokenisedBleu,
+    TokenisedBleuOptions, Tokenizer,
+};
+
 use super::error::ScoreError;
 
 /// One hypothesis a line, one reference a line and stream: the same number of lines everywhere.

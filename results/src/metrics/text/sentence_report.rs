@@ -1,9 +1,10 @@
 //! Where a corpus of sentences is good and bad: the worst sentences, and the score by length.
 
+use super::options::{BleuOptions, Smoothing, TokenisedBleuOptions, Tokenizer};
 use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::convention::{BleuOptions, Convention, Smoothing, Tokenizer};
 use crate::metrics::error::ScoreError;
 use crate::metrics::numpy_random::NumpyRandom;
+use crate::metrics::registry::Convention;
 use crate::metrics::scorer::Scorer;
 use crate::metrics::segments::SegmentStatistics;
 use zoo_recipes::spec::Direction;
@@ -72,7 +73,7 @@ impl SentenceReport {
         let mut all: Vec<SentenceScore> = (1..=self.sentences.len())
             .filter_map(|line| Some(SentenceScore { line, score: self.score(line)? }))
             .collect();
-        let higher = self.convention().metric().direction() == Direction::Higher;
+        let higher = self.convention().entry().direction == Direction::Higher;
         let worse = |one: &SentenceScore, other: &SentenceScore| match higher {
             true => one.score.total_cmp(&other.score),
             false => other.score.total_cmp(&one.score),
@@ -121,7 +122,7 @@ fn of_sentences(convention: Convention) -> Convention {
     match convention {
         Convention::Bleu(options) => bleu(options.case, options.tokenizer),
         // Their text is tokenised already.
-        Convention::TokenisedBleu(_, case, _) => bleu(case, Tokenizer::None),
+        Convention::TokenisedBleu(TokenisedBleuOptions { case, .. }) => bleu(case, Tokenizer::None),
         other => other,
     }
 }
@@ -129,7 +130,6 @@ fn of_sentences(convention: Convention) -> Convention {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::convention::Case;
 
     fn text(lines: &[&str]) -> Vec<String> {
         lines.iter().map(|line| line.to_string()).collect()
@@ -164,7 +164,8 @@ mod tests {
     fn lower_is_better_is_minded_and_draws_are_the_same_for_all() {
         let references = text(&["a b", "c d", "e f"]);
         let report = |hypotheses: &[&str]| {
-            SentenceReport::new(&text(hypotheses), &references, Convention::ExactMatch(Case::Mixed)).unwrap()
+            SentenceReport::new(&text(hypotheses), &references, Convention::ExactMatch(Default::default()))
+                .unwrap()
         };
         let right = report(&["a b", "x", "e f"]);
         assert_eq!(right.worst(1)[0], SentenceScore { line: 2, score: 0.0 });

@@ -5,10 +5,20 @@ use std::sync::LazyLock;
 use rayon::prelude::*;
 use regex::Regex;
 
-use super::{check_streams, separators_to_spaces, tercom};
+use super::options::{Case, TerOptions};
+use super::{check_streams, limits, separators_to_spaces, tercom};
 use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::convention::{Case, TerOptions};
+use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::{Parts, yes};
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::{Drawn, Rows};
+use crate::metrics::signature::SignatureError;
+use zoo_recipes::Direction;
+
+/// Translation edit rate.
+pub static TER: Entry = Entry::percent("ter", "percent", Direction::Lower, read);
 
 /// Columns of a segment's statistics: fewest edits, mean reference length.
 pub(crate) const WIDTH: usize = 2;
@@ -97,6 +107,51 @@ fn western(text: &str) -> String {
         }
     }
     text
+}
+
+impl Metric for TerOptions {
+    fn entry(&self) -> &'static Entry {
+        &TER
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        vec![
+            self.case.part(),
+            ("tok", "tercom".to_string()),
+            ("norm", yes(self.normalized)),
+            ("punct", yes(!self.no_punct)),
+            ("asian", yes(false)),
+        ]
+    }
+
+    fn source(&self) -> Source {
+        Source::Text
+    }
+
+    fn is_sacrebleu(&self) -> bool {
+        true
+    }
+
+    fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        limits::ter(&TER, self, records, references)?;
+        Ok(Rows::even(WIDTH, corpus(records, references, self)?).into())
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        let (sums, arithmetic) = drawn.sums();
+        from_sums(sums, arithmetic)
+    }
+}
+
+fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+    let case = parts.case()?;
+    parts.take("tok")?;
+    let (normalized, no_punct) = (parts.yes("norm")?, !parts.yes("punct")?);
+    if parts.yes("asian")? {
+        let hint = "segment such text first and score with asian:no";
+        return parts.fail("Tercom's Asian normalisation is not built in".into(), hint);
+    }
+    Ok(Convention::Ter(TerOptions { case, normalized, no_punct }))
 }
 
 #[cfg(test)]

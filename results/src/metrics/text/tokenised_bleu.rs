@@ -23,10 +23,17 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::bleu::{BleuDetail, ORDER, WIDTH, brevity, logarithm, row};
-use super::{check_streams, is_space};
-use crate::metrics::convention::{Case, Compounds, TokenisedBleu};
+use super::bleu::{BLEU, BleuDetail, ORDER, WIDTH, brevity, logarithm, row};
+use super::options::{
+    BleuOptions, Case, Compounds, Smoothing, TokenisedBleu, TokenisedBleuOptions, Tokenizer,
+};
+use super::{check_streams, is_space, limits};
+use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::{Parts, yes};
+use crate::metrics::rows::{Drawn, Rows, column_sums};
+use crate::metrics::signature::SignatureError;
 
 /// Score, precisions in percent and brevity penalty from summed statistics. 0 where the tools divide by zero.
 pub(crate) fn from_sums(sums: &[f64]) -> (f64, [f64; ORDER], f64) {
@@ -73,7 +80,7 @@ pub(crate) fn corpus(
             row(&tokens(&hypotheses[i], whose, false), &segment)
         })
         .collect();
-    let sums = crate::metrics::segments::column_sums(&rows, WIDTH);
+    let sums = column_sums(&rows, WIDTH);
     let undefined = |reason, hint| Err(ScoreError::Undefined { tool: whose.name(), reason, hint });
     if sums[1] == 0.0 {
         return undefined("the references have no token", "is this the right reference file?");
@@ -127,6 +134,72 @@ fn tokens(line: &str, whose: TokenisedBleu, reference: bool) -> Vec<Option<&str>
             words.iter().map(|w| if reference && *w == "<unk>" { None } else { Some(*w) }).collect()
         }
     }
+}
+
+impl Metric for TokenisedBleuOptions {
+    fn entry(&self) -> &'static Entry {
+        &BLEU
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        let mut parts = vec![
+            self.case.part(),
+            ("eff", yes(false)),
+            ("tok", Tokenizer::None.name().to_string()),
+            ("smooth", Smoothing::None.to_string()),
+            ("impl", self.whose.name().to_string()),
+        ];
+        if self.compounds == Compounds::Split {
+            parts.push(("compounds", "split".to_string()));
+        }
+        parts
+    }
+
+    fn source(&self) -> Source {
+        Source::Text
+    }
+
+    fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        limits::bleu(&BLEU, records, references)?;
+        let (rows, detail) = corpus(records, references, self.whose, self.case, self.compounds)?;
+        Ok(Reading { rows: Rows::even(WIDTH, rows), detail: detail.parts() })
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        from_sums(drawn.sums().0).0
+    }
+}
+
+/// Options where a signature says whose BLEU it is; none where it is sacreBLEU's, of which `options` were read.
+pub(super) fn read(
+    parts: &mut Parts<'_>,
+    options: &BleuOptions,
+) -> Result<Option<TokenisedBleuOptions>, SignatureError> {
+    let compounds = match parts.optional("compounds").as_deref() {
+        None => Compounds::Whole,
+        Some("split") if parts.has("impl") => Compounds::Split,
+        Some("split") => {
+            let hint = "compounds are split in tokenised text: state whose BLEU it is, impl:fairseq or impl:multi-bleu";
+            return parts.fail("`compounds:split` without `impl`".into(), hint);
+        }
+        Some(other) => {
+            let problem = format!("`compounds:{other}`");
+            return parts.fail(problem, "compounds is `split` or not there");
+        }
+    };
+    let Some(whose) = parts.optional("impl") else { return Ok(None) };
+    let Some(whose) =
+        [TokenisedBleu::MultiBleu, TokenisedBleu::Fairseq].into_iter().find(|w| w.name() == whose)
+    else {
+        return parts
+            .fail(format!("`impl:{whose}`"), "impl is `multi-bleu` or `fairseq`; sacreBLEU's has none");
+    };
+    let BleuOptions { case, effective_order, tokenizer, smoothing } = *options;
+    if effective_order || tokenizer != Tokenizer::None || smoothing != Smoothing::None {
+        let problem = format!("{} is eff:no, tok:none and smooth:none", whose.name());
+        return parts.fail(problem, "leave `impl:` out for sacreBLEU's");
+    }
+    Ok(Some(TokenisedBleuOptions { whose, case, compounds }))
 }
 
 #[cfg(test)]

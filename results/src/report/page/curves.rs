@@ -213,7 +213,7 @@ fn scores(page: &Page) -> Vec<Scores> {
     let mut kinds: Vec<(&str, &str, String)> = Vec::new();
     for part in page.evaluations.iter().filter(|part| part.update.is_some()) {
         for score in &part.scores {
-            let kind = (part.eval.as_str(), part.decode.as_str(), score.metric.name().to_owned());
+            let kind = (part.eval.as_str(), part.decode.as_str(), score.metric.name.to_owned());
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
@@ -229,7 +229,7 @@ fn scores(page: &Page) -> Vec<Scores> {
                 .filter(|part| (part.run, part.eval.as_str(), part.decode.as_str()) == (index, eval, decode))
             {
                 if let (Some(update), Some(score)) =
-                    (part.update, part.scores.iter().find(|score| score.metric.name() == metric))
+                    (part.update, part.scores.iter().find(|score| score.metric.name == metric))
                 {
                     points.push((update, score.value));
                 }

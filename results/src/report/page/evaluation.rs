@@ -10,7 +10,7 @@ use super::scores_chart::{self, Published, ScoreRow};
 use super::sentences;
 use super::tables::{missing, table, titles};
 use super::utterances;
-use crate::metrics::{Convention, ErrorRateOptions, ErrorReport, ErrorUnit, MetricValue};
+use crate::metrics::{Convention, ErrorRateOptions, ErrorReport, ErrorUnit, MetricValue, Source};
 use crate::report::words::{duration, grouped};
 use crate::verdict::{direction_of, number, signature_difference};
 
@@ -72,7 +72,9 @@ fn group(markup: &mut Markup, page: &Page, group: usize, parts: &[&EvaluationPar
         markup.leaf("p", &[("class", "signature")], &format!("Signature {}", kind.signature));
         match convention {
             Convention::ErrorRate(options) => errors(markup, &scores, options, name),
-            convention if convention.is_from_text() => sentences::section(markup, &scores, convention, name),
+            convention if convention.metric().source() == Source::Text => {
+                sentences::section(markup, &scores, convention, name)
+            }
             _ => {}
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn section(
         }
     }
     let Some((first, report)) = reports.first() else { return };
-    let metric = convention.metric();
+    let metric = convention.entry();
     let mut rows = Vec::new();
     for (part, report) in &reports {
         for ScoredLength { from, to, sentences, score } in report.by_length(&LENGTHS) {
@@ -45,7 +45,7 @@ pub(super) fn section(
     markup.leaf(
         "p",
         &[],
-        &format!("Each is scored by itself: {} ({signature}).", report.convention().metric()),
+        &format!("Each is scored by itself: {} ({signature}).", report.convention().entry()),
     );
     if first.sources.is_none() {
         missing(markup, "The source text is not at hand.");

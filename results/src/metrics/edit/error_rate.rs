@@ -21,11 +21,28 @@ use std::hash::Hash;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::levenshtein::{Aligner, Edit};
-use super::{check_streams, is_space};
-use crate::metrics::convention::{Case, ErrorRateOptions, ErrorUnit, Whitespace};
+use super::options::{ErrorRateOptions, ErrorUnit, Whitespace};
+use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::Parts;
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::{Drawn, Rows};
+use crate::metrics::signature::SignatureError;
+use crate::metrics::text::options::Case;
+use crate::metrics::text::{check_streams, is_space, limits};
+use zoo_recipes::Direction;
+
+/// Word error rate.
+pub static WER: Entry =
+    Entry::percent("wer", "percent", Direction::Lower, |parts| read(parts, ErrorUnit::Word));
+
+/// Character error rate.
+pub static CER: Entry =
+    Entry::percent("cer", "percent", Direction::Lower, |parts| read(parts, ErrorUnit::Character));
 
 /// Columns of a segment's statistics: edits, units of the reference.
 pub(crate) const WIDTH: usize = 2;
@@ -100,6 +117,21 @@ impl EditCounts {
     /// Error rate in percent; 100 for each insertion where there is no unit of the reference.
     pub fn rate(&self) -> f64 {
         from_sums(&[self.errors() as f64, self.reference_length() as f64])
+    }
+}
+
+impl EditCounts {
+    /// As parts of a score, with the `line` that Kaldi prints.
+    fn parts(&self, metric: &Entry) -> Map<String, Value> {
+        let mut parts = match serde_json::to_value(self) {
+            Ok(Value::Object(parts)) => parts,
+            _ => Map::new(),
+        };
+        parts.insert("line".into(), format!("%{} {self}", metric.name.to_uppercase()).into());
+        parts.insert("errors".into(), self.errors().into());
+        parts.insert("reference_length".into(), self.reference_length().into());
+        parts.insert("hypothesis_length".into(), self.hypothesis_length().into());
+        parts
     }
 }
 
@@ -293,6 +325,46 @@ fn characters(line: &str, whitespace: Whitespace) -> impl Iterator<Item = char> 
             if again { None } else { Some(if after_space { ' ' } else { c }) }
         }
     })
+}
+
+impl Metric for ErrorRateOptions {
+    fn entry(&self) -> &'static Entry {
+        match self.unit {
+            ErrorUnit::Word => &WER,
+            ErrorUnit::Character => &CER,
+        }
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        vec![self.case.part(), ("space", self.whitespace.name().to_string()), ("align", "jiwer".to_string())]
+    }
+
+    fn source(&self) -> Source {
+        Source::Text
+    }
+
+    fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        let unit = match self.unit {
+            ErrorUnit::Word => "words",
+            ErrorUnit::Character => "characters",
+        };
+        limits::cells(unit, records, references, &|line| self.count_units(line))?;
+        let counts = corpus(records, references, self)?;
+        let detail = counts.iter().copied().sum::<EditCounts>().parts(self.entry());
+        Ok(Reading { rows: Rows::even(WIDTH, rows(&counts)), detail })
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        from_sums(drawn.sums().0)
+    }
+}
+
+fn read(parts: &mut Parts<'_>, unit: ErrorUnit) -> Result<Convention, SignatureError> {
+    let (case, space) = (parts.case()?, parts.take("space")?);
+    let whitespace = parts.name("space", Whitespace::parse(&space))?;
+    let hint = "`align:jiwer`: edits cost 1 each, and of equally short alignments jiwer's is counted";
+    parts.only("align", "jiwer", hint)?;
+    Ok(Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace }))
 }
 
 #[cfg(test)]

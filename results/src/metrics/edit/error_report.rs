@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error_rate::{self, Alignment, EditCounts};
-use crate::metrics::convention::ErrorRateOptions;
+use super::options::ErrorRateOptions;
 use crate::metrics::error::ScoreError;
 
 /// The edits of every utterance of a corpus.
@@ -97,7 +97,8 @@ impl<'a> ErrorReport<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::convention::{Case, ErrorUnit, Whitespace};
+    use crate::metrics::edit::{ErrorUnit, Whitespace};
+    use crate::metrics::text::options::Case;
 
     #[test]
     fn the_worst_come_first_and_lengths_add_up() {

@@ -1,0 +1,121 @@
+//! Spectral distances as metrics: means over what was measured of each utterance.
+
+use super::line::MeasuredLine;
+use super::options::{CepstralOptions, MelErrorOptions, check_mels};
+use crate::metrics::entry::Entry;
+use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::{Parts, yes};
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::{Drawn, Rows};
+use crate::metrics::signature::SignatureError;
+use zoo_recipes::Direction;
+
+/// Mean squared error of log-mel spectrograms.
+pub static MEL_ERROR: Entry =
+    Entry::measured("mel-error", "squared difference of log-mel values", read_error);
+
+/// Mel-cepstral distortion.
+pub static MCD: Entry = Entry::measured("mcd", "decibels", read_cepstra);
+
+/// Mean opinion score.
+pub static MOS: Entry = Entry::unjudged("mos", "points, 1 to 5", Direction::Higher, "people give it");
+
+/// Where the definitions are.
+const DEFINITIONS: &str = "docs/synthesis.md has what is measured";
+
+impl Metric for CepstralOptions {
+    fn entry(&self) -> &'static Entry {
+        &MCD
+    }
+
+    fn check(&self) -> Result<(), ScoreError> {
+        self.check_range()
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("cep", format!("1-{}", self.coefficients)),
+            ("dct", "ortho".to_string()),
+            ("dtw", yes(self.warped)),
+            ("mel", self.mels.to_string()),
+            ("mean", "utterance".to_string()),
+        ]
+    }
+
+    fn source(&self) -> Source {
+        Source::Record
+    }
+
+    fn read(&self, records: &[String], _: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        measures(records, (*self).into())
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        mean(drawn)
+    }
+
+    fn takes_pairs(&self) -> bool {
+        true
+    }
+}
+
+impl Metric for MelErrorOptions {
+    fn entry(&self) -> &'static Entry {
+        &MEL_ERROR
+    }
+
+    fn check(&self) -> Result<(), ScoreError> {
+        check_mels(self.mels, 1)
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        vec![("mel", self.mels.to_string()), ("mean", "frame".to_string())]
+    }
+
+    fn source(&self) -> Source {
+        Source::Record
+    }
+
+    fn read(&self, records: &[String], _: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        measures(records, (*self).into())
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        mean(drawn)
+    }
+
+    fn takes_pairs(&self) -> bool {
+        true
+    }
+}
+
+/// What the lines say under a convention.
+fn measures(records: &[String], convention: Convention) -> Result<Reading, ScoreError> {
+    let rows = (1..).zip(records).map(|(place, line)| MeasuredLine::read(line, convention, place));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    Ok(Rows::even(2, rows.into_iter().flat_map(|(sum, count)| [sum, count]).collect()).into())
+}
+
+fn mean(drawn: Drawn<'_>) -> f64 {
+    let (sums, arithmetic) = drawn.sums();
+    arithmetic.ratio(sums[0], sums[1])
+}
+
+fn read_error(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+    let mels = parts.number("mel", 1)?;
+    parts.only("mean", "frame", DEFINITIONS)?;
+    Ok(Convention::MelError(MelErrorOptions { mels }))
+}
+
+fn read_cepstra(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+    let cep = parts.take("cep")?;
+    let last = cep.strip_prefix("1-").and_then(|last| Some((last, last.parse::<usize>().ok()?)));
+    let Some((_, coefficients)) = last.filter(|(text, last)| *text == last.to_string()) else {
+        return parts.fail(format!("`cep:{cep}`"), "coefficients are `1-13`, from 1 to the last");
+    };
+    parts.only("dct", "ortho", DEFINITIONS)?;
+    let (warped, mels) = (parts.yes("dtw")?, parts.number("mel", 2)?);
+    parts.only("mean", "utterance", DEFINITIONS)?;
+    Ok(Convention::MelCepstral(CepstralOptions { coefficients, warped, mels }))
+}

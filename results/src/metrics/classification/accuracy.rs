@@ -1,0 +1,132 @@
+//! Accuracy, top-k accuracy and error of classifiers.
+
+use rayon::prelude::*;
+use serde_json::Map;
+use zoo_recipes::Direction;
+
+use super::answer::is_right;
+use crate::metrics::entry::Entry;
+use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::Parts;
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::{Drawn, Rows};
+use crate::metrics::signature::SignatureError;
+
+/// Share of records whose right class is among the first k.
+pub static ACCURACY: Entry =
+    Entry::percent("accuracy", "percent", Direction::Higher, |parts| read(parts, Share::Right));
+
+/// Share of records whose right class is not among the first k.
+pub static ERROR: Entry =
+    Entry::percent("error", "percent", Direction::Lower, |parts| read(parts, Share::Wrong));
+
+/// Accuracy of the first class.
+pub static TOP1: Entry = Entry::alias("top1", &ACCURACY, |convention| has_top(convention, 1));
+
+/// Accuracy of the first five classes.
+pub static TOP5: Entry = Entry::alias("top5", &ACCURACY, |convention| has_top(convention, 5));
+
+/// Which share is the score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// Right answers: the metric is `accuracy`.
+    Right,
+    /// Wrong answers: the metric is `error`.
+    Wrong,
+}
+
+/// Which of two classes of the same score is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ties {
+    /// The lower one, as in the argmax of NumPy and PyTorch.
+    #[default]
+    First,
+    /// The higher one, as in scikit-learn's `top_k_accuracy_score`.
+    Last,
+}
+
+/// Options of accuracy and error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccuracyOptions {
+    /// Right or wrong answers.
+    pub share: Share,
+    /// How many of the first classes may be the right one.
+    pub top: usize,
+    /// Number of classes, more than `top`.
+    pub classes: usize,
+    /// Ties of scores.
+    pub ties: Ties,
+}
+
+/// Words of `ties:`.
+const TIES: [(&str, Ties); 2] = [("first", Ties::First), ("last", Ties::Last)];
+
+impl Metric for AccuracyOptions {
+    fn entry(&self) -> &'static Entry {
+        match self.share {
+            Share::Right => &ACCURACY,
+            Share::Wrong => &ERROR,
+        }
+    }
+
+    fn check(&self) -> Result<(), ScoreError> {
+        if self.top >= 1 && self.top < self.classes {
+            return Ok(());
+        }
+        let value = format!("{} of {} classes", self.top, self.classes);
+        Err(ScoreError::OutOfRange { option: "top", value, hint: "from 1, and below the number of classes" })
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        let ties = TIES.iter().find(|(_, ties)| *ties == self.ties).map_or("first", |(name, _)| name);
+        vec![("top", self.top.to_string()), ("classes", self.classes.to_string()), ("ties", ties.to_string())]
+    }
+
+    fn source(&self) -> Source {
+        Source::Labelled
+    }
+
+    fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        let [references] = references else {
+            return Err(ScoreError::ReferenceCount { expected: 1, found: references.len() });
+        };
+        let one = |(at, (record, reference)): (usize, (&String, &String))| {
+            is_right(self, record, reference, at + 1)
+        };
+        let answers: Vec<bool> = records
+            .par_iter()
+            .zip(references)
+            .enumerate()
+            .map(one)
+            .collect::<Vec<Result<bool, ScoreError>>>()
+            .into_iter()
+            .collect::<Result<_, _>>()?;
+        let right = answers.iter().filter(|right| **right).count() as u64;
+        let counts = |right: bool| f64::from(u8::from(right == (self.share == Share::Right)));
+        let rows = answers.iter().flat_map(|right| [counts(*right), 1.0]).collect();
+        let mut detail = Map::new();
+        detail.insert("right".into(), right.into());
+        detail.insert("wrong".into(), (answers.len() as u64 - right).into());
+        Ok(Reading { rows: Rows::even(2, rows), detail })
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        let (sums, arithmetic) = drawn.sums();
+        100.0 * arithmetic.ratio(sums[0], sums[1])
+    }
+
+    fn takes_pairs(&self) -> bool {
+        true
+    }
+}
+
+fn read(parts: &mut Parts<'_>, share: Share) -> Result<Convention, SignatureError> {
+    let (top, classes) = (parts.number("top", 1)?, parts.number("classes", 2)?);
+    let ties = parts.word("ties", &TIES)?;
+    Ok(Convention::Accuracy(AccuracyOptions { share, top, classes, ties }))
+}
+
+fn has_top(convention: &Convention, k: usize) -> bool {
+    matches!(convention, Convention::Accuracy(AccuracyOptions { top, .. }) if *top == k)
+}

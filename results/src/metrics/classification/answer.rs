@@ -1,0 +1,147 @@
+//! What a record says of the classes, and whether the right one is among the first.
+
+use serde::Deserialize;
+
+use super::accuracy::{AccuracyOptions, Ties};
+use crate::metrics::error::ScoreError;
+use crate::metrics::record::{is_object, parse, wrong};
+
+/// A right record.
+const FORM: &str = "a record is `{\"scores\": [0.1, 2.5]}`, `{\"classes\": [3, 8, 1]}` or the class itself";
+
+/// A right reference.
+const LABEL: &str = "a reference is the right class: its number, its name or `{\"label\": 3}`";
+
+/// A class, by its number or its name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+enum Class {
+    Number(u64),
+    Name(String),
+}
+
+impl Class {
+    /// What a plain line names.
+    fn plain(text: &str) -> Self {
+        let text = text.trim();
+        text.parse().map_or_else(|_| Class::Name(text.to_owned()), Class::Number)
+    }
+
+    /// Refuses a number that no class has.
+    fn check(&self, classes: usize, line: usize, hint: &'static str) -> Result<(), ScoreError> {
+        match self {
+            Class::Number(number) if *number >= classes as u64 => {
+                Err(wrong(line, format!("class {number} of {classes}, which count from 0"), hint))
+            }
+            Class::Number(_) | Class::Name(_) => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Class::Number(number) => write!(f, "{number}"),
+            Class::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A record. What else it says is for people.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    scores: Option<Vec<f64>>,
+    classes: Option<Vec<Class>>,
+    label: Option<Class>,
+}
+
+/// A reference.
+#[derive(Debug, Deserialize)]
+struct Label {
+    label: Class,
+}
+
+/// Whether the right class is among the first `top` of a record; `line` counts from 1.
+///
+/// # Errors
+/// A record or a reference that is none, or that contradicts the options.
+pub(super) fn is_right(
+    options: &AccuracyOptions,
+    record: &str,
+    reference: &str,
+    line: usize,
+) -> Result<bool, ScoreError> {
+    let label = match is_object(reference) {
+        true => parse::<Label>(reference, line, LABEL)?.label,
+        false => Class::plain(reference),
+    };
+    label.check(options.classes, line, LABEL)?;
+    if !is_object(record) {
+        if options.top > 1 {
+            let problem = format!("one class, and top:{} needs a ranking", options.top);
+            return Err(wrong(line, problem, FORM));
+        }
+        let chosen = Class::plain(record);
+        chosen.check(options.classes, line, FORM)?;
+        return Ok(!record.trim().is_empty() && chosen == label);
+    }
+    let Answer { scores, classes, label: own } = parse(record, line, FORM)?;
+    if let Some(own) = own.filter(|own| *own != label) {
+        let hint = "both must be of the same test set, in the same order";
+        return Err(wrong(line, format!("the record has label {own}, the reference {label}"), hint));
+    }
+    match (scores, classes) {
+        (Some(scores), None) => among_scores(options, &scores, &label, line),
+        (None, Some(ranking)) => among_ranking(options, &ranking, &label, line),
+        (Some(_), Some(_)) => Err(wrong(line, "both `scores` and `classes`".to_owned(), FORM)),
+        (None, None) => Err(wrong(line, "neither `scores` nor `classes`".to_owned(), FORM)),
+    }
+}
+
+fn among_scores(
+    options: &AccuracyOptions,
+    scores: &[f64],
+    label: &Class,
+    line: usize,
+) -> Result<bool, ScoreError> {
+    let Class::Number(number) = label else {
+        let problem = format!("scores are of classes by number, and the reference is `{label}`");
+        return Err(wrong(line, problem, LABEL));
+    };
+    if scores.len() != options.classes {
+        let problem = format!("{} scores, and the signature says classes:{}", scores.len(), options.classes);
+        return Err(wrong(line, problem, FORM));
+    }
+    let right = *number as usize;
+    let own = scores[right];
+    let before = |(class, score): (usize, &f64)| {
+        let tie = match options.ties {
+            Ties::First => class < right,
+            Ties::Last => class > right,
+        };
+        *score > own || (*score == own && tie)
+    };
+    Ok(scores.iter().enumerate().filter(|one| before(*one)).count() < options.top)
+}
+
+fn among_ranking(
+    options: &AccuracyOptions,
+    ranking: &[Class],
+    label: &Class,
+    line: usize,
+) -> Result<bool, ScoreError> {
+    if ranking.len() < options.top || ranking.len() > options.classes {
+        let (found, top, classes) = (ranking.len(), options.top, options.classes);
+        let problem =
+            format!("a ranking of {found}, and top:{top}|classes:{classes} takes {top} to {classes}");
+        return Err(wrong(line, problem, FORM));
+    }
+    let first = &ranking[..options.top];
+    for (at, class) in first.iter().enumerate() {
+        class.check(options.classes, line, FORM)?;
+        if first[..at].contains(class) {
+            return Err(wrong(line, format!("class {class} stands twice"), FORM));
+        }
+    }
+    Ok(first.contains(label))
+}

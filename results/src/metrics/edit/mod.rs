@@ -1,0 +1,9 @@
+//! Error rates: the edits that turn references into hypotheses, aligned, counted and shown.
+
+pub mod error_rate;
+pub mod error_report;
+pub mod levenshtein;
+mod options;
+
+pub use error_rate::{CER, WER};
+pub use options::{ErrorRateOptions, ErrorUnit, Whitespace};

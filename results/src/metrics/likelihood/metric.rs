@@ -1,0 +1,101 @@
+//! Loss, perplexity and bits per character of likelihoods.
+
+use std::f64::consts::LN_2;
+
+use serde_json::Map;
+
+use super::objective::ObjectiveOptions;
+use super::options::{LikelihoodOptions, Quantity};
+use super::record;
+use crate::metrics::arithmetic::Arithmetic;
+use crate::metrics::entry::Entry;
+use crate::metrics::error::ScoreError;
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::Parts;
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::{Drawn, Rows};
+use crate::metrics::signature::SignatureError;
+
+/// Mean loss on an evaluation set.
+pub static LOSS: Entry = Entry::measured("loss", "nats, or as the objective counts", read_loss);
+
+/// e to the power of the mean negative log-likelihood.
+pub static PERPLEXITY: Entry = Entry::measured("perplexity", "e to the power of nats", |parts| {
+    Ok(LikelihoodOptions::from_parts(parts, Quantity::Perplexity)?.into())
+});
+
+/// Mean negative log-likelihood in bits.
+pub static BITS_PER_CHARACTER: Entry = Entry::measured("bits-per-character", "bits", |parts| {
+    Ok(LikelihoodOptions::from_parts(parts, Quantity::Bits)?.into())
+});
+
+/// Loss, as sources call it that name the set.
+pub static VALID_LOSS: Entry = Entry::alias("valid-loss", &LOSS, |_| true);
+
+/// Perplexity, as sources call it that name the set.
+pub static VALID_PERPLEXITY: Entry = Entry::alias("valid-perplexity", &PERPLEXITY, |_| true);
+
+/// Perplexity, abbreviated.
+pub static PPL: Entry = Entry::alias("ppl", &PERPLEXITY, |_| true);
+
+impl Quantity {
+    /// The number of a mean in nats.
+    pub(crate) fn of_mean(self, nats: f64) -> f64 {
+        match self {
+            Quantity::Loss => nats,
+            Quantity::Perplexity => nats.exp(),
+            Quantity::Bits => nats / LN_2,
+        }
+    }
+}
+
+impl Metric for LikelihoodOptions {
+    fn entry(&self) -> &'static Entry {
+        match self.quantity {
+            Quantity::Loss => &LOSS,
+            Quantity::Perplexity => &PERPLEXITY,
+            Quantity::Bits => &BITS_PER_CHARACTER,
+        }
+    }
+
+    fn check(&self) -> Result<(), ScoreError> {
+        self.check_unit()
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        self.to_parts()
+    }
+
+    fn source(&self) -> Source {
+        Source::Record
+    }
+
+    fn read(&self, records: &[String], _: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        let rows = record::rows(records, |text, line| record::cost(self, text, line))?;
+        let sum = |column: usize| rows.iter().skip(column).step_by(2).sum::<f64>();
+        let mut detail = Map::new();
+        detail.insert("nats".into(), sum(0).into());
+        detail.insert("units".into(), sum(1).into());
+        Ok(Reading { rows: Rows::even(2, rows), detail })
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        let (sums, arithmetic) = drawn.sums();
+        self.quantity.of_mean(arithmetic.ratio(sums[0], sums[1]))
+    }
+
+    fn takes_pairs(&self) -> bool {
+        true
+    }
+
+    fn precision(&self) -> Arithmetic {
+        Arithmetic::Double
+    }
+}
+
+fn read_loss(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+    match parts.word("of", &[("nll", false), ("objective", true)])? {
+        false => Ok(LikelihoodOptions::from_parts(parts, Quantity::Loss)?.into()),
+        true => Ok(ObjectiveOptions::from_parts(parts)?.into()),
+    }
+}

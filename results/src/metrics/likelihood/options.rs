@@ -1,0 +1,148 @@
+//! Options of likelihoods, as closed sets.
+
+use crate::metrics::error::ScoreError;
+use crate::metrics::parts::{Parts, yes};
+use crate::metrics::signature::SignatureError;
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Tokens as the model sees them.
+    Token,
+    /// Words of the text.
+    Word,
+    /// Characters of the text: code points.
+    Character,
+    /// Bytes of the text.
+    Byte,
+    /// Sentences or utterances.
+    Sentence,
+    /// Single decisions: an image, a document.
+    Example,
+    /// Frames of speech or of a spectrogram.
+    Frame,
+}
+
+impl Unit {
+    /// All of them, by the word of a signature's `unit:` part.
+    pub(crate) const WORDS: [(&str, Self); 7] = [
+        ("token", Unit::Token),
+        ("word", Unit::Word),
+        ("character", Unit::Character),
+        ("byte", Unit::Byte),
+        ("sentence", Unit::Sentence),
+        ("example", Unit::Example),
+        ("frame", Unit::Frame),
+    ];
+
+    /// The word of a signature's `unit:` part.
+    pub fn name(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Which number is made of nats and units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Nats by unit: the metric is `loss`.
+    Loss,
+    /// e to the power of nats by unit: the metric is `perplexity`.
+    Perplexity,
+    /// Bits by unit: the metric is `bits-per-character`.
+    Bits,
+}
+
+/// What is done about unknown tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknowns {
+    /// The vocabulary spells everything: there are none.
+    None,
+    /// They are tokens like others.
+    Scored,
+    /// Neither their cost nor their number counts.
+    LeftOut,
+}
+
+/// Options of likelihoods of sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SequenceOptions {
+    /// Unknown tokens.
+    pub unknowns: Unknowns,
+    /// Whether end tokens count.
+    pub ends: bool,
+    /// Whether a record begins with the state that the one before left.
+    pub carried: bool,
+}
+
+/// Options of likelihoods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LikelihoodOptions {
+    /// Loss, perplexity or bits.
+    pub quantity: Quantity,
+    /// What is counted.
+    pub unit: Unit,
+    /// Of sequences; absent where a record is a single decision (`unit:example`).
+    pub sequence: Option<SequenceOptions>,
+}
+
+/// Words of `unk:`.
+const UNKNOWNS: [(&str, Unknowns); 3] =
+    [("none", Unknowns::None), ("scored", Unknowns::Scored), ("left-out", Unknowns::LeftOut)];
+
+/// Words of `state:`.
+const STATES: [(&str, bool); 2] = [("carried", true), ("reset", false)];
+
+impl SequenceOptions {
+    fn parts(self) -> [(&'static str, String); 3] {
+        let unknowns =
+            UNKNOWNS.iter().find(|(_, one)| *one == self.unknowns).map_or("none", |(name, _)| name);
+        let state = if self.carried { "carried" } else { "reset" };
+        [("unk", unknowns.to_string()), ("end", yes(self.ends)), ("state", state.to_string())]
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Result<Self, SignatureError> {
+        Ok(Self {
+            unknowns: parts.word("unk", &UNKNOWNS)?,
+            ends: parts.yes("end")?,
+            carried: parts.word("state", &STATES)?,
+        })
+    }
+}
+
+impl LikelihoodOptions {
+    pub(super) fn check_unit(&self) -> Result<(), ScoreError> {
+        let wrong = |hint| {
+            let value = self.unit.name().to_owned();
+            Err(ScoreError::OutOfRange { option: "unit", value, hint })
+        };
+        match (self.quantity, self.unit) {
+            (_, Unit::Frame) => wrong("frames have no likelihood here; a loss of:objective may have them"),
+            (Quantity::Perplexity, Unit::Sentence | Unit::Example) => {
+                wrong("perplexity is by token, word, character or byte")
+            }
+            (Quantity::Bits, unit) if !matches!(unit, Unit::Character | Unit::Byte) => {
+                wrong("bits are by character or byte")
+            }
+            (_, unit) if (unit == Unit::Example) == self.sequence.is_some() => {
+                wrong("an example has no unk, end and state; every other unit has")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn to_parts(self) -> Vec<(&'static str, String)> {
+        let mut parts = Vec::new();
+        if self.quantity == Quantity::Loss {
+            parts.push(("of", "nll".to_string()));
+        }
+        parts.push(("unit", self.unit.name().to_string()));
+        parts.extend(self.sequence.into_iter().flat_map(SequenceOptions::parts));
+        parts
+    }
+
+    pub(super) fn from_parts(parts: &mut Parts<'_>, quantity: Quantity) -> Result<Self, SignatureError> {
+        let unit = parts.word("unit", &Unit::WORDS)?;
+        let sequence = (unit != Unit::Example).then(|| SequenceOptions::read(parts)).transpose()?;
+        Ok(Self { quantity, unit, sequence })
+    }
+}

@@ -1,0 +1,131 @@
+//! Records of likelihoods and of losses.
+
+use serde::Deserialize;
+
+use super::options::{LikelihoodOptions, Unit, Unknowns};
+use crate::metrics::error::ScoreError;
+use crate::metrics::record::{parse, wrong};
+
+/// A right record.
+const FORM: &str = "a record is `{\"nats\": 12.3, \"tokens\": 4}`; docs/verdicts.md has all its keys";
+
+/// A right record of a loss.
+const LOSS_FORM: &str =
+    "a record of a loss is `{\"loss\": 3.2, \"count\": 80}`: the sum and what it is divided by";
+
+/// What a record cost. What else it says is for people.
+#[derive(Debug, Deserialize)]
+struct Cost {
+    nats: f64,
+    tokens: Option<u64>,
+    words: Option<u64>,
+    characters: Option<u64>,
+    bytes: Option<u64>,
+    end: Option<Part>,
+    unknown: Option<Part>,
+    #[serde(default)]
+    state: State,
+}
+
+/// A share of a record.
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Part {
+    nats: f64,
+    count: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum State {
+    Carried,
+    #[default]
+    Reset,
+}
+
+/// (nats, units) of a record, as the options count them; `line` counts from 1.
+pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Result<(f64, f64), ScoreError> {
+    let cost: Cost = parse(text, line, FORM)?;
+    let (key, count) = match options.unit {
+        Unit::Token => ("tokens", cost.tokens),
+        Unit::Word => ("words", cost.words),
+        Unit::Character => ("characters", cost.characters),
+        Unit::Byte => ("bytes", cost.bytes),
+        Unit::Sentence | Unit::Example | Unit::Frame => ("", Some(1)),
+    };
+    let Some(mut count) = count else {
+        return Err(wrong(
+            line,
+            format!("no `{key}`, and the signature says unit:{}", options.unit.name()),
+            FORM,
+        ));
+    };
+    let mut nats = cost.nats;
+    if let Some(sequence) = options.sequence {
+        let carried = cost.state == State::Carried;
+        if carried != sequence.carried {
+            let words = |carried| if carried { "carried" } else { "reset" };
+            let (found, said) = (words(carried), words(sequence.carried));
+            let problem = format!("its state was {found}, and the signature says state:{said}");
+            return Err(wrong(
+                line,
+                problem,
+                "records say `\"state\": \"carried\"` where it was; else reset",
+            ));
+        }
+        let mut leave_out = |part: Option<Part>, key: &str| {
+            let Some(part) = part else {
+                return Err(wrong(line, format!("no `{key}`, whose share the signature leaves out"), FORM));
+            };
+            nats -= part.nats;
+            // A sentence stays one, whatever is left out of it.
+            if options.unit != Unit::Sentence {
+                let problem = || wrong(line, format!("`{key}` has more units than there are"), FORM);
+                count = count.checked_sub(part.count).ok_or_else(problem)?;
+            }
+            Ok(())
+        };
+        if !sequence.ends {
+            leave_out(cost.end, "end")?;
+        }
+        match (sequence.unknowns, cost.unknown) {
+            (Unknowns::LeftOut, part) => leave_out(part, "unknown")?,
+            (Unknowns::None, Some(part)) if part.count > 0 => {
+                let problem = format!("{} unknown units, and the signature says unk:none", part.count);
+                return Err(wrong(line, problem, "unk:scored or unk:left-out"));
+            }
+            (Unknowns::None | Unknowns::Scored, _) => {}
+        }
+    }
+    if !nats.is_finite() {
+        return Err(wrong(line, "nats are not finite".to_owned(), FORM));
+    }
+    Ok((nats, count as f64))
+}
+
+/// What a record adds to a loss.
+#[derive(Debug, Deserialize)]
+struct Loss {
+    loss: f64,
+    count: f64,
+}
+
+/// (sum, count) of a loss.
+pub(super) fn loss(text: &str, line: usize) -> Result<(f64, f64), ScoreError> {
+    let Loss { loss, count } = parse(text, line, LOSS_FORM)?;
+    if !loss.is_finite() || !count.is_finite() || count < 0.0 {
+        return Err(wrong(line, format!("{loss} over {count}"), LOSS_FORM));
+    }
+    Ok((loss, count))
+}
+
+/// Rows of all records. A set without any unit has no mean.
+pub(super) fn rows(
+    records: &[String],
+    read: impl Fn(&str, usize) -> Result<(f64, f64), ScoreError>,
+) -> Result<Vec<f64>, ScoreError> {
+    let pairs = (1..).zip(records).map(|(line, text)| read(text, line)).collect::<Result<Vec<_>, _>>()?;
+    if pairs.iter().map(|(_, count)| count).sum::<f64>() <= 0.0 {
+        return Err(wrong(records.len(), "no unit up to here: there is no mean".to_owned(), FORM));
+    }
+    Ok(pairs.into_iter().flat_map(|(sum, count)| [sum, count]).collect())
+}

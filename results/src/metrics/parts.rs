@@ -1,0 +1,122 @@
+//! The parts of a signature, taken one by one; what is left over at the end is unknown.
+
+use std::collections::BTreeMap;
+
+use super::error::ScoreError;
+use super::signature::SignatureError;
+use super::text::options::Case;
+
+/// A hint that fits most mistakes.
+pub(super) const EXAMPLE: &str = "a signature looks like `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`";
+
+pub(super) fn malformed(text: &str, problem: String, hint: &str) -> SignatureError {
+    SignatureError::Malformed { text: text.to_string(), problem, hint: hint.to_string() }
+}
+
+/// `yes` or `no`.
+pub(super) fn yes(value: bool) -> String {
+    if value { "yes" } else { "no" }.to_string()
+}
+
+/// The parts that have not been taken yet.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    text: &'a str,
+    parts: BTreeMap<String, String>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(text: &'a str, parts: BTreeMap<String, String>) -> Self {
+        Self { text, parts }
+    }
+
+    /// The error of this signature.
+    pub(super) fn fail<T>(&self, problem: String, hint: &str) -> Result<T, SignatureError> {
+        Err(malformed(self.text, problem, hint))
+    }
+
+    /// Whether a part is there.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.parts.contains_key(key)
+    }
+
+    /// Whether a part is there with that value.
+    pub(super) fn is(&self, key: &str, value: &str) -> bool {
+        self.parts.get(key).is_some_and(|found| found == value)
+    }
+
+    /// A part that may be missing.
+    pub(super) fn optional(&mut self, key: &str) -> Option<String> {
+        self.parts.remove(key)
+    }
+
+    /// One of the parts that nobody took.
+    pub(super) fn left_over(self) -> Option<(String, String)> {
+        self.parts.into_iter().next()
+    }
+
+    /// A part that must be there.
+    pub(super) fn take(&mut self, key: &str) -> Result<String, SignatureError> {
+        match self.parts.remove(key) {
+            Some(value) => Ok(value),
+            None => self.fail(format!("`{key}:` is missing"), "state every option; none is assumed"),
+        }
+    }
+
+    /// A whole number as it is printed, without leading zeros.
+    pub(super) fn number(&mut self, key: &str, least: usize) -> Result<usize, SignatureError> {
+        let value = self.take(key)?;
+        match value.parse::<usize>() {
+            Ok(n) if n >= least && value == n.to_string() => Ok(n),
+            _ => self.fail(format!("`{key}:{value}` is not a whole number from {least}"), EXAMPLE),
+        }
+    }
+
+    /// `yes` or `no`.
+    pub(super) fn yes(&mut self, key: &str) -> Result<bool, SignatureError> {
+        match self.take(key)?.as_str() {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            other => self.fail(format!("`{key}:{other}` is neither yes nor no"), EXAMPLE),
+        }
+    }
+
+    /// The part `case:`.
+    pub(super) fn case(&mut self) -> Result<Case, SignatureError> {
+        match self.take("case")?.as_str() {
+            "mixed" => Ok(Case::Mixed),
+            "lc" => Ok(Case::Lower),
+            other => self.fail(format!("`case:{other}`"), "case is `mixed` or `lc`"),
+        }
+    }
+
+    /// One of several words, each with what it stands for.
+    pub(super) fn word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Result<T, SignatureError> {
+        let found = self.take(key)?;
+        match words.iter().find(|(word, _)| *word == found) {
+            Some((_, value)) => Ok(*value),
+            None => {
+                let names: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+                self.fail(format!("`{key}:{found}`"), &format!("`{key}:` is {}", names.join(" or ")))
+            }
+        }
+    }
+
+    /// A part that can have one value only.
+    pub(super) fn only(&mut self, key: &str, value: &str, hint: &str) -> Result<(), SignatureError> {
+        let found = self.take(key)?;
+        if found == value {
+            return Ok(());
+        }
+        self.fail(format!("`{key}:{found}` is not built in"), hint)
+    }
+
+    /// The value, its error turned into one about this signature.
+    pub(super) fn name<T>(&self, key: &str, result: Result<T, ScoreError>) -> Result<T, SignatureError> {
+        result.or_else(|e| {
+            let text = e.to_string();
+            let (problem, hint) = text.split_once("\nhint: ").unwrap_or((&text, EXAMPLE));
+            self.fail(format!("`{key}:` {problem}"), hint)
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Speeds, times and memory: what is counted when two arms are timed, and what is not measured yet.
+
+use serde::{Deserialize, Serialize};
+use zoo_recipes::Direction;
+
+use super::entry::{Entry, Path};
+
+/// What a speed is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Updates of the weights.
+    Updates,
+    /// Tokens of both sides, or frames of speech, without padding.
+    Tokens,
+    /// Tokens of the target side, without padding; of speech synthesis, frames of the target spectrograms.
+    TargetTokens,
+    /// Sentence pairs or utterances.
+    Examples,
+}
+
+/// Updates of the weights in a second.
+pub static UPDATES_PER_SECOND: Entry = Entry::timed("updates-per-second", "updates a second", Work::Updates);
+
+/// Tokens of both sides in a second.
+pub static TOKENS_PER_SECOND: Entry =
+    Entry::timed("tokens-per-second", "tokens of both sides a second, or frames of speech", Work::Tokens);
+
+/// Tokens of the target in a second.
+pub static TARGET_TOKENS_PER_SECOND: Entry =
+    Entry::timed("target-tokens-per-second", "tokens of the target a second", Work::TargetTokens);
+
+/// Sentence pairs in a second.
+pub static SENTENCES_PER_SECOND: Entry =
+    Entry::timed("sentences-per-second", "sentence pairs a second", Work::Examples);
+
+/// Recordings in a second.
+pub static UTTERANCES_PER_SECOND: Entry =
+    Entry::timed("utterances-per-second", "recordings a second", Work::Examples);
+
+/// Frames of spectrograms in a second. Sources count those of the target, without padding.
+pub static MEL_FRAMES_PER_SECOND: Entry = Entry {
+    name: "mel-frames-per-second",
+    unit: "frames of the target spectrograms a second, without padding",
+    direction: Direction::Higher,
+    is_percentage: false,
+    path: Path::Timed { work: Work::TargetTokens, spectrograms: true },
+};
+
+/// Speed-up of whole runs.
+pub static TIME_TO_TRAIN: Entry = Entry::unjudged(
+    "time-to-train",
+    "baseline's time over the arm's",
+    Direction::Higher,
+    "updates are timed, and the claim is on the time of whole runs",
+);
+
+/// Why batches are not judged.
+const NO_BATCH: &str = "the largest batch that fits is not compared with a claim";
+
+/// Largest batch.
+pub static BATCH: Entry = Entry::unjudged("batch", "factor", Direction::Higher, NO_BATCH);
+
+/// Largest batch, in recordings.
+pub static UTTERANCES_A_GPU: Entry =
+    Entry::unjudged("utterances-a-gpu", "factor", Direction::Higher, NO_BATCH);
+
+/// Memory of a run.
+pub static MEMORY: Entry =
+    Entry::unjudged("memory", "factor", Direction::Lower, "the memory of a run is not measured");
+
+/// Efficiency on several devices.
+pub static SCALING_EFFICIENCY: Entry = Entry::unjudged(
+    "scaling-efficiency",
+    "speed on n devices over n times that of one",
+    Direction::Higher,
+    "speed on several devices is not timed",
+);
+
+/// Time of one recording.
+pub static LATENCY_MS: Entry = Entry::unjudged(
+    "latency-ms",
+    "milliseconds",
+    Direction::Lower,
+    "the time of one recording from its start to its text is not measured",
+);

@@ -1,0 +1,152 @@
+//! Options of means over training, and their metrics.
+
+use zoo_recipes::Direction;
+
+use crate::metrics::arithmetic::Arithmetic;
+use crate::metrics::entry::{Entry, Path, ReadOptions};
+use crate::metrics::error::ScoreError;
+use crate::metrics::likelihood::{Quantity, Unit};
+use crate::metrics::metric::{Metric, Reading, Source};
+use crate::metrics::parts::Parts;
+use crate::metrics::registry::Convention;
+use crate::metrics::rows::Drawn;
+use crate::metrics::signature::SignatureError;
+
+/// Mean training loss.
+pub static TRAIN_LOSS: Entry = trained("train-loss", "as the source counts it", Direction::Lower, |parts| {
+    let of = parts.word("of", &[("nll", OfTerm::Likelihood), ("objective", OfTerm::Objective)])?;
+    read(parts, of)
+});
+
+/// e to the power of the mean training loss.
+pub static TRAIN_PERPLEXITY: Entry =
+    trained("train-perplexity", "e to the power of nats", Direction::Lower, |parts| {
+        read(parts, OfTerm::Perplexity)
+    });
+
+/// Share of right answers while training.
+pub static TRAIN_ACCURACY: Entry = trained("train-accuracy", "percent", Direction::Higher, |parts| {
+    let top = parts.number("top", 1)?;
+    read(parts, OfTerm::Accuracy { top })
+});
+
+const fn trained(name: &'static str, unit: &'static str, direction: Direction, read: ReadOptions) -> Entry {
+    let is_percentage = matches!(direction, Direction::Higher);
+    Entry { name, unit, direction, is_percentage, path: Path::Trained(read) }
+}
+
+/// Which term is summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfTerm {
+    /// What training minimises, smoothing and weights of terms in it: the metric is `train-loss`.
+    Objective,
+    /// Plain negative log-likelihood, in nats: the metric is `train-loss`.
+    Likelihood,
+    /// e to the power of the plain negative log-likelihood: the metric is `train-perplexity`.
+    Perplexity,
+    /// Right answers: the metric is `train-accuracy`.
+    Accuracy {
+        /// How many of the first classes may be the right one.
+        top: usize,
+    },
+}
+
+/// Over which updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// The pass over the training data that ends at the point.
+    Epoch,
+    /// So many updates that end at the point.
+    Updates(usize),
+}
+
+/// What weighs alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TermMean {
+    /// Units: all sums over all counts.
+    Unit,
+    /// Updates: the mean of their means. The count is that of updates.
+    Update,
+}
+
+/// Options of a mean over training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrainingOptions {
+    /// Term.
+    pub of: OfTerm,
+    /// What its counts are of.
+    pub unit: Unit,
+    /// Updates.
+    pub over: Over,
+    /// Weights.
+    pub mean: TermMean,
+}
+
+/// Words of `mean:`.
+const MEANS: [(&str, TermMean); 2] = [("unit", TermMean::Unit), ("update", TermMean::Update)];
+
+impl Metric for TrainingOptions {
+    fn entry(&self) -> &'static Entry {
+        match self.of {
+            OfTerm::Objective | OfTerm::Likelihood => &TRAIN_LOSS,
+            OfTerm::Perplexity => &TRAIN_PERPLEXITY,
+            OfTerm::Accuracy { .. } => &TRAIN_ACCURACY,
+        }
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        let mut parts = Vec::new();
+        match self.of {
+            OfTerm::Objective => parts.push(("of", "objective".to_string())),
+            OfTerm::Likelihood => parts.push(("of", "nll".to_string())),
+            OfTerm::Perplexity => {}
+            OfTerm::Accuracy { top } => parts.push(("top", top.to_string())),
+        }
+        let over = match self.over {
+            Over::Epoch => "epoch".to_string(),
+            Over::Updates(count) => count.to_string(),
+        };
+        let mean = if self.mean == TermMean::Unit { "unit" } else { "update" };
+        parts.extend([("unit", self.unit.name().to_string()), ("over", over), ("mean", mean.to_string())]);
+        parts
+    }
+
+    fn source(&self) -> Source {
+        Source::Training
+    }
+
+    fn read(&self, _: &[String], _: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        Err(ScoreError::NotFromText { metric: self.entry().name })
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        let (sums, arithmetic) = drawn.sums();
+        let mean = arithmetic.ratio(sums[0], sums[1]);
+        match self.of {
+            OfTerm::Objective | OfTerm::Likelihood => mean,
+            OfTerm::Perplexity => Quantity::Perplexity.of_mean(mean),
+            OfTerm::Accuracy { .. } => 100.0 * mean,
+        }
+    }
+
+    fn takes_pairs(&self) -> bool {
+        true
+    }
+
+    fn precision(&self) -> Arithmetic {
+        Arithmetic::Double
+    }
+}
+
+fn read(parts: &mut Parts<'_>, of: OfTerm) -> Result<Convention, SignatureError> {
+    let unit = parts.word("unit", &Unit::WORDS)?;
+    let over = match parts.is("over", "epoch") {
+        true => {
+            parts.take("over")?;
+            Over::Epoch
+        }
+        false => Over::Updates(parts.number("over", 1)?),
+    };
+    let mean = parts.word("mean", &MEANS)?;
+    Ok(Convention::Training(TrainingOptions { of, unit, over, mean }))
+}

@@ -1,0 +1,47 @@
+//! A term that training logged, as evidence.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::error::ScoreError;
+use crate::metrics::metric::Source;
+use crate::metrics::segments::SegmentStatistics;
+use crate::metrics::signature::Signature;
+use crate::metrics::value::MetricValue;
+
+/// Sum and count of a term over the updates that the signature names. A score follows from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainedTerm {
+    /// Metric and options.
+    pub signature: Signature,
+    /// Of `mean:unit` the term's sum, of `mean:update` the sum of the updates' means.
+    pub sum: f64,
+    /// Of `mean:unit` how many units, of `mean:update` how many updates.
+    pub count: f64,
+    /// Number of the last update in it, from 1.
+    pub update: u64,
+}
+
+impl TrainedTerm {
+    /// The value, without an interval: a training set is not a sample that is drawn again.
+    ///
+    /// # Errors
+    /// A signature that is of no training term, or numbers without a mean.
+    pub fn value(&self) -> Result<MetricValue, ScoreError> {
+        let metric = self.signature.convention.metric();
+        if metric.source() != Source::Training {
+            return Err(ScoreError::OutOfRange {
+                option: "metric of a training term",
+                value: self.signature.to_string(),
+                hint: "train-loss, train-perplexity or train-accuracy",
+            });
+        }
+        if self.count <= 0.0 {
+            let (option, value) = (metric.entry().name, format!("{} over {}", self.sum, self.count));
+            return Err(ScoreError::OutOfRange { option, value, hint: "a finite sum over at least one" });
+        }
+        let pairs = [(self.sum, self.count)];
+        let statistics = SegmentStatistics::from_ratios(self.signature.clone(), &pairs)?;
+        Ok(MetricValue::from_statistics(&statistics))
+    }
+}
