@@ -1,16 +1,16 @@
-//! What sequence models read: tokens of all sequences behind each other, without padding.
+//! Input of sequence models: the tokens of all sequences of a batch, concatenated without padding.
 
-/// Sequences of unlike length.
+/// Token sequences of different lengths, concatenated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Packed {
-    /// All tokens.
+    /// Tokens of all sequences, concatenated.
     pub tokens: Vec<u32>,
-    /// Tokens of each sequence.
+    /// Number of tokens of each sequence.
     pub lengths: Vec<u32>,
 }
 
 impl Packed {
-    /// From separate sequences.
+    /// Concatenates separate sequences.
     pub fn new<S: AsRef<[u32]>>(sequences: &[S]) -> Self {
         Self {
             tokens: sequences.iter().flat_map(|s| s.as_ref().iter().copied()).collect(),
@@ -18,7 +18,7 @@ impl Packed {
         }
     }
 
-    /// Each sequence.
+    /// Iterates over the sequences.
     pub fn sequences(&self) -> impl Iterator<Item = &[u32]> {
         let mut rest = self.tokens.as_slice();
         self.lengths.iter().map(move |&length| {
@@ -29,15 +29,14 @@ impl Packed {
     }
 }
 
-/// Sources and the targets to be predicted. Both end with the end token.
+/// Source and target sequences. Both end with the end token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PairBatch {
-    /// What is read.
     pub source: Packed,
-    /// What is written.
     pub target: Packed,
-    /// Index of the target language: which decoder writes it.
+    /// Index of the target language, which selects the decoder.
     pub language: usize,
-    /// Target positions of the padded batch as published: the denominator of losses that count padding.
+    /// Number of target positions of the batch when it is padded as published. This is the
+    /// denominator of losses that count padding.
     pub target_positions: u64,
 }

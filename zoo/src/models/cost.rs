@@ -1,4 +1,5 @@
-//! Parameters and operations of a model of tokens by arithmetic, without building it.
+//! Number of parameters and operations of a token model, computed from its spec without building
+//! it.
 
 use zoo_recipes::{
     Architecture, AttentionSpec, ContextUse, DecoderSpec, Directions, EncoderSpec, GatedConvolutionSpec,
@@ -7,26 +8,29 @@ use zoo_recipes::{
 
 use super::Vocabularies;
 
-/// What a model costs.
+/// Size and computation of a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Scalar parameters.
+    /// Number of scalar parameters.
     pub parameters: u64,
-    /// Multiply-adds of a forward pass for one source token, the attention between tokens left out; or for one frame of speech.
+    /// Multiply-adds of a forward pass for one source token, or for one frame of speech. The
+    /// attention between tokens is excluded.
     pub source_token: u64,
-    /// The same for one target token, the output projection included.
+    /// Multiply-adds of a forward pass for one target token. The output projection is included, the
+    /// attention between tokens is excluded.
     pub target_token: u64,
 }
 
 impl Cost {
-    /// Floating-point operations of a training step: two for a multiply-add, three passes (forward, and two in backward).
+    /// Floating-point operations of a training step. A multiply-add counts as two operations; a
+    /// step has three passes (one forward, two in backward).
     pub fn training_operations(&self, source_tokens: u64, target_tokens: u64) -> f64 {
         6.0 * (self.source_token as f64 * source_tokens as f64
             + self.target_token as f64 * target_tokens as f64)
     }
 }
 
-/// Of a part: parameters, and multiply-adds for each token that is read and written.
+/// Cost of a part of a model: its parameters, and multiply-adds for each source and target token.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part {
     parameters: u64,
@@ -35,14 +39,14 @@ struct Part {
 }
 
 impl Part {
-    /// A matrix that every token of one side is multiplied with.
+    /// A matrix product with every source token (`of_source`) or every target token.
     fn product(of_source: bool, [input, output]: [u64; 2]) -> Self {
         let products = input * output;
         let (source_token, target_token) = if of_source { (products, 0) } else { (0, products) };
         Self { parameters: products, source_token, target_token }
     }
 
-    /// Nothing is multiplied with it.
+    /// Parameters that take part in no matrix product.
     fn held(parameters: u64) -> Self {
         Self { parameters, ..Self::default() }
     }
@@ -74,17 +78,17 @@ impl std::iter::Sum for Part {
     }
 }
 
-/// Counts a spec.
+/// Counts the parameters and operations of a spec.
 ///
 /// # Panics
-/// If the spec's parts make no model of tokens.
+/// If the spec does not describe a token model.
 pub fn cost(spec: &ModelSpec, vocabularies: &Vocabularies) -> Cost {
     let Some(Architecture::Tokens(model)) = spec.architecture() else { panic!("a model of tokens") };
     let (width, projected) = (u64::from(model.width), u64::from(model.projected_width()));
     let (source, target) = (vocabularies.source as u64, vocabularies.target as u64);
     let tied = model.embedding.tied;
     let bias = if model.decoder.output_bias() { target } else { 0 };
-    // A weight-normalised projection has a length for each output.
+    // A weight-normalised projection has one length for each output.
     let lengths = if matches!(model.decoder, DecoderSpec::Convolutional(_)) { bias } else { 0 };
     let tables = source * width
         + if matches!(tied, Tying::Decoder | Tying::None) { target * width } else { 0 }
@@ -210,7 +214,7 @@ fn recurrent(
     Part::product(of_source, [input + units, gates]) + Part::held(biases * gates)
 }
 
-/// A weight-normalised layer: a direction, a length and a bias for each output.
+/// A weight-normalised layer: one direction, one length and one bias for each output.
 fn normalized(of_source: bool, shape: [u64; 2]) -> Part {
     Part::product(of_source, shape) + Part::held(2 * shape[1])
 }
@@ -223,7 +227,7 @@ fn each(layers: &[GatedConvolutionSpec]) -> impl Iterator<Item = &GatedConvoluti
     layers.iter().flat_map(|layer| std::iter::repeat_n(layer, layer.repeat as usize))
 }
 
-/// Channels of the first layer and of the last.
+/// Channels of the first and of the last layer.
 fn ends(layers: &[GatedConvolutionSpec]) -> (u64, u64) {
     let channels = |layer: Option<&GatedConvolutionSpec>| layer.map_or(0, |layer| u64::from(layer.channels));
     (channels(layers.first()), channels(layers.last()))
@@ -261,56 +265,61 @@ mod tests {
         Document::load(recipe).unwrap().resolve(&selection).unwrap().recipe.model
     }
 
-    /// NVIDIA's count for the big model with its 33,712 rows, pre-norm, no biases in attention.
+    /// NVIDIA's count for the big model with 33,712 vocabulary rows, pre-norm, no biases in
+    /// attention.
     #[test]
     fn the_big_transformer_has_the_published_number_of_parameters() {
         assert_eq!(cost(&spec("transformer-big", None), &vocabularies(33_712)).parameters, 210_808_832);
     }
 
-    /// By hand. fairseq says 210M, which this is; the paper prints 65M and 213M, which no number of rows gives both of: about 37,000
-    /// make 63M and 214M.
+    /// Computed by hand. fairseq states 210M, which matches. The paper states 65M and 213M; no
+    /// number of vocabulary rows gives both: about 37,000 rows give 63M and 214M.
     #[test]
     fn the_other_published_sizes_follow_from_their_recipes() {
         for (recipe, rows, expected) in [
             ("transformer-big-nvidia", 33_712, 210_808_832),
             ("transformer-nvgrad", 33_712, 210_808_832),
-            // 32768 x 1024 + 6 x (4 x (1024^2 + 1024) + 8393728 + 4096) + 6 x (8 x (1024^2 + 1024) + 8393728 + 6144)
+            // 32768 x 1024 + 6 x (4 x (1024^2 + 1024) + 8393728 + 4096) + 6 x (8 x (1024^2 +
+            // 1024) + 8393728 + 6144)
             ("fairseq-transformer-big", 32_768, 209_911_808),
             // 37000 x 512 + 6 x (4 x 512^2 + 2099712 + 2048) + 6 x (8 x 512^2 + 2099712 + 3072)
             ("vaswani-base", 37_000, 63_045_632),
             // 37000 x 1024 + 6 x (4 x 1024^2 + 8393728 + 4096) + 6 x (8 x 1024^2 + 8393728 + 6144)
             ("vaswani-big", 37_000, 214_171_648),
-            // One table for both sides, a classifier with a bias; at NVIDIA's padded vocabulary.
+            // One table for both sides and a classifier with a bias, at NVIDIA's padded vocabulary.
             ("gnmt-v2", 32_320, 160_671_297),
             // 3 x 32768 x 1024 + 2 x 8392704 + 12587008 + 5 x 8392704 + 8 x 12587008 + 2099201
             ("gnmt", 32_768, 274_794_497),
             // 3 x 32768 x 512 + 4 x 2099200 + 2 x 4196352 + 787457
             ("nmt-small", 32_768, 67_908_609),
-            // 32768 x 512 + 64 x 512 + 2 x (51437568 + 263168 + 1049600) + 13148160, the last for attention
+            // 32768 x 512 + 64 x 512 + 2 x (51437568 + 263168 + 1049600) + 13148160; the last term
+            // is the attention
             ("convs2s", 32_768, 135_458_816),
         ] {
             assert_eq!(cost(&spec(recipe, None), &vocabularies(rows)).parameters, expected, "{recipe}");
         }
     }
 
-    /// By hand, in the order tables, encoder, decoder, attention, output.
+    /// Computed by hand, in the order tables, encoder, decoder, attention, output.
     #[test]
     fn sizes_of_recurrent_and_convolutional_recipes_follow_from_their_parts() {
         for (recipe, (source, target), expected) in [
-            // gnmt-v2's and 4 x 8396800 + 4 x 12591104
+            // The size of gnmt-v2, plus 4 x 8396800 + 4 x 12591104.
             ("gnmt-v2-8-layer", (32_320, 32_320), 160_671_297 + 83_951_616),
             // 82048 x 512 + 2 x (263168 + 38717952 + 1049600) + 11834880 + 40000 x 514
             ("convs2s-gehring", (40_000, 40_000), 154_464_896),
             // 82048 x 768 + 2 x (394240 + 51437568) + 1574400 + 1049600 + 19709440 + 40000 x 514
             ("convs2s-fairseq", (40_000, 40_000), 209_569_920),
-            // 140000 x 1024 + 3 x 8392704 + 12587008 + 2 x 8392704 + 2098176 + 2097152 + 40000 x 1025
+            // 140000 x 1024 + 3 x 8392704 + 12587008 + 2 x 8392704 + 2098176 + 2097152 + 40000 x
+            // 1025
             ("lstm-3x1024-en-fr", (100_000, 40_000), 243_105_856),
             ("lstm-5x1024-en-fr", (100_000, 40_000), 243_105_856 + 4 * 8_392_704),
             // 12000 x 256 + 3 x 525312 + 787456 + 2 x 525312 + 131328 + 131072 + 6000 x 257
             ("multi30k-lstm", (6_000, 6_000), 8_290_416),
             // 8000 x 128 + 264192 + 197632 + 264192 + 132096 + 3 x 197632 + 33025 + 8000 x 129
             ("multi30k-gnmt", (8_000, 8_000), 3_540_033),
-            // 8000 x 128 + 64 x 128 + 2 x (16640 + 495104 + 33024) + 199424, the last for attention
+            // 8000 x 128 + 64 x 128 + 2 x (16640 + 495104 + 33024) + 199424; the last term is the
+            // attention
             ("multi30k-convs2s", (8_000, 8_000), 2_321_152),
             // 28 x 128 + 2 x 131584 + 262656 + 32768 + 14 x 256
             ("reversal-rnn-rnn", (14, 14), 565_760),
@@ -326,7 +335,8 @@ mod tests {
         }
     }
 
-    /// JoeyNMT prints 22.05M. By hand: 256 a source row and 512 a target row; 2 x 526336 + 788480 + 131072 + 196864.
+    /// JoeyNMT prints 22.05M. Computed by hand: 256 for each source row, 512 for each target row,
+    /// plus 2 x 526336 + 788480 + 131072 + 196864.
     #[test]
     fn the_small_lstm_has_the_published_number_of_parameters_at_vocabularies_of_that_size() {
         let rows = Vocabularies { source: 32_000, target: 22_830, ..vocabularies(0) };

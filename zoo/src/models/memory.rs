@@ -1,28 +1,29 @@
-//! What a decoder looks back at.
+//! Encoder output, as the attention of a decoder reads it.
 
 use burn::tensor::Tensor;
 
 use crate::ops::{Segment, Segments};
 
-/// What an encoder wrote of packed sources.
+/// Encoder output of packed sources.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    /// What is compared with queries: [source rows, width], FP32.
+    /// Rows that are compared with queries: `[source rows, width]`, FP32.
     pub keys: Tensor<2>,
-    /// What contexts are made of: [source rows, width], FP32. Mostly the same.
+    /// Rows that are summed to contexts: `[source rows, width]`, FP32. For most encoders they equal
+    /// `keys`.
     pub values: Tensor<2>,
-    /// Rows of each source.
+    /// Number of rows of each source.
     pub lengths: Vec<u32>,
 }
 
 impl Memory {
-    /// Whose keys and values are one.
+    /// Uses the same rows as keys and values.
     pub fn new(rows: Tensor<2>, lengths: &[u32]) -> Self {
         Self { keys: rows.clone(), values: rows, lengths: lengths.to_vec() }
     }
 }
 
-/// The source of each hypothesis of a search: its first row and its rows.
+/// For each hypothesis of a search, the first row of its source and the number of rows.
 #[derive(Debug, Clone)]
 pub struct Sources(Vec<(usize, usize)>);
 
@@ -37,18 +38,18 @@ impl Sources {
         Self(rows.collect())
     }
 
-    /// Hypotheses.
+    /// Number of hypotheses.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Rows of one's source.
+    /// Rows of the source of a hypothesis.
     pub fn rows(&self, hypothesis: usize) -> std::ops::Range<usize> {
         let (first, rows) = self.0[hypothesis];
         first..first + rows
     }
 
-    /// One row for each hypothesis looks at its source.
+    /// Attention segments: one query row for each hypothesis, over the rows of its source.
     pub fn segments(&self) -> Segments {
         let each = self.0.iter().enumerate();
         Segments::new(
@@ -57,7 +58,7 @@ impl Sources {
         )
     }
 
-    /// These hypotheses in this order.
+    /// Keeps the given hypotheses, in the given order.
     pub fn select(&mut self, rows: &[usize]) {
         self.0 = rows.iter().map(|&row| self.0[row]).collect();
     }

@@ -1,4 +1,4 @@
-//! Models: a spec becomes a Burn module here. One part or family a file.
+//! Models: builds a Burn module from a spec. Each file holds one part or one family.
 
 pub mod acoustic;
 mod batch;

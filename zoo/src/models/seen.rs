@@ -1,26 +1,28 @@
-//! What forward passes saw of running statistics, until the update that they belong to is known to be good.
+//! Batch-norm statistics of forward passes, kept until the update that they belong to is accepted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ops::Statistics;
 
-/// The statistics of each batch norm, pass by pass. Clones share them.
+/// Statistics of each batch norm, one list for each pass. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Seen(Arc<Mutex<Vec<Vec<Statistics>>>>);
 
 impl Seen {
-    /// Those of one more pass.
+    /// Adds the statistics of one pass.
     pub fn push(&self, statistics: Vec<Statistics>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(statistics);
     }
 
-    /// All passes since the last call, in their order.
+    /// Removes and returns the statistics of all passes since the last call, in order.
     pub fn take(&self) -> Vec<Vec<Statistics>> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The mean over the passes since the last call; `None` if there was none. Running statistics move once an update by it: published
-    /// momentums are those of a worker that sees one batch an update (of several workers OpenSeq2Seq keeps the first one's).
+    /// Mean over the passes since the last call; `None` without a pass. Running statistics are
+    /// updated with this mean once an update, because published momentums belong to a worker that
+    /// processes one batch an update. (With several workers OpenSeq2Seq keeps the statistics of the
+    /// first one.)
     pub fn mean(&self) -> Option<Vec<Statistics>> {
         let seen = self.take();
         let (first, others) = seen.split_first()?;

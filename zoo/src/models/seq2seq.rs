@@ -1,4 +1,4 @@
-//! An encoder, a decoder, and the token tables between them and the text.
+//! Sequence-to-sequence model: an encoder, a decoder, token tables and the output projection.
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -21,46 +21,44 @@ use crate::search::{Logits, StepDecoder};
 /// Sizes and special ids of the vocabularies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vocabularies {
-    /// Rows of the source table.
+    /// Number of rows of the source table.
     pub source: usize,
-    /// Rows of the target table, which all target languages share; equal to `source` where tables are tied.
+    /// Number of rows of the target table, which all target languages share. Equal to `source`
+    /// where the tables are tied.
     pub target: usize,
-    /// Target languages, each with a decoder of its own.
+    /// Number of target languages. Each has its own decoder.
     pub languages: usize,
-    /// Padding id.
+    /// Id of the padding token.
     pub pad: u32,
-    /// Begin id.
+    /// Id of the begin token.
     pub begin: u32,
-    /// End id.
+    /// Id of the end token.
     pub end: u32,
 }
 
-/// Encoder kinds.
-// A model has one.
+/// Encoder of a sequence-to-sequence model.
+// A model holds one value, so the size of the variants does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Encoder {
-    /// Self-attention.
     Transformer(TransformerEncoder),
-    /// Recurrence.
     Recurrent(RecurrentEncoder),
-    /// Gated convolutions.
     Convolutional(ConvolutionalEncoder),
 }
 
-/// Decoder kinds.
+/// Decoder of a sequence-to-sequence model.
 #[derive(Module, Debug)]
 pub enum Decoder {
     /// Self-attention and cross-attention.
     Transformer(TransformerDecoder),
-    /// Recurrence with attention.
+    /// Recurrent layers with attention.
     Recurrent(RecurrentDecoder),
     /// Gated convolutions with attention.
     Convolutional(ConvolutionalDecoder),
 }
 
-/// What a decoder of each kind keeps between two steps.
-// A search has one.
+/// Decoder state that is kept between two steps of a search.
+// A search holds one value, so the size of the variants does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone)]
 enum Cache {
@@ -69,29 +67,29 @@ enum Cache {
     Convolutional(ConvolutionalCache),
 }
 
-/// An output projection that is no table of tokens.
+/// Output projection that is not tied to a token table.
 #[derive(Module, Debug)]
 pub enum Output {
-    /// As it is.
+    /// A plain linear layer.
     Linear(Linear),
-    /// Weight-normalised, as all of a convolutional decoder is.
+    /// A weight-normalised layer, as in the rest of a convolutional decoder.
     Normalized(NormalizedLinear),
 }
 
 /// A sequence-to-sequence model.
 #[derive(Module, Debug)]
 pub struct Seq2Seq {
-    /// Source tokens; also target tokens and output where all are tied.
+    /// Source token table. Also the target table and the output projection where all three are
+    /// tied.
     pub embedding: Embedding,
-    /// Target tokens; also output where the decoder's are tied.
+    /// Target token table. Also the output projection where the decoder's tables are tied.
     pub target_embedding: Option<Embedding>,
-    /// Output, where it is tied to nothing.
+    /// Output projection, where it is not tied.
     pub output: Option<Output>,
-    /// Reads.
     pub encoder: Encoder,
-    /// Writes; where there are several target languages, the first.
+    /// The decoder, or the decoder of the first of several target languages.
     pub decoder: Decoder,
-    /// Write the further target languages.
+    /// Decoders of the second and further target languages.
     pub further_decoders: Vec<Decoder>,
     #[module(skip)]
     start: Option<u32>,
@@ -110,7 +108,7 @@ impl Encoder {
         }
     }
 
-    /// x [rows, width] FP32 -> what it wrote of them.
+    /// x `[rows, width]` FP32 -> encoder output.
     fn forward(&self, x: Tensor<2>, lengths: &[u32], pass: &mut Pass) -> Memory {
         match self {
             Self::Transformer(encoder) => Memory::new(encoder.forward(x, lengths, pass), lengths),
@@ -135,7 +133,7 @@ impl Decoder {
         }
     }
 
-    /// x [target rows, width] FP32 -> what is projected.
+    /// x `[target rows, width]` FP32 -> input of the output projection.
     fn forward(&self, x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
         match self {
             Self::Transformer(decoder) => decoder.forward(x, lengths, memory, pass),
@@ -152,7 +150,7 @@ impl Decoder {
         }
     }
 
-    /// x [hypotheses, width] FP32 -> what is projected.
+    /// x `[hypotheses, width]` FP32 -> input of the output projection.
     fn step(&self, x: Tensor<2>, cache: &mut Cache, sources: &Sources, pass: &mut Pass) -> Tensor<2> {
         match (self, cache) {
             (Self::Transformer(decoder), Cache::Transformer(cache)) => decoder.step(x, cache, sources, pass),
@@ -194,10 +192,11 @@ impl Output {
 }
 
 impl Seq2Seq {
-    /// Fresh parameters, a function of the seed. On an autodiff device they are tracked.
+    /// Builds a model with fresh parameters, which are a function of the seed. They are tracked on
+    /// an autodiff device.
     ///
     /// # Panics
-    /// If the spec's parts make no model of tokens; a recipe that was checked and reads text has one.
+    /// If the spec does not describe a token model. The spec of a validated text recipe does.
     pub fn new(spec: &ModelSpec, vocabularies: &Vocabularies, seed: u64, device: &Device) -> Self {
         let Some(Architecture::Tokens(model)) = spec.architecture() else { panic!("a model of tokens") };
         let (width, tied) = (model.width as usize, model.embedding.tied);
@@ -223,13 +222,14 @@ impl Seq2Seq {
         }
     }
 
-    /// What enters the encoder: [source rows, width], FP32.
+    /// Input of the encoder: `[source rows, width]`, FP32.
     pub fn embed_source(&self, source: &Packed, pass: &mut Pass) -> Tensor<2> {
         let places = source.sequences().flat_map(|s| s.iter().enumerate().map(|(i, &id)| (Some(id), i)));
         self.embedding.forward(&places.collect::<Vec<_>>(), pass)
     }
 
-    /// What enters the decoder: the targets shifted behind their start, [target rows, width], FP32.
+    /// Input of the decoder for teacher forcing: the targets shifted right by one, after the start
+    /// token. Shape `[target rows, width]`, FP32.
     pub fn embed_target(&self, target: &Packed, pass: &mut Pass) -> Tensor<2> {
         let mut places = Vec::with_capacity(target.tokens.len());
         for sequence in target.sequences() {
@@ -239,13 +239,14 @@ impl Seq2Seq {
         self.targets().forward(&places, pass)
     }
 
-    /// What the encoder wrote of the sources.
+    /// Runs the encoder on the sources.
     pub fn encode(&self, source: &Packed, pass: &mut Pass) -> Memory {
         let x = self.embed_source(source, pass);
         self.encoder.forward(x, &source.lengths, pass)
     }
 
-    /// Scores of every target position given the true tokens before it: [target rows, vocabulary], in the compute type.
+    /// Logits of every target position with teacher forcing: `[target rows, vocabulary]`, in the
+    /// compute type.
     pub fn logits(&self, batch: &PairBatch, pass: &mut Pass) -> Tensor<2> {
         let memory = self.encode(&batch.source, pass);
         let x = self.embed_target(&batch.target, pass);
@@ -273,7 +274,7 @@ impl Seq2Seq {
     }
 }
 
-/// What a search keeps between two steps.
+/// State of a search between two steps.
 #[derive(Debug)]
 pub struct DecodingState {
     pass: Pass,
@@ -282,7 +283,7 @@ pub struct DecodingState {
     steps: usize,
 }
 
-/// A model that writes one of its target languages.
+/// A model with the decoder of one target language, for a search.
 #[derive(Debug)]
 pub struct Writer<'m> {
     model: &'m Seq2Seq,
@@ -291,7 +292,7 @@ pub struct Writer<'m> {
 }
 
 impl<'m> Writer<'m> {
-    /// Writes the language of this index, which is below [`Vocabularies::languages`].
+    /// Selects a target language by its index, which is below [`Vocabularies::languages`].
     pub fn new(model: &'m Seq2Seq, language: usize, pass: Pass) -> Self {
         Self { model, decoder: model.decoder(language), pass }
     }

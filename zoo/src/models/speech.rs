@@ -1,4 +1,4 @@
-//! Batches of speech, and CTC over an acoustic model, as a recipe's `[loss]` states it.
+//! Batches of speech, and CTC loss of an acoustic model as defined by a recipe's `[loss]`.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use zoo_recipes::CtcDenominator;
@@ -8,19 +8,19 @@ use super::seen::Seen;
 use crate::contract::{Objective, Pass, Running, Term};
 use crate::ops::{Utterances, ctc};
 
-/// Frames of utterances side by side, and what is said in them.
+/// Features and labels of a batch of utterances.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SpeechBatch {
-    /// [utterances, longest, features], zeros behind each end.
+    /// Features `[utterances, longest, features]`, zero after the end of each utterance.
     pub features: Vec<f32>,
-    /// Frames of each; one at least has some.
+    /// Number of frames of each utterance. At least one utterance has frames.
     pub lengths: Vec<usize>,
-    /// Labels of each.
+    /// Label ids of each utterance.
     pub labels: Vec<Vec<u32>>,
 }
 
 impl SpeechBatch {
-    /// The frames on a device.
+    /// The features as a padded tensor on a device.
     pub fn frames(&self, device: &Device) -> Frames {
         let (utterances, longest) = (self.lengths.len(), self.lengths.iter().copied().max().unwrap_or(0));
         let features = self.features.len() / (utterances * longest).max(1);
@@ -29,16 +29,17 @@ impl SpeechBatch {
     }
 }
 
-/// The classes that are no plain labels.
+/// The classes that are not ordinary labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CtcClasses {
-    /// No label.
+    /// The CTC blank.
     pub blank: u32,
-    /// A label that may be said or not wherever it stands.
+    /// A label that is optional wherever it occurs.
     pub optional: Option<u32>,
 }
 
-/// The objective of CTC recipes. What its passes saw of running statistics is kept until the update is committed or thrown away.
+/// The training objective of CTC recipes. It keeps the batch-norm statistics of its passes until
+/// the update is committed or discarded.
 #[derive(Debug, Clone)]
 pub struct CtcLoss {
     denominator: CtcDenominator,
@@ -47,7 +48,7 @@ pub struct CtcLoss {
 }
 
 impl CtcLoss {
-    /// Of a recipe's block.
+    /// Builds the objective from a recipe's loss settings.
     pub fn new(denominator: CtcDenominator, classes: CtcClasses) -> Self {
         Self { denominator, classes, seen: Seen::default() }
     }
@@ -143,7 +144,7 @@ mod tests {
             }
             export(&loss.commit(model))
         };
-        // The mean of equals, but for a rounding.
+        // A mean of two equal values, up to rounding.
         for (one, two) in after(1).iter().zip(&after(2)) {
             let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-6 * a.abs();
             assert!(one.values.iter().zip(&two.values).all(near), "{}", one.path);

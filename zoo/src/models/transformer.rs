@@ -1,7 +1,9 @@
-//! Transformer stacks (Vaswani et al. 2017) with the norm before or behind each sub-layer.
+//! Transformer stacks (Vaswani et al. 2017) with the norm before or after each sub-layer.
 //!
-//! Sub-layers compute in the pass's type. The residual stream and what norms make of it are FP32 tensors, stored as FP16 is in an
-//! FP16 pass ([`ops::stored`]). All sequences of a batch are packed, so nothing is computed for padding anywhere; `remove_padding`, which OpenSeq2Seq has for the encoder's feed-forward part, is implied.
+//! Sub-layers compute in the compute type of the pass. The residual stream and the output of norms
+//! are FP32 tensors; in an FP16 pass they hold values rounded to FP16 ([`ops::stored`]). All
+//! sequences of a batch are packed, so nothing is computed for padding. `remove_padding`, which
+//! OpenSeq2Seq has for the encoder's feed-forward part, is therefore implied.
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};
@@ -12,59 +14,57 @@ use crate::contract::Pass;
 use crate::nn::{Attention, FeedForward, Init, LayerNorm};
 use crate::ops::{self, Segments};
 
-/// Self-attention and feed-forward layers.
+/// A stack of self-attention and feed-forward layers.
 #[derive(Module, Debug)]
 pub struct TransformerEncoder {
-    /// First to last.
     pub layers: Vec<EncoderLayer>,
-    /// Behind the last layer, where norms stand before sub-layers.
+    /// Norm after the last layer, for pre-norm stacks only.
     pub norm: Option<LayerNorm>,
 }
 
 /// One layer of [`TransformerEncoder`].
 #[derive(Module, Debug)]
 pub struct EncoderLayer {
-    /// Over the layer's own input.
+    /// Attention over the layer's own input.
     pub self_attention: Attention,
-    /// Of the sub-layer above.
+    /// Norm of the self-attention sub-layer.
     pub self_attention_norm: LayerNorm,
-    /// Position-wise.
+    /// Position-wise feed-forward sub-layer.
     pub feed_forward: FeedForward,
-    /// Of the sub-layer above.
+    /// Norm of the feed-forward sub-layer.
     pub feed_forward_norm: LayerNorm,
     #[module(skip)]
     residual: Residual,
 }
 
-/// Causal self-attention, cross-attention and feed-forward layers.
+/// A stack of layers with causal self-attention, cross-attention and feed-forward sub-layers.
 #[derive(Module, Debug)]
 pub struct TransformerDecoder {
-    /// First to last.
     pub layers: Vec<DecoderLayer>,
-    /// Behind the last layer, where norms stand before sub-layers.
+    /// Norm after the last layer, for pre-norm stacks only.
     pub norm: Option<LayerNorm>,
 }
 
 /// One layer of [`TransformerDecoder`].
 #[derive(Module, Debug)]
 pub struct DecoderLayer {
-    /// Over what was written so far.
+    /// Causal attention over the target prefix.
     pub self_attention: Attention,
-    /// Of the sub-layer above.
+    /// Norm of the self-attention sub-layer.
     pub self_attention_norm: LayerNorm,
-    /// Over the encoder's output.
+    /// Attention over the encoder's output.
     pub cross_attention: Attention,
-    /// Of the sub-layer above.
+    /// Norm of the cross-attention sub-layer.
     pub cross_attention_norm: LayerNorm,
-    /// Position-wise.
+    /// Position-wise feed-forward sub-layer.
     pub feed_forward: FeedForward,
-    /// Of the sub-layer above.
+    /// Norm of the feed-forward sub-layer.
     pub feed_forward_norm: LayerNorm,
     #[module(skip)]
     residual: Residual,
 }
 
-/// How a sub-layer is joined to the residual stream.
+/// How a sub-layer is joined to the residual stream: place of the norm, and dropout.
 #[derive(Debug, Clone, Copy)]
 struct Residual {
     place: NormPlace,
@@ -93,7 +93,7 @@ impl Residual {
 }
 
 impl TransformerEncoder {
-    /// From its spec.
+    /// Builds the encoder from its spec.
     pub fn new(init: &Init, spec: &TransformerSpec, width: usize) -> Self {
         let layers = (0..spec.layers).map(|i| {
             let at = init.at("layers").at(i);
@@ -120,7 +120,7 @@ impl TransformerEncoder {
         Self { layers: layers.collect(), norm: final_norm(init, spec.norm, width, spec.norm_epsilon) }
     }
 
-    /// x [rows, width] FP32 -> [rows, width] FP32.
+    /// x `[rows, width]` FP32 -> `[rows, width]` FP32.
     pub fn forward(&self, mut x: Tensor<2>, lengths: &[u32], pass: &mut Pass) -> Tensor<2> {
         let segments = Segments::own(lengths, false);
         for layer in &self.layers {
@@ -136,7 +136,7 @@ impl TransformerEncoder {
 }
 
 impl TransformerDecoder {
-    /// From its spec; rows of memory have a width of their own.
+    /// Builds the decoder from its spec. `memory` is the width of the encoder's output.
     pub fn new(init: &Init, spec: &TransformerDecoderSpec, width: usize, memory: usize) -> Self {
         let layers = (0..spec.layers).map(|i| {
             let at = init.at("layers").at(i);
@@ -166,7 +166,8 @@ impl TransformerDecoder {
         Self { layers: layers.collect(), norm: final_norm(init, spec.norm, width, spec.norm_epsilon) }
     }
 
-    /// Whole targets at once, each row seeing the rows before it: x [target rows, width] -> the same, FP32.
+    /// Whole targets with teacher forcing; each row attends to the rows up to itself. x `[target
+    /// rows, width]` FP32 -> `[target rows, width]` FP32.
     pub fn forward(&self, mut x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
         let (own, across) = (Segments::own(lengths, true), Segments::across(lengths, &memory.lengths));
         for layer in &self.layers {
@@ -184,7 +185,7 @@ impl TransformerDecoder {
         finish(&self.norm, x, pass)
     }
 
-    /// Keys and values of the source for every layer: computed once for a search.
+    /// Computes keys and values of the source for every layer, once for each search.
     pub fn begin(&self, memory: &Memory, pass: &Pass) -> TransformerCache {
         let layers = self.layers.iter();
         TransformerCache {
@@ -195,7 +196,8 @@ impl TransformerDecoder {
         }
     }
 
-    /// One more token of every hypothesis: x [hypotheses, width] -> the same.
+    /// Decodes one more token of every hypothesis: x `[hypotheses, width]` -> `[hypotheses,
+    /// width]`.
     pub fn step(
         &self,
         mut x: Tensor<2>,
@@ -232,7 +234,7 @@ impl TransformerDecoder {
     }
 }
 
-/// The norm behind the last layer, where there is one.
+/// Applies the norm after the last layer, if there is one.
 fn finish(norm: &Option<LayerNorm>, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
     match norm {
         Some(norm) => ops::stored(norm.forward(x), pass.compute),
@@ -240,17 +242,17 @@ fn finish(norm: &Option<LayerNorm>, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
     }
 }
 
-/// What a search keeps between two steps.
+/// Decoder state that is kept between two steps of a search.
 #[derive(Debug, Clone)]
 pub struct TransformerCache {
-    /// Keys and values of the sources, a layer each.
+    /// Keys and values of the sources, one pair for each layer.
     memory: Vec<(Tensor<2>, Tensor<2>)>,
-    /// Keys and values of what was written, a layer each: [hypotheses, steps, width].
+    /// Keys and values of the target prefix, one pair for each layer: `[hypotheses, steps, width]`.
     past: Vec<Option<(Tensor<3>, Tensor<3>)>>,
 }
 
 impl TransformerCache {
-    /// These hypotheses; the source is theirs as before.
+    /// Keeps the given hypotheses, in the given order. Each keeps its source.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         for (k, v) in self.past.iter_mut().flatten() {
             *k = k.clone().select(0, rows.clone());

@@ -1,4 +1,4 @@
-//! Cross-entropy of a sequence-to-sequence model, as a recipe's `[loss]` states it.
+//! Cross-entropy of a sequence-to-sequence model, as defined by a recipe's `[loss]`.
 
 use zoo_recipes::{Denominator, LossSpec, Smoothing};
 
@@ -6,7 +6,7 @@ use super::{PairBatch, Seq2Seq};
 use crate::contract::{Objective, Pass, Term};
 use crate::ops::{SmoothedTargets, cross_entropy};
 
-/// The objective of translation recipes: `loss` is minimised, `nll` is reported.
+/// The training objective of translation recipes: `loss` is minimised, `nll` is reported.
 #[derive(Debug, Clone)]
 pub struct TranslationLoss {
     label_smoothing: f64,
@@ -15,10 +15,10 @@ pub struct TranslationLoss {
 }
 
 impl TranslationLoss {
-    /// From a recipe's block.
+    /// Builds the objective from a recipe's loss settings.
     ///
     /// # Panics
-    /// If it is a loss of frames; a recipe that was checked and reads text has none such.
+    /// If the spec is a loss of frames. The spec of a validated text recipe is not.
     pub fn new(spec: &LossSpec) -> Self {
         let LossSpec::CrossEntropy { label_smoothing, smoothing, denominator } = *spec else {
             panic!("a loss of tokens");

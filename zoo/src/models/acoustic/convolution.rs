@@ -1,4 +1,5 @@
-//! Convolutions over time: plain, residual, dense residual, separable; and over the frames of single channels.
+//! Convolutions over time: plain, residual, dense residual and separable; and row convolutions of
+//! single channels.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -11,7 +12,7 @@ use crate::contract::Pass;
 use crate::nn::{BatchNorm, Channels, Conv1d, Init};
 use crate::ops::{self, Axis, Statistics};
 
-/// Some convolutions, each with its norm, activation and dropout.
+/// A sequence of convolutions, each with its norm, activation and dropout.
 #[derive(Module, Debug)]
 pub struct ConvolutionBlock {
     convolutions: Vec<TimeConvolution>,
@@ -21,11 +22,11 @@ pub struct ConvolutionBlock {
     how: How,
 }
 
-/// What a block is beside its parameters.
+/// Settings of a block.
 #[derive(Debug, Clone, Copy)]
 struct How {
     stride: usize,
-    /// Frames that the kernels of all its convolutions lose.
+    /// Number of frames that the kernels of all convolutions of the block remove.
     lost: usize,
     residual: Residual,
     activation: Activation,
@@ -34,14 +35,14 @@ struct How {
     padded: PaddedFrames,
 }
 
-/// A convolution, or one for each channel by itself and one for each frame by itself.
+/// A convolution, or a depthwise convolution followed by a pointwise one.
 #[derive(Module, Debug)]
 struct TimeConvolution {
     over_time: Conv1d,
     over_channels: Option<Conv1d>,
 }
 
-/// An addend: projected, with a norm of its own.
+/// A residual addend: a projection of an earlier input, with its own norm.
 #[derive(Module, Debug)]
 struct Shortcut {
     projection: Conv1d,
@@ -85,7 +86,7 @@ impl ConvolutionBlock {
             let input = if i == 0 { input } else { channels };
             TimeConvolution::new(&init.at("convolutions").at(i), layer, spec, input)
         };
-        // A sum or a norm may stand between a norm and its activation.
+        // A residual sum or a norm may come between a norm and its activation.
         let inside = |i: usize| match layer.residual {
             _ if layer.activation_before_norm => Activation::None,
             Residual::Block | Residual::Dense if i + 1 == repeat => Activation::None,
@@ -125,7 +126,7 @@ impl ConvolutionBlock {
         }
     }
 
-    /// `earlier` are the inputs of the dense residual blocks so far.
+    /// Runs the block. `earlier` holds the inputs of the dense residual blocks so far.
     pub fn forward(
         &self,
         frames: Frames,
@@ -182,7 +183,7 @@ impl ConvolutionBlock {
     }
 }
 
-/// The norm of all frames.
+/// Applies the norm to all frames.
 fn norm_of(
     norm: &BatchNorm,
     frames: Frames,
@@ -194,7 +195,7 @@ fn norm_of(
     frames.map_rows(|x| normalized(norm, x, valid, padded, pass, seen))
 }
 
-/// Each channel over some frames, its norm and activation.
+/// A convolution of each channel over a few frames, with norm and activation.
 #[derive(Module, Debug)]
 pub struct RowConvolution {
     convolution: Conv1d,

@@ -1,4 +1,4 @@
-//! Affine maps of single frames.
+//! Dense layers, applied to each frame separately.
 
 use burn::module::Module;
 use zoo_recipes::{AcousticInit, AcousticSpec, Activation, DenseSpec};
@@ -8,7 +8,7 @@ use crate::contract::Pass;
 use crate::nn::{Init, Linear};
 use crate::ops;
 
-/// An affine map with the model's initialiser.
+/// A linear layer with the model's initialiser.
 pub fn affine(init: &Init, start: AcousticInit, input: usize, output: usize) -> Linear {
     let fans = (input + output) as f64;
     let bound = (input as f64).powf(-0.5);
@@ -29,7 +29,7 @@ pub fn affine(init: &Init, start: AcousticInit, input: usize, output: usize) -> 
     Linear { weight, bias: Some(bias) }
 }
 
-/// Every frame by itself: affine map, activation, dropout.
+/// A layer applied to each frame separately: linear map, activation, dropout.
 #[derive(Module, Debug)]
 pub struct Dense {
     linear: Linear,

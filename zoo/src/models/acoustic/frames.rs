@@ -1,52 +1,53 @@
-//! Utterances side by side.
+//! Padded batches of utterances.
 
 use burn::tensor::{Int, Tensor, TensorData};
 
 use crate::ops::Rows;
 
-/// Frames of utterances of unlike length, padded to the longest.
+/// Frames of utterances of different lengths, padded to the longest.
 #[derive(Debug, Clone)]
 pub struct Frames {
-    /// [utterances, longest, channels]
+    /// Shape `[utterances, longest, channels]`.
     pub x: Tensor<3>,
-    /// Frames of each.
+    /// Number of frames of each utterance.
     pub lengths: Vec<usize>,
 }
 
 impl Frames {
-    /// What stands behind an utterance's end is to be 0.
+    /// Takes frames that are 0 after the end of each utterance.
     ///
     /// # Panics
-    /// If there are not as many lengths as utterances, or one is longer than the tensor.
+    /// If the number of lengths differs from the number of utterances, or a length exceeds the
+    /// tensor.
     pub fn new(x: Tensor<3>, lengths: Vec<usize>) -> Self {
         let [utterances, longest, _] = x.dims();
         assert!(lengths.len() == utterances && lengths.iter().all(|&length| length <= longest), "lengths");
         Self { x, lengths }
     }
 
-    /// Frames of the longest, padding of the batch included.
+    /// Number of frames of the longest utterance, including the padding of the batch.
     pub fn longest(&self) -> usize {
         self.x.dims()[1]
     }
 
-    /// First row and rows of each utterance in [`Self::rows`].
+    /// For each utterance, its first row in [`Self::rows`] and its number of rows.
     pub fn places(&self) -> Vec<(usize, usize)> {
         let longest = self.longest();
         self.lengths.iter().enumerate().map(|(i, &length)| (i * longest, length)).collect()
     }
 
-    /// All frames below each other: [utterances * longest, channels].
+    /// All frames as rows: `[utterances * longest, channels]`.
     pub fn rows(&self) -> Tensor<2> {
         let [utterances, longest, channels] = self.x.dims();
         self.x.clone().reshape([utterances * longest, channels])
     }
 
-    /// Which of [`Self::rows`] are no padding.
+    /// The rows of [`Self::rows`] that are not padding.
     pub fn valid(&self) -> Rows {
         Rows::of_lengths(&self.lengths, self.longest())
     }
 
-    /// Every frame by itself.
+    /// Applies a function to all frames as rows.
     pub fn map_rows(self, of: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
         let ([utterances, longest, _], rows) = (self.x.dims(), self.rows());
         let rows = of(rows);
@@ -54,7 +55,7 @@ impl Frames {
         Self { x: rows.reshape([utterances, longest, channels]), lengths: self.lengths }
     }
 
-    /// With as many frames of padding as make them a multiple of this.
+    /// Adds frames of padding up to a multiple of `multiple`.
     pub fn padded_to(self, multiple: usize) -> Self {
         let [utterances, longest, channels] = self.x.dims();
         let more = longest.next_multiple_of(multiple) - longest;
@@ -65,13 +66,13 @@ impl Frames {
         Self { x: Tensor::cat(vec![self.x, zeros], 1), lengths: self.lengths }
     }
 
-    /// The frames that are no padding, one utterance behind the other: [frames, channels].
+    /// The frames that are not padding, concatenated: `[frames, channels]`.
     pub fn packed(&self) -> Tensor<2> {
         let rows = self.places().into_iter().flat_map(|(first, length)| first..first + length);
         self.rows().select(0, indices(rows, &self.x))
     }
 
-    /// The way back of [`Self::packed`], with zeros as padding.
+    /// The inverse of [`Self::packed`], with zeros as padding.
     pub fn unpacked(&self, packed: Tensor<2>) -> Self {
         let ([rows, channels], [utterances, longest, _]) = (packed.dims(), self.x.dims());
         let zeros = Tensor::<2>::zeros([1, channels], &packed.device()).cast(packed.dtype());

@@ -8,7 +8,8 @@ use crate::contract::Pass;
 use crate::nn::{BatchNorm, Channels, Conv2d, Init};
 use crate::ops::{Axis, Rows, Statistics};
 
-/// Convolution, batch norm, activation. A frame's channels are its frequencies, each with all its channels, side by side.
+/// A two-dimensional convolution with batch norm and activation. A frame holds its frequencies one
+/// after the other, each with all its channels.
 #[derive(Module, Debug)]
 pub struct ImageConvolution {
     convolution: Conv2d,
@@ -52,7 +53,7 @@ impl ImageConvolution {
         let y = self.convolution.forward(x, pass);
         let [_, longest, frequencies, channels] = y.dims();
         let lengths: Vec<usize> = frames.lengths.iter().map(|length| length.div_ceil(self.stride)).collect();
-        // A frame's positions count as it does.
+        // All positions of a valid frame are valid.
         let positions: Vec<usize> = lengths.iter().map(|length| length * frequencies).collect();
         let valid = Rows::of_lengths(&positions, longest * frequencies);
         let rows = y.reshape([utterances * longest * frequencies, channels]);

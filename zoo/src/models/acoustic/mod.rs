@@ -1,8 +1,9 @@
-//! Speech: features of frames to the classes of frames.
+//! Acoustic models: map feature frames to class logits of frames.
 //!
-//! Utterances lie side by side, padded to the longest. At inference, and in training unless `padded_frames` says otherwise, what stands
-//! behind an utterance's end is 0 before every layer that looks at neighbours, and counts in no statistic: what a model says of an
-//! utterance does not depend on its batch.
+//! Utterances of a batch are padded to the longest. At inference, and in training unless
+//! `padded_frames` says otherwise, the padding is set to 0 before every layer that reads
+//! neighbouring frames, and it is excluded from all statistics. The output for an utterance then
+//! does not depend on the rest of its batch.
 
 mod convolution;
 mod dense;
@@ -26,7 +27,7 @@ use crate::contract::Pass;
 use crate::nn::{BatchNorm, BatchNormSpec, ConvInit, Init, Linear};
 use crate::ops::{self, Axis, Rows, Statistics};
 
-/// Layers of a spec, and the projection to the classes.
+/// The layers of a spec, and the projection to the classes.
 #[derive(Module, Debug)]
 pub struct AcousticModel {
     layers: Vec<Layer>,
@@ -43,10 +44,10 @@ enum Layer {
 }
 
 impl AcousticModel {
-    /// For so many features of a frame, and classes.
+    /// Builds a model for the given number of features of a frame and of classes.
     ///
     /// # Panics
-    /// If the spec has a problem ([`AcousticSpec::problems`]).
+    /// If the spec is invalid ([`AcousticSpec::problems`]).
     pub fn new(spec: &AcousticSpec, features: usize, classes: usize, seed: u64, device: &Device) -> Self {
         let init = Init::new(seed, device);
         let mut shape = Shape { frequencies: Some(features), channels: 1, dense: Vec::new() };
@@ -74,13 +75,13 @@ impl AcousticModel {
         Self { layers, output }
     }
 
-    /// Where its parameters are.
+    /// Device of the parameters.
     pub fn device(&self) -> Device {
         self.output.weight.val().device()
     }
 
-    /// The classes' logits of every frame, padding included, in the compute type; and, of a training pass, what the batch norms saw,
-    /// for [`Self::fold`].
+    /// Class logits of every frame, including padding, in the compute type. A training pass also
+    /// returns the statistics of its batch norms, for [`Self::fold`].
     pub fn forward(&self, frames: Frames, pass: &mut Pass) -> (Frames, Vec<Statistics>) {
         let mut seen = Vec::new();
         let mut earlier = Vec::new();
@@ -97,10 +98,10 @@ impl AcousticModel {
         (frames.map_rows(|x| self.output.forward(x, pass)), seen)
     }
 
-    /// With what the batch norms saw in their running statistics.
+    /// Updates the running statistics of the batch norms with the given statistics.
     ///
     /// # Panics
-    /// If it is not of this model's [`Self::forward`] in training.
+    /// If the statistics are not from this model's [`Self::forward`] in training.
     pub fn fold(self, seen: &[Statistics]) -> Self {
         let mut seen = seen.iter();
         let layers = self.layers.into_iter().map(|layer| match layer {
@@ -115,10 +116,10 @@ impl AcousticModel {
     }
 }
 
-/// What a layer reads, while a model is built.
+/// Shape of a layer's input, while a model is built.
 #[derive(Debug, Clone)]
 struct Shape {
-    /// Frequencies, until a layer takes them as channels.
+    /// Number of frequencies; `None` once a layer has merged them into the channels.
     frequencies: Option<usize>,
     channels: usize,
     /// Channels of the inputs of the dense residual blocks so far.
@@ -126,12 +127,12 @@ struct Shape {
 }
 
 impl Shape {
-    /// Channels of a frame as a whole.
+    /// Number of channels of a frame, frequencies included.
     fn flat(&self) -> usize {
         self.frequencies.unwrap_or(1) * self.channels
     }
 
-    /// A layer of a frame as a whole made so many channels.
+    /// Sets the output of a layer that merges the frequencies: `channels` channels.
     fn becomes(&mut self, channels: usize) {
         (self.frequencies, self.channels) = (None, channels);
     }
@@ -146,14 +147,15 @@ fn start(init: AcousticInit) -> ConvInit {
     }
 }
 
-/// A norm as the spec has them; with the ReLU inside where one follows at once.
+/// A batch norm with the spec's settings. It includes the ReLU where one follows directly.
 fn norm(init: &Init, spec: &AcousticSpec, channels: usize, activation: Activation) -> BatchNorm {
     let zoo_recipes::BatchNormSpec { epsilon, momentum, affine, unbiased } = spec.norm;
     let relu = activation != Activation::None;
     BatchNorm::new(init, channels, BatchNormSpec { epsilon, momentum, unbiased, affine, relu })
 }
 
-/// Rows of frames through a norm; `valid` are those that are no padding. Statistics are of a training pass.
+/// Applies a norm to rows of frames. `valid` marks the rows that are not padding. A training pass
+/// adds its statistics to `seen`.
 fn normalized(
     norm: &BatchNorm,
     x: Tensor<2>,
@@ -166,7 +168,7 @@ fn normalized(
     let counted = if padded == PaddedFrames::LeftOut { valid.clone() } else { Rows::all() };
     let (x, statistics) = norm.forward(x, counted, pass);
     seen.extend(statistics);
-    // Rows that do not count come out of the norm as zeros.
+    // The norm outputs zeros for rows that it excludes.
     let x = match (padded, valid.mask(&x)) {
         (PaddedFrames::Counted, Some(mask)) => x * mask,
         _ => x,
@@ -174,12 +176,13 @@ fn normalized(
     ops::stored(x, pass.compute)
 }
 
-/// What is left of an activation behind a ReLU.
+/// The part of an activation that remains after a ReLU: the upper limit.
 fn cut<const D: usize>(x: Tensor<D>, activation: Activation) -> Tensor<D> {
     if activation == Activation::Relu20 { x.clamp_max(20.0) } else { x }
 }
 
-/// Zeros that keep ceil(frames / stride) frames where these are a multiple of the stride: the same ones for every utterance.
+/// Zero padding that keeps ceil(frames / stride) frames where the number of frames is a multiple of
+/// the stride. It does not depend on the utterance.
 pub(super) fn same(stride: usize, dilation: usize, kernel: usize) -> Axis {
     let long = stride * (dilation * kernel + 1);
     Axis::default().strided(stride).dilated(dilation).same(long, kernel)

@@ -1,4 +1,4 @@
-//! LSTM and GRU layers over the frames that are there.
+//! LSTM and GRU layers over packed frames (without padding).
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -9,7 +9,7 @@ use crate::contract::Pass;
 use crate::nn::{Biases, Bidirectional, Gru, Init, Lstm, Recurrent};
 use crate::ops::{self, Sequences};
 
-/// Layers, each with all outputs of the one before.
+/// A stack of recurrent layers. Each reads all outputs of the layer before it.
 #[derive(Module, Debug)]
 pub struct RecurrentStack {
     layers: Vec<RecurrentLayer>,

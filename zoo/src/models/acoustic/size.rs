@@ -1,16 +1,18 @@
-//! Parameters and operations of a spec by arithmetic, without building it.
+//! Number of parameters and operations of an acoustic model, computed from its spec without
+//! building it.
 
 use zoo_recipes::{AcousticLayerSpec, AcousticSpec, FramePadding, RecurrentCell, Residual};
 
 use crate::models::Cost;
 
-/// Counts a spec. Parameters are the learned numbers: running statistics of batch norms do not count. Operations are those of a frame
-/// that the model reads; layers behind a stride compute for fewer.
+/// Counts the parameters and operations of a spec. Parameters are the trained numbers, without
+/// running statistics of batch norms. Operations are those of one input frame; layers after a
+/// stride run on fewer frames.
 pub fn cost(spec: &AcousticSpec, features: u64, classes: u64) -> Cost {
     let norm = |channels: u64| if spec.norm.affine { 2 * channels } else { 0 };
     let (mut frequencies, mut channels, mut dense) = (features, 1u64, Vec::new());
     let (mut parameters, mut operations) = (0, 0.0);
-    // Frames of the features that one of this layer stands for.
+    // Number of input frames for each frame of this layer.
     let mut stride = 1u64;
     for layer in &spec.layer {
         let input = frequencies * channels;
@@ -89,17 +91,17 @@ pub fn cost(spec: &AcousticSpec, features: u64, classes: u64) -> Cost {
     }
 }
 
-/// How the frames that a model puts out lie over those that it reads.
+/// How the output frames of a model are placed on its input frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameGrid {
-    /// Frames read from one that is put out to the next.
+    /// Input frames between two output frames.
     pub stride: usize,
-    /// Frames that kernels without padding lose, half of them on either side.
+    /// Number of input frames that kernels without padding remove, half of them on either side.
     pub lost: usize,
 }
 
 impl FrameGrid {
-    /// Of a spec.
+    /// Computes the grid of a spec.
     pub fn of(spec: &AcousticSpec) -> Self {
         let mut grid = Self { stride: 1, lost: 0 };
         for layer in &spec.layer {
@@ -120,12 +122,12 @@ impl FrameGrid {
         grid
     }
 
-    /// Fewest frames that a model puts anything out for.
+    /// The smallest number of input frames for which a model has output.
     pub fn least(self) -> usize {
         self.lost + 1
     }
 
-    /// The frame read that one put out stands for.
+    /// The input frame at the centre of an output frame.
     pub fn position(self, out: usize) -> f64 {
         (self.stride * out) as f64 + self.lost as f64 / 2.0
     }

@@ -1,4 +1,4 @@
-//! Writing.
+//! Convolutional decoder.
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};
@@ -11,59 +11,60 @@ use crate::nn::{Init, NormalizedLinear};
 use crate::ops::{self, Axis, Segments};
 use crate::precision::to_f32;
 
-/// Gated convolutions that do not look ahead, each with an attention of its own.
+/// A stack of causal gated convolutions, each with its own attention.
 #[derive(Module, Debug)]
 pub struct ConvolutionalDecoder {
     /// Learned positions.
     pub positions: Option<PositionEmbedding>,
-    /// To the first layer's width.
+    /// Projection to the width of the first layer.
     pub input: NormalizedLinear,
-    /// First to last.
     pub layers: Vec<DecoderLayer>,
-    /// To the width that is projected.
+    /// Projection to the width of the output projection's input.
     pub output: NormalizedLinear,
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
     kernel: usize,
-    /// Where sources lie in a batch they count as long as the longest.
+    /// Whether every source of a batch counts with the length of the longest.
     #[module(skip)]
     padded: bool,
 }
 
-/// A convolution and its attention.
+/// A gated convolution with its attention.
 #[derive(Module, Debug)]
 pub struct DecoderLayer {
-    /// Over what was written so far.
+    /// Causal convolution over the target prefix.
     pub gated: GatedConvolution,
-    /// To the tokens' width, for the query.
+    /// Projection to the tokens' width, for the query.
     pub query: NormalizedLinear,
-    /// Back to the channels.
+    /// Projection of the context to the layer's channels.
     pub context: NormalizedLinear,
 }
 
-/// What a search keeps between two steps.
+/// Decoder state that is kept between two steps of a search.
 #[derive(Debug, Clone)]
 pub struct ConvolutionalCache {
     memory: Memory,
     steps: usize,
-    /// Of each layer: its weight [2 channels, taps x in] and the inputs that its next taps will see, [hypotheses, taps - 1, in].
+    /// For each layer, its weight `[2 channels, taps x in]` and its last inputs `[hypotheses,
+    /// taps - 1, in]`, which the next step reads.
     layers: Vec<(Tensor<2>, Option<Tensor<3>>)>,
 }
 
-/// The whole of the targets, and who looks at what.
+/// The encoder's output, and the segments that map target rows to sources.
 struct Look<'a> {
     memory: &'a Memory,
     segments: &'a Segments,
-    /// The square root of the length of its source, for each row.
+    /// Square root of the source length of each row, `[rows, 1]`.
     scale: Tensor<2>,
 }
 
 impl DecoderLayer {
-    /// x behind the gate, with what the source says to it. `tokens` are the embedded ones.
+    /// Adds the attention's context to x, the output of the gate. `tokens` are the embedded target
+    /// tokens.
     fn attended(&self, x: Tensor<2>, tokens: Tensor<2>, look: &Look<'_>, pass: &mut Pass) -> Tensor<2> {
         let query = (to_f32(self.query.forward(x.clone(), pass)) + tokens) * HALF;
-        // One head without a scale: what the operation divides by is undone.
+        // One head without a scale, so the scale of the operation is undone.
         let size = (query.dims()[1] as f64).sqrt();
         let [query, keys, values] = [query * size, look.memory.keys.clone(), look.memory.values.clone()]
             .map(|x| pass.compute.cast(x));
@@ -74,7 +75,7 @@ impl DecoderLayer {
 }
 
 impl ConvolutionalDecoder {
-    /// From its spec; writes tokens of this width.
+    /// Builds the decoder from its spec. `width` is the width of a token.
     pub fn new(
         init: &Init,
         spec: &ConvolutionalDecoderSpec,
@@ -107,7 +108,8 @@ impl ConvolutionalDecoder {
         }
     }
 
-    /// Whole targets at once: x [target rows, width] FP32 -> what is projected, FP32.
+    /// Whole targets with teacher forcing: x `[target rows, width]` FP32 -> input of the output
+    /// projection, FP32.
     pub fn forward(&self, x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
         let x = match &self.positions {
             Some(table) => table.add(x, positions(lengths)),
@@ -130,7 +132,7 @@ impl ConvolutionalDecoder {
         self.finish(x, pass)
     }
 
-    /// Normalised weights, laid out for single steps: made once for a search.
+    /// Computes the normalised weights in the layout of single steps, once for each search.
     pub fn begin(&self, memory: Memory) -> ConvolutionalCache {
         let layers = self.layers.iter().map(|layer| {
             let [out, input, kernel] = layer.gated.convolution.direction.dims();
@@ -140,7 +142,8 @@ impl ConvolutionalDecoder {
         ConvolutionalCache { memory, steps: 0, layers: layers.collect() }
     }
 
-    /// One more token of every hypothesis: x [hypotheses, width] -> what is projected.
+    /// Decodes one more token of every hypothesis: x `[hypotheses, width]` -> input of the output
+    /// projection.
     pub fn step(
         &self,
         x: Tensor<2>,
@@ -187,7 +190,7 @@ impl ConvolutionalDecoder {
 }
 
 impl ConvolutionalCache {
-    /// These hypotheses; the source is theirs as before.
+    /// Keeps the given hypotheses, in the given order. Each keeps its source.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         for (_, window) in &mut self.layers {
             *window = window.take().map(|window| window.select(0, rows.clone()));
@@ -195,7 +198,7 @@ impl ConvolutionalCache {
     }
 }
 
-/// [rows, 1]: square roots.
+/// Square roots of lengths, `[rows, 1]`.
 fn roots(lengths: impl Iterator<Item = u32>, like: &Tensor<2>) -> Tensor<2> {
     let roots: Vec<f32> = lengths.map(|length| (length as f32).sqrt()).collect();
     let rows = roots.len();

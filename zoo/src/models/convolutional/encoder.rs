@@ -1,4 +1,4 @@
-//! Reading.
+//! Convolutional encoder.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -11,28 +11,27 @@ use crate::nn::{Init, NormalizedLinear};
 use crate::ops::{self, Axis};
 use crate::precision::to_f32;
 
-/// Gated convolutions between two linear layers.
+/// A stack of gated convolutions between two linear layers.
 #[derive(Module, Debug)]
 pub struct ConvolutionalEncoder {
     /// Learned positions.
     pub positions: Option<PositionEmbedding>,
-    /// To the first layer's width.
+    /// Projection to the width of the first layer.
     pub input: NormalizedLinear,
-    /// First to last.
     pub layers: Vec<GatedConvolution>,
-    /// Back to the tokens' width.
+    /// Projection back to the tokens' width.
     pub output: NormalizedLinear,
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
     kernel: usize,
-    /// What comes back from the decoder counts so much.
+    /// Factor of the gradient that the encoder receives from the decoder.
     #[module(skip)]
     gradient: f64,
 }
 
 impl ConvolutionalEncoder {
-    /// From its spec; reads rows of this width.
+    /// Builds the encoder from its spec. `width` is the width of a token.
     pub fn new(
         init: &Init,
         spec: &ConvolutionalEncoderSpec,
@@ -59,7 +58,7 @@ impl ConvolutionalEncoder {
         }
     }
 
-    /// x [rows, width] FP32 -> keys, and values, which have the tokens in them.
+    /// x `[rows, width]` FP32 -> keys, and values, which also contain the embedded tokens.
     pub fn forward(&self, x: Tensor<2>, lengths: &[u32], pass: &mut Pass) -> Memory {
         let x = match &self.positions {
             Some(table) => table.add(x, positions(lengths)),
@@ -73,7 +72,7 @@ impl ConvolutionalEncoder {
             x = ops::stored((layer.gated(x, &lanes, pass) + residual) * HALF, pass.compute);
         }
         let out = to_f32(self.output.forward(x, pass));
-        // The value is kept, the gradient scaled.
+        // Scales the gradient without changing the value.
         let keys = if out.device().is_autodiff() {
             out.clone().detach() * (1.0 - self.gradient) + out * self.gradient
         } else {

@@ -1,32 +1,34 @@
-//! Packed sequences laid out for a convolution.
+//! Layout of packed sequences for a convolution.
 
 use burn::tensor::Tensor;
 
 use crate::ops;
 
-/// Lanes at most: enough for every core, and few enough that their unlike ends waste little.
+/// Maximum number of lanes: enough for every core, and few enough that their different ends waste
+/// little.
 const MOST: usize = 16;
 
-/// Sequences in some lanes of one length, one behind the other with zeros between them: as many as a kernel reaches over, so that
-/// nobody sees a neighbour. Which sequence lies where depends on the lengths alone.
+/// Sequences in a few lanes of equal length. A lane holds its sequences one after the other,
+/// separated by zeros: as many as a kernel covers, so that no sequence reads its neighbour. The
+/// layout depends on the lengths alone.
 #[derive(Debug, Clone)]
 pub struct Lanes {
     lanes: usize,
     steps: usize,
-    /// The packed row at each place, or a zero.
+    /// The packed row at each place; `None` is a zero.
     rows: Vec<Option<u32>>,
     /// The place of each packed row.
     places: Vec<Option<u32>>,
 }
 
 impl Lanes {
-    /// For kernels of up to so many taps, wherever their middle is.
+    /// Lays out sequences for kernels of up to `kernel` taps, whatever tap is the centre.
     pub fn new(lengths: &[u32], kernel: usize) -> Self {
         let gap = kernel.saturating_sub(1);
         let mut order: Vec<usize> = (0..lengths.len()).filter(|&i| lengths[i] > 0).collect();
         order.sort_by_key(|&i| std::cmp::Reverse(lengths[i]));
         let mut ends = vec![0usize; order.len().min(MOST)];
-        // The longest first, each to the lane that is shortest so far.
+        // The longest sequence first, each in the lane that is shortest so far.
         let mut placed = vec![(0, 0); lengths.len()];
         for i in order {
             let lane = (0..ends.len()).min_by_key(|&lane| ends[lane]).expect("a lane for a sequence");
@@ -47,7 +49,8 @@ impl Lanes {
         Self { lanes: ends.len(), steps, rows, places }
     }
 
-    /// x [rows, in] FP32, through [lanes, steps, in] -> [lanes x steps, out], to [rows, out] FP32.
+    /// Applies a layer in the lanes' layout: x `[rows, in]` FP32 -> `[lanes, steps, in]` -> `[lanes
+    /// x steps, out]` -> `[rows, out]` FP32.
     pub fn through(&self, x: Tensor<2>, layer: impl FnOnce(Tensor<3>) -> Tensor<2>) -> Tensor<2> {
         let channels = x.dims()[1];
         let spread = ops::embedding(x, &self.rows).reshape([self.lanes, self.steps, channels]);

@@ -1,4 +1,4 @@
-//! Whom a recurrent decoder asks.
+//! Attention of a recurrent decoder.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -10,22 +10,22 @@ use crate::nn::Init;
 use crate::ops::{self, Segments};
 use crate::precision::to_f32;
 
-/// Scores of the source's rows for a query, and their weighted sum.
+/// Attention that scores the rows of the source for a query and returns their weighted sum.
 #[derive(Module, Debug)]
 pub struct RecurrentAttention {
-    /// W [units, query], of additive scores.
+    /// W `[units, query]`, for additive scores.
     pub query: Option<Param<Tensor<2>>>,
-    /// U [units, memory]
+    /// U `[units, memory]`.
     pub key: Param<Tensor<2>>,
-    /// v [units], of additive scores.
+    /// v `[units]`, for additive scores.
     pub vector: Option<Param<Tensor<1>>>,
-    /// g [1], of normalised additive scores.
+    /// g `[1]`, for normalised additive scores.
     pub magnitude: Option<Param<Tensor<1>>>,
-    /// b [units], of normalised additive scores.
+    /// b `[units]`, for normalised additive scores.
     pub bias: Option<Param<Tensor<1>>>,
 }
 
-/// The source as an attention looks at it.
+/// Keys and values of a source, computed once.
 #[derive(Debug, Clone)]
 pub struct Asked {
     keys: Tensor<2>,
@@ -33,7 +33,7 @@ pub struct Asked {
 }
 
 impl RecurrentAttention {
-    /// For queries and rows of memory of these widths.
+    /// Builds an attention for queries and memory rows of these widths.
     pub fn new(init: &Init, spec: &AttentionSpec, start: RecurrentInit, [query, memory]: [usize; 2]) -> Self {
         let matrix = |name: &str, rows: usize, columns: usize| {
             let bound = match start {
@@ -55,11 +55,11 @@ impl RecurrentAttention {
             },
             AttentionSpec::Additive { units, normalized } => {
                 let units = units as usize;
-                // TensorFlow takes a vector for a matrix of as many rows as columns.
+                // TensorFlow treats a vector as a matrix with as many rows as columns.
                 let bound = match start {
                     RecurrentInit::Uniform { bound } => bound,
                     RecurrentInit::XavierUniform => (3.0 / units as f64).sqrt(),
-                    // To PyTorch it is a matrix of one row.
+                    // PyTorch treats it as a matrix of one row.
                     RecurrentInit::XavierUniformOfGates => (6.0 / (units + 1) as f64).sqrt(),
                     RecurrentInit::Torch => (units as f64).powf(-0.5),
                 };
@@ -75,15 +75,17 @@ impl RecurrentAttention {
         }
     }
 
-    /// What is computed once for a source.
+    /// Computes keys and values of a source, once for each source.
     pub fn about(&self, memory: &Memory, pass: &Pass) -> Asked {
-        // In FP32, because every step of a loop adds to their gradient.
+        // Kept in FP32, because every step of a loop adds to their gradient.
         let keys = to_f32(ops::linear(memory.keys.clone(), self.key.val(), None, pass));
-        // Of a convolutional encoder, whose values have the tokens in them, too: as OpenSeq2Seq joins the two.
+        // This also holds for a convolutional encoder, whose values contain the tokens: OpenSeq2Seq
+        // joins the two this way.
         Asked { keys, values: memory.keys.clone() }
     }
 
-    /// query [rows, query] -> contexts [rows, memory] FP32, and the weights as [`ops::context`] gives them.
+    /// query `[rows, query]` -> contexts `[rows, memory]` FP32, and the weights in the layout of
+    /// [`ops::context`].
     pub fn ask(
         &self,
         query: Tensor<2>,
@@ -111,7 +113,7 @@ impl RecurrentAttention {
 }
 
 impl Asked {
-    /// Rows in another order.
+    /// Applies a function to keys and values, such as a change of order.
     pub fn map(self, mut of: impl FnMut(Tensor<2>) -> Tensor<2>) -> Self {
         Self { keys: of(self.keys), values: of(self.values) }
     }

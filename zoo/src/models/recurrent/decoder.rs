@@ -1,4 +1,4 @@
-//! Writing.
+//! Recurrent decoder.
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -12,44 +12,44 @@ use crate::nn::{Init, LayerState, Linear, RecurrentLayer};
 use crate::ops::{self, Segment, Segments, Sequences};
 use crate::precision::to_f32;
 
-/// A stack with attention. Where the context goes, [`ContextUse`] says; where it comes back to the first layer, what is above that
-/// layer's loop still goes over whole sequences.
+/// A stack of recurrent layers with attention. [`ContextUse`] defines which layers receive the
+/// context. Where only the first layer is in the attention's loop, the layers above it run over
+/// whole sequences.
 #[derive(Module, Debug)]
 pub struct RecurrentDecoder {
-    /// First to last.
     pub layers: Vec<RecurrentLayer>,
-    /// Of the first layer or of the last.
+    /// Queried by the first layer or by the last.
     pub attention: RecurrentAttention,
-    /// [units, units + memory], of input feeding.
+    /// `[units, units + memory]`, for input feeding.
     pub combine: Option<Linear>,
     #[module(skip)]
     context: ContextUse,
     #[module(skip)]
     initial_state: Option<InitialState>,
-    /// Of what `combine` is multiplied with.
+    /// Dropout of the input of `combine`.
     #[module(skip)]
     combine_dropout: f64,
     #[module(skip)]
     between: Between,
-    /// Width of what is fed back.
+    /// Width of the vector that is fed back.
     #[module(skip)]
     fed: usize,
 }
 
-/// What a search keeps between two steps.
+/// Decoder state that is kept between two steps of a search.
 #[derive(Debug, Clone)]
 pub struct RecurrentCache {
     asked: Asked,
     walk: Walk,
-    /// Weights of the last step's attention: of each hypothesis, one behind the other.
+    /// Attention weights of the last step, concatenated over the hypotheses.
     pub weights: Option<Tensor<1>>,
 }
 
-/// Where some sequences are.
+/// State of a group of sequences.
 #[derive(Debug, Clone)]
 struct Walk {
     states: Vec<Option<LayerState>>,
-    /// What comes back to the first layer.
+    /// Vector that is fed back to the first layer.
     feed: Option<Tensor<2>>,
 }
 
@@ -62,7 +62,7 @@ impl Walk {
     }
 }
 
-/// Sequences, where each of them is, and whom it asks.
+/// A group of sequences and the sources that they attend to.
 struct Span<'a> {
     sequences: &'a Sequences,
     asked: &'a Asked,
@@ -70,7 +70,7 @@ struct Span<'a> {
 }
 
 impl RecurrentDecoder {
-    /// From its spec; tokens and rows of memory have these widths.
+    /// Builds the decoder from its spec, for tokens and memory rows of these widths.
     pub fn new(init: &Init, spec: &RecurrentDecoderSpec, width: usize, memory: usize) -> Self {
         let units = spec.units as usize;
         let kind = Kind {
@@ -110,7 +110,8 @@ impl RecurrentDecoder {
         }
     }
 
-    /// Layers that the context comes back to, and so go step by step with it.
+    /// Number of layers that run in the loop with the attention, because the context is fed back to
+    /// them.
     fn looped(&self) -> usize {
         match self.context {
             ContextUse::UpperLayers => 0,
@@ -119,7 +120,8 @@ impl RecurrentDecoder {
         }
     }
 
-    /// Whole targets at once, the tokens before each position given: x [target rows, width] FP32 -> what is projected, FP32.
+    /// Whole targets with teacher forcing: x `[target rows, width]` FP32 -> input of the output
+    /// projection, FP32.
     pub fn forward(&self, x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
         let sequences = Sequences::new(lengths);
         let asked = self.attention.about(memory, pass);
@@ -133,7 +135,8 @@ impl RecurrentDecoder {
         self.above(h, context, &sequences, &mut walk, pass)
     }
 
-    /// The loop over the steps, in which all sequences that have such a step go together; then what is above it.
+    /// Runs the loop over the steps, in which all sequences that have a step run together; then the
+    /// layers above the loop.
     fn forward_by_steps(
         &self,
         x: Tensor<2>,
@@ -147,7 +150,8 @@ impl RecurrentDecoder {
             return Tensor::zeros([0, self.projected()], &device);
         }
         let ints = |rows: Vec<usize>| rows_of(rows, &device);
-        // By steps, and in a step by falling length: then every step is a range of rows.
+        // Ordered by step, and within a step by falling length, so that every step is a range of
+        // rows.
         let by_step: Vec<usize> = (0..sequences.steps())
             .flat_map(|step| (0..sequences.active(step)).map(move |i| (i, step)))
             .map(|(i, step)| sequences.row(i, step))
@@ -155,7 +159,7 @@ impl RecurrentDecoder {
         let mut back = vec![0; by_step.len()];
         by_step.iter().enumerate().for_each(|(at, &row)| back[row] = at);
         let x = x.select(0, ints(by_step));
-        // Sources in the order of the sequences, so that those that go on are the first.
+        // Sources in the order of the sequences, so that the sequences that continue come first.
         let sources = Sources::new(&memory.lengths);
         let order = sequences.order();
         let rows: Vec<usize> = order.iter().flat_map(|&i| sources.rows(i)).collect();
@@ -179,7 +183,7 @@ impl RecurrentDecoder {
         let joined = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).select(0, ints(back.clone()));
         match self.context {
             ContextUse::AllLayers => {
-                // The layers above have not begun.
+                // The layers above the loop start from their initial state.
                 let mut walk = self.start(memory, None);
                 self.above(joined(outputs), joined(contexts), sequences, &mut walk, pass)
             }
@@ -187,13 +191,14 @@ impl RecurrentDecoder {
         }
     }
 
-    /// Keys of the source: computed once for a search.
+    /// Computes the keys of the source, once for each search.
     pub fn begin(&self, memory: &Memory, pass: &Pass) -> RecurrentCache {
         let walk = self.start(memory, None);
         RecurrentCache { asked: self.attention.about(memory, pass), walk, weights: None }
     }
 
-    /// One more token of every hypothesis: x [hypotheses, width] -> what is projected.
+    /// Decodes one more token of every hypothesis: x `[hypotheses, width]` -> input of the output
+    /// projection.
     pub fn step(
         &self,
         x: Tensor<2>,
@@ -214,7 +219,7 @@ impl RecurrentDecoder {
         }
     }
 
-    /// One sequence for each source, in this order.
+    /// Initial state: one sequence for each source, in the given order.
     fn start(&self, memory: &Memory, order: Option<&[usize]>) -> Walk {
         let state = self.initial_state.map(|InitialState::LastOfEncoder| {
             let sources = Sources::new(&memory.lengths);
@@ -224,7 +229,7 @@ impl RecurrentDecoder {
                 None => (0..sources.count()).map(last).collect(),
             };
             let rows = rows_of(rows, &memory.keys.device());
-            // Of two directions side by side, the forward one is the first.
+            // With two directions side by side, the forward one comes first.
             let h = memory.keys.clone().select(0, rows).narrow(1, 0, self.units());
             let c = matches!(self.layers[0], RecurrentLayer::Lstm(_)).then(|| h.clone());
             LayerState { h, c }
@@ -232,7 +237,7 @@ impl RecurrentDecoder {
         Walk { states: vec![state; self.layers.len()], feed: None }
     }
 
-    /// Width of what is projected.
+    /// Width of the output projection's input.
     fn projected(&self) -> usize {
         match self.context {
             ContextUse::Output => self.fed,
@@ -247,7 +252,8 @@ impl RecurrentDecoder {
         }
     }
 
-    /// Up to the layer that asks, and the answer: what goes on, the context, and the weights. What comes back is brought up to date.
+    /// Runs the layers up to the one that queries the attention, and the attention. Returns the
+    /// output, the context and the weights, and updates the fed-back vector in `walk`.
     fn question(
         &self,
         x: Tensor<2>,
@@ -287,7 +293,8 @@ impl RecurrentDecoder {
         (out, context, weights)
     }
 
-    /// The layers above the one that asked, each with the context beside its input.
+    /// Runs the layers above the one that queried the attention, each with the context beside its
+    /// input.
     fn above(
         &self,
         mut x: Tensor<2>,
@@ -308,7 +315,7 @@ impl RecurrentDecoder {
 }
 
 impl RecurrentCache {
-    /// These hypotheses; the source is theirs as before.
+    /// Keeps the given hypotheses, in the given order. Each keeps its source.
     pub fn select(&mut self, rows: &Tensor<1, Int>) {
         let walk = std::mem::replace(&mut self.walk, Walk { states: Vec::new(), feed: None });
         self.walk = walk.map(|x| x.select(0, rows.clone()));
@@ -316,13 +323,14 @@ impl RecurrentCache {
     }
 }
 
-/// Numbers of rows, for `select`.
+/// Row indices as a tensor, for `select`.
 fn rows_of(rows: Vec<usize>, device: &Device) -> Tensor<1, Int> {
     let rows: Vec<i32> = rows.into_iter().map(|row| row as i32).collect();
     Tensor::from_data(TensorData::new(rows.clone(), [rows.len()]), device)
 }
 
-/// The first so many sources are asked by a row each; the others are not.
+/// Segments in which each of the first `active` sources has one query row, and the others have
+/// none.
 fn each_asks(lengths: &[u32], active: usize) -> Segments {
     let mut key = 0;
     let list = lengths.iter().enumerate().map(|(i, &length)| {

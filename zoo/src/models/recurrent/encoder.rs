@@ -1,4 +1,4 @@
-//! Reading.
+//! Recurrent encoder.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -10,12 +10,13 @@ use crate::models::Memory;
 use crate::nn::{Init, RecurrentLayer};
 use crate::ops::Sequences;
 
-/// A stack that reads from the first token to the last, and layers that read from the last to the first.
+/// A stack that reads from the first token to the last, and layers that read from the last to the
+/// first.
 #[derive(Module, Debug)]
 pub struct RecurrentEncoder {
-    /// First to last.
     pub layers: Vec<RecurrentLayer>,
-    /// Reads from the end: one layer beside the first, or a stack beside the whole.
+    /// Layers that read from the end: one layer beside the first, or a stack beside the whole
+    /// stack.
     pub backward: Vec<RecurrentLayer>,
     #[module(skip)]
     directions: Directions,
@@ -26,7 +27,7 @@ pub struct RecurrentEncoder {
 }
 
 impl RecurrentEncoder {
-    /// From its spec; reads rows of this width.
+    /// Builds the encoder from its spec. `width` is the width of an input row.
     pub fn new(init: &Init, spec: &RecurrentEncoderSpec, width: usize) -> Self {
         let (layers, units) = (spec.layers as usize, spec.units as usize);
         let kind = Kind {
@@ -60,7 +61,7 @@ impl RecurrentEncoder {
         }
     }
 
-    /// x [rows, width] FP32 -> what stands behind the last layer.
+    /// x `[rows, width]` FP32 -> output of the last layer.
     pub fn forward(&self, x: Tensor<2>, lengths: &[u32], pass: &mut Pass) -> Memory {
         let ahead = Sequences::new(lengths);
         let back = ahead.reversed();
@@ -81,7 +82,7 @@ impl RecurrentEncoder {
         Memory::new(rows, lengths)
     }
 
-    /// Layers from number `first` of the stack on.
+    /// Runs the layers from number `first` of the stack on.
     fn stack(
         &self,
         layers: &[RecurrentLayer],

@@ -1,7 +1,8 @@
-//! Recurrent encoders and decoders with attention (Bahdanau et al. 2015; Luong et al. 2015; Wu et al. 2016).
+//! Recurrent encoders and decoders with attention (Bahdanau et al. 2015; Luong et al. 2015; Wu et
+//! al. 2016).
 //!
-//! Layers compute in the pass's type. What they hand each other are FP32 tensors, with FP16's values in an FP16 pass. All sequences of a
-//! batch are packed.
+//! Layers compute in the compute type of the pass. They exchange FP32 tensors, which hold values
+//! rounded to FP16 in an FP16 pass. All sequences of a batch are packed.
 
 mod attention;
 mod decoder;
@@ -19,7 +20,7 @@ use crate::nn::{Biases, Gru, Init, LayerState, Lstm, Recurrent, RecurrentLayer};
 use crate::ops::{self, Sequences};
 use crate::precision::to_f32;
 
-/// What the layers of a stack have in common.
+/// Settings that the layers of a stack share.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     cell: RecurrentCell,
@@ -35,7 +36,7 @@ impl Kind {
             RecurrentCell::Lstm => 4,
             RecurrentCell::Gru => 3,
         };
-        // Of one gate's matrix of the input.
+        // Bound of the input matrix of one gate.
         let of_gate = |input: usize| (6.0 / (input + self.units) as f64).sqrt();
         let bound = match self.init {
             RecurrentInit::Uniform { bound } => bound,
@@ -59,7 +60,7 @@ impl Kind {
     }
 }
 
-/// [gates x units, units]
+/// Shape `[gates x units, units]`.
 fn recurrent_weight(layer: &mut RecurrentLayer) -> &mut Param<Tensor<2>> {
     match layer {
         RecurrentLayer::Lstm(layer) => &mut layer.weight_hh,
@@ -78,12 +79,12 @@ impl From<RecurrentBiases> for Biases {
     }
 }
 
-/// What stands between the layers of a stack.
+/// Dropout and residual connections between the layers of a stack.
 #[derive(Debug, Clone, Copy)]
 struct Between {
-    /// Of each layer's input.
+    /// Dropout of each layer's input.
     dropout: f64,
-    /// The first layer, counted from 0, whose input is added to its output.
+    /// Index of the first layer whose input is added to its output.
     residual_from: usize,
 }
 
@@ -92,7 +93,8 @@ impl Between {
         Self { dropout, residual_from: residual_from.map_or(usize::MAX, |layer| layer as usize - 1) }
     }
 
-    /// Layer `i` on x, `beside` what else it gets. The sum is of x as it came, not dropped.
+    /// Runs layer `i` on x, with `beside` concatenated to it. The residual sum uses x before
+    /// dropout.
     fn through(
         &self,
         (i, layer): (usize, &RecurrentLayer),
@@ -120,7 +122,8 @@ mod tests {
     use crate::parameters::host_values;
     use crate::precision::Compute;
 
-    /// NVIDIA's GNMT: the context is dropped together with what it stands beside, and the sum is of what was not dropped.
+    /// NVIDIA's GNMT: dropout applies to the context together with the input beside it, and the
+    /// residual sum uses the input before dropout.
     #[test]
     fn what_enters_a_layer_is_dropped_as_a_whole_and_the_sum_is_of_what_was_not() {
         let kind = Kind {

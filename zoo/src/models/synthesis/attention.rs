@@ -1,4 +1,4 @@
-//! Where in a text the speech is.
+//! Location-sensitive attention.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -9,29 +9,30 @@ use crate::nn::{Init, Linear};
 use crate::ops::Source;
 use crate::precision::{matmul, to_f32};
 
-/// Parameters of an attention that knows where it has been.
+/// Parameters of a location-sensitive attention, which reads its previous weights.
 #[derive(Module, Debug)]
 pub struct LocationAttention {
-    /// W [units, hidden]
+    /// W `[units, hidden]`.
     pub query: Linear,
-    /// U [units, memory]
+    /// U `[units, memory]`.
     pub memory: Linear,
-    /// v [units]
+    /// v `[units]`.
     pub vector: Param<Tensor<1>>,
-    /// b [units]
+    /// b `[units]`.
     pub bias: Option<Param<Tensor<1>>>,
-    /// [filters, channels, kernel]: the last step's weights are the first channel where there are two.
+    /// Shape `[filters, channels, kernel]`. With two channels, the first reads the weights of the
+    /// last step.
     pub filter: Param<Tensor<3>>,
-    /// [filters]
+    /// Shape `[filters]`.
     pub filter_bias: Option<Param<Tensor<1>>>,
-    /// [units, filters]
+    /// Shape `[units, filters]`.
     pub location: Linear,
     #[module(skip)]
     channels: usize,
 }
 
 impl LocationAttention {
-    /// For queries and rows of memory of these widths.
+    /// Builds an attention for queries and memory rows of these widths.
     pub fn new(
         init: &Init,
         spec: &LocationAttentionSpec,
@@ -43,7 +44,8 @@ impl LocationAttention {
         let nvidia = start == SynthesisInit::Nvidia;
         let gain = if nvidia { 5.0 / 3.0 } else { 1.0 };
         let linear = |name: &str, input| Linear::new(&init.at(name), input, units, false, gain);
-        // NVIDIA's is the matrix of an affine map to one number; TensorFlow takes a vector for a matrix of as many rows as columns.
+        // NVIDIA's vector is the matrix of an affine map to one number. TensorFlow treats a vector
+        // as a matrix with as many rows as columns.
         let of_vector = if nvidia { 6.0 / (units + 1) as f64 } else { 3.0 / units as f64 };
         let of_filter = 6.0 / ((channels + filters) * kernel) as f64;
         Self {
@@ -58,18 +60,20 @@ impl LocationAttention {
         }
     }
 
-    /// Channels of the filter.
+    /// Number of input channels of the filter.
     pub fn channels(&self) -> usize {
         self.channels
     }
 
-    /// What is computed once for texts: rows of all, one behind the other [rows, memory] FP32.
+    /// Computes keys once for a batch of texts. `memory` holds the rows of all texts, concatenated:
+    /// `[rows, memory]` FP32.
     pub fn about(&self, memory: Tensor<2>, lengths: &[u32], pass: &Pass) -> Source {
         let keys = to_f32(self.memory.forward(memory.clone(), pass));
         Source { keys, values: memory, lengths: lengths.to_vec() }
     }
 
-    /// The filters and the map behind them as one filter [units, channels x kernel], and every bias in one [units].
+    /// The filters and the projection after them as one filter `[units, channels x kernel]`, and
+    /// the sum of all biases `[units]`.
     pub fn joined(&self) -> (Tensor<2>, Tensor<1>) {
         let [filters, channels, kernel] = self.filter.dims();
         let location = self.location.weight.val();
@@ -78,7 +82,8 @@ impl LocationAttention {
         let zeros = || Tensor::zeros([units], &filter.device());
         let bias = self.bias.as_ref().map_or_else(zeros, Param::val);
         let bias = match &self.filter_bias {
-            // No product with one column: fused on CUDA, that has been wrong.
+            // Avoids a product with one column: fused on CUDA, such a product has given wrong
+            // results.
             Some(of_filter) => {
                 bias + (location * of_filter.val().reshape([1, filters])).sum_dim(1).reshape([units])
             }

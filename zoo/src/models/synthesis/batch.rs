@@ -1,32 +1,32 @@
 //! Batches of texts and the frames of their speech.
 
-/// Texts as symbols, and what is to be heard.
+/// Texts as symbols, and the target frames.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SynthesisBatch {
     /// Symbols of each utterance; at least one.
     pub symbols: Vec<Vec<u32>>,
-    /// [utterances, longest, mels + magnitudes]; zeros behind each end.
+    /// Frames `[utterances, longest, mels + magnitudes]`, zero after the end of each utterance.
     pub frames: Vec<f32>,
-    /// Numbers of a frame.
+    /// Width of a frame: mels + magnitudes.
     pub width: usize,
-    /// Frames of each; at least one.
+    /// Number of frames of each utterance; at least one.
     pub lengths: Vec<usize>,
-    /// The first frame of each that is one to stop at.
+    /// For each utterance, the first frame with stop target 1.
     pub stops: Vec<usize>,
 }
 
 impl SynthesisBatch {
-    /// Frames of the longest.
+    /// Number of frames of the longest utterance.
     pub fn longest(&self) -> usize {
         self.lengths.iter().copied().max().unwrap_or(0)
     }
 
-    /// Symbols of the longest.
+    /// Number of symbols of the longest text.
     pub fn longest_text(&self) -> usize {
         self.symbols.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Some columns of all frames, padding included: [utterances x longest, columns].
+    /// A range of columns of all frames, including padding: `[utterances x longest, columns]`.
     pub fn columns(&self, columns: std::ops::Range<usize>) -> Vec<f32> {
         self.frames
             .chunks_exact(self.width.max(1))
@@ -34,7 +34,8 @@ impl SynthesisBatch {
             .collect()
     }
 
-    /// What a decoder that is told the truth reads: the first `mels` columns one frame later, the first frame zeros.
+    /// Decoder input for teacher forcing: the first `mels` columns, shifted by one frame. The first
+    /// frame is zero.
     pub fn shifted(&self, mels: usize) -> Vec<f32> {
         let longest = self.longest();
         let mut read = vec![0f32; self.lengths.len() * longest * mels];

@@ -9,19 +9,19 @@ use crate::models::acoustic::same;
 use crate::nn::{BatchNorm, BatchNormSpec, Channels, Conv1d, ConvInit, Init};
 use crate::ops::{self, Rows, Statistics};
 
-/// What stands behind a norm.
+/// Activation after a norm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
     /// max(x, 0).
     Relu,
     /// Hyperbolic tangent.
     Tanh,
-    /// Nothing.
+    /// The identity.
     Nothing,
 }
 
 impl Behind {
-    /// `torch.nn.init.calculate_gain`.
+    /// Gain of the initialisation, as in `torch.nn.init.calculate_gain`.
     fn gain(self) -> f64 {
         match self {
             Self::Relu => std::f64::consts::SQRT_2,
@@ -31,7 +31,7 @@ impl Behind {
     }
 }
 
-/// A convolution, its norm, its activation, dropout.
+/// A convolution with its norm, activation and dropout.
 #[derive(Module, Debug)]
 pub struct FrameConvolution {
     convolution: Conv1d,
@@ -43,7 +43,7 @@ pub struct FrameConvolution {
 }
 
 impl FrameConvolution {
-    /// One of a spec's, between so many channels.
+    /// Builds one convolution of a spec, between the given numbers of channels.
     pub fn new(
         init: &Init,
         spec: &FrameConvolutionsSpec,
@@ -64,7 +64,8 @@ impl FrameConvolution {
         let mut convolution =
             Conv1d::new(&at, channels, kernel, same(1, 1, kernel), spec.bias, ConvInit::Xavier(gain));
         if start == SynthesisInit::Nvidia {
-            // As PyTorch starts what nobody sets: biases by the fan in, and here the scale of the norm, too.
+            // PyTorch's default initialisation: biases by the fan-in, and here also the scale of
+            // the norm.
             let bound = ((channels.input * kernel) as f64).powf(-0.5);
             convolution.bias = convolution.bias.map(|_| at.at("bias").uniform([channels.output], bound));
             norm.weight = norm.weight.map(|_| unit(&init.at("norm").at("weight"), channels.output));
@@ -72,8 +73,8 @@ impl FrameConvolution {
         Self { convolution, norm, behind, dropout: spec.dropout }
     }
 
-    /// x [sequences, steps, channels in] -> [sequences, steps, channels out] FP32. Of `lengths`, what is behind an end comes out as zeros;
-    /// without them all steps count.
+    /// x `[sequences, steps, channels in]` -> `[sequences, steps, channels out]` FP32. With
+    /// `lengths`, the output after the end of a sequence is zero; without them all steps count.
     pub fn forward(
         &self,
         x: Tensor<3>,
@@ -91,7 +92,7 @@ impl FrameConvolution {
         ops::dropout(y, self.dropout, pass).reshape([sequences, steps, channels])
     }
 
-    /// With what its norm saw.
+    /// Updates the running statistics of the norm with the next statistics.
     pub fn fold<'s>(self, seen: &mut impl Iterator<Item = &'s Statistics>) -> Self {
         Self { norm: self.norm.fold(seen.next().expect("statistics for every norm")), ..self }
     }

@@ -1,4 +1,4 @@
-//! Writing frames, one after the other.
+//! Autoregressive decoder of spectrogram frames.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -15,16 +15,16 @@ use crate::ops::{
 };
 use crate::precision::to_f32;
 
-/// Pre-net, LSTM layers with attention, and the projections to a frame and to whether it is the last.
+/// Pre-net, LSTM layers with attention, and the projections to a frame and to its stop logit.
 #[derive(Module, Debug)]
 pub struct TacotronDecoder {
     prenet: Prenet,
-    /// Those in the attention's loop, then those above it.
+    /// The layers in the attention's loop, then the layers above it.
     layers: Vec<Lstm>,
     attention: LocationAttention,
-    /// [mels, hidden + memory]
+    /// Shape `[mels, hidden + memory]`.
     frame: Linear,
-    /// [1, hidden + memory], or [1, mels].
+    /// Shape `[1, hidden + memory]` or `[1, mels]`.
     stop: Linear,
     #[module(skip)]
     how: How,
@@ -38,18 +38,18 @@ struct How {
     stop: StopReads,
 }
 
-/// Frames, whether to stop at them, and where in the text they are.
+/// Decoder output: frames, stop logits and attention weights.
 #[derive(Debug, Clone)]
 pub struct Written {
-    /// [sequences x frames, mels] FP32
+    /// Shape `[sequences x frames, mels]`, FP32.
     pub frames: Tensor<2>,
-    /// Logits [sequences x frames] FP32
+    /// Stop logits `[sequences x frames]`, FP32.
     pub stops: Tensor<1>,
-    /// Weights [frames, symbols of all texts].
+    /// Attention weights `[frames, symbols of all texts]`.
     pub weights: Tensor<2>,
 }
 
-/// Where a decoder is that hears itself.
+/// State of a free-running decoder, which is fed its own output.
 #[derive(Debug, Clone)]
 pub struct Speaking {
     weights: AttentiveWeights,
@@ -61,7 +61,7 @@ pub struct Speaking {
 }
 
 impl TacotronDecoder {
-    /// For frames of so many numbers and a memory of this width.
+    /// Builds the decoder for frames of `mels` bands and encoder output of width `memory`.
     pub fn new(init: &Init, spec: &TacotronDecoderSpec, mels: usize, memory: usize) -> Self {
         let (hidden, from) = (spec.units as usize, spec.init);
         let asking = spec.asking_layer as usize;
@@ -97,7 +97,8 @@ impl TacotronDecoder {
         }
     }
 
-    /// All frames at once: `before` [sequences x frames, mels] are the true frames before each.
+    /// Runs all frames at once with teacher forcing. `before` `[sequences x frames, mels]` holds
+    /// the true frame before each frame.
     pub fn forward(&self, before: Tensor<2>, source: &Source, pass: &mut Pass) -> Written {
         let sequences = source.lengths.len();
         let frames = before.dims()[0] / sequences.max(1);
@@ -123,7 +124,7 @@ impl TacotronDecoder {
         Written { frames, stops: stops.reshape([rows]), weights }
     }
 
-    /// A layer above the loop over whole sequences.
+    /// Runs a layer above the loop over whole sequences.
     fn above(&self, layer: &Lstm, x: Tensor<2>, each: &Sequences, pass: &mut Pass) -> Tensor<2> {
         if !self.how.state_dropout {
             let out = to_f32(layer.forward(x, each, None, pass).0);
@@ -133,7 +134,7 @@ impl TacotronDecoder {
         to_f32(ops::lstm_dropping_states(gates, layer.weight_hh.val(), self.how.dropout, each, pass))
     }
 
-    /// Before the first frame.
+    /// State before the first frame.
     pub fn begin(&self, source: &Source) -> Speaking {
         let weights = self.loop_weights();
         let looking = Looking::new(source);
@@ -144,8 +145,8 @@ impl TacotronDecoder {
         Speaking { weights, looking, hearing, above, last, frames: 0 }
     }
 
-    /// One more frame of each sequence [sequences, mels], the logits of stopping at it [sequences], and weights [sequences, longest text].
-    /// Of an evaluation pass.
+    /// Computes one more frame of each sequence in an evaluation pass: frames `[sequences, mels]`,
+    /// stop logits `[sequences]` and weights `[sequences, longest text]`.
     pub fn step(&self, speaking: &mut Speaking, pass: &mut Pass) -> (Tensor<2>, Tensor<1>, Tensor<2>) {
         let sequences = speaking.last.dims()[0];
         let at = At { sequences, first: speaking.frames, frames: 1 };
@@ -168,7 +169,7 @@ impl TacotronDecoder {
         (frame, stop.reshape([sequences]), speaking.hearing.weights())
     }
 
-    /// What is looked at: rows of the memory of all texts, one behind the other.
+    /// Attention input: the encoder output of all texts, concatenated.
     pub fn source(&self, memory: Tensor<2>, lengths: &[u32], pass: &Pass) -> Source {
         self.attention.about(memory, lengths, pass)
     }
@@ -177,7 +178,7 @@ impl TacotronDecoder {
         self.layers[0].weight_hh.dims()[1]
     }
 
-    /// What the first layer's gates get from the frames before.
+    /// Contribution of the previous frames to the gates of the first layer.
     fn gates(&self, before: Tensor<2>, at: At, pass: &mut Pass) -> Tensor<2> {
         let x = self.prenet.forward(before, at, pass);
         let outside = x.dims()[1];
@@ -190,7 +191,7 @@ impl TacotronDecoder {
         let layer = |(i, layer): (usize, &Lstm)| {
             let input = layer.weight_ih.val();
             let width = input.dims()[1];
-            // What comes from outside is in the gates already.
+            // The gates already contain the contribution of the pre-net.
             let inside = if i == 0 { input.narrow(1, width - memory, memory) } else { input };
             let weight = Tensor::cat(vec![inside, layer.weight_hh.val()], 1);
             AttentiveLayer { weight, bias: (i > 0).then(|| bias(layer)).flatten() }
@@ -205,8 +206,8 @@ impl TacotronDecoder {
         }
     }
 
-    /// Frames, and logits [rows, 1] of whether they are the last. Nothing is multiplied with a matrix of one column: fused on CUDA, that
-    /// has been wrong.
+    /// Frames, and stop logits `[rows, 1]`. It avoids a product with a one-column matrix: fused on
+    /// CUDA, such a product has given wrong results.
     fn projected(&self, x: Tensor<2>, pass: &Pass) -> (Tensor<2>, Tensor<2>) {
         let mels = self.frame.weight.dims()[0];
         match self.how.stop {
@@ -230,7 +231,7 @@ impl TacotronDecoder {
     }
 }
 
-/// Both biases of a layer.
+/// Sum of both biases of a layer.
 fn bias(layer: &Lstm) -> Option<Tensor<1>> {
     match (&layer.bias_ih, &layer.bias_hh) {
         (Some(a), Some(b)) => Some(a.val() + b.val()),

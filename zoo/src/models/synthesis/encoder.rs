@@ -1,4 +1,4 @@
-//! Reading a text.
+//! Text encoder.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Int, Tensor, TensorData};
@@ -10,10 +10,10 @@ use crate::nn::{Bidirectional, Channels, Init, Lstm};
 use crate::ops::{self, Sequences, Statistics};
 use crate::precision::to_f32;
 
-/// Symbols -> what is looked at while they are spoken.
+/// Encodes symbols to the rows that the decoder attends to.
 #[derive(Module, Debug)]
 pub struct TacotronEncoder {
-    /// [symbols, width]
+    /// Shape `[symbols, width]`.
     pub embedding: Param<Tensor<2>>,
     convolutions: Vec<FrameConvolution>,
     lstm: Bidirectional<Lstm>,
@@ -21,11 +21,11 @@ pub struct TacotronEncoder {
     reads_padding: bool,
 }
 
-/// The id that pads texts in training.
+/// Id of the symbol that pads texts in training.
 const PADDING: u32 = 0;
 
 impl TacotronEncoder {
-    /// For so many symbols.
+    /// Builds the encoder for a table of `symbols` symbols.
     pub fn new(init: &Init, spec: &TacotronEncoderSpec, symbols: usize) -> Self {
         let (width, units) = (spec.width as usize, spec.units as usize);
         let channels = spec.convolutions.channels as usize;
@@ -40,7 +40,8 @@ impl TacotronEncoder {
             Lstm::new(init, input, units, spec.biases.into(), lstm_bound(spec.init, input, units), None)
         };
         Self {
-            // Xavier's bound is that of a deviation of sqrt(2 / (symbols + width)).
+            // The bound of Xavier's uniform distribution, for a standard deviation of sqrt(2 /
+            // (symbols + width)).
             embedding: init
                 .at("embedding")
                 .uniform([symbols, width], (6.0 / (symbols + width) as f64).sqrt()),
@@ -50,8 +51,9 @@ impl TacotronEncoder {
         }
     }
 
-    /// Texts one behind the other: [symbols of all, 2 units] FP32. In training padding is read as symbol 0, as published; else what comes
-    /// out of a text depends on no other.
+    /// Encodes texts to `[symbols of all, 2 units]` FP32, concatenated. In training padding is read
+    /// as symbol 0, as published. Otherwise the output for a text does not depend on the other
+    /// texts.
     pub fn forward(&self, texts: &[Vec<u32>], pass: &mut Pass, seen: &mut Vec<Statistics>) -> Tensor<2> {
         let lengths: Vec<usize> = texts.iter().map(Vec::len).collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
@@ -87,13 +89,13 @@ impl TacotronEncoder {
         to_f32(self.lstm.forward(rows.select(0, places), &sequences, None, pass).0)
     }
 
-    /// With what its norms saw.
+    /// Updates the running statistics of the norms.
     pub fn fold<'s>(self, seen: &mut impl Iterator<Item = &'s Statistics>) -> Self {
         Self { convolutions: self.convolutions.into_iter().map(|layer| layer.fold(seen)).collect(), ..self }
     }
 }
 
-/// How far an LSTM's weights start from 0.
+/// Bound of the uniform initialisation of an LSTM's weights.
 pub(super) fn lstm_bound(init: SynthesisInit, input: usize, units: usize) -> f64 {
     match init {
         SynthesisInit::Nvidia => (units as f64).powf(-0.5),

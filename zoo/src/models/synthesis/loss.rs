@@ -1,4 +1,4 @@
-//! What is minimised while a synthesiser is told the true frames.
+//! Training loss of a synthesiser with teacher forcing.
 
 use burn::tensor::{Tensor, TensorData};
 use zoo_recipes::AttentionGuide;
@@ -7,8 +7,8 @@ use super::{SynthesisBatch, Synthesiser};
 use crate::contract::{Objective, Pass, Running, Term};
 use crate::models::seen::Seen;
 
-/// Squared errors of frames before and behind the post-net, and of magnitudes; cross-entropy of where to stop; attention far from where
-/// its guide has it.
+/// Sum of: squared errors of the frames before and after the post-net and of the magnitudes,
+/// cross-entropy of the stop target, and the guided-attention penalty.
 #[derive(Debug, Clone)]
 pub struct SpectrogramLoss {
     padding: bool,
@@ -18,12 +18,12 @@ pub struct SpectrogramLoss {
 }
 
 impl SpectrogramLoss {
-    /// Padding counts, or it does not; of frames with so many bins of magnitudes.
+    /// `padding`: whether padding counts. `bins`: magnitude bins of a frame.
     pub fn new(padding: bool, bins: usize, guide: Option<AttentionGuide>) -> Self {
         Self { padding, bins, guide, seen: Seen::default() }
     }
 
-    /// Does a frame count?
+    /// Weight of each frame: 1 if it counts, else 0.
     fn counted(&self, batch: &SynthesisBatch) -> Vec<f32> {
         let longest = batch.longest();
         let of = |&length: &usize| (0..longest).map(move |i| f32::from(u8::from(self.padding || i < length)));
@@ -92,7 +92,7 @@ impl Objective<Synthesiser, SynthesisBatch> for SpectrogramLoss {
     }
 }
 
-/// What attention costs [frames, symbols of all texts]; nothing in padding.
+/// Guided-attention penalty `[frames, symbols of all texts]`; zero in padding.
 fn far_from_diagonal(batch: &SynthesisBatch, width: f64) -> Vec<f32> {
     let of_frame = |t: usize| {
         batch.symbols.iter().zip(&batch.lengths).flat_map(move |(text, &frames)| {

@@ -1,4 +1,4 @@
-//! Magnitudes of corrected mel frames (OpenSeq2Seq).
+//! Linear magnitudes, predicted from the post-net's mel frames (OpenSeq2Seq).
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -10,7 +10,7 @@ use crate::nn::{Channels, Init, Linear};
 use crate::ops::Statistics;
 use crate::precision::to_f32;
 
-/// Convolutions, e to the power of what they make, and a projection.
+/// Convolutions, an optional exponential of their output, and a projection.
 #[derive(Module, Debug)]
 pub struct Magnitudes {
     convolutions: Vec<FrameConvolution>,
@@ -20,7 +20,7 @@ pub struct Magnitudes {
 }
 
 impl Magnitudes {
-    /// From mel frames to so many bins.
+    /// Builds the network from `mels` bands to `bins` magnitudes.
     pub fn new(init: &Init, spec: &MagnitudesSpec, mels: usize, bins: usize, start: SynthesisInit) -> Self {
         let mut input = mels;
         let convolution = |(i, &channels): (usize, &u32)| {
@@ -44,7 +44,7 @@ impl Magnitudes {
         }
     }
 
-    /// [sequences, frames, mels] -> [sequences x frames, bins] FP32.
+    /// mels `[sequences, frames, mels]` -> `[sequences x frames, bins]` FP32.
     pub fn forward(
         &self,
         mels: Tensor<3>,
@@ -62,7 +62,7 @@ impl Magnitudes {
         to_f32(self.projection.forward(x, pass))
     }
 
-    /// With what its norms saw.
+    /// Updates the running statistics of the norms.
     pub fn fold<'s>(self, seen: &mut impl Iterator<Item = &'s crate::ops::Statistics>) -> Self {
         Self { convolutions: self.convolutions.into_iter().map(|layer| layer.fold(seen)).collect(), ..self }
     }

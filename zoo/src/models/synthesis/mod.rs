@@ -1,7 +1,8 @@
-//! Synthesis: a text's symbols to the frames of a spectrogram (Tacotron 2, Shen et al. 2018).
+//! Speech synthesis: maps a text's symbols to spectrogram frames (Tacotron 2, Shen et al. 2018).
 //!
-//! In training texts and frames lie side by side, padded, and padding is computed as what is there, as in both published systems.
-//! Otherwise what comes of a text depends on no other.
+//! In training, texts and frames are padded and padding is computed like content, as in both
+//! published systems. Otherwise the output for a text does not depend on the other texts of its
+//! batch.
 
 mod attention;
 mod batch;
@@ -32,16 +33,16 @@ use crate::nn::{Channels, Init};
 use crate::ops::Statistics;
 use crate::parameters::host_values;
 
-/// Numbers of a frame.
+/// Width of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameWidth {
-    /// Mel bands.
+    /// Number of mel bands.
     pub mels: usize,
-    /// Bins of a linear spectrum; 0: none.
+    /// Number of bins of a linear spectrum; 0 without one.
     pub bins: usize,
 }
 
-/// Encoder, decoder, post-net, and what makes magnitudes.
+/// Encoder, decoder, post-net, and an optional network for magnitudes.
 #[derive(Module, Debug)]
 pub struct Synthesiser {
     encoder: TacotronEncoder,
@@ -52,40 +53,40 @@ pub struct Synthesiser {
     width: FrameWidth,
 }
 
-/// What a pass computed of a batch.
+/// Output of a pass with teacher forcing.
 #[derive(Debug, Clone)]
 pub struct Predicted {
-    /// As the decoder wrote them, before the post-net.
+    /// Decoder output, before the post-net.
     pub written: Written,
-    /// Corrected [utterances x longest, mels] FP32.
+    /// Mel frames after the post-net, `[utterances x longest, mels]` FP32.
     pub corrected: Tensor<2>,
-    /// [utterances x longest, bins] FP32.
+    /// Magnitudes `[utterances x longest, bins]` FP32.
     pub magnitudes: Option<Tensor<2>>,
 }
 
-/// What was made of a text.
+/// Free-running output for one text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spoken {
-    /// Corrected mel frames [frames, mels].
+    /// Mel frames after the post-net, `[frames, mels]`.
     pub mels: Vec<f32>,
-    /// [frames, bins]; empty where there are none.
+    /// Magnitudes `[frames, bins]`; empty for a model without them.
     pub magnitudes: Vec<f32>,
-    /// Where in the text each frame is [frames, symbols].
+    /// Attention weights of each frame, `[frames, symbols]`.
     pub alignment: Vec<f32>,
-    /// Frames.
+    /// Number of frames.
     pub frames: usize,
-    /// It ended by itself.
+    /// Whether the model predicted the end before the limit.
     pub stopped: bool,
 }
 
-/// How far a text may be spoken.
+/// Stopping rule of free-running inference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// The first frame whose probability to be the last is above this is the last.
+    /// A text ends with the first frame whose stop probability exceeds this threshold.
     pub threshold: f64,
-    /// Frames of a text: `factor` x symbols + `extra`, rounded down.
+    /// Maximum number of frames: `factor` x symbols + `extra`, rounded down.
     pub factor: f64,
-    /// See `factor`.
+    /// Constant part of the maximum; see `factor`.
     pub extra: u32,
 }
 
@@ -95,11 +96,11 @@ impl Limits {
     }
 }
 
-/// Frames that are written before anybody looks whether all have ended.
+/// Number of frames between two checks whether all texts have ended.
 const LOOK_EVERY: usize = 16;
 
 impl Synthesiser {
-    /// Fresh parameters, a function of the seed.
+    /// Builds a model with fresh parameters, which are a function of the seed.
     pub fn new(
         spec: SynthesisModel<'_>,
         symbols: usize,
@@ -130,17 +131,17 @@ impl Synthesiser {
         }
     }
 
-    /// Where its parameters are.
+    /// Device of the parameters.
     pub fn device(&self) -> Device {
         self.encoder.embedding.val().device()
     }
 
-    /// Numbers of a frame.
     pub fn width(&self) -> FrameWidth {
         self.width
     }
 
-    /// The decoder is told the true frames; of a training pass also what the batch norms saw, for [`Self::fold`].
+    /// Forward pass with teacher forcing. A training pass also returns the statistics of its batch
+    /// norms, for [`Self::fold`].
     pub fn forward(&self, batch: &SynthesisBatch, pass: &mut Pass) -> (Predicted, Vec<Statistics>) {
         let mut seen = Vec::new();
         let mels = self.width.mels;
@@ -155,7 +156,7 @@ impl Synthesiser {
         (Predicted { written, corrected, magnitudes }, seen)
     }
 
-    /// Frames [utterances x longest, mels] as the post-net corrects them, and magnitudes.
+    /// Applies the post-net to frames `[utterances x longest, mels]`, and computes magnitudes.
     fn correct(
         &self,
         frames: Tensor<2>,
@@ -167,7 +168,7 @@ impl Synthesiser {
         let [rows, mels] = frames.dims();
         let longest = rows / count.max(1);
         let mut x = frames.clone();
-        // Convolutions read zeros behind an end.
+        // Convolutions read zeros after the end of a sequence.
         let valid = lengths.map(|lengths| {
             let of = |&length: &usize| (0..longest).map(move |i| f32::from(u8::from(i < length)));
             let valid: Vec<f32> = lengths.iter().flat_map(of).collect();
@@ -191,10 +192,10 @@ impl Synthesiser {
         (corrected, magnitudes)
     }
 
-    /// With what the batch norms saw in their running statistics.
+    /// Updates the running statistics of the batch norms with the given statistics.
     ///
     /// # Panics
-    /// If it is not of this model's [`Self::forward`] in training.
+    /// If the statistics are not from this model's [`Self::forward`] in training.
     pub fn fold(self, seen: &[Statistics]) -> Self {
         let mut seen = seen.iter();
         let encoder = self.encoder.fold(&mut seen);
@@ -204,8 +205,9 @@ impl Synthesiser {
         Self { encoder, postnet, magnitudes, ..self }
     }
 
-    /// Texts, each frame made of the one written before it. A text ends by itself or at its limit, and the batch with the last of them.
-    /// What is made of a text depends on no other.
+    /// Free-running inference: each frame is computed from the previous output frame. A text ends
+    /// when the model predicts its end, or at its limit; the batch ends with its last text. The
+    /// output for a text does not depend on the other texts.
     pub fn speak(&self, texts: &[Vec<u32>], limits: Limits, pass: &mut Pass) -> Vec<Spoken> {
         let mut seen = Vec::new();
         let memory = self.encoder.forward(texts, pass, &mut seen);

@@ -1,4 +1,4 @@
-//! What a decoder makes of the last frame.
+//! Pre-net: the decoder's layers on the previous frame.
 
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
@@ -11,10 +11,10 @@ use crate::ops;
 use crate::precision::to_f32;
 use crate::random::Key;
 
-/// Seed of what is dropped where nothing is trained.
+/// Seed of the dropout outside training.
 const SEED: u64 = 0x7ac0_7202;
 
-/// Affine maps with ReLU, and a dropout that stays.
+/// Linear layers with ReLU, and dropout that stays on at inference.
 #[derive(Module, Debug)]
 pub struct Prenet {
     layers: Vec<Linear>,
@@ -22,19 +22,19 @@ pub struct Prenet {
     dropout: f64,
 }
 
-/// Which frames of which sequences.
+/// Range of frames of a batch.
 #[derive(Debug, Clone, Copy)]
 pub struct At {
-    /// Sequences side by side.
+    /// Number of sequences.
     pub sequences: usize,
-    /// The first frame of each that is there.
+    /// Index of the first frame of each sequence.
     pub first: usize,
-    /// Frames of each.
+    /// Number of frames of each sequence.
     pub frames: usize,
 }
 
 impl Prenet {
-    /// For frames of so many numbers.
+    /// Builds the pre-net for frames of `input` numbers.
     pub fn new(init: &Init, spec: &PrenetSpec, input: usize, from: SynthesisInit) -> Self {
         let mut input = input;
         let layer = |(i, &units): (usize, &u32)| {
@@ -44,8 +44,9 @@ impl Prenet {
         Self { layers: spec.units.iter().enumerate().map(layer).collect(), dropout: spec.dropout }
     }
 
-    /// Frames [sequences x frames, numbers] -> [sequences x frames, units] FP32. Where nothing is trained, what is dropped depends on a
-    /// frame's number alone: it is the same for all sequences (as in NVIDIA's inference), whatever else is in the batch, and for every call.
+    /// frames `[sequences x frames, numbers]` -> `[sequences x frames, units]` FP32. Outside
+    /// training the dropout mask depends on the frame's index alone: it is equal for all sequences
+    /// (as in NVIDIA's inference), for every batch and for every call.
     pub fn forward(&self, frames: Tensor<2>, at: At, pass: &mut Pass) -> Tensor<2> {
         let mut x = frames;
         for (i, layer) in self.layers.iter().enumerate() {

@@ -1,12 +1,15 @@
-//! Parameters and operations of a spec by arithmetic, without building it.
+//! Number of parameters and operations of a synthesiser, computed from its spec without building
+//! it.
 
 use zoo_recipes::{FrameConvolutionsSpec, RecurrentBiases, StopReads, SynthesisModel};
 
 use super::FrameWidth;
 use crate::models::Cost;
 
-/// Counts a spec. Parameters are the learned numbers: running statistics of batch norms do not count. Operations are those of a symbol
-/// that is read and of a frame that is written; what of a frame grows with its text (looking at every symbol) is left out.
+/// Counts the parameters and operations of a spec. Parameters are the trained numbers, without
+/// running statistics of batch norms. Operations are those of one input symbol and of one output
+/// frame. The part of a frame's cost that grows with its text (attention over every symbol) is
+/// excluded.
 pub fn cost(spec: SynthesisModel<'_>, symbols: u64, width: FrameWidth) -> Cost {
     let (mels, bins) = (width.mels as u64, width.bins as u64);
     let SynthesisModel { encoder, decoder } = spec;
@@ -70,7 +73,7 @@ pub fn cost(spec: SynthesisModel<'_>, symbols: u64, width: FrameWidth) -> Cost {
     Cost { parameters, source_token: of_convolutions + 2 * of_lstm + memory * units, target_token: frame }
 }
 
-/// Of one LSTM: parameters, and products of a step.
+/// One LSTM: parameters, and multiply-adds of a step.
 fn lstm(input: u64, units: u64, biases: RecurrentBiases) -> (u64, u64) {
     let products = 4 * units * (input + units);
     let vectors = match biases {
@@ -80,20 +83,20 @@ fn lstm(input: u64, units: u64, biases: RecurrentBiases) -> (u64, u64) {
     (products + vectors * 4 * units, products)
 }
 
-/// Of one convolution of a spec between so many channels.
+/// One convolution of a spec: parameters, and multiply-adds of a step.
 fn convolution(spec: &FrameConvolutionsSpec, [input, output]: [u64; 2]) -> (u64, u64) {
     let products = input * output * u64::from(spec.kernel);
     let vectors = if spec.bias { output } else { 0 } + if spec.norm.affine { 2 * output } else { 0 };
     (products + vectors, products)
 }
 
-/// All convolutions of a spec, from channels to channels.
+/// All convolutions of a spec, from `first` to `channels`.
 fn stack(spec: &FrameConvolutionsSpec, (first, channels): (u64, u64)) -> (u64, u64) {
     let each = (0..spec.layers).map(|i| convolution(spec, [if i == 0 { first } else { channels }, channels]));
     each.fold((0, 0), |(parameters, products), (p, o)| (parameters + p, products + o))
 }
 
-/// The same, the last one back to frames.
+/// All convolutions of a post-net; the first reads frames and the last outputs frames.
 fn postnet(spec: &FrameConvolutionsSpec, mels: u64) -> (u64, u64) {
     let channels = u64::from(spec.channels);
     let each = (0..spec.layers).map(|i| {

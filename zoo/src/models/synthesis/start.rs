@@ -1,10 +1,10 @@
-//! How affine maps start.
+//! Initialisation of linear layers.
 
 use zoo_recipes::SynthesisInit;
 
 use crate::nn::{Init, Linear};
 
-/// Xavier uniform times a gain; biases as PyTorch draws those that nobody sets, or 0.
+/// Weights: Xavier uniform times a gain. Biases: PyTorch's default initialisation, or 0.
 pub fn linear(
     init: &Init,
     input: usize,
