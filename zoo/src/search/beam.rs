@@ -1,8 +1,9 @@
 //! Beam search in its two published forms.
 //!
-//! Both look at the 2 x beam likeliest one-token extensions of a sentence's hypotheses, so that enough of them go on when
-//! others end. They differ in when an ended one counts and when the search of a sentence stops; see [`StopRule`].
-//! Sentences of a batch do not know of each other: what is written does not depend on the batch.
+//! Both select the 2 x beam most likely one-token extensions of a sentence's hypotheses, so that
+//! enough hypotheses remain when others end. They differ in when an ended hypothesis counts and
+//! when the search of a sentence stops; see [`StopRule`]. The result for a sentence does not depend
+//! on its batch.
 
 use zoo_recipes::{LengthPenalty, MaxLength, StopRule};
 
@@ -11,21 +12,21 @@ use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
 
-/// A beam search.
+/// Settings of a beam search.
 #[derive(Debug, Clone)]
 pub struct Beam<'a> {
-    /// Hypotheses kept alive.
+    /// Number of hypotheses kept alive.
     pub size: usize,
-    /// How finished hypotheses are ranked.
+    /// Length penalty that ranks finished hypotheses.
     pub length_penalty: &'a LengthPenalty,
-    /// When a sentence is done.
+    /// Rule that ends the search of a sentence.
     pub stop: StopRule,
-    /// Longest output.
+    /// Maximum output length.
     pub max_length: &'a MaxLength,
 }
 
 impl Beam<'_> {
-    /// What a log-probability is divided by for `n` tokens, the end token included.
+    /// Divisor of the log-probability of `n` tokens, including the end token.
     fn penalty(&self, n: usize) -> f64 {
         match self.length_penalty {
             LengthPenalty::None => 1.0,
@@ -35,25 +36,25 @@ impl Beam<'_> {
     }
 }
 
-/// A hypothesis that may go on.
+/// A hypothesis that has not ended.
 #[derive(Debug, Clone)]
 struct Alive {
     tokens: Vec<u32>,
     log_p: f64,
 }
 
-/// One sentence's search.
+/// Search of one sentence.
 struct BeamSentence<'a> {
     beam: &'a Beam<'a>,
     ids: SearchIds,
     alive: Vec<Alive>,
     finished: Vec<Hypothesis>,
     longest: usize,
-    /// Steps taken.
+    /// Number of steps taken.
     n: usize,
 }
 
-/// For each source, finished hypotheses from best to worst.
+/// Returns for each source its finished hypotheses from best to worst.
 pub fn beam<D: StepDecoder>(
     decoder: &D,
     sources: &Packed,
@@ -95,13 +96,14 @@ impl Sentence for BeamSentence<'_> {
 }
 
 impl BeamSentence<'_> {
-    /// The 2 x beam likeliest extensions.
+    /// The 2 x beam most likely extensions.
     fn likeliest(&self, scores: &[f32], vocabulary: usize) -> Vec<Extension> {
         let log_ps = self.alive.iter().map(|alive| alive.log_p);
         likeliest(log_ps, scores, vocabulary, 2 * self.beam.size, |token| self.allows(token))
     }
 
-    /// fairseq forbids padding, an empty output, and going on at the limit; tensor2tensor forbids nothing.
+    /// Whether a token is allowed. fairseq forbids padding, an empty output, and continuing at the
+    /// maximum length; tensor2tensor forbids nothing.
     fn allows(&self, token: u32) -> bool {
         match self.beam.stop {
             StopRule::CannotImprove => true,
@@ -111,7 +113,8 @@ impl BeamSentence<'_> {
         }
     }
 
-    /// Puts the extensions that end with the finished ones. Is the sentence done?
+    /// Moves the extensions that end to the finished hypotheses. Returns whether the sentence is
+    /// done.
     fn finish(&mut self, extensions: &[Extension]) -> bool {
         let (beam, end, n) = (self.beam, self.ids.end, self.n);
         let ended = |e: &Extension, alive: &[Alive]| Hypothesis {
@@ -125,7 +128,8 @@ impl BeamSentence<'_> {
                 self.finished.sort_by(|a, b| b.score.total_cmp(&a.score));
                 self.finished.truncate(beam.size);
                 let best_alive = extensions.iter().find(|e| e.token != end).map(|e| e.log_p);
-                // The best an alive hypothesis can become: its log p, which only falls, under the penalty of the limit.
+                // The best score that an alive hypothesis can reach: its log p, which can only
+                // fall, with the penalty of the maximum length.
                 let reachable =
                     best_alive.map_or(f64::NEG_INFINITY, |log_p| log_p / beam.penalty(self.longest));
                 n == self.longest || self.finished.last().is_some_and(|worst| worst.score > reachable)
@@ -139,7 +143,7 @@ impl BeamSentence<'_> {
         }
     }
 
-    /// Finished hypotheses, best first; if there are none, the alive ones with their log-probabilities.
+    /// Finished hypotheses, best first; without any, the alive ones with their log-probabilities.
     fn results(mut self) -> Vec<Hypothesis> {
         if self.finished.is_empty() {
             let alive = self.alive.into_iter();

@@ -1,8 +1,10 @@
-//! Beam search in which an ended hypothesis goes on to be extended, as JoeyNMT has it: see [`DecodeSpec`](zoo_recipes::DecodeSpec).
+//! Beam search in which an ended hypothesis is extended further, as in JoeyNMT: see
+//! [`DecodeSpec`](zoo_recipes::DecodeSpec).
 //!
-//! What the decoder writes behind an end token is never read; it only decides how long such a hypothesis keeps its place, and by how much
-//! its score changes. Sentences of a batch do not know of each other. JoeyNMT's did until June 2019: states followed their hypotheses in
-//! those steps alone in which a hypothesis of any sentence ended.
+//! Tokens after an end token are not part of the output. They only decide how long such a
+//! hypothesis keeps its place, and by how much its score changes. The result for a sentence does
+//! not depend on its batch. In JoeyNMT it did until June 2019: states followed their hypotheses
+//! only in steps in which a hypothesis of any sentence ended.
 
 use zoo_recipes::MaxLength;
 
@@ -11,43 +13,43 @@ use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
 
-/// A beam search that extends what has ended too.
+/// Settings of a beam search that also extends ended hypotheses.
 #[derive(Debug, Clone)]
 pub struct Extended<'a> {
-    /// Hypotheses kept.
+    /// Beam size.
     pub size: usize,
-    /// Of the length penalty ((5 + n) / 6)^alpha.
+    /// Exponent of the length penalty ((5 + n) / 6)^alpha.
     pub alpha: f64,
-    /// What ends again is ranked again.
+    /// Whether a hypothesis that ends a second time is ranked again, as in JoeyNMT's code.
     pub as_coded: bool,
-    /// Longest output.
+    /// Maximum output length.
     pub max_length: &'a MaxLength,
 }
 
-/// A hypothesis in the beam.
+/// A hypothesis of the beam.
 #[derive(Debug, Clone)]
 struct Kept {
-    /// Up to the first end token, which is left out.
+    /// Tokens before the first end token.
     tokens: Vec<u32>,
     log_p: f64,
-    /// End tokens in it.
+    /// Number of end tokens in the hypothesis.
     ends: usize,
-    /// The last token is one.
+    /// Whether the last token is an end token.
     just_ended: bool,
 }
 
-/// One sentence's search.
+/// Search of one sentence.
 struct ExtendedSentence<'a> {
     search: &'a Extended<'a>,
     end: u32,
     kept: Vec<Kept>,
     ranked: Vec<Hypothesis>,
     longest: usize,
-    /// Steps taken.
+    /// Number of steps taken.
     n: usize,
 }
 
-/// For each source, hypotheses from best to worst, as many as the beam holds at most.
+/// Returns for each source its hypotheses from best to worst, at most as many as the beam size.
 pub fn extended<D: StepDecoder>(
     decoder: &D,
     sources: &Packed,
@@ -74,7 +76,7 @@ impl Sentence for ExtendedSentence<'_> {
 
     fn advance(&mut self, scores: &[f32], vocabulary: usize, _: &[f32]) -> Vec<(usize, u32)> {
         self.n += 1;
-        // All are of one length, which therefore decides nothing.
+        // All hypotheses have the same length, so the length penalty does not change their order.
         let log_ps = self.kept.iter().map(|kept| kept.log_p);
         let chosen = likeliest(log_ps, scores, vocabulary, self.search.size, |_| true);
         self.kept = chosen.iter().map(|extension| self.extend(extension)).collect();

@@ -1,6 +1,7 @@
-//! What a hypothesis may become in one step.
+//! One-token extensions of hypotheses.
 
-/// A one-token extension: which hypothesis of the sentence, which token, and the log-probability of the whole.
+/// A one-token extension: index of the hypothesis in its sentence, token, and log-probability of
+/// the whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extension {
     pub parent: usize,
@@ -8,8 +9,9 @@ pub(super) struct Extension {
     pub log_p: f64,
 }
 
-/// The `count` likeliest extensions that are allowed, best first; equal ones in the order of hypotheses, then tokens. `log_ps` are the
-/// hypotheses' own, `scores` has a row of the vocabulary for each.
+/// Returns the `count` most likely extensions that are allowed, best first. Equal ones are in the
+/// order of hypotheses, then tokens. `log_ps` are the log-probabilities of the hypotheses; `scores`
+/// has one row of the vocabulary for each.
 pub(super) fn likeliest(
     log_ps: impl Iterator<Item = f64>,
     scores: &[f32],

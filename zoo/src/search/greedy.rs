@@ -1,4 +1,4 @@
-//! The likeliest token at each step.
+//! Greedy search: the most likely token at each step.
 
 use zoo_recipes::MaxLength;
 
@@ -13,7 +13,7 @@ struct GreedySentence {
     end: u32,
 }
 
-/// One hypothesis for each source. A sentence that ended is computed no further.
+/// Returns one hypothesis for each source. Ended sentences are not computed further.
 pub fn greedy<D: StepDecoder>(
     decoder: &D,
     sources: &Packed,
@@ -46,7 +46,7 @@ impl Sentence for GreedySentence {
     }
 }
 
-/// The largest score and the first token that has it. No token is forbidden.
+/// The largest score and its first token. No token is forbidden.
 fn best(scores: &[f32]) -> (u32, f32) {
     let mut best = (0, f32::NEG_INFINITY);
     for (token, &score) in scores.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Searches over a step-wise decoder: written once, for every model that can write one token more.
+//! Searches over a step-wise decoder, independent of the model.
 
 mod beam;
 pub mod ctc;
@@ -18,17 +18,17 @@ use zoo_recipes::{DecodeSpec, MaxLength};
 
 use crate::models::Packed;
 
-/// Scores of all tokens for every hypothesis, on the host.
+/// Logits of all tokens for every hypothesis, on the host.
 #[derive(Debug, Clone)]
 pub struct Logits {
-    /// Tokens.
+    /// Number of tokens.
     pub vocabulary: usize,
-    /// [hypotheses, vocabulary], FP32.
+    /// Shape `[hypotheses, vocabulary]`, FP32.
     pub values: Vec<f32>,
 }
 
 impl Logits {
-    /// Turns each row into log-probabilities (FP32, sums in f64).
+    /// Converts each row to log-probabilities (FP32, sums in f64).
     pub fn log_softmax(&mut self) {
         use rayon::prelude::*;
         self.values.par_chunks_mut(self.vocabulary).for_each(|row| {
@@ -40,47 +40,48 @@ impl Logits {
     }
 }
 
-/// A decoder that writes one token at a time.
+/// A decoder that computes one token at a time.
 pub trait StepDecoder {
-    /// What is kept between steps.
+    /// Decoder state between steps.
     type State;
 
-    /// One hypothesis for each source, nothing written yet.
+    /// State of one empty hypothesis for each source.
     fn begin(&self, sources: &Packed) -> Self::State;
 
-    /// Writes `last` behind each hypothesis (`None` before the first token) and scores what may follow.
+    /// Appends `last` to the hypotheses (`None` before the first token) and scores the next tokens.
     fn step(&self, state: &mut Self::State, last: Option<&[u32]>) -> Logits;
 
     /// Keeps the given hypotheses in the given order; one may be kept several times.
     fn select(&self, state: &mut Self::State, rows: &[usize]);
 
-    /// How the last step weighed the source: for each hypothesis a weight for each of its source's tokens, one behind the other.
-    /// None of a decoder that has not one attention.
+    /// Attention weights of the last step: for each hypothesis one weight for each token of its
+    /// source, concatenated. `None` if the decoder does not have exactly one attention.
     fn attention(&self, state: &Self::State) -> Option<Vec<f32>>;
 }
 
 /// A finished output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hypothesis {
-    /// Tokens, the end token left out.
+    /// Tokens without the end token.
     pub tokens: Vec<u32>,
-    /// Score under the search's length penalty; log-probability for greedy.
+    /// Score under the search's length penalty; log-probability for greedy search.
     pub score: f64,
 }
 
-/// Ids that mean something to a search.
+/// Special token ids for a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchIds {
-    /// Never written.
+    /// Padding; never part of an output.
     pub pad: u32,
     /// Ends a hypothesis.
     pub end: u32,
 }
 
-/// Runs a recipe's search on a batch of sources: for each, hypotheses from best to worst.
+/// Runs a recipe's search on a batch of sources. Returns for each source its hypotheses from best
+/// to worst.
 ///
 /// # Panics
-/// If it is a search of frames ([`ctc`]); a recipe that was checked and reads text has none such.
+/// If the spec is a search of frames ([`ctc`]). The spec of a validated text recipe is not.
 pub fn search<D: StepDecoder>(
     decoder: &D,
     sources: &Packed,
@@ -124,7 +125,7 @@ pub fn search<D: StepDecoder>(
     }
 }
 
-/// Longest output of a source, in tokens, the end token included.
+/// Maximum output length for a source, in tokens, including the end token.
 fn limit(max_length: &MaxLength, source_tokens: u32) -> usize {
     ((max_length.factor * f64::from(source_tokens)).floor() as usize + max_length.extra as usize).max(1)
 }

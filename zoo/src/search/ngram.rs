@@ -1,40 +1,41 @@
-//! Back-off language models of words in ARPA's format.
+//! Back-off n-gram language models of words, read from ARPA files.
 
 use std::collections::HashMap;
 use std::io::BufRead;
 
-/// Longest n-grams that are read.
+/// Maximum n-gram order that is read.
 const MOST: usize = 8;
 
-/// A model of some order.
+/// A back-off n-gram model.
 #[derive(Debug, Clone)]
 pub struct Ngram {
     order: usize,
     words: HashMap<Box<str>, u32>,
-    /// By a hash of the words: log10 of the probability of the last after the others, and log10 of the weight of backing off from all.
+    /// For the hash of each n-gram: log10 of the probability of its last word given the others, and
+    /// log10 of its back-off weight.
     grams: HashMap<u64, (f32, f32)>,
     begin: Option<u32>,
 }
 
-/// Stands in histories for words that the model does not know.
+/// Marks words in histories that are not in the model.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The words that the next one depends on.
+/// The previous words that the next word depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct History {
     words: [u32; MOST],
     len: u8,
 }
 
-/// What is wrong with a file, and where.
+/// Error of an ARPA file, with its line.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "line {line}: {reason}\nhint: a language model in ARPA's format begins with \\data\\ and ends with \\end\\"
 )]
 pub struct NgramError {
-    /// Counted from 1.
+    /// Line number, starting at 1.
     pub line: usize,
-    /// What was expected.
+    /// What the reader expected.
     pub reason: String,
 }
 
@@ -45,7 +46,7 @@ impl History {
         &self.words[..usize::from(self.len)]
     }
 
-    /// Followed by a word, not longer than `most`.
+    /// Appends a word and keeps the last `most` words.
     fn then(mut self, word: u32, most: usize) -> Self {
         if most == 0 {
             return Self::NONE;
@@ -60,7 +61,8 @@ impl History {
     }
 }
 
-/// Of some words in order. Two n-grams of 64 bits meet once in some thousand models of a hundred million.
+/// 64-bit hash of words in order. In a model of a hundred million n-grams two hashes collide with a
+/// probability of about 1 in some thousand.
 fn key(words: &[u32]) -> u64 {
     words.iter().fold(words.len() as u64, |key, &word| {
         let x = (key ^ u64::from(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -70,10 +72,11 @@ fn key(words: &[u32]) -> u64 {
 }
 
 impl Ngram {
-    /// From the text of a file, its words (but `<s>` and the like) as `spelling` has them: a search spells in the letters of its labels.
+    /// Reads a model. `spelling` maps each word (except `<s>` and the like) to the letters of a
+    /// search's labels.
     ///
     /// # Errors
-    /// It is no model, or cannot be read.
+    /// If the text is not an ARPA model or cannot be read.
     pub fn read(text: impl BufRead, spelling: impl Fn(&str) -> String) -> Result<Self, NgramError> {
         let mut model = Self { order: 0, words: HashMap::new(), grams: HashMap::new(), begin: None };
         let (mut part, mut counts, mut read, mut number) = (Part::Before, Vec::new(), Vec::new(), 0);
@@ -165,18 +168,18 @@ impl Ngram {
         Ok(())
     }
 
-    /// The words that it knows, in no order, without `<s>` and the like.
+    /// The words of the model, in no order, without `<s>` and the like.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.words.keys().map(|word| &**word).filter(|word| !word.starts_with('<'))
     }
 
-    /// Before the first word of a sentence.
+    /// History at the start of a sentence.
     pub fn begin(&self) -> History {
         self.begin.map_or(History::NONE, |begin| History::NONE.then(begin, self.order.saturating_sub(1)))
     }
 
-    /// log10 of the probability of a word, and the history of the next one; no probability where the model does not know the word, or
-    /// one of those that it depends on.
+    /// Returns log10 of the probability of a word, and the history of the next word. The
+    /// probability is `None` if the word, or a word of its history, is not in the model.
     pub fn score(&self, history: &History, word: &str) -> (Option<f64>, History) {
         let word = self.words.get(word).copied();
         let after = history.then(word.unwrap_or(UNKNOWN), self.order.saturating_sub(1));
@@ -200,7 +203,7 @@ impl Ngram {
     }
 }
 
-/// Of a file.
+/// Section of an ARPA file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Before,
@@ -233,7 +236,8 @@ mod tests {
         close(first, -0.4);
         let (second, history) = score(&model, &history, "b");
         close(second, -0.25);
-        // No trigram `a b b`, no bigram `b b`: weights of `a b` and of `b`.
+        // The model has neither the trigram `a b b` nor the bigram `b b`: the weights of `a b` and
+        // of `b` apply.
         close(score(&model, &history, "b").0, -0.7 - 0.1 - 0.8);
         // `a b </s>` backs off to `b </s>`.
         close(score(&model, &history, "</s>").0, -0.7 - 0.1);

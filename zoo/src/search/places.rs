@@ -1,9 +1,14 @@
-//! Beam search in which an ended hypothesis goes on to hold its place, in the two forms that recurrent translation was published with.
+//! Beam search in which an ended hypothesis keeps its place in the beam, in the two forms published
+//! with recurrent translation models.
 //!
-//! TensorFlow's weighs lengths at every step; NVIDIA's keeps what is likeliest and weighs lengths and attention at the end. See
-//! [`DecodeSpec`](zoo_recipes::DecodeSpec). Places that have ended are not computed: only the others are rows of the decoder.
-//! Sentences of a batch do not know of each other. TensorFlow's own batches do in one thing: a sentence that is done is weighed again
-//! while others go on, its end token counted. Here it is what it was when it was done, which is what batches of one give.
+//! TensorFlow's form applies the length penalty at every step. NVIDIA's form keeps the most likely
+//! hypotheses and applies length and coverage penalties at the end. See
+//! [`DecodeSpec`](zoo_recipes::DecodeSpec). Ended places are not computed: only the other places
+//! are rows of the decoder.
+//!
+//! The result for a sentence does not depend on its batch. In TensorFlow's batches it does, in one
+//! respect: a finished sentence is scored again while others continue, with its end token counted.
+//! Here a finished sentence keeps its scores, which is what TensorFlow computes for batches of one.
 
 use zoo_recipes::MaxLength;
 
@@ -11,61 +16,63 @@ use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
 use crate::models::Packed;
 
-/// A beam search with places.
+/// Settings of a beam search with places.
 #[derive(Debug, Clone)]
 pub struct Places<'a> {
-    /// Places of a sentence.
+    /// Number of places of a sentence.
     pub size: usize,
-    /// What is kept, and what is best in the end.
+    /// Rule that ranks the hypotheses during the search and at its end.
     pub weighing: Weighing,
-    /// Longest output.
+    /// Maximum output length.
     pub max_length: &'a MaxLength,
 }
 
-/// The two forms.
+/// The two published forms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Weighing {
-    /// Every step keeps the best of log p / ((5 + n) / 6)^alpha.
+    /// Every step keeps the hypotheses with the best log p / ((5 + n) / 6)^alpha.
     Tensorflow {
-        /// Exponent.
+        /// Exponent of the length penalty.
         alpha: f64,
     },
-    /// Every step keeps the likeliest; the end weighs.
+    /// Every step keeps the most likely hypotheses; penalties apply at the end of the search.
     Gnmt {
-        /// Exponent.
+        /// Exponent of the length penalty.
         alpha: f64,
-        /// Added to lengths.
+        /// Constant of the length penalty, added to lengths.
         constant: f64,
-        /// Times the sum of the logarithms of the attention that each position got.
+        /// Weight of the coverage penalty: the sum of log of the attention that each source
+        /// position received.
         coverage: f64,
-        /// Attention stays in its place, and a sentence at its limit is not weighed.
+        /// Follows NVIDIA's code: attention sums stay with the place, not with the hypothesis, and
+        /// a sentence at its maximum length is not rescored.
         as_coded: bool,
     },
 }
 
-/// A hypothesis in its place.
+/// One place of the beam.
 #[derive(Debug, Clone)]
 struct Place {
     tokens: Vec<u32>,
     log_p: f64,
-    /// Under the weighing of a step.
+    /// Score by which the last step ranked the place.
     score: f64,
     ended: bool,
-    /// Attention that the source's positions got.
+    /// Sum of the attention that each source position received.
     attention: Vec<f64>,
 }
 
-/// One sentence's search: its places from best to worst.
+/// Search of one sentence. Its places are ordered from best to worst.
 struct PlacesSentence<'a> {
     search: &'a Places<'a>,
     end: u32,
     places: Vec<Place>,
     longest: usize,
-    /// Steps taken.
+    /// Number of steps taken.
     n: usize,
 }
 
-/// What may come into a place: a place and its next token, none if it had ended.
+/// Candidate for a place: a parent place and its next token; `None` if the parent has ended.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     parent: usize,
@@ -74,10 +81,10 @@ struct Candidate {
     score: f64,
 }
 
-/// For each source, hypotheses from best to worst, ended or not.
+/// Returns for each source its hypotheses from best to worst, ended or not.
 ///
 /// # Panics
-/// If attention counts and the decoder has none; a checked recipe's has.
+/// If attention counts and the decoder has none. The decoder of a validated recipe has one.
 pub fn places<D: StepDecoder>(
     decoder: &D,
     sources: &Packed,
@@ -115,7 +122,7 @@ impl Sentence for PlacesSentence<'_> {
         for place in self.places.iter_mut().filter(|place| !place.ended) {
             place.attention.iter_mut().zip(&mut weights).for_each(|(sum, &weight)| *sum += f64::from(weight));
         }
-        // Which of the decoder's rows each place is that is still written.
+        // Decoder row of each place that has not ended.
         let mut rows = vec![0; self.places.len()];
         self.written().enumerate().for_each(|(row, at)| rows[at] = row);
         let chosen = self.best(scores, vocabulary);
@@ -130,12 +137,12 @@ impl Sentence for PlacesSentence<'_> {
 }
 
 impl PlacesSentence<'_> {
-    /// Places that have not ended.
+    /// Indices of the places that have not ended.
     fn written(&self) -> impl Iterator<Item = usize> {
         self.places.iter().enumerate().filter(|(_, place)| !place.ended).map(|(at, _)| at)
     }
 
-    /// The candidates for the places, best first; equal ones in the order of places, then tokens.
+    /// The best candidates, best first. Equal candidates are in the order of places, then tokens.
     fn best(&self, scores: &[f32], vocabulary: usize) -> Vec<Candidate> {
         let (count, weighing) = (self.search.size, self.search.weighing);
         let mut best: Vec<Candidate> = Vec::with_capacity(count + 1);
@@ -150,7 +157,7 @@ impl PlacesSentence<'_> {
         };
         let mut rows = scores.chunks_exact(vocabulary);
         for (parent, place) in self.places.iter().enumerate() {
-            // The end token counts from the step on that follows it.
+            // The end token counts in the length only from the step after it.
             let (ends, goes_on) =
                 (weighing.of_step(place.tokens.len()), weighing.of_step(place.tokens.len() + 1));
             if place.ended {
@@ -172,7 +179,7 @@ impl PlacesSentence<'_> {
             let parent = &self.places[candidate.parent];
             let mut tokens = parent.tokens.clone();
             tokens.extend(candidate.token.filter(|&token| token != self.end));
-            // Before the first token all places are one, which is computed once.
+            // Before the first token all places are equal, so only one is computed.
             let from = if in_place { self.places.get(at).unwrap_or(&self.places[0]) } else { parent };
             Place {
                 tokens,
@@ -187,7 +194,7 @@ impl PlacesSentence<'_> {
 
     fn results(mut self) -> Vec<Hypothesis> {
         if let Weighing::Gnmt { alpha, constant, coverage, as_coded } = self.search.weighing {
-            // The code weighs a sentence in the step behind its last one.
+            // NVIDIA's code rescores a sentence in the step after its last one.
             let in_time = self.places.iter().all(|place| place.ended) && self.n < self.longest;
             if !as_coded || in_time {
                 for place in &mut self.places {
@@ -209,7 +216,7 @@ impl Weighing {
         matches!(self, Self::Gnmt { coverage, .. } if coverage > 0.0)
     }
 
-    /// What a step divides the log-probability of so many tokens by.
+    /// Divisor of the log-probability of `n` tokens during the search.
     fn of_step(self, n: usize) -> f64 {
         match self {
             Self::Tensorflow { alpha } => ((5.0 + n as f64) / 6.0).powf(alpha),

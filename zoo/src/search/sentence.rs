@@ -1,24 +1,27 @@
-//! The loop that all searches share. Sentences of a batch are computed together and do not know of each other.
+//! The loop that all token searches share. Sentences of a batch are computed together, and their
+//! results are independent of each other.
 
 use rayon::prelude::*;
 
 use super::StepDecoder;
 use crate::models::Packed;
 
-/// One sentence's search.
+/// Search of one sentence.
 pub trait Sentence: Send {
-    /// Hypotheses that are to be extended: rows of the decoder.
+    /// Number of hypotheses to extend: rows of the decoder.
     fn rows(&self) -> usize;
 
-    /// Takes a step. `scores` are log-probabilities [rows, vocabulary]; `attention` are weights [rows, source tokens], or nothing.
-    /// Gives the rows that go on, each with the token that it has got; none if the sentence is done.
+    /// Takes one step. `scores` are log-probabilities `[rows, vocabulary]`; `attention` is `[rows,
+    /// source tokens]`, or empty. Returns the rows that continue, each with its new token; empty
+    /// when the sentence is done.
     fn advance(&mut self, scores: &[f32], vocabulary: usize, attention: &[f32]) -> Vec<(usize, u32)>;
 }
 
-/// Searches until all sentences are done; they begin with one row each. With `attends` they are shown the decoder's attention.
+/// Runs the searches until all sentences are done. Each starts with one row. `attends` passes the
+/// decoder's attention weights to the searches.
 ///
 /// # Panics
-/// If attention is asked for and the decoder has none; a checked recipe's has.
+/// If `attends` is set and the decoder has no attention. The decoder of a validated recipe has one.
 pub fn run<D: StepDecoder, S: Sentence>(decoder: &D, sources: &Packed, sentences: &mut [S], attends: bool) {
     let mut active: Vec<(usize, &mut S)> =
         sources.lengths.iter().map(|&length| length as usize).zip(sentences).collect();

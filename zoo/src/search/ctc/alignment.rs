@@ -1,15 +1,15 @@
-//! Which frames belong to labels that are known.
+//! Forced alignment of frames with known labels.
 
 use std::ops::Range;
 
 use super::Frames;
 
-/// The likeliest frames of each label; `None` if there are too few frames for them.
+/// Returns the most likely frames of each label; `None` if there are too few frames for the labels.
 pub fn alignment(frames: Frames<'_>, labels: &[u32]) -> Option<Vec<Range<usize>>> {
     let n = 2 * labels.len() + 1;
     let class = |state: usize| if state.is_multiple_of(2) { frames.blank } else { labels[state / 2] };
     let mut scores = vec![f64::NEG_INFINITY; n];
-    // How many states back each path came from.
+    // For each frame and state, by how many states the best path advanced.
     let mut steps: Vec<u8> = Vec::new();
     for (t, row) in frames.rows().enumerate() {
         let before = std::mem::replace(&mut scores, vec![f64::NEG_INFINITY; n]);
@@ -61,7 +61,7 @@ mod tests {
     fn labels_have_their_frames() {
         assert_eq!(times(&[3, 1, 1, 3, 1, 2, 2, 0, 3], &[1, 1, 2, 0]).unwrap(), [1..3, 4..5, 5..7, 7..8]);
         assert_eq!(times(&[1, 2], &[1, 2]).unwrap(), [0..1, 1..2]);
-        // Against what the frames say: a blank must part the two.
+        // Against the frames' scores: a blank must separate the two equal labels.
         assert_eq!(times(&[1, 1, 1], &[1, 1]).unwrap(), [0..1, 2..3]);
     }
 

@@ -1,8 +1,8 @@
-//! The likeliest class of each frame.
+//! Greedy CTC search: the most likely class of each frame.
 
 use super::{Frames, Transcript};
 
-/// The best path without its blanks, and with one label for every run of it. The score is the path's.
+/// Returns the best path with repeats merged and blanks removed. The score is that of the path.
 pub fn greedy(frames: Frames<'_>) -> Transcript {
     let mut found =
         Transcript { units: Vec::new(), times: Vec::new(), score: 0.0, language_model: Some(0.0) };
@@ -10,7 +10,7 @@ pub fn greedy(frames: Frames<'_>) -> Transcript {
     for (t, row) in frames.rows().enumerate() {
         let (mut class, mut score) = (0u32, f32::NEG_INFINITY);
         for (i, &log_prob) in row.iter().enumerate() {
-            // The first of those that are equal, as argmax has it everywhere.
+            // The first of equal scores, as in every argmax.
             if log_prob > score {
                 (class, score) = (i as u32, log_prob);
             }
@@ -34,7 +34,7 @@ pub fn greedy(frames: Frames<'_>) -> Transcript {
 mod tests {
     use super::*;
 
-    /// One-hot rows.
+    /// Decodes rows with one dominant class each.
     fn found(path: &[u32]) -> Transcript {
         let row = |&class: &u32| (0..4).map(move |i| if i == class { -0.25f32 } else { -9.0 });
         let log_probs: Vec<f32> = path.iter().flat_map(row).collect();

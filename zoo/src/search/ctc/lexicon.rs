@@ -1,63 +1,67 @@
-//! Words of a small lexicon: the likeliest path through their pronunciations, with their unigram and silence between them.
+//! Search over the words of a small lexicon: the most likely path through their pronunciations,
+//! with a unigram model and optional silences between words.
 //!
-//! What composing a CTC topology, a lexicon with optional silence and a unigram gives (H, L and G of weighted transducers), searched
-//! without a beam: every frame costs as much as the lexicon has labels, and words^2 where they meet.
+//! The result equals the composition of a CTC topology, a lexicon with optional silence and a
+//! unigram (H, L and G of weighted transducers), searched without a beam. The cost of a frame grows
+//! with the number of labels of the lexicon, plus words^2 for the transitions between words.
 
 use super::{Frames, Transcript};
 
-/// One way to say a word.
+/// One pronunciation of a word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pronunciation {
-    /// Number of the word.
+    /// Id of the word.
     pub word: u32,
-    /// Its labels; one at least.
+    /// Labels of the pronunciation; at least one.
     pub labels: Vec<u32>,
-    /// Natural logarithm of its probability, the word's own included.
+    /// Natural logarithm of its probability, including the probability of the word.
     pub log_prob: f64,
 }
 
-/// A label that may stand before, between and behind words, once each time.
+/// A label that may occur once before, between and after words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Silence {
-    /// Its label.
+    /// Id of the label.
     pub label: u32,
-    /// Natural logarithms of the probabilities that it is there, and that it is not.
+    /// Natural logarithms of the probabilities of silence and of no silence.
     pub log_probs: [f64; 2],
 }
 
-/// See the module.
+/// Graph of CTC states for the words of a lexicon. See the module.
 #[derive(Debug, Clone)]
 pub struct Lexicon {
     states: Vec<State>,
 }
 
-/// A class that a path may hold for some frames.
+/// A class that a path may keep for several frames.
 #[derive(Debug, Clone)]
 struct State {
     class: u32,
-    /// What it costs to be here in the first frame.
+    /// Log-probability of starting in this state.
     first: f64,
-    /// Where a path may come from, itself among them, and what that costs.
+    /// Predecessors, including the state itself, with the log-probability of each transition.
     from: Vec<(usize, f64)>,
-    /// What it costs to end here.
+    /// Log-probability of ending in this state.
     last: f64,
-    /// The word that begins where a path comes here from elsewhere.
+    /// The word that begins when a path enters this state.
     begins: Option<u32>,
-    /// It is part of a word.
+    /// Whether the state is part of a word.
     spoken: bool,
 }
 
 const NEVER: f64 = f64::NEG_INFINITY;
 
 impl Lexicon {
-    /// Of words for a model with this blank. `end` is the natural logarithm of the probability that no word follows.
+    /// Builds the graph for a model with the given blank. `end` is the natural logarithm of the
+    /// probability that no word follows.
     ///
     /// # Panics
     /// If a pronunciation has no label.
     pub fn new(words: &[Pronunciation], silence: Option<Silence>, end: f64, blank: u32) -> Self {
         let [with, without] = silence.map_or([NEVER, 0.0], |silence| silence.log_probs);
         let mut states = Vec::new();
-        // Before all words, and behind each; then a silence, and what is behind it.
+        // A blank before all words and after each word; then an optional silence and the blank
+        // after it.
         let between = State::new(blank, 0.0, without + end).add_to(&mut states);
         let silent = silence.map(|silence| {
             let heard = State::new(silence.label, with, end).add_to(&mut states);
@@ -86,7 +90,8 @@ impl Lexicon {
         Self { states }
     }
 
-    /// The likeliest words; none, with a score of minus infinity, where no path is as short as the utterance.
+    /// Returns the most likely words. If every path is longer than the utterance, the result is
+    /// empty with a score of minus infinity.
     pub fn decode(&self, frames: Frames<'_>) -> Transcript {
         let n = self.states.len();
         let mut came_from: Vec<u32> = Vec::new();
@@ -146,12 +151,12 @@ impl State {
     }
 }
 
-/// The first of those that are equal.
+/// The better candidate; the first of two equal ones.
 fn better(a: (usize, f64), b: (usize, f64)) -> (usize, f64) {
     if b.1 > a.1 { b } else { a }
 }
 
-/// Lets paths come from label to label, where no blank must part them.
+/// Adds transitions from other labels, where no blank is needed in between.
 fn arrive(states: &mut [State], to: usize, from: impl Iterator<Item = (usize, f64)>) {
     let class = states[to].class;
     let apart: Vec<_> = from.filter(|&(from, _)| states[from].class != class).collect();
@@ -159,7 +164,8 @@ fn arrive(states: &mut [State], to: usize, from: impl Iterator<Item = (usize, f6
 }
 
 impl Pronunciation {
-    /// Adds its labels, and the blanks inside of it; gives the first and the last label.
+    /// Adds the labels of the pronunciation and the blanks between them. Returns its first and last
+    /// state.
     fn add_to(&self, states: &mut Vec<State>, blank: u32, without: f64, end: f64) -> (usize, usize) {
         let mut ends: Option<(usize, usize)> = None;
         for &label in &self.labels {
@@ -197,7 +203,8 @@ mod tests {
         vec![word(0, &[2], -2.0), word(1, &[3, 3], -1.5), word(2, &[2, 4], -2.5)]
     }
 
-    /// Scores of all that may be said in so many labels, with and without silences: labels, words, and what the graph costs.
+    /// All sentences of at most `most` labels, with and without silences: labels, words, and score
+    /// of the graph.
     fn sentences(most: usize, silence: Option<Silence>) -> Vec<(Vec<u32>, Vec<u32>, f64)> {
         let choices: Vec<(Option<u32>, f64)> = match silence {
             Some(silence) => vec![(Some(silence.label), silence.log_probs[0]), (None, silence.log_probs[1])],
@@ -227,7 +234,7 @@ mod tests {
         all
     }
 
-    /// The best of all paths by trying them all.
+    /// The best of all paths, by brute force.
     fn tried(rows: &[Vec<f32>], silence: Option<Silence>) -> (Vec<u32>, f64) {
         let (frames, classes) = (rows.len(), rows[0].len());
         let sentences = sentences(frames, silence);

@@ -1,6 +1,6 @@
-//! From the frames of a CTC model to labels or words.
+//! CTC searches: from the frames of a CTC model to labels or words.
 //!
-//! Each search sees one utterance alone, without padding: what is found does not depend on the batch that it was computed in.
+//! Each search reads one utterance without padding, so the result does not depend on the batch.
 
 mod alignment;
 mod greedy;
@@ -16,34 +16,34 @@ pub use vocabulary::Vocabulary;
 
 use std::ops::Range;
 
-/// Logarithms of probabilities of one utterance.
+/// Log-probabilities of the frames of one utterance.
 #[derive(Debug, Clone, Copy)]
 pub struct Frames<'a> {
-    /// [frames, classes], natural logarithms.
+    /// `[frames, classes]`, natural logarithms.
     pub log_probs: &'a [f32],
-    /// Classes, the blank among them.
+    /// Number of classes, including the blank.
     pub classes: usize,
-    /// The class that is no label.
+    /// Id of the blank class.
     pub blank: u32,
 }
 
 impl<'a> Frames<'a> {
-    /// Each frame's [classes].
+    /// Iterates over the frames, each `[classes]`.
     pub fn rows(&self) -> std::slice::ChunksExact<'a, f32> {
         self.log_probs.chunks_exact(self.classes)
     }
 }
 
-/// What was recognised.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transcript {
-    /// Labels, or numbers of words where the search is over words.
+    /// Label ids, or word ids where the search is over words.
     pub units: Vec<u32>,
-    /// Frames of each.
+    /// Frames of each unit.
     pub times: Vec<Range<usize>>,
-    /// Logarithm of what the search maximises.
+    /// Logarithm of the quantity that the search maximises.
     pub score: f64,
-    /// What a language model of words adds to `score`, with what each word adds; 0 without one. None where the search does not keep
-    /// it apart.
+    /// Part of `score` from a word language model and the word bonus; 0 without one. `None` if the
+    /// search does not separate this part.
     pub language_model: Option<f64>,
 }

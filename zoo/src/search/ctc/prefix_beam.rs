@@ -1,69 +1,79 @@
-//! Prefix beam search (Hannun et al. 2014): prefixes are scored by all their alignments, and by a language model at the end of each
-//! word, as Baidu's decoder in OpenSeq2Seq does it: `alpha` weighs logarithms to the base of 10, and an n-gram with a word that the
-//! model does not know has one score, whatever the others are. That decoder spells nothing but words of the model, as this one does with
-//! such a vocabulary; without one others are spelt, and cost what they cost when they end. Where we knowingly differ: behind a space
-//! any label may begin a word at once (there the first one that is tried in vain makes room for the others), a last word that is not
-//! finished is behind all that are, and no prefix is dropped before the frame's end.
+//! Prefix beam search (Hannun et al. 2014). A prefix is scored by all its alignments, and by a
+//! language model at the end of each word.
+//!
+//! The scores follow Baidu's decoder in OpenSeq2Seq: `alpha` weighs logarithms to base 10, and an
+//! n-gram that contains an unknown word has a fixed score, whatever its other words are. That
+//! decoder spells only words of the language model, as this one does with such a vocabulary.
+//! Without a vocabulary this search also spells other words, which are scored when they end.
+//!
+//! Intended differences from Baidu's decoder:
+//!
+//! - After a space, any label may begin a word at once. In Baidu's decoder the first label that is
+//!   tried in vain makes the others possible.
+//! - A hypothesis with an unfinished last word ranks below all complete ones.
+//! - No prefix is dropped before the end of a frame.
 
 use super::alignment::alignment;
 use super::{Frames, Transcript, Vocabulary};
 use crate::search::ngram::{History, Ngram};
 
-/// Settings of a search.
+/// Settings of a prefix beam search.
 #[derive(Debug, Clone, Copy)]
 pub struct PrefixBeam<'a> {
-    /// Prefixes that are kept.
+    /// Number of prefixes that are kept.
     pub beam: usize,
-    /// Classes of a frame are taken from the likeliest down until they have this probability together; 1 takes all.
+    /// Classes of a frame are used from the most likely down, until their total probability reaches
+    /// this value. 1 uses all classes.
     pub cutoff: f64,
-    /// And so many at most.
+    /// Maximum number of classes of a frame.
     pub classes: usize,
-    /// Scores words.
+    /// Language model that scores words.
     pub words: Option<Words<'a>>,
-    /// All that may be spelt: every prefix begins one of these words, or ends with one and a space. Without it anything may.
+    /// Words that may be spelt: every prefix is the beginning of a sequence of these words. Without
+    /// a vocabulary any label sequence may be spelt.
     pub vocabulary: Option<&'a Vocabulary>,
 }
 
-/// A language model over what labels spell.
+/// A language model over the words that labels spell.
 #[derive(Debug, Clone, Copy)]
 pub struct Words<'a> {
-    /// The model.
     pub model: &'a Ngram,
     /// Weight of its log10 probabilities.
     pub alpha: f64,
-    /// Added for every word.
+    /// Score added for every word.
     pub beta: f64,
-    /// Stands for log10 of the probability of an n-gram with a word that the model does not know (Baidu's decoder: -1000).
+    /// Used as log10 of the probability of an n-gram with an unknown word (Baidu's decoder: -1000).
     pub unknown: f64,
     /// The label between words.
     pub space: u32,
-    /// What each label spells.
+    /// Text of each label.
     pub letters: &'a [String],
 }
 
-/// The logarithm of nothing.
+/// Logarithm of probability 0.
 const NEVER: f64 = f64::NEG_INFINITY;
 
-/// A prefix: a label behind another one.
+/// A prefix: its parent prefix plus one label.
 struct Node {
     parent: usize,
     label: u32,
     children: Vec<(u32, usize)>,
-    /// Alignments that end in a blank, and in the label; of the last frame and of this one.
+    /// Log-probabilities of the alignments that end in a blank and in the label: `before` up to the
+    /// last frame, `now` up to this one.
     before: [f64; 2],
     now: [f64; 2],
-    /// What the language model gives to all its whole words, and the history behind them.
+    /// Language-model score of all complete words, and the history after them.
     model: f64,
     history: Option<History>,
-    /// What of a word it ends with, in the vocabulary.
+    /// Place of the unfinished last word in the vocabulary.
     place: u32,
-    /// It was reached in this frame.
+    /// Whether the prefix was reached in this frame.
     listed: bool,
 }
 
 const ROOT: usize = 0;
 
-/// Prefixes that are in memory before those that lead to no kept one are dropped.
+/// Number of prefixes in memory above which those that lead to no kept prefix are dropped.
 const ROOM: usize = 1 << 15;
 
 impl Node {
@@ -88,7 +98,8 @@ impl Node {
     }
 }
 
-/// The kept prefixes and what they begin with, in the order in which they were; `kept` is where they are then.
+/// Returns the kept prefixes and their ancestors, in the previous order, and updates the indices in
+/// `kept`.
 fn living(nodes: Vec<Node>, kept: &mut [usize]) -> Vec<Node> {
     let mut lives = vec![false; nodes.len()];
     lives[ROOT] = true;
@@ -118,8 +129,8 @@ fn log_add(a: f64, b: f64) -> f64 {
 }
 
 impl PrefixBeam<'_> {
-    /// The best prefixes, from the best to the worst, `count` at most. A score is the logarithm of the labels' probability, and the
-    /// language model's.
+    /// Returns at most `count` prefixes from best to worst. A score is the log-probability of the
+    /// labels plus the score of the language model.
     pub fn decode(&self, frames: Frames<'_>, count: usize) -> Vec<Transcript> {
         self.decode_within(ROOM, frames, count)
     }
@@ -179,7 +190,7 @@ impl PrefixBeam<'_> {
         found.into_iter().take(count).map(transcript).collect()
     }
 
-    /// Classes of a frame from the likeliest down.
+    /// Classes of a frame, from the most likely down, limited by `cutoff` and `classes`.
     fn pruned(&self, row: &[f32], blank: u32) -> Vec<u32> {
         let mut order: Vec<u32> = (0..row.len() as u32).collect();
         order.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]).then(a.cmp(&b)));
@@ -190,14 +201,14 @@ impl PrefixBeam<'_> {
         });
         let count = if self.cutoff < 1.0 { enough.map_or(row.len(), |last| last + 1) } else { row.len() };
         order.truncate(count.min(self.classes).max(1));
-        // No word may go on with any of the others.
+        // It may be that no word continues with any of the other classes.
         if self.vocabulary.is_some() && !order.contains(&blank) {
             order.push(blank);
         }
         order
     }
 
-    /// What a frame of this class makes of a prefix.
+    /// Extends a prefix by a frame of class `class`.
     fn extend(
         &self,
         nodes: &mut Vec<Node>,
@@ -226,7 +237,7 @@ impl PrefixBeam<'_> {
         if again {
             reach(nodes, node, 1, label + log_prob);
         }
-        // The same label once more needs a blank between.
+        // A repeated label needs a blank in between.
         let score = if again { blanks } else { log_add(blanks, label) };
         if score == NEVER {
             return;
@@ -251,7 +262,7 @@ impl PrefixBeam<'_> {
         reach(nodes, child, 1, score + log_prob);
     }
 
-    /// The place of a prefix with one label more, if it may be spelt.
+    /// Vocabulary place of a prefix after one more label; `None` if it must not be spelt.
     fn place_behind(&self, place: u32, label: u32) -> Option<u32> {
         match self.vocabulary {
             None => Some(0),
@@ -260,12 +271,12 @@ impl PrefixBeam<'_> {
         }
     }
 
-    /// Is it the begin of words, and none itself?
+    /// Whether the place is the beginning of words, but not a word itself.
     fn is_unfinished(&self, place: u32) -> bool {
         place != 0 && self.vocabulary.is_some_and(|vocabulary| !vocabulary.is_word(place))
     }
 
-    /// What the language model gives to a last word that no space has ended.
+    /// Language-model score of a last word that is not followed by a space.
     fn last_word(&self, nodes: &[Node], node: usize) -> f64 {
         match self.words {
             Some(words) if node != ROOT && nodes[node].label != words.space => words.scored(nodes, node).0,
@@ -275,7 +286,8 @@ impl PrefixBeam<'_> {
 }
 
 impl Words<'_> {
-    /// What the word that ends at a node adds, and the history behind it. A space behind nothing ends no word.
+    /// Score of the word that ends at a node, and the history after it. A space that does not
+    /// follow a label ends no word.
     fn scored(&self, nodes: &[Node], node: usize) -> (f64, History) {
         let history = nodes[node].history.unwrap_or_else(|| self.model.begin());
         let (mut at, mut reversed) = (node, Vec::new());
@@ -324,7 +336,7 @@ mod tests {
         (0..frames).flat_map(row).collect()
     }
 
-    /// The probability of every label sequence, over all its paths.
+    /// Probability of every label sequence, summed over all its paths.
     fn by_paths(log_probs: &[f32]) -> BTreeMap<Vec<u32>, f64> {
         let frames = (log_probs.len() / 4) as u32;
         let mut found = BTreeMap::new();
@@ -399,7 +411,8 @@ mod tests {
         }
     }
 
-    /// Does it spell words of these, with single spaces between and the last one perhaps not finished? And is it finished?
+    /// `None` if the text is not a sequence of these words with single spaces, where the last word
+    /// may be unfinished. Otherwise whether the last word is complete.
     fn allowed(text: &str, words: &[&str]) -> Option<bool> {
         let (whole, last) = text.rsplit_once(' ').map_or((None, text), |(whole, last)| (Some(whole), last));
         let whole = whole.is_none_or(|whole| whole.split(' ').all(|word| words.contains(&word)));
@@ -444,7 +457,7 @@ mod tests {
     #[test]
     fn a_word_that_is_known_is_heard_in_place_of_a_likelier_one() {
         let letters = letters();
-        // `b` is a little likelier than `a` in the last frame.
+        // `b` is slightly more likely than `a` in the last frame.
         let row = |scores: [f32; 4]| scores.map(f32::ln);
         let log_probs =
             [row([0.9, 0.05, 0.02, 0.03]), row([0.02, 0.03, 0.05, 0.9]), row([0.46, 0.5, 0.01, 0.03])]
@@ -457,9 +470,9 @@ mod tests {
         assert_eq!(ALL.decode(frames(&log_probs), 1)[0].units, [0, 1]);
         assert_eq!(heard(&["ab", "aa"]), [0, 1]);
         assert_eq!(heard(&["aa", "abb"]), [0, 0]);
-        // `a` is whole, `aa` only begun: less likely by far, and yet before it.
+        // `a` is complete and `aa` is unfinished: `a` is much less likely, but ranks first.
         assert_eq!(heard(&["a", "aab"]), [0]);
-        // Nothing that can be spelt is whole but nothing at all.
+        // Only the empty text is complete.
         assert!(heard(&["abbbb"]).is_empty());
     }
 
@@ -491,7 +504,7 @@ mod tests {
 
     #[test]
     fn prefixes_that_lead_nowhere_are_dropped() {
-        // 0 -> 1 -> 3, and 0 -> 2.
+        // Tree: 0 -> 1 -> 3, and 0 -> 2.
         let mut nodes: Vec<Node> =
             [(ROOT, 9), (0, 0), (0, 1), (1, 2)].map(|(parent, label)| Node::new(parent, label)).into();
         (nodes[0].children, nodes[1].children) = (vec![(0, 1), (1, 2)], vec![(2, 3)]);

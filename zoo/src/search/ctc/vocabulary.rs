@@ -1,13 +1,14 @@
-//! The words that a search may spell, as a tree of their labels.
+//! The words that a search may spell, as a prefix tree of their labels.
 
-/// Words in labels. A place in the tree is what some of them begin with; place 0 is that of nothing.
+/// Prefix tree of words. A place of the tree is a common beginning of words; place 0 is the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// The label that leads to each place; that of place 0 means nothing.
+    /// The label that leads to each place; unused for place 0.
     labels: Vec<u32>,
-    /// Where the places behind each one begin; they end where those of the next begin.
+    /// Index of the first child of each place. The children end where those of the next place
+    /// begin.
     behind: Vec<u32>,
-    /// Is it a whole word?
+    /// Whether each place is a complete word.
     whole: Vec<bool>,
     words: usize,
     /// The label between words.
@@ -15,8 +16,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Words in the labels whose letters are `letters`, each a character; `space` is the label between words. A word with another
-    /// character cannot be spelt and is left out, and so is an empty one.
+    /// Builds the tree. `letters` is the text of each label, one character; `space` is the label
+    /// between words. Empty words, and words with a character that is not a letter, are left out.
     pub fn new<'w>(words: impl IntoIterator<Item = &'w str>, letters: &[String], space: u32) -> Self {
         let label = |c: char| {
             let mut text = [0u8; 4];
@@ -30,14 +31,14 @@ impl Vocabulary {
         words.dedup();
         let mut tree =
             Self { labels: vec![0], behind: Vec::new(), whole: vec![false], words: words.len(), space };
-        // The words that go through each place, which lie side by side; places in the order of their depth.
+        // For each place its range of sorted words, in order of depth.
         let mut through: Vec<_> = std::iter::once(0..words.len()).collect();
         let (mut depth, mut level) = (0, 0..1);
         while !level.is_empty() {
             for place in level.clone() {
                 tree.behind.push(tree.labels.len() as u32);
                 let mut here = through[place].clone();
-                // What ends here is before what goes on.
+                // The word that ends here sorts before the words that continue.
                 here.start += usize::from(tree.whole[place]);
                 while !here.is_empty() {
                     let label = words[here.start][depth];
@@ -56,23 +57,23 @@ impl Vocabulary {
         tree
     }
 
-    /// How many words can be spelt.
+    /// Number of words that can be spelt.
     pub fn len(&self) -> usize {
         self.words
     }
 
-    /// Can none be?
+    /// Whether no word can be spelt.
     pub fn is_empty(&self) -> bool {
         self.words == 0
     }
 
-    /// The place behind this one with one label more, where a word goes on so.
+    /// The place after `place` and one more label, if a word continues with this label.
     pub(super) fn step(&self, place: u32, label: u32) -> Option<u32> {
         let place = place as usize;
         (self.behind[place]..self.behind[place + 1]).find(|&next| self.labels[next as usize] == label)
     }
 
-    /// Is it a whole word?
+    /// Whether the place is a complete word.
     pub(super) fn is_word(&self, place: u32) -> bool {
         self.whole[place as usize]
     }
