@@ -11,13 +11,13 @@ use crate::ops::{self, Segments};
 /// Query, key, value and output projections around [`ops::attention`].
 #[derive(Module, Debug)]
 pub struct Attention {
-    /// [width, width]
+    /// Shape `[width, width]`.
     pub query: Linear,
-    /// [width, other]
+    /// Shape `[width, other]`.
     pub key: Linear,
-    /// [width, other]
+    /// Shape `[width, other]`.
     pub value: Linear,
-    /// [width, width]
+    /// Shape `[width, width]`.
     pub output: Linear,
     #[module(skip)]
     heads: usize,
@@ -26,7 +26,8 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Queries and rows that are looked at have these widths. `dropout` is the drop rate of the attention weights.
+    /// Builds an attention for queries of `width` and memory rows of `other` numbers. `dropout` is
+    /// the drop rate of the attention weights.
     pub fn new(
         init: &Init,
         [width, other]: [usize; 2],
@@ -50,18 +51,19 @@ impl Attention {
         }
     }
 
-    /// Every row of x looks at rows of the same x.
+    /// Self-attention: rows of x attend to rows of x.
     pub fn to_itself(&self, x: Tensor<2>, segments: &Segments, pass: &mut Pass) -> Tensor<2> {
         let (k, v) = self.keys_and_values(x.clone(), pass);
         self.forward(x, k, v, segments, pass)
     }
 
-    /// What a decoder caches: keys and values of rows, in the compute type.
+    /// Keys and values of rows, in the compute type, as a decoder caches them.
     pub fn keys_and_values(&self, memory: Tensor<2>, pass: &Pass) -> (Tensor<2>, Tensor<2>) {
         (self.key.forward(memory.clone(), pass), self.value.forward(memory, pass))
     }
 
-    /// x [query rows, width], keys and values [key rows, width] -> [query rows, width], in the compute type.
+    /// x `[query rows, width]`, keys and values `[key rows, width]` -> `[query rows, width]`, in
+    /// the compute type.
     pub fn forward(
         &self,
         x: Tensor<2>,

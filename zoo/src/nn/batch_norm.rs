@@ -7,23 +7,24 @@ use super::Init;
 use crate::contract::Pass;
 use crate::ops::{self, Normalization, Rows, Statistics};
 
-/// What a batch norm does beside normalising.
+/// Settings of a batch norm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchNormSpec {
     /// Added to the variance. PyTorch: 1e-5; TensorFlow: 1e-3.
     pub epsilon: f64,
-    /// Share of a new batch in the running statistics. PyTorch's `momentum`, 0.1; TensorFlow's `momentum` is 1 less this.
+    /// Weight of a new batch in the running statistics. This is PyTorch's `momentum`, 0.1;
+    /// TensorFlow's `momentum` is 1 minus this value.
     pub momentum: f64,
-    /// The running variance is of n - 1 (PyTorch), not of n (TensorFlow without fusion).
+    /// Whether the running variance divides by n - 1 (PyTorch) or by n (TensorFlow without fusion).
     pub unbiased: bool,
-    /// Learned scale and shift.
+    /// Whether the norm has a trained scale and shift.
     pub affine: bool,
-    /// A ReLU behind.
+    /// Whether a ReLU follows.
     pub relu: bool,
 }
 
 impl Default for BatchNormSpec {
-    /// PyTorch's.
+    /// PyTorch's defaults.
     fn default() -> Self {
         Self { epsilon: 1e-5, momentum: 0.1, unbiased: true, affine: true, relu: false }
     }
@@ -31,24 +32,25 @@ impl Default for BatchNormSpec {
 
 /// Normalises every channel over the rows of a batch in FP32, then scales and shifts.
 ///
-/// A forward pass changes nothing: it returns the batch's statistics, and [`BatchNorm::fold`] takes them in once the update that
-/// they belong to is known to be good.
+/// A forward pass does not change the norm. It returns the statistics of the batch, and
+/// [`BatchNorm::fold`] adds them to the running statistics once the update that they belong to is
+/// accepted.
 #[derive(Module, Debug)]
 pub struct BatchNorm {
-    /// [channels], starts at 1
+    /// Shape `[channels]`, starts at 1.
     pub weight: Option<Param<Tensor<1>>>,
-    /// [channels], starts at 0
+    /// Shape `[channels]`, starts at 0.
     pub bias: Option<Param<Tensor<1>>>,
-    /// [channels], starts at 0; no gradient
+    /// Shape `[channels]`, starts at 0; no gradient.
     pub running_mean: Param<Tensor<1>>,
-    /// [channels], starts at 1; no gradient
+    /// Shape `[channels]`, starts at 1; no gradient.
     pub running_variance: Param<Tensor<1>>,
     #[module(skip)]
     spec: BatchNormSpec,
 }
 
 impl BatchNorm {
-    /// For so many channels.
+    /// Builds a norm for `channels` channels.
     pub fn new(init: &Init, channels: usize, spec: BatchNormSpec) -> Self {
         let all = |name: &str, value: f32| init.at(name).constant([channels], value);
         Self {
@@ -60,8 +62,8 @@ impl BatchNorm {
         }
     }
 
-    /// x [rows, channels] of any float type -> FP32. Of an evaluation pass there are no statistics. Rows that do not count come
-    /// out as zeros.
+    /// x `[rows, channels]` of any float type -> `[rows, channels]` FP32. Only a training pass
+    /// returns statistics. Rows that do not count are zero in the output.
     pub fn forward(&self, x: Tensor<2>, rows: Rows, pass: &Pass) -> (Tensor<2>, Option<Statistics>) {
         let (channels, device) = (self.running_mean.dims(), x.device());
         let gamma = self.weight.as_ref().map_or_else(|| Tensor::ones(channels, &device), Param::val);
@@ -79,7 +81,7 @@ impl BatchNorm {
         (ops::batch_norm_by(x, gamma, beta, &running, &how), None)
     }
 
-    /// With a batch's statistics in the running ones.
+    /// Adds the statistics of a batch to the running statistics.
     pub fn fold(self, batch: &Statistics) -> Self {
         let share = self.spec.momentum;
         let n = batch.count as f64;

@@ -7,26 +7,28 @@ use super::Init;
 use crate::contract::Pass;
 use crate::ops::{self, Axis, Geometry};
 
-/// How a convolution's weights start.
+/// Initialisation of a convolution's weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConvInit {
-    /// Xavier-uniform times a gain: bound gain * sqrt(6 / (fan in + fan out)). Zero bias.
+    /// Xavier uniform times a gain: bound gain * sqrt(6 / (fan in + fan out)). Zero bias.
     Xavier(f64),
-    /// Xavier-normal: standard deviation sqrt(2 / (fan in + fan out)). Zero bias.
+    /// Xavier normal: standard deviation sqrt(2 / (fan in + fan out)). Zero bias.
     XavierNormal,
-    /// Normal of deviation sqrt(2.6 / (fan in + fan out)), cut off at two of them, which leaves that of `XavierNormal` (TensorFlow's
-    /// `xavier_initializer(uniform=False)`). Zero bias.
+    /// Normal with standard deviation sqrt(2.6 / (fan in + fan out)), truncated at two standard
+    /// deviations. The truncated distribution has the standard deviation of `XavierNormal`
+    /// (TensorFlow's `xavier_initializer(uniform=False)`). Zero bias.
     XavierTruncatedNormal,
-    /// Kaiming-uniform for ReLU: bound sqrt(6 / fan in). Zero bias.
+    /// Kaiming uniform for ReLU: bound sqrt(6 / fan in). Zero bias.
     Kaiming,
-    /// Kaiming-normal for ReLU over the fan out: standard deviation sqrt(2 / fan out) (ResNets). Zero bias.
+    /// Kaiming normal for ReLU over the fan out: standard deviation sqrt(2 / fan out) (ResNets).
+    /// Zero bias.
     KaimingNormalFanOut,
-    /// PyTorch's own: weights and bias uniform in 1 / sqrt(fan in).
+    /// PyTorch's default: weights and bias uniform with bound 1 / sqrt(fan in).
     Torch,
 }
 
 impl ConvInit {
-    /// Weight [out, in, kernel...] and bias, of one group's fans.
+    /// Draws the weight `[out, in, kernel...]` and the bias, with the fans of one group.
     fn draw<const D: usize>(
         self,
         init: &Init,
@@ -54,32 +56,33 @@ impl ConvInit {
     }
 }
 
-/// Channels in and out.
+/// Channels of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channels {
-    /// Of the input.
+    /// Number of input channels.
     pub input: usize,
-    /// Of the output.
+    /// Number of output channels.
     pub output: usize,
-    /// Groups that do not see each other; as many as channels: depthwise.
+    /// Number of independent groups. As many groups as channels make a depthwise convolution.
     pub groups: usize,
 }
 
 impl Channels {
-    /// All outputs see all inputs.
+    /// One group: every output depends on all inputs.
     pub fn new(input: usize, output: usize) -> Self {
         Self { input, output, groups: 1 }
     }
 }
 
-/// Convolution over time. The weight is [out, in / groups, kernel], PyTorch's layout.
+/// Convolution over time. The weight is `[out, in / groups, kernel]`, PyTorch's layout.
 ///
-/// Behind a sequence's end it reads what stands there: a model with sequences of unlike length zeroes those steps before it.
+/// The layer reads the values after a sequence's end. A model with sequences of different lengths
+/// must zero those steps before it.
 #[derive(Module, Debug)]
 pub struct Conv1d {
-    /// [out, in / groups, kernel]
+    /// Shape `[out, in / groups, kernel]`.
     pub weight: Param<Tensor<3>>,
-    /// [out]
+    /// Shape `[out]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     time: Axis,
@@ -88,7 +91,7 @@ pub struct Conv1d {
 }
 
 impl Conv1d {
-    /// With a kernel of so many taps.
+    /// Builds a convolution with `kernel` taps.
     ///
     /// # Panics
     /// If the groups do not divide the channels.
@@ -106,12 +109,12 @@ impl Conv1d {
         Self { weight, bias, time, groups }
     }
 
-    /// Steps out of so many.
+    /// Number of output steps for `steps` input steps.
     pub fn steps(&self, steps: usize) -> usize {
         self.time.outputs(steps, self.weight.dims()[2])
     }
 
-    /// x [batch, time, in] -> [batch, time, out], in the compute type.
+    /// x `[batch, time, in]` -> `[batch, time, out]`, in the compute type.
     pub fn forward(&self, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
         let [batch, steps, channels] = x.dims();
         let [out, of_group, kernel] = self.weight.dims();
@@ -124,19 +127,20 @@ impl Conv1d {
     }
 }
 
-/// Convolution over height and width. The weight is [out, in / groups, height, width], PyTorch's layout.
+/// Convolution over height and width. The weight is `[out, in / groups, height, width]`, PyTorch's
+/// layout.
 #[derive(Module, Debug)]
 pub struct Conv2d {
-    /// [out, in / groups, kernel height, kernel width]
+    /// Shape `[out, in / groups, kernel height, kernel width]`.
     pub weight: Param<Tensor<4>>,
-    /// [out]
+    /// Shape `[out]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     geometry: Geometry,
 }
 
 impl Conv2d {
-    /// With a kernel [height, width]; axes are height and width.
+    /// Builds a convolution with a kernel `[height, width]`. The axes are height and width.
     ///
     /// # Panics
     /// If the groups do not divide the channels.
@@ -155,14 +159,14 @@ impl Conv2d {
         Self { weight, bias, geometry: Geometry { axes, groups } }
     }
 
-    /// Height and width out of these.
+    /// Height and width of the output for an input `[height, width]`.
     pub fn positions(&self, image: [usize; 2]) -> [usize; 2] {
         let [_, _, height, width] = self.weight.dims();
         let [rows, columns] = self.geometry.axes;
         [rows.outputs(image[0], height), columns.outputs(image[1], width)]
     }
 
-    /// x [batch, height, width, in] -> [batch, height, width, out], in the compute type.
+    /// x `[batch, height, width, in]` -> `[batch, height, width, out]`, in the compute type.
     pub fn forward(&self, x: Tensor<4>, pass: &Pass) -> Tensor<4> {
         ops::convolution(x, self.weight.val(), self.bias.as_ref().map(Param::val), self.geometry, pass)
     }
@@ -175,7 +179,7 @@ mod tests {
     use super::*;
     use crate::parameters::host_values;
 
-    /// Weights of [48, 16 / 2, 3] in two groups: 24 terms a sum, 72 sums a term.
+    /// Draws weights of `[48, 16 / 2, 3]` in two groups: fan in 24, fan out 72.
     fn drawn(start: ConvInit) -> (Vec<f32>, Vec<f32>) {
         let channels = Channels { input: 16, output: 48, groups: 2 };
         let layer = Conv1d::new(&Init::new(1, &Device::flex()), channels, 3, Axis::default(), true, start);
@@ -202,7 +206,7 @@ mod tests {
         }
     }
 
-    /// The standard deviation of 1,152 draws is within some 2 % of the distribution's.
+    /// The standard deviation of 1,152 draws is within about 2 % of that of the distribution.
     #[test]
     fn normal_weights_have_their_deviation() {
         let (weights, _) = drawn(ConvInit::KaimingNormalFanOut);

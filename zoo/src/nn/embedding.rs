@@ -1,4 +1,4 @@
-//! Token embeddings with positions, and the same matrix as output projection.
+//! Token embeddings with positions, also used as output projection.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, TensorData};
@@ -11,7 +11,7 @@ use crate::ops;
 /// A table of token vectors.
 #[derive(Module, Debug)]
 pub struct Embedding {
-    /// [vocabulary, width]
+    /// Shape `[vocabulary, width]`.
     pub weight: Param<Tensor<2>>,
     #[module(skip)]
     scale: f64,
@@ -24,7 +24,7 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// `pad` embeds as zeros if the spec says so.
+    /// Builds a table. `pad` embeds as zeros if the spec says so.
     pub fn new(init: &Init, spec: &EmbeddingSpec, vocabulary: usize, width: usize, pad: u32) -> Self {
         let (at, shape) = (init.at("weight"), [vocabulary, width]);
         Self {
@@ -42,8 +42,8 @@ impl Embedding {
         }
     }
 
-    /// Tokens at their positions -> FP32 [tokens, width], dropout applied. `None` is a vector of zeros before the position
-    /// is added.
+    /// Embeds tokens at their positions: FP32 `[tokens, width]`, with dropout applied. `None` gives
+    /// zeros before the position is added.
     pub fn forward(&self, tokens: &[(Option<u32>, usize)], pass: &mut Pass) -> Tensor<2> {
         let [_, width] = self.weight.dims();
         let zero_id = self.zero_id;
@@ -62,7 +62,7 @@ impl Embedding {
         ops::stored(ops::dropout(x, self.dropout, pass), pass.compute)
     }
 
-    /// Scores of all tokens: x [rows, width] -> [rows, vocabulary], in the compute type.
+    /// Logits of all tokens: x `[rows, width]` -> `[rows, vocabulary]`, in the compute type.
     pub fn project(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         ops::linear(x, self.weight.val(), None, pass)
     }

@@ -7,22 +7,24 @@ use super::{Biases, Init, Recurrent};
 use crate::contract::Pass;
 use crate::ops::{self, Sequences};
 
-/// One layer of gated recurrent units (Cho et al. 2014), with the reset gate behind the recurrent product as in PyTorch and cuDNN.
-/// Gates stand in PyTorch's order r, z, n. A state is [sequences, hidden], FP32.
+/// One layer of gated recurrent units (Cho et al. 2014). The reset gate is applied after the
+/// recurrent product, as in PyTorch and cuDNN. Gates are in PyTorch's order r, z, n. A state is
+/// `[sequences, hidden]`, FP32.
 #[derive(Module, Debug)]
 pub struct Gru {
-    /// [3 hidden, in]
+    /// Shape `[3 hidden, in]`.
     pub weight_ih: Param<Tensor<2>>,
-    /// [3 hidden, hidden]
+    /// Shape `[3 hidden, hidden]`.
     pub weight_hh: Param<Tensor<2>>,
-    /// [3 hidden]
+    /// Shape `[3 hidden]`.
     pub bias_ih: Option<Param<Tensor<1>>>,
-    /// [3 hidden]; the last third is inside of what the reset gate scales.
+    /// Shape `[3 hidden]`. The reset gate also scales the last third.
     pub bias_hh: Option<Param<Tensor<1>>>,
 }
 
 impl Gru {
-    /// Weights and biases uniform in [-bound, bound) (PyTorch's bound is 1 / sqrt(hidden)).
+    /// Draws weights and biases uniformly from [-bound, bound) (PyTorch's bound is 1 /
+    /// sqrt(hidden)).
     pub fn new(init: &Init, input: usize, hidden: usize, biases: Biases, bound: f64) -> Self {
         let bias = |name: &str, drawn: bool| match drawn {
             true => init.at(name).uniform([3 * hidden], bound),

@@ -1,11 +1,12 @@
-//! Initial values as a function of (seed, parameter path, element): adding a layer changes no other layer's values.
+//! Initial values as a function of (seed, parameter path, element): adding a layer does not change
+//! the values of other layers.
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::random::{Key, stream_of};
 
-/// Where in the module tree a parameter is made, and from which seed.
+/// Path of a parameter in the module tree, with the seed and the device.
 #[derive(Debug, Clone)]
 pub struct Init {
     seed: u64,
@@ -19,33 +20,33 @@ impl Init {
         Self { seed, path: String::new(), device: device.clone() }
     }
 
-    /// A field or element below.
+    /// Path of a field or element below this one.
     pub fn at(&self, name: impl std::fmt::Display) -> Self {
         let path = if self.path.is_empty() { name.to_string() } else { format!("{}.{name}", self.path) };
         Self { path, ..self.clone() }
     }
 
-    /// Device of the parameters.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// All elements equal.
+    /// A parameter whose elements are all `value`.
     pub fn constant<const D: usize>(&self, shape: [usize; D], value: f32) -> Param<Tensor<D>> {
         self.draw(shape, |_, _| value)
     }
 
-    /// Uniform in [-bound, bound).
+    /// A parameter with uniform values in [-bound, bound).
     pub fn uniform<const D: usize>(&self, shape: [usize; D], bound: f64) -> Param<Tensor<D>> {
         self.draw(shape, |key, i| ((2.0 * f64::from(key.uniform(i)) - 1.0) * bound) as f32)
     }
 
-    /// Normal with mean 0.
+    /// A parameter with normal values of mean 0 and standard deviation `std`.
     pub fn normal<const D: usize>(&self, shape: [usize; D], std: f64) -> Param<Tensor<D>> {
         self.draw(shape, |key, i| (f64::from(key.normal(i)) * std) as f32)
     }
 
-    /// Normal with mean 0, drawn again where it is two deviations or more away.
+    /// A parameter with normal values of mean 0. Values are redrawn until they are within two
+    /// standard deviations.
     pub fn truncated_normal<const D: usize>(&self, shape: [usize; D], std: f64) -> Param<Tensor<D>> {
         let stream = stream_of(&self.path);
         self.draw(shape, |_, i| {

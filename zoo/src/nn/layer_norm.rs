@@ -9,16 +9,16 @@ use crate::ops;
 /// Normalises rows to mean 0 and variance 1 in FP32, then scales and shifts.
 #[derive(Module, Debug)]
 pub struct LayerNorm {
-    /// [width], starts at 1
+    /// Shape `[width]`, starts at 1.
     pub weight: Param<Tensor<1>>,
-    /// [width], starts at 0
+    /// Shape `[width]`, starts at 0.
     pub bias: Param<Tensor<1>>,
     #[module(skip)]
     epsilon: f64,
 }
 
 impl LayerNorm {
-    /// For rows of `width`.
+    /// Builds a norm for rows of `width` numbers.
     pub fn new(init: &Init, width: usize, epsilon: f64) -> Self {
         Self {
             weight: init.at("weight").constant([width], 1.0),
@@ -27,7 +27,7 @@ impl LayerNorm {
         }
     }
 
-    /// x [rows, width] of any float type -> FP32.
+    /// x `[rows, width]` of any float type -> `[rows, width]` FP32.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         ops::layer_norm(x, self.weight.val(), self.bias.val(), self.epsilon)
     }

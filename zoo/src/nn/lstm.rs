@@ -7,32 +7,33 @@ use super::{Biases, Init, Recurrent};
 use crate::contract::Pass;
 use crate::ops::{self, Sequences};
 
-/// What a sequence goes on from: [sequences, hidden] each, FP32.
+/// State of an LSTM layer: `[sequences, hidden]` each, FP32.
 #[derive(Debug, Clone)]
 pub struct LstmState {
-    /// Output.
+    /// Output state.
     pub h: Tensor<2>,
-    /// Cell.
+    /// Cell state.
     pub c: Tensor<2>,
 }
 
-/// One layer of a long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates). Gates stand in PyTorch's order
-/// i, f, g, o.
+/// One layer of a long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates).
+/// Gates are in PyTorch's order i, f, g, o.
 #[derive(Module, Debug)]
 pub struct Lstm {
-    /// [4 hidden, in]
+    /// Shape `[4 hidden, in]`.
     pub weight_ih: Param<Tensor<2>>,
-    /// [4 hidden, hidden]
+    /// Shape `[4 hidden, hidden]`.
     pub weight_hh: Param<Tensor<2>>,
-    /// [4 hidden]
+    /// Shape `[4 hidden]`.
     pub bias_ih: Option<Param<Tensor<1>>>,
-    /// [4 hidden]; added to the other, and has its gradient.
+    /// Shape `[4 hidden]`. It is added to `bias_ih` and has the same gradient.
     pub bias_hh: Option<Param<Tensor<1>>>,
 }
 
 impl Lstm {
-    /// Weights and biases uniform in [-bound, bound) (PyTorch's bound is 1 / sqrt(hidden)). With `forget_bias` the forget gate's
-    /// biases are not drawn: the first is this, the second 0.
+    /// Draws weights and biases uniformly from [-bound, bound) (PyTorch's bound is 1 /
+    /// sqrt(hidden)). With `forget_bias` the biases of the forget gate are not drawn: the first is
+    /// `forget_bias`, the second 0.
     pub fn new(
         init: &Init,
         input: usize,

@@ -1,4 +1,5 @@
-//! Layers. Each holds FP32 parameters and casts to the pass's compute type where it multiplies.
+//! Layers. Each holds FP32 parameters and casts them to the compute type of the pass for its
+//! products.
 
 mod attention;
 mod batch_norm;

@@ -1,4 +1,5 @@
-//! Weight normalisation (Salimans and Kingma 2016): a weight is g v / |v|, one length and one direction for each output.
+//! Weight normalisation (Salimans and Kingma 2016): a weight is g v / |v|, with one length and one
+//! direction for each output.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -7,50 +8,51 @@ use super::Init;
 use crate::contract::Pass;
 use crate::ops::{self, Axis, Geometry};
 
-/// An affine map of rows.
+/// A weight-normalised linear layer on rows.
 #[derive(Module, Debug)]
 pub struct NormalizedLinear {
-    /// v [out, in]
+    /// v, shape `[out, in]`.
     pub direction: Param<Tensor<2>>,
-    /// g [out]
+    /// g, shape `[out]`.
     pub magnitude: Param<Tensor<1>>,
-    /// [out]
+    /// Shape `[out]`.
     pub bias: Param<Tensor<1>>,
 }
 
 impl NormalizedLinear {
-    /// v normal with this standard deviation, g its lengths, zero bias: the weight is v to begin with.
+    /// Initialises v as normal with standard deviation `std`, g as the lengths of v, and the bias
+    /// as zero. The initial weight is therefore v.
     pub fn new(init: &Init, input: usize, output: usize, std: f64) -> Self {
         let direction = init.at("direction").normal([output, input], std);
         Self { magnitude: lengths(&direction), direction, bias: init.at("bias").constant([output], 0.0) }
     }
 
-    /// [out, in]
+    /// The weight g v / |v|, shape `[out, in]`.
     pub fn weight(&self) -> Tensor<2> {
         normalized(self.direction.val(), self.magnitude.val())
     }
 
-    /// x [rows, in] -> [rows, out], in the compute type.
+    /// x `[rows, in]` -> `[rows, out]`, in the compute type.
     pub fn forward(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         ops::linear(x, self.weight(), Some(self.bias.val()), pass)
     }
 }
 
-/// A convolution over time.
+/// A weight-normalised convolution over time.
 #[derive(Module, Debug)]
 pub struct NormalizedConv1d {
-    /// v [out, in, kernel]
+    /// v, shape `[out, in, kernel]`.
     pub direction: Param<Tensor<3>>,
-    /// g [out]
+    /// g, shape `[out]`.
     pub magnitude: Param<Tensor<1>>,
-    /// [out]
+    /// Shape `[out]`.
     pub bias: Param<Tensor<1>>,
     #[module(skip)]
     time: Axis,
 }
 
 impl NormalizedConv1d {
-    /// With a kernel of so many taps; starts as [`NormalizedLinear::new`] does.
+    /// Builds a convolution with `kernel` taps, initialised as in [`NormalizedLinear::new`].
     pub fn new(init: &Init, [input, output]: [usize; 2], kernel: usize, time: Axis, std: f64) -> Self {
         let direction = init.at("direction").normal([output, input, kernel], std);
         Self {
@@ -61,14 +63,14 @@ impl NormalizedConv1d {
         }
     }
 
-    /// [out, in, kernel]
+    /// The weight g v / |v|, shape `[out, in, kernel]`.
     pub fn weight(&self) -> Tensor<3> {
         let shape @ [output, input, kernel] = self.direction.dims();
         let flat = self.direction.val().reshape([output, input * kernel]);
         normalized(flat, self.magnitude.val()).reshape(shape)
     }
 
-    /// x [batch, time, in] -> [batch, time, out], in the compute type.
+    /// x `[batch, time, in]` -> `[batch, time, out]`, in the compute type.
     pub fn forward(&self, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
         let [batch, steps, channels] = x.dims();
         let [out, input, kernel] = self.direction.dims();
@@ -81,7 +83,7 @@ impl NormalizedConv1d {
     }
 }
 
-/// v [out, n], g [out] -> g v / |v|.
+/// v `[out, n]`, g `[out]` -> g v / |v|.
 fn normalized(direction: Tensor<2>, magnitude: Tensor<1>) -> Tensor<2> {
     let length = (direction.clone() * direction.clone()).sum_dim(1).sqrt();
     direction * (magnitude.unsqueeze_dim::<2>(1) / length)

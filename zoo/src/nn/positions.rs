@@ -1,8 +1,8 @@
-//! Fixed sinusoidal position codes in their published layouts.
+//! Fixed sinusoidal position encodings in their published layouts.
 
 use zoo_recipes::Positions;
 
-/// Codes for positions 0, 1, 2, … of a sequence.
+/// Encodings of the positions 0, 1, 2, … of a sequence.
 #[derive(Debug, Clone)]
 pub struct PositionTable {
     layout: Positions,
@@ -10,12 +10,12 @@ pub struct PositionTable {
 }
 
 impl PositionTable {
-    /// For vectors of `width`.
+    /// Builds a table for vectors of `width` numbers.
     pub fn new(layout: Positions, width: usize) -> Self {
         Self { layout, width }
     }
 
-    /// Appends the code of the token at `position`, counted from 0.
+    /// Appends the encoding of the token at `position`, counted from 0.
     pub fn append(&self, out: &mut Vec<f32>, position: usize) {
         let half = self.width / 2;
         match self.layout {

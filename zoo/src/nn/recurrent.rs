@@ -1,4 +1,4 @@
-//! What recurrent layers have in common: whole sequences, single steps, both directions.
+//! Common interface of recurrent layers: whole sequences, single steps, both directions.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -7,26 +7,27 @@ use super::{Gru, Init, Lstm, LstmState};
 use crate::contract::Pass;
 use crate::ops::Sequences;
 
-/// How many bias vectors a recurrent layer has. Two that are added have one gradient, but an optimizer moves both: it is not the
-/// same as one. (A GRU's second is no mere addition.)
+/// Number and initialisation of the bias vectors of a recurrent layer. Two vectors that are added
+/// have the same gradient, but an optimizer moves both, so two vectors train differently from one.
+/// (The second bias of a GRU is not merely added.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Biases {
-    /// None.
+    /// No bias.
     None,
-    /// The input's.
+    /// A bias of the input product.
     One,
-    /// The input's and the recurrent part's, as PyTorch and cuDNN have them.
+    /// A bias of the input and of the recurrent product, as in PyTorch and cuDNN.
     Two,
-    /// The input's, of zeros (TensorFlow).
+    /// A bias of the input product, initialised to zero (TensorFlow).
     OneOfZeros,
-    /// Both, the recurrent part's of zeros (NVIDIA's GNMT).
+    /// Both biases; the recurrent one is initialised to zero (NVIDIA's GNMT).
     SecondOfZeros,
-    /// Both, of zeros (cuDNN in TensorFlow, JoeyNMT).
+    /// Both biases, initialised to zero (cuDNN in TensorFlow, JoeyNMT).
     TwoOfZeros,
 }
 
 impl Biases {
-    /// The input's, if there is one: is it drawn, or of zeros?
+    /// Whether the input bias is drawn (or zero); `None` without an input bias.
     pub(super) fn first(self) -> Option<bool> {
         match self {
             Self::None => None,
@@ -35,7 +36,7 @@ impl Biases {
         }
     }
 
-    /// The recurrent part's, likewise.
+    /// Whether the recurrent bias is drawn (or zero); `None` without a recurrent bias.
     pub(super) fn second(self) -> Option<bool> {
         match self {
             Self::None | Self::One | Self::OneOfZeros => None,
@@ -45,13 +46,13 @@ impl Biases {
     }
 }
 
-/// A layer that goes through sequences step by step.
+/// A layer that processes sequences step by step.
 pub trait Recurrent {
-    /// What a sequence goes on from.
+    /// State between two calls.
     type State;
 
-    /// x [rows, in] -> outputs [rows, hidden] in the compute type, and the last state of each sequence. Without a state
-    /// sequences begin at zero.
+    /// x `[rows, in]` -> outputs `[rows, hidden]` in the compute type, and the last state of each
+    /// sequence. Without a state, sequences start from zeros.
     fn forward(
         &self,
         x: Tensor<2>,
@@ -60,7 +61,7 @@ pub trait Recurrent {
         pass: &Pass,
     ) -> (Tensor<2>, Self::State);
 
-    /// One step of every sequence, for decoders: x [sequences, in].
+    /// One step of every sequence, for decoders: x `[sequences, in]`.
     fn step(&self, x: Tensor<2>, state: Option<Self::State>, pass: &Pass) -> (Tensor<2>, Self::State) {
         let each = Sequences::new(&vec![1; x.dims()[0]]);
         self.forward(x, &each, state, pass)
@@ -76,17 +77,17 @@ pub enum RecurrentLayer {
     Gru(Gru),
 }
 
-/// What a sequence goes on from: [sequences, hidden] each, FP32.
+/// State of a recurrent layer: `[sequences, hidden]` each, FP32.
 #[derive(Debug, Clone)]
 pub struct LayerState {
-    /// Output.
+    /// Output state.
     pub h: Tensor<2>,
-    /// Cell, where there is one.
+    /// Cell state, for LSTM layers.
     pub c: Option<Tensor<2>>,
 }
 
 impl LayerState {
-    /// The same of other sequences.
+    /// Applies a function to each tensor, such as a selection of sequences.
     pub fn map(self, mut of: impl FnMut(Tensor<2>) -> Tensor<2>) -> Self {
         Self { h: of(self.h), c: self.c.map(of) }
     }
@@ -116,23 +117,24 @@ impl Recurrent for RecurrentLayer {
     }
 }
 
-/// Two layers that read the same rows, one from the first to the last of each sequence, one from the last to the first.
+/// Two layers that read the same rows: one from the first to the last of each sequence, one from
+/// the last to the first.
 #[derive(Module, Debug)]
 pub struct Bidirectional<L: Module> {
-    /// First to last.
+    /// Reads from the first row to the last.
     pub forward: L,
-    /// Last to first.
+    /// Reads from the last row to the first.
     pub backward: L,
 }
 
 impl<L: Module + Recurrent> Bidirectional<L> {
-    /// Of two such layers.
+    /// Builds both layers with `layer`.
     pub fn new(init: &Init, layer: impl Fn(&Init) -> L) -> Self {
         Self { forward: layer(&init.at("forward")), backward: layer(&init.at("backward")) }
     }
 
-    /// x [rows, in] -> outputs of both directions side by side [rows, 2 hidden], and the last state of each: the backward one's
-    /// is that of the first row.
+    /// x `[rows, in]` -> outputs of both directions side by side `[rows, 2 hidden]`, and the last
+    /// state of each direction. The last state of the backward layer is that of the first row.
     pub fn forward(
         &self,
         x: Tensor<2>,
@@ -172,7 +174,8 @@ mod tests {
         Gru::new(init, 4, HIDDEN, Biases::Two, 0.5)
     }
 
-    /// Two sequences of three rows, at once and step by step: the products are of other shapes, their sums of the same order.
+    /// Runs two sequences of three rows at once and step by step. The products have other shapes,
+    /// but their sums have the same order.
     fn steps_are_the_whole<L: Recurrent>(layer: &L) {
         let pass = Pass::evaluation(Compute::FP32);
         let x = rows(6);
@@ -195,7 +198,7 @@ mod tests {
         steps_are_the_whole(&gru(&init));
     }
 
-    /// Reads three rows and one, forth and back, and compares with rows turned round by hand.
+    /// Runs three rows and one row in both directions, and compares with rows reversed by hand.
     fn backward_reads_from_the_end<L: Module + Recurrent>(layer: impl Fn(&Init) -> L) {
         let pass = Pass::evaluation(Compute::FP32);
         let both = Bidirectional::new(&Init::new(1, &Device::flex()), layer);
