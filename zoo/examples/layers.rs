@@ -1,9 +1,10 @@
-//! Times layers, forward and backward, in each type of products. `tests/reference/fast_layers.py` has the same layers in PyTorch, and
-//! `ci/bench-vs-pytorch.sh` puts the two beside each other.
+//! Times layers, forward and backward, with each type of products. `tests/reference/fast_layers.py`
+//! has the same layers in PyTorch, and `ci/bench-vs-pytorch.sh` prints both side by side.
 //!
-//!     cargo run --release --workspace --example layers -- [--repetitions N] [--mode fp32|bf16] [LAYER…]
+//!     cargo run --release --workspace --example layers -- \
+//!         [--repetitions N] [--mode fp32|bf16] [LAYER…]
 //!
-//! Prints a line of JSON for each layer and mode; `seconds` is the median of the repetitions.
+//! Prints one line of JSON for each layer and mode; `seconds` is the median of the repetitions.
 
 use std::time::Instant;
 
@@ -20,7 +21,7 @@ use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_recipes::{LinearInit, Smoothing};
 
-// As in the program.
+// The same allocator as in the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,8 +42,8 @@ fn main() -> Result<(), String> {
             layer => wanted.push(layer.to_owned()),
         }
     }
-    // Memory is kept, as the program does it: `mi_option_purge_delay`.
-    // SAFETY: an option of the allocator, set before there are threads.
+    // Keeps freed memory, as the program does: `mi_option_purge_delay`. SAFETY: an option of the
+    // allocator, set before other threads start.
     unsafe { libmimalloc_sys::mi_option_set(15, -1) };
     let bench = Bench { wanted, repetitions, modes, device: Device::flex().autodiff() };
     bench.transformer();
@@ -69,8 +70,8 @@ impl Bench {
         self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == name)
     }
 
-    /// The layer's output, and the gradients of its input and of its parameters where that of the output is ones. What comes in is
-    /// in the compute type, as from the layer before.
+    /// Times the layer's output and the gradients of its input and parameters, with a gradient of
+    /// ones. The input is in the compute type, like the output of a previous layer.
     fn time<const D: usize>(
         &self,
         name: &str,
@@ -120,7 +121,7 @@ impl Bench {
         let targets = SmoothedTargets::new(&targets, 32_000, 0.1, Smoothing::AllClasses);
         self.time("cross-entropy-32000", [1024, 32_000], |x, _| cross_entropy(x, &targets).0.unsqueeze());
 
-        // Twelve seconds of speech each, in characters.
+        // Twelve seconds of speech each, labelled with characters.
         let labels: Vec<Vec<u32>> =
             (0..32).map(|i| (0..180 + i % 5).map(|j| (i + j * j) * 7 % 28).collect()).collect();
         let frames: Vec<(usize, usize)> = (0..32).map(|i| (i * 600, 600)).collect();
@@ -187,7 +188,7 @@ impl Bench {
             };
         let square = [axis.centred(3), axis.centred(3)];
         image("conv2d-64-3x3", Channels::new(64, 64), [3, 3], square, [8, 56, 56, 64]);
-        // The second of DeepSpeech 2: height is frequency, width is time.
+        // The second convolution of DeepSpeech 2: height is frequency, width is time.
         let deep = [axis.strided(2).centred(21), axis.centred(11)];
         image("conv2d-32-21x11-s2", Channels::new(32, 32), [21, 11], deep, [4, 81, 200, 32]);
         image("conv2d-256-64-1x1", Channels::new(256, 64), [1, 1], [axis, axis], [8, 56, 56, 256]);

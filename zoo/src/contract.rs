@@ -1,11 +1,11 @@
-//! What models, losses and the training loop agree on.
+//! Interfaces between models, losses and the training loop.
 
 use burn::tensor::Tensor;
 
 use crate::precision::Compute;
 use crate::random::Key;
 
-/// The surroundings of one forward pass: compute type, and dropout when training.
+/// Settings of one forward pass: compute type, and dropout in training.
 #[derive(Debug, Clone)]
 pub struct Pass {
     /// Type of matrix products.
@@ -31,13 +31,13 @@ impl Pass {
         Self { compute, dropout: None }
     }
 
-    /// Is this a training pass?
+    /// Whether this is a training pass.
     pub fn is_training(&self) -> bool {
         self.dropout.is_some()
     }
 
-    /// The key of the next dropout site, or `None` when evaluating. Sites are numbered in the order of the calls, which a
-    /// model fixes.
+    /// The key of the next dropout site, or `None` in an evaluation pass. Sites are numbered in the
+    /// order of the calls, which the model fixes.
     pub fn dropout_key(&mut self) -> Option<Key> {
         let stream = self.dropout.as_mut()?;
         stream.site += 1;
@@ -45,36 +45,39 @@ impl Pass {
     }
 }
 
-/// One named part of a loss: a differentiable FP32 sum, and the count that it is a sum over.
+/// One named part of a loss: a differentiable FP32 sum.
 ///
-/// Sums compose: over micro-batches, over workers, over several losses and tasks. A mean would not.
+/// Sums can be added over micro-batches, over workers, and over several losses and tasks; means
+/// cannot.
 #[derive(Debug, Clone)]
 pub struct Term {
     /// Name, e.g. `cross_entropy`.
     pub name: &'static str,
-    /// Sum over the batch, shape [1].
+    /// Sum over the batch, shape `[1]`.
     pub sum: Tensor<1>,
-    /// Weight in the training loss; 0 for what is only reported.
+    /// Weight in the training loss; 0 for terms that are only reported.
     pub weight: f64,
 }
 
-/// What is minimised over batches of type `B` for a model of type `M`.
+/// A training objective: the terms of a loss for models of type `M` and batches of type `B`.
 pub trait Objective<M, B> {
-    /// The denominators of the terms for this batch, in the order of [`Objective::terms`]: known without computing anything,
-    /// so that an update of several micro-batches divides by their total before the first backward pass.
+    /// Denominators of the terms for this batch, in the order of [`Objective::terms`]. They need no
+    /// computation, so an update of several micro-batches knows their total before the first
+    /// backward pass.
     fn counts(&self, batch: &B) -> Vec<(&'static str, f64)>;
 
-    /// The sums for this batch.
+    /// Sums of the terms for this batch.
     fn terms(&self, model: &M, batch: &B, pass: &mut Pass) -> Vec<Term>;
 }
 
-/// Running statistics (batch norm's) that forward passes propose. They enter the model on a good update alone.
+/// Running statistics (of batch norms) that forward passes propose. They are added to the model
+/// only after an accepted update.
 ///
-/// An objective keeps what its passes computed beside the model; the update then commits it or throws it away.
+/// An objective keeps the statistics of its passes; the update then commits or discards them.
 pub trait Running<M>: Send {
-    /// Folds what the passes of this update proposed into the model, in the order of the micro-batches.
+    /// Adds the statistics of this update's passes to the model, in the order of the micro-batches.
     fn commit(&self, model: M) -> M;
 
-    /// Forgets what the passes of this update proposed.
+    /// Drops the statistics of this update's passes.
     fn discard(&self);
 }

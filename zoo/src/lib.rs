@@ -1,7 +1,7 @@
-//! Models of the zoo: contracts, precision, own operations, layers, models, searches.
+//! Models of the zoo: interfaces, precision, custom operations, layers, models, searches.
 //!
-//! A spec of `zoo-recipes` becomes a Burn module here. No file of this crate names a backend other than those of `ops`,
-//! an optimizer, or a file on disk.
+//! The crate builds a Burn module from a spec of `zoo-recipes`. Only `ops` names a backend. No file
+//! names an optimizer, or a file on disk.
 
 pub mod contract;
 pub mod models;

@@ -1,7 +1,8 @@
-//! The float parameters of a module by path, flat, in the module's own order.
+//! The float parameters of a module by path, flat, in the order of the module.
 //!
-//! A path is the field names joined by dots, e.g. `encoder.layers.0.self_attention.query.weight`. Optimizers, checkpoints and
-//! parity fixtures speak of parameters by path, never by Burn's ids, which are made anew in every process.
+//! A path is the field names joined by dots, e.g. `encoder.layers.0.self_attention.query.weight`.
+//! Optimizers, checkpoints and parity fixtures identify parameters by path and never by Burn's ids,
+//! which differ in every process.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,37 +13,37 @@ use burn::tensor::{Gradients, Shape, Tensor, TensorData};
 /// A parameter's path, shape and FP32 values on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterValues {
-    /// See the module's documentation.
+    /// Path of the parameter; see the module's documentation.
     pub path: String,
     /// Dimensions, outermost first.
     pub shape: Vec<usize>,
-    /// Row-major values.
+    /// Values in row-major order.
     pub values: Vec<f32>,
 }
 
-/// Why values could not be put into a module.
+/// Reason why values could not be imported into a module.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum ParameterError {
-    /// A parameter that the module has and the values have not.
+    /// The module has a parameter that the values lack.
     #[error(
         "parameter `{0}` is missing from the weights\nhint: the weights are of another recipe or another version of it"
     )]
     Missing(String),
-    /// Values that the module has no place for.
+    /// The values have a parameter that the module lacks.
     #[error(
         "the weights have `{0}`, which the model has not\nhint: the weights are of another recipe or another version of it"
     )]
     Unknown(String),
-    /// A different shape.
+    /// A parameter has another shape.
     #[error(
         "parameter `{path}` is {found:?} in the weights and {expected:?} in the model\nhint: the weights are of another recipe, another version of it, or another vocabulary"
     )]
     Shape {
-        /// Path.
+        /// Path of the parameter.
         path: String,
-        /// The module's.
+        /// Shape in the module.
         expected: Vec<usize>,
-        /// The values'.
+        /// Shape in the values.
         found: Vec<usize>,
     },
 }
@@ -59,7 +60,7 @@ pub fn count<M: Module>(module: &M) -> usize {
     shapes(module).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
 }
 
-/// All values, on the host.
+/// All values, copied to the host.
 pub fn export<M: Module>(module: &M) -> Vec<ParameterValues> {
     let mut visitor = Visitor::new(|path: &str, shape: Vec<usize>, tensor: AnyTensor| {
         let values = host_values(tensor.0.inner());
@@ -69,7 +70,10 @@ pub fn export<M: Module>(module: &M) -> Vec<ParameterValues> {
     visitor.found
 }
 
-/// Replaces every parameter. All paths must be there with their shapes, and no others.
+/// Replaces the values of every parameter.
+///
+/// # Errors
+/// If a path is missing or unknown, or a shape differs.
 pub fn import<M: Module>(module: M, values: Vec<ParameterValues>) -> Result<M, ParameterError> {
     let mut by_path: BTreeMap<String, ParameterValues> =
         values.into_iter().map(|v| (v.path.clone(), v)).collect();
@@ -91,15 +95,16 @@ pub fn import<M: Module>(module: M, values: Vec<ParameterValues>) -> Result<M, P
     }))
 }
 
-/// The gradient of every parameter as a flat FP32 tensor outside autodiff, in the order of [`shapes`]; `None` where the loss
-/// does not depend on it.
+/// The gradient of every parameter as a flat FP32 tensor outside autodiff, in the order of
+/// [`shapes`]. `None` where the loss does not depend on the parameter.
 pub fn take_gradients<M: Module>(module: &M, gradients: &mut Gradients) -> Vec<Option<Tensor<1>>> {
     let mut visitor = GradientVisitor { gradients, found: Vec::new() };
     module.visit(&mut visitor);
     visitor.found
 }
 
-/// A new module whose parameter at each path is `change(path, flat value)`, as a fresh leaf. Values are outside autodiff.
+/// A new module whose parameter at each path is `change(path, flat value)`, as a fresh leaf. Values
+/// are outside autodiff.
 pub fn update<M: Module>(module: M, change: impl FnMut(&str, Tensor<1>) -> Tensor<1>) -> M {
     let mut mapper = Mapper { path: Vec::new(), change };
     module.map(&mut mapper)
@@ -109,21 +114,24 @@ thread_local! {
     static READS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// FP32 values of a tensor, on the host; without a copy where the host holds them and nobody else does.
+/// FP32 values of a tensor, on the host. Nothing is copied where the host holds the only reference
+/// to them.
 ///
-/// The device comes to the end of what it was given first, so that a training step may call this once: see [`reads`].
+/// The call waits until the device has completed its queue, so a training step may call it once:
+/// see [`reads`].
 #[expect(clippy::disallowed_methods, reason = "this is where tensors are read, and counted")]
 pub fn host_values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     READS.set(READS.get() + 1);
     crate::precision::to_f32(tensor).into_data().try_into_vec::<f32>().expect("an f32 tensor has f32 data")
 }
 
-/// How often this thread has called [`host_values`].
+/// Number of calls of [`host_values`] by this thread.
 pub fn reads() -> u64 {
     READS.get()
 }
 
-/// Which of several kinds a part is does not belong to a path: `encoder.layers`, not `encoder.Transformer.layers`.
+/// The variant of an enum is not part of a path: `encoder.layers`, not
+/// `encoder.Transformer.layers`.
 fn enter(path: &mut Vec<String>, name: &str, container: &str) {
     if !container.starts_with("Enum:") {
         path.push(name.to_string());
@@ -136,7 +144,7 @@ fn exit(path: &mut Vec<String>, container: &str) {
     }
 }
 
-/// A parameter without its rank.
+/// A parameter of any rank, as a flat tensor.
 struct AnyTensor(Tensor<1>);
 
 struct Visitor<R, F> {

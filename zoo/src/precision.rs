@@ -1,20 +1,20 @@
-//! In which type products are computed, and the one matrix product of the zoo.
+//! Compute types of products, and the matrix product of all layers.
 
 use burn::tensor::{DType, FloatDType, Tensor, TensorData};
 use zoo_recipes::{ComputeType, PrecisionSpec};
 
 use crate::contract::Pass;
 
-/// The compute type of a forward pass. Parameters are FP32 leaves whatever this is; layers cast per use, so gradients of the
-/// leaves are FP32 (the gradient of a cast is a cast back).
+/// The compute type of a forward pass. Parameters are always FP32 leaves. Layers cast them for each
+/// use, so gradients of the leaves are FP32 (the gradient of a cast is a cast back).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compute(pub FloatDType);
 
 impl Compute {
-    /// IEEE single.
+    /// IEEE single precision.
     pub const FP32: Self = Self(FloatDType::F32);
 
-    /// The type that a recipe's arm names, on every device.
+    /// The compute type of a recipe's arm, on every device.
     pub fn of(spec: &PrecisionSpec) -> Self {
         Self(match spec.compute {
             ComputeType::Fp32 => FloatDType::F32,
@@ -32,13 +32,13 @@ impl Compute {
         }
     }
 
-    /// To the compute type; nothing happens if it is that already.
+    /// Casts to the compute type; a tensor of this type is returned as it is.
     pub fn cast<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
         if x.dtype() == DType::from(self.0) { x } else { x.cast(self.0) }
     }
 }
 
-/// To FP32; nothing happens if it is that already.
+/// Casts to FP32; an FP32 tensor is returned as it is.
 pub fn to_f32<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     Compute::FP32.cast(x)
 }
@@ -46,16 +46,16 @@ pub fn to_f32<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 /// The matrix product that all layers use.
 ///
 /// # Panics
-/// On unlike types: CUDA would silently read one operand with the other's type.
+/// If the types differ. CUDA would silently read one operand with the type of the other.
 pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     assert_eq!(a.dtype(), b.dtype(), "matmul of unlike types: cast both to the compute type first");
     a.matmul(b)
 }
 
-/// How a device multiplies.
+/// Arithmetic of a device's products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Products {
-    /// 23 bits of fraction.
+    /// f32 operands with 23 bits of fraction.
     Fp32,
     /// f32 operands rounded to 10 bits of fraction.
     Tf32,
@@ -63,7 +63,7 @@ pub enum Products {
     Fp16,
     /// bf16 operands.
     Bf16,
-    /// None of these: FP16 operands whose sums are FP16, for one.
+    /// None of these, for example FP16 operands with FP16 sums.
     Other,
 }
 
@@ -79,14 +79,14 @@ impl Products {
         }
     }
 
-    /// What the rows of [`QUESTIONS`] come to tells the type.
+    /// Derives the arithmetic from the results of the rows of [`QUESTIONS`].
     fn of_answers(answers: [f32; QUESTIONS.len()]) -> Self {
         let [twelve, ten, small, sum] = answers;
         let due = |x: f32, due: f32| x == 0.0 || x == due;
         if !due(twelve, TWELVE) || !due(ten, TEN) || !due(small, SMALL) {
             return Self::Other;
         }
-        // A bf16 result has no 2,050.
+        // bf16 cannot represent 2,050.
         match (twelve > 0.0, ten > 0.0, small > 0.0, sum) {
             (true, true, true, 2050.0) => Self::Fp32,
             (false, true, true, 2050.0) => Self::Tf32,
@@ -102,13 +102,14 @@ const TWELVE: f32 = 1.0 / 4096.0;
 /// 2^-16.
 const SMALL: f32 = 1.0 / 65536.0;
 
-/// Rows whose sum with the weights below tells types apart. Each result is itself an FP16 and a bf16, but the last.
+/// Rows whose products with the weights below distinguish the types. Each result except the last is
+/// representable in FP16 and in bf16.
 ///
-/// | row | is there | is 0, or another |
+/// | row | nonzero in | 0 or another value in |
 /// |---|---|---|
-/// | 1 + 2^-12, less 1 | FP32 | fewer bits of fraction |
-/// | 1 + 2^-10, less 1 | FP32, TF32, FP16 | bf16 |
-/// | 2^-26 times 2^10 | FP32, TF32, bf16 | FP16, whose smallest is 2^-24 |
+/// | 1 + 2^-12 - 1 | FP32 | types with fewer bits of fraction |
+/// | 1 + 2^-10 - 1 | FP32, TF32, FP16 | bf16 |
+/// | 2^-26 times 2^10 | FP32, TF32, bf16 | FP16, whose smallest value is 2^-24 |
 /// | 2048 + 1 + 1 | FP32 sums | FP16 sums: 2048 |
 const QUESTIONS: [[f32; 3]; 4] = [
     [1.0 + TWELVE, -1.0, 0.0],
@@ -118,14 +119,15 @@ const QUESTIONS: [[f32; 3]; 4] = [
 ];
 const WEIGHTS: [f32; 3] = [1.0, 1.0, 1024.0];
 
-/// Finds out in which type [`crate::ops::linear`] multiplies matrices of `width` x `width` (4 at least) on this device in this
-/// compute type: by what comes out, not by what was asked for.
+/// Measures the arithmetic with which [`crate::ops::linear`] multiplies matrices of `width` x
+/// `width` (at least 4) on a device, for a compute type. The result follows from computed values,
+/// not from the requested type.
 pub fn probe(device: &burn::tensor::Device, compute: Compute, width: usize) -> Products {
     let device = device.clone().inner();
     let width = width.max(QUESTIONS.len());
     let (mut x, mut weight) = (vec![0f32; width * width], vec![0f32; width * width]);
     for (row, question) in QUESTIONS.iter().enumerate() {
-        // The last terms stand at the far end of the sum.
+        // The last terms are at the far end of the sum.
         x[row * width..][..2].copy_from_slice(&question[..2]);
         x[row * width + width - 1] = question[2];
     }
@@ -136,7 +138,8 @@ pub fn probe(device: &burn::tensor::Device, compute: Compute, width: usize) -> P
     let matrix = |values| Tensor::<2>::from_data(TensorData::new(values, [width, width]), &device);
     let product = crate::ops::linear(matrix(x), matrix(weight), None, &Pass::evaluation(compute));
     let product = crate::parameters::host_values(to_f32(product));
-    // Every column says the same; the worst of them is asked, so that no part of the product may be of another type.
+    // All columns must give the same result: a part of the product in another type makes it
+    // `Other`.
     let column = |column: usize| std::array::from_fn(|row| product[row * width + column]);
     let found = Products::of_answers(column(0));
     match (1..width).all(|other| Products::of_answers(column(other)) == found) {
@@ -161,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Products of operands that are rounded by hand, added up as said.
+    /// Products of operands that `operand` rounds, added with `sum`.
     fn answers(operand: impl Fn(f32) -> f32, sum: impl Fn(f32) -> f32) -> [f32; 4] {
         QUESTIONS
             .map(|row| row.iter().zip(WEIGHTS).fold(0.0, |all, (x, w)| sum(all + operand(*x) * operand(w))))
@@ -172,7 +175,7 @@ mod tests {
         let exact = |x: f32| x;
         let fp16 = |x: f32| f16::from_f32(x).to_f32();
         let bf16 = |x: f32| bf16::from_f32(x).to_f32();
-        // To nearest in 10 bits of fraction.
+        // Rounds to nearest with 10 bits of fraction.
         let tf32 = |x: f32| f32::from_bits((x.to_bits() + 0xfff) & 0xffff_e000);
         assert_eq!(Products::of_answers(answers(exact, exact)), Products::Fp32);
         assert_eq!(Products::of_answers(answers(tf32, exact)), Products::Tf32);

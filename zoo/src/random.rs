@@ -1,9 +1,10 @@
 //! Counter-based random numbers: a value is a pure function of (seed, stream, step, element).
 //!
-//! Nothing here has a state, so a resumed run draws what an uninterrupted one draws, and a mask can be computed again in the
-//! backward pass instead of being stored. The mixers are the finalizers of SplitMix64 (64 bits) and of Wellons' `lowbias32`.
+//! Random numbers have no state. A resumed run draws the numbers of an uninterrupted run, and a
+//! mask can be recomputed in the backward pass instead of being stored. The mixers are the
+//! finalizers of SplitMix64 (64 bits) and of Wellons' `lowbias32`.
 
-/// A place in the run: `stream` tells call sites apart, `step` is the micro-step.
+/// Key of a group of random numbers: `stream` distinguishes call sites, `step` is the micro-step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     low: u32,
@@ -23,12 +24,12 @@ impl Key {
         mix32(mix32(element ^ self.low).wrapping_add(self.high))
     }
 
-    /// The two halves, for kernels that compute [`Key::bits`] on a device.
+    /// The two halves of the key, for kernels that compute [`Key::bits`] on a device.
     pub fn halves(self) -> (u32, u32) {
         (self.low, self.high)
     }
 
-    /// Uniform in [0, 1) with 24 bits.
+    /// Uniform in [0, 1), with 24 bits.
     pub fn uniform(self, element: u32) -> f32 {
         (self.bits(element) >> 8) as f32 * (1.0 / 16_777_216.0)
     }
@@ -42,7 +43,7 @@ impl Key {
     }
 }
 
-/// SplitMix64's finalizer.
+/// Finalizer of SplitMix64.
 pub fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -57,7 +58,7 @@ pub fn mix32(mut x: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-/// FNV-1a of a name: makes a stream number from a parameter's path.
+/// FNV-1a hash of a name: derives a stream number from a parameter's path.
 pub fn stream_of(name: &str) -> u64 {
     name.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

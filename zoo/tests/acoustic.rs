@@ -1,4 +1,4 @@
-//! Acoustic models: parameters of published ones, by arithmetic, and what padding is to them.
+//! Acoustic models: number of parameters of published models, and effects of padding.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
@@ -21,7 +21,8 @@ fn spec(layer: serde_json::Value) -> AcousticSpec {
     }
 }
 
-/// Mozilla's DeepSpeech 0.x: 26 cepstra of 9 frames on each side, 2,048 units, 29 classes.
+/// Mozilla's DeepSpeech 0.x: 26 cepstra with 9 frames of context on each side, 2,048 units, 29
+/// classes.
 #[test]
 fn deep_speech_has_the_published_number_of_parameters() {
     let dense = json!({"kind": "dense", "units": 2048, "activation": "relu-20", "dropout": 0.05});
@@ -47,7 +48,8 @@ fn jasper_has_the_published_number_of_parameters() {
     assert_eq!(cost(&spec(json!(layers)), 64, 29).parameters, 332_632_349);
 }
 
-/// Logits of two utterances of 6 and 3 frames, laid out over 6, and what the norms saw. The padding is zeros.
+/// Logits and batch-norm statistics of two utterances of 6 and 3 frames, padded with zeros to 6
+/// frames.
 fn padded(spec: &AcousticSpec, lengths: [usize; 2], pass: &mut Pass) -> (Vec<f32>, Vec<Statistics>) {
     let device = Device::flex().autodiff();
     let model = AcousticModel::new(spec, 4, 3, 1, &device);
@@ -80,10 +82,11 @@ fn padded_frames_count_in_norms_and_reach_the_next_layer_as_the_source_has_them(
         for ((left_out, counted), carried) in left_out.1.iter().zip(&counted.1).zip(&carried.1) {
             assert_eq!((left_out.count * 12, left_out.count * 12), (counted.count * 9, carried.count * 9));
         }
-        // Without lengths that tell padding from frames, all that is carried is computed alike.
+        // When all frames count as valid, the result equals that of carried padding.
         let whole = train(PaddedFrames::LeftOut, [6, 6]);
         assert_eq!((&carried.0, means(&carried.1)), (&whole.0, means(&whole.1)), "{layers}");
-        // Zeros make zeros of the projection, whose bias starts at 0; what is carried does not.
+        // The projection of zeros is zero, because its bias starts at 0; carried padding is not
+        // zero.
         let behind = |logits: &[f32]| logits[27..].iter().all(|logit| *logit == 0.0);
         assert!(behind(&left_out.0) && behind(&counted.0) && !behind(&carried.0), "{layers}");
         assert!(left_out.0[..27] != counted.0[..27] && counted.0[..27] != carried.0[..27], "{layers}");
@@ -95,7 +98,8 @@ fn padded_frames_count_in_norms_and_reach_the_next_layer_as_the_source_has_them(
     }
 }
 
-/// A convolution of one tap without a bias makes zeros of padding: nine frames in twelve are what the mean is of.
+/// A convolution of one tap without a bias maps padding to zeros, so the mean is over nine valid
+/// frames and three zeros.
 #[test]
 fn statistics_that_count_padding_are_those_of_all_rows() {
     let one = json!([{"kind": "convolution", "channels": 5, "kernel": 1, "activation": "relu"}]);
@@ -116,8 +120,9 @@ fn statistics_that_count_padding_are_those_of_all_rows() {
     }
 }
 
-/// TensorFlow's `xavier_initializer(uniform=False)` has the deviation of Xavier's normal and nothing beyond two of its own; its uniform one
-/// reaches sqrt(3) deviations.
+/// TensorFlow's `xavier_initializer(uniform=False)` has the standard deviation of Xavier normal and
+/// no value beyond two of its own standard deviations. Its uniform variant reaches sqrt(3) standard
+/// deviations.
 #[test]
 fn a_truncated_start_keeps_its_deviation_and_the_projection_may_have_another() {
     let layers = json!([

@@ -1,8 +1,10 @@
-//! Convolution and batch norm agree with PyTorch's: outputs, every gradient, running statistics.
+//! Convolution and batch norm agree with PyTorch: outputs, every gradient, running statistics.
 //!
-//! The fixture is computed in FP64 from values that are exact in FP32. A tensor's error is its largest difference by its largest
-//! value. Limit 2e-6: sums here are of at most 700 products, each rounded to 6e-8, and errors of a random sign grow with the root
-//! of their number. In bf16 operands are rounded to 8 bits, and so are outputs: 2e-2 is five times the 4e-3 of one rounding.
+//! The fixture is computed in FP64 from values that are exact in FP32. The error of a tensor is its
+//! largest difference divided by its largest value. The limit is 2e-6: sums have at most 700
+//! products, each rounded to 6e-8, and errors of random sign grow with the root of their number. In
+//! bf16 operands and outputs are rounded to 8 bits: the limit 2e-2 is five times the 4e-3 of one
+//! rounding.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! CTC against PyTorch's, computed in FP64: 200 random utterances, some of which cannot be aligned (tests/reference/ctc_fixtures.py), and
-//! against the cases of Graves's implementation and of warp-ctc where `ZOO_PARITY` has them.
+//! CTC agrees with PyTorch, computed in FP64: 200 random utterances, some of which cannot be
+//! aligned (tests/reference/ctc_fixtures.py). It also agrees with the cases of Graves's
+//! implementation and of warp-ctc where `ZOO_PARITY` has them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use safetensors::SafeTensors;
 use zoo_models::ops::{Utterances, ctc};
 use zoo_models::parameters::host_values;
 
-/// Loss and gradient of logits [frames, classes].
+/// Loss and gradient of logits `[frames, classes]`.
 fn found(logits: Vec<f32>, classes: usize, labels: &[u32], blank: u32) -> (f32, Vec<f32>) {
     let (device, frames) = (Device::flex().autodiff(), logits.len() / classes);
     let logits = Tensor::<2>::from_data(TensorData::new(logits, [frames, classes]), &device).require_grad();
@@ -70,7 +71,7 @@ fn published_cases_hold() {
         name: String,
         blank: u32,
         targets: Vec<u32>,
-        /// Probabilities, or logits.
+        /// Each case has either probabilities or logits.
         probs: Option<Vec<Vec<f32>>>,
         logits: Option<Vec<Vec<f32>>>,
         loss: f64,
@@ -90,7 +91,7 @@ fn published_cases_hold() {
         let logits: Vec<Vec<f32>> = case.logits.or(case.probs.as_ref().map(of_probabilities)).unwrap();
         let found = found(logits.concat(), logits[0].len(), &case.targets, case.blank);
         let gradient = case.grad_wrt_logits.map_or_else(|| found.1.clone(), |rows| rows.concat());
-        // The files print six digits.
+        // The files have six digits.
         assert_close(&case.name, found, (case.loss, &gradient), 4e-6);
     }
 }

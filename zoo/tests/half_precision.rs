@@ -1,9 +1,11 @@
-//! FP16 on a CPU is what PyTorch makes of values that are rounded to FP16 at the same places: operands and results of products, what
-//! recurrent layers keep from step to step, and what stands between layers.
+//! FP16 on a CPU equals PyTorch with values rounded to FP16 at the same places: operands and
+//! results of products, the states of recurrent layers, and tensors between layers.
 //!
-//! The fixture's sums are FP64 and ours FP32; both are rounded to FP16 once. They differ where a sum lies so near to the middle
-//! between two FP16 that the error of the FP32 sum decides: by one unit then, in at most one element in a hundred here. Whatever was
-//! lost below the smallest FP16 is 0 in both. A recurrent layer hands such a unit on to later steps, where it may grow to two.
+//! The fixture's sums are FP64 and ours FP32; both are rounded to FP16 once. They differ by one
+//! unit where a sum is so close to the middle between two FP16 values that the error of the FP32
+//! sum decides; here this affects at most one element in a hundred. Values below the smallest FP16
+//! are 0 in both. In a recurrent layer such a unit propagates to later steps, where it may grow to
+//! two.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +60,7 @@ impl Fixture {
         Tensor::from_data(TensorData::new(values.clone(), shape.clone()), &self.device)
     }
 
-    /// Runs one case and holds its output and all gradients to the fixture.
+    /// Runs one case and compares its output and all gradients with the fixture.
     fn check<const D: usize, const W: usize>(
         &self,
         case: &str,
@@ -79,7 +81,7 @@ impl Fixture {
         self.same(&name(&format!("d{}", inputs[2])), third.grad(&grads).unwrap());
     }
 
-    /// A leaf of a case.
+    /// A tracked leaf of a case.
     fn leaf<const D: usize>(&self, case: &str, part: &str) -> Tensor<D> {
         self.tensor(&format!("{case}/{part}")).require_grad()
     }
@@ -88,7 +90,7 @@ impl Fixture {
         self.near(name, found, 1, 100);
     }
 
-    /// At most so many units apart, in at most one element of so many.
+    /// Asserts that values differ by at most `most` units, and in at most one element of `of`.
     fn near<const D: usize>(&self, name: &str, found: Tensor<D>, most: i32, of: usize) {
         let (shape, due) = &self.tensors[name];
         assert_eq!(&found.dims().to_vec(), shape, "{name}");
@@ -139,7 +141,8 @@ fn convolutions_are_pytorchs() {
     }
 }
 
-/// What makes the cases named `small` worth their place: of most products some gradients are lost, and not all.
+/// Ensures that the cases named `small` test underflow: most products lose some gradients, but not
+/// all.
 #[test]
 fn the_fixture_has_gradients_below_the_smallest_fp16() {
     let fixture = Fixture::read();
@@ -242,7 +245,8 @@ fn contexts_are_pytorchs() {
     }
 }
 
-/// The residual stream, what a norm makes of it, and their gradients are FP16's. The norm's own parameters are not: it computes in FP32.
+/// The residual stream, the output of a norm, and their gradients are FP16. The norm's own
+/// parameters are not: it computes in FP32.
 #[test]
 fn what_stands_between_layers_is_pytorchs() {
     let fixture = Fixture::read();

@@ -1,4 +1,5 @@
-//! One encoder with several decoders: each language is written as by a model that has its decoder alone.
+//! One encoder with several decoders: each language gets the same output as from a model that has
+//! only its decoder.
 
 use burn::tensor::Device;
 use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, Writer};
@@ -22,7 +23,7 @@ fn batch(language: usize) -> PairBatch {
     PairBatch { source, target, language, target_positions: 8 }
 }
 
-/// Where the decoder of a language lies in a model of several.
+/// Path prefix of a language's decoder in a model with several.
 fn decoder_path(language: usize) -> String {
     match language.checked_sub(1) {
         None => "decoder.".to_string(),
@@ -63,7 +64,8 @@ fn every_language_is_written_as_by_a_model_of_its_own() {
     assert!(all[0] != all[1] && all[1] != all[2], "the decoders start unlike each other");
 }
 
-/// A batch teaches the encoder, the tables and its own decoder, by the gradients of a model that has no other.
+/// A batch has gradients for the encoder, the tables and its own decoder only. They equal those of
+/// a model without other decoders.
 #[test]
 fn a_batch_teaches_the_decoder_of_its_language_alone() {
     let recipe = recipe();

@@ -1,5 +1,6 @@
-//! LSTM and GRU layers against PyTorch's, computed in FP64: packed sequences, both directions, stacked layers, initial states; outputs, last
-//! states, every gradient (tests/reference/recurrent_fixtures.py).
+//! LSTM and GRU layers agree with PyTorch, computed in FP64: packed sequences, both directions,
+//! stacked layers and initial states; outputs, last states and every gradient
+//! (tests/reference/recurrent_fixtures.py).
 
 use std::collections::BTreeMap;
 
@@ -63,7 +64,7 @@ impl Case {
         self.has(&format!("weights/{key}")).then(|| self.parameter(key))
     }
 
-    /// Is this value the fixture's, but for `limit` of its largest?
+    /// Asserts that a value equals the fixture up to `limit` times the fixture's largest value.
     fn check(&self, key: &str, value: Vec<f32>, limit: f32) {
         let (_, expected) = &self.tensors[key];
         let largest = expected.iter().fold(0f32, |most, x| most.max(x.abs()));
@@ -78,7 +79,7 @@ impl Case {
         self.check(&format!("gradients/{key}"), host_values(found), limit);
     }
 
-    /// The name of a layer in PyTorch, and whether it is backwards.
+    /// For each layer, the PyTorch names of its directions, and whether each is backward.
     fn layers(&self) -> Vec<Vec<(String, bool)>> {
         let names = |layer: usize| {
             [(format!("l{layer}"), false), (format!("l{layer}_reverse"), true)]
@@ -89,7 +90,8 @@ impl Case {
         (0..).map(names).take_while(|layer| !layer.is_empty()).collect()
     }
 
-    /// The sum of the outputs and last states times what the fixture says, differentiated.
+    /// Gradients of the sum of outputs and last states, weighted by the fixture's upstream
+    /// gradients.
     fn differentiate(&self, out: Tensor<2>, states: &[(&str, Tensor<3>)]) -> Gradients {
         let mut loss = (to_f32(out) * self.constant("upstream/out")).sum();
         for (key, state) in states {
@@ -195,7 +197,8 @@ fn check_weights(
     }
 }
 
-/// FP64 rounded once against FP32 through six steps and two layers; the worst of PyTorch's own FP32 here is 4.4e-7.
+/// FP64 rounded once, compared with FP32 through six steps and two layers. The largest error of
+/// PyTorch's own FP32 here is 4.4e-7.
 const FP32: f32 = 5e-6;
 
 #[test]
@@ -210,7 +213,8 @@ fn gru_layers_are_those_of_pytorch() {
     ["gru-plain", "gru-stacked", "gru-unbiased"].into_iter().for_each(|name| gru(name, Compute::FP32, FP32));
 }
 
-/// Operands of products have 8 bits, and errors go through six steps and two layers: the worst of PyTorch's bf16 here is 2.2e-2.
+/// Operands of products have 8 bits, and errors pass through six steps and two layers. The largest
+/// error of PyTorch's bf16 here is 2.2e-2.
 #[test]
 fn layers_in_bf16_are_near() {
     let bf16 = Compute(FloatDType::BF16);

@@ -1,5 +1,5 @@
-//! Searches over tables of logits agree with the un-batched Python specification, alone and in a batch; and a model writes the
-//! same whatever it is decoded together with.
+//! Searches over tables of logits agree with the un-batched Python specification, alone and in a
+//! batch. The output of a model does not depend on the other sentences of a batch.
 
 use std::collections::BTreeMap;
 
@@ -41,10 +41,11 @@ struct Expected {
     score: f64,
 }
 
-/// Scores by the last token alone. The first token of a source names its table.
+/// A decoder whose scores depend on the last token alone. The first token of a source selects its
+/// table.
 struct Tables<'a>(&'a [&'a Case]);
 
-/// Which table each hypothesis is of, and which of its rows was looked at last.
+/// For each hypothesis, its table and the row that was read last.
 struct Looks {
     tables: Vec<usize>,
     rows: Vec<usize>,
@@ -90,7 +91,7 @@ fn check(cases: &[&Case], name: &str, spec: &DecodeSpec) {
                 tokens.pop();
             }
             assert_eq!(found.tokens, tokens, "{} {name}", case.name);
-            // FP32 log-probabilities of up to a dozen tokens against FP64.
+            // FP32 log-probabilities of up to a dozen tokens are compared with FP64.
             assert!((found.score - expected.score).abs() < 1e-5, "{} {name}: {}", case.name, found.score);
         }
     }
@@ -115,7 +116,7 @@ fn tables_are_searched_as_specified_alone_and_in_a_batch() {
 
 #[test]
 fn what_is_written_does_not_depend_on_the_batch() {
-    // Of each kind of decoder, whose states go with its hypotheses.
+    // One recipe for each kind of decoder, whose state follows its hypotheses.
     for recipe in
         ["reversal-transformer", "iwslt14-lstm", "gnmt-v2", "gnmt", "lstm-3x1024-en-fr", "multi30k-convs2s"]
     {
