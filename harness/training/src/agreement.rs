@@ -1,4 +1,5 @@
-//! Update rules on a device, held against the host's loops; and how many kernels they launch.
+//! Comparison of update rules on a device with the host's loops, and the number of kernels that
+//! they launch.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use zoo_models::ops::{Agreement, count_launches, difference};
@@ -7,10 +8,10 @@ use zoo_recipes::{EpsilonPlace, NovogradVariant, OptimizerSpec};
 use crate::flat::{Flat, magnitude};
 use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
 
-/// What is moved: an embedding, matrices of other sizes, and vectors.
+/// Shapes of the parameters: an embedding, matrices of other sizes, and vectors.
 const SHAPES: [&[usize]; 8] = [&[57, 64], &[64, 96], &[96], &[300, 40], &[40], &[1], &[3, 3, 5, 7], &[513]];
 
-/// FP32 roundings of either side.
+/// Maximum difference, from FP32 roundings on either side.
 const LIMIT: f64 = 1e-5;
 
 /// Every update rule with each of its options.
@@ -43,14 +44,14 @@ pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 8] {
     ]
 }
 
-/// Every update rule that is `wanted`, over eight parameters.
+/// Compares every update rule that is `wanted`, on eight parameters.
 pub fn agreements(device: &Device, wanted: &dyn Fn(&str) -> bool) -> Vec<Agreement> {
     let device = device.clone().inner();
     let wanted = rules().into_iter().filter(|(operation, _)| wanted(operation));
     wanted.map(|(operation, spec)| rule(operation, &spec, &device)).collect()
 }
 
-/// Numbers of both signs; the second half of the embedding's gradients is 0.
+/// Numbers of both signs. The second half of the embedding's gradients is 0.
 fn values(stream: usize, parameter: usize) -> Vec<f32> {
     let n: usize = SHAPES[parameter].iter().product();
     let draw = |i: usize| ((i * 7919 + stream * 104_729 + parameter * 31) % 10_007) as f32 / 10_007.0 - 0.5;

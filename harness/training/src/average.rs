@@ -1,12 +1,13 @@
-//! An exponential mean of the weights (NVIDIA's `--ema`): it begins with the first weights, and after each update is a share of itself
-//! and the rest of the new ones. Where that code moves it after an update that was skipped for an overflow, too, this one does not.
+//! Exponential mean of the weights (NVIDIA's `--ema`). It starts with the first weights; after each
+//! update it is a share of itself plus the rest of the new weights. NVIDIA's code also moves the
+//! mean after an update that was skipped for an overflow; this one does not.
 
 use burn::module::Module;
 use zoo_models::parameters::{self, ParameterError, ParameterValues};
 
 use crate::flat::Flat;
 
-/// Means of all parameters of a model, running statistics among them, in the model's order.
+/// Means of all parameters of a model, including running statistics, in the model's order.
 #[derive(Debug)]
 pub struct Average {
     keep: f64,
@@ -14,7 +15,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// Of a model's weights as they are; `keep` is what stays of the mean.
+    /// Starts with a model's weights. `keep` is the share of the mean that each update keeps.
     pub fn new<M: Module>(model: M, keep: f64) -> (M, Self) {
         let mut means = Vec::new();
         let model = parameters::update(model, |_, weight| {
@@ -24,7 +25,7 @@ impl Average {
         (model, Self { keep, means })
     }
 
-    /// Moves the means: m = keep m + (1 - keep) w. Nothing is read from a device.
+    /// Updates the means: m = keep m + (1 - keep) w. Nothing is read from the device.
     pub fn follow<M: Module>(&mut self, model: M) -> M {
         let (keep, rest) = (self.keep as f32, (1.0 - self.keep) as f32);
         let mut means = self.means.iter_mut();
@@ -37,16 +38,16 @@ impl Average {
         })
     }
 
-    /// The means on the host, by the paths of the model.
+    /// Copies the means to the host, by the paths of the model.
     pub fn export<M: Module>(&self, model: &M) -> Vec<ParameterValues> {
         let places = parameters::shapes(model).into_iter().zip(&self.means);
         places.map(|((path, shape), mean)| ParameterValues { path, shape, values: mean.to_vec() }).collect()
     }
 
-    /// Takes up saved means.
+    /// Restores saved means.
     ///
     /// # Errors
-    /// They are not of this model.
+    /// If they do not fit the model.
     pub fn import<M: Module>(
         &mut self,
         model: M,
@@ -57,7 +58,7 @@ impl Average {
         Ok(())
     }
 
-    /// A model outside autodiff with the means for weights.
+    /// A model outside autodiff whose weights are the means.
     pub fn model<M: Module>(&self, model: M) -> M {
         let mut means = self.means.iter();
         parameters::update(model, |_, weight| {

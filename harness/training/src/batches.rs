@@ -1,42 +1,43 @@
-//! What the loop takes batches from.
+//! Source of batches for the training loop.
 
 use crate::error::OtherError;
 
-/// Which batches of an epoch a worker takes.
+/// The share of an epoch's batches that a worker processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// This worker.
+    /// Rank of this worker.
     pub rank: u64,
-    /// Workers.
+    /// Number of workers.
     pub world: u64,
-    /// Batches of an update.
+    /// Number of batches of an update.
     pub group: u64,
 }
 
 impl Share {
-    /// Whether the batch at `index` of an epoch is this worker's: the batches of each update are dealt out in turn.
+    /// Whether the batch at `index` of an epoch belongs to this worker. The batches of each update
+    /// are assigned round-robin.
     pub fn has(&self, index: u64) -> bool {
         index % self.group % self.world == self.rank
     }
 }
 
-/// A batch and what its speed is counted in.
+/// A batch with its size.
 #[derive(Debug, Clone)]
 pub struct Fetched<B> {
-    /// The batch.
     pub batch: B,
-    /// Tokens, frames, images.
+    /// Number of tokens, frames or images, for the speed.
     pub tokens: u64,
 }
 
 /// Batches in the order of one epoch.
 pub type Batches<'a, B> = Box<dyn Iterator<Item = Result<Fetched<B>, OtherError>> + 'a>;
 
-/// Where batches come from. They depend on the seed, the epoch and their index alone.
+/// A source of batches. A batch depends only on the seed, the epoch and its index.
 pub trait BatchSource<B> {
-    /// Batches of an epoch (counted from 0), over all workers.
+    /// Number of batches of an epoch (counted from 0), over all workers.
     fn epoch_len(&mut self, epoch: u64) -> Result<u64, OtherError>;
 
-    /// The batches of an epoch from index `from` on, in order: those alone that `share` has. May read ahead.
+    /// The batches of an epoch from index `from` on, in order, limited to those of `share`. May
+    /// read ahead.
     fn batches(&mut self, epoch: u64, from: u64, share: Share) -> Result<Batches<'_, B>, OtherError>;
 }

@@ -1,8 +1,11 @@
 //! Checkpoints on disk.
 //!
-//! A checkpoint is one safetensors file: arrays `weights/<path>`, `optimizer/<phase>/<moment>/<path>` and, of a run that keeps a mean of its
-//! weights, `average/<path>`, all FP32, and in the metadata a JSON text with the run's state and a SHA-256 of every array (over name, shape and bytes), itself preceded by its SHA-256. So a
-//! flipped byte is found and its place named. A file is written under a temporary name, flushed to the disk and renamed.
+//! A checkpoint is one safetensors file. Its arrays are `weights/<path>`,
+//! `optimizer/<phase>/<moment>/<path>` and, if the run keeps a mean of its weights,
+//! `average/<path>`, all FP32. Its metadata holds a JSON text, preceded by the SHA-256 of the text.
+//! The text contains the run's state and a SHA-256 of every array (over name, shape and bytes), so
+//! a flipped byte is detected and located. A file is written under a temporary name, flushed to
+//! disk and renamed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -21,7 +24,7 @@ use crate::state::RunState;
 const KEY: &str = "zoo";
 const FORMAT: &str = "zoo-checkpoint-1";
 
-/// What is wrong with a checkpoint.
+/// Error of a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file could not be read or written.
@@ -30,36 +33,36 @@ pub enum CheckpointError {
         untrusted::hint_or(source, "is the folder there, and may it be written?")
     )]
     Io {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
-    /// The file is not what was written.
+    /// The content differs from what was written.
     #[error(
         "checkpoint {path} is damaged: {what}\nhint: the run resumes from the previous checkpoint, if it is intact"
     )]
     Damaged {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// What was found, with the array's name.
+        /// Description of the damage, with the array's name.
         what: String,
     },
-    /// The file is sound and not a checkpoint, or one of another version.
+    /// The file is intact but is not a checkpoint, or has another version.
     #[error("{path} is not a checkpoint of this version: {what}\nhint: start the run anew in another folder")]
     Foreign {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// What was found.
+        /// Description of the content.
         what: String,
     },
-    /// There are checkpoints, and none is whole.
+    /// There are checkpoints, but all are damaged.
     #[error("{folder} has no intact checkpoint:\n{reports}\nhint: delete them to start again")]
     NoneWhole {
-        /// Folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// What is wrong with each.
+        /// Problem of each checkpoint.
         reports: String,
     },
     /// There is nothing to evaluate.
@@ -67,32 +70,32 @@ pub enum CheckpointError {
         "{folder} has no {what}\nhint: train first (a run keeps them as `train.checkpoint.evaluate` says)"
     )]
     Absent {
-        /// Folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// What was looked for.
+        /// Description of the missing checkpoint.
         what: String,
     },
-    /// The newest state of a run that ended is gone: an older one would pass for it.
+    /// The newest state of an ended run is missing. An older state would count as its result.
     #[error(
         "{path} is missing: the run ended after {updates} updates, and the newest checkpoint that is left has {left}\nhint: put the file \
          back, or train the run again"
     )]
     Missing {
-        /// The file, or the folder where its name was not noted.
+        /// Path of the file, or a pattern in the folder if its name was not recorded.
         path: PathBuf,
-        /// Updates behind the missing one.
+        /// Updates of the missing state.
         updates: u64,
-        /// Updates behind the newest one that is there.
+        /// Updates of the newest state that exists.
         left: u64,
     },
-    /// A checkpoint of another run lies in this run's folder.
+    /// The run's folder contains a checkpoint of another run.
     #[error(
         "{path} does not belong to this run: {what}\nhint: put the run's own file back, or train the run again"
     )]
     OtherRun {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// How that shows.
+        /// Description of the mismatch.
         what: String,
     },
     /// Weights that cannot be averaged.
@@ -100,32 +103,32 @@ pub enum CheckpointError {
         "{path}: parameter `{parameter}` is not in the first checkpoint with this shape\nhint: average checkpoints of one run"
     )]
     Unlike {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
         /// Path of the parameter.
         parameter: String,
     },
 }
 
-/// Arrays of an optimizer and the phase that it belongs to.
+/// Optimizer arrays of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseMoments {
     /// Name of the phase.
     pub phase: String,
-    /// Arrays.
+    /// Arrays of the optimizer.
     pub moments: Vec<Moment>,
 }
 
-/// A checkpoint to resume from (with `state`) or weights alone (without).
+/// A checkpoint to resume from (with `state`), or weights only (without).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
     /// State of the run.
     pub state: Option<RunState>,
-    /// Weights.
+    /// Parameter values.
     pub weights: Vec<ParameterValues>,
-    /// The mean of the weights that a run with `train.checkpoint.ema` keeps; empty in others.
+    /// Exponential mean of the weights of a run with `train.checkpoint.ema`; empty in others.
     pub average: Vec<ParameterValues>,
-    /// Moments, by phase.
+    /// Optimizer arrays, by phase.
     pub moments: Vec<PhaseMoments>,
 }
 
@@ -137,17 +140,18 @@ struct Header {
 }
 
 impl Checkpoint {
-    /// Weights alone.
+    /// A checkpoint of weights only.
     pub fn of_weights(weights: Vec<ParameterValues>) -> Self {
         Self { state: None, weights, average: Vec::new(), moments: Vec::new() }
     }
 
-    /// The weights to validate and evaluate: their mean where the run keeps one.
+    /// The weights to validate and evaluate: the exponential mean where the run keeps one.
     pub fn into_evaluated(self) -> Vec<ParameterValues> {
         if self.average.is_empty() { self.weights } else { self.average }
     }
 
-    /// Writes the file and returns its SHA-256. Nothing but a file of the same name is replaced, and that at once.
+    /// Writes the file and returns its SHA-256. Only a file of the same name is replaced,
+    /// atomically.
     pub fn write(&self, path: &Path) -> Result<String, CheckpointError> {
         let mut arrays: BTreeMap<String, (Vec<usize>, &[f32])> = BTreeMap::new();
         for (kind, values) in [("weights", &self.weights), ("average", &self.average)] {
@@ -185,14 +189,14 @@ impl Checkpoint {
         Ok(hex(&Sha256::digest(&bytes)))
     }
 
-    /// Reads a file and checks every byte of it.
+    /// Reads a file and verifies every byte of it.
     pub fn read(path: &Path) -> Result<Self, CheckpointError> {
         let bytes =
             untrusted::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
         Self::parse(path, &bytes)
     }
 
-    /// As [`Checkpoint::read`], and the file as a whole must have this SHA-256.
+    /// Reads a file like [`Checkpoint::read`], and checks the SHA-256 of the whole file.
     pub fn read_checked(path: &Path, sha256: &str) -> Result<Self, CheckpointError> {
         let bytes =
             untrusted::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
@@ -254,7 +258,7 @@ impl Checkpoint {
     }
 }
 
-/// The state in a checkpoint, without reading its arrays (whose digests are not checked).
+/// Reads the state of a checkpoint without its arrays (whose digests are not checked).
 pub fn read_state(path: &Path) -> Result<Option<RunState>, CheckpointError> {
     let io = |source| CheckpointError::Io { path: path.into(), source };
     let mut file = untrusted::open(path).map_err(io)?;
@@ -298,7 +302,7 @@ fn header_of(path: &Path, metadata: &Option<HashMap<String, String>>) -> Result<
     Ok(header)
 }
 
-/// Writes a file under a temporary name, makes sure that it is on the disk, and renames it.
+/// Writes a file under a temporary name, flushes it to disk, and renames it.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -309,7 +313,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
-    // The new name itself is on the disk only when its folder is. Not every system can do this; the rename holds anyway.
+    // The new name is on disk only after the folder is flushed. Not every system supports this; the
+    // rename is atomic anyway.
     if let Ok(folder) = fs::File::open(folder) {
         let _ = folder.sync_all();
     }

@@ -1,4 +1,4 @@
-//! What can stop a training run.
+//! Errors that stop a training run.
 
 use std::path::PathBuf;
 
@@ -8,82 +8,83 @@ use crate::reduce::ReduceError;
 use crate::scaling::ScalingError;
 use crate::schedule::ScheduleError;
 
-/// An error of another room: a batch that could not be read, a validation that failed.
+/// An error from outside this crate: a batch that could not be read, a validation that failed.
 pub type OtherError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What can stop a training run. A loss that is not finite is no error but an outcome: `Outcome::Diverged`.
+/// An error that stops a training run. A loss that is not finite is not an error but an outcome:
+/// `Outcome::Diverged`.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// See [`ScheduleError`].
+    /// Error of a schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// See [`ScalingError`].
+    /// Error of a loss scaler.
     #[error(transparent)]
     Scaling(#[from] ScalingError),
-    /// See [`OptimizerError`].
+    /// Error of an optimizer's state.
     #[error(transparent)]
     Optimizer(#[from] OptimizerError),
-    /// See [`ReduceError`].
+    /// Error of a sum over the workers.
     #[error(transparent)]
     Reduce(#[from] ReduceError),
-    /// See [`CheckpointError`].
+    /// Error of a checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// An objective whose terms do not match its counts.
+    /// The terms of an objective do not match its counts.
     #[error(
         "phase `{phase}`: the objective announced the terms {announced:?} and computed {computed:?}\nhint: `Objective::counts` and `Objective::terms` must name the same terms in the same order"
     )]
     Terms {
-        /// Phase.
+        /// Name of the phase.
         phase: String,
-        /// By `counts`.
+        /// Names returned by `counts`.
         announced: Vec<String>,
-        /// By `terms`.
+        /// Names returned by `terms`.
         computed: Vec<String>,
     },
-    /// A loss that no parameter enters.
+    /// The loss does not depend on any parameter.
     #[error(
         "phase `{0}`: the loss depends on no parameter\nhint: build the model on `device.autodiff()`, and give at least one term a weight"
     )]
     Untracked(String),
-    /// Settings that cannot be trained with.
+    /// The settings are invalid.
     #[error("{0}\nhint: see the `[train]` block of the recipe")]
     Settings(String),
-    /// A checkpoint of another run.
+    /// The checkpoint belongs to another run.
     #[error(
         "the checkpoint {path} was made with {what} {found}, this run has {expected}\nhint: resume with the recipe, arm and seed that the run was started with, or start anew in another folder"
     )]
     OtherRun {
-        /// The checkpoint.
+        /// Path of the checkpoint.
         path: PathBuf,
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
-        /// The checkpoint's.
+        /// Value of the checkpoint.
         found: String,
-        /// This run's.
+        /// Value of this run.
         expected: String,
     },
-    /// A batch could not be had.
+    /// A batch could not be read.
     #[error("batch {batch} of epoch {epoch} (both counted from 0) could not be had: {source}")]
     Batch {
         /// Epoch, from 0.
         epoch: u64,
         /// Batch within the epoch, from 0.
         batch: u64,
-        /// Why.
+        /// Cause.
         #[source]
         source: OtherError,
     },
     /// Validation failed.
     #[error("validation after update {update} failed: {source}")]
     Validation {
-        /// Updates done.
+        /// Updates completed.
         update: u64,
-        /// Why.
+        /// Cause.
         #[source]
         source: OtherError,
     },
-    /// The device failed while it was waited for.
+    /// The device reported an error when the host synchronised with it.
     #[error(
         "the device failed: {0}\nhint: `zoo doctor` shows what the device needs; a smaller batch needs less of its memory"
     )]

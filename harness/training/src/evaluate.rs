@@ -1,4 +1,4 @@
-//! The loss of a model on batches, without training.
+//! Loss of a model on batches, without training.
 
 use std::borrow::Borrow;
 
@@ -10,8 +10,8 @@ use zoo_models::{Objective, Pass};
 use crate::error::OtherError;
 use crate::update::TermSum;
 
-/// Sums the terms of an objective over batches, without dropout. Each batch's sum is FP32, the sum over batches FP64 in their
-/// order; the device is read once, at the end.
+/// Sums the terms of an objective over batches, without dropout. The sum of each batch is FP32, the
+/// sum over batches FP64 in their order. The device is read once, at the end.
 pub fn evaluate<M, B, T: Borrow<B>>(
     objective: &dyn Objective<M, B>,
     model: &M,

@@ -1,18 +1,20 @@
-//! A flat FP32 buffer that lives where its device can work on it best.
+//! A flat FP32 buffer in the memory where its device processes it fastest.
 //!
-//! On the CPU backend that is a vector: its tensors give up and take back their storage without a copy, and one loop over four
-//! arrays is several times faster than a chain of tensor operations, each of which allocates. Everywhere else it is a tensor,
-//! whose chains the backend fuses. Both do the same operations on each element in the same order, and agree bit for bit.
+//! On the CPU backend the buffer is a vector: tensors convert from and to vectors without a copy,
+//! and one loop over four arrays is several times faster than a chain of tensor operations, each of
+//! which allocates. On other backends it is a tensor, whose chains the backend fuses. Both do the
+//! same operations on each element in the same order, and agree bitwise.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use zoo_models::ops::magnitudes;
 use zoo_models::parameters::host_values;
 
-/// Elements that one thread works on at a time. Fixed, so that sums do not depend on the number of threads.
+/// Number of elements that one thread processes at a time. It is fixed, so that sums do not depend
+/// on the number of threads.
 pub(crate) const CHUNK: usize = 1 << 14;
 
-/// See the module's documentation.
+/// A flat FP32 buffer; see the module's documentation.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::large_enum_variant,
@@ -21,14 +23,15 @@ pub(crate) const CHUNK: usize = 1 << 14;
 pub enum Flat {
     /// Values in the host's memory.
     Host(Vec<f32>),
-    /// Values on a device, shape [n], outside autodiff.
+    /// Values on a device, shape `[n]`, outside autodiff.
     Device(Tensor<1>),
 }
 
-/// Sum of squares and largest magnitude of some values.
+/// Sum of squares and largest magnitude of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Magnitude {
-    /// Sum of squares; not finite if any value is not (on devices other than the CPU also if one is above 1.8e19).
+    /// Sum of squares. It is not finite if any value is not (on devices other than the CPU also if
+    /// a value exceeds 1.8e19).
     pub square_sum: f64,
     /// Largest magnitude.
     pub largest: f64,
@@ -43,7 +46,7 @@ impl Magnitude {
 }
 
 impl Flat {
-    /// From a flat FP32 tensor outside autodiff.
+    /// Converts a flat FP32 tensor outside autodiff.
     pub fn from_tensor(tensor: Tensor<1>) -> Self {
         #[cfg(test)]
         if AS_ON_A_DEVICE.get() {
@@ -52,7 +55,7 @@ impl Flat {
         if is_host(&tensor.device()) { Self::Host(host_storage(tensor)) } else { Self::Device(tensor) }
     }
 
-    /// As a tensor, shape [n].
+    /// Converts to a tensor of shape `[n]`.
     pub fn into_tensor(self, device: &Device) -> Tensor<1> {
         match self {
             Self::Host(values) => {
@@ -63,7 +66,7 @@ impl Flat {
         }
     }
 
-    /// `n` zeros, stored like `self`.
+    /// Zeros with the length and storage of `self`.
     pub fn zeros_like(&self) -> Self {
         match self {
             Self::Host(values) => Self::Host(vec![0.0; values.len()]),
@@ -79,12 +82,12 @@ impl Flat {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A copy of the values on the host.
+    /// Copies the values to the host.
     pub fn to_vec(&self) -> Vec<f32> {
         match self {
             Self::Host(values) => values.clone(),
@@ -92,7 +95,7 @@ impl Flat {
         }
     }
 
-    /// The values times a factor.
+    /// Multiplies the values by a factor.
     pub fn scaled(self, factor: f32) -> Self {
         match self {
             Self::Host(mut values) => {
@@ -103,12 +106,12 @@ impl Flat {
         }
     }
 
-    /// The sum with another buffer of the same length and place.
+    /// Adds a buffer of the same length.
     pub fn plus(self, other: Self) -> Self {
         self.plus_scaled(&other, 1.0)
     }
 
-    /// The sum with another buffer times a factor.
+    /// Adds a buffer times a factor.
     pub fn plus_scaled(self, other: &Self, factor: f32) -> Self {
         match (self, other) {
             (Self::Host(mut values), Self::Host(other)) => {
@@ -120,7 +123,7 @@ impl Flat {
                 Self::Device(tensor.add(other.clone().mul_scalar(factor)))
             }
             (this, other) => {
-                // Mixed places happen only where a reducer brought host values back to a device.
+                // The storages differ only where a reducer returned host values for a device.
                 let device =
                     device_of(&this).or_else(|| device_of(other)).expect("one of the two is on a device");
                 let other = Self::Device(other.clone().into_tensor(&device));
@@ -135,7 +138,7 @@ thread_local! {
     static AS_ON_A_DEVICE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs this thread's part of something as where tensors are not plain host memory.
+/// Runs a closure with the storage of devices other than the CPU, on this thread.
 #[cfg(test)]
 pub(crate) fn as_on_a_device<T>(run: impl FnOnce() -> T) -> T {
     AS_ON_A_DEVICE.set(true);
@@ -156,14 +159,16 @@ pub(crate) fn is_host(device: &Device) -> bool {
     device.clone().inner() == Device::flex()
 }
 
-/// The values of an FP32 tensor of the host's, without a copy if nobody else holds it. No device is read.
+/// The values of an FP32 tensor on the host, without a copy if it has no other reference. No device
+/// is read.
 #[expect(clippy::disallowed_methods, reason = "the values are in the host's memory already")]
 fn host_storage(tensor: Tensor<1>) -> Vec<f32> {
     debug_assert!(is_host(&tensor.device()), "values on a device are read with `host_values`");
     tensor.into_data().try_into_vec::<f32>().expect("the tensors of this crate are FP32")
 }
 
-/// Magnitudes of several buffers and the values of some one-element tensors, in one read from the device.
+/// Magnitudes of several buffers and the values of some one-element tensors, with one read from the
+/// device.
 pub fn measure(buffers: &[&Flat], scalars: Vec<Tensor<1>>) -> (Vec<Magnitude>, Vec<f64>) {
     let on_device = |buffer: &&Flat| match buffer {
         Flat::Host(_) => None,
@@ -192,7 +197,8 @@ pub fn measure(buffers: &[&Flat], scalars: Vec<Tensor<1>>) -> (Vec<Magnitude>, V
     (magnitudes, read.collect())
 }
 
-/// Chunks are summed in FP64 side by side, the chunks' sums in their order: the same bits for any number of threads.
+/// Chunks are summed in FP64 in parallel, and their sums are added in order. The result is bitwise
+/// equal for any number of threads.
 pub(crate) fn magnitude(values: &[f32]) -> Magnitude {
     const LANES: usize = 8;
     let chunk = |values: &[f32]| {

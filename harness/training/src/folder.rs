@@ -1,4 +1,5 @@
-//! The checkpoints of a run: which are kept, which one to go on from, which weights are evaluated.
+//! The checkpoints of a run: which ones to keep, which one to resume from, which weights to
+//! evaluate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +14,8 @@ use zoo_recipes::EvaluatedWeights;
 use crate::checkpoint::{Checkpoint, CheckpointError, hex, read_state};
 use crate::state::{KeptWeights, RunState};
 
-/// States to resume from that are kept: the newest, and one in case that is damaged.
+/// Number of states that are kept to resume from: the newest, and one more in case the newest is
+/// damaged.
 const STATES: usize = 2;
 
 /// A folder of checkpoints.
@@ -22,48 +24,48 @@ pub struct CheckpointFolder {
     path: PathBuf,
 }
 
-/// The checkpoint that a run goes on from.
+/// The checkpoint from which a run resumes.
 #[derive(Debug)]
 pub struct Latest {
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
-    /// Its state.
+    /// State of the run.
     pub state: RunState,
-    /// Weights and moments; `state` has been taken out.
+    /// Weights and moments. Its `state` has been moved out.
     pub checkpoint: Checkpoint,
-    /// What was wrong with newer ones.
+    /// Problems of newer checkpoints.
     pub warnings: Vec<String>,
-    /// Their files.
+    /// Files of the newer, damaged checkpoints.
     pub damaged: Vec<PathBuf>,
 }
 
 /// The weights that a recipe evaluates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluated {
-    /// Weights.
+    /// Parameter values.
     pub weights: Vec<ParameterValues>,
-    /// Updates after which they were taken; several where they are a mean.
+    /// Numbers of updates after which the weights were saved; several for a mean.
     pub updates: Vec<u64>,
-    /// Files that they came from.
+    /// Files that the weights were read from.
     pub files: Vec<PathBuf>,
 }
 
-/// A file of the folder, as a run notes it.
+/// Name and digest of a file of the folder, as a run records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotedFile {
-    /// Its name in the folder.
+    /// Name of the file in the folder.
     pub file: String,
-    /// Its SHA-256.
+    /// SHA-256 of the file.
     pub sha256: String,
 }
 
-/// How a run ended, as far as its checkpoints show it.
+/// End of a run, as recorded outside its checkpoints.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended<'a> {
-    /// Updates made.
+    /// Number of updates.
     pub updates: u64,
-    /// The state that was saved last; runs of earlier programs did not note it.
+    /// The last saved state. Earlier versions of the program did not record it.
     pub last_state: Option<&'a NotedFile>,
 }
 
@@ -83,7 +85,7 @@ fn digest_of(path: &Path) -> Result<String, CheckpointError> {
     }
 }
 
-/// A state's fingerprint begins with the key of its run.
+/// Checks the key of the run, which is the first word of a state's fingerprint.
 fn check_key(path: &Path, state: &RunState, key: &str) -> Result<(), CheckpointError> {
     let found = state.identity.fingerprint.split(' ').next().unwrap_or_default();
     if found == key {
@@ -93,18 +95,17 @@ fn check_key(path: &Path, state: &RunState, key: &str) -> Result<(), CheckpointE
     Err(CheckpointError::OtherRun { path: path.to_owned(), what })
 }
 
-/// The part of a key that folders are named after.
+/// The part of a key that is used in folder names.
 fn short(key: &str) -> &str {
     key.get(..12).unwrap_or(key)
 }
 
 impl CheckpointFolder {
-    /// A folder, which is made when the first checkpoint is written.
+    /// Opens a folder. It is created when the first checkpoint is written.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -116,7 +117,8 @@ impl CheckpointFolder {
         Ok(found)
     }
 
-    /// The newest whole checkpoint; `None` if there is none at all. Damaged ones are skipped and named in the warnings.
+    /// The newest intact checkpoint; `None` if there is no checkpoint at all. Damaged ones are
+    /// skipped and listed in the warnings.
     pub fn latest(&self) -> Result<Option<Latest>, CheckpointError> {
         let (mut warnings, mut damaged) = (Vec::new(), Vec::new());
         for path in self.states()? {
@@ -145,21 +147,22 @@ impl CheckpointFolder {
         }
     }
 
-    /// The newest state's file, with its digest.
+    /// Name and digest of the newest state's file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// If the file cannot be read.
     pub fn note_newest(&self) -> Result<Option<NotedFile>, CheckpointError> {
         let Some(path) = self.states()?.into_iter().next() else { return Ok(None) };
         let file = name_of(&path).to_owned();
         Ok(Some(NotedFile { file, sha256: digest_of(&path)? }))
     }
 
-    /// Whether the newest state is the one that the run with the fingerprint `key …` ended with; of a run that goes on, whether it is
-    /// of that run. An older state, or one of another arm, would be evaluated as if it were the run's result.
+    /// Checks the newest state. For an ended run with the fingerprint `key …`, it must be the state
+    /// with which the run ended; for a running one, it must belong to the run. Otherwise an older
+    /// state, or one of another arm, would be evaluated as the run's result.
     ///
     /// # Errors
-    /// Names the file that is missing or not of this run.
+    /// The file that is missing or does not belong to the run.
     pub fn check_newest(&self, key: &str, ended: Option<Ended<'_>>) -> Result<(), CheckpointError> {
         let Some(path) = self.states()?.into_iter().next() else { return Ok(()) };
         let Some(state) = read_state(&path)? else {
@@ -187,11 +190,11 @@ impl CheckpointFolder {
         }
     }
 
-    /// Reads a checkpoint of the folder that the user named: a state of the run with the fingerprint `key …`, or weights that one of
-    /// its states names.
+    /// Reads a checkpoint that the user named: a state of the run with the fingerprint `key …`, or
+    /// weights that one of its states refers to.
     ///
     /// # Errors
-    /// The file is damaged or not of this run.
+    /// If the file is damaged or does not belong to the run.
     pub fn read_named(&self, path: &Path, key: &str) -> Result<Checkpoint, CheckpointError> {
         if let Some(state) = read_state(path)? {
             check_key(path, &state, key)?;
@@ -208,7 +211,8 @@ impl CheckpointFolder {
         Err(CheckpointError::OtherRun { path: path.to_owned(), what })
     }
 
-    /// Renames damaged states to `*.damaged`, so that the run's next ones are not taken for older than these.
+    /// Renames damaged states to `*.damaged`, so that they do not count as newer than the run's
+    /// next states.
     pub fn set_aside(&self, damaged: &[PathBuf]) -> Result<(), CheckpointError> {
         for path in damaged {
             let mut name = path.clone().into_os_string();
@@ -218,7 +222,8 @@ impl CheckpointFolder {
         Ok(())
     }
 
-    /// Writes a state to resume from, then deletes what is no longer needed. Its name carries the number of batches gone through.
+    /// Writes a state to resume from, then deletes files that are no longer needed. The file name
+    /// contains the number of batches processed.
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<PathBuf, CheckpointError> {
         let batch = checkpoint.state.as_ref().map_or(0, |state| state.counters.batch);
         let path = self.path.join(format!("state-{batch:010}.safetensors"));
@@ -227,7 +232,7 @@ impl CheckpointFolder {
         Ok(path)
     }
 
-    /// Writes weights alone, as they are after `update` updates and `epoch` epochs.
+    /// Writes weights only, as they are after `update` updates and `epoch` epochs.
     pub fn save_weights(
         &self,
         weights: Vec<ParameterValues>,
@@ -240,15 +245,17 @@ impl CheckpointFolder {
         Ok(KeptWeights { file, sha256, epoch, update })
     }
 
-    /// The weights that a recipe evaluates, of the run as its newest checkpoint has it. That one must be whole: scores of older
-    /// weights would pass for the run's. The last ones are their mean where the run keeps one (`train.checkpoint.ema`). A mean over the last `n` epochs or checkpoints is over those there are if the run was
+    /// The weights that a recipe evaluates, according to the run's newest checkpoint. The newest
+    /// checkpoint must be intact, because scores of older weights would count as the run's. `Last`
+    /// returns the exponential mean of the weights where the run keeps one
+    /// (`train.checkpoint.ema`). A mean over `n` epochs or checkpoints uses fewer if the run was
     /// shorter.
     pub fn evaluated(&self, which: &EvaluatedWeights) -> Result<Evaluated, CheckpointError> {
         let absent =
             |what: &str| CheckpointError::Absent { folder: self.path.clone(), what: what.to_string() };
         let latest = self.latest()?.ok_or_else(|| absent("checkpoint"))?;
         if let Some(newer) = latest.damaged.first() {
-            // Says again what is wrong with it, as an error.
+            // Returns the problem of the damaged checkpoint as an error.
             Checkpoint::read(newer)?;
         }
         match which {
@@ -274,7 +281,7 @@ impl CheckpointFolder {
         }
     }
 
-    /// The mean of kept weights, added up in FP64 and rounded once.
+    /// The mean of kept weights, summed in FP64 and rounded once.
     fn mean(&self, kept: &[KeptWeights]) -> Result<Evaluated, CheckpointError> {
         let mut sums: Vec<(ParameterValues, Vec<f64>)> = Vec::new();
         let mut files = Vec::new();
@@ -310,8 +317,8 @@ impl CheckpointFolder {
         })
     }
 
-    /// Deletes states beyond the last two, and weights that neither of the two refers to. Where a state cannot be read nothing is
-    /// known about what it needs, and no weights are deleted.
+    /// Deletes states beyond the last two, and weights that neither of the two refers to. If a
+    /// state cannot be read, its weights are unknown, and no weights are deleted.
     fn prune(&self) -> Result<(), CheckpointError> {
         let states = self.states()?;
         let (kept, old) = states.split_at(states.len().min(STATES));

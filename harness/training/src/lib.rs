@@ -1,7 +1,7 @@
-//! Training: schedules, loss scaling, optimizers, updates, checkpoints, and the loop that drives them.
+//! Training: schedules, loss scaling, optimizers, updates, checkpoints, and the training loop.
 //!
-//! This crate knows neither corpora nor models: a model is any Burn module, a batch is any type that an
-//! [`Objective`](zoo_models::Objective) accepts.
+//! This crate depends neither on corpora nor on particular models: a model is any Burn module, a
+//! batch is any type that an [`Objective`](zoo_models::Objective) accepts.
 
 pub mod agreement;
 pub mod align;

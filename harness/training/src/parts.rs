@@ -1,4 +1,4 @@
-//! What an update spends its seconds on: a watch that is told where each part of it ends.
+//! Time of the parts of an update. The update reports the end of each part to a [`Watch`].
 
 use std::time::Instant;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 
-/// A part of an update. The first two come once for each micro-batch.
+/// A part of an update. `Forward` and `Backward` occur once for each micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// From a batch to the scaled loss.
     Forward,
-    /// From there to FP32 gradients, added to those of the batches before.
+    /// From the scaled loss to FP32 gradients, added to those of the earlier micro-batches.
     Backward,
-    /// Unscaling, reduction, penalty, norm, clipping and the optimizer.
+    /// Unscaling, reduction, penalty, norm, clipping and the optimizer step.
     Update,
 }
 
-/// Is told when a part has ended.
+/// Observer of the parts of an update.
 pub trait Watch {
-    /// `part` has ended, and the next begins.
+    /// Called when `part` has ended and before the next part begins.
     ///
     /// # Errors
-    /// The device fails.
+    /// If the device fails.
     fn ended(&mut self, part: Part) -> Result<(), TrainError>;
 }
 
-/// Nobody wants to know: what training uses. Costs nothing.
+/// A watch that does nothing, for training.
 #[derive(Debug, Clone, Copy)]
 pub struct Unwatched;
 
@@ -40,29 +40,30 @@ impl Watch for Unwatched {
 /// Seconds by part.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PartSeconds {
-    /// See [`Part::Forward`].
+    /// Seconds of [`Part::Forward`].
     pub forward: f64,
-    /// See [`Part::Backward`].
+    /// Seconds of [`Part::Backward`].
     pub backward: f64,
-    /// See [`Part::Update`].
+    /// Seconds of [`Part::Update`].
     pub update: f64,
 }
 
 impl PartSeconds {
-    /// Of all parts.
+    /// Seconds of all parts.
     pub fn sum(&self) -> f64 {
         self.forward + self.backward + self.update
     }
 
-    /// Of one of several updates.
+    /// Mean seconds of one of `updates` updates.
     pub fn of_each(self, updates: u64) -> Self {
         let each = |seconds| seconds / updates as f64;
         Self { forward: each(self.forward), backward: each(self.backward), update: each(self.update) }
     }
 }
 
-/// Waits for the device at the end of each part, which takes from a GPU that it goes on while the host prepares: the parts are
-/// exact, and their sum may be longer than an update that nobody watches.
+/// A watch that waits for the device at the end of each part. This prevents a GPU from working
+/// while the host prepares the next part: the parts are exact, but their sum may exceed the time of
+/// an unwatched update.
 #[derive(Debug)]
 pub struct Stopwatch {
     device: Device,
@@ -71,12 +72,12 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts now; the device should be idle.
+    /// Starts the clock. The device should be idle.
     pub fn start(device: &Device) -> Self {
         Self { device: device.clone(), since: Instant::now(), seconds: PartSeconds::default() }
     }
 
-    /// Of all updates since the start.
+    /// Seconds of all updates since the start.
     pub fn seconds(&self) -> PartSeconds {
         self.seconds
     }
@@ -97,10 +98,10 @@ impl Watch for Stopwatch {
     }
 }
 
-/// Waits until the device has nothing left to do.
+/// Waits until the device's queue is empty.
 ///
 /// # Errors
-/// The device fails, now or in what was left to do.
+/// If the device fails, now or in queued work.
 pub fn idle(device: &Device) -> Result<(), TrainError> {
     device.sync().map_err(|error| TrainError::Device(format!("{error:?}")))
 }

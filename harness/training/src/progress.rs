@@ -1,4 +1,4 @@
-//! What a run tells while it goes.
+//! Progress reports and the log of a run.
 
 use std::fs;
 use std::io::{BufRead, Write};
@@ -11,12 +11,12 @@ use crate::checkpoint::write_whole;
 use crate::state::{Counters, Ending, RunState, Sums};
 use crate::update::{PhaseReport, TermSum, loss_of};
 
-/// One update (or a skipped one).
+/// Report of one update, successful or skipped.
 #[derive(Debug, Clone)]
 pub struct UpdateReport {
-    /// Counts after it.
+    /// Counts after the update.
     pub counters: Counters,
-    /// Loss of the first phase; not finite where that is why it was skipped.
+    /// Loss of the first phase; not finite if that is why the update was skipped.
     pub loss: f64,
     /// Learning rate of the first phase.
     pub lr: f64,
@@ -24,26 +24,26 @@ pub struct UpdateReport {
     pub scale: f64,
     /// Global norm of the first phase's gradients before clipping.
     pub grad_norm: f64,
-    /// Tokens (or what else the speed is counted in) of all workers.
+    /// Tokens (or another unit of the speed) of all workers.
     pub tokens: u64,
-    /// Time, s, with that of getting the batches.
+    /// Time in seconds, including the time to fetch the batches.
     pub seconds: f64,
-    /// Whether no phase moved its parameters.
+    /// Whether every phase skipped the update.
     pub skipped: bool,
-    /// All phases.
+    /// Reports of all phases.
     pub phases: Vec<PhaseReport>,
 }
 
-/// A validation, at the end of an epoch or of the run.
+/// Report of a validation, at the end of an epoch or of the run.
 #[derive(Debug, Clone)]
 pub struct EpochReport {
-    /// Counts at that time. `counters.epoch` epochs are done.
+    /// Counts at the time. `counters.epoch` epochs are complete.
     pub counters: Counters,
-    /// Training loss over the epoch; absent in the middle of one.
+    /// Training loss over the epoch; `None` within an epoch.
     pub train_loss: Option<f64>,
-    /// Validation loss; absent if the run has no validation.
+    /// Validation loss; `None` without validation.
     pub valid_loss: Option<f64>,
-    /// Validation score, where one decides which weights are the best.
+    /// Validation score, where a score selects the best weights.
     pub valid_score: Option<f64>,
     /// Terms of the validation loss.
     pub terms: Vec<TermSum>,
@@ -53,25 +53,26 @@ pub struct EpochReport {
     pub since_best: u32,
 }
 
-/// Looks on.
+/// Observer of a run.
 pub trait Progress {
-    /// After each update, skipped ones too.
+    /// Called after each update, including skipped ones.
     fn on_update(&mut self, _: &UpdateReport) {}
-    /// After each validation, and at the end of each epoch.
+    /// Called after each validation, and at the end of each epoch.
     fn on_epoch(&mut self, _: &EpochReport) {}
-    /// After a state to resume from was written.
+    /// Called after a state to resume from was written.
     fn on_checkpoint(&mut self, _: &Path, _: Counters) {}
-    /// Something that the user should know and that does not stop the run.
+    /// Called with a warning for the user that does not stop the run.
     fn on_warning(&mut self, _: &str) {}
 }
 
-/// Nobody looks on.
+/// An observer that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
 impl Progress for Silent {}
 
-/// The JSON line of the updates since the last one. Losses are per what they count, over all those updates.
+/// JSON line of the updates since the last line. Losses are divided by their counts over all those
+/// updates.
 pub(crate) fn train_line(report: &UpdateReport, since: &Sums) -> Value {
     let mut line = Map::new();
     let c = &report.counters;
@@ -100,7 +101,7 @@ pub(crate) fn train_line(report: &UpdateReport, since: &Sums) -> Value {
     Value::Object(line)
 }
 
-/// The JSON line of a validation.
+/// JSON line of a validation.
 pub(crate) fn epoch_line(report: &EpochReport) -> Value {
     let mut line = json!({
         "event": "epoch",
@@ -119,7 +120,7 @@ pub(crate) fn epoch_line(report: &EpochReport) -> Value {
     line
 }
 
-/// The JSON line of the end, with the loss since the last line of training.
+/// JSON line of the end of a run, with the loss since the last training line.
 pub(crate) fn end_line(state: &RunState, ending: &Ending) -> Value {
     let since = &state.since_log;
     json!({
@@ -140,12 +141,12 @@ fn terms_value(terms: &[TermSum]) -> Value {
     Value::Object(terms.iter().map(|t| (t.name.clone(), value(t))).collect())
 }
 
-/// The mean of terms, as the loss that they make.
+/// The loss that the given terms add up to.
 pub fn mean_loss(terms: &[TermSum]) -> f64 {
     loss_of(terms)
 }
 
-/// A log file: one JSON object a line, each with `event`, `update`, `epoch` and `batch`.
+/// A log file with one JSON object a line, each with `event`, `update`, `epoch` and `batch`.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
@@ -153,8 +154,9 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// Opens the log of a run that goes on after `batch` batches: lines of later batches, and a last line that was cut off, are of
-    /// a session that got further than its last checkpoint, and are removed. They will be written again.
+    /// Opens the log of a run that resumes after `batch` batches. Lines of later batches, and an
+    /// incomplete last line, come from a session that continued past its last checkpoint. They are
+    /// removed, because they will be written again.
     pub fn open(path: &Path, batch: u64) -> std::io::Result<Self> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -180,7 +182,6 @@ impl LogFile {
         Ok(Self { path: path.to_path_buf(), file })
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -189,7 +190,7 @@ impl LogFile {
     pub fn write(&mut self, value: &impl Serialize) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(value).map_err(std::io::Error::other)?;
         line.push(b'\n');
-        // One call, so that a killed run leaves whole lines.
+        // A single call, so that a killed run leaves complete lines.
         self.file.write_all(&line)
     }
 }

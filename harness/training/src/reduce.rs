@@ -2,24 +2,25 @@
 
 use crate::flat::Flat;
 
-/// Why a sum over the workers failed.
+/// Reason why a sum over the workers failed.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "worker {rank} of {world}: {reason}\nhint: resume from the last checkpoint once all workers can be reached"
 )]
 pub struct ReduceError {
-    /// This worker.
+    /// Rank of this worker.
     pub rank: u32,
-    /// All workers.
+    /// Number of workers.
     pub world: u32,
-    /// What happened.
+    /// Description of the failure.
     pub reason: String,
 }
 
-/// Sums values over (rank, world). Every worker calls the same methods in the same order with buffers of the same lengths, and all
-/// get the same bits back: the sum has a fixed order.
+/// Sums values over the workers. Every worker calls the same methods in the same order, with
+/// buffers of the same lengths. All workers get bitwise equal results, because the order of the sum
+/// is fixed.
 pub trait Reducer: Send {
-    /// This worker, from 0.
+    /// Rank of this worker, from 0.
     fn rank(&self) -> u32;
 
     /// Number of workers.
@@ -28,11 +29,11 @@ pub trait Reducer: Send {
     /// Replaces each buffer by its FP32 sum over all workers.
     fn sum(&mut self, buckets: &mut [Flat]) -> Result<(), ReduceError>;
 
-    /// Replaces each value by its sum over all workers: counts, losses.
+    /// Replaces each value (a count or a loss) by its sum over all workers.
     fn sum_values(&mut self, values: &mut [f64]) -> Result<(), ReduceError>;
 }
 
-/// A run of one worker.
+/// Reducer of a run with one worker.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Local;
 

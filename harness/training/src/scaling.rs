@@ -1,71 +1,77 @@
-//! Loss scaling: the loss is multiplied by a scale before the backward pass, the gradients are divided by it afterwards, so that
-//! small gradients do not vanish in half precision. An update whose gradients are not finite is skipped.
+//! Loss scaling: the loss is multiplied by a scale before the backward pass, and the gradients are
+//! divided by it afterwards, so that small gradients do not underflow in half precision. An update
+//! whose gradients are not finite is skipped.
 //!
-//! Published defects, and what is done here:
-//! - OpenSeq2Seq's static scale is not checked for finiteness; here every update is.
-//! - `Backoff` of OpenSeq2Seq starts at `scale_max`, so it can only fall at first. Copied: a recipe may give `scale_init`.
-//! - `LogMax` of OpenSeq2Seq counts an overflow as 2^log_max where log_max is meant, which pins the scale to its minimum for
-//!   hundreds of updates. Copied only where the recipe says `published_overflow_defect`.
-//! - `LogMax` there hard-codes the target exponent 16 whatever `log_max` says. Here `log_max` is used; published settings have 16.
-//! - `LogMax` there looks at the gradients after clipping. Here it sees them before, as the check for finiteness does.
-//! - `LogMax` there turns NaN for good when all gradients are 0. Here such an update does not enter the statistics.
+//! Published defects, and what this module does:
+//! - OpenSeq2Seq does not check finiteness with its static scale. Here every update is checked.
+//! - OpenSeq2Seq's `Backoff` starts at `scale_max`, so the scale can only fall at first. This is
+//!   copied; a recipe may give `scale_init`.
+//! - OpenSeq2Seq's `LogMax` counts an overflow as 2^log_max instead of log_max, which keeps the
+//!   scale at its minimum for hundreds of updates. This is copied only where the recipe says
+//!   `published_overflow_defect`.
+//! - OpenSeq2Seq's `LogMax` uses the target exponent 16, whatever `log_max` says. Here `log_max` is
+//!   used; published settings have 16.
+//! - OpenSeq2Seq's `LogMax` reads the gradients after clipping. Here it reads them before clipping,
+//!   like the check for finiteness.
+//! - OpenSeq2Seq's `LogMax` becomes NaN permanently when all gradients are 0. Here such an update
+//!   does not enter the statistics.
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::LossScalingSpec;
 
-/// Why a scaler cannot be used.
+/// Reason why a scaler cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScalingError {
-    /// A parameter outside its range.
+    /// A parameter is outside its range.
     #[error("loss scaling `{kind}`: {reason}\nhint: see `precision.loss_scaling` of the recipe")]
     Invalid {
-        /// The scaler.
+        /// Kind of the scaler.
         kind: &'static str,
-        /// What is wrong.
+        /// Description of the problem.
         reason: &'static str,
     },
-    /// A checkpoint of another scaler.
+    /// The checkpoint belongs to another scaler.
     #[error(
         "the checkpoint's loss scaler is `{found}`, the recipe's is `{expected}`\nhint: resume with the recipe that the run was started with"
     )]
     Other {
-        /// The recipe's.
+        /// Scaler of the recipe.
         expected: &'static str,
-        /// The checkpoint's.
+        /// Scaler of the checkpoint.
         found: &'static str,
     },
 }
 
-/// What a scaler remembers. Saved in checkpoints.
+/// State of a scaler, as saved in checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScalerState {
-    /// Nothing.
+    /// State of [`LossScalingSpec::None`], which is empty.
     None,
-    /// Nothing but the scale, which the recipe has.
+    /// State of [`LossScalingSpec::Static`], which is empty: the recipe has the scale.
     Static,
-    /// See [`LossScalingSpec::Backoff`].
+    /// State of [`LossScalingSpec::Backoff`].
     Backoff {
-        /// Present scale.
+        /// Current scale.
         scale: f64,
-        /// Updates tried.
+        /// Number of attempted updates.
         iteration: u64,
-        /// The iteration of the last overflow; -1 before any.
+        /// Iteration of the last overflow; -1 before the first.
         last_overflow: i64,
     },
-    /// See [`LossScalingSpec::Logmax`].
+    /// State of [`LossScalingSpec::Logmax`].
     Logmax {
-        /// Present scale.
+        /// Current scale.
         scale: f64,
         /// Fast mean of log2 of the largest gradient, before bias correction.
         fast: f64,
-        /// Slow mean.
+        /// Slow mean of log2 of the largest gradient, before bias correction.
         slow: f64,
-        /// Slow mean of the square.
+        /// Slow mean of its square.
         slow_square: f64,
-        /// beta1 to the number of observations.
+        /// beta1 to the power of the number of observations.
         fast_left: f64,
-        /// beta2 to the number of observations.
+        /// beta2 to the power of the number of observations.
         slow_left: f64,
     },
 }
@@ -89,7 +95,7 @@ pub struct LossScaler {
 }
 
 impl LossScaler {
-    /// A scaler at its start.
+    /// A scaler in its initial state.
     pub fn new(spec: &LossScalingSpec) -> Result<Self, ScalingError> {
         let state = match *spec {
             LossScalingSpec::None => ScalerState::None,
@@ -120,7 +126,7 @@ impl LossScaler {
                     "logmax",
                     "`beta1` and `beta2` must lie in [0, 1)",
                 )?;
-                // The published scaler starts at 1 whatever its bounds are.
+                // The published scaler starts at 1, whatever its bounds are.
                 ScalerState::Logmax {
                     scale: 1.0,
                     fast: 0.0,
@@ -134,7 +140,7 @@ impl LossScaler {
         Ok(Self { spec: spec.clone(), state })
     }
 
-    /// The factor of the loss for the next update.
+    /// Factor of the loss for the next update.
     pub fn scale(&self) -> f64 {
         match (&self.state, &self.spec) {
             (ScalerState::Backoff { scale, .. } | ScalerState::Logmax { scale, .. }, _) => *scale,
@@ -143,12 +149,12 @@ impl LossScaler {
         }
     }
 
-    /// Whether [`LossScaler::observe`] looks at the largest gradient.
+    /// Whether [`LossScaler::observe`] uses the largest gradient.
     pub fn needs_largest(&self) -> bool {
         matches!(self.spec, LossScalingSpec::Logmax { .. })
     }
 
-    /// Whether an overflow can no longer be answered with a smaller scale.
+    /// Whether the scale can no longer be reduced after an overflow.
     pub fn is_exhausted(&self) -> bool {
         match self.spec {
             LossScalingSpec::None | LossScalingSpec::Static { .. } => true,
@@ -158,8 +164,9 @@ impl LossScaler {
         }
     }
 
-    /// Learns how an update went: were all its gradients finite, and what was the largest magnitude among them after
-    /// unscaling (ignored unless [`LossScaler::needs_largest`]).
+    /// Updates the scale after an update. `finite`: whether all its gradients were finite.
+    /// `largest`: their largest magnitude after unscaling (ignored unless
+    /// [`LossScaler::needs_largest`]).
     pub fn observe(&mut self, finite: bool, largest: f64) {
         match (&self.spec, &mut self.state) {
             (
@@ -208,12 +215,12 @@ impl LossScaler {
         }
     }
 
-    /// For a checkpoint.
+    /// The state, for a checkpoint.
     pub fn state(&self) -> &ScalerState {
         &self.state
     }
 
-    /// From a checkpoint.
+    /// Restores a state from a checkpoint.
     pub fn restore(&mut self, state: ScalerState) -> Result<(), ScalingError> {
         if state.kind() != self.state.kind() {
             return Err(ScalingError::Other { expected: self.state.kind(), found: state.kind() });
@@ -259,7 +266,8 @@ mod tests {
     #[test]
     fn backoff_halves_on_overflow_and_doubles_after_a_clean_window() {
         let mut scaler = backoff(Some(8.0), 1.0, 16.0, 3);
-        // Iterations 0.. ; the last overflow counts as -1 at first, so the third clean update grows the scale.
+        // Iterations start at 0, and the last overflow is -1 at first, so the third clean update
+        // raises the scale.
         let found =
             trace(&mut scaler, &[true, true, true, true, false, true, true, true, true, true, true, true]);
         assert_eq!(found, [8.0, 8.0, 16.0, 16.0, 8.0, 8.0, 8.0, 16.0, 16.0, 16.0, 16.0, 16.0]);
@@ -274,7 +282,8 @@ mod tests {
         let mut gnmt = backoff(Some(8192.0), 1.0, 65536.0, 128);
         let scales = trace(&mut gnmt, &[true; 256]);
         assert_eq!((scales[126], scales[127], scales[254], scales[255]), (8192.0, 16384.0, 16384.0, 32768.0));
-        // OpenSeq2Seq: starts at the largest, first growth due at the 2000th clean update, clipped.
+        // OpenSeq2Seq: starts at the maximum; the first growth is due at the 2000th clean update
+        // and is clipped.
         let mut openseq2seq = backoff(None, 1.0, 16384.0, 2000);
         assert_eq!(openseq2seq.scale(), 16384.0);
         assert_eq!(trace(&mut openseq2seq, &[false])[0], 8192.0);
@@ -302,7 +311,7 @@ mod tests {
         for _ in 0..10 {
             scaler.observe(true, 64.0);
         }
-        // No spread: 2^(16 - 6).
+        // Without a spread: 2^(16 - 6).
         assert!((scaler.scale() - 1024.0).abs() < 1e-2, "{}", scaler.scale());
     }
 
@@ -311,8 +320,9 @@ mod tests {
         let mut scaler = logmax(false);
         scaler.observe(true, 4.0);
         scaler.observe(true, 16.0);
-        // By hand: fast = (0.99*0.01*2 + 0.01*4)/(1 - 0.99^2) = 3.0050251..., slow mean = (0.999*2 + 4)/(1.999) = 3.00050025,
-        // mean square = (0.999*4 + 16)/1.999 = 10.00300150, sigma = sqrt(10.0030015 - 9.00300175) = 0.99999987.
+        // By hand: fast = (0.99*0.01*2 + 0.01*4)/(1 - 0.99^2) = 3.0050251..., slow mean =
+        // (0.999*2 + 4)/(1.999) = 3.00050025, mean square = (0.999*4 + 16)/1.999 = 10.00300150,
+        // sigma = sqrt(10.0030015 - 9.00300175) = 0.99999987.
         let expected = (16.0f64 - (3.005_025_125_6 + 3.09 * 0.999_999_874_9)).exp2();
         assert!((scaler.scale() / expected - 1.0).abs() < 1e-6, "{} {expected}", scaler.scale());
     }

@@ -1,25 +1,26 @@
-//! Learning rates.
+//! Learning-rate schedules.
 //!
-//! Every schedule but the plateau, which validation decides, is a function of `s`, the number of updates done so far: the first update uses `lr(0)`. OpenSeq2Seq counts so
-//! (its global step is read before it is raised), and so does fairseq (the rate of the next update is set from the updates
-//! done). An update that was skipped for an overflow is not counted by either.
+//! Every schedule except the plateau, which depends on validation, is a function of `s`, the number
+//! of updates done so far: the first update uses `lr(0)`. OpenSeq2Seq counts this way (its global
+//! step is read before it is incremented), and so does fairseq (the rate of the next update is set
+//! from the updates done). Neither counts an update that was skipped for an overflow.
 
 use zoo_recipes::ScheduleSpec;
 
-/// Why a schedule cannot be used.
+/// Reason why a schedule cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScheduleError {
-    /// The decay's length is to be taken from the run's, which is not known.
+    /// The length of the decay depends on the length of the run, which is unknown.
     #[error(
         "schedule `{0}` has no `decay_updates`, and the run's number of updates is not known\nhint: give `train.max_updates`, or `train.schedule.decay_updates` where the schedule has it"
     )]
     UnknownLength(&'static str),
-    /// A number that makes the formula meaningless.
+    /// A setting makes the formula meaningless.
     #[error("schedule `{kind}`: {reason}\nhint: see `train.schedule` of the recipe")]
     Invalid {
-        /// The schedule.
+        /// Kind of the schedule.
         kind: &'static str,
-        /// What is wrong.
+        /// Description of the problem.
         reason: String,
     },
 }
@@ -34,9 +35,10 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Fills what the recipe leaves open. `last_update` is the length of the run in updates, where it is known: the decay
-    /// of a recipe without `decay_updates` ends there. As in OpenSeq2Seq the polynomial and cosine decays then begin no earlier
-    /// than the warm-up's end and are shorter by their begin; neither happens when `decay_updates` is given.
+    /// Completes the settings of a recipe. `last_update` is the length of the run in updates, if
+    /// known: the decay of a recipe without `decay_updates` ends there. As in OpenSeq2Seq, the
+    /// polynomial and cosine decays then begin no earlier than the end of the warm-up, and are
+    /// shortened by their begin. Neither applies when `decay_updates` is given.
     pub fn new(spec: &ScheduleSpec, last_update: Option<u64>) -> Result<Self, ScheduleError> {
         let open =
             |kind, given: Option<u64>, begin: u64, warmup: u64, shortens: bool| match (given, last_update) {
@@ -106,17 +108,18 @@ impl Schedule {
         Ok(Self { spec: spec.clone(), decay: decay as f64, begin, falls: 0 })
     }
 
-    /// How often the rate has fallen by what validation said.
+    /// How often the plateau schedule has reduced the rate.
     pub fn falls(&self) -> u32 {
         self.falls
     }
 
-    /// Takes up a schedule that has fallen so often.
+    /// Restores the number of reductions.
     pub fn restore(&mut self, falls: u32) {
         self.falls = falls;
     }
 
-    /// After a validation, the so many-th in a row without a new best (0: it is the best).
+    /// Updates a plateau schedule after a validation. `since_best` is the number of validations
+    /// since the best one (0: this is the best).
     pub fn validated(&mut self, since_best: u32) {
         if let ScheduleSpec::Plateau { patience, keeps_falling, .. } = self.spec {
             let stuck = since_best > 0 && since_best.is_multiple_of(patience.saturating_add(1));
@@ -124,12 +127,12 @@ impl Schedule {
         }
     }
 
-    /// Has the rate fallen below the least?
+    /// Whether the rate has fallen below the minimum.
     pub fn is_over(&self) -> bool {
         matches!(self.spec, ScheduleSpec::Plateau { min_lr, .. } if self.lr(0) < min_lr)
     }
 
-    /// The learning rate of the update before which `update` updates were done.
+    /// Learning rate of the next update after `update` updates.
     pub fn lr(&self, update: u64) -> f64 {
         let s = update as f64;
         match &self.spec {
@@ -183,7 +186,7 @@ impl Schedule {
                 }
             }
             ScheduleSpec::InvPolyDecay { lr, min_lr, power, .. } => {
-                // The source keeps the floor from 0, where the formula has no value.
+                // The source keeps the floor away from 0, where the formula has no value.
                 let floor = min_lr.max(1e-8);
                 let slope = ((lr / floor).powf(1.0 / power) - 1.0) / self.decay;
                 lr / (1.0 + slope * s).powf(*power)
@@ -201,7 +204,8 @@ impl Schedule {
             }
             ScheduleSpec::Plateau { lr, factor, .. } => lr * factor.powi(self.falls as i32),
             ScheduleSpec::PiecewiseConstant { lr, boundaries, factors } => {
-                // TensorFlow's intervals are closed on the right: the boundary itself still has the old factor.
+                // TensorFlow's intervals are closed on the right: the boundary itself still has the
+                // old factor.
                 match boundaries.iter().rposition(|&boundary| update > boundary) {
                     None => *lr,
                     Some(last) => lr * factors[last],
@@ -318,7 +322,8 @@ mod tests {
         near(open.lr(60), 0.9 * 0.25 + 0.1);
         near(open.lr(110), 0.1);
         near(open.lr(1000), 0.1);
-        // With a length of its own nothing is moved: the decay runs under the warm-up from the first update on.
+        // With `decay_updates` nothing is moved: the decay overlaps the warm-up from the first
+        // update on.
         let given = Schedule::new(&spec(Some(100)), Some(110)).unwrap();
         near(given.lr(5), (0.5 - 0.1) * 0.95f64.powi(2) + 0.1);
         near(given.lr(50), 0.9 * 0.25 + 0.1);
@@ -365,7 +370,7 @@ mod tests {
         near(schedule.lr(100), 2e-4);
         near(schedule.lr(200), 2e-3);
         near(schedule.lr(665), 2e-3);
-        // 334 updates are left: a step every 83.
+        // 334 updates are left: one step every 83.
         near(schedule.lr(666), 1e-3);
         near(schedule.lr(666 + 82), 1e-3);
         near(schedule.lr(666 + 83), 5e-4);

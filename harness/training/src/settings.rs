@@ -1,4 +1,4 @@
-//! What a recipe and the caller say of a run.
+//! Settings of a run, from a recipe and from the caller.
 
 use std::path::PathBuf;
 
@@ -7,39 +7,42 @@ use zoo_recipes::{EvaluatedWeights, TrainSpec};
 
 use crate::error::TrainError;
 
-/// How long, how often, and where.
+/// Length of a run, intervals, and folder.
 #[derive(Debug, Clone)]
 pub struct TrainSettings {
-    /// Digest of the resolved recipe, its arm and its data. A checkpoint with another one is refused.
+    /// Digest of the resolved recipe, its arm and its data. A checkpoint with another fingerprint
+    /// is refused.
     pub fingerprint: String,
     /// Seed of this run.
     pub seed: u64,
     /// Type of products.
     pub compute: Compute,
-    /// Batches of an update, over all workers.
+    /// Number of batches of an update, over all workers.
     pub batches_per_update: u32,
-    /// End after so many updates.
+    /// Maximum number of updates.
     pub max_updates: Option<u64>,
-    /// End after so many epochs.
+    /// Maximum number of epochs.
     pub max_epochs: Option<u64>,
-    /// End after so many validations without a new best.
+    /// Maximum number of validations without a new best.
     pub patience: Option<u32>,
-    /// A state to resume from every so many updates, beside the one at each epoch's end.
+    /// Interval in updates between states to resume from, besides the one at the end of each epoch.
     pub checkpoint_every: u64,
-    /// Which weights will be evaluated, and so must be kept.
+    /// The weights that will be evaluated, and must therefore be kept.
     pub evaluate: EvaluatedWeights,
-    /// Share that a mean of the weights keeps of itself at each update; absent: none is kept.
+    /// Share of itself that an exponential mean of the weights keeps at each update; `None` without
+    /// a mean.
     pub ema: Option<f64>,
-    /// A line in the log every so many updates.
+    /// Interval in updates between lines of the log.
     pub log_every: u64,
     /// Folder of the checkpoints.
     pub folder: PathBuf,
-    /// Updates in a row that are not finite, and that a smaller loss scale could not mend, after which a run has diverged.
+    /// Number of consecutive non-finite updates, which a smaller loss scale could not fix, after
+    /// which a run has diverged.
     pub diverged_after: u32,
 }
 
 impl TrainSettings {
-    /// What a recipe says, and what only the caller knows.
+    /// Combines a recipe's settings with those of the caller.
     pub fn new(spec: &TrainSpec, compute: Compute, seed: u64, fingerprint: String, folder: PathBuf) -> Self {
         Self {
             fingerprint,
@@ -58,7 +61,7 @@ impl TrainSettings {
         }
     }
 
-    /// Whether a run of so many workers can be made of it.
+    /// Checks that the settings are valid for `world` workers.
     pub(crate) fn check(&self, world: u32) -> Result<(), TrainError> {
         let invalid = |what: &str| Err(TrainError::Settings(what.to_string()));
         if self.max_updates.is_none() && self.max_epochs.is_none() {

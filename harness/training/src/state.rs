@@ -1,4 +1,5 @@
-//! What a run is, beside its weights and its optimizers' moments: everything that decides how it goes on.
+//! State of a run, besides its weights and optimizer moments: everything that determines how it
+//! continues.
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::Moment;
@@ -6,55 +7,55 @@ use zoo_recipes::Moment;
 use crate::scaling::ScalerState;
 use crate::update::{TermSum, loss_of};
 
-/// What a run must share with the checkpoint that it goes on from.
+/// Properties that a run must share with the checkpoint from which it resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// Digest of the resolved recipe, its arm and its data, made by the caller.
+    /// Digest of the resolved recipe, its arm and its data, computed by the caller.
     pub fingerprint: String,
-    /// Seed.
     pub seed: u64,
-    /// Batches of one update, over all workers.
+    /// Number of batches of one update, over all workers.
     pub batches_per_update: u32,
     /// Compute type, e.g. `bf16`.
     pub compute: String,
-    /// Workers. A run may go on with another number of them: the same batches make the same updates within rounding.
+    /// Number of workers. A run may resume with another number: the same batches give the same
+    /// updates up to rounding.
     pub world: u32,
 }
 
-/// Where a run is. All counts are over all workers.
+/// Position of a run. All counts are over all workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
-    /// Batches gone through, with those of skipped updates.
+    /// Batches processed, including those of skipped updates.
     pub batch: u64,
-    /// Forward and backward passes, with those of skipped updates: the key of dropout.
+    /// Forward and backward passes, including those of skipped updates. This is the key of dropout.
     pub micro_step: u64,
     /// Updates in which at least one phase moved its parameters.
     pub update: u64,
-    /// Updates that no phase made.
+    /// Updates that every phase skipped.
     pub skipped: u64,
-    /// Epochs done; also the number, from 0, of the epoch in progress.
+    /// Completed epochs; also the index, from 0, of the current epoch.
     pub epoch: u64,
-    /// Batches gone through in the epoch in progress.
+    /// Batches processed in the current epoch.
     pub batch_in_epoch: u64,
 }
 
-/// A phase of the update.
+/// State of a phase of the update.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseState {
-    /// Name.
+    /// Name of the phase.
     pub name: String,
-    /// Good updates.
+    /// Number of successful updates.
     pub updates: u64,
     /// See [`crate::update::Phase::hopeless`].
     pub hopeless: u32,
-    /// Steps of the optimizer.
+    /// Number of steps of the optimizer.
     pub optimizer_steps: u64,
-    /// Loss scaler.
+    /// State of the loss scaler.
     pub scaler: ScalerState,
-    /// How often the learning rate has fallen by what validation said.
+    /// How often the plateau schedule has reduced the learning rate.
     #[serde(default, skip_serializing_if = "never")]
     pub falls: u32,
 }
@@ -63,22 +64,22 @@ fn never(falls: &u32) -> bool {
     *falls == 0
 }
 
-/// A validation.
+/// Result of a validation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Validated {
-    /// Updates done then.
+    /// Updates completed at the time.
     pub update: u64,
-    /// Epochs done then.
+    /// Epochs completed at the time.
     pub epoch: u64,
-    /// Loss; absent if it was not finite.
+    /// Validation loss; `None` if it was not finite.
     pub loss: Option<f64>,
-    /// Score, where one decides which weights are the best.
+    /// Validation score, where a score selects the best weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
 }
 
-/// Weights kept in a file of their own.
+/// Weights that are kept in a separate file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptWeights {
@@ -86,9 +87,9 @@ pub struct KeptWeights {
     pub file: String,
     /// SHA-256 of the file.
     pub sha256: String,
-    /// Epochs done then.
+    /// Epochs completed at the time.
     pub epoch: u64,
-    /// Updates done then.
+    /// Updates completed at the time.
     pub update: u64,
 }
 
@@ -96,15 +97,15 @@ pub struct KeptWeights {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sums {
-    /// Updates made.
+    /// Number of successful updates.
     pub updates: u64,
-    /// Updates skipped.
+    /// Number of skipped updates.
     pub skipped: u64,
-    /// Tokens (or what else the speed is counted in).
+    /// Tokens, or another unit of the speed.
     pub tokens: u64,
-    /// Time, s.
+    /// Time in seconds.
     pub seconds: f64,
-    /// Terms of the loss over the updates made.
+    /// Terms of the loss, summed over the successful updates.
     pub terms: Vec<Term>,
 }
 
@@ -112,18 +113,17 @@ pub struct Sums {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
-    /// Name.
     pub name: String,
-    /// Sum.
+    /// Sum of the term.
     pub sum: f64,
-    /// Count.
+    /// Denominator of the term.
     pub count: f64,
     /// Weight in the loss.
     pub weight: f64,
 }
 
 impl Sums {
-    /// Adds the terms of a good update.
+    /// Adds the terms of a successful update.
     pub fn add(&mut self, terms: &[TermSum]) {
         for term in terms {
             match self.terms.iter_mut().find(|known| known.name == term.name) {
@@ -141,19 +141,19 @@ impl Sums {
         }
     }
 
-    /// The terms.
+    /// The terms as [`TermSum`]s.
     pub fn term_sums(&self) -> Vec<TermSum> {
         let sums = self.terms.iter();
         sums.map(|t| TermSum { name: t.name.clone(), sum: t.sum, count: t.count, weight: t.weight }).collect()
     }
 
-    /// The loss over these updates, each token (or whatever is counted) weighing the same.
+    /// Loss over these updates. Each token (or other unit) has the same weight.
     pub fn loss(&self) -> f64 {
         loss_of(&self.term_sums())
     }
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Ending {
@@ -161,63 +161,65 @@ pub enum Ending {
     MaxUpdates,
     /// The number of epochs was reached.
     MaxEpochs,
-    /// Validation did not improve for as many epochs as the recipe allows.
+    /// Validation did not improve for the number of epochs that the recipe allows.
     Patience,
-    /// The learning rate has fallen below the recipe's least.
+    /// The learning rate fell below the recipe's minimum.
     Rate,
-    /// Its scores on the way were so far from the published ones that whoever watches the run gave it up.
+    /// The run was stopped because its intermediate scores were too far from the published ones.
     OffCourse {
-        /// When.
+        /// Time of the stop.
         at: Moment,
     },
-    /// The loss or the gradients were not finite for many updates in a row, and no smaller loss scale could help.
+    /// The loss or the gradients were not finite for many updates in a row, and a smaller loss
+    /// scale could not help.
     Diverged {
-        /// The phase that did.
+        /// The phase that diverged.
         phase: String,
     },
 }
 
 impl Ending {
-    /// Is there a model at its end that is evaluated?
+    /// Whether the run ended with a model to evaluate.
     pub fn is_scored(&self) -> bool {
         !matches!(self, Self::Diverged { .. } | Self::OffCourse { .. })
     }
 }
 
-/// The state of a run beside its arrays.
+/// State of a run, without its arrays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunState {
-    /// What the run is.
+    /// Identity of the run.
     pub identity: Identity,
-    /// Where it is.
+    /// Position of the run.
     pub counters: Counters,
-    /// Phases, in order.
+    /// State of each phase, in order.
     pub phases: Vec<PhaseState>,
     /// The best validation so far.
     pub best: Option<Validated>,
-    /// Weights of the best validation, where they are what is evaluated.
+    /// Weights of the best validation, where the recipe evaluates them.
     pub best_weights: Option<KeptWeights>,
     /// The last validation.
     pub last_validation: Option<Validated>,
     /// Validations since the best one.
     pub since_best: u32,
-    /// Weights at the ends of the last epochs, or at a fixed distance, oldest first, where their mean is what is evaluated.
-    // The name that checkpoints have had from the first version on.
+    /// Weights after the last epochs, or at a fixed interval, oldest first, where the recipe
+    /// evaluates their mean.
+    // Checkpoints have used this name from the first version on.
     #[serde(rename = "epoch_weights")]
     pub kept_weights: Vec<KeptWeights>,
-    /// Since the last line of the log.
+    /// Sums since the last line of the log.
     pub since_log: Sums,
-    /// Since the epoch began.
+    /// Sums since the start of the epoch.
     pub this_epoch: Sums,
-    /// Time of training with validation and checkpoints, s, over all sessions.
+    /// Training time in seconds, including validation and checkpoints, over all sessions.
     pub seconds: f64,
     /// Set when the run has ended.
     pub ending: Option<Ending>,
 }
 
 impl RunState {
-    /// The start of a run.
+    /// State at the start of a run.
     pub fn new(identity: Identity, phases: Vec<PhaseState>) -> Self {
         Self {
             identity,

@@ -1,4 +1,5 @@
-//! The terms of a loss over the micro-batches and workers of an update: what they are divided by, and their sums.
+//! The terms of a loss over the micro-batches and workers of an update: their denominators and
+//! sums.
 
 use burn::tensor::Tensor;
 use zoo_models::Term;
@@ -11,17 +12,16 @@ use crate::update::{MicroBatch, Phase};
 /// One term of a loss after an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TermSum {
-    /// Name.
     pub name: String,
     /// Sum over all micro-batches and workers.
     pub sum: f64,
-    /// What it is a sum over.
+    /// Denominator of the sum.
     pub count: f64,
     /// Weight in the loss.
     pub weight: f64,
 }
 
-/// The loss that some terms make: the sum of weight x sum / count. Terms without anything to count add nothing.
+/// Loss of the given terms: the sum of weight x sum / count. Terms with a count of 0 add nothing.
 pub fn loss_of(terms: &[TermSum]) -> f64 {
     terms.iter().filter(|t| t.count != 0.0 && t.weight != 0.0).map(|t| t.weight * t.sum / t.count).sum()
 }
@@ -40,7 +40,7 @@ pub(crate) fn total_counts<M, B>(phase: &Phase<M, B>, batches: &[MicroBatch<B>])
     totals
 }
 
-/// Sums counts over workers of which some may have none.
+/// Sums counts over workers, some of which may have none.
 pub(crate) fn sum_ragged(
     counts: &mut Vec<(String, f64)>,
     reducer: &mut dyn Reducer,
@@ -51,7 +51,7 @@ pub(crate) fn sum_ragged(
             "an objective of more than {MOST} terms cannot be reduced"
         )));
     }
-    // Values and, beside each, how many workers know the term.
+    // Values, followed by the number of workers that have each term.
     let mut values = [0.0; 2 * MOST];
     for (place, (_, count)) in counts.iter().enumerate() {
         values[place] = *count;
@@ -68,7 +68,7 @@ pub(crate) fn sum_ragged(
     Ok(())
 }
 
-/// Sums of the terms over micro-batches, on the device until they are read.
+/// Sums of the terms over micro-batches, which stay on the device until they are read.
 pub(crate) struct TermSums {
     counts: Vec<(String, f64)>,
     sums: Vec<Option<Tensor<1>>>,
@@ -76,12 +76,13 @@ pub(crate) struct TermSums {
 }
 
 impl TermSums {
-    /// Of terms with these totals.
+    /// Empty sums of terms with these totals.
     pub(crate) fn new(counts: &[(String, f64)]) -> Self {
         Self { counts: counts.to_vec(), sums: vec![None; counts.len()], weights: vec![0.0; counts.len()] }
     }
 
-    /// What a micro-batch's sums are multiplied with, so that sums over totals are the mean of the micro-batches' means.
+    /// Factors of a micro-batch's sums that make sums over totals equal to the mean of the
+    /// micro-batches' means.
     pub(crate) fn shares(&self, own: &[(&'static str, f64)], batches: u64) -> Vec<f64> {
         let share = |((_, total), (_, own)): (&(String, f64), &(&'static str, f64))| {
             if *own == 0.0 { 0.0 } else { total / (own * batches as f64) }
@@ -89,7 +90,8 @@ impl TermSums {
         self.counts.iter().zip(own).map(share).collect()
     }
 
-    /// Adds a micro-batch, with `shares` of its terms that are in the loss, and returns the scaled loss to go back from.
+    /// Adds a micro-batch and returns the scaled loss for the backward pass. `shares` are the
+    /// factors of the terms in the loss.
     pub(crate) fn add(
         &mut self,
         phase: &str,
@@ -131,12 +133,12 @@ impl TermSums {
         loss.filter(|loss| loss.is_tracked()).ok_or_else(|| TrainError::Untracked(phase.to_string()))
     }
 
-    /// One tensor of shape [1] per term that has a sum; for a worker without batches none.
+    /// One tensor of shape `[1]` for each term with a sum; none for a worker without batches.
     pub(crate) fn pending(&self) -> Vec<Tensor<1>> {
         self.sums.iter().flatten().cloned().collect()
     }
 
-    /// The terms over all workers, of the sums that were pending and are read now.
+    /// Returns the terms over all workers. `read` holds the values of the pending sums.
     pub(crate) fn finish(
         self,
         read: Vec<f64>,
@@ -145,7 +147,7 @@ impl TermSums {
         let n = self.counts.len();
         let (mut sums, mut weights) = (read, self.weights);
         if reducer.world() > 1 {
-            // A worker without batches knows neither sums nor weights.
+            // A worker without batches has neither sums nor weights.
             let has_batches = f64::from(u8::from(sums.len() == n && n > 0));
             sums.resize(n, 0.0);
             let mut values = [sums, weights, vec![has_batches]].concat();

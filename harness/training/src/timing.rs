@@ -1,7 +1,8 @@
 //! Times the updates of two arms in alternating blocks: baseline, candidate, candidate, baseline.
 //!
-//! Both arms are in memory together, go on from block to block, and go through the same updates' batches in the same order. A block
-//! begins and ends with the device idle. A clock that drifts, or a neighbour that comes and goes, meets both arms alike.
+//! Both arms stay in memory, continue from block to block, and process the batches of the same
+//! updates in the same order. The device is idle at the start and end of a block. A drifting clock,
+//! or another process on the machine, affects both arms alike.
 
 use std::time::Instant;
 
@@ -16,90 +17,91 @@ use crate::parts::{PartSeconds, Stopwatch, Unwatched, Watch, idle};
 use crate::reduce::Local;
 use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
 
-/// Seconds of updates with different batches that a warm-up may take: on a slow machine one update's batches have to do.
+/// Maximum seconds of a warm-up over updates with different batches. On a slow machine the batches
+/// of one update must suffice.
 const WARM_SECONDS: f64 = 4.0;
-/// Times that a warm-up, or a block in which an update was skipped, is tried again.
+/// Maximum number of repetitions of a warm-up, or of a block in which an update was skipped.
 const TRIES: u32 = 20;
 
-/// One arm of a timing: a model that is trained on a few updates' batches, over and over.
+/// One arm of a timing: a model that is trained repeatedly on the batches of a few updates.
 pub struct TimedArm<M, B> {
     model: Option<M>,
     device: Device,
     phases: Vec<Phase<M, B>>,
     updates: Vec<(Vec<MicroBatch<B>>, u64)>,
-    /// The next of them.
+    /// Index of the next update.
     next: usize,
     compute: Compute,
     seed: u64,
     micro_step: u64,
 }
 
-/// What a block of updates took.
+/// Measurement of a block of updates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Lap {
-    /// Updates, with those that were skipped for overflow.
+    /// Number of updates, including those skipped for overflow.
     pub updates: u64,
-    /// Those among them that were skipped: they cost less than others.
+    /// Number of skipped updates, which take less time than others.
     pub skipped: u64,
-    /// Tokens, frames or images in their batches, as they were counted by whoever gave them.
+    /// Tokens, frames or images of their batches, as counted by the source.
     pub tokens: u64,
-    /// Seconds.
     pub seconds: f64,
 }
 
-/// Four blocks in the order of time.
+/// Four blocks in order of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Baseline.
+    /// First block of the baseline.
     pub baseline_first: Lap,
-    /// Candidate.
+    /// First block of the candidate.
     pub candidate_first: Lap,
-    /// Candidate again.
+    /// Second block of the candidate.
     pub candidate_second: Lap,
-    /// Baseline again.
+    /// Second block of the baseline.
     pub baseline_second: Lap,
 }
 
 impl Round {
-    /// All four.
+    /// All four blocks.
     pub fn laps(&self) -> [Lap; 4] {
         [self.baseline_first, self.candidate_first, self.candidate_second, self.baseline_second]
     }
 }
 
-/// An arm on a clock, whatever it trains.
+/// An arm that can be timed, whatever it trains.
 pub trait Timed {
-    /// Makes so many updates, from where it stands.
+    /// Runs `updates` updates from the current position.
     ///
     /// # Errors
-    /// The device fails, or a loss's terms are not those that it announced.
+    /// If the device fails, or the terms of a loss do not match its counts.
     fn lap(&mut self, updates: u64) -> Result<Lap, TrainError>;
 
-    /// A block without a skipped update, if there is one among several tries of the same batches.
+    /// Runs a block without a skipped update, with several tries of the same batches.
     ///
     /// # Errors
     /// As [`lap`](Self::lap).
     fn clean_lap(&mut self, updates: u64) -> Result<Lap, TrainError>;
 
-    /// Seconds of the parts of an update: the mean over its different updates, of which it makes at most so many. The device comes to
-    /// rest between parts, so that these updates are no measure of speed.
+    /// Mean seconds of the parts of an update over its different updates, at most `most`. The
+    /// device is idle between parts, so these updates do not measure speed.
     ///
     /// # Errors
     /// As [`lap`](Self::lap).
     fn parts(&mut self, most: u64) -> Result<PartSeconds, TrainError>;
 
-    /// Different updates.
+    /// Number of different updates.
     fn updates(&self) -> usize;
 
-    /// Begins with the first update again, and leaves all but the first `kept` out.
+    /// Returns to the first update, and drops all but the first `kept` updates.
     fn rewind(&mut self, kept: usize);
 }
 
 impl<M: Module, B> TimedArm<M, B> {
-    /// An arm at its start. `updates` has the batches of one update each; the model is on a device with autodiff.
+    /// An arm at its start. Each element of `updates` holds the batches of one update. The model is
+    /// on a device with autodiff.
     ///
     /// # Errors
-    /// No batches, or a model without parameters.
+    /// If there are no batches, or the model has no parameters.
     pub fn new(
         model: M,
         phases: Vec<Phase<M, B>>,
@@ -153,7 +155,7 @@ impl<M: Module, B> TimedArm<M, B> {
         Ok(lap)
     }
 
-    /// A block as [`Timed::clean_lap`] makes it, under a new watch each time.
+    /// Runs a block like [`Timed::clean_lap`], with a new watch for each try.
     fn clean<W: Watch>(
         &mut self,
         updates: u64,
@@ -198,7 +200,7 @@ impl<M: Module, B> Timed for TimedArm<M, B> {
     }
 }
 
-/// Makes one update twice, and gives the second one's seconds.
+/// Runs one update twice and returns the seconds of the second run.
 fn probe(arm: &mut dyn Timed) -> Result<f64, TrainError> {
     arm.rewind(usize::MAX);
     arm.lap(1)?;
@@ -206,15 +208,15 @@ fn probe(arm: &mut dyn Timed) -> Result<f64, TrainError> {
     Ok(arm.lap(1)?.seconds)
 }
 
-/// Goes through the first `kept` updates, which alone stay, until kernels are compiled for all of them and the loss scale fits.
-/// Gives the seconds of an update; what comes next is the first of them.
+/// Keeps the first `kept` updates, and runs them until their kernels are compiled and the loss
+/// scale fits. Returns the seconds of an update. The next update is the first.
 fn settle(arm: &mut dyn Timed, kept: usize) -> Result<f64, TrainError> {
     arm.rewind(kept);
     let all = arm.updates() as u64;
     Ok(arm.clean_lap(all)?.seconds / all as f64)
 }
 
-/// Gets an arm ready alone; gives the seconds of an update.
+/// Warms up one arm and returns the seconds of an update.
 ///
 /// # Errors
 /// As [`Timed::lap`].
@@ -223,12 +225,13 @@ pub fn warm_up_alone(arm: &mut dyn Timed) -> Result<f64, TrainError> {
     settle(arm, affordable(seconds))
 }
 
-/// How many updates with different batches a warm-up can afford.
+/// Number of updates with different batches that fit in a warm-up.
 fn affordable(seconds: f64) -> usize {
     (WARM_SECONDS / seconds).ceil().clamp(1.0, 1e6) as usize
 }
 
-/// Gets two arms ready for rounds, with equally many different updates; gives the seconds of an update of each.
+/// Warms up two arms for rounds, with equally many different updates. Returns the seconds of an
+/// update of each.
 ///
 /// # Errors
 /// As [`Timed::lap`].
@@ -238,7 +241,7 @@ pub fn warm_up_pair(baseline: &mut dyn Timed, candidate: &mut dyn Timed) -> Resu
     Ok((settle(baseline, kept)?, settle(candidate, kept)?))
 }
 
-/// One round of four blocks with the same number of updates: both arms go through the same ones.
+/// One round of four blocks with the same number of updates. Both arms process the same batches.
 ///
 /// # Errors
 /// As [`Timed::lap`].

@@ -1,6 +1,8 @@
-//! Committed traces of independent Python (`tests/reference/`): schedules, loss scalers and update rules, followed value for value.
+//! Committed traces of independent Python implementations (`tests/reference/`): schedules, loss
+//! scalers and update rules, compared value by value.
 //!
-//! The tests of this crate follow all of them; `zoo verify` those that a recipe leans on.
+//! The tests of this crate compare all of them; `zoo verify` compares those that a recipe depends
+//! on.
 
 use std::collections::BTreeMap;
 
@@ -17,37 +19,37 @@ use crate::schedule::Schedule;
 /// Learning rates by update.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ScheduleTrace {
-    /// What the file calls it.
+    /// Name of the trace in the file.
     pub name: String,
-    /// As the recipe's `[train.schedule]`.
+    /// The schedule, as in a recipe's `[train.schedule]`.
     pub schedule: ScheduleSpec,
-    /// Length of the run.
+    /// Length of the run in updates.
     pub total_updates: u64,
-    /// (updates done, rate of the next).
+    /// Pairs of (updates done, rate of the next update).
     pub rates: Vec<(u64, f64)>,
-    /// Losses of the validations that a plateau falls by; rates are then counted by validations.
+    /// Validation losses for a plateau schedule; rates are then indexed by validation.
     #[serde(default)]
     pub losses: Vec<f64>,
 }
 
-/// Scales by step, under given overflows or gradients.
+/// Scales by step, for given overflows or gradients.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ScalerTrace {
-    /// What the file calls it.
+    /// Name of the trace in the file.
     pub name: String,
-    /// As the recipe's `[precision.loss_scaling]`.
+    /// The scaler, as in a recipe's `[precision.loss_scaling]`.
     pub scaler: LossScalingSpec,
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
     /// Steps whose gradients are not finite.
     #[serde(default)]
     pub overflows: Vec<u64>,
-    /// Largest gradient of each step, `None` where not finite; empty: only overflows matter.
+    /// Largest gradient of each step, `None` where not finite. If empty, only overflows matter.
     #[serde(default)]
     pub largest_gradients: Vec<Option<f64>>,
-    /// Steps that change weights.
+    /// Number of steps that change weights.
     pub updates: u64,
-    /// (step, scale) where it changes, or the scale of every step.
+    /// (step, scale) where the scale changes, or the scale of every step.
     scales: Scales,
 }
 
@@ -58,7 +60,7 @@ enum Scales {
     Every(Vec<f64>),
 }
 
-/// Weights after each step of every update rule, under the same gradients and rates.
+/// Weights after each step of every update rule, with the same gradients and rates.
 #[derive(Debug)]
 pub struct RuleTraces {
     /// The rules by name.
@@ -77,19 +79,19 @@ fn cases<T: DeserializeOwned>(json: &[u8]) -> Result<Vec<T>, String> {
 }
 
 impl ScheduleTrace {
-    /// The traces of `schedules.json`.
+    /// Reads the traces of `schedules.json`.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// A description of the file's problem.
     pub fn read_all(json: &[u8]) -> Result<Vec<Self>, String> {
         cases(json)
     }
 
-    /// Computes every rate again; the number of rates compared. Both sides are FP64; powers may differ in their last bits, and
-    /// decays end in a difference of near numbers.
+    /// Recomputes every rate and returns the number of compared rates. Both sides are FP64; powers
+    /// may differ in their last bits, and decays end in a difference of nearly equal numbers.
     ///
     /// # Errors
-    /// The first update whose rate is another.
+    /// The first update whose rate differs.
     pub fn follow(&self) -> Result<usize, String> {
         let mut schedule =
             Schedule::new(&self.schedule, Some(self.total_updates)).map_err(|error| error.to_string())?;
@@ -111,18 +113,18 @@ impl ScheduleTrace {
 }
 
 impl ScalerTrace {
-    /// The traces of `scalers.json`.
+    /// Reads the traces of `scalers.json`.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// A description of the file's problem.
     pub fn read_all(json: &[u8]) -> Result<Vec<Self>, String> {
         cases(json)
     }
 
-    /// Goes through every step again; the number of scales compared.
+    /// Recomputes every step and returns the number of compared scales.
     ///
     /// # Errors
-    /// The first step with another scale, or another number of updates.
+    /// The first step whose scale differs, or a different number of updates.
     pub fn follow(&self) -> Result<usize, String> {
         let wrong = |what: String| format!("loss scaler {}, {what}", self.name);
         let mut scaler = LossScaler::new(&self.scaler).map_err(|error| error.to_string())?;
@@ -152,7 +154,8 @@ impl ScalerTrace {
         if expected.len() != trace.len() {
             return Err(wrong(format!("{} scales, not {}", trace.len(), expected.len())));
         }
-        // A scale that changes by factors is exact; one that follows a variance is a difference of near numbers.
+        // A scale that changes by factors is exact; one that depends on a variance is a difference
+        // of nearly equal numbers.
         let slack = if matches!(self.scales, Scales::Every(_)) { 1e-9 } else { 0.0 };
         for (step, (found, expected)) in trace.iter().zip(&expected).enumerate() {
             let error = (found / expected - 1.0).abs();
@@ -165,10 +168,10 @@ impl ScalerTrace {
 }
 
 impl RuleTraces {
-    /// The traces of `optimizers.safetensors`.
+    /// Reads the traces of `optimizers.safetensors`.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// A description of the file's problem.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Header {
@@ -193,10 +196,10 @@ impl RuleTraces {
         self.tensors.get(name).map(Vec::as_slice).ok_or_else(|| format!("tensor `{name}` is missing"))
     }
 
-    /// Makes every step of a rule again; the number of weights compared.
+    /// Recomputes every step of a rule and returns the number of compared weights.
     ///
     /// # Errors
-    /// The first weight that is another, or what is missing.
+    /// The first weight that differs, or a missing entry.
     pub fn follow(&self, name: &str) -> Result<usize, String> {
         let spec = self.rules.get(name).ok_or_else(|| format!("there is no trace of a rule {name}"))?;
         let gradients =
@@ -214,7 +217,8 @@ impl RuleTraces {
             let gradient = Flat::Host(gradients[step * n..(step + 1) * n].to_vec());
             weight = rule.step(place, f64::from(*rate), weight, Gradient::new(gradient, 1.0));
             for (at, (found, expected)) in weight.to_vec().iter().zip(&expected[step * n..]).enumerate() {
-                // The reference is FP64, rounded; weights of about 1 take a handful of FP32 roundings here.
+                // The reference is FP64, rounded to FP32. Weights of about 1 have a few FP32
+                // roundings here.
                 let error = (found - expected).abs();
                 if error.is_nan() || error > 3e-7 * expected.abs().max(1.0) {
                     return Err(format!("rule {name}, step {step}, weight {at}: {found}, not {expected}"));

@@ -1,8 +1,9 @@
-//! The loop: epochs of batches, updates, validation, checkpoints, and going on from one exactly.
+//! Training loop: epochs of batches, updates, validation, checkpoints, and exact resumption.
 //!
-//! `batches_per_update` batches make an update. What is left at the end of an epoch makes a smaller one, as in fairseq; groups never
-//! reach over an epoch's end. A validation after each epoch, and one at the end of the run if that is within an epoch, decide
-//! about patience and the best weights, as in fairseq.
+//! `batches_per_update` batches form an update. The remaining batches of an epoch form a smaller
+//! one, as in fairseq; an update never spans two epochs. The run validates after each epoch, and at
+//! its end if that is within an epoch. Validations decide patience and the best weights, as in
+//! fairseq.
 
 mod validation;
 
@@ -35,18 +36,20 @@ pub use validation::{Asked, Score, Seen, Validation};
 pub enum Outcome {
     /// The run has ended.
     Finished(Ending),
-    /// A moment of [`Trainer::pause_at`] is reached, and the state is saved. Another call goes on.
+    /// A moment of [`Trainer::pause_at`] was reached, and the state is saved. Another call
+    /// continues the run.
     Paused,
-    /// The caller asked to stop; a state to resume from was saved.
+    /// The caller requested a stop; a state to resume from was saved.
     Interrupted {
-        /// Its file.
+        /// File of the state.
         checkpoint: PathBuf,
     },
-    /// Loss or gradients stayed not finite. The state was saved; a second call returns the same.
+    /// Loss or gradients stayed non-finite. The state was saved; a second call returns the same
+    /// outcome.
     Diverged {
-        /// The phase that did.
+        /// The phase that diverged.
         phase: String,
-        /// Updates done before.
+        /// Updates completed before.
         update: u64,
     },
 }
@@ -59,18 +62,18 @@ pub struct Trainer<M, B> {
     folder: CheckpointFolder,
     state: RunState,
     model: Option<M>,
-    /// Mean of the weights, where it is what is evaluated.
+    /// Exponential mean of the weights, where the run evaluates it.
     average: Option<Average>,
-    /// Batches gone through when the newest state was saved.
+    /// Batches processed when the newest state was saved.
     saved_at: Option<u64>,
-    /// When to come back to the caller.
+    /// Moments at which to return to the caller.
     pauses: BTreeSet<Moment>,
 }
 
 const MODEL: &str = "the model is away only during an update";
 
 impl<M: Module, B> Trainer<M, B> {
-    /// A run at its start, of one worker. The model is on a device with autodiff.
+    /// A run at its start, with one worker. The model is on a device with autodiff.
     pub fn new(settings: TrainSettings, model: M, phases: Vec<Phase<M, B>>) -> Result<Self, TrainError> {
         Self::distributed(settings, model, phases, Box::new(Local))
     }
@@ -115,8 +118,8 @@ impl<M: Module, B> Trainer<M, B> {
         })
     }
 
-    /// Takes up the newest whole checkpoint of the folder, if there is one. Returns what the user should know: checkpoints that were
-    /// passed over as damaged, another number of workers.
+    /// Loads the newest intact checkpoint of the folder, if there is one. Returns warnings for the
+    /// user: skipped damaged checkpoints, or a different number of workers.
     pub fn resume(&mut self) -> Result<Vec<String>, TrainError> {
         let Some(latest) = self.folder.latest()? else { return Ok(Vec::new()) };
         let (mut warnings, state) = (latest.warnings, latest.state);
@@ -180,17 +183,17 @@ impl<M: Module, B> Trainer<M, B> {
         Ok(warnings)
     }
 
-    /// Counts, best validation and all else that a checkpoint has beside its arrays.
+    /// State of the run, without its arrays.
     pub fn state(&self) -> &RunState {
         &self.state
     }
 
-    /// The model as it is.
+    /// The current model.
     pub fn model(&self) -> &M {
         self.model.as_ref().expect(MODEL)
     }
 
-    /// The model as it is.
+    /// Returns the current model and drops the run.
     pub fn into_model(self) -> M {
         self.model.expect(MODEL)
     }
@@ -200,12 +203,13 @@ impl<M: Module, B> Trainer<M, B> {
         &self.folder
     }
 
-    /// Has [`Trainer::run`] come back at these moments, before the run's end, so that the model can be looked at.
+    /// Sets moments before the run's end at which [`Trainer::run`] returns, so that the caller can
+    /// inspect the model.
     pub fn pause_at(&mut self, moments: impl IntoIterator<Item = Moment>) {
         self.pauses = moments.into_iter().collect();
     }
 
-    /// Those of [`Trainer::pause_at`] that it is now.
+    /// The moments of [`Trainer::pause_at`] that the run is at.
     pub fn reached(&self) -> Vec<Moment> {
         let counters = self.state.counters;
         let is_now = |moment: &&Moment| match moment.clock {
@@ -215,7 +219,7 @@ impl<M: Module, B> Trainer<M, B> {
         self.pauses.iter().filter(is_now).copied().collect()
     }
 
-    /// The weights that are validated and evaluated as they are now, on the host.
+    /// The current weights to validate and evaluate, on the host.
     pub fn weights_now(&self) -> Vec<ParameterValues> {
         match &self.average {
             Some(average) => average.export(self.model()),
@@ -223,7 +227,8 @@ impl<M: Module, B> Trainer<M, B> {
         }
     }
 
-    /// Trains until the run ends or `stop` is set. May be called again to go on.
+    /// Trains until the run ends, `stop` is set or a pause is reached. Another call continues the
+    /// run.
     pub fn run<S: BatchSource<B> + ?Sized>(
         &mut self,
         source: &mut S,
@@ -281,7 +286,8 @@ impl<M: Module, B> Trainer<M, B> {
                     let due =
                         !report.skipped && counters.update.is_multiple_of(self.settings.checkpoint_every);
                     let pause = !report.skipped && !self.reached().is_empty();
-                    // The ends of epochs and of the run have a checkpoint of their own, after validation.
+                    // The ends of epochs and of the run have a separate checkpoint, after
+                    // validation.
                     if (due || pause) && !at_end && self.ending().is_none() {
                         self.save(progress, &mut clock)?;
                         if pause {
@@ -302,7 +308,8 @@ impl<M: Module, B> Trainer<M, B> {
         }
     }
 
-    /// Why the run is at its end, if it is: a function of the state alone, so that a resumed run ends where it would have.
+    /// Reason why the run is at its end; `None` if it is not. It depends on the state alone, so
+    /// that a resumed run ends at the same point.
     fn ending(&self) -> Option<Ending> {
         let (state, settings) = (&self.state, &self.settings);
         let reached = |limit: Option<u64>, at: u64| limit.is_some_and(|limit| at >= limit);
@@ -419,11 +426,12 @@ impl<M: Module, B> Trainer<M, B> {
         Ok(())
     }
 
-    /// Saves the weights for a mean over the last `most` of them.
+    /// Saves the weights for a mean over the last `most` saved weights.
     fn keep_weights(&mut self, most: u32) -> Result<(), TrainError> {
         let Counters { epoch, update, .. } = self.state.counters;
         let kept = self.folder.save_weights(self.weights_now(), epoch, update)?;
-        // An epoch in which every update was skipped has the weights, and the name, of the one before.
+        // An epoch in which every update was skipped has the same weights and file name as the one
+        // before.
         self.state.kept_weights.retain(|old| old.file != kept.file);
         self.state.kept_weights.push(kept);
         let excess = self.state.kept_weights.len().saturating_sub(most as usize);
@@ -445,7 +453,7 @@ impl<M: Module, B> Trainer<M, B> {
             if !diverged && validated != Some(self.state.counters.update) {
                 self.validate(validation, None, progress, log.as_deref_mut())?;
             }
-            // Validation can only have changed the patience's count, which no longer matters.
+            // Validation can only have changed the patience count, which no longer matters.
             self.state.ending = Some(ending.clone());
             self.saved_at = None;
             self.save(progress, clock)?;
@@ -469,7 +477,7 @@ impl<M: Module, B> Trainer<M, B> {
         Ok(Outcome::Interrupted { checkpoint })
     }
 
-    /// Saves the state unless it was saved at this very batch.
+    /// Saves the state, unless it was saved at the current batch.
     fn save(&mut self, progress: &mut dyn Progress, clock: &mut Stopwatch) -> Result<PathBuf, TrainError> {
         let batch = self.state.counters.batch;
         if self.saved_at == Some(batch)

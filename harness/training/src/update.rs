@@ -1,18 +1,27 @@
 //! One update of the weights.
 //!
-//! An update is a list of phases (one for most models, two for a GAN), each with its parameters, objective, optimizer, schedule
-//! and loss scaler. A phase goes through all micro-batches of the update:
+//! An update is a list of phases (one for most models, two for a GAN), each with its parameters,
+//! objective, optimizer, schedule and loss scaler. A phase processes all micro-batches of the
+//! update:
 //!
-//! 1. count: the denominators of every term, summed over micro-batches and workers, are known before the first product;
-//! 2. for each micro-batch: loss = scale x sum over the terms of weight x sum / total; backward; FP32 gradients are added up
-//!    (`loss_mean = "of-batches"`: sum / (micro-batches of the update x the micro-batch's own count) in place of sum / total);
-//! 3. unscale; 4. reduce over the workers; 5. add the L2 penalty's gradient in FP32; 6. check that all is finite and take the global
-//!    norm (and those of the parameters, for LARC), in one read from the device; 7. clip by the global norm, or by LARC; 8. update.
+//! 1. Count: sum the denominators of every term over micro-batches and workers, before the first
+//!    product.
+//! 2. For each micro-batch, compute loss = scale x sum over the terms of weight x sum / total, run
+//!    the backward pass, and add up the FP32 gradients. With `loss_mean = "of-batches"`, sum /
+//!    (micro-batches of the update x the micro-batch's own count) takes the place of sum / total.
+//! 3. Unscale.
+//! 4. Reduce over the workers.
+//! 5. Add the gradient of the L2 penalty in FP32.
+//! 6. Check that all values are finite and compute the global norm (and the norms of the
+//!    parameters, for LARC), with one read from the device.
+//! 7. Clip by the global norm, or by LARC.
+//! 8. Update.
 //!
-//! If 6 finds a gradient or the loss not finite, the update is skipped: the scaler learns of it, and the caller counts batches and
-//! micro-steps; weights, moments, running statistics, the schedule and the counts of updates stay as they were. This holds
-//! without loss scaling too. (The published loops look at gradients alone. A loss that is not finite with gradients that are
-//! would be applied there and is skipped here.)
+//! If step 6 finds that a gradient or the loss is not finite, the update is skipped: the scaler is
+//! updated, and the caller counts batches and micro-steps. Weights, moments, running statistics,
+//! the schedule and the counts of updates do not change. This also holds without loss scaling. (The
+//! published loops check gradients only. They apply an update with a non-finite loss and finite
+//! gradients; here it is skipped.)
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -31,43 +40,44 @@ use crate::schedule::Schedule;
 pub use crate::terms::{TermSum, loss_of};
 use crate::terms::{TermSums, sum_ragged, total_counts};
 
-/// Chooses parameters by path.
+/// Selects parameters by path.
 pub type Filter = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Part of an update: some parameters, what they minimise, and how they move.
+/// A phase of an update: a set of parameters, their objective, and their update rule.
 pub struct Phase<M, B> {
     /// Name in logs and checkpoints, e.g. `main`, `generator`.
     pub name: String,
     /// The parameters that this phase moves.
     pub parameters: Filter,
-    /// Those among them whose rows are looked up by index (for LazyAdam).
+    /// The parameters of this phase whose rows are looked up by index (for LazyAdam).
     pub embeddings: Filter,
-    /// What is minimised.
+    /// The objective to minimise.
     pub objective: Box<dyn Objective<M, B> + Send>,
     /// Update rule and its state.
     pub optimizer: Box<dyn Optimizer>,
-    /// Learning rate by this phase's updates.
+    /// Learning rate, by this phase's updates.
     pub schedule: Schedule,
     /// Loss scaler and its state.
     pub scaler: LossScaler,
-    /// Largest global norm of the gradients.
+    /// Maximum global norm of the gradients.
     pub clip_norm: Option<f64>,
-    /// Limits each parameter's gradient by the parameter's norm.
+    /// Limits each parameter's gradient by the parameter's norm (LARC).
     pub larc: Option<LarcSpec>,
-    /// What the batches of an update are to its loss.
+    /// How the loss averages over the batches of an update.
     pub loss_mean: LossMean,
     /// The L2 penalty.
     pub l2: Option<RegularizerSpec>,
-    /// Statistics to commit after a good update.
+    /// Running statistics to commit after a successful update.
     pub running: Option<Box<dyn Running<M>>>,
-    /// Good updates of this phase so far.
+    /// Number of successful updates of this phase.
     pub updates: u64,
-    /// Updates in a row that were not finite and that a smaller scale could not have mended.
+    /// Number of consecutive non-finite updates that a smaller scale could not have fixed.
     pub hopeless: u32,
 }
 
 impl<M, B> Phase<M, B> {
-    /// The only phase of most runs: all parameters, rows of parameters with `embedding` in their path looked up by index.
+    /// The only phase of most runs: it moves all parameters. Parameters with `embedding` in their
+    /// path are looked up by row.
     pub fn single(
         objective: Box<dyn Objective<M, B> + Send>,
         rule: &OptimizerSpec,
@@ -93,85 +103,84 @@ impl<M, B> Phase<M, B> {
         })
     }
 
-    /// With the global norm of the gradients limited.
+    /// Sets the maximum global norm of the gradients.
     pub fn clipped(mut self, norm: Option<f64>) -> Self {
         self.clip_norm = norm;
         self
     }
 
-    /// With each parameter's gradient limited by the parameter's norm.
+    /// Sets LARC.
     pub fn adapted(mut self, larc: Option<&LarcSpec>) -> Self {
         self.larc = larc.cloned();
         self
     }
 
-    /// With another mean over the batches of an update.
+    /// Sets the mean over the batches of an update.
     pub fn averaged(mut self, loss_mean: LossMean) -> Self {
         self.loss_mean = loss_mean;
         self
     }
 
-    /// With running statistics.
+    /// Sets the running statistics.
     pub fn with_running(mut self, running: Option<Box<dyn Running<M>>>) -> Self {
         self.running = running;
         self
     }
 
-    /// With a penalty on the weights.
+    /// Sets the L2 penalty.
     pub fn regularized(mut self, spec: Option<&RegularizerSpec>) -> Self {
         self.l2 = spec.cloned();
         self
     }
 }
 
-/// A batch and its place in the update, which with the worker's rank decides its random numbers.
+/// A batch and its position in the update, which determines its random numbers.
 #[derive(Debug, Clone)]
 pub struct MicroBatch<B> {
-    /// Place among the batches of the update over all workers, from 0.
+    /// Position among the batches of the update over all workers, from 0.
     pub position: u64,
-    /// The batch.
     pub batch: B,
 }
 
-/// What belongs to one update beside its batches.
+/// Settings of one update, besides its batches.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings {
     /// Type of products.
     pub compute: Compute,
     /// Seed of the run.
     pub seed: u64,
-    /// Micro-steps done before this update, by all workers together and with those of skipped updates.
+    /// Micro-steps done before this update by all workers, including those of skipped updates.
     pub micro_step: u64,
-    /// Batches of this update over all workers.
+    /// Number of batches of this update over all workers.
     pub group: u64,
 }
 
-/// How one phase of an update went.
+/// Result of one phase of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseReport {
-    /// Phase.
+    /// Name of the phase.
     pub phase: String,
-    /// Whether it was skipped as not finite.
+    /// Whether the update was skipped because it was not finite.
     pub skipped: bool,
-    /// Learning rate used (or that would have been).
+    /// Learning rate of the update, also of a skipped one.
     pub lr: f64,
-    /// Loss scale used.
+    /// Loss scale of the update.
     pub scale: f64,
-    /// Global norm of the gradients before clipping; not finite where skipped.
+    /// Global norm of the gradients before clipping; not finite where skipped for it.
     pub grad_norm: f64,
     /// Terms of the loss.
     pub terms: Vec<TermSum>,
 }
 
 impl PhaseReport {
-    /// See [`loss_of`].
+    /// Loss of the update; see [`loss_of`].
     pub fn loss(&self) -> f64 {
         loss_of(&self.terms)
     }
 }
 
-/// Runs one phase over the micro-batches of an update. `phase_index` and `phases` place its micro-steps among those of the update;
-/// `watch` is told where its parts end.
+/// Runs one phase over the micro-batches of an update. `phase_index` and `phases` define the
+/// position of its micro-steps in the update. `watch` is called at the end of each part.
 pub fn run_phase<M: Module, B>(
     phase: &mut Phase<M, B>,
     (phase_index, phases): (u64, u64),
@@ -184,7 +193,8 @@ pub fn run_phase<M: Module, B>(
     debug_assert!(phase_index < phases);
     let mut counts = total_counts(phase, batches);
     if reducer.world() > 1 {
-        // A worker without a batch in the last group of an epoch does not know the terms: their number is agreed on first.
+        // A worker without a batch in the last group of an epoch has no terms, so the workers first
+        // agree on their number.
         sum_ragged(&mut counts, reducer)?;
     }
     let scale = phase.scaler.scale();
@@ -298,7 +308,7 @@ fn adapted_rate(larc: &LarcSpec, lr: f64, weight: &Magnitude, gradient: &Magnitu
     (larc.eta * weight / (lr * (gradient + larc.epsilon))).max(larc.min_update).min(1.0)
 }
 
-/// Whether a parameter is one of an LSTM or GRU layer, by the name that such layers give theirs.
+/// Whether a parameter belongs to an LSTM or GRU layer, judged by its name.
 fn is_recurrent(path: &str) -> bool {
     let name = path.rsplit('.').next().unwrap_or(path);
     ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].contains(&name)
@@ -311,7 +321,7 @@ fn is_norm_scale(path: &str) -> bool {
     named && names.take(2).any(|name| name == "norm" || name == "norms")
 }
 
-/// Makes those that are in one buffer the magnitudes of all of it.
+/// Replaces the square sums of all magnitudes of one buffer by their total.
 fn join(magnitudes: &mut [Magnitude], buffer: &[bool]) {
     let square_sum =
         magnitudes.iter().zip(buffer).filter(|(_, joint)| **joint).map(|(m, _)| m.square_sum).sum();
@@ -362,8 +372,8 @@ fn reduce(
     Ok(())
 }
 
-/// Adds scale x w to the gradients of this phase's parameters that the penalty is on. Weights are read as they pass, without a copy where
-/// nobody shares them.
+/// Adds scale x w to the gradients of this phase's parameters to which the penalty applies. Weights
+/// are not copied unless they have another reference.
 fn add_penalty<M: Module>(
     model: M,
     gradients: &mut [Option<Flat>],

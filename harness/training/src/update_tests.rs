@@ -31,7 +31,7 @@ impl Line {
     }
 }
 
-/// The squares and the magnitudes of what the line makes of a batch: two terms to be read.
+/// Sums of squares and of magnitudes of the line's output: two terms to read from the device.
 struct Sums;
 
 impl Objective<Line, f32> for Sums {
@@ -53,7 +53,8 @@ fn l2(scale: f64, recurrent: bool, norm_scales: bool) -> RegularizerSpec {
     RegularizerSpec::L2 { scale, recurrent, norm_scales }
 }
 
-/// Two updates of two micro-batches each, with everything that an update can have; their reports, and the weights.
+/// Two updates of two micro-batches each, with every mechanism of an update. Returns their reports
+/// and the weights.
 fn two_updates(rule: &OptimizerSpec, scaling: &LossScalingSpec) -> (Vec<PhaseReport>, Vec<f32>) {
     let scaler = LossScaler::new(scaling).unwrap();
     let schedule = ScheduleSpec::Fixed { lr: 0.1 };
@@ -107,7 +108,7 @@ fn an_update_on_a_device_reads_once_and_gives_what_the_host_gives() {
     }
 }
 
-/// A sum over the batch's numbers, as many as there are, and their count.
+/// A sum over a batch's numbers, whose count is their number.
 struct Weighted;
 
 impl Objective<Line, Vec<f32>> for Weighted {
@@ -126,8 +127,8 @@ impl Objective<Line, Vec<f32>> for Weighted {
     }
 }
 
-/// Batches [1, 2, 3] and [10]: 16 / 4 = 4 over the update, (2 + 10) / 2 = 6 as the mean of the batches' means; [] adds nothing, and is
-/// one of three.
+/// Batches [1, 2, 3] and [10]: 16 / 4 = 4 over the update, (2 + 10) / 2 = 6 as the mean of the
+/// batches' means. The batch [] adds nothing, and counts as one of three.
 #[test]
 fn the_mean_over_an_update_is_of_all_its_tokens_or_of_its_batches_means() {
     let (long, short, none) = (vec![1.0, 2.0, 3.0], vec![10.0], vec![]);
@@ -164,7 +165,8 @@ fn the_mean_over_an_update_is_of_all_its_tokens_or_of_its_batches_means() {
             for shift in [4, 5] {
                 assert!((before[shift] - after[shift] - 0.1 * expected).abs() < 1e-5, "{mean:?} {given:?}");
             }
-            // The loss that is reported is the one whose gradient was taken; counts and other terms are the update's.
+            // The reported loss is the one whose gradient was taken; counts and other terms are
+            // those of the update.
             let tokens: f64 = given.iter().map(|batch| batch.len() as f64).sum();
             assert!((report.loss() - f64::from(before[4] + before[5]) * f64::from(expected)).abs() < 1e-5);
             assert_eq!((report.terms[0].count, report.terms[1].sum), (tokens, tokens));
@@ -193,7 +195,8 @@ impl Objective<Given, Vec<f32>> for Times {
     }
 }
 
-/// `tests/reference/optimizers.py` computes in FP64; weights of size 1 are 1e-6 apart at most after five updates in FP32.
+/// `tests/reference/optimizers.py` computes in FP64. Weights of size 1 differ by at most 1e-6 after
+/// five updates in FP32.
 #[test]
 fn adaptive_rates_are_those_of_the_reference() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/optimizers.safetensors");
@@ -237,7 +240,7 @@ fn adaptive_rates_are_those_of_the_reference() {
     assert_eq!(followed, 10);
 }
 
-/// Parameters named as those of a dense layer, a recurrent layer and a norm are.
+/// Parameters with the names of a dense layer, a recurrent layer and a norm.
 #[derive(Module, Debug)]
 struct Named {
     weight: Param<Tensor<2>>,
@@ -262,7 +265,7 @@ const NAMES: [&str; 6] =
     ["weight", "layer.weight_ih", "layer.weight_hh", "layer.bias_ih", "norm.weight", "norm.bias"];
 
 impl Named {
-    /// One element each, so that norms are the values' sizes.
+    /// One element each, so that a norm is the magnitude of the value.
     fn new() -> Self {
         let device = Device::flex().autodiff();
         let matrix = |value: f32| Param::from_tensor(Tensor::from_data([[value]], &device));
@@ -278,7 +281,7 @@ impl Named {
     }
 }
 
-/// The sum of the parameters, each times a factor, which is its gradient.
+/// Sum of the parameters times factors. The factors are the gradients.
 struct Factors([f32; 6]);
 
 impl Objective<Named, ()> for Factors {
@@ -302,7 +305,7 @@ impl Objective<Named, ()> for Factors {
     }
 }
 
-/// How far each parameter moves down in an update, divided by the learning rate.
+/// Decrease of each parameter in an update, divided by the learning rate.
 fn moves(factors: [f32; 6], with: impl FnOnce(Phase<Named, ()>) -> Phase<Named, ()>) -> Vec<f32> {
     let rule = OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false };
     let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
@@ -323,8 +326,9 @@ fn assert_close(found: &[f32], expected: [f32; 6]) {
     }
 }
 
-/// Weights of the recurrent layer have the norm |(3, 4, 12)| = 13, its gradients |(6, 8, 0)| = 10: 0.01 x 13 / (0.5 x 10) = 0.026. By
-/// itself a parameter's factor is 0.01 |w| / (0.5 |g|), and that of a bias without a gradient is limited to 1.
+/// Weights of the recurrent layer have the norm |(3, 4, 12)| = 13, its gradients |(6, 8, 0)| = 10:
+/// 0.01 x 13 / (0.5 x 10) = 0.026. For a separate parameter the factor is 0.01 |w| / (0.5 |g|);
+/// that of a bias without a gradient is limited to 1.
 #[test]
 fn recurrent_layers_of_one_buffer_have_one_trust_ratio() {
     let factors = [4.0, 6.0, 8.0, 0.0, 2.0, 2.0];

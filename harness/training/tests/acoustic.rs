@@ -1,4 +1,5 @@
-//! Acoustic models agree with PyTorch's, and an utterance does not depend on its batch.
+//! Acoustic models agree with PyTorch, and the result for an utterance does not depend on its
+//! batch.
 
 use burn::tensor::{Device, FloatDType};
 use zoo_models::Pass;

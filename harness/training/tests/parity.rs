@@ -1,4 +1,5 @@
-//! Every committed reference of a model of tokens: outputs, losses, gradients, one update and searches agree with PyTorch.
+//! Every committed reference of a token model agrees with PyTorch: outputs, losses, gradients, one
+//! update and searches.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +48,8 @@ fn aligned(path: &Path, compute: Compute) -> Alignment {
     alignment
 }
 
-/// Half products are compared up to the gradients. Errors far below those of halves would say that they were not computed in them.
+/// Half-precision products are compared up to the gradients. Errors far below those of half
+/// precision would show that the products were not computed in it.
 #[test]
 fn half_products_stay_within_what_halves_differ_by() {
     for (compute, least) in [(Compute(FloatDType::BF16), 5e-4), (Compute(FloatDType::F16), 5e-5)] {
@@ -68,7 +70,7 @@ fn half_products_stay_within_what_halves_differ_by() {
     }
 }
 
-/// A comparison that cannot fail shows nothing: each planted mistake must break the rung that is about it.
+/// Each planted mistake must break the rung that tests it.
 #[test]
 fn planted_mistakes_break_their_rung() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");

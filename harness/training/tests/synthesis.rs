@@ -1,4 +1,4 @@
-//! Synthesisers agree with PyTorch's, and what is made of a text does not depend on its batch.
+//! Synthesisers agree with PyTorch, and the result for a text does not depend on its batch.
 
 use burn::tensor::{Device, FloatDType};
 use zoo_models::Pass;
@@ -58,7 +58,8 @@ fn what_is_made_of_a_text_does_not_depend_on_its_batch() {
                     "{}",
                     case.name
                 );
-                // Sums over a source have as many zeros behind as others are longer, and are made in another order.
+                // Sums over a source end with a zero for each step by which other sources are
+                // longer, and have another order.
                 let limit = if compute == Compute::FP32 { 1e-5 } else { 5e-2 };
                 for (a, b) in [(&alone.mels, &together.mels), (&alone.alignment, &together.alignment)] {
                     assert_eq!(a.len(), b.len());

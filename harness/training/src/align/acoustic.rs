@@ -1,4 +1,5 @@
-//! Acoustic models held against the same models in PyTorch, utterance by utterance: `tests/fixtures/acoustic.safetensors`.
+//! Comparison of acoustic models with the same models in PyTorch, utterance by utterance:
+//! `tests/fixtures/acoustic.safetensors`.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +13,21 @@ use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::{Compute, to_f32};
 use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, BatchNormSpec, PaddedFrames};
 
-/// Of a tensor's largest number. The reference is computed in FP64; these are sums of some hundred products in FP32, through up to nine
-/// layers and their norms.
+/// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
+/// ours are FP32 sums of some hundred products, through up to nine layers and their norms.
 const LIMIT: f64 = 2e-5;
 
-/// One model with its utterances, and what PyTorch makes of them.
+/// One model with its utterances, and PyTorch's results.
 #[derive(Debug)]
 pub struct AcousticCase {
-    /// Its name in the file.
+    /// Name of the case in the file.
     pub name: String,
-    /// The model.
     pub spec: AcousticSpec,
-    /// Classes; the blank is the last.
+    /// Number of classes; the blank is the last.
     pub classes: usize,
-    /// Features of a frame.
+    /// Number of features of a frame.
     pub features: usize,
-    /// Frames of each utterance.
+    /// Number of frames of each utterance.
     pub lengths: Vec<usize>,
     labels: Vec<Vec<u32>>,
     tensors: BTreeMap<String, Vec<f32>>,
@@ -38,7 +38,7 @@ struct Described {
     classes: usize,
     norm: DescribedNorm,
     cases: BTreeMap<String, Vec<AcousticLayerSpec>>,
-    /// Cases whose norms learn neither scale nor shift.
+    /// Cases whose norms have neither scale nor shift.
     plain_norms: Vec<String>,
 }
 
@@ -49,10 +49,10 @@ struct DescribedNorm {
 }
 
 impl AcousticCase {
-    /// The cases of the file's bytes.
+    /// Reads all cases from the bytes of the file.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
@@ -99,7 +99,7 @@ impl AcousticCase {
     /// The model with the file's weights.
     ///
     /// # Errors
-    /// Weights are missing, or of another shape.
+    /// If weights are missing or have another shape.
     pub fn model(&self, device: &Device) -> Result<AcousticModel, String> {
         let model = AcousticModel::new(&self.spec, self.features, self.classes, 1, device);
         let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
@@ -118,7 +118,7 @@ impl AcousticCase {
         parameters::import(model, weights).map_err(|error| error.to_string())
     }
 
-    /// Some of the utterances, padded to so many frames.
+    /// Some of the utterances, padded to `longest` frames.
     pub fn frames(&self, which: &[usize], longest: usize, device: &Device) -> Frames {
         let values = self.tensors.get("features").map(Vec::as_slice).unwrap_or_default();
         let mut x = vec![0f32; which.len() * longest * self.features];
@@ -131,8 +131,9 @@ impl AcousticCase {
         Frames::new(x, which.iter().map(|&i| self.lengths[i]).collect())
     }
 
-    /// Computes all utterances together, padded beyond the longest, in FP32: logits, loss, every gradient, and the running statistics
-    /// must be PyTorch's. Gives the number of tensors.
+    /// Computes all utterances together in FP32, padded beyond the longest. Logits, loss, every
+    /// gradient and the running statistics must equal PyTorch's. Returns the number of compared
+    /// tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
@@ -182,7 +183,7 @@ impl AcousticCase {
         }
         let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
         let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        // Not a maximum, which would pass over what is no number.
+        // `find` instead of a maximum, because a maximum ignores NaN.
         match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
             Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! The model that a reference describes is built here, computed, and compared.
+//! Builds the model that a reference describes, computes it, and compares the results.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ use crate::flat::Flat;
 use crate::optimizer::{Gradient, Place, optimizer};
 
 impl Reference {
-    /// Compares the model that the file describes, on a device, with products in this type; in halves up to the gradients.
+    /// Compares the model that the file describes, on a device, with products in the given type.
+    /// With half-precision products the comparison ends at the gradients.
     pub fn align(&self, device: &Device, compute: Compute) -> Result<Alignment, AlignError> {
         let limits = Limits::of(compute);
         let description = &self.description;
@@ -57,7 +58,7 @@ impl Reference {
         Ok(alignment)
     }
 
-    /// The rungs of a training step; false if one broke.
+    /// Compares the rungs of a training step. Returns whether all are within their limits.
     fn align_training(
         &self,
         model: &Seq2Seq,
@@ -98,7 +99,7 @@ impl Reference {
         let terms = objective.terms(model, &batch, &mut pass);
         let mut rung = Measure::new("losses", limits.losses);
         for (term, (_, count)) in terms.iter().zip(&counts) {
-            // The file calls the minimised sum by what it is.
+            // The file names the minimised sum by its kind.
             let name = if term.name == "loss" { "cross_entropy" } else { term.name };
             let ours = f64::from(host_values(term.sum.clone().inner())[0]);
             rung.relative_to_itself(
@@ -155,7 +156,8 @@ impl Reference {
         Ok(true)
     }
 
-    /// Our packed rows against the file's padded [batch, length, width]; padding is not compared.
+    /// Compares our packed rows with the file's padded `[batch, length, width]`, without the
+    /// padding.
     fn compare_rows(
         &self,
         rung: &mut Measure,
@@ -191,8 +193,9 @@ impl Reference {
     ) -> Result<Measure, AlignError> {
         let clip = self.description.clip_norm.map_or(1.0, |clip| (clip / norm).min(1.0));
         let largest_gradient = gradients.values().flatten().fold(0f64, |a, g| a.max(g.abs()));
-        // Adam's first step is lr * g / (|g| + eps): with a tiny eps, rounding noise becomes a whole step of either sign. So does
-        // NovoGrad's of a tensor that is noise throughout, such as the key biases' gradient.
+        // Adam's first step is lr * g / (|g| + eps): with a tiny eps, rounding noise becomes a
+        // whole step of either sign. NovoGrad has the same problem for a tensor that is noise
+        // throughout, such as the gradient of the key biases.
         let tiny = match spec {
             OptimizerSpec::Adam { epsilon, .. }
             | OptimizerSpec::LazyAdam { epsilon, .. }

@@ -1,21 +1,25 @@
-//! How far off a device may be.
+//! Limits of the errors of a comparison.
 
 use burn::tensor::FloatDType;
 use zoo_models::precision::Compute;
 
-/// The limits of the rungs that depend on the type of the products; `docs/align.md` has what they are made from.
+/// Limits of the rungs that depend on the type of the products. `docs/align.md` explains how they
+/// were chosen.
 pub(super) struct Limits {
-    /// In fp16 embeddings are stored as half a unit of its fraction rounds them; else they are FP32.
+    /// In fp16, embeddings are stored with an error of half a unit of its fraction; otherwise they
+    /// are FP32.
     pub embeddings: f64,
     pub outputs: f64,
     pub losses: f64,
     pub gradients: f64,
-    /// Of nine in ten elements of a tensor: in halves a ReLU whose input is close to 0 may be on here and off there, and a whole row
-    /// of gradients with it.
+    /// Limit for nine in ten elements of a tensor. In half precision a ReLU whose input is close to
+    /// 0 may be on here and off in the reference, which changes a whole row of gradients.
     pub most_gradients: f64,
-    /// Gradients are of the loss times this, and divided by it: those of fp16 would underflow.
+    /// Gradients are computed of the loss times this scale and divided by it, because fp16
+    /// gradients would underflow.
     pub scale: f32,
-    /// Updates and searches follow from the rungs before; in halves they differ by more than they are about.
+    /// Whether updates and searches are compared. They follow from the earlier rungs; in half
+    /// precision their differences exceed the effects that they would test.
     pub to_the_end: bool,
 }
 

@@ -1,7 +1,8 @@
-//! A model held against the same model in another framework, rung by rung: inputs, outputs, losses, gradients, one update.
+//! Comparison of a model with the same model in another framework, rung by rung: inputs, outputs,
+//! losses, gradients, one update.
 //!
-//! The file's layout and the limits are in `docs/align.md`. Comparison stops at the first rung that breaks: what is behind it
-//! would break for the same reason.
+//! `docs/align.md` describes the file's layout and the limits. The comparison stops at the first
+//! rung that fails, because later rungs would fail for the same reason.
 
 mod acoustic;
 mod compare;

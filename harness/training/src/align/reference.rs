@@ -1,4 +1,4 @@
-//! The file that another framework's numbers come in; its layout is in `docs/align.md`.
+//! Reference files with results of another framework. `docs/align.md` describes their layout.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,23 +9,23 @@ use zoo_models::models::{Packed, PairBatch};
 use zoo_models::parameters::ParameterValues;
 use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec, untrusted};
 
-/// Why a file cannot be compared.
+/// Reason why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum AlignError {
     /// The file cannot be read.
     #[error("cannot read `{file}`: {source}")]
     Read {
-        /// Which.
+        /// Name of the file.
         file: String,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// The file is not what `docs/align.md` describes.
+    /// The file does not have the layout of `docs/align.md`.
     #[error("`{file}`: {problem}\nhint: docs/align.md describes the layout")]
     Layout {
-        /// Which.
+        /// Name of the file.
         file: String,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
 }
@@ -33,41 +33,41 @@ pub enum AlignError {
 /// The JSON in the metadata key `zoo`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Description {
-    /// 1.
+    /// Version of the layout; 1.
     pub layout: u32,
-    /// Who wrote it.
+    /// Program that wrote the file.
     #[serde(default)]
     pub producer: String,
-    /// As the recipe's `[model]`.
+    /// The model, as in a recipe's `[model]`.
     pub model: ModelSpec,
-    /// As the recipe's `[loss]`.
+    /// The loss, as in a recipe's `[loss]`.
     pub loss: LossSpec,
-    /// Size and special ids, one vocabulary for both sides.
+    /// Size and special ids of the vocabulary, which both sides share.
     pub vocabulary: DescribedVocabulary,
-    /// As the recipe's `[train.optimizer]`.
+    /// The optimizer, as in a recipe's `[train.optimizer]`.
     #[serde(default)]
     pub optimizer: Option<OptimizerSpec>,
-    /// Rate of the one update.
+    /// Learning rate of the update.
     #[serde(default)]
     pub learning_rate: Option<f64>,
-    /// Largest global norm of the gradients.
+    /// Maximum global norm of the gradients.
     #[serde(default)]
     pub clip_norm: Option<f64>,
-    /// Named searches.
+    /// Searches by name.
     #[serde(default)]
     pub searches: BTreeMap<String, DecodeSpec>,
 }
 
-/// See [`Description::vocabulary`].
+/// Vocabulary of a reference; see [`Description::vocabulary`].
 #[derive(Debug, Clone, Deserialize)]
 pub struct DescribedVocabulary {
-    /// Rows.
+    /// Number of rows.
     pub size: usize,
-    /// Padding id.
+    /// Id of the padding token.
     pub pad: u32,
-    /// Begin id.
+    /// Id of the begin token.
     pub begin: u32,
-    /// End id.
+    /// Id of the end token.
     pub end: u32,
 }
 
@@ -75,7 +75,7 @@ pub struct DescribedVocabulary {
 #[derive(Debug)]
 pub struct Reference {
     file: String,
-    /// What the file says of itself.
+    /// The description in the file's metadata.
     pub description: Description,
     pub(super) tensors: BTreeMap<String, Values>,
 }
@@ -95,7 +95,7 @@ impl Reference {
         Self::parse(&file, &bytes)
     }
 
-    /// Reads a file's bytes; `file` is what messages call it.
+    /// Parses a file's bytes. `file` is its name in messages.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, AlignError> {
         let file = file.to_owned();
         let layout = |problem: String| AlignError::Layout { file: file.clone(), problem };
@@ -155,7 +155,7 @@ impl Reference {
         self.tensors.iter().filter_map(move |(name, values)| Some((name.strip_prefix(prefix)?, values)))
     }
 
-    /// Ids of one side without padding.
+    /// Ids of one side (`source` or `target`), without padding.
     pub(super) fn sequences(&self, side: &str) -> Result<Packed, AlignError> {
         let name = format!("inputs/{side}");
         let (ids, lengths) = (self.tensor(&name)?, self.tensor(&format!("{name}_lengths"))?);
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a file that describes itself as a fixture of a Transformer does, but for its searches.
+    /// The error for a Transformer fixture whose searches are replaced by `search`.
     fn said_of(search: &Value) -> String {
         let file =
             concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/search_postnorm_fairseq.safetensors");

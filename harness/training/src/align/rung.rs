@@ -1,46 +1,47 @@
-//! How far off a rung is.
+//! Errors of the rungs (levels) of a comparison.
 
 use serde::Serialize;
 
 use super::reference::Values;
 
-/// One compared rung.
+/// Result of one rung.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rung {
-    /// `inputs`, `embeddings`, `encoder`, `logits`, `losses`, `gradients`, in halves `most gradients`, else `update`, `search NAME`.
+    /// `inputs`, `embeddings`, `encoder`, `logits`, `losses`, `gradients`, for half precision `most
+    /// gradients`, otherwise `update`, `search NAME`.
     pub name: String,
-    /// Tensors compared; 0: the file has none.
+    /// Number of compared tensors; 0 if the file has none.
     pub tensors: usize,
     /// Largest error, in the measure of the rung.
     pub error: f64,
-    /// What it may be.
+    /// Maximum allowed error.
     pub limit: f64,
-    /// The tensor that it was seen in.
+    /// Name of the tensor with the largest error.
     pub at: String,
 }
 
 impl Rung {
-    /// Whether the rung holds.
+    /// Whether the error is within the limit.
     pub fn holds(&self) -> bool {
         self.error <= self.limit
     }
 }
 
-/// The rungs up to the first that broke.
+/// The rungs up to the first failure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alignment {
-    /// In order; all hold but possibly the last.
+    /// Rungs in order. Only the last one may have failed.
     pub rungs: Vec<Rung>,
 }
 
 impl Alignment {
-    /// Whether every rung of the file holds.
+    /// Whether every rung of the file is within its limit.
     pub fn holds(&self) -> bool {
         self.rungs.iter().all(Rung::holds)
     }
 }
 
-/// The worst error of a rung so far.
+/// The largest error of a rung so far.
 pub(super) struct Measure(Rung);
 
 impl Measure {
@@ -48,7 +49,7 @@ impl Measure {
         Self(Rung { name: name.to_string(), tensors: 0, error: 0.0, limit, at: String::new() })
     }
 
-    /// Largest difference, divided by `unit`.
+    /// Adds the largest difference of a tensor, divided by `unit`.
     pub(super) fn add(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64) {
         self.0.tensors += 1;
         if expected.values.len() != ours.len() {
@@ -63,7 +64,8 @@ impl Measure {
         }
     }
 
-    /// The difference that so large a share of the elements stays within, divided by `unit`.
+    /// Adds the difference that a `share` of the tensor's elements does not exceed, divided by
+    /// `unit`.
     pub(super) fn add_share(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64, share: f64) {
         if expected.values.len() != ours.len() {
             return self.fail(format!("{name}: {} values, not {}", ours.len(), expected.values.len()));
@@ -89,7 +91,7 @@ impl Measure {
 }
 
 impl Alignment {
-    /// Adds a rung; false if it does not hold.
+    /// Adds a rung. Returns whether it is within its limit.
     pub(super) fn add(&mut self, measure: Measure) -> bool {
         let holds = measure.0.holds();
         self.rungs.push(measure.0);

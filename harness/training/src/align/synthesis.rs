@@ -1,4 +1,5 @@
-//! Synthesisers held against the same models in PyTorch: `tests/fixtures/tacotron.safetensors`.
+//! Comparison of synthesisers with the same models in PyTorch:
+//! `tests/fixtures/tacotron.safetensors`.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +15,21 @@ use zoo_recipes::{Architecture, LossSpec, ModelSpec, OptimizerSpec};
 use crate::flat::Flat;
 use crate::optimizer::{Gradient, Place, optimizer};
 
-/// Of a tensor's largest number. The reference is computed in FP64; these are sums of some dozens of products in FP32, through a dozen steps
-/// of a recurrence and up to five convolutions with their norms.
+/// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
+/// ours are FP32 sums of some dozens of products, through a dozen steps of a recurrence and up to
+/// five convolutions with their norms.
 const LIMIT: f64 = 2e-5;
-/// Gradients go through it all twice.
+/// Maximum error of gradients, which pass through the model twice.
 const GRADIENT_LIMIT: f64 = 1e-4;
-/// Of the learning rate, which no step is longer than.
+/// Maximum error of an update, relative to the learning rate, which limits each step.
 const UPDATE_LIMIT: f64 = 1e-2;
 
-/// One system with a batch, and what PyTorch makes of it.
+/// One system with a batch, and PyTorch's results.
 #[derive(Debug)]
 pub struct SynthesisCase {
-    /// Its name in the file.
+    /// Name of the case in the file.
     pub name: String,
-    /// The model.
     pub model: ModelSpec,
-    /// Its loss.
     pub loss: LossSpec,
     described: Described,
     threshold: f64,
@@ -44,7 +44,7 @@ struct Described {
     bins: usize,
     optimizer: OptimizerSpec,
     rate: f64,
-    /// Seed and step.
+    /// Seed and step of the training pass.
     pass: [u64; 2],
     most_frames: u32,
     #[serde(default)]
@@ -59,10 +59,10 @@ struct DescribedCase {
 }
 
 impl SynthesisCase {
-    /// The cases of the file's bytes.
+    /// Reads all cases from the bytes of the file.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
@@ -105,7 +105,7 @@ impl SynthesisCase {
     /// The model with the file's weights.
     ///
     /// # Errors
-    /// Weights are missing, or of another shape.
+    /// If weights are missing or have another shape.
     pub fn synthesiser(&self, device: &Device) -> Result<Synthesiser, String> {
         let Some(Architecture::Synthesis(spec)) = self.model.architecture() else {
             return Err(format!("{}: its parts make no synthesiser", self.name));
@@ -123,17 +123,17 @@ impl SynthesisCase {
         parameters::import(model, weights).map_err(|error| error.to_string())
     }
 
-    /// The texts.
+    /// The texts as symbol ids.
     ///
     /// # Errors
-    /// The file lacks them.
+    /// If the file lacks them.
     pub fn texts(&self) -> Result<Vec<Vec<u32>>, String> {
         let mut rest = self.count("symbols")?.iter().map(|&symbol| symbol as u32);
         let lengths = self.count("symbol_lengths")?;
         Ok(lengths.iter().map(|&n| rest.by_ref().take(n).collect()).collect())
     }
 
-    /// Frames at most and when to stop, of the texts that are spoken.
+    /// Stopping rule of the free-running comparison.
     pub fn limits(&self) -> Limits {
         Limits { threshold: self.threshold, factor: 0.0, extra: self.described.most_frames }
     }
@@ -148,8 +148,8 @@ impl SynthesisCase {
         })
     }
 
-    /// Computes a training pass in FP32: outputs, losses, every gradient, an update and the running statistics must be PyTorch's. Gives the
-    /// number of tensors.
+    /// Computes a training pass in FP32. Outputs, losses, every gradient, an update and the running
+    /// statistics must equal PyTorch's. Returns the number of compared tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
@@ -224,8 +224,9 @@ impl SynthesisCase {
         }
     }
 
-    /// Speaks the texts, all together, in FP32: frames, magnitudes and where each is in its text must be PyTorch's, which speaks them one by
-    /// one. Gives the number of tensors.
+    /// Runs free-running inference on all texts together in FP32. Frames, magnitudes and attention
+    /// weights must equal PyTorch's, which are computed one text at a time. Returns the number of
+    /// compared tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
@@ -263,14 +264,14 @@ impl SynthesisCase {
         }
         let mut size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
         if key.starts_with("gradients/") {
-            // What is summed to nothing is off by what was summed.
+            // A sum that cancels has an error of the size of its terms.
             size = size.max(1e-2 * self.largest("gradients/"));
         }
         if key.starts_with("updated/") {
             size = self.described.rate;
         }
         let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        // Not a maximum, which would pass over what is no number.
+        // `find` instead of a maximum, because a maximum ignores NaN.
         match apart.into_iter().find(|apart| apart.is_nan() || *apart >= limit) {
             Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {limit:.0e} is allowed", self.name)),
             None => Ok(()),

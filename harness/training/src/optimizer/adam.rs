@@ -11,10 +11,11 @@ use crate::flat::{CHUNK, Flat};
 
 /// Adam (Kingma and Ba 2015) with both published places of epsilon.
 ///
-/// Lazy: a row of an embedding whose gradient is zero throughout keeps weights and moments, as in TensorFlow's LazyAdam; the step
-/// count of the bias correction goes on for all. TensorFlow knows which rows were looked up; here a row that was looked up and got
-/// a gradient of exactly zero counts as not looked up. A matrix that is also the output projection has a gradient in every
-/// row, and L2 gives it one too: then it is Adam.
+/// Lazy: an embedding row whose gradient is all zero keeps its weights and moments, as in
+/// TensorFlow's LazyAdam. The step count of the bias correction advances for all rows. TensorFlow
+/// tracks which rows were looked up; here a row that was looked up and got a gradient of exactly
+/// zero counts as not looked up. A matrix that is also the output projection has a gradient in
+/// every row, and an L2 penalty has the same effect: the rule is then plain Adam.
 #[derive(Debug)]
 pub struct Adam {
     beta1: f64,
@@ -25,7 +26,7 @@ pub struct Adam {
     decay: f64,
     steps: u64,
     moments: BTreeMap<String, Moments>,
-    /// Loaded from a checkpoint; moved to its device when its parameter is first met.
+    /// State from a checkpoint. It moves to its device at the first step of its parameter.
     loaded: BTreeMap<String, (Vec<f32>, Vec<f32>)>,
 }
 
@@ -35,14 +36,14 @@ struct Moments {
     second: Flat,
 }
 
-/// The numbers of one step, rounded to FP32 once.
+/// Coefficients of one step, rounded to FP32 once.
 #[derive(Debug, Clone, Copy)]
 struct Coefficients {
     beta1: f32,
     rest1: f32,
     beta2: f32,
     rest2: f32,
-    /// Divides the root of the second moment; 1 where epsilon is added to the raw root.
+    /// Divisor of the root of the second moment; 1 where epsilon is added to the raw root.
     root: f32,
     epsilon: f32,
     step: f32,
@@ -51,7 +52,7 @@ struct Coefficients {
 }
 
 impl Adam {
-    /// A rule without state.
+    /// A rule with an empty state.
     pub fn new(beta1: f64, beta2: f64, epsilon: f64, place: EpsilonPlace, lazy: bool) -> Self {
         Self {
             beta1,
@@ -66,7 +67,7 @@ impl Adam {
         }
     }
 
-    /// With so much of the weights in their gradients, as PyTorch has it.
+    /// Adds weight decay to the gradients, as in PyTorch.
     pub fn decaying(self, decay: f64) -> Self {
         Self { decay, ..self }
     }
@@ -91,7 +92,8 @@ impl Adam {
         }
     }
 
-    /// Moments of a parameter: those at hand, those of the checkpoint, or zeros like its weights.
+    /// Moments of a parameter: the current ones, those of the checkpoint, or zeros stored like its
+    /// weights.
     fn moments_of(&mut self, path: &str, weight: &Flat) -> Moments {
         if let Some(moments) = self.moments.remove(path) {
             return moments;
@@ -120,7 +122,7 @@ impl Optimizer for Adam {
         let (weight, moments) = match (weight, gradient.values, first, second) {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut m), Flat::Host(mut v)) => {
                 match columns {
-                    // A row is skipped or stepped as a whole.
+                    // A row is skipped or updated as a whole.
                     Some(columns) if columns > 0 => w
                         .par_chunks_mut(columns)
                         .zip(g.par_chunks(columns))
@@ -205,7 +207,7 @@ impl Coefficients {
         }
     }
 
-    /// The same on tensors, operation by operation.
+    /// Operation by operation on tensors, equal to `apply`.
     fn apply_tensors(
         &self,
         w: Tensor<1>,
@@ -334,7 +336,7 @@ mod tests {
         assert_eq!(a[..2], after_first[..2], "the first row had no gradient in the second update");
         assert_ne!(b[..2], after_first[..2], "Adam's moments move it all the same");
         assert_eq!(a[2..], b[2..], "a row with a gradient is stepped as a whole, as Adam does");
-        // The same rule on a matrix that is no embedding is Adam.
+        // For a matrix that is not an embedding, the lazy rule equals Adam.
         let mut dense = Adam::new(0.9, 0.997, 1e-9, EpsilonPlace::CorrectedRoot, true);
         let mut c = Flat::Host(vec![1.0, 2.0, 3.0, 4.0]);
         for g in [vec![0.5f32, -0.5, 0.25, 0.0], vec![0.0, 0.0, 0.1, 0.1]] {

@@ -1,6 +1,7 @@
-//! Update rules on flat FP32 buffers, with a state that is named by parameter path.
+//! Update rules on flat FP32 buffers. Their state is indexed by parameter path.
 //!
-//! Weights and moments are FP32 whatever the compute type is. Coefficients are computed in FP64 and rounded once.
+//! Weights and moments are FP32, whatever the compute type is. Coefficients are computed in FP64
+//! and rounded once.
 
 mod adam;
 mod novograd;
@@ -16,30 +17,31 @@ pub use adam::Adam;
 pub use novograd::{Novograd, NovogradSettings};
 pub use sgd::Sgd;
 
-/// What an update rule is told about the parameter that it moves.
+/// The parameter that an update rule moves.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// Path of the parameter.
     pub path: &'a str,
-    /// Its shape.
+    /// Shape of the parameter.
     pub shape: &'a [usize],
-    /// Whether its rows are looked up by index, so that a row without gradient was not used (LazyAdam asks).
+    /// Whether its rows are looked up by index, so that a row without gradient was not used (for
+    /// LazyAdam).
     pub embedding: bool,
 }
 
 /// The gradient of one parameter.
 #[derive(Debug)]
 pub struct Gradient {
-    /// Its values, before clipping.
+    /// Values before clipping.
     pub values: Flat,
-    /// Multiplies them first: of clipping, or of LARC.
+    /// Factor of the values, from clipping or LARC.
     pub factor: f32,
-    /// The sum of their squares, before `factor`, where it was measured already (NovoGrad asks).
+    /// Sum of squares of the values, before `factor`, if already measured (for NovoGrad).
     pub square_sum: Option<f64>,
 }
 
 impl Gradient {
-    /// One that nobody measured: a rule that needs its norm reads it from the device.
+    /// A gradient without a measured norm. A rule that needs the norm reads it from the device.
     pub fn new(values: Flat, factor: f32) -> Self {
         Self { values, factor, square_sum: None }
     }
@@ -50,60 +52,60 @@ impl Gradient {
 pub struct Moment {
     /// `first`, `second` or `velocity`.
     pub name: String,
-    /// Path of the parameter that it belongs to.
+    /// Path of its parameter.
     pub path: String,
-    /// Row-major values: as many as the parameter has, or one (NovoGrad's `second`).
+    /// Values in row-major order: as many as the parameter has, or one (NovoGrad's `second`).
     pub values: Vec<f32>,
 }
 
-/// Everything that an optimizer remembers.
+/// Complete state of an optimizer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OptimizerState {
-    /// Updates made.
+    /// Number of updates.
     pub steps: u64,
     /// Arrays, sorted by name and path.
     pub moments: Vec<Moment>,
 }
 
-/// Why a saved state does not fit.
+/// Reason why a saved state does not fit.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptimizerError {
-    /// An array that this rule has not.
+    /// The state has an array that the rule does not use.
     #[error(
         "the saved optimizer state has `{0}`, which this optimizer does not use\nhint: resume with the recipe that the run was started with"
     )]
     UnknownMoment(String),
-    /// A moment is there for a parameter and another is missing.
+    /// A parameter has one moment and lacks another.
     #[error(
         "the saved optimizer state has no `{moment}` for parameter `{path}`\nhint: the checkpoint is incomplete; resume from another"
     )]
     MissingMoment {
-        /// The missing array.
+        /// Name of the missing array.
         moment: &'static str,
-        /// Path.
+        /// Path of the parameter.
         path: String,
     },
 }
 
 /// An update rule.
 pub trait Optimizer: Send {
-    /// Starts an update: raises the step count that all parameters share.
+    /// Starts an update: increments the step count, which all parameters share.
     fn begin(&mut self);
 
-    /// The new weights of one parameter.
+    /// Returns the new weights of one parameter.
     fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat;
 
-    /// Updates made.
+    /// Number of updates.
     fn steps(&self) -> u64;
 
-    /// A copy of the state.
+    /// Returns a copy of the state.
     fn export(&self) -> OptimizerState;
 
     /// Replaces the state.
     fn import(&mut self, state: OptimizerState) -> Result<(), OptimizerError>;
 }
 
-/// The rule of a recipe.
+/// Builds the rule of a recipe.
 pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
     match *spec {
         OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place, weight_decay } => {
@@ -138,7 +140,7 @@ fn export_moments<'a>(
         .collect()
 }
 
-/// Sorts saved arrays into those of the given names.
+/// Groups saved arrays by the given names.
 fn import_moments<const N: usize>(
     names: [&'static str; N],
     moments: Vec<Moment>,

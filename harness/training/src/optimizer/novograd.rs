@@ -12,55 +12,59 @@ use super::{
 };
 use crate::flat::{CHUNK, Flat, measure};
 
-/// The numbers of a recipe's NovoGrad.
+/// Settings of a recipe's NovoGrad.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NovogradSettings {
     /// Decay of the momentum.
     pub beta1: f64,
-    /// Decay of the squared norm; does nothing as coded.
+    /// Decay of the squared norm; without effect in the coded variant.
     pub beta2: f64,
     /// Added to the norm (published) or to its square (as coded).
     pub epsilon: f64,
-    /// Added to the divided gradient, times the weight.
+    /// Factor of the weight that is added to the normalised gradient.
     pub weight_decay: f64,
-    /// Multiply what is added to the momentum by 1 - beta1.
+    /// Whether the addend of the momentum is multiplied by 1 - beta1.
     pub grad_averaging: bool,
-    /// Which of the two formulas.
+    /// Selects one of the two formulas.
     pub variant: NovogradVariant,
 }
 
-/// NovoGrad (Ginsburg et al. 2019, arXiv 1905.11286, algorithm 1), one norm for each parameter tensor:
+/// NovoGrad (Ginsburg et al. 2019, arXiv 1905.11286, algorithm 1), with one norm for each parameter
+/// tensor:
 ///
-/// m = beta1 m + (g / norm + weight_decay w), w = w - lr m, with m from 0 on, and
+/// m = beta1 m + (g / norm + weight_decay w), w = w - lr m, with m = 0 at first, and
 ///
 /// - published: norm = sqrt(v) + eps, v = beta2 v + (1 - beta2) |g|^2, v = |g|^2 at first;
-/// - as coded (OpenSeq2Seq@8681d381 optimizers/novograd.py): norm = sqrt(|g|^2 + eps). There v has a variable that starts at 0 and
-///   that nothing assigns, so that every update is a first one. A checkpoint of this variant holds no v.
+/// - as coded (OpenSeq2Seq@8681d381 optimizers/novograd.py): norm = sqrt(|g|^2 + eps). In that code
+///   v is a variable that starts at 0 and is never assigned, so every update is a first one. A
+///   checkpoint of this variant holds no v.
 ///
-/// The paper takes |g|^2 for v at the first update; here, as in the code, as long as v is 0, which differs where the first gradients
-/// are all zero. The paper has one norm a layer, the code one for each variable: so it is here.
+/// The paper sets v to |g|^2 at the first update. Here, as in the code, v is set as long as it is
+/// 0, which differs if the first gradients are all zero. The paper has one norm for each layer; the
+/// code and this rule have one for each variable.
 ///
-/// The norm is that which clipping measured: summed in FP64 on a CPU, in parts in FP32 on other devices; the two agree to rounding, not
-/// to the bit. v is the host's on every device.
+/// The norm is the one that clipping measured. It is summed in FP64 on a CPU, and in FP32 parts on
+/// other devices; the two agree up to rounding, but not bitwise. v is kept on the host for every
+/// device.
 #[derive(Debug)]
 pub struct Novograd {
     settings: NovogradSettings,
     steps: u64,
     state: BTreeMap<String, Memory>,
-    /// Loaded from a checkpoint; moved to its device when its parameter is first met.
+    /// State from a checkpoint. It moves to its device at the first step of its parameter.
     loaded: BTreeMap<String, (Vec<f32>, Option<f32>)>,
 }
 
-/// What is remembered of one parameter.
+/// State of one parameter.
 #[derive(Debug)]
 struct Memory {
     momentum: Flat,
-    /// v; `None` as coded, and before the first update.
+    /// v; `None` in the coded variant, and before the first update.
     square: Option<f32>,
 }
 
 impl Novograd {
-    /// A rule without state.
+    /// A rule with an empty state.
     pub fn new(settings: NovogradSettings) -> Self {
         Self { settings, steps: 0, state: BTreeMap::new(), loaded: BTreeMap::new() }
     }
@@ -86,7 +90,7 @@ impl NovogradSettings {
         if self.grad_averaging { (1.0 - self.beta1) as f32 } else { 1.0 }
     }
 
-    /// v after a gradient with the squared norm `square`, rounded as a checkpoint keeps it.
+    /// v after a gradient with the squared norm `square`, rounded as in a checkpoint.
     fn next_square(&self, before: Option<f32>, square: f64) -> f32 {
         let next = match before.map(f64::from) {
             Some(before) if before != 0.0 && self.keeps_square() => {
@@ -94,11 +98,11 @@ impl NovogradSettings {
             }
             _ => square,
         };
-        // Infinity would stay for good.
+        // Infinity would never decay.
         (next as f32).min(f32::MAX)
     }
 
-    /// What a gradient is divided by.
+    /// Divisor of a gradient.
     fn norm(&self, square: f64) -> f64 {
         match self.variant {
             NovogradVariant::Published => square.sqrt() + self.epsilon,
@@ -106,20 +110,20 @@ impl NovogradSettings {
         }
     }
 
-    /// What a gradient is multiplied with, `factor` in it.
+    /// Factor of a gradient, including `factor`.
     fn scale(&self, square: f32, factor: f32) -> f32 {
         (f64::from(factor) / self.norm(f64::from(square))) as f32
     }
 }
 
-/// The numbers of one step, rounded to FP32 once.
+/// Coefficients of one step, rounded to FP32 once.
 #[derive(Debug, Clone, Copy)]
 struct Coefficients {
     beta1: f32,
     decay: f32,
     share: f32,
     lr: f32,
-    /// Of the gradient.
+    /// Factor of the gradient.
     scale: f32,
 }
 
@@ -131,7 +135,7 @@ impl Coefficients {
         }
     }
 
-    /// The same on tensors, operation by operation: new weights and momentum.
+    /// Operation by operation on tensors: new weights and momentum.
     fn apply_tensors(&self, w: Tensor<1>, g: Tensor<1>, m: Tensor<1>) -> (Tensor<1>, Tensor<1>) {
         let added = g.mul_scalar(self.scale).add(w.clone().mul_scalar(self.decay));
         let m = m.mul_scalar(self.beta1).add(added.mul_scalar(self.share));

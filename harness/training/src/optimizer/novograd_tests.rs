@@ -34,8 +34,8 @@ fn near(found: &Flat, expected: [f64; 2]) {
 #[test]
 fn the_two_variants_follow_their_formulas() {
     let start = [1.0f64, -2.0];
-    // First update. v = 25 for both; the norms are 5 + 0.1 and sqrt(25.1).
-    // Second. Published: v = 0.5 * 25 + 0.5 * 1 = 13, norm sqrt(13) + 0.1. As coded: norm sqrt(1.1).
+    // First update: v = 25 for both; the norms are 5 + 0.1 and sqrt(25.1). Second update,
+    // published: v = 0.5 * 25 + 0.5 * 1 = 13, norm sqrt(13) + 0.1. As coded: norm sqrt(1.1).
     let norms = [[5.1, 13f64.sqrt() + 0.1], [25.1f64.sqrt(), 1.1f64.sqrt()]];
     for (variant, norms) in BOTH.into_iter().zip(norms) {
         let (mut w, mut m) = (start, [0.0; 2]);
@@ -104,7 +104,7 @@ fn each_parameter_has_a_norm_of_its_own() {
     for (path, g) in [("a", 1.0f32), ("b", 1000.0)] {
         let gradient = Gradient::new(Flat::Host(vec![g, 0.0]), 1.0);
         let w = rule.step(place(path), 0.5, Flat::Host(vec![0.0, 0.0]), gradient);
-        // Both moved by nearly the whole rate, whatever the gradient's size.
+        // Both moved by nearly the whole rate, whatever the size of the gradient.
         assert!((w.to_vec()[0] + 0.5).abs() < 0.05, "{path}: {:?}", w.to_vec());
     }
 }

@@ -1,4 +1,4 @@
-//! Gradient descent with momentum, heavy-ball or Nesterov's.
+//! Gradient descent with heavy-ball or Nesterov momentum.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use super::{
 };
 use crate::flat::{CHUNK, Flat};
 
-/// v = momentum v + (g + decay w) (no dampening), w = w - lr v; Nesterov's as in PyTorch: w = w - lr (g + decay w + momentum v).
+/// v = momentum v + (g + decay w) (no dampening), w = w - lr v. Nesterov, as in PyTorch: w = w - lr
+/// (g + decay w + momentum v).
 #[derive(Debug)]
 pub struct Sgd {
     momentum: f64,
@@ -22,7 +23,7 @@ pub struct Sgd {
 }
 
 impl Sgd {
-    /// A rule without state.
+    /// A rule with an empty state.
     pub fn new(momentum: f64, decay: f64, nesterov: bool) -> Self {
         Self { momentum, decay, nesterov, steps: 0, velocity: BTreeMap::new(), loaded: BTreeMap::new() }
     }

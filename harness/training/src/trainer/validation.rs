@@ -1,4 +1,4 @@
-//! What a validation is asked for, and which one is the best so far.
+//! Validation during training, and selection of the best weights.
 
 use burn::module::Module;
 use zoo_recipes::{Direction, EvaluatedWeights};
@@ -9,24 +9,24 @@ use crate::progress::{EpochReport, LogFile, Progress, epoch_line};
 use crate::state::{Sums, Validated};
 use crate::update::{TermSum, loss_of};
 
-/// Looks at the validation set. The model is outside autodiff.
+/// Evaluates a model on the validation set. The model is outside autodiff.
 pub type Validation<'a, M> = dyn FnMut(&M, Asked) -> Result<Seen, OtherError> + 'a;
 
-/// What is to be looked at.
+/// What a validation must compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// The loss.
+    /// Only the loss.
     Loss,
-    /// The loss, and the score that decides which weights are the best.
+    /// The loss, and the score that selects the best weights.
     LossAndScore,
 }
 
-/// What a validation found.
+/// Result of a validation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     /// Terms of the loss with sums and counts.
     pub terms: Vec<TermSum>,
-    /// The score, where it was asked for.
+    /// The score, if it was requested.
     pub score: Option<Score>,
 }
 
@@ -36,12 +36,12 @@ impl From<Vec<TermSum>> for Seen {
     }
 }
 
-/// How good what the model writes is.
+/// Score of the model's output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// Of the metric.
+    /// Value of the metric.
     pub value: f64,
-    /// Which way is better.
+    /// Whether higher or lower values are better.
     pub direction: Direction,
 }
 
@@ -106,8 +106,8 @@ impl<M: Module, B> Trainer<M, B> {
         }
     }
 
-    /// May the weights of now be the best, and what is to be looked at. A run that ends before the first epoch from which on they may has
-    /// the last ones.
+    /// Whether the current weights may become the best, and what the validation must compute. A run
+    /// that ends before the first eligible epoch uses its last weights.
     fn asked(&self) -> (bool, Asked) {
         let EvaluatedWeights::Best { decode, from_epoch } = &self.settings.evaluate else {
             return (true, Asked::Loss);
@@ -118,7 +118,8 @@ impl<M: Module, B> Trainer<M, B> {
         (eligible, if scored { Asked::LossAndScore } else { Asked::Loss })
     }
 
-    /// By its score where it has one, else by its loss.
+    /// Whether a validation is better than the best one: by its score where there is one, otherwise
+    /// by its loss.
     fn is_better(&self, now: &Validated, direction: Option<Direction>) -> bool {
         let measure = |validated: &Validated| match direction {
             Some(_) => validated.score,

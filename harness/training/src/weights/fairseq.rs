@@ -1,10 +1,11 @@
-//! The names that fairseq gives the parameters of its Transformer, and ours for them.
+//! Translation of fairseq's parameter names of a Transformer.
 //!
-//! As in fairseq 0.9 and later: projections apart, or, before that, `in_proj` with query, key and value below each other.
+//! Supports fairseq 0.9 and later, with separate projections, and earlier versions, where `in_proj`
+//! stacks query, key and value.
 
 use super::Named;
 
-/// Parts of a layer.
+/// Parts of a layer: fairseq's name, our name.
 const LAYER: [(&str, &str); 8] = [
     ("self_attn_layer_norm", "self_attention_norm"),
     ("encoder_attn_layer_norm", "cross_attention_norm"),
@@ -16,11 +17,11 @@ const LAYER: [(&str, &str); 8] = [
     ("layer_norm", "norm"),
 ];
 
-/// Projections of an attention.
+/// Projections of an attention: fairseq's name, our name.
 const PROJECTIONS: [(&str, &str); 4] =
     [("q_proj", "query"), ("k_proj", "key"), ("v_proj", "value"), ("out_proj", "output")];
 
-/// Parameters outside of layers.
+/// Parameters outside layers: fairseq's name, our name.
 const OUTSIDE: [(&str, &str); 5] = [
     ("encoder.embed_tokens.weight", "embedding.weight"),
     ("decoder.embed_tokens.weight", "target_embedding.weight"),
@@ -29,19 +30,21 @@ const OUTSIDE: [(&str, &str); 5] = [
     ("decoder.layer_norm", "decoder.norm"),
 ];
 
-/// Are these names fairseq's?
+/// Whether these are fairseq's names.
 pub fn is_fairseq<'a>(mut names: impl Iterator<Item = &'a String>) -> bool {
     names.any(|name| name.starts_with("encoder.layers.") && name.contains(".self_attn."))
 }
 
-/// Our paths; what fairseq keeps besides parameters (versions, positions) is left out.
+/// Translates names to our paths. Entries that are not parameters (versions, positions) are left
+/// out.
 pub fn translate(named: Named) -> Named {
     let mut found = Named::new();
     for (name, (shape, values)) in named {
         if name.ends_with(".version") || name.contains(".embed_positions.") {
             continue;
         }
-        // What cannot be three projections keeps its name, and is then named as unknown.
+        // An array that cannot be split into three projections keeps its name, and is then reported
+        // as unknown.
         let joint = name.split_once(".in_proj_").zip(shape.first().filter(|rows| rows.is_multiple_of(3)));
         let Some(((before, kind), rows)) = joint else {
             found.insert(path(&name), (shape, values));

@@ -1,7 +1,8 @@
-//! Weights from elsewhere, and weights for elsewhere.
+//! Import and export of weights.
 //!
-//! Read are checkpoints of ours, safetensors whose names are parameter paths, and PyTorch's `.pt` and `.pth` (nothing in them
-//! is executed). fairseq's names of a Transformer are translated. Half types are widened; integer arrays are left out.
+//! Supported inputs are our checkpoints, safetensors whose names are parameter paths, and PyTorch's
+//! `.pt` and `.pth` files (no code in them is executed). fairseq's Transformer names are
+//! translated. Half types are converted to FP32; integer arrays are left out.
 
 mod fairseq;
 
@@ -18,7 +19,7 @@ use zoo_recipes::untrusted;
 
 use crate::checkpoint::{Checkpoint, CheckpointError, write_whole};
 
-/// Why weights could not be read or written.
+/// Reason why weights could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsError {
     /// The file could not be read or written.
@@ -27,31 +28,31 @@ pub enum WeightsError {
         untrusted::hint_or(source, "is the file there, and may it be read or written?")
     )]
     Io {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
-    /// It is none of the formats, or damaged.
+    /// The file has none of the supported formats, or is damaged.
     #[error(
         "{path} has no weights that can be read: {what}\nhint: give safetensors or a state dict saved by torch.save"
     )]
     Unreadable {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// What was found.
+        /// Description of the problem.
         what: String,
     },
-    /// A checkpoint of ours that is not whole.
+    /// The file is a damaged checkpoint of ours.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
 }
 
-/// An array before its name is one of ours.
+/// Arrays by name, before names are translated to our paths.
 type Named = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
-/// Reads the weights of a file of any known format, under our parameter paths.
+/// Reads the weights of a file of any supported format, under our parameter paths.
 pub fn read(path: &Path) -> Result<Vec<ParameterValues>, WeightsError> {
     let io = |source| WeightsError::Io { path: path.into(), source };
     let mut start = Vec::new();
@@ -75,7 +76,8 @@ pub fn read(path: &Path) -> Result<Vec<ParameterValues>, WeightsError> {
     Ok(ours(named))
 }
 
-/// Writes weights as safetensors, FP32, a parameter path an array; `about` becomes the file's metadata.
+/// Writes weights as FP32 safetensors, one array for each parameter path. `about` becomes the
+/// file's metadata.
 pub fn write(
     path: &Path,
     weights: &[ParameterValues],
@@ -97,8 +99,8 @@ pub fn write(
     write_whole(path, &bytes).map_err(|source| WeightsError::Io { path: path.into(), source })
 }
 
-/// The file with the keys of its metadata in alphabetical order. safetensors writes them in the order of a `HashMap`, which
-/// changes from run to run: the same weights would get another digest each time.
+/// Sorts the keys of the file's metadata. safetensors writes them in the order of a `HashMap`,
+/// which changes from run to run, so equal weights would get a different digest each time.
 fn in_order(mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let (start, header) = bytes.split_first_chunk_mut::<8>().ok_or("the file has no header")?;
     let length = usize::try_from(u64::from_le_bytes(*start)).map_err(|e| e.to_string())?;
@@ -109,7 +111,8 @@ fn in_order(mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         about.sort_keys();
     }
     let text = serde_json::to_string(&parsed).map_err(|e| e.to_string())?;
-    // The same keys and values in another order take the same room; spaces pad the header to a multiple of eight bytes.
+    // The same keys and values need the same space in any order. Spaces pad the header to a
+    // multiple of eight bytes.
     if text.len() > header.len() {
         return Err("the sorted header is longer than the header".into());
     }
@@ -118,8 +121,8 @@ fn in_order(mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Drops arrays that the model has no parameter for where they are copies of one that it has: other frameworks save tied
-/// matrices under each of their names.
+/// Drops arrays without a parameter in the model, if they are copies of an array that has one:
+/// other frameworks save tied matrices under each of their names.
 pub fn without_tied_copies(
     weights: Vec<ParameterValues>,
     known: &[(String, Vec<usize>)],
@@ -133,7 +136,7 @@ pub fn without_tied_copies(
     kept.into_iter().chain(other).collect()
 }
 
-/// Names to paths: a wrapper's prefix is taken off, fairseq's names are translated.
+/// Converts names to paths: removes a wrapper's prefix and translates fairseq's names.
 fn ours(named: Named) -> Vec<ParameterValues> {
     let mut named = named;
     for prefix in ["module.", "model.", "weights/"] {
@@ -164,7 +167,7 @@ fn from_safetensors(bytes: &[u8]) -> Result<Named, String> {
     Ok(named)
 }
 
-/// A state dict at the top, or under one of the keys that training programs use.
+/// Reads a state dict at the top, or under one of the keys that training programs use.
 fn from_pytorch(path: &Path) -> Result<Named, String> {
     let mut reader = None;
     for key in [Some("model"), Some("state_dict"), Some("model_state_dict"), None] {
@@ -236,7 +239,7 @@ mod tests {
         (1..8).for_each(|time| assert!(bytes(time) == first, "time {time}"));
     }
 
-    /// Written by tests/reference/state_dicts.py.
+    /// The fixtures were written by tests/reference/state_dicts.py.
     #[test]
     fn what_torch_saved_is_read_under_our_paths() {
         let fixture =

@@ -1,4 +1,5 @@
-//! The exponential mean of the weights: a plain sum of what a run without it has after each update, and what validation sees.
+//! The exponential mean of the weights equals a plain sum over the weights after each update of a
+//! run without a mean; and validation uses the mean.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,12 +11,12 @@ use zoo_recipes::EvaluatedWeights;
 use zoo_training::checkpoint::Checkpoint;
 use zoo_training::{Outcome, TrainError, TrainSettings, Trainer};
 
-/// What a mean keeps of itself.
+/// Share of itself that a mean keeps.
 const KEEP: f64 = 0.8;
 
 type Weights = BTreeMap<String, Vec<f32>>;
 
-/// One update is skipped: it moves nothing, and the mean neither.
+/// One update is skipped: it moves neither the weights nor the mean.
 fn source() -> ToySource {
     ToySource { factors: BTreeMap::from([((1, 0), f32::INFINITY)]), dropout_off: false }
 }
@@ -32,7 +33,7 @@ fn by_path(values: Vec<ParameterValues>) -> Weights {
     values.into_iter().map(|p| (p.path, p.values)).collect()
 }
 
-/// The mean after each update, by the formula, from the weights that a run without a mean had.
+/// The mean after each update, by the formula, from the weights of a run without a mean.
 fn plain() -> Vec<Weights> {
     let folder = tempfile::tempdir().unwrap();
     let every = EvaluatedWeights::MeanOfLast { checkpoints: 100, every_updates: 1 };
@@ -68,7 +69,7 @@ fn the_mean_is_that_of_a_plain_computation_and_is_what_is_validated_and_evaluate
     assert_eq!(found, means[18]);
     assert_ne!(found, weights(trainer.model()), "the weights themselves go on from where they are");
     assert!(validated.len() > 3 && validated.iter().all(|weights| means.contains(weights)));
-    // A checkpoint of such a run, taken by itself, stands for its mean.
+    // A checkpoint of such a run evaluates as its mean.
     let newest = trainer.folder().states().unwrap().remove(0);
     assert_eq!(by_path(Checkpoint::read(&newest).unwrap().into_evaluated()), means[18]);
 }

@@ -1,4 +1,5 @@
-//! Checkpoints on disk: damage is found and named, two are kept, the mean is the mean; and how runs end.
+//! Checkpoints on disk: damage is detected and located, two states are kept, means are correct; and
+//! how runs end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +29,7 @@ fn names(folder: &std::path::Path, prefix: &str) -> Vec<String> {
 fn a_checkpoint_comes_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let mut weights = parameters::export(&Toy::new(1));
-    // Values that a careless path would change.
+    // Values that a careless conversion would change.
     weights[0].values[0] = f32::MIN_POSITIVE / 8.0;
     weights[0].values[1] = -0.0;
     weights[0].values[2] = 1.0 + f32::EPSILON;
@@ -57,7 +58,7 @@ fn any_flipped_byte_and_any_missing_end_is_found() {
     let whole = fs::read(&path).unwrap();
     assert!(Checkpoint::read(&path).is_ok());
     let copy = folder.path().join("copy.safetensors");
-    // One byte at a time: all at both ends, every seventh between.
+    // One byte at a time: all at both ends, every seventh in between.
     let places =
         (0..whole.len()).filter(|place| place.is_multiple_of(7) || *place < 64 || whole.len() - place < 64);
     for place in places {
@@ -68,7 +69,7 @@ fn any_flipped_byte_and_any_missing_end_is_found() {
             Checkpoint::read(&copy).expect_err(&format!("byte {place} of {} was flipped", whole.len()));
         assert!(error.to_string().contains("copy.safetensors"), "{error}");
     }
-    // The last array in the file is named.
+    // The error names the last array of the file.
     let mut bytes = whole.clone();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&copy, &bytes).unwrap();
@@ -94,7 +95,8 @@ fn two_states_are_kept_and_a_damaged_newest_one_is_passed_over_by_name() {
     let mut watch = Watch { stop_after: Some((10, &stop)), ..Watch::default() };
     run_logged(&mut trainer, &mut ToySource::default(), &mut watch, &stop);
     let states = names(folder.path(), "state-");
-    // Batch 14 at the end of the second epoch (8 updates) and 16 + 1... the stop after 10 updates: 18 batches.
+    // Batch 14 at the end of the second epoch (8 updates) and 16 + 1... the stop after 10 updates:
+    // 18 batches.
     assert_eq!(states, ["state-0000000016.safetensors", "state-0000000018.safetensors"]);
     let newest = folder.path().join(&states[1]);
     let mut bytes = fs::read(&newest).unwrap();
@@ -126,7 +128,7 @@ fn the_mean_of_the_last_epochs_is_evaluated_and_older_weights_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let mut trainer = new(settings(folder.path()));
     run(&mut trainer, &mut ToySource::default());
-    // 18 updates end within the fifth epoch: four epochs are whole, after 4, 8, 12, 16 updates.
+    // 18 updates end within the fifth epoch: four epochs are complete, after 4, 8, 12, 16 updates.
     let kept = names(folder.path(), "weights-");
     let of = |update: u64| format!("weights-{update:08}.safetensors");
     assert_eq!(kept, [of(8), of(12), of(16)]);
@@ -146,7 +148,7 @@ fn the_mean_of_the_last_epochs_is_evaluated_and_older_weights_are_deleted() {
     let by_path: BTreeMap<_, _> = last.weights.into_iter().map(|p| (p.path, p.values)).collect();
     assert_eq!(by_path, weights(trainer.model()));
     assert!(trainer.folder().evaluated(&BEST).is_err());
-    // Weights of another run put in place of these, whole in themselves, are noticed.
+    // Intact weights of another run in place of these are detected.
     fs::copy(folder.path().join(of(8)), folder.path().join(of(12))).unwrap();
     let error = trainer.folder().evaluated(&EvaluatedWeights::MeanOfEpochs { epochs: 3 }).unwrap_err();
     assert!(matches!(error, CheckpointError::Damaged { .. }), "{error}");
@@ -186,7 +188,7 @@ fn weights_at_a_fixed_distance_are_kept_whatever_an_epoch_is_and_again_after_a_r
         assert_eq!(again.updates, found.updates, "stopped after {stop_after}");
         assert_eq!(again.weights, found.weights, "stopped after {stop_after}");
     }
-    // A run that is shorter than the distance has none.
+    // A run that is shorter than the interval has no kept weights.
     let folder = tempfile::tempdir().unwrap();
     let mut short = settings(folder.path());
     short.evaluate = EvaluatedWeights::MeanOfLast { checkpoints: 3, every_updates: 50 };
@@ -226,13 +228,14 @@ fn patience_ends_a_run_that_no_longer_improves_and_the_best_weights_are_evaluate
 
 #[test]
 fn the_best_may_be_that_of_a_score_from_an_epoch_on() {
-    // Losses say the second epoch, errors the third; from the fourth epoch on both are worse than before.
+    // Losses select the second epoch, errors the third; from the fourth epoch on both are worse
+    // than before.
     let (losses, errors) = ([3.0, 1.0, 2.0, 2.5, 2.4], [30.0, 25.0, 10.0, 20.0, 15.0]);
     let chosen = |from_epoch: u64, direction: Direction, stopped: Option<usize>| {
         let folder = tempfile::tempdir().unwrap();
         let evaluate = EvaluatedWeights::Best { decode: Some("greedy".into()), from_epoch };
         let mut looked = Vec::new();
-        // With one stop at the end of an epoch: what was the best is in the checkpoint.
+        // With one stop at the end of an epoch, the best weights come from the checkpoint.
         for stopped in stopped.into_iter().map(Some).chain([None]) {
             let (max_updates, max_epochs) = (None, Some(5));
             let settings = TrainSettings {
@@ -266,7 +269,7 @@ fn the_best_may_be_that_of_a_score_from_an_epoch_on() {
     assert_eq!(chosen(4, Direction::Lower, None), (vec![20], vec![4, 5]));
     assert_eq!(chosen(4, Direction::Higher, Some(4)), (vec![16], vec![4, 5]));
     assert_eq!(chosen(3, Direction::Lower, Some(4)), (vec![12], vec![3, 4, 5]));
-    // A run that ends before it has its last weights.
+    // A run that ends before the first eligible epoch uses its last weights.
     assert_eq!(chosen(9, Direction::Lower, Some(2)), (vec![20], vec![5]));
 }
 
@@ -310,7 +313,7 @@ fn a_rate_falls_on_a_plateau_which_a_checkpoint_remembers_until_it_ends_the_run(
         };
         (ending, state.counters.epoch, state.phases[0].falls)
     };
-    // Worse after the third epoch, no better after the fifth: 0.05, then 0.025.
+    // Worse after the third epoch, not better after the fifth: 0.05, then 0.025.
     assert_eq!(part(Some(3)), (None, 3, 1));
     assert_eq!(part(None), (Some(Ending::Rate), 5, 2));
     assert_eq!(part(None), (Some(Ending::Rate), 5, 2));
@@ -343,7 +346,8 @@ fn the_end_says_the_loss_since_the_last_line() {
 #[test]
 fn a_run_that_stays_not_finite_has_diverged_and_says_so_again() {
     let folder = tempfile::tempdir().unwrap();
-    // The weights leave the range of FP32 after some updates, with scale 1 and no scaler to blame.
+    // The weights leave the range of FP32 after some updates, with scale 1 and no scaler that could
+    // be the cause.
     let huge = ScheduleSpec::Fixed { lr: 1e25 };
     let build = || {
         let settings =
@@ -376,7 +380,7 @@ fn a_scale_that_can_still_fall_is_no_divergence() {
     assert_eq!(run(&mut trainer, &mut source), Outcome::Finished(Ending::MaxUpdates));
     assert_eq!(trainer.state().counters.skipped, 12);
     fs::remove_dir_all(folder.path()).unwrap();
-    // From 2^4 on the scale is at its least after four, and stays there for eight.
+    // From 2^4 on the scale reaches its minimum after four, and stays there for eight.
     assert!(matches!(run(&mut build(16.0), &mut source), Outcome::Diverged { .. }));
 }
 
@@ -411,7 +415,7 @@ fn a_run_comes_back_at_the_moments_that_are_asked_for_and_trains_as_without() {
             }
             assert_eq!(outcome, Outcome::Paused);
             if resumed {
-                // What was reached is known to whoever opens the run again.
+                // A reopened run has the same reached moments.
                 let before = trainer.reached();
                 trainer = build();
                 assert_eq!(trainer.reached(), before);

@@ -1,4 +1,4 @@
-//! Schedules, loss scalers and update rules against independent Python (`tests/reference/`).
+//! Schedules, loss scalers and update rules agree with independent Python (`tests/reference/`).
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ fn update_rules_equal_the_reference() {
     }
 }
 
-/// A comparison that cannot fail shows nothing.
+/// A planted difference must make the comparison fail.
 #[test]
 fn a_planted_difference_is_named() {
     let mut schedules = ScheduleTrace::read_all(&fixture("schedules.json")).unwrap();

@@ -1,8 +1,8 @@
-//! What FP16 does to the training of a real model, and what each part of mixed precision mends: the smoke size of
-//! `reversal-transformer`, as its recipe states it, on strings to be reversed.
+//! Effects of FP16 on the training of a real model, and of each mechanism of mixed precision: the
+//! smoke size of `reversal-transformer`, with its recipe's settings, on strings to be reversed.
 //!
-//! Each mechanism is switched off in turn. The CPU computes FP16 exactly, so that the numbers are those of a tensor core up to the
-//! order of FP32 sums.
+//! Each mechanism is switched off in turn. The CPU computes FP16 exactly, so the numbers are those
+//! of a tensor core up to the order of FP32 sums.
 
 use burn::tensor::{Device, FloatDType, Tensor};
 use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabularies};
@@ -17,10 +17,11 @@ use zoo_training::scaling::LossScaler;
 use zoo_training::update::{MicroBatch, Surroundings, run_phase};
 
 const F16: Compute = Compute(FloatDType::F16);
-/// Words of the vocabulary, of which the strings have but a few: as in a real one, most gradients of the logits are small.
+/// Number of words of the vocabulary. The strings use few of them, so most gradients of the logits
+/// are small, as with a real vocabulary.
 const WORDS: u32 = 8_000;
 const SYMBOLS: u32 = 20;
-/// Tokens of special meaning before the symbols: padding, unknown, begin, end.
+/// Number of special tokens before the symbols: padding, unknown, begin, end.
 const SPECIALS: u32 = 4;
 const END: u32 = 3;
 
@@ -37,7 +38,7 @@ fn model(recipe: &Recipe) -> Seq2Seq {
     Seq2Seq::new(&recipe.model, &vocabularies, 1, &Device::flex().autodiff())
 }
 
-/// 1,024 strings of 4 symbols, and the same backwards.
+/// 1,024 strings of 4 symbols, and the reversed strings.
 fn batch(index: u64) -> PairBatch {
     let (strings, length) = (1_024, 4);
     let key = Key::new(17, 0, index);
@@ -53,8 +54,8 @@ fn batch(index: u64) -> PairBatch {
     PairBatch { source: Packed::new(&forward), target, language: 0, target_positions }
 }
 
-/// The share of gradients that are exactly zero, of those that are not in FP32. The loss is the mean over the batch's tokens, times
-/// the scale.
+/// Of the gradients that are not zero in FP32, the share that is exactly zero. The loss is the mean
+/// over the batch's tokens, times the scale.
 fn vanished(recipe: &Recipe, model: &Seq2Seq, scale: f32) -> f64 {
     let objective = TranslationLoss::new(&recipe.loss);
     let batch = batch(1_000);
@@ -72,7 +73,7 @@ fn vanished(recipe: &Recipe, model: &Seq2Seq, scale: f32) -> f64 {
     there.iter().filter(|half| ***half == 0.0).count() as f64 / there.len() as f64
 }
 
-/// What a run looks like.
+/// Result of a run.
 struct Run {
     model: Seq2Seq,
     /// Mean loss of the last ten updates.
@@ -80,7 +81,7 @@ struct Run {
     skipped: usize,
 }
 
-/// `between` sees the weights after each update.
+/// Trains a model. `between` may change the weights after each update.
 fn train(
     compute: Compute,
     scaling: &LossScalingSpec,
@@ -115,8 +116,9 @@ fn values(model: &Seq2Seq) -> Vec<f32> {
     parameters::export(model).into_iter().flat_map(|parameter| parameter.values).collect()
 }
 
-/// Micikevicius et al. 2018, section 3.2. Most words are no symbol: once the model knows, their probabilities, divided by the
-/// tokens of the batch, are below the smallest fp16, and nothing pushes them down any further.
+/// Micikevicius et al. 2018, section 3.2. Most words never occur: once the model assigns them small
+/// probabilities, these divided by the tokens of the batch are below the smallest fp16, and
+/// gradients no longer reduce them.
 #[test]
 fn without_loss_scaling_gradients_vanish_and_the_loss_is_worse() {
     let [scaled, unscaled] = [LossScalingSpec::Static { scale: 1024.0 }, LossScalingSpec::None]
@@ -127,7 +129,8 @@ fn without_loss_scaling_gradients_vanish_and_the_loss_is_worse() {
     assert!(unscaled.loss > scaled.loss + 0.1, "{} {}", unscaled.loss, scaled.loss);
 }
 
-/// Section 3.1 there. Steps of 1e-5 are less than half of the distance between two fp16 for every weight above 0.02.
+/// Micikevicius et al. 2018, section 3.1. Steps of 1e-5 are less than half of the distance between
+/// two fp16 values for every weight above 0.02.
 #[test]
 fn without_fp32_masters_updates_vanish() {
     let in_halves = |weights: Tensor<1>| weights.cast(FloatDType::F16).cast(FloatDType::F32);
@@ -141,7 +144,8 @@ fn without_fp32_masters_updates_vanish() {
     assert!(with < 0.01 && without > 0.5, "{with} {without}");
 }
 
-/// Too large a scale is an infinity in fp16. The update is left out, and a scaler that backs off comes to a scale that fits.
+/// Too large a scale becomes infinity in fp16. The update is skipped, and a scaler that backs off
+/// reaches a scale that fits.
 #[test]
 fn an_overflow_leaves_the_update_out_and_the_scale_falls() {
     let (scale, start) = (2f64.powi(34), values(&model(&recipe())));

@@ -1,4 +1,5 @@
-//! A run that was stopped anywhere goes on bit for bit; and a checkpoint in which any one part is not what it was does not.
+//! A run that was stopped at any point continues bitwise equal. A checkpoint in which any single
+//! part was changed does not.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,7 @@ use zoo_training::checkpoint::{Checkpoint, PhaseMoments};
 use zoo_training::scaling::ScalerState;
 use zoo_training::{CheckpointFolder, Ending, Outcome, RunState, TrainError, TrainSettings, Trainer};
 
-/// An overflow in FP32: what the scaler must remember.
+/// Batches with an overflow in FP32, which changes the scaler's state.
 fn source() -> ToySource {
     ToySource { factors: BTreeMap::from([((0, 3), f32::NAN), ((1, 6), f32::INFINITY)]), dropout_off: false }
 }
@@ -20,7 +21,8 @@ fn new(settings: TrainSettings) -> Trainer<Toy, Batch> {
     trainer(settings, phase(&ADAM, &warm_up(), &backoff(1024.0)).clipped(Some(2.0)))
 }
 
-/// Everything that must be equal at the end of two runs: weights, moments, state and log, but for times.
+/// Everything that must be equal at the end of two runs: weights, moments, state and log, except
+/// times.
 #[derive(Debug, PartialEq)]
 struct End {
     weights: BTreeMap<String, Vec<f32>>,
@@ -67,7 +69,8 @@ fn uninterrupted(folder: &Path) -> End {
     end_of(&trainer, folder)
 }
 
-/// Resumes in a new process's stead: all objects are new. Runs to the end or until `after` updates of this session.
+/// Resumes like a new process: all objects are new. Runs to the end or until `after` updates of
+/// this session.
 fn session(folder: &Path, after: Option<usize>) -> (Trainer<Toy, Batch>, Outcome) {
     let mut trainer = new(settings(folder));
     assert_eq!(trainer.resume().unwrap(), Vec::<String>::new());
@@ -120,7 +123,8 @@ fn a_run_that_died_between_checkpoints_goes_on_from_the_last_one_and_rewrites_it
     let expected = uninterrupted(reference.path());
     for died_after in [2, 5, 8, 11, 16] {
         let folder = tempfile::tempdir().unwrap();
-        // A validation that fails, or a source that ends, stops the run without a checkpoint, as a kill would.
+        // A validation that fails, or a source that ends, stops the run without a checkpoint, as a
+        // kill does.
         let mut trainer = new(settings(folder.path()));
         struct Dies(usize);
         impl zoo_training::Progress for Dies {
@@ -135,7 +139,7 @@ fn a_run_that_died_between_checkpoints_goes_on_from_the_last_one_and_rewrites_it
             run_logged(&mut trainer, &mut source(), &mut Dies(died_after), &AtomicBool::new(false))
         }));
         assert!(died.is_err());
-        // The last line was cut off.
+        // The last line is incomplete.
         use std::io::Write;
         let log = std::fs::File::options().append(true).create(true).open(folder.path().join("log.jsonl"));
         log.unwrap().write_all(b"{\"event\":\"train\",\"upd").unwrap();
@@ -153,7 +157,7 @@ fn a_finished_run_does_nothing_when_called_again() {
     assert_eq!(end_of(&trainer, folder.path()), expected);
 }
 
-/// Changes the newest checkpoint, keeping it whole.
+/// Changes the newest checkpoint; the result is intact.
 fn alter(folder: &Path, change: impl FnOnce(&mut RunState, &mut Checkpoint)) {
     let mut latest = CheckpointFolder::new(folder).latest().unwrap().unwrap();
     change(&mut latest.state, &mut latest.checkpoint);
@@ -191,7 +195,8 @@ fn no_part_of_a_checkpoint_can_be_left_out() {
     let control: Part = ("nothing", |_, _| {});
     for (name, remove) in std::iter::once(control).chain(parts) {
         let folder = tempfile::tempdir().unwrap();
-        // In the middle of the fifth epoch, after an odd number of updates: sums for the log are under way.
+        // In the middle of the fifth epoch, after an odd number of updates: sums for the log are
+        // not empty.
         let (_, outcome) = session(folder.path(), Some(17));
         assert!(matches!(outcome, Outcome::Interrupted { .. }));
         alter(folder.path(), remove);

@@ -1,4 +1,5 @@
-//! Measurements; run by hand with `cargo test --release -p zoo-training --test training -- --ignored --nocapture speed`.
+//! Measurements. Run them with `cargo test --release -p zoo-training --test training -- --ignored
+//! --nocapture speed`.
 
 use std::time::Instant;
 

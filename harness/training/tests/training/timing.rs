@@ -1,4 +1,4 @@
-//! Blocks of updates that are timed: the same work each time, and updates that really are made.
+//! Timed blocks of updates: they do the same work each time, and really update the weights.
 
 use burn::tensor::FloatDType;
 use zoo_models::precision::Compute;
@@ -42,7 +42,8 @@ fn blocks_go_through_the_updates_in_turn() {
 
 #[test]
 fn a_block_with_a_skipped_update_is_made_again() {
-    // IEEE half holds numbers up to 65,504: the scale has to be halved until scaled gradients fit.
+    // IEEE half represents numbers up to 65,504: the scale has to be halved until scaled gradients
+    // fit.
     let half = || timed(65536.0, Compute(FloatDType::F16));
     let mut arm = half();
     assert_eq!(arm.lap(1).unwrap().skipped, 1);
@@ -60,7 +61,7 @@ fn a_round_has_four_blocks_of_both_arms() {
     let (mut baseline, mut candidate) = (arm(), arm());
     let (of_baseline, of_candidate) = warm_up_pair(&mut baseline, &mut candidate).unwrap();
     assert!(of_baseline > 0.0 && of_candidate > 0.0);
-    // Two of three updates: the arms' second blocks hold others than their first.
+    // Two of three updates: the second blocks of the arms have other batches than the first.
     let found = round(&mut baseline, &mut candidate, 2).unwrap();
     let of = |lap: Lap| (lap.updates, lap.tokens);
     assert_eq!(of(found.baseline_first), of(found.candidate_first), "both go through the same batches");
@@ -83,7 +84,8 @@ fn the_parts_of_an_update_take_what_it_takes() {
     let both = start.elapsed().as_secs_f64();
     assert!(parts.forward > 0.0 && parts.backward > 0.0 && parts.update > 0.0, "{parts:?}");
     assert!(2.0 * parts.sum() <= both, "{parts:?} in {both} s");
-    // The third update is next: parts go through the batches as blocks do, and no further than there are different ones.
+    // The third update is next: `parts` continues with the next batches as blocks do, and uses each
+    // different update once.
     assert_eq!(arm.lap(1).unwrap().tokens, updates()[2].iter().map(|fetched| fetched.tokens).sum::<u64>());
     arm.parts(100).unwrap();
     assert_eq!(arm.lap(1).unwrap().tokens, updates()[0].iter().map(|fetched| fetched.tokens).sum::<u64>());

@@ -1,5 +1,6 @@
-//! A model of three parameters, its loss, its batches: small enough to follow by hand, with everything that training touches
-//! (a lookup, a product in the compute type, a vector, dropout, running statistics).
+//! A model of three parameters with its loss and batches, small enough to compute by hand. It has
+//! every kind of part that training handles: a lookup, a product in the compute type, a vector,
+//! dropout, running statistics.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +26,8 @@ pub const BEST: EvaluatedWeights = EvaluatedWeights::Best { decode: None, from_e
 pub const ROWS: usize = 6;
 pub const WIDTH: usize = 4;
 
-/// embedding [6, 4] -> product [4, 4] -> + bias [4]; `mean` [4] is a running statistic and no weight.
+/// embedding `[6, 4]` -> product `[4, 4]` -> + bias `[4]`. `mean` `[4]` is a running statistic, not
+/// a weight.
 #[derive(Module, Debug)]
 pub struct Toy {
     pub embedding: Param<Tensor<2>>,
@@ -52,7 +54,7 @@ impl Toy {
         }
     }
 
-    /// Rows by index, times `factor`, through the product: [n, 4], FP32.
+    /// Rows by index, times `factor`, through the product: `[n, 4]`, FP32.
     pub fn forward(&self, batch: &Batch, pass: &mut Pass) -> Tensor<2> {
         let device = self.embedding.val().device();
         let n = batch.ids.len();
@@ -77,7 +79,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch whose contents depend on the arguments alone. Of unequal lengths.
+    /// A batch that depends on the arguments alone. Lengths differ between batches.
     pub fn draw(seed: u64, epoch: u64, index: u64) -> Self {
         let key = Key::new(seed, 100 + epoch, index);
         let n = 2 + (key.bits(0) % 5) as usize;
@@ -99,7 +101,8 @@ impl Batch {
     }
 }
 
-/// Half the squared error, summed; the count is the number of rows. Proposes the mean of its outputs as a running statistic.
+/// Half the squared error, summed; the count is the number of rows. Proposes the mean of its
+/// outputs as a running statistic.
 #[derive(Clone, Default)]
 pub struct SquaredError {
     pub proposed: Arc<Mutex<Vec<Vec<f32>>>>,
@@ -200,7 +203,7 @@ pub fn settings(folder: &Path) -> TrainSettings {
     }
 }
 
-/// Epochs of seven batches; those whose (epoch, index) is listed are multiplied by a factor.
+/// Epochs of seven batches. A batch whose (epoch, index) is listed is multiplied by a factor.
 #[derive(Clone, Default)]
 pub struct ToySource {
     pub factors: BTreeMap<(u64, u64), f32>,
@@ -223,7 +226,8 @@ impl BatchSource<Batch> for ToySource {
     }
 }
 
-/// Ten less the error: as training goes well this becomes worse, so that the best validation is one that the state must remember.
+/// Ten minus the error. It gets worse as training progresses, so the best validation is an early
+/// one that the state must hold.
 pub fn validate(model: &Toy, _: Asked) -> Result<Seen, OtherError> {
     let batches = (0..2).map(|i| Ok(Batch { dropout: false, ..Batch::draw(99, 0, i) }));
     let mut terms = zoo_training::evaluate(&SquaredError::default(), model, batches, Compute::FP32)?;
@@ -231,12 +235,12 @@ pub fn validate(model: &Toy, _: Asked) -> Result<Seen, OtherError> {
     Ok(terms.into())
 }
 
-/// A validation that found this loss.
+/// A validation with the given loss.
 pub fn seen(loss: f64) -> Seen {
     vec![TermSum { name: "loss".into(), sum: loss, count: 1.0, weight: 1.0 }].into()
 }
 
-/// Keeps all reports, and sets the stop flag after so many updates of this session.
+/// Keeps all reports, and sets the stop flag after the given number of updates of this session.
 #[derive(Default)]
 pub struct Watch<'a> {
     pub updates: Vec<UpdateReport>,

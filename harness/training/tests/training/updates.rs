@@ -1,5 +1,5 @@
-//! What one update does: accumulation, scaling, overflow, clipping, the penalty, workers. Each mechanism has a control that shows
-//! what happens without it.
+//! Mechanisms of one update: accumulation, scaling, overflow, clipping, the penalty, workers. Each
+//! has a control that shows the result without it.
 
 use std::sync::{Arc, Barrier, Mutex};
 
@@ -71,7 +71,7 @@ fn micro_batches_of_unequal_size_equal_the_large_batch() {
     let new = || phase(&sgd(), &constant(0.1), &LossScalingSpec::None);
     let (small, report) = step(&mut new(), Toy::new(1), &batches, Compute::FP32);
     let (large, whole) = step(&mut new(), Toy::new(1), &[Batch::joined(&batches)], Compute::FP32);
-    // The running mean is one per micro-batch and differs by design.
+    // The running mean is computed for each micro-batch and differs by design.
     let without_mean = |model: Toy| Toy { mean: Toy::new(1).mean, ..model };
     let (small, large) = (without_mean(small), without_mean(large));
     assert!(largest_difference(&small, &Toy::new(1)) > 1e-2);
@@ -79,7 +79,8 @@ fn micro_batches_of_unequal_size_equal_the_large_batch() {
     assert!((report.loss() / whole.loss() - 1.0).abs() < 1e-6);
     assert!((report.grad_norm / whole.grad_norm - 1.0).abs() < 1e-6);
     assert_eq!(report.terms[0].count, sizes.iter().sum::<usize>() as f64);
-    // Control: the mean of the micro-batches' means, as a loop that normalises each by itself has it.
+    // Control: the mean of the micro-batches' means, as a loop computes that normalises each
+    // micro-batch separately.
     let mut means = [0.0f64; WIDTH];
     for batch in &batches {
         let (moved, _) = step(&mut new(), Toy::new(1), std::slice::from_ref(batch), Compute::FP32);
@@ -96,7 +97,7 @@ fn micro_batches_of_unequal_size_equal_the_large_batch() {
 
 #[test]
 fn masters_take_updates_that_a_half_precision_weight_would_lose() {
-    // A weight of 1 and a step of 2^-13: half of the half of the distance to the next f16 below 1.
+    // A weight of 1 and a step of 2^-13: a quarter of the distance to the next f16 below 1.
     let batch = Batch { ids: vec![0], targets: vec![0.0; WIDTH], factor: 1.0, dropout: false };
     let start =
         || {
@@ -119,14 +120,15 @@ fn masters_take_updates_that_a_half_precision_weight_would_lose() {
         without = parameters::update(without, |_, value| value.cast(FloatDType::F16).cast(FloatDType::F32));
     }
     let moved = 1.0 - weights(&with)["bias"][0];
-    // The gradient is w itself, so a little less than eight steps.
+    // The gradient is w itself, so the distance is a little less than eight steps.
     assert!((moved / 2f32.powi(-10) - 1.0).abs() < 1e-2, "{moved}");
     assert_eq!(weights(&without)["bias"][0], 1.0);
 }
 
 #[test]
 fn an_update_vanishes_at_the_ratio_of_2048_without_masters() {
-    // At a ratio of 2048 the step still reaches the next f16 below 1; from 4096 on it rounds away. FP32 keeps both.
+    // At a ratio of 2048 the step still reaches the next f16 below 1; from 4096 on it rounds away.
+    // FP32 keeps both.
     let half = |x: f32| {
         parameters::host_values(Tensor::<1>::from_data([x], &Device::flex()).cast(FloatDType::F16))[0]
     };
@@ -179,7 +181,7 @@ fn gradients_below_the_range_of_f16_survive_with_loss_scaling_alone() {
     assert_eq!(tiny_update(F16, &backoff(1024.0)).0, -1.0);
     assert_eq!(tiny_update(BF16, &LossScalingSpec::None).0, -1.0, "bf16 has the range of FP32");
     assert_eq!(tiny_update(Compute::FP32, &LossScalingSpec::None).0, -1.0);
-    // Too large a scale overflows f16 and is noticed: 2^-26 x 2^43 > 65504.
+    // Too large a scale overflows f16 and is detected: 2^-26 x 2^43 > 65504.
     let (moved, report) = tiny_update(F16, &LossScalingSpec::Static { scale: 2f64.powi(43) });
     assert_eq!(moved, 0.0);
     assert!(report.skipped);
@@ -197,7 +199,8 @@ fn an_overflow_changes_the_scale_and_nothing_else() {
     let before = (weights(&model), phase.optimizer.export(), phase.updates, phase.schedule.lr(phase.updates));
     assert!(before.0["mean"].iter().any(|x| *x != 0.0), "running statistics were committed");
     assert_eq!(phase.scaler.scale(), 1024.0);
-    // The second of two micro-batches overflows: the first one's statistics must not enter either.
+    // The second of two micro-batches overflows: the statistics of the first one must also be
+    // discarded.
     let (after, report) = step(&mut phase, model, &[good(2), bad.clone()], F16);
     assert!(report.skipped && !report.grad_norm.is_finite());
     assert_eq!(
@@ -205,7 +208,7 @@ fn an_overflow_changes_the_scale_and_nothing_else() {
         before
     );
     assert_eq!(phase.scaler.scale(), 512.0);
-    // The next good update is what it would have been, had the bad one never come.
+    // The next successful update is the same as without the skipped one.
     let (next, _) = step(&mut phase, after, &[good(3)], Compute::FP32);
     let mut undisturbed = crate::toy::phase(&ADAM, &warm_up(), &backoff(1024.0));
     let mut other = Toy::new(1);
@@ -214,7 +217,7 @@ fn an_overflow_changes_the_scale_and_nothing_else() {
     }
     let (other, _) = step(&mut undisturbed, other, &[good(3)], Compute::FP32);
     assert_eq!(weights(&next), weights(&other));
-    // Control: the same batch is no overflow in FP32, and changes everything.
+    // Control: the same batch does not overflow in FP32, and changes everything.
     let (moved, report) = step(&mut undisturbed, other, &[bad], Compute::FP32);
     assert!(!report.skipped);
     assert_ne!(weights(&moved), weights(&next));
@@ -262,7 +265,8 @@ fn the_penalty_is_added_in_fp32_to_matrices_alone() {
     // Weights of 1e-4 and a scale of 1e-4: a gradient of 1e-8, which is 0 in f16.
     let small = |_: &str, value: Tensor<1>| value.ones_like().mul_scalar(1e-4f32);
     let start = || parameters::update(Toy::new(1), small);
-    // A batch of one row with factor 0: embedding gets no gradient from the loss; the targets are met.
+    // A batch of one row with factor 0: the loss gives the embedding no gradient, and the output
+    // equals the targets.
     let batch = Batch { ids: vec![0], targets: vec![1e-4; WIDTH], factor: 0.0, dropout: false };
     let run = |l2: Option<f64>| {
         let spec = l2.map(|scale| RegularizerSpec::L2 { scale, recurrent: true, norm_scales: false });
@@ -301,11 +305,11 @@ fn terms_must_match_the_counts() {
             .map(|_| ())
     };
     assert!(matches!(run(Box::new(Wrong)), Err(TrainError::Terms { .. })));
-    // A model outside autodiff cannot be trained, and says so.
+    // A model outside autodiff cannot be trained, and the error says so.
     assert!(matches!(run(Box::new(TinyGradient)), Err(TrainError::Untracked(_))));
 }
 
-/// Sums over threads, in the order of their ranks.
+/// A reducer that sums over threads, in the order of their ranks.
 struct Threads {
     rank: u32,
     world: u32,
@@ -348,7 +352,8 @@ impl Reducer for Threads {
     }
 }
 
-/// Three updates of `batches` on `world` workers; the weights of each and the last report of rank 0.
+/// Three updates of `groups` on `world` workers. Returns the weights of each worker and the last
+/// report of rank 0.
 fn distributed(world: u32, groups: &[Vec<Batch>]) -> (Vec<Toy>, PhaseReport) {
     let workers = Threads::group(world).into_iter().map(|mut reducer| {
         let groups = groups.to_vec();
@@ -392,7 +397,7 @@ fn two_workers_equal_one_with_twice_the_batches_dropout_and_all() {
     assert_eq!(single.terms[0].count, double.terms[0].count);
 }
 
-/// Writes down what it is told.
+/// Records the reported parts.
 #[derive(Default)]
 struct Told(Vec<Part>);
 
