@@ -1,5 +1,5 @@
-//! Own operations held against the same in Burn's tensor operations, on any device: values, gradients, and how many kernels each
-//! way launches.
+//! Comparison of custom operations with their composition of Burn's tensor operations, on any
+//! device: values, gradients, and the number of kernels that each launches.
 
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use zoo_recipes::Smoothing;
@@ -16,27 +16,29 @@ use crate::parameters::host_values;
 use crate::precision::{Compute, to_f32};
 use crate::random::Key;
 
-/// How far an own operation is from its composition.
+/// Difference between a custom operation and its composition.
 #[derive(Debug, Clone)]
 pub struct Agreement {
-    /// The operation, with what matters of its arguments.
+    /// Name of the operation, with the arguments that matter.
     pub operation: &'static str,
-    /// The largest difference of a value or a gradient, by the largest number of the tensor that it is in.
+    /// Largest difference of a value or gradient, divided by the largest value of its tensor.
     pub error: f64,
-    /// What is allowed.
+    /// Maximum allowed error.
     pub limit: f64,
-    /// Kernels that a forward and a backward pass launch: the own operation, its composition. `None` where nobody counts.
+    /// Kernels that a forward and a backward pass launch: custom operation, composition. `None`
+    /// where launches are not counted.
     pub launches: Option<[usize; 2]>,
 }
 
 impl Agreement {
-    /// Within the limit? A NaN is not.
+    /// Whether the error is within the limit; false for NaN.
     pub fn holds(&self) -> bool {
         self.error <= self.limit
     }
 }
 
-/// A number of FP32 roundings on the way, and of those of a half: its fraction has 8 or 11 bits.
+/// Limit for a number of FP32 roundings, and for those of a half type, whose fraction has 8 or 11
+/// bits.
 fn limit(compute: Compute) -> f64 {
     match compute.0 {
         FloatDType::BF16 => 1.0 / 32.0,
@@ -47,7 +49,8 @@ fn limit(compute: Compute) -> f64 {
 
 type Operation<'a> = &'a dyn Fn(Vec<Tensor<2>>, &mut Pass) -> Tensor<2>;
 
-/// Every operation with a kernel of its own for GPUs that is `wanted`, its inputs in this type where it takes halves.
+/// Compares every operation with a custom GPU kernel that is `wanted`. Operations that take half
+/// types get inputs of type `compute`.
 pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bool) -> Vec<Agreement> {
     let device = device.clone().autodiff();
     let scaled = |scale, operation, shapes: &[[usize; 2]], own: Operation<'_>, composed: Operation<'_>| {
@@ -68,7 +71,7 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
     };
     let mask = |pass: &mut Pass| Mask::draw(RATE, pass);
     let mut found = Vec::new();
-    // What the comparison itself launches.
+    // Launches of the comparison itself.
     found.extend(case("nothing", &[[150, 96]], &|x, _| x[0].clone(), &|x, _| x[0].clone()));
     found.extend(case(
         "dropout",
@@ -137,8 +140,9 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
             },
         ));
     }
-    // Three are empty; or all begin. Few numbers of sequences go on together, and the gates of both kinds are rounded to one power of
-    // two: each is a product that is tuned for itself.
+    // Three of the sequences are empty; or all are non-empty. Few different numbers of sequences
+    // are active, and the gates of both kinds round up to one power of two, because each size is a
+    // product that is tuned separately.
     let (ragged, begun) =
         (Sequences::new(&[2, 5, 0, 5, 2].repeat(3)), Sequences::new(&[2, 5, 5, 2].repeat(3)).reversed());
     const HIDDEN: usize = 23;
@@ -222,8 +226,9 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
     found
 }
 
-/// Widths that Burn pads on CUDA, where a row takes a power of two bytes or a multiple of 512. An
-/// operation that confuses the allocation with the tensor is wrong at these widths, right at 64.
+/// Widths that Burn pads on CUDA, where a row occupies a power of two bytes or a multiple of 512.
+/// An operation that confuses the allocation with the tensor is wrong at these widths, but right
+/// at 64.
 const LAYER_NORMS: [(&str, usize); 4] = [
     ("layer_norm", 96),
     ("layer_norm, width 29", 29),
@@ -241,8 +246,8 @@ const EVALUATED_BATCH_NORMS: [(&str, usize); 4] = [
 
 const GRADIENT_NORM: &str = "gradient norm, 8 gradients";
 
-/// Eight gradients: their sums of squares, and their largest magnitudes. Burn pads all of these sizes
-/// on CUDA.
+/// Eight gradients: their sums of squares and largest magnitudes. Burn pads all of these sizes on
+/// CUDA.
 fn gradient_norm(device: &Device) -> Agreement {
     let sizes = [57 * 64, 10_000, 96, 300 * 140, 29, 1, 80, 300];
     let draw = |(i, &n)| draw(i, [1, n], 1.0, device).inner().reshape([n]);
@@ -274,7 +279,7 @@ fn gradient_norm(device: &Device) -> Agreement {
     }
 }
 
-/// Drop rate of the cases that drop.
+/// Drop rate of the cases with dropout.
 const RATE: f64 = 0.3;
 
 fn draw(stream: u64, shape: [usize; 2], scale: f32, device: &Device) -> Tensor<2> {
@@ -283,7 +288,7 @@ fn draw(stream: u64, shape: [usize; 2], scale: f32, device: &Device) -> Tensor<2
     Tensor::from_data(TensorData::new(values, shape), device).require_grad()
 }
 
-/// What an operation gives forward and backward.
+/// Results of a forward and a backward pass.
 struct Passes {
     /// The output, then the gradient of every input.
     tensors: Vec<Vec<f32>>,
@@ -302,17 +307,18 @@ impl Passes {
             device.sync().expect("the device works");
             tensors
         };
-        // The first times, kernels are tuned and fusions planned.
+        // The first runs tune kernels and plan fusions.
         (0..3).map(|_| once()).for_each(drop);
         let (tensors, launches) = launches::count(once);
         Self { tensors: tensors.into_iter().map(host_values).collect(), launches }
     }
 }
 
-/// The largest difference of two numbers, by the largest number of the tensor that they are in; NaN where there is one.
+/// Largest difference of two values, divided by the largest value of their tensor; NaN if there is
+/// one.
 ///
 /// # Panics
-/// If tensors are not of one size.
+/// If the sizes of the tensors differ.
 pub fn difference(own: &[Vec<f32>], composed: &[Vec<f32>]) -> f64 {
     let mut error = 0f64;
     for (a, b) in own.iter().zip(composed) {
@@ -320,7 +326,7 @@ pub fn difference(own: &[Vec<f32>], composed: &[Vec<f32>]) -> f64 {
         let largest = b.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(f64::from(x.abs())));
         for (a, b) in a.iter().zip(b) {
             let far = f64::from((a - b).abs()) / largest;
-            // A NaN is found, and stays: nothing is larger.
+            // A NaN is detected and kept, because no value is larger.
             if far > error || far.is_nan() {
                 error = far;
             }

@@ -1,10 +1,17 @@
-//! The context of a query, as recurrent decoders ask for it: softmax over scores, and the sum of values that these weigh.
+//! Context of a query, for the attention of recurrent decoders: softmax over scores, and the sum of
+//! values weighted by it.
 //!
-//! A score is the product of query and key (Luong et al. 2015), or a small network's of their sum, w · tanh(query + key)
-//! (Bahdanau et al. 2015). Neither is scaled, and values may have another width than keys. Rows are packed and [`Segments`] say who
-//! looks at whom, as in [`super::attention`]. In fp16 the products are: their operands, scores, weights and results are rounded, and
-//! so are their gradients; the network adds up in FP32 and its scores are rounded. In the other types all is FP32. The softmax always is.
-//! Of the network's hidden layer, as large as all queries times all keys times its units, nothing is kept: backward computes it again.
+//! A score is the product of query and key (Luong et al. 2015), or a small network of their sum, w
+//! · tanh(query + key) (Bahdanau et al. 2015). Scores are not scaled, and values may have another
+//! width than keys. Rows are packed, and [`Segments`] define which keys a query attends to, as in
+//! [`super::attention`].
+//!
+//! In fp16, operands, scores, weights and results of the products are rounded, and so are their
+//! gradients. The network sums in FP32, and its scores are rounded. In the other types everything
+//! is FP32. The softmax is always FP32.
+//!
+//! The hidden layer of the network has queries x keys x units values. It is not stored: the
+//! backward pass recomputes it.
 
 use std::borrow::Cow;
 
@@ -25,11 +32,12 @@ use super::simd::{self, LANES, fma, sum_by, tanh, vectorized};
 use super::{Segment, Segments, fp32, has_own_kernels, host, stored};
 use crate::precision::{Compute, matmul, to_f32};
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Autodiff)]
 pub trait ContextOp: Backend {
-    /// query [query rows, units], key [key rows, units], value [key rows, width], network [units] (or [0]: products) -> context
-    /// [query rows, width], and the weights of each segment, [queries, keys] one behind the other.
+    /// query `[query rows, units]`, key `[key rows, units]`, value `[key rows, width]`, network
+    /// `[units]` (or `[0]` for product scores) -> context `[query rows, width]`, and the weights of
+    /// each segment, `[queries, keys]`, concatenated.
     fn context(
         query: FloatTensor<Self>,
         key: FloatTensor<Self>,
@@ -39,7 +47,7 @@ pub trait ContextOp: Backend {
         with: Rounding,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// Gradients of query, key, value, in their types, and network ([0] where there is none).
+    /// Gradients of query, key and value, in their types, and of the network (`[0]` without one).
     #[allow(clippy::too_many_arguments)]
     fn context_backward(
         query: FloatTensor<Self>,
@@ -53,12 +61,12 @@ pub trait ContextOp: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
-/// What operands and results of the products are rounded to.
+/// Rounding of the operands and results of products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounding(Option<Half>);
 
 impl Rounding {
-    /// fp16 in fp16; nothing else.
+    /// Rounds to fp16 for fp16; otherwise does not round.
     fn of(compute: Compute) -> Self {
         Self((compute.0 == FloatDType::F16).then_some(Half::Fp16))
     }
@@ -69,7 +77,7 @@ impl Rounding {
         }
     }
 
-    /// The rounded values.
+    /// Returns the rounded values.
     fn rounded<'v>(self, values: &'v [f32]) -> Cow<'v, [f32]> {
         match self.0 {
             None => Cow::Borrowed(values),
@@ -82,7 +90,7 @@ impl Rounding {
     }
 }
 
-/// One segment's rows of the tensors.
+/// Rows of the tensors that belong to one segment.
 struct Rows<'a> {
     segment: &'a Segment,
     units: usize,
@@ -140,7 +148,7 @@ impl<'a> Rows<'a> {
         self.with.round(context);
     }
 
-    /// Gradients of the segment's rows, and of the network.
+    /// Writes the gradients of the segment's rows and returns that of the network.
     fn backward(
         &self,
         [of_query, of_key, of_value]: [&mut [f32]; 3],
@@ -228,12 +236,12 @@ vectorized! {
         }
     }
 
-    /// Scores -> weights, each row by itself.
+    /// Turns scores into weights, row by row.
     fn probabilities(scores: &mut [f32], keys: usize) {
         scores.chunks_exact_mut(keys).for_each(softmax::<FMA>);
     }
 
-    /// Gradients of weights -> of scores.
+    /// Turns gradients of weights into gradients of scores.
     fn slopes_of_scores(slopes: &mut [f32], weights: &[f32], keys: usize) {
         let _ = FMA;
         let mut products = vec![0f32; keys];
@@ -249,7 +257,7 @@ vectorized! {
     }
 }
 
-/// Weights of each segment.
+/// Number of weights of each segment.
 fn sizes(segments: &Segments) -> impl Iterator<Item = usize> + '_ {
     segments.list.iter().map(|segment| segment.queries * segment.keys)
 }
@@ -315,7 +323,7 @@ impl ContextOp for Flex {
                 )
             })
             .collect();
-        // In the order of the segments, whoever was ready first.
+        // Summed in the order of the segments, independent of the order in which they finish.
         let mut sum = vec![0f32; network.len()];
         of_network.iter().for_each(|part| simd::add(&mut sum, part));
         with.round(&mut sum);
@@ -390,9 +398,11 @@ impl<B: ContextOp, C: CheckpointStrategy> ContextOp for Autodiff<B, C> {
     }
 }
 
-/// For each query row, what it sees of the values: query [query rows, units], key [key rows, units] and value [key rows, width] in any
-/// float types -> [query rows, width] FP32, and the weights, [queries, keys] of each segment one behind the other. With a `network`
-/// [units] FP32 scores are its, else products. In fp16 the three have FP16's values ([`stored`]), and so has the result.
+/// The context of each query row. query `[query rows, units]`, key `[key rows, units]` and value
+/// `[key rows, width]` in any float types -> context `[query rows, width]` FP32, and the weights of
+/// each segment, `[queries, keys]`, concatenated. With a `network` `[units]` FP32, scores are those
+/// of the network; otherwise they are products. In fp16 the inputs and the result hold FP16 values
+/// ([`stored`]).
 ///
 /// # Panics
 /// If shapes do not fit, or if segments are causal.
@@ -423,7 +433,7 @@ pub fn context(
     composed(query, key, value, network, segments, compute)
 }
 
-/// Padded to [segments, queries, keys].
+/// Composition with padding to `[segments, queries, keys]`.
 fn composed(
     query: Tensor<2>,
     key: Tensor<2>,
@@ -432,7 +442,7 @@ fn composed(
     segments: &Segments,
     compute: Compute,
 ) -> (Tensor<2>, Tensor<1>) {
-    // In fp16 a product is of that type; what is rounded beside products is rounded by `stored`.
+    // In fp16 a product has that type; values other than products are rounded by `stored`.
     let product = if compute.0 == FloatDType::F16 { compute } else { Compute::FP32 };
     let multiplied = |a: Tensor<3>, b: Tensor<3>| to_f32(matmul(product.cast(a), product.cast(b)));
     let [query, key, value] = [query, key, value].map(to_f32);
@@ -449,7 +459,7 @@ fn composed(
     let (mut hidden, mut places) = (Vec::new(), Vec::new());
     let mut back = vec![0i32; rows];
     for (s, segment) in list.iter().enumerate() {
-        // What stands where a segment has no row is hidden, or not read.
+        // Places where a segment has no row are masked or not read.
         for i in 0..queries {
             query_index.push((segment.query + i.min(segment.queries.saturating_sub(1))).min(rows - 1) as i32);
             if i < segment.queries {
@@ -521,7 +531,8 @@ mod tests {
         values
     }
 
-    /// FP32 sums of up to 41 x 33 products of order 1 in unlike order; in fp16 a unit of some roundings more.
+    /// FP32 sums of up to 41 x 33 products of order 1, in different orders; in fp16 up to the unit
+    /// of a few roundings more.
     fn assert_agree(segments: &Segments, rows: usize, keys: usize) {
         for (compute, limit) in [(Compute::FP32, 5e-5), (Compute(FloatDType::F16), 8e-3)] {
             for network in [false, true] {

@@ -1,7 +1,8 @@
-//! Smoothed cross-entropy of logits with the softmax inside: no one-hot, no probabilities kept, FP32 whatever the logits are.
+//! Label-smoothed cross-entropy of logits with a fused softmax. It stores neither one-hot targets
+//! nor probabilities, and computes in FP32 for any type of logits.
 //!
-//! With the target distribution q (a on the true class, b on each other), the loss of a row is
-//! `lse(x) - (a - b) x_y - b sum(x) - constant` and its gradient `softmax(x) - q`.
+//! With the target distribution q (a on the true class, b on each other class), the loss of a row
+//! is `lse(x) - (a - b) x_y - b sum(x) - constant` and its gradient `softmax(x) - q`.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use super::simd::{exp, max, sum_by, vectorized};
 use super::{has_device_kernels, host};
 use crate::precision::to_f32;
 
-/// True classes and how they are smoothed.
+/// True classes and their smoothing.
 #[derive(Debug, Clone)]
 pub struct SmoothedTargets {
     pub(super) classes: Arc<[u32]>,
@@ -46,7 +47,7 @@ impl SmoothedTargets {
         Self { classes: classes.into(), true_mass, other_mass, constant }
     }
 
-    /// The smoothed loss and the plain one.
+    /// The smoothed and the plain loss of a row.
     fn row_loss(&self, row: &[f32], class: u32) -> (f64, f64) {
         let (lse, sum) = log_sum_exp(row);
         let (lse, true_logit) = (f64::from(lse), f64::from(row[class as usize]));
@@ -57,21 +58,22 @@ impl SmoothedTargets {
         (smooth, lse - true_logit)
     }
 
-    /// Logits to their gradient, in place.
+    /// Replaces logits by their gradient.
     fn row_gradient(&self, row: &mut [f32], class: u32, smooth: f32, plain: f32) {
         softmax_minus(row, smooth + plain, smooth * self.other_mass as f32);
         row[class as usize] -= smooth * (self.true_mass - self.other_mass) as f32 + plain;
     }
 }
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait CrossEntropyOp: Backend {
-    /// logits [rows, vocabulary] -> [2]: the smoothed loss, and the plain negative log-likelihood, both summed over rows.
+    /// logits `[rows, vocabulary]` -> `[2]`: the smoothed loss and the plain negative
+    /// log-likelihood, both summed over rows.
     #[fusion(dtype = DType::F32, shape = burn::tensor::Shape::from([2]))]
     fn loss(logits: FloatTensor<Self>, targets: SmoothedTargets) -> FloatTensor<Self>;
 
-    /// Gradient of the logits, given those of the two sums.
+    /// Gradient of the logits, given the gradients of the two sums.
     #[fusion(dtype = logits, shape = logits)]
     fn loss_backward(
         logits: FloatTensor<Self>,
@@ -86,7 +88,7 @@ impl CrossEntropyOp for Flex {
         let classes = targets.classes.par_iter();
         let logits = logits.to_contiguous();
         let values = host::Source::new(&logits);
-        // A row at a time: the logits are the largest thing in memory.
+        // One row at a time, because the logits are the largest tensor in memory.
         let rows: Vec<(f64, f64)> = classes
             .enumerate()
             .map_init(Vec::new, |room, (i, &class)| {
@@ -106,7 +108,7 @@ impl CrossEntropyOp for Flex {
         let vocabulary = shape[1];
         let gradient = host::values(&gradient);
         let (smooth, plain) = (gradient[0], gradient[1]);
-        // The logits are not needed any more: their memory becomes the gradient's.
+        // The logits are no longer needed: their memory is reused for the gradient.
         match Half::of(dtype) {
             Some(Half::Bf16) => return half_gradient::<bf16>(logits, &targets, smooth, plain),
             Some(Half::Fp16) => return half_gradient::<f16>(logits, &targets, smooth, plain),
@@ -140,7 +142,7 @@ fn half_gradient<H: HalfType>(
 }
 
 vectorized! {
-    /// log sum exp, and the plain sum, of a row.
+    /// log sum exp and the plain sum of a row.
     fn log_sum_exp(row: &[f32]) -> (f32, f32) {
         let largest = max(row);
         let mass = sum_by(row, |x| exp::<FMA>(x - largest));
@@ -189,17 +191,18 @@ impl<B: CrossEntropyOp, C: CheckpointStrategy> CrossEntropyOp for Autodiff<B, C>
     }
 }
 
-/// Sums over the rows of `logits` [rows, vocabulary]: (smoothed loss, negative log-likelihood), each [1], FP32.
+/// Sums over the rows of `logits` `[rows, vocabulary]`: (smoothed loss, negative log-likelihood),
+/// each `[1]`, FP32.
 ///
 /// # Panics
-/// If there are not as many classes as rows.
+/// If the number of classes differs from the number of rows.
 pub fn cross_entropy(logits: Tensor<2>, targets: &SmoothedTargets) -> (Tensor<1>, Tensor<1>) {
     assert_eq!(logits.dims()[0], targets.classes.len(), "a class for every row of logits");
     let sums = sums(logits, targets);
     (sums.clone().narrow(0, 0, 1), sums.narrow(0, 1, 1))
 }
 
-/// Both sums: [2].
+/// Both sums as a tensor `[2]`.
 pub(super) fn sums(logits: Tensor<2>, targets: &SmoothedTargets) -> Tensor<1> {
     if has_device_kernels(&logits.device()) {
         return Tensor::from_dispatch(Dispatch::loss(logits.into_dispatch(), targets.clone()));

@@ -1,6 +1,7 @@
-//! Dropout whose mask is a function of (seed, site, micro-step, element): nothing is stored, and a resumed run draws the same.
+//! Dropout whose mask is a function of (seed, site, micro-step, element). No mask is stored, and a
+//! resumed run draws the same masks.
 //!
-//! Kept elements are divided by 1 - rate, as everywhere since Srivastava et al. 2014 was implemented "inverted".
+//! Kept elements are divided by 1 - rate ("inverted" dropout, after Srivastava et al. 2014).
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
@@ -15,7 +16,7 @@ use super::{has_device_kernels, host};
 use crate::contract::Pass;
 use crate::random::Key;
 
-/// A mask: element i is kept where `key.bits(i) >= threshold`, and then multiplied by `scale`.
+/// A mask: element i is kept if `key.bits(i) >= threshold`, and is then multiplied by `scale`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mask {
     pub key: Key,
@@ -24,24 +25,24 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// The mask of a drop rate in [0, 1).
+    /// The mask for a drop rate in [0, 1).
     pub fn new(key: Key, rate: f64) -> Self {
         Self { key, threshold: (rate * 4_294_967_296.0) as u32, scale: (1.0 / (1.0 - rate)) as f32 }
     }
 
-    /// The mask of the pass's next dropout site; none when evaluating or when the rate is 0.
+    /// The mask of the pass's next dropout site; `None` in evaluation or when the rate is 0.
     pub fn draw(rate: f64, pass: &mut Pass) -> Option<Self> {
         if rate == 0.0 { None } else { pass.dropout_key().map(|key| Self::new(key, rate)) }
     }
 
-    /// 0 or `scale`.
+    /// Factor of an element: 0 or `scale`.
     #[inline(always)]
     pub fn factor(self, element: u32) -> f32 {
         if self.key.bits(element) >= self.threshold { self.scale } else { 0.0 }
     }
 }
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait DropoutOp: Backend {
     /// x times its mask.
@@ -60,7 +61,7 @@ impl DropoutOp for Flex {
 }
 
 vectorized! {
-    /// Multiplies by the mask of elements `first` and following.
+    /// Multiplies values by the mask, starting at element `first`.
     pub(super) fn apply(values: &mut [f32], first: u32, mask: Mask) {
         let _ = FMA;
         for (i, x) in values.iter_mut().enumerate() {
@@ -91,7 +92,8 @@ impl<B: DropoutOp, C: CheckpointStrategy> DropoutOp for Autodiff<B, C> {
     }
 }
 
-/// Drops elements of `x` (any shape) with the given rate; the identity when evaluating or when the rate is 0.
+/// Drops elements of `x` (any shape) with the given rate; the identity in evaluation or when the
+/// rate is 0.
 pub fn dropout<const D: usize>(x: Tensor<D>, rate: f64, pass: &mut Pass) -> Tensor<D> {
     let Some(mask) = Mask::draw(rate, pass) else { return x };
     if has_device_kernels(&x.device()) {
@@ -100,25 +102,25 @@ pub fn dropout<const D: usize>(x: Tensor<D>, rate: f64, pass: &mut Pass) -> Tens
     masked_in_order(x, mask)
 }
 
-/// The same in tensor operations, elements numbered in their order.
+/// Composition of tensor operations, with elements numbered in their order.
 pub(super) fn masked_in_order<const D: usize>(x: Tensor<D>, mask: Mask) -> Tensor<D> {
     let n = x.shape().num_elements() as i64;
     let elements = Tensor::<1, Int>::arange(0..n, &x.device().inner()).reshape(x.shape());
     composed(x, elements, mask)
 }
 
-/// In tensor operations; `elements` are the element numbers that the mask is drawn for.
+/// Composition of tensor operations; `elements` are the element numbers of the mask.
 pub(super) fn composed<const D: usize>(x: Tensor<D>, elements: Tensor<D, Int>, mask: Mask) -> Tensor<D> {
     let kept = kept_on_device(elements, mask).float().cast(x.dtype());
     let kept = if x.device().is_autodiff() { Tensor::from_inner(kept) } else { kept };
     x * kept * mask.scale
 }
 
-/// `key.bits(element) >= threshold` in wrapping 32-bit integer operations of the device.
+/// `key.bits(element) >= threshold` in wrapping 32-bit integer operations on the device.
 fn kept_on_device<const D: usize>(elements: Tensor<D, Int>, mask: Mask) -> Tensor<D, burn::tensor::Bool> {
     let (low, high) = mask.key.halves();
     let shift = |x: Tensor<D, Int>, by: u32| {
-        // An arithmetic shift, then the copies of the sign bit taken away: a logical shift.
+        // A logical shift: an arithmetic shift with the copies of the sign bit removed.
         x.bitwise_right_shift_scalar(by as i32).bitwise_and_scalar((u32::MAX >> by) as i32)
     };
     let mix = |x: Tensor<D, Int>| {
@@ -127,7 +129,7 @@ fn kept_on_device<const D: usize>(elements: Tensor<D, Int>, mask: Mask) -> Tenso
         x.clone().bitwise_xor(shift(x, 16))
     };
     let bits = mix(mix(elements.bitwise_xor_scalar(low as i32)).add_scalar(high as i32));
-    // Unsigned order is signed order with the top bit turned over.
+    // Unsigned order equals signed order with the top bit flipped.
     bits.bitwise_xor_scalar(i32::MIN).greater_equal_elem((mask.threshold ^ 0x8000_0000) as i32)
 }
 

@@ -1,4 +1,4 @@
-//! Rows of a table by token id, with a gradient that adds rows in the order of the tokens.
+//! Rows of a table by token id. The gradient adds rows in the order of the tokens.
 
 use std::sync::Arc;
 
@@ -12,14 +12,15 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
 use super::{has_device_kernels, host};
 
-/// The operation on backends with own kernels. `None` among the ids gives a row of zeros and takes no gradient.
+/// The operation on backends with custom kernels. The id `None` gives a row of zeros without a
+/// gradient.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait EmbeddingOp: Backend {
-    /// table [vocabulary, width] -> [ids, width].
+    /// table `[vocabulary, width]` -> `[ids, width]`.
     #[fusion(dtype = table, shape = burn::tensor::Shape::from([ids.len(), table[1]]))]
     fn rows(table: FloatTensor<Self>, ids: Arc<[Option<u32>]>) -> FloatTensor<Self>;
 
-    /// gradient [ids, width] -> [vocabulary, width].
+    /// gradient `[ids, width]` -> `[vocabulary, width]`.
     #[fusion(dtype = gradient, shape = burn::tensor::Shape::from([*vocabulary, gradient[1]]))]
     fn rows_backward(
         gradient: FloatTensor<Self>,
@@ -88,7 +89,8 @@ impl<B: EmbeddingOp, C: CheckpointStrategy> EmbeddingOp for Autodiff<B, C> {
     }
 }
 
-/// The numbers of the tokens that have an id, by id and then in their order, and where those of each id begin.
+/// Indices of the tokens that have an id, sorted by id and then by position; and the start of each
+/// id's range.
 #[cfg(any(test, feature = "cubecl"))]
 pub(super) fn sorted(ids: &[Option<u32>], vocabulary: usize) -> (Vec<u32>, Vec<u32>) {
     let mut begins = vec![0u32; vocabulary + 1];
@@ -97,7 +99,7 @@ pub(super) fn sorted(ids: &[Option<u32>], vocabulary: usize) -> (Vec<u32>, Vec<u
         begins[row + 1] += begins[row];
     }
     let mut next = begins.clone();
-    // A buffer of nothing is none: one number at least.
+    // A buffer must not be empty: it has at least one number.
     let mut tokens = vec![0u32; (begins[vocabulary] as usize).max(1)];
     for (token, id) in (0u32..).zip(ids) {
         if let Some(id) = id {
@@ -108,10 +110,11 @@ pub(super) fn sorted(ids: &[Option<u32>], vocabulary: usize) -> (Vec<u32>, Vec<u
     (tokens, begins)
 }
 
-/// Rows of `table` [vocabulary, width] for each id; rows of zeros, without a gradient, for `None`. FP32 [ids, width].
+/// Rows of `table` `[vocabulary, width]` for each id; zeros without a gradient for `None`. FP32
+/// `[ids, width]`.
 ///
 /// # Panics
-/// On an id outside of the table.
+/// If an id is outside the table.
 pub fn embedding(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
     let [vocabulary, _] = table.dims();
     let inside = |id: &u32| (*id as usize) < vocabulary;
@@ -122,7 +125,7 @@ pub fn embedding(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
     composed(table, ids)
 }
 
-/// `gather` rather than `select`: its gradient is a parallel scatter on CUDA.
+/// Uses `gather` instead of `select`, because its gradient is a parallel scatter on CUDA.
 pub(super) fn composed(table: Tensor<2>, ids: &[Option<u32>]) -> Tensor<2> {
     let [_, width] = table.dims();
     let device = table.device();

@@ -1,4 +1,5 @@
-//! Gated linear units (Dauphin et al. 2017): the first half of each row, times the sigmoid of the second.
+//! Gated linear units (Dauphin et al. 2017): the first half of each row, times the sigmoid of the
+//! second half.
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
@@ -13,13 +14,13 @@ use super::simd::{sigmoid, vectorized};
 use super::{has_own_kernels, host};
 use crate::precision::to_f32;
 
-/// Rows that one task goes through.
+/// Number of rows of one task.
 const ROWS: usize = 32;
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Autodiff)]
 pub trait GatedOp: Backend {
-    /// x [rows, 2 width] FP32 or bf16 -> [rows, width] FP32.
+    /// x `[rows, 2 width]` FP32 or bf16 -> `[rows, width]` FP32.
     fn gated(x: FloatTensor<Self>) -> FloatTensor<Self>;
 
     /// Gradient of x, in its type.
@@ -106,7 +107,7 @@ impl<B: GatedOp, C: CheckpointStrategy> GatedOp for Autodiff<B, C> {
     }
 }
 
-/// x [rows, 2 width] in any float type -> [rows, width], FP32.
+/// x `[rows, 2 width]` in any float type -> `[rows, width]`, FP32.
 pub fn gated(x: Tensor<2>) -> Tensor<2> {
     if has_own_kernels(&x.device()) {
         return Tensor::from_dispatch(Dispatch::gated(x.into_dispatch()));
@@ -137,7 +138,8 @@ mod tests {
         [host_values(out.inner()), host_values(x.grad(&grads).unwrap())]
     }
 
-    /// Where a gate is all but open, 1 less the sigmoid has the sigmoid's error, times values up to 16 and a gradient of twice their size.
+    /// Where a gate is almost open, 1 minus the sigmoid has the error of the sigmoid, times values
+    /// up to 16 and a gradient of twice their size.
     #[test]
     fn the_kernel_agrees_with_its_composition() {
         for (own, composed) in run(true).iter().zip(run(false)) {

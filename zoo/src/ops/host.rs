@@ -1,4 +1,4 @@
-//! Flex tensors as slices, whatever their float type and layout.
+//! Flex tensors as slices, for every float type and layout.
 
 use std::borrow::Cow;
 
@@ -8,23 +8,23 @@ use rayon::prelude::*;
 
 use super::rounding::{Half, HalfType};
 
-/// Values that one task converts.
+/// Number of values that one task converts.
 const BLOCK: usize = 1 << 15;
-/// Values that stand in the first cache while they are worked on in FP32.
+/// Number of values that fit in the first-level cache while they are processed in FP32.
 const PART: usize = 1 << 11;
 
-/// A tensor's values, to be read in parts as FP32.
+/// A tensor's values, read in parts as FP32.
 pub enum Source<'a> {
-    /// FP32, or another layout or type, converted as a whole.
+    /// FP32 values, borrowed or converted as a whole from another layout or type.
     Wide(Cow<'a, [f32]>),
-    /// bf16 in a row.
+    /// Contiguous bf16 values.
     Bf16(&'a [bf16]),
-    /// fp16 in a row.
+    /// Contiguous fp16 values.
     Fp16(&'a [f16]),
 }
 
 impl<'a> Source<'a> {
-    /// Of a tensor.
+    /// The values of a tensor.
     pub fn new(tensor: &'a FlexTensor) -> Self {
         let half = match tensor.dtype() {
             DType::BF16 => tensor.as_slice().map(Self::Bf16),
@@ -34,7 +34,7 @@ impl<'a> Source<'a> {
         half.unwrap_or_else(|| Self::Wide(values(tensor)))
     }
 
-    /// All of them in FP32 as they are in a half type; themselves where none is asked for.
+    /// All values in FP32, rounded to `half`; unrounded if it is `None`.
     pub fn rounded(self, half: Option<Half>) -> Self {
         fn widened<H: HalfType>(values: &[H]) -> Vec<f32> {
             let mut out = room(values.len());
@@ -43,7 +43,7 @@ impl<'a> Source<'a> {
             out
         }
         let Some(half) = half else { return self };
-        // A half tensor's values are of that type already.
+        // Values of a half tensor are already rounded.
         Self::Wide(Cow::Owned(match self {
             Self::Bf16(values) => widened(values),
             Self::Fp16(values) => widened(values),
@@ -55,7 +55,7 @@ impl<'a> Source<'a> {
         }))
     }
 
-    /// Values `first..first + to.len()`.
+    /// Reads the values `first..first + to.len()`.
     pub fn read(&self, first: usize, to: &mut [f32]) {
         match self {
             Self::Wide(values) => to.copy_from_slice(&values[first..][..to.len()]),
@@ -64,7 +64,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// `n` values from number `first` on, as FP32; in `room` if they are not that already.
+    /// `n` values from index `first` on, as FP32. `room` holds them if they have to be converted.
     pub fn part<'r>(&'r self, first: usize, n: usize, room: &'r mut Vec<f32>) -> &'r [f32] {
         match self {
             Self::Wide(values) => &values[first..][..n],
@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A tensor made in parts: `make(first, part)` writes the FP32 values from number `first` on.
+/// Builds a tensor in parts: `make(first, part)` writes the FP32 values from index `first` on.
 pub fn build(shape: Shape, dtype: DType, make: impl Fn(usize, &mut [f32]) + Sync) -> FlexTensor {
     match Half::of(dtype) {
         Some(Half::Bf16) => return build_half::<bf16>(shape, make),
@@ -106,8 +106,8 @@ fn build_half<H: HalfType>(shape: Shape, make: impl Fn(usize, &mut [f32]) + Sync
     stored(out, shape)
 }
 
-/// A tensor made in blocks of so many values, with what `make` gives back of each: `make(room, i, block)` writes the FP32 values of
-/// block i.
+/// Builds a tensor in blocks of `block` values: `make(room, i, block)` writes the FP32 values of
+/// block i. Also returns the results of `make`.
 pub fn build_blocks<R: Send, Q: Send>(
     (shape, dtype): (Shape, DType),
     block: usize,
@@ -146,7 +146,7 @@ fn half_blocks<H: HalfType, R: Send, Q: Send>(
     (stored(out, shape), given)
 }
 
-/// The values in FP32, row-major; borrowed where they are that already.
+/// The values in FP32, row-major; borrowed if the tensor stores them this way.
 pub fn values(tensor: &FlexTensor) -> Cow<'_, [f32]> {
     match tensor.dtype() {
         DType::F32 => match tensor.as_slice::<f32>() {
@@ -189,29 +189,30 @@ fn narrow<H: HalfType>(values: &[f32]) -> Vec<H> {
     out
 }
 
-/// A tensor of these values as they are.
+/// A tensor of these values, without conversion.
 pub fn stored<E: Element>(values: Vec<E>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, shape.into()))
 }
 
-/// Takes the FP32 values out of a tensor, without a copy where nothing else holds it.
+/// Takes the FP32 values out of a tensor, without a copy if it has no other reference.
 pub fn into_values(tensor: FlexTensor) -> Vec<f32> {
     if tensor.dtype() == DType::F32 { into_stored(tensor) } else { values(&tensor).into_owned() }
 }
 
-/// Takes the values out of a tensor of this type, without a copy where nothing else holds it.
+/// Takes the values out of a tensor of this type, without a copy if it has no other reference.
 pub fn into_stored<E: Element + bytemuck::Pod>(tensor: FlexTensor) -> Vec<E> {
     let whole = tensor.is_contiguous() && tensor.layout().start_offset() == 0;
     let tensor = if whole { tensor } else { tensor.to_contiguous() };
     tensor.into_data().try_into_vec::<E>().expect("a tensor has data of its type")
 }
 
-/// Uninitialised room for n values, to be written before it is read.
+/// Uninitialised memory for n values, which must be written before they are read.
 ///
-/// Zeroed memory costs a pass over it; kernels here write every element.
+/// Zeroing would cost a pass over the memory; the kernels here write every element.
 pub fn room<E: bytemuck::Pod>(n: usize) -> Vec<E> {
     let mut values = Vec::with_capacity(n);
-    // SAFETY: a `Pod` has no invalid bit pattern and every caller writes all n elements before reading one.
+    // SAFETY: a `Pod` has no invalid bit pattern and every caller writes all n elements before
+    // reading one.
     #[allow(clippy::uninit_vec)]
     unsafe {
         values.set_len(n);

@@ -1,4 +1,4 @@
-//! How many kernels are launched on a device.
+//! Number of kernels launched on a device.
 
 pub use counting::count;
 
@@ -18,7 +18,8 @@ mod counting {
         }
     }
 
-    /// What `run` gives, and how many kernels the process launched meanwhile. `None` where nobody counts.
+    /// Returns the result of `run`, and the number of kernels that the process launched meanwhile.
+    /// `None` where launches are not counted.
     pub fn count<T>(run: impl FnOnce() -> T) -> (T, Option<usize>) {
         let counter = Arc::new(Counter::default());
         let watching = LaunchObservation::new(counter.clone());
@@ -30,7 +31,7 @@ mod counting {
 
 #[cfg(not(feature = "cubecl"))]
 mod counting {
-    /// What `run` gives. Without CubeCL there is nobody to ask for the rest.
+    /// Returns the result of `run`. Without CubeCL, launches are not counted.
     pub fn count<T>(run: impl FnOnce() -> T) -> (T, Option<usize>) {
         (run(), None)
     }

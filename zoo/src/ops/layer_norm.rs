@@ -1,4 +1,5 @@
-//! Layer normalisation over the last dimension, in FP32 (Ba et al. 2016; biased variance, epsilon inside the root).
+//! Layer normalisation over the last dimension, in FP32 (Ba et al. 2016; biased variance, epsilon
+//! inside the root).
 
 use std::sync::Arc;
 
@@ -16,13 +17,15 @@ use super::simd::{self, fma, sum_by, vectorized};
 use super::{has_device_kernels, has_own_kernels};
 use crate::precision::to_f32;
 
-/// Rows whose parameter gradients are summed by one task. Fixed, so that the order of a sum does not depend on the threads.
+/// Number of rows whose parameter gradients one task sums. It is fixed, so that the order of a sum
+/// does not depend on the threads.
 const ROWS: usize = 64;
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait LayerNormOp: Backend {
-    /// x [rows, width] FP32 (on the CPU half too), gamma and beta [width] -> FP32 [rows, width].
+    /// x `[rows, width]` FP32 (on the CPU also half types), gamma and beta `[width]` -> `[rows,
+    /// width]` FP32.
     #[fusion(dtype = x, shape = x)]
     fn normalized(
         x: FloatTensor<Self>,
@@ -182,7 +185,7 @@ impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
     }
 }
 
-/// Normalises rows of `x` [rows, width] of any float type; the result is FP32.
+/// Normalises rows of `x` `[rows, width]` of any float type; the result is FP32.
 pub fn layer_norm(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
     let x = if has_own_kernels(&x.device()) { x } else { to_f32(x) };
     if has_device_kernels(&x.device()) {
@@ -218,7 +221,7 @@ mod tests {
         Tensor::from_data(TensorData::new(values, shape), device).require_grad()
     }
 
-    /// Both paths are FP32 sums over 37 numbers in unlike order: 1e-5 is some forty roundings.
+    /// Both paths are FP32 sums over 37 numbers in different orders: 1e-5 is about forty roundings.
     #[test]
     fn kernel_and_composition_agree_in_value_and_in_every_gradient() {
         let device = Device::flex().autodiff();
@@ -240,7 +243,7 @@ mod tests {
         }
     }
 
-    /// A cast before the norm, and one of the gradient behind it: bit for bit.
+    /// Equals a cast before the norm and a cast of the gradient after it, bitwise.
     #[test]
     fn of_halves_is_that_of_the_same_values_in_fp32() {
         let device = Device::flex().autodiff();

@@ -1,8 +1,9 @@
 //! Products with a weight matrix.
 //!
-//! On a CPU with the instructions for it the product is an operation of its own: the bias is joined to the sums, and neither operand is
-//! transposed in memory. In a half type operands are rounded first, sums are FP32 and rounded once, and gradients are rounded as a
-//! product in that type rounds them.
+//! On a CPU with the required instructions the product is a custom operation: it adds the bias to
+//! the sums, and does not transpose operands in memory. In a half type, operands are rounded first,
+//! and sums are FP32 and rounded once. Gradients are rounded like the gradients of a product in
+//! that type.
 
 use std::borrow::Cow;
 
@@ -23,19 +24,19 @@ use super::{has_own_kernels, host, simd};
 use crate::contract::Pass;
 use crate::precision::{Compute, matmul};
 
-/// What multiplies.
+/// Arithmetic of the products.
 #[derive(Debug, Clone, Copy)]
 pub enum Products {
-    /// FP32 vectors.
+    /// FP32 vector instructions.
     Fp32,
     /// Operands rounded to bf16.
     Bf16(Instruction),
-    /// Operands rounded to fp16, in FP32 vectors: no CPU adds up products of fp16 in FP32.
+    /// Operands rounded to fp16, in FP32 vectors: no CPU adds products of fp16 in FP32.
     Fp16,
 }
 
 impl Products {
-    /// Of this type, if the CPU has the instructions.
+    /// The arithmetic for a compute type; `None` if the CPU lacks the instructions.
     pub fn of(compute: Compute) -> Option<Self> {
         match compute.0 {
             FloatDType::F32 => fp32::available().then_some(Self::Fp32),
@@ -45,7 +46,7 @@ impl Products {
         }
     }
 
-    /// What operands and results are rounded to.
+    /// Type to which operands and results are rounded.
     pub fn half(self) -> Option<Half> {
         match self {
             Self::Fp32 => None,
@@ -54,7 +55,7 @@ impl Products {
         }
     }
 
-    /// The type of what comes out.
+    /// Type of the results.
     pub fn dtype(self) -> DType {
         match self {
             Self::Fp32 => DType::F32,
@@ -63,7 +64,7 @@ impl Products {
         }
     }
 
-    /// Values as operands are rounded; themselves where they are not.
+    /// Values rounded as operands; unchanged for FP32.
     pub fn rounded(self, mut values: Cow<'_, [f32]>) -> Cow<'_, [f32]> {
         if let Some(half) = self.half() {
             half.round(values.to_mut());
@@ -71,14 +72,15 @@ impl Products {
         values
     }
 
-    /// Rounds values as results are rounded.
+    /// Rounds values as results.
     pub fn round(self, values: &mut [f32]) {
         if let Some(half) = self.half() {
             half.round(values);
         }
     }
 
-    /// Rounds what a layer keeps from step to step, where it is kept in fp16. Of bf16 only operands and products are rounded.
+    /// Rounds the states of a recurrent layer, if they are stored in fp16. With bf16 only operands
+    /// and products are rounded.
     pub fn keep(self, values: &mut [f32]) {
         if matches!(self, Self::Fp16) {
             Half::Fp16.round(values);
@@ -86,10 +88,11 @@ impl Products {
     }
 }
 
-/// The operation on backends with own kernels, for CPUs with the instructions for it.
+/// The operation on backends with custom kernels, for CPUs with the required instructions.
 #[backend_extension(Flex, Autodiff)]
 pub trait LinearOp: Backend {
-    /// x [rows, in] FP32 or bf16, weight [out, in] and bias [out] (or [0]: none) FP32 -> [rows, out] in the products' type.
+    /// x `[rows, in]` FP32 or bf16, weight `[out, in]` and bias `[out]` (or `[0]` for none) FP32 ->
+    /// `[rows, out]` in the products' type.
     fn affine(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -97,7 +100,8 @@ pub trait LinearOp: Backend {
         with: Products,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of x (in x's type), weight and bias (FP32; [0] where there is none); of products in bf16, their values are bf16's.
+    /// Gradients of x (in x's type), weight and bias (FP32; `[0]` without one). With bf16 products,
+    /// their values are rounded to bf16.
     fn affine_backward(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -168,7 +172,7 @@ impl LinearOp for Flex {
     }
 }
 
-/// Of x and weight, rounded to fp16; that of the weight in FP32.
+/// Gradients of x and weight, rounded to fp16; the gradient of the weight is stored as FP32.
 fn fp16_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> (FlexTensor, FlexTensor) {
     let (dy, w) = (operand(gradient), operand(weight));
     let dx = match x.dtype() {
@@ -179,7 +183,7 @@ fn fp16_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) ->
     (dx, host::stored(dw, weight.shape()))
 }
 
-/// Of x and weight.
+/// Gradients of x and weight.
 fn fp32_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> (FlexTensor, FlexTensor) {
     let (rows, columns, depth) = (x.shape()[0], weight.shape()[0], weight.shape()[1]);
     let (values, w, dy) = (host::values(x), host::values(weight), host::values(gradient));
@@ -192,9 +196,9 @@ fn fp32_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) ->
     (host::tensor(dx, x.shape(), x.dtype()), host::stored(dw, weight.shape()))
 }
 
-/// Sums over the rows of a matrix with so many columns; none where none are wanted.
+/// Sums over the rows of a matrix with `columns` columns; empty for 0 columns.
 pub fn column_sums(values: &host::Source, rows: usize, columns: usize) -> Vec<f32> {
-    /// Rows whose sums are one term of the whole: fixed, so that the order does not depend on the threads.
+    /// Number of rows of one partial sum: fixed, so that the order does not depend on the threads.
     const ROWS: usize = 256;
     if columns == 0 {
         return Vec::new();
@@ -215,7 +219,7 @@ pub fn column_sums(values: &host::Source, rows: usize, columns: usize) -> Vec<f3
     sums
 }
 
-/// A contiguous matrix.
+/// A contiguous matrix as an operand.
 fn operand(matrix: &FlexTensor) -> Operand<'_> {
     let shape = matrix.shape();
     let values = match matrix.dtype() {
@@ -271,7 +275,8 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
     }
 }
 
-/// x [rows, in] times weight [out, in] (PyTorch's layout) transposed, plus bias [out]; in the pass's compute type.
+/// x `[rows, in]` times the transposed weight `[out, in]` (PyTorch's layout), plus bias `[out]`; in
+/// the compute type of the pass.
 pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, pass: &Pass) -> Tensor<2> {
     if has_own_kernels(&x.device())
         && let Some(with) = Products::of(pass.compute)
@@ -300,7 +305,7 @@ mod tests {
     use crate::precision::{Compute, to_f32};
     use crate::random::Key;
 
-    /// With the unit of each type's fraction.
+    /// Half types with the unit of their fraction.
     const HALVES: [(Compute, f32); 2] =
         [(Compute(FloatDType::BF16), 1.0 / 128.0), (Compute(FloatDType::F16), 1.0 / 1024.0)];
 
@@ -342,7 +347,8 @@ mod tests {
                 for (own, composed) in own.iter().zip(&composed) {
                     let largest = composed.iter().fold(0f32, |m, x| m.max(x.abs()));
                     for (a, b) in own.iter().zip(composed) {
-                        // The composition rounds once more (product, then bias), and adds in another order.
+                        // The composition rounds once more (product, then bias), and adds in
+                        // another order.
                         assert!((a - b).abs() <= (2.0 * b.abs() + largest / 2.0) * unit, "{a} {b}");
                     }
                     let mean = own.iter().zip(composed).map(|(a, b)| f64::from(a - b)).sum::<f64>();
@@ -377,8 +383,9 @@ mod tests {
         }
     }
 
-    /// What a tensor core does: operands rounded to fp16, products and sums in FP32, the result rounded once; too large is an
-    /// infinity, subnormals are kept, and what is below half of the smallest is lost.
+    /// Arithmetic of a tensor core: operands are rounded to fp16, products and sums are FP32, and
+    /// the result is rounded once. Too large values become infinity, subnormals are kept, and
+    /// values below half of the smallest become 0.
     #[test]
     fn fp16_is_that_of_tensor_cores() {
         let device = Device::flex();
@@ -397,7 +404,7 @@ mod tests {
         assert_eq!(product(&[tiny], &[0.5]), 0.0, "half of the smallest is a tie, and goes to the even 0");
         assert_eq!(product(&[tiny], &[0.75]), tiny);
         assert_eq!(product(&[1.0 + 1.0 / 4096.0], &[1.0]), 1.0, "operands are rounded");
-        // In fp16 sums 2048 + 1 would stay 2048, and the terms of 60,000 would overflow on the way.
+        // With fp16 sums, 2048 + 1 would stay 2048, and the terms of 60,000 would overflow.
         assert_eq!(product(&[2048.0, 1.0, 1.0], &[1.0, 1.0, 1.0]), 2050.0);
         assert_eq!(product(&[60_000.0, 60_000.0, -60_000.0], &[1.0, 1.0, 1.0]), 60_000.0);
         // Each term is 0 in fp16; their FP32 sum is not.

@@ -1,27 +1,31 @@
-//! Sums of squares and largest magnitudes of flat FP32 buffers, left on their device until all of them are read at once.
+//! Sums of squares and largest magnitudes of flat FP32 buffers. They stay on the device until all
+//! are read at once.
 //!
-//! Where kernels are in CubeCL a buffer is one launch: its chunks are summed in FP32, and whoever reads them adds them up.
+//! With CubeCL kernels each buffer takes one launch: its chunks are summed in FP32, and the reader
+//! adds the sums.
 
 #[cfg(feature = "cubecl")]
 use burn::backend::{Backend, Dispatch, backend_extension, tensor::FloatTensor};
 use burn::tensor::Tensor;
 
-/// Values of a chunk.
+/// Number of values of a chunk.
 #[cfg(feature = "cubecl")]
 pub(super) const CHUNK: usize = 1 << 14;
 
-/// The operation where kernels are in CubeCL.
+/// The operation on backends with CubeCL kernels.
 #[cfg(feature = "cubecl")]
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub trait MagnitudeOp: Backend {
-    /// `parts`, with the sum of squares and the largest magnitude of each of x's chunks from chunk `first` on.
+    /// `parts`, with the sum of squares and the largest magnitude of each of x's chunks from chunk
+    /// `first` on.
     #[fusion(dtype = parts, shape = parts)]
     fn measured(parts: FloatTensor<Self>, x: FloatTensor<Self>, first: usize) -> FloatTensor<Self>;
 }
 
-/// Chunks of some buffers behind each other, a sum of squares and a largest magnitude each; and how many chunks each buffer has.
+/// For the chunks of all buffers, concatenated, a sum of squares and a largest magnitude; and the
+/// number of chunks of each buffer.
 ///
-/// Buffers are on one device, outside autodiff, and there is one at least.
+/// The buffers are on one device, outside autodiff, and there is at least one.
 pub fn magnitudes(buffers: &[Tensor<1>]) -> (Tensor<1>, Vec<usize>) {
     #[cfg(feature = "cubecl")]
     if !super::has_own_kernels(&buffers[0].device()) {
@@ -42,7 +46,7 @@ fn own(buffers: &[Tensor<1>]) -> (Tensor<1>, Vec<usize>) {
     (Tensor::from_dispatch(parts), chunks)
 }
 
-/// A buffer is one chunk.
+/// Composition in which each buffer is one chunk.
 pub fn composed(buffers: &[Tensor<1>]) -> (Tensor<1>, Vec<usize>) {
     let parts = buffers.iter().flat_map(|x| [(x.clone() * x.clone()).sum(), x.clone().abs().max()]);
     (Tensor::cat(parts.collect(), 0), vec![1; buffers.len()])

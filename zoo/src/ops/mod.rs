@@ -1,8 +1,9 @@
-//! Own operations, one file each: the CPU kernel, the analytic gradient, the same thing in tensor operations for every other
-//! backend, and the tests that hold the two together.
+//! Custom operations, one file or folder each: the CPU kernel, the analytic gradient, a composition
+//! of tensor operations for every other backend, and tests that compare the two.
 //!
-//! On the CPU backend (Flex) an operation is a node of its own in the autodiff graph, and so it is on CUDA and wgpu where
-//! `cube` has kernels for it. Elsewhere it is composed of Burn's tensor operations and differentiated by Burn.
+//! On the CPU backend (Flex) an operation is one node of the autodiff graph. The same holds on CUDA
+//! and wgpu where `cube` has kernels for it. Elsewhere it is composed of Burn's tensor operations
+//! and differentiated by Burn.
 
 mod agreement;
 mod attention;
@@ -57,13 +58,14 @@ pub use stored::stored;
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 
-/// Do the own kernels of every operation run here?
+/// Whether this device runs the custom kernels of every operation.
 pub fn has_own_kernels(device: &Device) -> bool {
     matches!(device.clone().inner().as_dispatch(), DispatchDevice::Flex(_))
 }
 
-/// Do own kernels run here of the operations that have them in CubeCL, too? With CubeCL, other devices than the CPU are its own; 256
-/// units a cube, which the kernels take, are what every device of CUDA's and WebGPU's has.
+/// Whether this device runs custom kernels, either the CPU ones or those written in CubeCL. With
+/// CubeCL, all devices other than the CPU belong to it. The kernels use cubes of 256 units, which
+/// every CUDA and WebGPU device supports.
 fn has_device_kernels(device: &Device) -> bool {
     cfg!(feature = "cubecl") || has_own_kernels(device)
 }

@@ -1,4 +1,4 @@
-//! ReLU with the dropout behind it, in one pass over the values.
+//! ReLU followed by dropout, in one pass over the values.
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
@@ -13,7 +13,7 @@ use super::simd::vectorized;
 use super::{has_device_kernels, host};
 use crate::contract::Pass;
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait ReluOp: Backend {
     /// max(x, 0), times the mask.
@@ -63,7 +63,7 @@ impl ReluOp for Flex {
 }
 
 vectorized! {
-    /// A NaN stays one: overflow is detected by it.
+    /// Keeps NaN, which overflow detection relies on.
     fn rectify(values: &mut [f32]) {
         let _ = FMA;
         for x in values.iter_mut() {
@@ -140,7 +140,7 @@ mod tests {
             (Compute::FP32, 0.3, 0.0),
             (Compute(FloatDType::BF16), 0.0, 0.0),
             (Compute(FloatDType::F16), 0.0, 0.0),
-            // The composition rounds the scale of the mask to bf16, too.
+            // The composition also rounds the scale of the mask to bf16.
             (Compute(FloatDType::BF16), 0.3, 1.0 / 64.0),
             (Compute(FloatDType::F16), 0.3, 1.0 / 512.0),
         ] {

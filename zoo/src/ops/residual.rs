@@ -1,4 +1,4 @@
-//! The residual stream plus what a sub-layer gave, after dropout: one pass over the values.
+//! Adds a sub-layer's output after dropout to the residual stream, in one pass over the values.
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
@@ -14,14 +14,14 @@ use super::{has_device_kernels, host, simd};
 use crate::contract::Pass;
 use crate::precision::to_f32;
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait ResidualOp: Backend {
-    /// x + y times the mask, FP32; the product is rounded to y's type.
+    /// x + y times the mask, FP32. The product is rounded to y's type.
     #[fusion(dtype = x, shape = x)]
     fn joined(x: FloatTensor<Self>, y: FloatTensor<Self>, mask: Option<Mask>) -> FloatTensor<Self>;
 
-    /// Gradient of y, in its type: that of the sum times the mask.
+    /// Gradient of y, in its type: the gradient of the sum times the mask.
     #[fusion(dtype = *dtype, shape = gradient)]
     fn joined_backward(gradient: FloatTensor<Self>, mask: Option<Mask>, dtype: DType) -> FloatTensor<Self>;
 }
@@ -132,7 +132,7 @@ mod tests {
             (Compute::FP32, 0.3, 0.0),
             (Compute(FloatDType::BF16), 0.0, 0.0),
             (Compute(FloatDType::F16), 0.0, 0.0),
-            // The composition rounds the scale of the mask, and the gradient before the mask, too.
+            // The composition also rounds the scale of the mask, and the gradient before the mask.
             (Compute(FloatDType::BF16), 0.3, 1.0 / 64.0),
             (Compute(FloatDType::F16), 0.3, 1.0 / 512.0),
         ] {

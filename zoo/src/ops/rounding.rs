@@ -1,7 +1,8 @@
-//! The two half types of a CPU: what FP32 values become when they are stored in one, and back.
+//! Conversion between FP32 and the two half types on a CPU.
 //!
-//! To nearest, ties to even. In fp16 subnormals are kept and what is too large is an infinity (IEEE 754 binary16, as a tensor
-//! core reads and writes it); F16C or AVX-512 converts where the CPU has them.
+//! Rounding is to nearest, ties to even. fp16 keeps subnormals, and too large values become
+//! infinity (IEEE 754 binary16, as a tensor core reads and writes it). F16C or AVX-512 converts
+//! where the CPU supports them.
 
 use burn::tensor::{DType, Element, bf16, f16};
 
@@ -17,7 +18,7 @@ pub enum Half {
 }
 
 impl Half {
-    /// The half type that a tensor is stored in, if it is one.
+    /// The half type of a tensor's storage; `None` for other types.
     pub fn of(dtype: DType) -> Option<Self> {
         match dtype {
             DType::BF16 => Some(Self::Bf16),
@@ -26,7 +27,7 @@ impl Half {
         }
     }
 
-    /// Rounds values where they are.
+    /// Rounds values in place.
     pub fn round(self, values: &mut [f32]) {
         match self {
             Self::Bf16 => bf16::round(values),
@@ -35,21 +36,21 @@ impl Half {
     }
 }
 
-/// Values of a half type in memory.
+/// A half type as stored in memory.
 pub trait HalfType: Element + bytemuck::Pod {
-    /// Which it is.
+    /// The half type.
     const HALF: Half;
 
-    /// From FP32.
+    /// Converts from FP32.
     fn narrow(to: &mut [Self], from: &[f32]);
 
-    /// To FP32: exact.
+    /// Converts to FP32, exactly.
     fn widen(to: &mut [f32], from: &[Self]);
 
-    /// From FP32 and back.
+    /// Converts from FP32 and back.
     fn through(to: &mut [f32], from: &[f32]);
 
-    /// From FP32 and back, where they are.
+    /// Converts from FP32 and back, in place.
     fn round(values: &mut [f32]);
 }
 
@@ -98,8 +99,8 @@ impl HalfType for f16 {
     }
 }
 
-/// Conversions by the CPU's instructions. Each says how many values it converted, from the first on: whole vectors, or none where
-/// the CPU has no instruction.
+/// Conversions with the CPU's instructions. Each returns the number of values that it converted,
+/// from the first on: whole vectors, or 0 if the CPU lacks the instruction.
 #[cfg(target_arch = "x86_64")]
 mod vectors {
     use std::arch::x86_64::*;
@@ -111,7 +112,7 @@ mod vectors {
     /// To nearest, ties to even.
     const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT;
 
-    /// `$wide` loads and stores `$lanes` values of FP32, `$half` those of fp16.
+    /// `$wide` loads and stores `$lanes` FP32 values, `$half` loads and stores fp16 values.
     macro_rules! conversions {
         ($module:ident, $features:literal, $lanes:literal, $load:ident, $store:ident, $load_half:ident,
          $store_half:ident, $half:ty, $to_half:ident, $to_wide:ident) => {
@@ -122,7 +123,7 @@ mod vectors {
                 pub fn narrow(to: &mut [f16], from: &[f32]) -> usize {
                     let whole = to.len().min(from.len()) / $lanes * $lanes;
                     for i in (0..whole).step_by($lanes) {
-                        // SAFETY: both have the lanes from i on.
+                        // SAFETY: both slices have the lanes from i on.
                         unsafe {
                             let half = $to_half::<NEAREST>($load(from.as_ptr().add(i)));
                             $store_half(to.as_mut_ptr().add(i).cast::<$half>(), half);
@@ -135,7 +136,7 @@ mod vectors {
                 pub fn widen(to: &mut [f32], from: &[f16]) -> usize {
                     let whole = to.len().min(from.len()) / $lanes * $lanes;
                     for i in (0..whole).step_by($lanes) {
-                        // SAFETY: both have the lanes from i on.
+                        // SAFETY: both slices have the lanes from i on.
                         unsafe {
                             let half = $load_half(from.as_ptr().add(i).cast::<$half>());
                             $store(to.as_mut_ptr().add(i), $to_wide(half));
@@ -149,7 +150,7 @@ mod vectors {
                     let whole = values.len() / $lanes * $lanes;
                     for i in (0..whole).step_by($lanes) {
                         let at = values.as_mut_ptr().wrapping_add(i);
-                        // SAFETY: the lanes from i on are there.
+                        // SAFETY: the slice has the lanes from i on.
                         unsafe { $store(at, $to_wide($to_half::<NEAREST>($load(at)))) };
                     }
                     whole
@@ -186,11 +187,11 @@ mod vectors {
         ($name:ident($($arg:ident: $ty:ty),*)) => {
             pub fn $name($($arg: $ty),*) -> usize {
                 if level() == Level::V4 {
-                    // SAFETY: the CPU was asked for AVX-512 F.
+                    // SAFETY: the CPU supports AVX-512 F, as checked above.
                     return unsafe { avx512::$name($($arg),*) };
                 }
                 if is_x86_feature_detected!("avx") && is_x86_feature_detected!("f16c") {
-                    // SAFETY: the CPU was asked.
+                    // SAFETY: the CPU supports F16C, as checked above.
                     return unsafe { f16c::$name($($arg),*) };
                 }
                 0
@@ -202,7 +203,7 @@ mod vectors {
     chosen!(round(values: &mut [f32]));
 }
 
-/// None elsewhere.
+/// Other targets have no conversion instructions.
 #[cfg(not(target_arch = "x86_64"))]
 mod vectors {
     use burn::tensor::f16;
@@ -224,7 +225,8 @@ mod vectors {
 mod tests {
     use super::*;
 
-    /// Every fp16, what lies around each, and what is no number; in slices of unlike length, so that vectors and the rest are used.
+    /// Every fp16 value, its neighbours, and NaN; in slices of different lengths, so that vectors
+    /// and the remainder are used.
     #[test]
     fn fp16_is_that_of_ieee_754() {
         let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
@@ -232,7 +234,7 @@ mod tests {
         for half in &halves {
             let x = half.to_f32();
             let bits = x.to_bits();
-            // The half-way point to the next one, and its neighbours.
+            // The half-way point to the next value, and its neighbours.
             let half_way = bits.wrapping_add(1 << 12);
             values.extend([
                 x,
@@ -268,7 +270,7 @@ mod tests {
                 );
             }
         }
-        // Too large, half of the smallest, a little more than that.
+        // Too large, half of the smallest value, and slightly more than that.
         let mut few = [65_520.0, 65_519.0, 2f32.powi(-25), 2f32.powi(-25) * 1.001, -2f32.powi(-24)];
         f16::round(&mut few);
         assert_eq!(few, [f32::INFINITY, 65_504.0, 0.0, 2f32.powi(-24), -2f32.powi(-24)]);

@@ -1,12 +1,14 @@
-//! Vector code chosen at run time, and the few elementary loops that the kernels share.
+//! Vector code selected at run time, and elementary loops that the kernels share.
 //!
-//! A function inside [`vectorized!`] is compiled three times (AVX-512, AVX2 + FMA, and what the target has anyway) and the
-//! best that the CPU knows is called: a binary built on one machine runs on an older one. Loops are plain Rust that LLVM
-//! vectorizes. A machine type always takes the same path, so results do not depend on anything but the machine type.
+//! A function inside [`vectorized!`] is compiled three times (AVX-512, AVX2 + FMA, and the target's
+//! default). The best version that the CPU supports is called, so a binary built on one machine
+//! runs on an older one. Loops are plain Rust that LLVM vectorizes. A machine type always takes the
+//! same path, so results depend on nothing but the machine type.
 
 use burn::tensor::bf16;
 
-/// Compiles each function for several instruction sets. Inside, `FMA` says whether a fused multiply-add is one instruction.
+/// Compiles each function for several instruction sets. Inside, `FMA` says whether a fused
+/// multiply-add is one instruction.
 macro_rules! vectorized {
     ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)*) => {$(
         $(#[$meta])*
@@ -28,7 +30,7 @@ macro_rules! vectorized {
                     body::<true>($($arg),*)
                 }
                 match $crate::ops::simd::level() {
-                    // SAFETY: `level` has asked the CPU.
+                    // SAFETY: `level` has checked the CPU.
                     $crate::ops::simd::Level::V4 => return unsafe { v4($($arg),*) },
                     // SAFETY: as above.
                     $crate::ops::simd::Level::V3 => return unsafe { v3($($arg),*) },
@@ -41,14 +43,14 @@ macro_rules! vectorized {
 }
 pub(crate) use vectorized;
 
-/// Instruction sets told apart.
+/// Instruction sets with separate code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// AVX-512 F/BW/DQ/VL.
     V4,
     /// AVX2 and FMA.
     V3,
-    /// The target's own.
+    /// The target's default.
     Base,
 }
 
@@ -71,7 +73,8 @@ pub fn level() -> Level {
     })
 }
 
-/// Transposes 16 x 16 values of 32 bits: by pairs, by fours inside of 128 bits, then the 128-bit quarters.
+/// Transposes 16 x 16 values of 32 bits: by pairs, by fours within 128 bits, then the 128-bit
+/// quarters.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -110,10 +113,12 @@ pub fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// e^x for x <= 88, within 2 units in the last place; below -87.3 it is 0. Cody-Waite reduction, degree-6 polynomial.
+/// e^x for x <= 88, within 2 units in the last place; 0 below -87.3. Cody-Waite reduction, degree-6
+/// polynomial.
 #[inline(always)]
 pub fn exp<const FMA: bool>(x: f32) -> f32 {
-    // To the nearest integer by the rounding of an addition: a conversion to an integer would keep loops scalar.
+    // Rounds to the nearest integer with the rounding of an addition. A conversion to an integer
+    // would keep loops scalar.
     const INTEGERS: f32 = 12_582_912.0;
     let clamped = x.max(-87.3);
     let shifted = clamped * std::f32::consts::LOG2_E + INTEGERS;
@@ -127,21 +132,22 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     p = fma::<FMA>(p, r, 1.666_666_5e-1);
     p = fma::<FMA>(p, r, 0.5);
     let y = fma::<FMA>(p * r, r, r) + 1.0;
-    // The low bits of `shifted` are n: up into the exponent.
+    // The low bits of `shifted` are n; they move into the exponent.
     let scale = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
     let value = if x < -87.3 { 0.0 } else { y * scale };
-    // A NaN must come through: overflow is detected by it.
+    // NaN must be kept: overflow detection relies on it.
     if x.is_nan() { x } else { value }
 }
 
-/// 1 / (1 + e^-x), within 3 units in the last place down to x = -87; below it is no larger than 1e-38.
+/// 1 / (1 + e^-x), within 3 units in the last place down to x = -87; at most 1e-38 below.
 #[inline(always)]
 pub fn sigmoid<const FMA: bool>(x: f32) -> f32 {
     let negative = if x < -88.0 { 88.0 } else { -x };
     1.0 / (1.0 + exp::<FMA>(negative))
 }
 
-/// Hyperbolic tangent, within 3 units in the last place: a polynomial about 0 (Cephes' `tanhf`), exponentials beyond.
+/// Hyperbolic tangent, within 3 units in the last place: a polynomial near 0 (Cephes' `tanhf`),
+/// exponentials elsewhere.
 #[inline(always)]
 pub fn tanh<const FMA: bool>(x: f32) -> f32 {
     let square = x * x;
@@ -152,14 +158,14 @@ pub fn tanh<const FMA: bool>(x: f32) -> f32 {
     p = fma::<FMA>(p, square, -3.333_328e-1);
     let near = fma::<FMA>(p * square, x, x);
     let size = x.abs();
-    // 1 in FP32 from 9.01 on.
+    // The result is 1 in FP32 from 9.01 on.
     let size = if size > 10.0 { 10.0 } else { size };
     let far = (1.0 - 2.0 / (exp::<FMA>(2.0 * size) + 1.0)).copysign(x);
     if size < 0.625 { near } else { far }
 }
 
 vectorized! {
-    /// To bf16, to nearest, ties to even; a NaN stays one.
+    /// Converts to bf16, to nearest, ties to even; NaN is kept.
     pub fn round_bf16(to: &mut [bf16], from: &[f32]) {
         let _ = FMA;
         for (to, &from) in to.iter_mut().zip(from) {
@@ -167,7 +173,7 @@ vectorized! {
         }
     }
 
-    /// To bf16 and back.
+    /// Converts to bf16 and back.
     pub fn through_bf16(to: &mut [f32], from: &[f32]) {
         let _ = FMA;
         for (to, &from) in to.iter_mut().zip(from) {
@@ -175,7 +181,7 @@ vectorized! {
         }
     }
 
-    /// To bf16 and back, where they are.
+    /// Converts to bf16 and back, in place.
     pub fn round_in_place(values: &mut [f32]) {
         let _ = FMA;
         for x in values.iter_mut() {
@@ -191,7 +197,7 @@ vectorized! {
         }
     }
 
-    /// From bf16: exact.
+    /// Converts from bf16, exactly.
     pub fn widen_bf16(to: &mut [f32], from: &[bf16]) {
         let _ = FMA;
         for (to, from) in to.iter_mut().zip(from) {
@@ -200,7 +206,7 @@ vectorized! {
     }
 }
 
-/// Bits of the nearest bf16. Without a branch, so that loops of it become vector code.
+/// Bits of the nearest bf16. It has no branch, so that loops of it become vector code.
 #[inline(always)]
 pub fn nearest_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
@@ -209,10 +215,11 @@ pub fn nearest_bf16(x: f32) -> u16 {
     (if x.is_nan() { quiet } else { rounded }) as u16
 }
 
-/// Lanes of partial sums: fixed, so that a sum does not depend on the instruction set's width.
+/// Number of lanes of partial sums: fixed, so that a sum does not depend on the width of the
+/// instruction set.
 pub const LANES: usize = 16;
 
-/// Sum of f(x) in sixteen interleaved partial sums, added up in order.
+/// Sum of f(x) in sixteen interleaved partial sums, added in order.
 #[inline(always)]
 pub fn sum_by(values: &[f32], mut f: impl FnMut(f32) -> f32) -> f32 {
     let mut lanes = [0f32; LANES];
@@ -270,7 +277,8 @@ mod tests {
     fn sigmoid_and_tanh_are_within_three_units_in_the_last_place() {
         let unit = |exact: f64| f64::from(exact.abs() as f32) * f64::from(f32::EPSILON) / 2.0;
         let near = |got: f32, exact: f64, x: f32| {
-            // A unit in the last place is between half of epsilon and epsilon, relative to the value.
+            // A unit in the last place is between half of epsilon and epsilon, relative to the
+            // value.
             let wrong = (f64::from(got) - exact).abs() / unit(exact);
             assert!(exact == 0.0 && got == 0.0 || wrong <= 6.0, "at {x}: {got}, not {exact}: {wrong}");
         };

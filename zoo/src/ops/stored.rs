@@ -1,9 +1,10 @@
-//! What stands between layers, stored in the compute type.
+//! Rounding of activations between layers to the compute type.
 //!
-//! In FP16 a published system keeps activations between its layers, and their gradients, in FP16: what is too small there is lost,
-//! and what is too large is an infinity. Sums, norms and gates compute in FP32 and give FP32 tensors; this operation rounds their
-//! values to FP16, and the gradient on its way back. Tensors stay FP32, so nothing is converted at the next sum.
-//! In FP32 and bf16 it does nothing.
+//! In FP16, a published system stores activations between layers, and their gradients, in FP16: too
+//! small values become 0, and too large values become infinity. In this crate sums, norms and gates
+//! compute in FP32 and return FP32 tensors. This operation rounds their values to FP16, and the
+//! gradient in the backward pass. Tensors stay FP32, so the next sum needs no conversion. In FP32
+//! and bf16 the operation does nothing.
 
 use burn::backend::{
     Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
@@ -17,10 +18,10 @@ use super::rounding::Half;
 use super::{has_own_kernels, host};
 use crate::precision::{Compute, to_f32};
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Autodiff)]
 pub trait StoredOp: Backend {
-    /// x, of any shape and FP32, with FP16's values.
+    /// x, FP32 of any shape, rounded to FP16 values.
     fn in_fp16(x: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
@@ -56,8 +57,8 @@ impl<B: StoredOp, C: CheckpointStrategy> StoredOp for Autodiff<B, C> {
     }
 }
 
-/// x, rounded as a layer's output is stored in this compute type, and its gradient as well; FP32 comes back as FP32. A tensor of a
-/// half type is stored already.
+/// x, rounded as a layer's output is stored in this compute type, and its gradient likewise. FP32
+/// tensors stay FP32. A tensor of a half type is already rounded.
 pub fn stored<const D: usize>(x: Tensor<D>, compute: Compute) -> Tensor<D> {
     if compute.0 != FloatDType::F16 || x.dtype() != DType::F32 {
         return x;
@@ -68,7 +69,7 @@ pub fn stored<const D: usize>(x: Tensor<D>, compute: Compute) -> Tensor<D> {
     composed(x)
 }
 
-/// The gradient of a conversion is converted back.
+/// The gradient of a conversion is a conversion back.
 fn composed<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     to_f32(x.cast(FloatDType::F16))
 }
@@ -82,7 +83,7 @@ mod tests {
 
     const FP16: Compute = Compute(FloatDType::F16);
 
-    /// Too large, rounded, subnormal, lost, no number at all; more values than one block has.
+    /// Values that are too large, rounded, subnormal, lost, or NaN; more values than one block has.
     fn values() -> Vec<f32> {
         let few = [70_000.0, -70_000.0, 1.0 + 1.0 / 4096.0, 2f32.powi(-24), 2f32.powi(-26), 0.1, f32::NAN];
         (0..40_000).map(|i| few[i % few.len()] * if i < few.len() { 1.0 } else { 0.99 }).collect()

@@ -1,4 +1,5 @@
-//! The CPU kernel: one head of one sequence, forward and backward, in matrix products over blocks of query rows.
+//! CPU kernel of attention: one head of one sequence, forward and backward, as matrix products over
+//! blocks of query rows.
 
 use std::ops::Range;
 
@@ -8,18 +9,18 @@ use super::super::rounding::Half;
 use super::super::simd::{exp, max, sum_by, vectorized};
 use super::{Plan, Segment};
 
-/// Query rows whose scores are held at once.
+/// Number of query rows whose scores are held at once.
 const ROWS: usize = 256;
 
-/// A head of a sequence, and how to find it in the rows of a tensor.
+/// One head of one sequence, and its position in the rows of a tensor.
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
     pub segment: &'a Segment,
     pub plan: &'a Plan,
-    /// Of a row.
+    /// Width of a row.
     pub width: usize,
     pub head: usize,
-    /// What operands and results of the products are rounded to: the type of q, k and v.
+    /// Type to which operands and results of the products are rounded: the type of q, k and v.
     pub half: Option<Half>,
 }
 
@@ -36,12 +37,12 @@ impl<'a> Head<'a> {
         row * self.width + self.head * self.size()
     }
 
-    /// This head's columns of so many rows as the rows of A or, in a transposed product, of B.
+    /// This head's columns of `count` rows, as the rows of A or, in a transposed product, of B.
     fn rows<'v>(&self, values: &'v [f32], first: usize, count: usize) -> Matrix<'v> {
         Matrix::rows(&values[self.at(first)..], count, self.size(), self.width)
     }
 
-    /// As the columns of B.
+    /// This head's columns of `count` rows, as the columns of B.
     fn columns<'v>(&self, values: &'v [f32], first: usize, count: usize) -> Matrix<'v> {
         Matrix::columns(&values[self.at(first)..], count, self.size(), self.width)
     }
@@ -50,7 +51,7 @@ impl<'a> Head<'a> {
         self.rows(values, self.segment.key, self.segment.keys)
     }
 
-    /// Writes rows of the head's size from row `first` of a tensor on.
+    /// Writes rows of the head's size to a tensor, from row `first` on.
     fn write(&self, to: &mut [f32], first: usize, rows: &[f32], scale: f32) {
         for (i, row) in rows.chunks_exact(self.size()).enumerate() {
             let to = &mut to[self.at(first + i)..][..self.size()];
@@ -69,7 +70,7 @@ impl<'a> Head<'a> {
         self.rounded(scaled)
     }
 
-    /// In the products' type.
+    /// Rounds values to the products' type.
     fn rounded(&self, mut values: Vec<f32>) -> Vec<f32> {
         if let Some(half) = self.half {
             half.round(&mut values);
@@ -77,18 +78,18 @@ impl<'a> Head<'a> {
         values
     }
 
-    /// a b, in the products' type.
+    /// The product a b, in the products' type.
     fn product(&self, a: &Matrix, b: &Packed) -> Vec<f32> {
         self.rounded(multiplied(a, b))
     }
 
-    /// Query rows of the segment.
+    /// Blocks of the segment's query rows.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let queries = self.segment.queries;
         (0..queries).step_by(ROWS).map(move |first| first..queries.min(first + ROWS))
     }
 
-    /// `out` has the segment's query rows.
+    /// Writes the attention output. `out` holds the segment's query rows.
     pub fn forward(&self, out: &mut [f32], q: &[f32], k: &[f32], v: &[f32]) {
         let (size, keys) = (self.size(), self.segment.keys);
         if keys == 0 || self.segment.queries == 0 {
@@ -107,7 +108,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Gradients: `dq` has the segment's query rows, `dk` and `dv` its key rows.
+    /// Writes the gradients. `dq` holds the segment's query rows, `dk` and `dv` its key rows.
     pub fn backward(&self, [dq, dk, dv]: [&mut [f32]; 3], [q, k, v, gradient]: [&[f32]; 4]) {
         let (size, keys) = (self.size(), self.segment.keys);
         if keys == 0 || self.segment.queries == 0 {
@@ -141,14 +142,14 @@ impl<'a> Head<'a> {
     }
 }
 
-/// a b.
+/// The product a b.
 pub fn multiplied(a: &Matrix, b: &Packed) -> Vec<f32> {
     let mut out = room(a.lanes() * b.lanes());
     product_strip(&mut out, &Packed::rows(a), b, 0..b.lanes(), Start::Zero);
     out
 }
 
-/// scores -> probabilities in place.
+/// Turns scores into probabilities, in place.
 #[inline(always)]
 pub fn softmax<const FMA: bool>(scores: &mut [f32]) {
     let largest = max(scores);
@@ -161,14 +162,14 @@ pub fn softmax<const FMA: bool>(scores: &mut [f32]) {
     }
 }
 
-/// Number of the first weight of a query row, for the dropout mask.
+/// Element number of the first weight of a query row, for the dropout mask.
 #[inline(always)]
 fn first_element(plan: &Plan, row: usize, head: usize) -> u32 {
     ((row * plan.heads + head) * plan.segments.longest_key) as u32
 }
 
 vectorized! {
-    /// Scores of the query rows from `first` on -> probabilities, 0 where a row may not look.
+    /// Turns scores of the query rows from `first` on into probabilities; masked keys get 0.
     fn probabilities(scores: &mut [f32], head: Head<'_>, first: usize) {
         for (i, row) in scores.chunks_exact_mut(head.segment.keys).enumerate() {
             let (visible, hidden) = row.split_at_mut(head.plan.segments.visible(head.segment, first + i));
@@ -177,7 +178,7 @@ vectorized! {
         }
     }
 
-    /// Multiplies weights by their mask.
+    /// Multiplies weights by their dropout mask.
     fn dropped(weights: &mut [f32], head: Head<'_>, first: usize) {
         let _ = FMA;
         let Some(mask) = head.plan.mask else { return };
@@ -189,7 +190,8 @@ vectorized! {
         }
     }
 
-    /// Gradients of the mixed weights -> of the scores; probabilities -> the weights that were mixed.
+    /// Turns gradients of the dropped weights into gradients of the scores, and probabilities into
+    /// dropped weights.
     fn slopes_of_scores(slopes: &mut [f32], weights: &mut [f32], head: Head<'_>, first: usize) {
         let _ = FMA;
         let keys = head.segment.keys;

@@ -1,9 +1,12 @@
-//! Scaled dot-product attention over packed sequences of unlike length (Vaswani et al. 2017, section 3.2).
+//! Scaled dot-product attention over packed sequences of different lengths (Vaswani et al. 2017,
+//! section 3.2).
 //!
-//! Tokens of all sequences stand below each other, without padding: q [query rows, width], k and v [key rows, width]. A
-//! [`Segment`] says which query rows look at which key rows. Softmax is FP32; the scores of 256 query rows are held at once.
-//! Where q, k and v are of a half type, so are the operands and results of all products: scores, weights and their gradients are rounded.
-//! Several segments may look at the same keys when there is no gradient (the hypotheses of a beam share their source).
+//! Rows of all sequences are concatenated without padding: q `[query rows, width]`, k and v `[key
+//! rows, width]`. A [`Segment`] defines which query rows attend to which key rows. Softmax is FP32;
+//! the scores of 256 query rows are held at once. If q, k and v have a half type, so have the
+//! operands and results of all products: scores, weights and their gradients are rounded. Several
+//! segments may share keys if no gradient is computed (the hypotheses of a beam share their
+//! source).
 
 mod heads;
 mod segments;
@@ -29,7 +32,7 @@ use crate::precision::{matmul, to_f32};
 use heads::Head;
 pub(super) use heads::{multiplied, softmax};
 
-/// What the kernels need besides tensors.
+/// Arguments of the kernels besides tensors.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(super) segments: Segments,
@@ -38,16 +41,16 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `heads` heads over these segments; weights are dropped by the mask.
+    /// `heads` heads over these segments; `mask` is the dropout mask of the weights.
     pub(super) fn new(segments: &Segments, heads: usize, mask: Option<Mask>) -> Self {
         Self { segments: segments.clone(), heads, mask }
     }
 }
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait AttentionOp: Backend {
-    /// [query rows, width].
+    /// Attention output `[query rows, width]`.
     #[fusion(dtype = q, shape = q)]
     fn attended(
         q: FloatTensor<Self>,
@@ -56,7 +59,7 @@ pub trait AttentionOp: Backend {
         plan: Plan,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of q, k, v.
+    /// Gradients of q, k and v.
     #[fusion(meta = |q, k, v, _, _| (q.clone(), k.clone(), v.clone()))]
     fn attended_backward(
         q: FloatTensor<Self>,
@@ -116,7 +119,7 @@ impl AttentionOp for Flex {
     }
 }
 
-/// Cuts a buffer into consecutive pieces.
+/// Splits a buffer into consecutive pieces.
 pub(super) fn split_rows(mut rest: &mut [f32], lengths: impl Iterator<Item = usize>) -> Vec<&mut [f32]> {
     lengths
         .map(|length| {
@@ -171,7 +174,8 @@ impl<B: AttentionOp, C: CheckpointStrategy> AttentionOp for Autodiff<B, C> {
     }
 }
 
-/// Attention of `heads` heads, in the type of q, k and v (which is one). `rate` is the drop rate of the weights.
+/// Attention with `heads` heads, in the type that q, k and v share. `rate` is the drop rate of the
+/// weights.
 ///
 /// # Panics
 /// If `heads` does not divide the width, or if types differ.
@@ -187,7 +191,7 @@ pub fn attention(
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
     let plan = Plan::new(segments, heads, Mask::draw(rate, pass));
-    // The CPU's kernel is made of products, which one without AVX2 has none of.
+    // The CPU kernel consists of products, which a CPU without AVX2 does not support.
     let without = has_own_kernels(&q.device()) && !fp32::available();
     if has_device_kernels(&q.device()) && !without {
         let out = Dispatch::attended(q.into_dispatch(), k.into_dispatch(), v.into_dispatch(), plan);
@@ -196,7 +200,8 @@ pub fn attention(
     composed(q, k, v, &plan)
 }
 
-/// Padded to [sequences, heads, length, size], with the same mask elements as the kernel.
+/// Composition with padding to `[sequences, heads, length, size]`, with the same mask elements as
+/// the kernel.
 pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) -> Tensor<2> {
     let list = &plan.segments.list;
     let device = q.device();
@@ -212,7 +217,7 @@ pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) ->
     let mut back = vec![0i32; rows];
     for (s, segment) in list.iter().enumerate() {
         for i in 0..queries {
-            // What stands where a sequence has no row is hidden below.
+            // Places where a sequence has no row are masked below.
             let row = (segment.query + i.min(segment.queries.saturating_sub(1))).min(rows - 1);
             query_rows.push(row as i32);
             first.push((row * heads * keys) as i32);
@@ -237,7 +242,7 @@ pub(super) fn composed(q: Tensor<2>, k: Tensor<2>, v: Tensor<2>, plan: &Plan) ->
     let hidden = Tensor::<4, Bool>::from_data(TensorData::new(hidden, [n, 1, queries, keys]), &device);
     let hidden = hidden.expand([n, heads, queries, keys]);
     let scores = to_f32(matmul(q, k.swap_dims(2, 3))).mask_fill(hidden.clone(), -1e9);
-    // Again 0, where nothing is seen.
+    // Rows that attend to nothing get 0 again.
     let mut weights = activation::softmax(scores, 3).mask_fill(hidden, 0.0);
     if let Some(mask) = plan.mask {
         let inner = device.clone().inner();
@@ -269,7 +274,7 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [rows, 24]), device).require_grad()
     }
 
-    /// Values and gradients of q, k, v, by the kernel or by the composition.
+    /// Values and gradients of q, k and v, by the kernel or by the composition.
     fn run(own: bool, segments: &Segments, rows: usize, key_rows: usize, rate: f64) -> Vec<Vec<f32>> {
         let device = Device::flex().autodiff();
         let (q, k, v) = (draw(1, rows, &device), draw(2, key_rows, &device), draw(3, key_rows, &device));
@@ -291,7 +296,7 @@ mod tests {
         [true, false].map(|own| run(own, segments, rows, key_rows, rate))
     }
 
-    /// FP32 sums of up to 301 products of order 1 in unlike order.
+    /// FP32 sums of up to 301 products of order 1, in different orders.
     fn assert_close([own, composed]: [Vec<Vec<f32>>; 2]) {
         for (own, composed) in own.iter().zip(&composed) {
             for (a, b) in own.iter().zip(composed) {
@@ -313,7 +318,7 @@ mod tests {
         assert_close(both(&Segments::across(&[5, 1, 20], &[7, 33, 2]), 26, 42, 0.4));
     }
 
-    /// Beyond a block of query rows, and of keys.
+    /// More rows than one block of queries, and of keys.
     #[test]
     fn long_sequences_agree_with_their_composition() {
         assert_close(both(&Segments::own(&[3, 301], true), 304, 304, 0.1));

@@ -1,21 +1,21 @@
-//! Which rows look at which: the sequences of a batch that stand below each other, without padding.
+//! Segments: which query rows attend to which key rows, for concatenated sequences without padding.
 
 use std::sync::Arc;
 
-/// Which query rows look at which key rows.
+/// A range of query rows that attends to a range of key rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// First query row.
     pub query: usize,
-    /// Query rows.
+    /// Number of query rows.
     pub queries: usize,
     /// First key row.
     pub key: usize,
-    /// Key rows.
+    /// Number of key rows.
     pub keys: usize,
 }
 
-/// The sequences of a batch. Query rows are covered once, in order.
+/// Segments of a batch. They cover the query rows once, in order.
 #[derive(Debug, Clone)]
 pub struct Segments {
     pub(in crate::ops) list: Arc<[Segment]>,
@@ -24,12 +24,12 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Every sequence looks at itself; `causal`: not ahead.
+    /// Self-attention: every sequence attends to itself. `causal` masks later rows.
     pub fn own(lengths: &[u32], causal: bool) -> Self {
         Self::between(lengths, lengths, causal)
     }
 
-    /// Sequence i of the queries looks at sequence i of the keys.
+    /// Cross-attention: sequence i of the queries attends to sequence i of the keys.
     pub fn across(query_lengths: &[u32], key_lengths: &[u32]) -> Self {
         Self::between(query_lengths, key_lengths, false)
     }
@@ -49,7 +49,7 @@ impl Segments {
     /// Any segments.
     ///
     /// # Panics
-    /// If query rows are not covered once and in order.
+    /// If the segments do not cover the query rows once and in order.
     pub fn new(list: Vec<Segment>, causal: bool) -> Self {
         let mut next = 0;
         for segment in &list {
@@ -60,19 +60,19 @@ impl Segments {
         Self { list: list.into(), causal, longest_key }
     }
 
-    /// Keys that query row i of a segment may look at.
+    /// Number of keys that query row i of a segment may attend to.
     pub(super) fn visible(&self, segment: &Segment, i: usize) -> usize {
         if self.causal { segment.keys + 1 + i - segment.queries } else { segment.keys }
     }
 
-    /// Do key rows, too, appear once and in order? Needed for a gradient.
+    /// Whether the segments cover the key rows once and in order, as a gradient requires.
     pub(in crate::ops) fn keys_are_disjoint(&self) -> bool {
         self.list.iter().try_fold(0, |next, s| (s.key == next).then_some(next + s.keys)).is_some()
     }
 }
 
-/// The length that a longest sequence is padded to: 1, multiples of 8 to 64, then four sizes an octave. Less than a fifth of
-/// the keys is padding beyond 64.
+/// Padded length for a longest sequence: 1, multiples of 8 up to 64, then four sizes an octave.
+/// Beyond 64, less than a fifth of the keys is padding.
 #[cfg(any(test, feature = "cubecl"))]
 pub fn padded(longest: usize) -> usize {
     if longest <= 1 {

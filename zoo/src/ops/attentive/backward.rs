@@ -1,4 +1,5 @@
-//! Backward through time: step by step what the loop carries, then the weights' gradients in one product each.
+//! Backward pass through time: the gradients that the loop carries, step by step, then the gradient
+//! of each weight in one product.
 
 use burn::tensor::f16;
 
@@ -16,7 +17,7 @@ use crate::ops::recurrent::tasks::{Shared, by_units};
 use crate::ops::recurrent::weight::{Packed, Sums};
 use crate::ops::simd;
 
-/// Gradients, shaped as what they are of.
+/// Gradients, with the shapes of their tensors.
 pub struct Gradients {
     pub gates: Vec<f32>,
     pub layers: Vec<Vec<f32>>,
@@ -29,7 +30,8 @@ pub struct Gradients {
     pub vector: Vec<f32>,
 }
 
-/// `out` [sequences x steps, hidden + width] and `weights` [steps, rows] came out of the forward pass, with these gradients.
+/// Backward pass. `out` `[sequences x steps, hidden + width]` and `weights` `[steps, rows]` are
+/// outputs of the forward pass; `of_out` and `of_weights` are their gradients.
 pub fn backward(
     (out, weights): (&[f32], &[f32]),
     (of_out, of_weights): (&[f32], &[f32]),
@@ -53,10 +55,11 @@ pub fn backward(
     let taps = given.filter.len();
 
     let (mut of_keys, mut of_values) = (vec![0f32; all * units], vec![0f32; all * width]);
-    // Of each sequence, added up in their order at the end.
+    // One gradient for each sequence; they are summed in order at the end.
     let (mut of_filter, mut of_vector) = (vec![0f32; batch * taps], vec![0f32; batch * units]);
     let mut of_queries = vec![0f32; batch * steps * units];
-    // What the step after leaves: of the context, of the weights of the last step and of their sum, of each layer's state and cell.
+    // Gradients carried from the next step: of the context, of the last step's weights and their
+    // sum, and of each layer's state and cell.
     let mut of_context = vec![0f32; batch * width];
     let (mut of_last, mut of_sum) = (vec![0f32; all], vec![0f32; all]);
     let mut carried: Vec<[Vec<f32>; 2]> =
@@ -67,7 +70,7 @@ pub fn backward(
             let now = &weights[step * all..][..all];
             let before = if step == 0 { &nothing[..] } else { &weights[(step - 1) * all..][..all] };
             let past_sums = &sums[step * all..][..all];
-            // Of this step's weights: what the next step made of them, and what they came out for.
+            // Gradients of this step's weights: from the next step, and from the output.
             let mut slopes: Vec<f32> = of_last.iter().zip(&of_sum).map(|(a, b)| a + b).collect();
             simd::add(&mut slopes, &of_weights[step * all..][..all]);
             for sequence in 0..batch {
@@ -99,7 +102,7 @@ pub fn backward(
                 let to = Slopes { keys, values, query: of_query, vector, filter: filter_slopes, last, sum };
                 look.backward(asked, past, &now[first..][..n], slopes, of_found, to);
             });
-            // Of the last layer's output: what goes out, and the query.
+            // Gradients of the last layer's output: from the output, and from the query.
             let mut of_step = Vec::with_capacity(batch * units);
             for sequence in 0..batch {
                 of_step.extend_from_slice(&of_queries[sizes.row(sequence, step) * units..][..units]);
@@ -162,7 +165,8 @@ pub fn backward(
     }
 }
 
-/// One step of a layer: the gradients of its gates, in their place, and of what it read from inside of the loop [sequences, input].
+/// One step of a layer. Writes the gradients of its gates in place, and returns the gradient of its
+/// input from the loop `[sequences, input]`.
 fn retreat(
     layer: &mut KeptLayer,
     weight: &Packed,
@@ -207,7 +211,7 @@ fn retreat(
     by_units(depth, batch * depth * 4 * hidden, |columns| {
         let sums = Sums::new(&of_gates, weight, columns.clone(), &[]);
         for sequence in 0..batch {
-            // SAFETY: a task's own columns.
+            // SAFETY: each task writes its own columns.
             let to = unsafe { shared.part(sequence, columns.clone()) };
             to.copy_from_slice(sums.row(sequence));
         }
@@ -220,7 +224,7 @@ fn retreat(
     of_input
 }
 
-/// What a layer read in all steps: [sequences x steps, input + hidden].
+/// Inputs of a layer in all steps: `[sequences x steps, input + hidden]`.
 fn all_inputs(below: Option<&[f32]>, out: &[f32], states: &[f32], sizes: &Sizes, i: usize) -> Vec<f32> {
     let depth = sizes.input(i) + sizes.hidden;
     let mut inputs: Vec<f32> = host::room(sizes.batch * sizes.steps * depth);
@@ -233,7 +237,7 @@ fn all_inputs(below: Option<&[f32]>, out: &[f32], states: &[f32], sizes: &Sizes,
     inputs
 }
 
-/// slopes [rows, lanes] transposed times inputs [rows, depth].
+/// Transposed slopes `[rows, lanes]` times inputs `[rows, depth]`.
 fn weight_gradient(slopes: &[f32], lanes: usize, inputs: &[f32], depth: usize, with: Products) -> Vec<f32> {
     let rows = slopes.len() / lanes.max(1);
     match with {

@@ -1,4 +1,5 @@
-//! The same loop in tensor operations, differentiated by Burn; and single steps of it, for those who do not know what comes next.
+//! The attention loop composed of tensor operations, differentiated by Burn; and single steps of
+//! the loop, for free-running inference.
 
 use burn::tensor::activation::{sigmoid, softmax, tanh};
 use burn::tensor::module::conv1d;
@@ -11,21 +12,21 @@ use crate::ops::dropout::masked_in_order;
 use crate::ops::stored;
 use crate::precision::{Compute, matmul, to_f32};
 
-/// Sources side by side, padded.
+/// Sources of a batch, padded.
 #[derive(Debug, Clone)]
 pub struct Looking {
-    /// [sequences, longest, units]
+    /// Shape `[sequences, longest, units]`.
     keys: Tensor<3>,
-    /// [sequences, longest, width]
+    /// Shape `[sequences, longest, width]`.
     values: Tensor<3>,
-    /// [sequences, longest]: is there no such row?
+    /// Mask of padded rows, `[sequences, longest]`.
     hidden: Tensor<2, Bool>,
-    /// Places of the rows of all sources among the padded ones.
+    /// Positions of the rows of all sources among the padded rows.
     places: Tensor<1, Int>,
 }
 
 impl Looking {
-    /// Of rows one behind the other.
+    /// Pads sources whose rows are concatenated.
     pub fn new(source: &Source) -> Self {
         let device = source.keys.device();
         let count = source.lengths.len();
@@ -34,7 +35,7 @@ impl Looking {
         let mut first = 0;
         for (i, &length) in source.lengths.iter().enumerate() {
             let length = length as usize;
-            // What stands where a source has no row is hidden.
+            // Places where a source has no row are masked.
             from.extend((0..longest).map(|row| (first + row.min(length.saturating_sub(1))) as i32));
             hidden.extend((0..longest).map(|row| row >= length));
             places.extend((0..length).map(|row| (i * longest + row) as i32));
@@ -63,21 +64,21 @@ impl Looking {
     }
 }
 
-/// Where some sequences are.
+/// State of the loop for a batch of sequences.
 #[derive(Debug, Clone)]
 pub struct Hearing {
-    /// Output and cell of each layer [sequences, hidden]; none before the first step.
+    /// Output and cell of each layer, `[sequences, hidden]`; `None` before the first step.
     layers: Vec<Option<[Tensor<2>; 2]>>,
-    /// What was found in the last step [sequences, width].
+    /// Context of the last step, `[sequences, width]`.
     found: Option<Tensor<2>>,
-    /// Weights of the last step [sequences, longest].
+    /// Attention weights of the last step, `[sequences, longest]`.
     last: Tensor<2>,
-    /// Sum of the weights.
+    /// Sum of the attention weights of all steps, `[sequences, longest]`.
     sum: Tensor<2>,
 }
 
 impl Hearing {
-    /// Before the first step.
+    /// State before the first step.
     pub fn new(weights: &AttentiveWeights, looking: &Looking) -> Self {
         Self {
             layers: vec![None; weights.layers.len()],
@@ -87,12 +88,13 @@ impl Hearing {
         }
     }
 
-    /// Weights of the last step [sequences, longest].
+    /// Attention weights of the last step, `[sequences, longest]`.
     pub fn weights(&self) -> Tensor<2> {
         self.last.clone()
     }
 
-    /// One step without dropout: `gates` [sequences, 4 hidden] from outside -> output and what was found [sequences, hidden + width].
+    /// One step without dropout: `gates` `[sequences, 4 hidden]` from outside the loop -> output
+    /// and context `[sequences, hidden + width]`.
     pub fn step(
         &mut self,
         gates: Tensor<2>,
@@ -104,7 +106,7 @@ impl Hearing {
         self.go(gates, weights, looking, channels, pass.compute, |_, out| (out.clone(), out))
     }
 
-    /// `dropped` makes of a layer's output what is its state, and what goes on.
+    /// One step. `dropped` returns a layer's state and its output after dropout.
     fn go(
         &mut self,
         gates: Tensor<2>,
@@ -123,7 +125,8 @@ impl Hearing {
         for (i, layer) in weights.layers.iter().enumerate() {
             let [state, cell] = self.layers[i].take().unwrap_or_else(|| [zeros(hidden), zeros(hidden)]);
             let read = Tensor::cat(vec![inside, state], 1);
-            // The weight is cast for each step: the gradients of the casts are summed in FP32.
+            // The weight is cast in each step, so that the gradients of the casts are summed in
+            // FP32.
             let product = to_f32(matmul(compute.cast(read), compute.cast(layer.weight.clone()).transpose()));
             let product = match (outside.take(), &layer.bias) {
                 (Some(outside), _) => product + to_f32(outside),
@@ -162,7 +165,7 @@ impl Hearing {
     }
 }
 
-/// As [`super::attentive_lstm`].
+/// Composition of [`super::attentive_lstm`].
 pub fn attentive(
     gates: Tensor<2>,
     weights: &AttentiveWeights,
@@ -177,7 +180,7 @@ pub fn attentive(
         return (Tensor::zeros([0, hidden + width], &device), Tensor::zeros([0, all], &device));
     }
     let steps = rows / count;
-    // Factors of each layer's outputs, numbered as they stand.
+    // Dropout factors of each layer's outputs, numbered in the order of the outputs.
     let masks: Vec<Option<Tensor<2>>> = plan
         .masks
         .iter()
@@ -205,7 +208,7 @@ pub fn attentive(
         let look = hearing.last.clone().reshape([count * longest]).select(0, looking.places.clone());
         looks.push(look.unsqueeze_dim::<2>(0));
     }
-    // Steps of a sequence below each other.
+    // Reorders rows so that the steps of a sequence are consecutive.
     let back: Vec<i32> = (0..rows).map(|row| ((row % steps) * count + row / steps) as i32).collect();
     let back = Tensor::<1, Int>::from_data(TensorData::new(back, [rows]), &device);
     (Tensor::cat(outs, 0).select(0, back), Tensor::cat(looks, 0))

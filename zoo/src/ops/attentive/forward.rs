@@ -1,4 +1,4 @@
-//! All steps of all sequences, forward.
+//! Forward pass over all steps of all sequences.
 
 use rayon::prelude::*;
 
@@ -12,11 +12,11 @@ use crate::ops::recurrent::cells::{Cell, Lstm};
 use crate::ops::recurrent::tasks::{Shared, by_units};
 use crate::ops::recurrent::weight::{Packed, Sums};
 
-/// The tensors' values.
+/// Values of the parameters and sources.
 pub struct Given<'a> {
-    /// Of each layer: [4 hidden, input + hidden].
+    /// Weight of each layer: `[4 hidden, input + hidden]`.
     pub layers: Vec<&'a [f32]>,
-    /// Of the second layer: [4 hidden], or empty.
+    /// Bias of the second layer: `[4 hidden]`, or empty.
     pub second_bias: &'a [f32],
     pub keys: &'a [f32],
     pub values: &'a [f32],
@@ -27,7 +27,7 @@ pub struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// The source of `n` rows from the `first` of all.
+    /// The source with `n` rows from row `first` on.
     pub fn look<'b>(&'b self, filter: &'b Filter, sizes: &Sizes, first: usize, n: usize) -> Look<'b> {
         let (units, width) = (sizes.units, sizes.width);
         Look {
@@ -39,7 +39,6 @@ impl Given<'_> {
     }
 }
 
-/// Sizes.
 #[derive(Debug, Clone)]
 pub struct Sizes {
     pub batch: usize,
@@ -47,9 +46,9 @@ pub struct Sizes {
     pub hidden: usize,
     pub units: usize,
     pub width: usize,
-    /// Rows of each source.
+    /// Number of rows of each source.
     pub rows: Vec<usize>,
-    /// Rows of all.
+    /// Number of rows of all sources.
     pub all: usize,
 }
 
@@ -60,27 +59,27 @@ impl Sizes {
         Self { batch, steps: steps_in_all / batch.max(1), hidden, units, width, rows, all }
     }
 
-    /// The row of a step of a sequence.
+    /// Row of a step of a sequence.
     pub fn row(&self, sequence: usize, step: usize) -> usize {
         sequence * self.steps + step
     }
 
-    /// What comes to a layer from inside of the loop.
+    /// Width of a layer's input from inside the loop.
     pub fn input(&self, layer: usize) -> usize {
         if layer == 0 { self.width } else { self.hidden }
     }
 }
 
-/// What a layer leaves for the backward pass: [sequences x steps, ...].
+/// Values of a layer that the backward pass needs: `[sequences x steps, ...]`.
 #[derive(Debug, Clone)]
 pub struct KeptLayer {
-    /// Gates as they acted, 4 hidden.
+    /// Gates after their activations, 4 hidden.
     pub gates: Vec<f32>,
     /// Cells, hidden.
     pub cells: Vec<f32>,
-    /// Outputs that the next step sees.
+    /// Outputs that the next step reads as state.
     pub states: Vec<f32>,
-    /// Outputs that go on, where they are others: the dropped ones.
+    /// Outputs after dropout, if they differ from the states.
     pub dropped: Option<Vec<f32>>,
 }
 
@@ -90,26 +89,27 @@ impl KeptLayer {
     }
 }
 
-/// What comes out.
+/// Results of the forward pass.
 pub struct Forward {
-    /// [sequences x steps, hidden + width]
+    /// Outputs and contexts `[sequences x steps, hidden + width]`.
     pub out: Vec<f32>,
-    /// Weights [steps, rows].
+    /// Attention weights `[steps, rows]`.
     pub weights: Vec<f32>,
     pub kept: Kept,
 }
 
-/// What the backward pass needs besides what came out.
+/// Values that the backward pass needs besides the outputs.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// Sums of the weights before each step [steps, rows].
+    /// Sums of the attention weights before each step `[steps, rows]`.
     pub sums: Vec<f32>,
-    /// Queries with the bias [sequences x steps, units].
+    /// Queries with the bias `[sequences x steps, units]`.
     pub queries: Vec<f32>,
     pub layers: Vec<KeptLayer>,
 }
 
-/// `gates` [sequences x steps, 4 hidden] is the outside's part of the first layer's.
+/// Forward pass. `gates` `[sequences x steps, 4 hidden]` is the contribution from outside the loop
+/// to the first layer's gates.
 pub fn forward(gates: Vec<f32>, given: &Given, sizes: &Sizes, plan: &Plan) -> Forward {
     let with = plan.products();
     let Sizes { batch, steps, hidden, units, width, ref rows, all } = *sizes;
@@ -192,10 +192,10 @@ pub fn forward(gates: Vec<f32>, given: &Given, sizes: &Sizes, plan: &Plan) -> Fo
     Forward { out, weights, kept: Kept { sums, queries, layers } }
 }
 
-/// Work below which other threads are not worth waking: hidden units of scores.
+/// Work, in hidden units of scores, below which one thread does it all.
 const ALONE: usize = 1 << 14;
 
-/// Every sequence by itself, on all threads where that is worth it.
+/// Runs a task for every sequence, on all threads if the work is large enough.
 pub fn for_each_sequence<T: Send>(pieces: Vec<T>, work: usize, task: impl Fn((usize, T)) + Send + Sync) {
     match work < ALONE {
         true => pieces.into_iter().enumerate().for_each(task),
@@ -203,7 +203,7 @@ pub fn for_each_sequence<T: Send>(pieces: Vec<T>, work: usize, task: impl Fn((us
     }
 }
 
-/// The first row of each source.
+/// First row of each source.
 pub fn first_rows(rows: &[usize]) -> Vec<usize> {
     let mut end = 0;
     let mut first_of = |n: usize| {
@@ -213,14 +213,14 @@ pub fn first_rows(rows: &[usize]) -> Vec<usize> {
     rows.iter().map(|&n| first_of(n)).collect()
 }
 
-/// A layer's weight, a panel for each gate.
+/// A layer's weight, packed as one panel for each gate.
 fn gate_panels(with: Products, weight: &[f32], sizes: &Sizes, layer: usize) -> [Packed; 4] {
     let depth = sizes.input(layer) + sizes.hidden;
     let size = sizes.hidden * depth;
     std::array::from_fn(|gate| Packed::transposed(with, &weight[gate * size..][..size], sizes.hidden, depth))
 }
 
-/// A step's rows of all sequences, one behind the other.
+/// Rows of one step of all sequences, concatenated.
 fn gathered(values: &[f32], width: usize, step: usize, sizes: &Sizes) -> Vec<f32> {
     let mut rows = Vec::with_capacity(sizes.batch * width);
     for sequence in 0..sizes.batch {
@@ -229,8 +229,9 @@ fn gathered(values: &[f32], width: usize, step: usize, sizes: &Sizes) -> Vec<f32
     rows
 }
 
-/// What a layer reads in a step, beside what comes from outside: the context of the step before or the layer below, and its own state.
-/// [sequences, input + hidden]
+/// Input of a layer in a step, besides the contribution from outside the loop: the context of the
+/// step before, or the output of the layer below, and its own state. Shape `[sequences, input +
+/// hidden]`.
 pub fn layer_inputs(
     below: Option<&[f32]>,
     out: &[f32],

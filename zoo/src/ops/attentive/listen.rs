@@ -1,20 +1,20 @@
-//! One look of one sequence at its source, and the gradients of that.
+//! One attention step of one sequence over its source, and its gradients.
 
 use crate::ops::attention::softmax;
 use crate::ops::fp32::{self, Matrix, Packed, Start};
 use crate::ops::host;
 use crate::ops::simd::{LANES, fma, sum_by, tanh, vectorized};
 
-/// A source, and how it is looked at.
+/// A source with the attention's parameters.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
-    /// [rows, units]
+    /// Shape `[rows, units]`.
     pub keys: &'a [f32],
-    /// [rows, width]
+    /// Shape `[rows, width]`.
     pub values: &'a [f32],
-    /// [units, channels x taps], and the same packed for either side of a product.
+    /// Shape `[units, channels x taps]`, packed for either side of a product.
     pub filter: &'a Filter,
-    /// [units]
+    /// Shape `[units]`.
     pub vector: &'a [f32],
 }
 
@@ -22,14 +22,14 @@ pub struct Look<'a> {
 pub struct Filter {
     pub channels: usize,
     pub taps: usize,
-    /// For patches times filter.
+    /// Packed for patches times filter.
     forward: Packed,
-    /// For slopes times filter.
+    /// Packed for slopes times filter.
     backward: Packed,
 }
 
 impl Filter {
-    /// [units, channels x taps]
+    /// Packs `values` `[units, channels x taps]`.
     pub fn new(values: &[f32], units: usize, channels: usize) -> Self {
         let all = values.len() / units.max(1);
         Self {
@@ -44,13 +44,13 @@ impl Filter {
         self.channels * self.taps
     }
 
-    /// Rows before the one that is scored.
+    /// Number of rows that the filter covers before the scored row.
     fn before(&self) -> usize {
         (self.taps - 1) / 2
     }
 }
 
-/// Weights of the last step and of all steps so far, as the filter's channels have them.
+/// Attention weights of the last step and the sum over all steps: the channels of the filter.
 #[derive(Clone, Copy)]
 pub struct Past<'a> {
     pub last: &'a [f32],
@@ -66,7 +66,7 @@ impl<'a> Look<'a> {
         [past.last, past.sum].into_iter().skip(2 - self.filter.channels)
     }
 
-    /// What the filter sees of each row: [rows, channels x taps].
+    /// Input of the filter for each row: `[rows, channels x taps]`.
     fn patches(&self, past: Past<'_>) -> Vec<f32> {
         let Filter { taps, .. } = *self.filter;
         let (rows, before, width) = (past.sum.len(), self.filter.before(), self.filter.patch());
@@ -74,7 +74,7 @@ impl<'a> Look<'a> {
         for (channel, weights) in self.channels(past).enumerate() {
             for (row, patch) in patches.chunks_exact_mut(width).enumerate() {
                 let patch = &mut patch[channel * taps..][..taps];
-                // Tap k sees row + k - before.
+                // Tap k reads row + k - before.
                 let first = before.saturating_sub(row);
                 let end = taps.min(rows + before - row);
                 patch[first..end].copy_from_slice(&weights[row + first - before..row + end - before]);
@@ -91,7 +91,7 @@ impl<'a> Look<'a> {
         location
     }
 
-    /// `query` [units] with the bias -> weights [rows] and what they make of the values [width].
+    /// `query` `[units]`, with the bias -> attention weights `[rows]` and context `[width]`.
     pub fn forward(&self, query: &[f32], past: Past<'_>, weights: &mut [f32], found: &mut [f32]) {
         let location = self.location(&self.patches(past), weights.len());
         scores(weights, query, self.keys, &location, self.vector);
@@ -99,8 +99,8 @@ impl<'a> Look<'a> {
         weighted(found, weights, self.values);
     }
 
-    /// `slopes` [rows] are the gradients of the weights but for what comes through `of_found` [width]; gradients are added to what stands
-    /// in `to`.
+    /// Backward pass. `slopes` `[rows]` are the gradients of the weights, without the part through
+    /// the context, whose gradient is `of_found` `[width]`. Gradients are added to `to`.
     pub fn backward(
         &self,
         query: &[f32],
@@ -127,13 +127,13 @@ impl<'a> Look<'a> {
             to.query,
             to.vector,
         );
-        // Of the filter: inner transposed times patches.
+        // Gradient of the filter: inner transposed times patches.
         let of_patches = Packed::columns(&Matrix::columns(&patches, rows, width, width));
         let columns = Packed::rows(&Matrix::columns(&inner, rows, units, units));
         let mut of_filter = host::room(units * width);
         fp32::product_strip(&mut of_filter, &columns, &of_patches, 0..width, Start::Zero);
         crate::ops::simd::add(to.filter, &of_filter);
-        // Of the patches, and from them of the weights that they are made of.
+        // Gradient of the patches, and from it the gradients of the weights in the patches.
         let inner = Packed::rows(&Matrix::rows(&inner, rows, units, units));
         let mut of_patches = host::room(rows * width);
         fp32::product_strip(&mut of_patches, &inner, &self.filter.backward, 0..width, Start::Zero);
@@ -155,21 +155,21 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Where gradients go.
+/// Destination of the gradients.
 pub struct Slopes<'a> {
-    /// [rows, units], added to.
+    /// `[rows, units]`, added to.
     pub keys: &'a mut [f32],
-    /// [rows, width], added to.
+    /// `[rows, width]`, added to.
     pub values: &'a mut [f32],
-    /// [units], written.
+    /// `[units]`, written.
     pub query: &'a mut [f32],
-    /// [units], added to.
+    /// `[units]`, added to.
     pub vector: &'a mut [f32],
-    /// [units, channels x taps], added to.
+    /// `[units, channels x taps]`, added to.
     pub filter: &'a mut [f32],
-    /// [rows] of the last step's weights, written.
+    /// `[rows]` of the last step's weights, written.
     pub last: &'a mut [f32],
-    /// [rows] of the sum of weights, added to.
+    /// `[rows]` of the sum of weights, added to.
     pub sum: &'a mut [f32],
 }
 
@@ -210,7 +210,8 @@ vectorized! {
         }
     }
 
-    /// Adds what comes through the values to the slopes of the weights, and the gradients of the values.
+    /// Adds the part through the context to the gradients of the weights, and adds the gradients of
+    /// the values.
     fn through_values(slopes: &mut [f32], of_values: &mut [f32], weights: &[f32], values: &[f32], of_found: &[f32]) {
         let width = of_found.len();
         let rows = values.chunks_exact(width).zip(of_values.chunks_exact_mut(width));
@@ -232,7 +233,7 @@ vectorized! {
         }
     }
 
-    /// Gradients of weights -> of scores.
+    /// Turns gradients of weights into gradients of scores.
     fn of_scores(slopes: &mut [f32], weights: &[f32]) {
         let _ = FMA;
         let products: Vec<f32> = weights.iter().zip(slopes.iter()).map(|(w, s)| w * s).collect();
@@ -242,7 +243,8 @@ vectorized! {
         }
     }
 
-    /// Writes the gradients of the hidden layer's sums [rows, units] and of the query, adds those of keys and vector.
+    /// Writes the gradients of the hidden layer's sums `[rows, units]` and of the query, and adds
+    /// those of keys and vector.
     fn of_network(
         slopes: &[f32],
         query: &[f32],

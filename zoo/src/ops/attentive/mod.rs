@@ -1,13 +1,17 @@
-//! A recurrence that looks at a source while it goes: LSTM layers whose first gets, beside its input, what an attention found one step
-//! before, and an attention that is asked by the last of them and knows where it has been (Chorowski et al. 2015; Shen et al. 2018).
+//! LSTM layers with a location-sensitive attention in their loop. The first layer receives, besides
+//! its input, the attention context of the step before. The last layer queries the attention, which
+//! also reads its previous weights (Chorowski et al. 2015; Shen et al. 2018).
 //!
-//! The score of a row of the source is v · tanh(key + W query + b + filter * weights), the last being a convolution of the weights of the
-//! steps before: their sum, and where there are two channels the last step's before it. To autodiff all steps are one operation. Of the
-//! hidden layer of the scores, as large as all steps times the source times its units, nothing is kept: backward computes it again.
+//! The score of a row of the source is v · tanh(key + W query + b + filter * weights). The last
+//! term is a convolution over the weights of the steps before: their sum and, with two channels,
+//! the weights of the last step as the first channel. For autodiff all steps are one operation. The
+//! hidden layer of the scores has steps x source rows x units values. It is not stored: the
+//! backward pass recomputes it.
 //!
-//! All sequences of a batch go all steps; what a sequence gets depends on none of the others. Products of the layers and of the query are
-//! made in the compute type; location, scores, softmax and sums are FP32. In fp16 what is kept from step to step is rounded: outputs,
-//! cells, what was found, and the gradients of gates and cells.
+//! All sequences of a batch run all steps, and their results are independent. Products of the
+//! layers and of the query are in the compute type; location, scores, softmax and sums are FP32. In
+//! fp16, values carried from step to step are rounded: outputs, cells, contexts, and the gradients
+//! of gates and cells.
 
 mod backward;
 pub(super) mod composed;
@@ -33,61 +37,61 @@ pub(super) use operation::AttentiveOp;
 /// A layer in the loop.
 #[derive(Debug, Clone)]
 pub struct AttentiveLayer {
-    /// [4 hidden, input + hidden]: gates i, f, g, o of what comes from inside of the loop (the context, or the layer below) and of the
-    /// layer's own last output.
+    /// Shape `[4 hidden, input + hidden]`: gates i, f, g, o for the input from inside the loop (the
+    /// context, or the layer below) and for the layer's own last output.
     pub weight: Tensor<2>,
-    /// [4 hidden]; of the first layer it is in the gates that come from outside.
+    /// Shape `[4 hidden]`. The bias of the first layer is part of the gates from outside the loop.
     pub bias: Option<Tensor<1>>,
 }
 
 /// The loop's parameters, FP32.
 #[derive(Debug, Clone)]
 pub struct AttentiveWeights {
-    /// One or two.
+    /// One or two layers.
     pub layers: Vec<AttentiveLayer>,
-    /// W [units, hidden].
+    /// W `[units, hidden]`.
     pub query: Tensor<2>,
-    /// [units, channels x taps]: one channel for the sum of all weights so far, or one for the last step's before it. The first tap but
-    /// (taps - 1) / 2 lies on the row that is scored.
+    /// Shape `[units, channels x taps]`: one channel for the sum of all weights so far, or one for
+    /// the last step's weights before it. Tap (taps - 1) / 2 is at the scored row.
     pub filter: Tensor<2>,
-    /// b [units].
+    /// b `[units]`.
     pub bias: Tensor<1>,
-    /// v [units].
+    /// v `[units]`.
     pub vector: Tensor<1>,
 }
 
-/// What is looked at: rows of all sources, one behind the other.
+/// Sources of a batch, with their rows concatenated.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// [rows, units] FP32.
+    /// `[rows, units]` FP32.
     pub keys: Tensor<2>,
-    /// [rows, width] FP32.
+    /// `[rows, width]` FP32.
     pub values: Tensor<2>,
-    /// Rows of each; at least one.
+    /// Number of rows of each source; at least one.
     pub lengths: Vec<u32>,
 }
 
-/// How the loop goes.
+/// Settings of the loop.
 #[derive(Debug, Clone, Copy)]
 pub struct AttentiveSpec {
-    /// Channels of the location filter.
+    /// Number of channels of the location filter.
     pub channels: usize,
     /// Drop rate of the layers' outputs.
     pub dropout: f64,
-    /// What is dropped is missing from the state, too.
+    /// Whether dropout also applies to the state.
     pub state_dropout: bool,
 }
 
-/// What the kernels need besides tensors.
+/// Arguments of the kernels besides tensors.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub lengths: Vec<u32>,
     pub channels: usize,
-    /// Of each layer.
+    /// Dropout mask of each layer.
     pub masks: Vec<Option<Mask>>,
     pub state_dropout: bool,
     pub compute: Compute,
-    /// Where the forward pass leaves what the backward pass takes.
+    /// Values that the forward pass stores for the backward pass.
     pub kept: Option<Arc<Mutex<Option<forward::Kept>>>>,
 }
 
@@ -97,9 +101,11 @@ impl Plan {
     }
 }
 
-/// All steps of all sequences: `gates` [sequences x steps, 4 hidden] FP32 is the outside's part of the first layer's gates with every bias,
-/// the steps of a sequence below each other -> what the last layer put out beside what was found [sequences x steps, hidden + width]
-/// FP32, and the weights of the rows of all sources in each step [steps, rows].
+/// Runs all steps of all sequences. `gates` `[sequences x steps, 4 hidden]` FP32, with the steps of
+/// a sequence consecutive, is the contribution from outside the loop to the first layer's gates,
+/// including every bias. Returns the last layer's outputs beside the contexts `[sequences x steps,
+/// hidden + width]` FP32, and the attention weights over the rows of all sources in each step
+/// `[steps, rows]`.
 ///
 /// # Panics
 /// If shapes do not fit.

@@ -1,4 +1,4 @@
-//! The loop as one operation of the backend and of autodiff.
+//! The attention loop as one operation of the backend and of autodiff.
 
 use std::sync::{Arc, PoisonError};
 
@@ -13,7 +13,7 @@ use super::backward::backward;
 use super::forward::{Given, Sizes, forward};
 use crate::ops::host;
 
-/// Gradients of all that goes in, in its order.
+/// Gradients of all inputs, in order.
 type Ten<B> = (
     FloatTensor<B>,
     FloatTensor<B>,
@@ -27,11 +27,12 @@ type Ten<B> = (
     FloatTensor<B>,
 );
 
-/// The operation on backends with own kernels. Of one layer, any empty tensors stand in the place of the second.
+/// The operation on backends with custom kernels. With one layer, empty tensors take the place of
+/// the second.
 #[backend_extension(Flex, Autodiff)]
 #[allow(clippy::too_many_arguments)]
 pub trait AttentiveOp: Backend {
-    /// What comes out of [`super::attentive_lstm`], one behind the other.
+    /// The results of [`super::attentive_lstm`], concatenated.
     fn attentive(
         gates: FloatTensor<Self>,
         first: FloatTensor<Self>,
@@ -46,7 +47,8 @@ pub trait AttentiveOp: Backend {
         plan: Plan,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of what goes in, from what came out and its gradient. The gates are not needed again.
+    /// Gradients of the inputs, from the outputs and their gradient. The gates are not needed
+    /// again.
     #[allow(clippy::type_complexity)]
     fn attentive_backward(
         out: FloatTensor<Self>,
@@ -75,7 +77,7 @@ pub trait AttentiveOp: Backend {
     );
 }
 
-/// The parameters and the source, as values.
+/// Values of the parameters and the source.
 struct Read<'a>([std::borrow::Cow<'a, [f32]>; 9]);
 
 impl<'a> Read<'a> {
@@ -142,7 +144,8 @@ impl AttentiveOp for Flex {
         plan: Plan,
     ) -> Ten<Self> {
         let (units, hidden, width) = (query.shape()[0], query.shape()[1], values.shape()[1]);
-        // A row of `out` for each step of each sequence, a weight of each row of the sources for each step.
+        // A row of `out` for each step of each sequence, and for each step a weight of each row of
+        // the sources.
         let (all, count) = (keys.shape()[0], plan.lengths.len());
         let steps = out.shape()[0] / (count * (hidden + width) + all);
         let sizes = Sizes::new(count * steps, hidden, units, width, &plan.lengths);

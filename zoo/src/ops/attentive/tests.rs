@@ -1,4 +1,4 @@
-//! Kernels against the composition, and what a sequence must not depend on.
+//! Kernels agree with the composition, and sequences are independent.
 
 use burn::tensor::{Device, FloatDType, TensorData};
 
@@ -29,7 +29,7 @@ struct Case {
     compute: Compute,
 }
 
-/// Output, weights, and the gradients of all that goes in.
+/// Output, weights, and the gradients of all inputs.
 fn run(case: Case, own: bool, lengths: &[u32]) -> Vec<Vec<f32>> {
     let rows: usize = lengths.iter().map(|&n| n as usize).sum();
     let gates = draw(1, [lengths.len() * STEPS, 4 * HIDDEN], 0.5);
@@ -99,7 +99,7 @@ fn apart(found: &[f32], due: &[f32]) -> f32 {
     found.iter().zip(due).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f32::max)
 }
 
-/// FP32 sums of some dozens of products in unlike order, through five steps.
+/// FP32 sums of some dozens of products in different orders, through five steps.
 #[test]
 fn kernels_agree_with_their_composition() {
     for case in cases(Compute::FP32) {
@@ -112,7 +112,8 @@ fn kernels_agree_with_their_composition() {
     }
 }
 
-/// Operands are rounded at the same places; where a product before is off by one rounding, so is what follows.
+/// Operands are rounded at the same places. Where an earlier product differs by one rounding, later
+/// values differ too.
 #[test]
 fn kernels_agree_in_halves() {
     for (half, limit) in [(FloatDType::BF16, 4e-2), (FloatDType::F16, 5e-3)] {
@@ -136,7 +137,7 @@ fn weights_of_a_step_sum_to_one_and_a_sequence_depends_on_no_other() {
             assert!((of_source.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{step}");
         }
     }
-    // The first source's rows are drawn the same whoever follows.
+    // The rows of the first source do not depend on the other sources.
     let alone = run(case, true, &LENGTHS[..1]);
     let size = STEPS * (HIDDEN + WIDTH);
     assert_eq!(together[0][..size], alone[0][..size]);

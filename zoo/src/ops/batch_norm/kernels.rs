@@ -1,8 +1,8 @@
-//! The loops over rows of channels: moments, normalisation, gradients.
+//! Loops over rows of channels: moments, normalisation, gradients.
 
 use crate::ops::simd::{fma, vectorized};
 
-/// Mean and variance from those of the blocks, in order, in FP64 (Chan et al. 1979).
+/// Combines the mean and variance of blocks, in order, in FP64 (Chan et al. 1979).
 pub(super) fn joined(parts: &[(usize, Vec<f32>)], channels: usize) -> (Vec<f32>, Vec<f32>) {
     let (mut count, mut mean, mut squares) = (0.0, vec![0f64; channels], vec![0f64; channels]);
     for (rows, sums) in parts.iter().filter(|(rows, _)| *rows > 0) {
@@ -10,7 +10,7 @@ pub(super) fn joined(parts: &[(usize, Vec<f32>)], channels: usize) -> (Vec<f32>,
         let all = count + rows;
         for c in 0..channels {
             let [about, rest, square] = [0, 1, 2].map(|i| f64::from(sums[i * channels + c]));
-            // The squares are about a rounded mean; what it was wrong by is the rest.
+            // The squares are about a rounded mean; `rest` corrects its rounding error.
             let of_block = about + rest / rows;
             let delta = of_block - mean[c];
             squares[c] += square - rest * rest / rows + delta * delta * count * rows / all;
@@ -19,19 +19,20 @@ pub(super) fn joined(parts: &[(usize, Vec<f32>)], channels: usize) -> (Vec<f32>,
         count = all;
     }
     let variance = squares.iter().map(|&sum| (sum.max(0.0) / f64::max(count, 1.0)) as f32);
-    // A NaN must come through: overflow is detected by it.
+    // NaN must be kept: overflow detection relies on it.
     let variance = variance.zip(&squares).map(|(v, s)| if s.is_nan() { f32::NAN } else { v }).collect();
     (mean.iter().map(|&mean| mean as f32).collect(), variance)
 }
 
-/// Does row i count?
+/// Whether row i counts.
 #[inline(always)]
 pub(super) fn counts(valid: &[bool], i: usize) -> bool {
     valid.is_empty() || valid[i]
 }
 
 vectorized! {
-    /// For each channel: the mean, the sum of deviations from it as rounded, the sum of their squares.
+    /// For each channel: the mean, the sum of deviations from the rounded mean, and the sum of
+    /// their squares.
     pub(super) fn block_moments(sums: &mut [f32], x: &[f32], valid: &[bool], count: f32, channels: usize) {
         let (mean, rest) = sums.split_at_mut(channels);
         let (rest, squares) = rest.split_at_mut(channels);
@@ -90,7 +91,7 @@ vectorized! {
         }
     }
 
-    /// Gradients of x.
+    /// Writes the gradients of x.
     pub(super) fn spread(
         out: &mut [f32], x: &[f32], dy: &[f32], mean: &[f32], scale: &[f32], beta: &[f32], along: &[f32], constant: &[f32],
         valid: &[bool], relu: bool,

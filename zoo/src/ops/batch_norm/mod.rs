@@ -1,7 +1,7 @@
-//! Batch normalisation of rows with their channels last, in FP32 (Ioffe and Szegedy 2015; biased variance, epsilon inside of the
-//! root), with the ReLU behind it where there is one.
+//! Batch normalisation of rows with channels last, in FP32 (Ioffe and Szegedy 2015; biased
+//! variance, epsilon inside the root), with an optional ReLU after it.
 //!
-//! Rows that are padding do not enter the statistics; they come out as zeros and have no gradient.
+//! Padding rows do not enter the statistics. They are zero in the output and have no gradient.
 
 mod kernels;
 
@@ -24,7 +24,7 @@ use super::{has_device_kernels, has_own_kernels};
 use crate::precision::to_f32;
 use kernels::{block_moments, joined, normalize, spread, sum_gradients};
 
-/// Which rows are no padding; none given: all are.
+/// The rows that are not padding; `None` for all rows.
 #[derive(Debug, Clone, Default)]
 pub struct Rows(Option<Arc<[bool]>>);
 
@@ -34,33 +34,33 @@ impl Rows {
         Self(None)
     }
 
-    /// Those that are true.
+    /// The rows whose value is true.
     pub fn of(valid: Vec<bool>) -> Self {
         Self(Some(valid.into()))
     }
 
-    /// The first steps of sequences, each laid out over `longest` rows.
+    /// The first steps of sequences that are padded to `longest` rows each.
     pub fn of_lengths(lengths: &[usize], longest: usize) -> Self {
         Self::of(lengths.iter().flat_map(|&length| (0..longest).map(move |i| i < length)).collect())
     }
 
-    /// Of so many rows.
+    /// Number of valid rows among `rows`.
     pub(super) fn count(&self, rows: usize) -> usize {
         self.0.as_ref().map_or(rows, |valid| valid.iter().filter(|&&valid| valid).count())
     }
 
-    /// Which rows count; `None` if all do.
+    /// Which rows are valid; `None` if all are.
     #[cfg(feature = "cubecl")]
     pub(super) fn valid(&self) -> Option<&[bool]> {
         self.0.as_deref()
     }
 
-    /// A part; empty if all rows count.
+    /// A range of the rows; empty if all rows are valid.
     fn part(&self, first: usize, rows: usize) -> &[bool] {
         self.0.as_ref().map_or(&[], |valid| &valid[first..][..rows])
     }
 
-    /// [rows, 1] of zeros and ones; `None` if all rows count.
+    /// Mask `[rows, 1]` of zeros and ones; `None` if all rows are valid.
     pub fn mask(&self, like: &Tensor<2>) -> Option<Tensor<2>> {
         let valid = self.0.as_ref()?;
         let values: Vec<f32> = valid.iter().map(|&valid| f32::from(u8::from(valid))).collect();
@@ -68,46 +68,48 @@ impl Rows {
     }
 }
 
-/// Mean and variance of every channel over the rows of a batch. Not differentiable: what running statistics are made of.
+/// Mean and variance of every channel over the rows of a batch, for running statistics. Not
+/// differentiable.
 #[derive(Debug, Clone)]
 pub struct Statistics {
-    /// [channels]
+    /// Shape `[channels]`.
     pub mean: Tensor<1>,
-    /// [channels], the mean square of the deviations (divided by the count: biased).
+    /// Shape `[channels]`. The mean square of the deviations, divided by the count (biased).
     pub variance: Tensor<1>,
-    /// Rows that they are of.
+    /// Number of rows.
     pub count: usize,
 }
 
-/// How rows are normalised.
+/// Settings of a normalisation.
 #[derive(Debug, Clone)]
 pub struct Normalization {
     /// Added to the variance.
     pub epsilon: f64,
-    /// A ReLU behind.
+    /// Whether a ReLU follows.
     pub relu: bool,
-    /// The rows that count.
+    /// The valid rows.
     pub rows: Rows,
 }
 
-/// What the operation knows beside its tensors.
+/// Arguments of the operation besides its tensors.
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub(super) epsilon: f32,
     pub(super) relu: bool,
     pub(super) rows: Rows,
-    /// The statistics are those of x, and change with it.
+    /// Whether the statistics are computed from x, so that gradients pass through them.
     pub(super) of_batch: bool,
 }
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait BatchNormOp: Backend {
-    /// Mean and biased variance [channels] of x [rows, channels].
+    /// Mean and biased variance `[channels]` of x `[rows, channels]`.
     #[fusion(meta = |x, _| (channels_of(x), channels_of(x)))]
     fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// x [rows, channels] FP32 or half; mean, variance, gamma and beta [channels] -> FP32 [rows, channels].
+    /// x `[rows, channels]` FP32 or half; mean, variance, gamma and beta `[channels]` -> FP32
+    /// `[rows, channels]`.
     #[fusion(dtype = DType::F32, shape = x)]
     fn batch_normalized(
         x: FloatTensor<Self>,
@@ -131,23 +133,24 @@ pub trait BatchNormOp: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
-/// FP32 numbers, one a channel.
+/// Type of an FP32 tensor with one number for each channel.
 #[cfg(feature = "fusion")]
 fn channels_of(x: &burn::backend::fusion::custom::TensorSpec) -> burn::backend::fusion::custom::TensorSpec {
     burn::backend::fusion::custom::TensorSpec::new([x.shape[1]].into(), DType::F32)
 }
 
-/// Rows of a block: its sums are one term, so that the order does not depend on the threads.
+/// Number of rows of a block. The sums of a block are one term, so that the order does not depend
+/// on the threads.
 fn block_rows(channels: usize) -> usize {
     (16_384 / channels.max(1)).clamp(16, 1024)
 }
 
-/// What a channel's values are multiplied with.
+/// Factors of a channel's values.
 struct Scales {
     mean: Vec<f32>,
-    /// 1 / sqrt(variance + epsilon)
+    /// 1 / sqrt(variance + epsilon).
     inverse: Vec<f32>,
-    /// gamma times that
+    /// gamma / sqrt(variance + epsilon).
     scale: Vec<f32>,
     beta: Vec<f32>,
 }
@@ -253,7 +256,7 @@ impl BatchNormOp for Flex {
         for part in &parts {
             sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += f64::from(*x));
         }
-        // Of dy (x - mean), and of dy.
+        // Sums of dy (x - mean), and of dy.
         let (projected, total) = sums.split_at(channels);
         let count = if kind.of_batch { kind.rows.count(n).max(1) as f64 } else { f64::INFINITY };
         let inverse = scales.inverse.iter().map(|&inverse| f64::from(inverse));
@@ -342,7 +345,8 @@ impl<B: BatchNormOp, C: CheckpointStrategy> BatchNormOp for Autodiff<B, C> {
     }
 }
 
-/// Mean and variance of x [rows, channels] of any float type over the rows that count; on the device without autodiff.
+/// Mean and variance of x `[rows, channels]` of any float type over the valid rows; on the device,
+/// without autodiff.
 pub fn batch_statistics(x: Tensor<2>, rows: &Rows) -> Statistics {
     let x = x.inner();
     let count = rows.count(x.dims()[0]);
@@ -360,8 +364,9 @@ fn composed_statistics(x: Tensor<2>, rows: &Rows) -> Statistics {
     Statistics { mean: mean.squeeze_dim(0), variance: variance.squeeze_dim(0), count }
 }
 
-/// Normalises x [rows, channels] of any float type by the statistics of its own rows, then scales by gamma and shifts by beta;
-/// the result is FP32. Returns the statistics for running ones.
+/// Normalises x `[rows, channels]` of any float type by the statistics of its rows, then scales by
+/// gamma and shifts by beta. The result is FP32. Also returns the statistics, for running
+/// statistics.
 pub fn batch_norm(
     x: Tensor<2>,
     gamma: Tensor<1>,
@@ -375,7 +380,8 @@ pub fn batch_norm(
     (own(x, gamma, beta, &statistics, how, true), statistics)
 }
 
-/// As [`batch_norm`], by given statistics that do not depend on x: the running ones, when evaluating.
+/// Like [`batch_norm`], with given statistics that do not depend on x, such as running statistics
+/// in evaluation.
 pub fn batch_norm_by(
     x: Tensor<2>,
     gamma: Tensor<1>,
@@ -389,7 +395,7 @@ pub fn batch_norm_by(
     }
 }
 
-/// Is there a kernel for x? A GPU has no room for nothing.
+/// Whether there is a kernel for x. A GPU cannot allocate an empty buffer.
 fn has_operation(x: &Tensor<2>) -> bool {
     let [rows, channels] = x.dims();
     has_own_kernels(&x.device()) || has_device_kernels(&x.device()) && rows * channels > 0
@@ -403,7 +409,7 @@ fn own(
     how: &Normalization,
     of_batch: bool,
 ) -> Tensor<2> {
-    // All tensors of an operation are of one device, with autodiff or without.
+    // All tensors of an operation are either with or without autodiff.
     let given = |values: &Tensor<1>| match x.device().is_autodiff() {
         true => Tensor::from_inner(values.clone()),
         false => values.clone(),
@@ -421,7 +427,7 @@ fn own(
     Tensor::from_dispatch(out)
 }
 
-/// Mean and biased variance [1, channels].
+/// Mean and biased variance `[1, channels]`.
 fn moments(x: &Tensor<2>, rows: &Rows) -> (Tensor<2>, Tensor<2>) {
     let Some(valid) = rows.mask(x) else {
         let mean = x.clone().mean_dim(0);
@@ -434,7 +440,7 @@ fn moments(x: &Tensor<2>, rows: &Rows) -> (Tensor<2>, Tensor<2>) {
     (mean, (centred.clone() * centred).sum_dim(0) / count)
 }
 
-/// As [`batch_norm`].
+/// Composition of [`batch_norm`].
 pub(super) fn composed_with_statistics(
     x: Tensor<2>,
     gamma: Tensor<1>,
@@ -445,7 +451,7 @@ pub(super) fn composed_with_statistics(
     (composed(x, gamma, beta, None, how), statistics)
 }
 
-/// As [`batch_norm_by`], or with the statistics of the batch where none are given.
+/// Composition of [`batch_norm_by`]; without `statistics`, those of the batch are used.
 pub(super) fn composed(
     x: Tensor<2>,
     gamma: Tensor<1>,

@@ -1,4 +1,5 @@
-//! Gathered matrices as sides of a product in bf16: tiles of 16 lanes by 32 of the depth, pairs along the depth side by side.
+//! Gathered matrices as sides of a bf16 product: tiles of 16 lanes by 32 of the depth, with pairs
+//! along the depth side by side.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -26,7 +27,7 @@ impl Source for Side<'_, bf16> {
 
     unsafe fn pack(&self, to: &mut [u16], first: usize, steps: Range<usize>, lanes_first: bool) {
         let depth = steps.start * STEP;
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees the requirements of both functions.
         unsafe {
             match self {
                 Self::Rows(of) => rows(to, of, first, depth, lanes_first),
@@ -36,14 +37,15 @@ impl Source for Side<'_, bf16> {
     }
 }
 
-/// What up to 32 values in a row of a gathered matrix are loaded from: from a start, a place and the lanes that it fills.
+/// Loads of up to 32 values in a row of a gathered matrix. Each has an offset from the row's start
+/// and a mask of the lanes that it fills.
 struct Pieces {
     all: [(isize, u32); STEP],
     n: usize,
 }
 
 impl Pieces {
-    /// Of columns from `first` to `end`, at most 32.
+    /// Pieces of the columns from `first` to `end`, at most 32.
     fn new(of: &Gathered<bf16>, first: usize, end: usize) -> Self {
         let mut pieces = Self { all: [(0, 0); STEP], n: 0 };
         for (at, offset, n) in of.pieces(first, end) {
@@ -55,22 +57,24 @@ impl Pieces {
         pieces
     }
 
+    /// Loads one row.
+    ///
     /// # Safety
-    /// The start is one of the matrix that the pieces are of.
+    /// `start` must be one of the starts of the matrix that the pieces belong to.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     unsafe fn load(&self, values: *const bf16, start: usize) -> __m512i {
         let mut vector = _mm512_setzero_si512();
         for (place, mask) in &self.all[..self.n] {
             let from = values.wrapping_offset(start as isize + place);
-            // SAFETY: masked by what is there.
+            // SAFETY: the mask excludes values outside the matrix.
             vector = _mm512_or_si512(vector, unsafe { _mm512_maskz_loadu_epi16(*mask, from.cast()) });
         }
         vector
     }
 }
 
-/// Lanes are rows.
+/// Packs rows as lanes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn rows(to: &mut [u16], of: &Gathered<bf16>, first: usize, depth: usize, lanes_first: bool) {
     let width = of.width();
@@ -81,7 +85,7 @@ unsafe fn rows(to: &mut [u16], of: &Gathered<bf16>, first: usize, depth: usize, 
             let lanes = of.starts.get(first + half * PANEL / 2..).unwrap_or(&[]);
             let mut vectors = [_mm512_setzero_si512(); 16];
             for (vector, start) in vectors.iter_mut().zip(lanes) {
-                // SAFETY: `Gathered::new` says that every run lies inside of the values.
+                // SAFETY: `Gathered::new` checks that every run is inside the values.
                 *vector = unsafe { pieces.load(of.values.as_ptr(), *start) };
             }
             if !lanes_first {
@@ -92,7 +96,7 @@ unsafe fn rows(to: &mut [u16], of: &Gathered<bf16>, first: usize, depth: usize, 
     }
 }
 
-/// Lanes are columns.
+/// Packs columns as lanes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn columns(to: &mut [u16], of: &Gathered<bf16>, first: usize, depth: usize, lanes_first: bool) {
     let width = of.width();
@@ -104,7 +108,7 @@ unsafe fn columns(to: &mut [u16], of: &Gathered<bf16>, first: usize, depth: usiz
         for (pieces, tile) in pieces.iter().zip(tiles.chunks_exact_mut(TILE)) {
             let mut vectors = [_mm512_setzero_si512(); 16];
             for (vector, pair) in vectors.iter_mut().zip(starts.chunks(2)) {
-                // SAFETY: `Gathered::new` says that every run lies inside of the values.
+                // SAFETY: `Gathered::new` checks that every run is inside the values.
                 let half =
                     |start: usize| unsafe { _mm512_castsi512_si256(pieces.load(of.values.as_ptr(), start)) };
                 let second = pair.get(1).map_or(_mm256_setzero_si256(), |start| half(*start));
@@ -122,7 +126,7 @@ unsafe fn columns(to: &mut [u16], of: &Gathered<bf16>, first: usize, depth: usiz
 #[target_feature(enable = "avx512f")]
 fn store(tile: &mut [u16], vectors: &[__m512i; 16]) {
     for (vector, to) in vectors.iter().zip(tile.chunks_exact_mut(32)) {
-        // SAFETY: 32 values of 16 bits.
+        // SAFETY: the tile has 32 values of 16 bits at this place.
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), *vector) };
     }
 }

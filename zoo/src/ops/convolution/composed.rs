@@ -1,4 +1,4 @@
-//! The convolution in Burn's tensor operations.
+//! The convolution composed of Burn's tensor operations.
 
 use burn::tensor::Tensor;
 use burn::tensor::module::conv2d;
@@ -8,7 +8,7 @@ use super::Geometry;
 use super::geometry::Shapes;
 use crate::contract::Pass;
 
-/// Zeros are joined to the image first: backends differ in what they take of unlike padding.
+/// Pads the image with zeros first, because backends differ in their support of asymmetric padding.
 pub fn convolution(
     x: Tensor<4>,
     weight: Tensor<4>,
@@ -21,7 +21,7 @@ pub fn convolution(
     let [rows, columns] = geometry.axes;
     let [[top, bottom], [left, right]] = [rows.padding, columns.padding];
     if shapes.positions() == 0 {
-        // Of nothing, but tracked: gradients are zeros.
+        // An empty result that is tracked: its gradients are zeros.
         let nothing = weight.sum() * 0.0 + x.sum() * 0.0;
         let nothing = bias.map_or(nothing.clone(), |bias| nothing + bias.sum() * 0.0);
         let device = nothing.device();

@@ -1,4 +1,5 @@
-//! Depthwise convolution: every channel by itself, sums in registers, channels in the lanes.
+//! Depthwise convolution, which treats every channel separately. Sums are in registers, with
+//! channels in the lanes.
 
 use rayon::prelude::*;
 
@@ -9,14 +10,15 @@ use crate::ops::host::{Source, room};
 use crate::ops::rounding::Half;
 use crate::ops::simd::{self, fma, vectorized};
 
-/// Positions of a task; for sums over positions also those of one term, so that the order does not depend on the threads.
+/// Number of positions of a task. For sums over positions it is also the size of one term, so that
+/// the order does not depend on the threads.
 const POSITIONS: usize = 128;
-/// Channels whose sums are in registers at once.
+/// Number of channels whose sums are in registers at once.
 const CHANNELS: usize = 32;
-/// Positions, or taps, that share what is loaded.
+/// Number of positions, or taps, that share loaded values.
 const SHARED: usize = 4;
 
-/// Weights [channels, taps] as [taps, channels], rounded if the operands are.
+/// Reorders weights `[channels, taps]` to `[taps, channels]`, rounded if the operands are.
 fn taps_first(shapes: &Shapes, weight: &[f32], rounded: Option<Half>) -> Vec<f32> {
     let (taps, channels) = (shapes.taps(), shapes.input[3]);
     let mut out: Vec<f32> =
@@ -27,7 +29,7 @@ fn taps_first(shapes: &Shapes, weight: &[f32], rounded: Option<Half>) -> Vec<f32
     out
 }
 
-/// Operands in FP32, rounded through a half type if asked.
+/// Operands in FP32, rounded through a half type if given.
 fn operands<'a>(values: &'a Source, shapes: &Shapes, forward: bool, rounded: Option<Half>) -> Image<'a, f32> {
     let reads: Vec<_> = match forward {
         true => vec![shapes.reads()],
@@ -43,7 +45,7 @@ fn operands<'a>(values: &'a Source, shapes: &Shapes, forward: bool, rounded: Opt
     }
 }
 
-/// [positions, channels]
+/// Output `[positions, channels]`.
 pub fn forward(
     shapes: &Shapes,
     x: &Source,
@@ -64,7 +66,7 @@ pub fn forward(
     correlated(shapes.input[3], x.values(), &places.starts, &places.offsets, &weight, &bias)
 }
 
-/// [input positions, channels]
+/// Gradient of the input, `[input positions, channels]`.
 pub fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32], rounded: Option<Half>) -> Vec<f32> {
     let channels = shapes.input[3];
     let gradient = operands(gradient, shapes, false, rounded);
@@ -82,7 +84,7 @@ pub fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32], rounde
     })
 }
 
-/// As the weight: [channels, 1, kernel].
+/// Gradient of the weight, with its shape: `[channels, 1, kernel]`.
 pub fn weight_gradient(shapes: &Shapes, x: &Source, gradient: &Source, rounded: Option<Half>) -> Vec<f32> {
     let (taps, channels) = (shapes.taps(), shapes.input[3]);
     let x = operands(x, shapes, true, rounded);
@@ -104,7 +106,7 @@ pub fn weight_gradient(shapes: &Shapes, x: &Source, gradient: &Source, rounded: 
         .collect();
     let mut sums = vec![0f32; taps * channels];
     parts.iter().for_each(|part| simd::add(&mut sums, part));
-    // [taps, channels]: one "output" with so many channels.
+    // Treats `[taps, channels]` as the weight of one output channel.
     let one = Shapes { weight: [1, channels, shapes.weight[2], shapes.weight[3]], ..*shapes };
     taps_last(&one, sums)
 }
@@ -124,7 +126,7 @@ fn correlated(
     out
 }
 
-/// Fused or not, `N` values: sums += a * b.
+/// sums += a * b for `N` values, fused or not.
 #[inline(always)]
 fn accumulate<const FMA: bool, const N: usize>(sums: &mut [f32; N], a: &[f32], b: &[f32]) {
     let (a, b) = (a.first_chunk::<N>().expect("N values"), b.first_chunk::<N>().expect("N values"));
@@ -134,7 +136,7 @@ fn accumulate<const FMA: bool, const N: usize>(sums: &mut [f32; N], a: &[f32], b
 }
 
 vectorized! {
-    /// out [positions, channels] = the sum over the taps, plus bias.
+    /// out `[positions, channels]` = the sum over the taps, plus bias.
     fn correlate(out: &mut [f32], values: &[f32], starts: &[usize], offsets: &[usize], weight: &[f32], bias: &[f32], channels: usize) {
         let wide = channels / CHANNELS * CHANNELS;
         for (out, starts) in out.chunks_mut(SHARED * channels).zip(starts.chunks(SHARED)) {
@@ -171,7 +173,7 @@ vectorized! {
         }
     }
 
-    /// sums [taps, channels] of dy [positions, channels] times what the taps read there.
+    /// sums `[taps, channels]` of dy `[positions, channels]` times the values that the taps read.
     fn sum_products(sums: &mut [f32], dy: &[f32], values: &[f32], starts: &[usize], offsets: &[usize], channels: usize) {
         let wide = channels / CHANNELS * CHANNELS;
         for (to, offsets) in sums.chunks_mut(SHARED * channels).zip(offsets.chunks(SHARED)) {

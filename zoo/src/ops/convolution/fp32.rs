@@ -1,4 +1,4 @@
-//! Gathered matrices as sides of a product in FP32.
+//! Gathered matrices as sides of an FP32 product.
 
 use std::ops::Range;
 
@@ -44,11 +44,12 @@ impl Source for Side<'_, f32> {
     }
 }
 
-/// A piece of some rows, lanes first.
+/// Packs a piece of several rows, lanes first.
 fn pack_rows(to: &mut [f32], width: usize, of: &Gathered<f32>, starts: &[usize], offset: usize) {
     #[cfg(target_arch = "x86_64")]
     if crate::ops::simd::level() == crate::ops::simd::Level::V4 {
-        // SAFETY: the CPU was asked; `Gathered::new` says that every run lies inside of the values.
+        // SAFETY: the CPU supports AVX-512; `Gathered::new` checks that every run is inside the
+        // values.
         return unsafe { avx512::rows(to, width, of.values, starts, offset) };
     }
     for (i, to) in to.chunks_exact_mut(width).enumerate() {
@@ -58,7 +59,7 @@ fn pack_rows(to: &mut [f32], width: usize, of: &Gathered<f32>, starts: &[usize],
     }
 }
 
-/// A piece of the columns: the first lane, where it lies in a row, how many.
+/// Packs a piece of the columns, given by its first lane, its offset in a row and its length.
 fn pack_columns(
     to: &mut [f32],
     width: usize,
@@ -69,7 +70,7 @@ fn pack_columns(
     for (to, start) in to.chunks_exact_mut(width).zip(starts) {
         let (to, from) = (&mut to[lane..][..n], &of.values[start + offset..][..n]);
         match n {
-            // Of a length that is known: no call.
+            // A constant length avoids a call.
             32 => to.first_chunk_mut::<32>().expect("32").copy_from_slice(from),
             16 => to.first_chunk_mut::<16>().expect("16").copy_from_slice(from),
             _ => to.copy_from_slice(from),
@@ -83,14 +84,17 @@ mod avx512 {
 
     use crate::ops::simd::transpose_16x16;
 
-    /// The lowest n of 16 bits.
+    /// Mask of the lowest n of 16 bits.
     #[inline(always)]
     fn lowest(n: usize) -> u16 {
         if n >= 16 { u16::MAX } else { (1 << n) - 1 }
     }
 
+    /// Packs rows.
+    ///
     /// # Safety
-    /// The CPU has AVX-512 F; from every start and offset on there are as many values as `to` has rows of `width`.
+    /// The CPU has AVX-512 F; from every start plus `offset` there are as many values as `to` has
+    /// rows of `width`.
     #[target_feature(enable = "avx512f")]
     pub unsafe fn rows(to: &mut [f32], width: usize, values: &[f32], starts: &[usize], offset: usize) {
         let n = to.len() / width;
@@ -104,13 +108,13 @@ mod avx512 {
                 let mut vectors = [_mm512_setzero_si512(); 16];
                 for (start, vector) in lanes.iter().zip(&mut vectors) {
                     let place = values.as_ptr().wrapping_add(start + offset + from);
-                    // SAFETY: masked by what is there.
+                    // SAFETY: the mask excludes values outside the matrix.
                     *vector = _mm512_castps_si512(unsafe { _mm512_maskz_loadu_ps(mask, place) });
                 }
                 let vectors = transpose_16x16(vectors);
                 for (i, vector) in vectors.iter().enumerate().take(there) {
                     let place = to.as_mut_ptr().wrapping_add((from + i) * width + first);
-                    // SAFETY: as above.
+                    // SAFETY: the mask excludes places outside the panel.
                     unsafe { _mm512_mask_storeu_ps(place, write, _mm512_castsi512_ps(*vector)) };
                 }
             }

@@ -1,13 +1,14 @@
-//! Where a convolution reads: stride, dilation and padding along an axis, and the taps that follow from them.
+//! Geometry of a convolution: stride, dilation and padding along an axis, and the taps that follow
+//! from them.
 
-/// How a convolution moves along one axis. Lengths are in positions.
+/// Geometry along one axis. Lengths are in positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
-    /// From one output to the next.
+    /// Distance between two outputs.
     pub stride: usize,
-    /// From one tap of the kernel to the next.
+    /// Distance between two taps of the kernel.
     pub dilation: usize,
-    /// Zeros before the first and behind the last position.
+    /// Zeros before the first and after the last position.
     pub padding: [usize; 2],
 }
 
@@ -18,45 +19,48 @@ impl Default for Axis {
 }
 
 impl Axis {
-    /// With this stride.
+    /// Sets the stride.
     pub fn strided(self, stride: usize) -> Self {
         Self { stride, ..self }
     }
 
-    /// With this dilation.
+    /// Sets the dilation.
     pub fn dilated(self, dilation: usize) -> Self {
         Self { dilation, ..self }
     }
 
-    /// With zeros before and behind.
+    /// Sets the number of zeros before and after.
     pub fn padded(self, before: usize, behind: usize) -> Self {
         Self { padding: [before, behind], ..self }
     }
 
-    /// Positions between the first and the last tap.
+    /// Distance between the first and the last tap.
     fn reach(&self, kernel: usize) -> usize {
         self.dilation * kernel.saturating_sub(1)
     }
 
-    /// Half of the kernel's reach on either side: PyTorch's usual padding for odd kernels. Stride 1 then keeps the length.
+    /// Half of the kernel's reach on either side: PyTorch's usual padding for odd kernels. Stride 1
+    /// then keeps the length.
     pub fn centred(self, kernel: usize) -> Self {
         let half = self.reach(kernel) / 2;
         self.padded(half, half)
     }
 
-    /// An output sees its own position and earlier ones only.
+    /// Causal padding: an output reads its own position and earlier ones only.
     pub fn causal(self, kernel: usize) -> Self {
         self.padded(self.reach(kernel), 0)
     }
 
-    /// TensorFlow's `SAME` for an input of this size: ceil(size / stride) outputs, the odd zero behind.
+    /// TensorFlow's `SAME` padding for an input of this size: ceil(size / stride) outputs, with an
+    /// odd zero at the end.
     pub fn same(self, size: usize, kernel: usize) -> Self {
         let outputs = size.div_ceil(self.stride);
         let zeros = (outputs.saturating_sub(1) * self.stride + self.reach(kernel) + 1).saturating_sub(size);
         self.padded(zeros / 2, zeros - zeros / 2)
     }
 
-    /// Outputs for an input of this size; none where the kernel is longer than the padded input.
+    /// Number of outputs for an input of this size; 0 if the kernel is longer than the padded
+    /// input.
     pub fn outputs(&self, size: usize, kernel: usize) -> usize {
         let padded = size + self.padding[0] + self.padding[1];
         match padded.checked_sub(self.reach(kernel) + 1) {
@@ -66,12 +70,12 @@ impl Axis {
     }
 }
 
-/// A convolution's geometry: height, width, and groups of channels that do not see each other.
+/// Geometry of a convolution: height, width, and independent groups of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     /// Height and width.
     pub axes: [Axis; 2],
-    /// Groups; as many as channels: depthwise.
+    /// Number of groups. As many groups as channels make a depthwise convolution.
     pub groups: usize,
 }
 
@@ -94,6 +98,8 @@ pub struct Shapes {
 }
 
 impl Shapes {
+    /// Computes the shapes.
+    ///
     /// # Panics
     /// If channels do not fit the groups and the weight, or a stride or dilation is 0.
     pub fn new(input: [usize; 4], weight: [usize; 4], geometry: Geometry) -> Self {
@@ -114,40 +120,41 @@ impl Shapes {
         Self { input, weight, output, geometry }
     }
 
-    /// Output positions.
+    /// Number of output positions.
     pub fn positions(&self) -> usize {
         self.output[..3].iter().product()
     }
 
-    /// Taps of the kernel.
+    /// Number of taps of the kernel.
     pub fn taps(&self) -> usize {
         self.weight[2] * self.weight[3]
     }
 
-    /// One input channel for each output channel, and none shared.
+    /// Whether every output channel reads exactly one input channel of its own.
     pub fn depthwise(&self) -> bool {
         self.geometry.groups == self.input[3] && self.output[3] == self.input[3] && self.input[3] > 1
     }
 
-    /// What every output reads of the input.
+    /// The input positions that the outputs read.
     pub fn reads(&self) -> [Taps; 2] {
         [0, 1].map(|i| Taps::of_outputs(&self.geometry.axes[i], self.output[1 + i], self.weight[2 + i]))
     }
 
-    /// What inputs read of the output's gradient, for those with this remainder of their position by the stride.
+    /// The output positions whose gradients the inputs read, for inputs whose position modulo the
+    /// stride is `phase`.
     pub fn reads_back(&self, phase: [usize; 2]) -> [Taps; 2] {
         [0, 1]
             .map(|i| Taps::of_inputs(&self.geometry.axes[i], self.input[1 + i], self.weight[2 + i], phase[i]))
     }
 
-    /// Remainders of positions by the strides.
+    /// All positions modulo the strides.
     pub fn phases(&self) -> impl Iterator<Item = [usize; 2]> {
         let [rows, columns] = self.geometry.axes.map(|axis| axis.stride);
         (0..rows).flat_map(move |i| (0..columns).map(move |j| [i, j]))
     }
 }
 
-/// Along one axis: position i of `count` reads `i * step + offset` for every tap.
+/// Reads along one axis: position i of `count` reads `i * step + offset` for every tap.
 #[derive(Debug, Clone)]
 pub struct Taps {
     pub count: usize,
@@ -162,8 +169,8 @@ impl Taps {
         Self { count: outputs, step: axis.stride, taps: (0..kernel).map(|k| (k, offset(k))).collect() }
     }
 
-    /// Input y is read by output o through tap k where y + padding = o * stride + k * dilation: for inputs `phase + i * stride`
-    /// some taps, at outputs `i + offset`.
+    /// Output o reads input y through tap k where y + padding = o * stride + k * dilation. For
+    /// inputs `phase + i * stride` these are some of the taps, at outputs `i + offset`.
     fn of_inputs(axis: &Axis, inputs: usize, kernel: usize, phase: usize) -> Self {
         let stride = axis.stride as isize;
         let taps = (0..kernel).rev().filter_map(|k| {
@@ -173,14 +180,14 @@ impl Taps {
         Self { count: inputs.saturating_sub(phase).div_ceil(axis.stride), step: 1, taps: taps.collect() }
     }
 
-    /// Zeros needed before and behind so many positions.
+    /// Zeros needed before and after `size` positions.
     pub fn zeros(&self, size: usize) -> [usize; 2] {
         let (Some(first), Some(last)) = (self.taps.first(), self.taps.last()) else { return [0, 0] };
         let end = (self.count.saturating_sub(1) * self.step) as isize + last.1 + 1;
         [(-first.1).max(0) as usize, (end - size as isize).max(0) as usize]
     }
 
-    /// Do the taps stand side by side?
+    /// Whether the taps read adjacent positions.
     pub fn adjacent(&self) -> bool {
         self.taps.windows(2).all(|pair| pair[1].1 == pair[0].1 + 1)
     }
@@ -192,7 +199,8 @@ mod tests {
 
     #[test]
     fn paddings_of_either_school() {
-        // TensorFlow: 224 by a kernel of 7 and stride 2 is padded by 2 and 3; stride 1 of an even kernel has the odd zero behind.
+        // TensorFlow pads 224 by 2 and 3 for a kernel of 7 and stride 2. With stride 1, an even
+        // kernel has the odd zero at the end.
         assert_eq!(Axis::default().strided(2).same(224, 7).padding, [2, 3]);
         assert_eq!(Axis::default().same(10, 4).padding, [1, 2]);
         assert_eq!(Axis::default().strided(2).same(224, 1).padding, [0, 0]);

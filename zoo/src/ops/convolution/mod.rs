@@ -1,12 +1,14 @@
-//! Convolution (cross-correlation, as everywhere in the field) of images or sequences with channels last.
+//! Convolution (cross-correlation, as usual in the field) of images or sequences with channels
+//! last.
 //!
-//! On a CPU with the instructions for it the convolution is an operation of its own. Its three products read the patches where
-//! they lie in the image; nothing is unfolded in memory, only the zeros around an image are put there. A sequence is an image of
-//! height 1. Sums have a fixed order: over the taps and channels for an output, over the images and positions in order for a weight.
+//! On a CPU with the required instructions the convolution is a custom operation. Its three
+//! products read patches in place from the image: nothing is unfolded in memory, only zero padding
+//! is added around an image. A sequence is an image of height 1. Sums have a fixed order: over the
+//! taps and channels for an output, over the images and positions in order for a weight.
 //!
-//! A convolution knows nothing of lengths: behind a sequence's end it reads what stands there. Where a shorter sequence of a
-//! batch must not depend on the longer ones, its model zeroes the steps behind the end before every convolution, so that
-//! they are what padding is.
+//! A convolution does not take lengths: it reads the values after a sequence's end. If a shorter
+//! sequence of a batch must not depend on the longer ones, its model has to zero the steps after
+//! the end before every convolution.
 
 #[cfg(target_arch = "x86_64")]
 mod bf16;
@@ -44,11 +46,12 @@ use products::{Fp32, Multiply};
 
 pub use geometry::{Axis, Geometry};
 
-/// The operation on backends with own kernels, for CPUs with the instructions for it.
+/// The operation on backends with custom kernels, for CPUs with the required instructions.
 #[backend_extension(Flex, Autodiff)]
 pub trait ConvolutionOp: Backend {
-    /// x [images, height, width, channels] FP32 or half, weight [out, channels / groups, kernel height, kernel width] and bias
-    /// [out] (or [0]: none) FP32 -> [images, height, width, out] in the products' type.
+    /// x `[images, height, width, channels]` FP32 or half, weight `[out, channels / groups, kernel
+    /// height, kernel width]` and bias `[out]` (or `[0]` for none) FP32 -> `[images, height, width,
+    /// out]` in the products' type.
     fn convolved(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -57,8 +60,8 @@ pub trait ConvolutionOp: Backend {
         with: Products,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of x (in x's type; [0] if not wanted), weight and bias (FP32; [0] where there is none); of products in a
-    /// half type, their values are that type's.
+    /// Gradients of x (in x's type; `[0]` if not wanted), weight and bias (FP32; `[0]` without
+    /// one). With half-precision products, their values are rounded to that type.
     fn convolved_backward(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -69,12 +72,12 @@ pub trait ConvolutionOp: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
-/// Which gradients are wanted beside the weight's.
+/// The gradients that are wanted besides the weight's.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
-    /// The input's: the first layer's is not.
+    /// The input's gradient; a first layer does not need it.
     input: bool,
-    /// The bias's.
+    /// The bias's gradient.
     bias: bool,
 }
 
@@ -176,7 +179,7 @@ impl ConvolutionOp for Flex {
     }
 }
 
-/// In FP32 vectors: [positions, out].
+/// Output `[positions, out]`, with FP32 vector instructions.
 fn in_vectors(shapes: &Shapes, x: &host::Source, weight: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
     #[cfg(target_arch = "x86_64")]
     if direct::suits(shapes) {
@@ -187,7 +190,7 @@ fn in_vectors(shapes: &Shapes, x: &host::Source, weight: &[f32], bias: Option<&[
     products::forward(Fp32, shapes, &x, &weight, bias)
 }
 
-/// In FP32 vectors: of x (empty if not wanted), and of the weight.
+/// Gradients of x (empty if not wanted) and of the weight, with FP32 vector instructions.
 fn gradients_in_vectors(
     shapes: &Shapes,
     x: &host::Source,
@@ -215,7 +218,7 @@ fn forward<T: Element + bytemuck::Pod, M: Multiply<T>>(
     host::stored(products::forward(with, shapes, &x, &weight, bias), shapes.output)
 }
 
-/// Of x, in this type ([0] if not wanted), and of the weight.
+/// Gradients of x, in type `T` (`[0]` if not wanted), and of the weight.
 #[cfg(target_arch = "x86_64")]
 fn gradients<T: Element + bytemuck::Pod, M>(
     with: M,
@@ -233,7 +236,7 @@ where
     (dx, host::stored(dw, shapes.weight))
 }
 
-/// Of x (empty if not wanted), and of the weight.
+/// Gradients of x (empty if not wanted) and of the weight.
 fn both_gradients<T: bytemuck::Pod + Send + Sync, M>(
     with: M,
     shapes: &Shapes,
@@ -259,7 +262,7 @@ where
     (dx, products::weight_gradient::<M>(with, shapes, &x, &dy))
 }
 
-/// Of x, in this type ([0] if not wanted), and of the weight.
+/// Gradients of x, in type `dtype` (`[0]` if not wanted), and of the weight.
 fn depthwise_gradients(
     shapes: &Shapes,
     x: &host::Source,
@@ -332,9 +335,10 @@ impl<B: ConvolutionOp, C: CheckpointStrategy> ConvolutionOp for Autodiff<B, C> {
     }
 }
 
-/// Convolves x [images, height, width, channels] with weight [out, channels / groups, kernel height, kernel width] (PyTorch's
-/// layout) and adds bias [out]: [images, height, width, out], in the pass's compute type. Of a kernel longer than the padded
-/// input there is no output.
+/// Convolves x `[images, height, width, channels]` with weight `[out, channels / groups, kernel
+/// height, kernel width]` (PyTorch's layout) and adds bias `[out]`. The result is `[images, height,
+/// width, out]`, in the compute type of the pass. A kernel longer than the padded input has no
+/// output.
 ///
 /// # Panics
 /// If channels do not fit the groups and the weight, or a stride or dilation is 0.

@@ -1,4 +1,4 @@
-//! Matrices whose rows are put together from runs of an array: the patches of an image, read where they lie.
+//! Matrices whose rows consist of runs of an array: the patches of an image, read in place.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use rayon::prelude::*;
 use super::geometry::Taps;
 use crate::ops::host::room;
 
-/// Images with channels last, with the zeros around them that a convolution reads.
+/// Images with channels last, with the zero padding that a convolution reads.
 pub struct Image<'a, E: Clone> {
     values: Cow<'a, [E]>,
-    /// Images, height, width and channels, with the zeros.
+    /// Images, height, width and channels, including the padding.
     pub shape: [usize; 4],
     /// Zeros before the first row and column.
     pub before: [usize; 2],
 }
 
 impl<'a, E: bytemuck::Pod + Send + Sync> Image<'a, E> {
-    /// With the zeros that all of these read. `whole` are the values, where they are there in this type; `read` fills a slice
-    /// with the values from one of a number on.
+    /// Adds the zeros that all `reads` need. `whole` are the values, if available in this type;
+    /// `read` fills a slice with the values from a given index on.
     pub fn new(
         shape: [usize; 4],
         reads: &[[Taps; 2]],
@@ -50,13 +50,15 @@ impl<'a, E: bytemuck::Pod + Send + Sync> Image<'a, E> {
         Self { values: Cow::Owned(values), shape: [images, tall, wide, channels], before }
     }
 
-    /// All values, zeros included.
+    /// All values, including zeros.
     pub fn values(&self) -> &[E] {
         &self.values
     }
 
+    /// Checks that the column reads stay inside their row.
+    ///
     /// # Panics
-    /// If these reads of a row, which has no others, reach beyond it.
+    /// If a read is outside its row.
     pub fn assert_columns(&self, columns: &Taps) {
         let (before, wide) = (self.before[1] as isize, self.shape[2] as isize);
         let last = (columns.count.saturating_sub(1) * columns.step) as isize;
@@ -64,7 +66,7 @@ impl<'a, E: bytemuck::Pod + Send + Sync> Image<'a, E> {
         assert!(self.before[0] == 0 && (columns.count == 0 || columns.taps.iter().all(inside)));
     }
 
-    /// Where the patches start that are read at all positions, and the runs of each; of all channels.
+    /// Starts of the patches at all positions, and the offsets of their taps.
     pub fn patches(&self, reads: &[Taps; 2]) -> Places {
         let [images, tall, wide, channels] = self.shape;
         let [rows, columns] = reads;
@@ -88,20 +90,21 @@ impl<'a, E: bytemuck::Pod + Send + Sync> Image<'a, E> {
     }
 }
 
-/// Where patches lie.
+/// Positions of patches in the values.
 pub struct Places {
-    /// First value for each position.
+    /// Index of the first value for each position.
     pub starts: Vec<usize>,
-    /// From there to the first channel of each tap.
+    /// Offset from there to the first channel of each tap.
     pub offsets: Vec<usize>,
-    /// Taps of a row of the kernel.
+    /// Number of taps in a row of the kernel.
     pixels: usize,
-    /// Taps of a row stand side by side.
+    /// Whether the taps of a row read adjacent positions.
     adjacent: bool,
 }
 
 impl Places {
-    /// Runs, and the length of one: channels of a tap, or of a row of the kernel where these stand side by side.
+    /// Offsets of the runs, and their length: the channels of a tap, or of a row of the kernel if
+    /// its taps are adjacent.
     pub fn runs(&self, channels: usize, all: bool) -> (Vec<usize>, usize) {
         match self.adjacent && all && self.pixels > 0 {
             true => (self.offsets.iter().copied().step_by(self.pixels).collect(), channels * self.pixels),
@@ -110,7 +113,7 @@ impl Places {
     }
 }
 
-/// Row i, column r * run + e is `values[starts[i] + runs[r] + e]`.
+/// A matrix in which row i, column r * run + e is `values[starts[i] + runs[r] + e]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Gathered<'a, E> {
     pub values: &'a [E],
@@ -120,8 +123,10 @@ pub struct Gathered<'a, E> {
 }
 
 impl<'a, E> Gathered<'a, E> {
+    /// Builds the matrix.
+    ///
     /// # Panics
-    /// If a run ends beyond the values.
+    /// If a run ends outside the values.
     pub fn new(values: &'a [E], starts: &'a [usize], runs: &'a [usize], run: usize) -> Self {
         let last = |places: &[usize]| places.iter().max().copied();
         if let (Some(start), Some(offset)) = (last(starts), last(runs)) {
@@ -130,12 +135,13 @@ impl<'a, E> Gathered<'a, E> {
         Self { values, starts, runs, run }
     }
 
-    /// Columns.
+    /// Number of columns.
     pub fn width(&self) -> usize {
         self.runs.len() * self.run
     }
 
-    /// The pieces of runs that columns from `first` to `end` are made of: the first column, where it lies in a row, how many.
+    /// The pieces of runs in the columns from `first` to `end`: the first column, its offset in a
+    /// row, and the length.
     pub fn pieces(&self, first: usize, end: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let mut at = first;
         std::iter::from_fn(move || {

@@ -1,8 +1,9 @@
 //! A convolution as three products of gathered matrices, for every group of channels.
 //!
-//! With [positions, taps x channels] patches X of the input, gradients dY [positions, out] and weights W [out, taps x channels]:
-//! Y = X Wᵀ and dW = dYᵀ X. The input's gradient is a convolution itself, of dY by the taps in reverse; with a stride it falls
-//! into one for every remainder of a position by the stride.
+//! With patches X `[positions, taps x channels]` of the input, gradients dY `[positions, out]` and
+//! weights W `[out, taps x channels]`: Y = X Wᵀ and dW = dYᵀ X. The input's gradient is itself a
+//! convolution of dY, by the taps in reverse. With a stride it splits into one convolution for
+//! every position modulo the stride.
 
 use std::borrow::Cow;
 
@@ -19,22 +20,22 @@ use crate::ops::halves::{Instruction, Order};
 use crate::ops::host::{Source, room};
 use crate::ops::rounding::HalfType;
 
-/// How sides are multiplied, into values of this type.
+/// Multiplies two sides, with results of type `T`.
 pub trait Multiply<T>: Copy + Sync {
-    /// What patches and weights are kept as.
+    /// Type in which patches and weights are stored.
     type Operand: bytemuck::Pod + Send + Sync;
 
-    /// Values from one of a number on.
+    /// Reads values from index `first` on.
     fn read(values: &Source, first: usize, to: &mut [Self::Operand]);
 
-    /// All of them, where they are of the type.
+    /// All values, if they have the operand's type.
     fn whole<'a>(values: &'a Source) -> Option<&'a [Self::Operand]>;
 
-    /// out = a b + bias in every row; patches are the rows of a, or the columns of b.
+    /// out = a b + bias in every row. Patches are the rows of a, or the columns of b.
     fn multiply(self, out: &mut [T], a: &Side<Self::Operand>, b: &Side<Self::Operand>, bias: Option<&[f32]>);
 }
 
-/// FP32 vectors.
+/// FP32 vector instructions.
 #[derive(Debug, Clone, Copy)]
 pub struct Fp32;
 
@@ -88,13 +89,13 @@ impl<T: Stored<Bf16>> Multiply<T> for Rounded {
     fn multiply(self, out: &mut [T], a: &Side<Bf16>, b: &Side<Bf16>, bias: Option<&[f32]>) {
         match a {
             Side::Rows(_) => halves::product_by_rows(self.0, out, a, b, bias, Order::RowMajor),
-            // Patches are B: they go by in strips, the gradient is packed once.
+            // Patches are B and are processed in strips; the gradient is packed once.
             Side::Columns(_) => halves::product_by_rows(self.0, out, b, a, bias, Order::ColumnMajor),
         }
     }
 }
 
-/// Weights as [out, taps, channels]: patches have their channels last.
+/// Reorders weights to `[out, taps, channels]`, because patches have their channels last.
 pub fn taps_first<T, M: Multiply<T>>(shapes: &Shapes, weight: &[f32]) -> Vec<M::Operand> {
     let (taps, channels) = (shapes.taps(), shapes.weight[1]);
     let mut out = room::<M::Operand>(weight.len());
@@ -118,7 +119,7 @@ pub fn image<'a, T, M: Multiply<T>>(
     Image::new(shape, reads, M::whole(values), |first, to| M::read(values, first, to))
 }
 
-/// [positions, out]
+/// Output `[positions, out]`.
 pub fn forward<T: bytemuck::Pod + Send + Sync, M: Multiply<T>>(
     with: M,
     shapes: &Shapes,
@@ -140,7 +141,7 @@ pub fn forward<T: bytemuck::Pod + Send + Sync, M: Multiply<T>>(
     })
 }
 
-/// [input positions, channels]
+/// Gradient of the input, `[input positions, channels]`.
 pub fn input_gradient<T: bytemuck::Pod + Send + Sync, M: Multiply<T>>(
     with: M,
     shapes: &Shapes,
@@ -166,7 +167,7 @@ pub fn input_gradient<T: bytemuck::Pod + Send + Sync, M: Multiply<T>>(
     })
 }
 
-/// As the weight: [out, channels of a group, kernel].
+/// Gradient of the weight, with its shape: `[out, channels of a group, kernel]`.
 pub fn weight_gradient<M: Multiply<f32>>(
     with: M,
     shapes: &Shapes,
@@ -190,7 +191,7 @@ pub fn weight_gradient<M: Multiply<f32>>(
     taps_last(shapes, found)
 }
 
-/// Weights as PyTorch has them, from [out, taps, channels].
+/// Reorders weights from `[out, taps, channels]` to PyTorch's layout.
 pub fn taps_last(shapes: &Shapes, weight: Vec<f32>) -> Vec<f32> {
     let (taps, channels) = (shapes.taps(), shapes.weight[1]);
     if taps == 1 || channels == 1 {
@@ -204,7 +205,7 @@ pub fn taps_last(shapes: &Shapes, weight: Vec<f32>) -> Vec<f32> {
     out
 }
 
-/// Rows of `width` columns for each group, side by side.
+/// Rows with `width` columns for each group, side by side.
 fn by_groups<T: bytemuck::Pod + Send + Sync>(
     groups: usize,
     rows: usize,
@@ -227,7 +228,7 @@ fn by_groups<T: bytemuck::Pod + Send + Sync>(
     out
 }
 
-/// The input's gradient out of those for every remainder of a position by the stride.
+/// Combines the input's gradient from those for every position modulo the stride.
 pub fn by_phases<T: bytemuck::Pod + Send + Sync>(
     shapes: &Shapes,
     of_phase: impl Fn(&[Taps; 2]) -> Vec<T>,
@@ -238,7 +239,7 @@ pub fn by_phases<T: bytemuck::Pod + Send + Sync>(
         .phases()
         .map(|phase| {
             let reads = shapes.reads_back(phase);
-            // No output sees these inputs.
+            // No output reads these inputs.
             let unseen = reads.iter().any(|taps| taps.taps.is_empty() || taps.count == 0);
             let part = if unseen || shapes.positions() == 0 { Vec::new() } else { of_phase(&reads) };
             (reads, part)

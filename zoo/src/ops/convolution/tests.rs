@@ -1,4 +1,5 @@
-//! Own kernels against Burn's operations, and what padding and batch mates must not change.
+//! Custom kernels agree with Burn's operations, and are independent of padding and of other
+//! sequences of the batch.
 
 use burn::tensor::{Device, FloatDType, TensorData};
 
@@ -15,7 +16,7 @@ fn draw<const D: usize>(stream: u64, shape: [usize; D], device: &Device) -> Tens
 
 const BF16: Compute = Compute(FloatDType::BF16);
 const FP16: Compute = Compute(FloatDType::F16);
-/// The unit of each type's fraction.
+/// Half types with the unit of their fraction.
 const HALVES: [(Compute, f32); 2] = [(BF16, 1.0 / 128.0), (FP16, 1.0 / 1024.0)];
 
 struct Case {
@@ -28,8 +29,9 @@ fn case(input: [usize; 4], weight: [usize; 4], axes: [Axis; 2], groups: usize) -
     Case { input, weight, geometry: Geometry { axes, groups } }
 }
 
-/// Every branch: runs that join the taps of a row and such that do not, strides that leave inputs unseen, unlike padding, lanes and
-/// depths that end inside of a panel, groups, depthwise with and without a rest of channels, 1 x 1, few columns and many.
+/// Covers every branch: runs that join the taps of a row and runs that do not, strides that leave
+/// inputs unread, asymmetric padding, lanes and depths that end inside a panel, groups, depthwise
+/// with and without remaining channels, 1 x 1, few columns and many.
 fn cases() -> Vec<Case> {
     let axis = Axis::default;
     vec![
@@ -52,7 +54,8 @@ fn cases() -> Vec<Case> {
         case([2, 1, 31, 4], [8, 1, 1, 3], [axis(), axis().centred(3)], 4),
         case([2, 6, 5, 4], [5, 4, 3, 3], [axis().padded(4, 3), axis().padded(5, 0)], 1),
         case([2, 30, 30, 40], [50, 40, 3, 3], [axis().centred(3), axis().centred(3)], 1),
-        // More positions than a chunk of them, in a row that is cut; runs longer than a block; rows of the kernel that see nothing.
+        // More positions than one chunk, in a row that is cut; runs longer than a block; rows of
+        // the kernel outside the image.
         case([1, 1, 900, 5], [40, 5, 1, 4], [axis(), axis().strided(2).same(900, 4)], 1),
         case([2, 7, 13, 300], [70, 300, 2, 3], [axis().padded(3, 3), axis().dilated(2).padded(9, 1)], 1),
         case([2, 21, 23, 2], [3, 2, 1, 1], [axis().strided(3), axis().strided(2)], 1),
@@ -96,7 +99,8 @@ fn fp32_is_burns_convolution_but_for_the_order_of_sums() {
     }
 }
 
-/// The composition rounds once more (product, then bias), and Flex adds up gradients of weights in halves by parts.
+/// The composition rounds once more (product, then bias), and Flex adds gradients of half-precision
+/// weights in parts.
 #[test]
 fn halves_are_burns_convolution_but_for_roundings() {
     for ((i, case), (compute, unit)) in
@@ -115,7 +119,7 @@ fn halves_are_burns_convolution_but_for_roundings() {
     }
 }
 
-/// Operands rounded, sums in FP32, rounded once: what the products in halves are to be, computed by those in FP32.
+/// Half-precision products must equal FP32 products of rounded operands, rounded once.
 #[test]
 fn halves_are_fp32_of_rounded_operands_rounded_once() {
     let device = Device::flex().autodiff();
@@ -139,7 +143,8 @@ fn halves_are_fp32_of_rounded_operands_rounded_once() {
     }
 }
 
-/// The same of the products without an instruction for bf16, on every CPU with FP32 vectors.
+/// Products without a bf16 instruction must meet the same condition, on every CPU with FP32
+/// vectors.
 #[test]
 fn emulated_bf16_is_fp32_of_rounded_operands_rounded_once() {
     if !super::super::fp32::available() {

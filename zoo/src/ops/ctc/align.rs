@@ -1,8 +1,10 @@
-//! All alignments of one utterance: forward and backward variables over the labels with a blank before, between and behind them.
+//! All alignments of one utterance: forward and backward variables over the labels, with a blank
+//! before, between and after them.
 
 use crate::ops::simd::{exp, fma, max, sum_by, vectorized};
 
-/// The logarithm of nothing: far below everything, and finite, so that differences of two of them are 0.
+/// Logarithm of zero: far below all other values, but finite, so that the difference of two of them
+/// is 0.
 const NOTHING: f64 = -1e30;
 
 /// The labels of one utterance.
@@ -10,12 +12,12 @@ const NOTHING: f64 = -1e30;
 pub struct Labels<'a> {
     pub list: &'a [u32],
     pub blank: u32,
-    /// A label that may be left out wherever it stands; two of them are never neighbours.
+    /// A label that may be omitted wherever it occurs; two of them are never neighbours.
     pub optional: Option<u32>,
 }
 
 impl Labels<'_> {
-    /// Every label, and a blank before, between and behind them.
+    /// Number of states: every label, and a blank before, between and after them.
     fn states(&self) -> usize {
         2 * self.list.len() + 1
     }
@@ -28,20 +30,22 @@ impl Labels<'_> {
         state % 2 == 1 && self.optional == Some(self.list[state / 2])
     }
 
-    /// Whether a path may go from the state `back` before this one to it, `back` being 2 to 4: to a label, past what need not be there.
+    /// Whether a path may go to a state from the one `back` states before it, for `back` from 2 to
+    /// 4: to a label, past states that may be omitted.
     fn skips(&self, state: usize, back: usize) -> bool {
         let Some(from) = state.checked_sub(back).filter(|_| state % 2 == 1) else { return false };
         let apart = back == 3 || self.class(from) != self.class(state);
         apart && (back == 2 || self.is_optional(state - 2))
     }
 
-    /// States that a path may begin in.
+    /// States in which a path may begin.
     fn begins(&self) -> impl Iterator<Item = usize> {
         let n = self.states();
         [0].into_iter().chain((n > 1).then_some(1)).chain((n > 3 && self.is_optional(1)).then_some(3))
     }
 
-    /// Where it may end: the blank behind the last label, that label, and what comes before where that label is optional.
+    /// States in which a path may end: the blank after the last label, that label, and the states
+    /// before it if that label is optional.
     fn ends(&self) -> impl Iterator<Item = usize> {
         let n = self.states();
         let past = n > 1 && self.is_optional(n - 2);
@@ -50,28 +54,29 @@ impl Labels<'_> {
     }
 }
 
-/// States before the first one, in memory, that are never reached.
+/// Number of unreachable states that are stored before the first one.
 const BEFORE: usize = 4;
 
-/// Memory of one task, used again for every utterance.
+/// Buffers of one task, reused for every utterance.
 #[derive(Default)]
 pub struct Room {
-    /// Logarithms of the classes' probabilities, [frames, classes].
+    /// Log-probabilities of the classes, `[frames, classes]`.
     classes: Vec<f32>,
-    /// Those of the states, [states], of one frame.
+    /// Log-probabilities of the states in one frame, `[states]`.
     states: Vec<f64>,
-    /// 0 where a path may come from 2, 3 and 4 states before, else [`NOTHING`]; [states + BEFORE] each.
+    /// 0 where a path may come from 2, 3 and 4 states before, else [`NOTHING`]; `[states + BEFORE]`
+    /// each.
     skips: [Vec<f64>; 3],
-    /// Forward variables, [1 + frames, BEFORE + states].
+    /// Forward variables, `[1 + frames, BEFORE + states]`.
     alphas: Vec<f64>,
-    /// Backward variables with the probabilities of their frame, [states + BEFORE].
+    /// Backward variables with the probabilities of their frame, `[states + BEFORE]`.
     betas: Vec<f64>,
     next: Vec<f64>,
     occupied: Vec<f32>,
 }
 
 impl Room {
-    /// -ln p(labels | logits). Keeps what [`Self::gradient`] needs.
+    /// -ln p(labels | logits). Keeps the values that [`Self::gradient`] needs.
     pub fn loss(&mut self, logits: &[f32], classes: usize, labels: Labels<'_>) -> f64 {
         let (n, frames) = (labels.states(), logits.len() / classes.max(1));
         self.classes.clear();
@@ -108,7 +113,7 @@ impl Room {
         -(top + ends.iter().map(|x| (x - top).exp()).sum::<f64>().ln())
     }
 
-    /// softmax - occupancy, [frames, classes], after [`Self::loss`] of the same.
+    /// softmax - occupancy, `[frames, classes]`, after [`Self::loss`] of the same utterance.
     pub fn gradient(&mut self, to: &mut [f32], classes: usize, labels: Labels<'_>, loss: f64) {
         let n = labels.states();
         let frames = to.len() / classes.max(1);
@@ -118,7 +123,8 @@ impl Room {
         }
         self.occupied.resize(n, 0.0);
         for frame in (0..frames).rev() {
-            // What may follow, with its frame's probability: behind the last frame only the end.
+            // Backward variables of the following frame; after the last frame only end states are
+            // possible.
             if frame + 1 == frames {
                 labels.ends().for_each(|state| self.next[state] = 0.0);
             } else if labels.optional.is_some() {
@@ -144,14 +150,15 @@ impl Room {
     }
 }
 
-/// The states' logarithms of a frame.
+/// Log-probabilities of the states in a frame.
 fn emit(states: &mut [f64], row: &[f32], labels: Labels<'_>) {
     for (state, to) in states.iter_mut().enumerate() {
         *to = f64::from(row[labels.class(state)]);
     }
 }
 
-/// ln of a sum of N exponentials, five at most. What the largest does not have is at most ln 5, in FP32.
+/// ln of a sum of N exponentials, at most five. The part besides the largest term is at most ln 5,
+/// in FP32.
 #[inline(always)]
 fn log_sum<const FMA: bool, const N: usize>(terms: [f64; N]) -> f64 {
     let mut top = terms[0];
@@ -179,7 +186,7 @@ fn ln_of_a_few<const FMA: bool>(x: f32) -> f32 {
 }
 
 vectorized! {
-    /// A row of logits to logarithms of probabilities.
+    /// Turns a row of logits into log-probabilities.
     fn log_softmax(row: &mut [f32]) {
         let top = max(row);
         let mass = sum_by(row, |x| exp::<FMA>(x - top));
@@ -193,7 +200,7 @@ vectorized! {
         }
     }
 
-    /// Forward variables of a frame from those of the one before.
+    /// Forward variables of a frame from those of the frame before.
     fn advance(to: &mut [f64], before: &[f64], skips: &[f64], states: &[f64]) {
         let n = to.len();
         let (skipped, stepped, stayed) = (&before[2..n + 2], &before[3..n + 3], &before[4..n + 4]);
@@ -203,7 +210,7 @@ vectorized! {
         }
     }
 
-    /// The same where labels may be left out.
+    /// Like `advance`, with optional labels.
     fn advance_past(to: &mut [f64], before: &[f64], skips: &[Vec<f64>; 3], states: &[f64]) {
         let n = to.len();
         let [two, three, four] = [0, 1, 2].map(|i| &skips[i][..n]);
@@ -215,7 +222,7 @@ vectorized! {
         }
     }
 
-    /// Backward variables of a frame from those of the next, with its probabilities.
+    /// Backward variables of a frame from those of the next frame, which include its probabilities.
     fn retreat(to: &mut [f64], behind: &[f64], skips: &[f64]) {
         let n = to.len();
         let (stayed, stepped, skipped) = (&behind[..n], &behind[1..n + 1], &behind[2..n + 2]);
@@ -225,7 +232,7 @@ vectorized! {
         }
     }
 
-    /// The same where labels may be left out.
+    /// Like `retreat`, with optional labels.
     fn retreat_past(to: &mut [f64], behind: &[f64], skips: &[Vec<f64>; 3]) {
         let n = to.len();
         let [two, three, four] = [0, 1, 2].map(|i| &skips[i][i + 2..n + i + 2]);
@@ -237,7 +244,7 @@ vectorized! {
         }
     }
 
-    /// The share of all alignments that a state has a frame of.
+    /// Share of all alignments that pass through each state in a frame.
     fn occupy(to: &mut [f32], alphas: &[f64], betas: &[f64], loss: f64) {
         for ((to, alpha), beta) in to.iter_mut().zip(alphas).zip(betas) {
             *to = exp::<FMA>((alpha + beta + loss) as f32);

@@ -1,4 +1,4 @@
-//! The same where there is no kernel of ours: Burn's, where that one holds.
+//! CTC without a custom kernel: Burn's kernel, within its numeric range.
 
 use burn::tensor::{Int, Tensor, TensorData, activation, module};
 
@@ -6,10 +6,10 @@ use super::{Utterance, Utterances, align};
 use crate::parameters::host_values;
 use crate::precision::to_f32;
 
-/// Burn's kernel takes -1e4 for the logarithm of nothing: frames x ln(classes) must stay above that.
+/// Burn's kernel uses -1e4 as the logarithm of zero: -frames x ln(classes) must stay above it.
 const DEEPEST: f64 = 1e4;
 
-/// See [`super::ctc`].
+/// Composition of [`super::ctc`].
 pub fn ctc(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
     let [_, classes] = logits.dims();
     let aligned: Vec<&Utterance> =
@@ -27,7 +27,7 @@ pub fn ctc(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
         let count = values.len();
         Tensor::<1, Int>::from_data(TensorData::new(values, [count]), &device)
     };
-    // [frames, utterances]; behind an utterance's end its last row stands again, and is not looked at.
+    // Rows `[frames, utterances]`. After an utterance's end its last row repeats and is ignored.
     let rows = (0..longest).flat_map(|t| aligned.iter().map(move |u| (u.row + t.min(u.frames - 1)) as i32));
     let logs = activation::log_softmax(to_f32(logits).select(0, ints(rows.collect())), 1);
     let most = aligned.iter().map(|utterance| utterance.labels).max().unwrap_or(0).max(1);
@@ -46,8 +46,8 @@ pub fn ctc(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
     losses.sum()
 }
 
-/// The logits are read, and the gradient is sent back: for utterances of several thousand frames, and optional labels, on other devices
-/// than the CPU.
+/// Computes on the host and returns the gradient to the device: for utterances of several thousand
+/// frames, and for optional labels, on devices other than the CPU.
 pub fn on_the_host(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
     let ([rows, classes], device) = (logits.dims(), logits.device());
     let values = host_values(logits.clone().detach());

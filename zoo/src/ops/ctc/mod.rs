@@ -1,8 +1,10 @@
-//! Connectionist temporal classification (Graves et al. 2006): the negative log-likelihood of labels, summed over all their alignments
-//! to frames. FP32 whatever the logits are, the softmax inside.
+//! Connectionist temporal classification (Graves et al. 2006): the negative log-likelihood of
+//! labels, summed over all their alignments with frames. It computes in FP32 for any type of logits
+//! and includes the softmax.
 //!
-//! The loss and its gradient, `softmax - occupancy`, come from one pass over alphas and one over betas. Logarithms of probabilities are
-//! kept in FP64, so that thousands of frames lose nothing; what is added to the largest of two or three is FP32.
+//! The loss and its gradient, `softmax - occupancy`, take one pass over alphas and one over betas.
+//! Log-probabilities are kept in FP64, so that thousands of frames do not lose precision. The terms
+//! that are added to the largest of two or three are FP32.
 
 mod align;
 mod composed;
@@ -22,7 +24,7 @@ use rayon::prelude::*;
 
 use super::{has_own_kernels, host};
 
-/// What utterances say, and where their frames are.
+/// Labels of a batch of utterances, and the positions of their frames.
 #[derive(Debug, Clone)]
 pub struct Utterances {
     list: Arc<[Utterance]>,
@@ -31,22 +33,24 @@ pub struct Utterances {
     optional: Option<u32>,
 }
 
-/// One of them.
+/// Positions of one utterance.
 #[derive(Debug, Clone, Copy)]
 struct Utterance {
     /// First row of its logits.
     row: usize,
     frames: usize,
-    /// First of its labels.
+    /// Index of its first label.
     label: usize,
     labels: usize,
 }
 
 impl Utterances {
-    /// Of labels, and the first row and the rows of the logits of each; `blank` is the class that is no label.
+    /// Takes label sequences, and for each the first row and the number of rows of its logits.
+    /// `blank` is the class of no label.
     ///
     /// # Panics
-    /// If there are not as many places as label sequences, or a label is the blank.
+    /// If the number of positions differs from the number of label sequences, or a label is the
+    /// blank.
     pub fn new<L: AsRef<[u32]>>(labels: &[L], frames: &[(usize, usize)], blank: u32) -> Self {
         assert_eq!(labels.len(), frames.len(), "frames for every label sequence");
         let (mut list, mut all) = (Vec::with_capacity(labels.len()), Vec::new());
@@ -59,11 +63,12 @@ impl Utterances {
         Self { list: list.into(), labels: all.into(), blank, optional: None }
     }
 
-    /// With a label that may be said or not wherever it stands, as a silence between words: the likelihood is that of all ways. (A
-    /// lexicon with optional silence of probability 1/2 gives the same, times 1/2 for every choice.)
+    /// Makes a label optional wherever it occurs, such as a silence between words. The likelihood
+    /// then sums over all choices. (A lexicon with optional silence of probability 1/2 gives the
+    /// same result, times 1/2 for every choice.)
     ///
     /// # Panics
-    /// If it stands twice side by side.
+    /// If the label occurs twice in succession.
     pub fn with_optional(mut self, label: u32) -> Self {
         let twice = |utterance: &Utterance| self.labels(utterance).windows(2).any(|pair| pair == [label; 2]);
         assert!(!self.list.iter().any(twice), "an optional label beside itself");
@@ -71,8 +76,9 @@ impl Utterances {
         self
     }
 
-    /// How many have an alignment: a frame for every label, and one for a blank between two that are equal. The others have no loss
-    /// and no gradient (PyTorch's `zero_infinity`).
+    /// Number of utterances with an alignment: they have a frame for every label, and one for a
+    /// blank between two equal labels. The others have no loss and no gradient (PyTorch's
+    /// `zero_infinity`).
     pub fn alignable(&self) -> usize {
         self.list.iter().filter(|utterance| self.has_alignment(utterance)).count()
     }
@@ -88,7 +94,7 @@ impl Utterances {
             least += 1 + usize::from(before == Some(label));
             before = Some(label);
         }
-        // Between two that are equal an optional label parts them as well as a blank.
+        // Between two equal labels, an optional label separates them as well as a blank.
         utterance.frames >= least
     }
 
@@ -96,8 +102,10 @@ impl Utterances {
         align::Labels { list: self.labels(utterance), blank: self.blank, optional: self.optional }
     }
 
+    /// Checks that the logits have all rows and classes.
+    ///
     /// # Panics
-    /// If rows or classes are not there.
+    /// If rows or classes are missing.
     fn check(&self, [rows, classes]: [usize; 2]) {
         assert!(self.list.iter().all(|utterance| utterance.row + utterance.frames <= rows), "rows of logits");
         let classes = classes as u32;
@@ -111,16 +119,17 @@ impl Utterances {
 /// The operation on the CPU.
 #[backend_extension(Flex, Autodiff)]
 pub trait CtcOp: Backend {
-    /// logits [rows, classes] -> [1]: the losses' sum.
+    /// logits `[rows, classes]` -> `[1]`: the sum of the losses.
     fn ctc_sum(logits: FloatTensor<Self>, utterances: Utterances) -> FloatTensor<Self>;
 
-    /// The same, and the gradient of the logits; 0 for rows that are no utterance's. No two utterances share a row.
+    /// The sum of the losses, and the gradient of the logits; 0 for rows outside all utterances. No
+    /// two utterances share a row.
     fn ctc_sum_and_gradient(
         logits: FloatTensor<Self>,
         utterances: Utterances,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// That gradient, given the one of the sum.
+    /// The gradient of the logits times the gradient of the sum.
     fn ctc_gradient_times(gradient: FloatTensor<Self>, factor: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
@@ -146,7 +155,7 @@ impl CtcOp for Flex {
         let (shape, dtype) = (logits.shape(), logits.dtype());
         let (classes, logits) = (shape[1], host::values(&logits));
         let mut gradient = vec![0f32; logits.len()];
-        // Each utterance's rows, in the order of the rows.
+        // The rows of each utterance, in the order of the rows.
         let mut order: Vec<&Utterance> = utterances.list.iter().collect();
         order.sort_by_key(|utterance| utterance.row);
         let (mut rest, mut begin) = (gradient.as_mut_slice(), 0);
@@ -213,11 +222,12 @@ impl<B: CtcOp, C: CheckpointStrategy> CtcOp for Autodiff<B, C> {
     }
 }
 
-/// Negative log-likelihood of the utterances' labels given `logits` [rows, classes] of any float type, summed over those that have an
-/// alignment ([`Utterances::alignable`]): [1], FP32.
+/// Negative log-likelihood of the utterances' labels given `logits` `[rows, classes]` of any float
+/// type, summed over the utterances that have an alignment ([`Utterances::alignable`]): `[1]`,
+/// FP32.
 ///
 /// # Panics
-/// If rows or classes that the utterances name are not there.
+/// If the logits lack rows or classes of the utterances.
 pub fn ctc(logits: Tensor<2>, utterances: &Utterances) -> Tensor<1> {
     utterances.check(logits.dims());
     if has_own_kernels(&logits.device()) {

@@ -1,4 +1,5 @@
-//! The kernel against every alignment, against the composition, and at its corners.
+//! The kernel agrees with the sum over every alignment and with the composition, also in corner
+//! cases.
 
 use burn::tensor::{Device, FloatDType, TensorData};
 
@@ -62,7 +63,7 @@ fn every_path_counts_once() {
     }
 }
 
-/// All sequences that optional labels make of one.
+/// All label sequences that result from omitting optional labels.
 fn ways(labels: &[u32], optional: u32) -> Vec<Vec<u32>> {
     let places: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == optional).collect();
     (0..1usize << places.len())
@@ -110,7 +111,8 @@ fn what_is_optional_needs_no_frames() {
     assert_eq!([2, 3].map(count), [0, 1]);
 }
 
-/// Rows that are nobody's between them; one that cannot be aligned; one without labels; one without frames.
+/// Utterances with unused rows between them; one that cannot be aligned; one without labels; one
+/// without frames.
 fn several() -> Utterances {
     let labels: [&[u32]; 5] = [&[3, 3, 1], &[2, 2, 2], &[], &[], &[5, 4, 0, 1]];
     Utterances::new(&labels, &[(20, 9), (2, 4), (40, 3), (43, 0), (6, 11)], 6)
@@ -151,7 +153,8 @@ fn bf16_logits_are_read_as_they_are() {
     assert_close(&found, &run(&wide, |x| ctc(x, &utterances)), 4e-3);
 }
 
-/// A model that is all but certain of blanks: the labels' probabilities are e^-40 each, for 5,000 frames.
+/// A model that is almost certain of blanks: the labels' probabilities are e^-40 each, for 5,000
+/// frames.
 #[test]
 fn long_utterances_lose_nothing() {
     let (frames, classes, blank) = (5_000usize, 29usize, 28u32);
@@ -165,7 +168,7 @@ fn long_utterances_lose_nothing() {
     let mut gradient = vec![0f32; values.len()];
     room.gradient(&mut gradient, classes, labels, loss);
     assert!(loss > 10_000.0 && loss.is_finite(), "{loss}");
-    // A frame's softmax and its occupancy each sum to 1, and every label is somewhere.
+    // A frame's softmax and its occupancy each sum to 1, and every label has occupancy somewhere.
     let mut occupied = vec![0f64; classes];
     for (row, values) in gradient.chunks_exact(classes).zip(values.chunks_exact(classes)) {
         let sum: f32 = row.iter().sum();

@@ -1,7 +1,9 @@
-//! Attention: rows are spread to [sequences, heads, length, size], Burn multiplies, and a kernel over rows of scores does all that
-//! is between two products. Nothing but q, k and v is kept for the backward pass.
+//! Attention on GPUs: rows are spread to `[sequences, heads, length, size]`, Burn computes the
+//! products, and a kernel over rows of scores does all steps between two products. Only q, k and v
+//! are kept for the backward pass.
 //!
-//! Lengths are rounded up to few sizes, so that products come in few shapes: each is tuned, compiled and vectorised for itself.
+//! Lengths are rounded up to a few sizes, so that products have few shapes: each shape is tuned,
+//! compiled and vectorised separately.
 
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
@@ -15,8 +17,9 @@ use super::dropout::{Drawn, drawn, factors};
 use super::rows::{LEAST, Sharing, largest, sum};
 use super::{UNITS, cubes, element, numbers, output, room, values};
 
-/// [rows, heads * size] -> [sequences, heads, length, size], times `scale`, with zeros where a sequence ended; with `back` the other
-/// way. `places` are the first row and the rows of each sequence. A unit has a value of the four-dimensional tensor.
+/// `[rows, heads * size]` -> `[sequences, heads, length, size]`, times `scale`, with zeros after
+/// the end of a sequence. `back` reverses the direction. `places` holds the first row and the
+/// number of rows of each sequence. Each unit handles one value of the four-dimensional tensor.
 #[cube(launch_unchecked)]
 fn moved_kernel<F: Float>(
     from: &[F],
@@ -44,13 +47,13 @@ fn moved_kernel<F: Float>(
     }
 }
 
-/// Where a unit's value of [sequences, heads, length, size] belongs.
+/// Position in the packed rows of a unit's value of `[sequences, heads, length, size]`.
 #[derive(CubeType)]
 struct Place {
     sequence: usize,
-    /// Its row of the sequence.
+    /// Row within the sequence.
     step: usize,
-    /// Its column of the packed rows.
+    /// Column of the packed rows.
     column: usize,
 }
 
@@ -61,31 +64,32 @@ fn place(heads: usize, length: usize, size: usize) -> Place {
     Place { sequence: head / heads, step, column: head % heads * size + ABSOLUTE_POS % size }
 }
 
-/// What a row of scores is of.
+/// A row of scores.
 #[derive(CubeType, Clone, Copy)]
 struct Row {
-    /// Where it begins among the scores.
+    /// Index of its first score.
     first: usize,
-    /// Keys that it sees; 0 where the sequence has no such row.
+    /// Number of keys that it attends to; 0 where the sequence has no such row.
     visible: usize,
-    /// The number of its first weight, for the mask.
+    /// Element number of its first weight, for the dropout mask.
     element: u32,
-    /// Is there such a row?
+    /// Whether the row exists.
     live: bool,
 }
 
-/// Sizes of the scores [sequences, heads, queries, keys].
+/// Sizes of the scores `[sequences, heads, queries, keys]`.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 struct Sizes {
     rows: usize,
     heads: usize,
     queries: usize,
     keys: usize,
-    /// Keys of the longest sequence: elements of the mask are numbered by it.
+    /// Number of keys of the longest sequence, by which elements of the mask are numbered.
     longest: u32,
 }
 
-/// `segments` are the first query row, the query rows and the keys of each sequence.
+/// The row of this unit. `segments` holds the first query row, the number of query rows and the
+/// number of keys of each sequence.
 #[cube]
 fn row(segments: &[u32], sizes: &Sizes, #[comptime] causal: bool, #[comptime] sharing: Sharing) -> Row {
     let number = CUBE_POS * comptime!(sharing.rows) + UNIT_POS_Y as usize;
@@ -103,7 +107,7 @@ fn row(segments: &[u32], sizes: &Sizes, #[comptime] causal: bool, #[comptime] sh
     Row { first: number * sizes.keys, visible: visible as usize, element: packed * sizes.longest, live }
 }
 
-/// The largest score that a row sees, and the inverse of the sum of exp(score - largest).
+/// The largest visible score of a row, and the inverse of the sum of exp(score - largest).
 #[cube]
 fn softmax<F: Float>(
     scores: &[F],
@@ -127,7 +131,7 @@ fn softmax<F: Float>(
     (top, 1.0 / sum(mass, scratch, sharing))
 }
 
-/// Scores to dropped weights, in place; 0 where a row does not look.
+/// Turns scores into dropped weights, in place; 0 for masked keys.
 #[cube(launch_unchecked)]
 fn weights_kernel<F: Float>(
     scores: &mut [F],
@@ -155,7 +159,8 @@ fn weights_kernel<F: Float>(
     }
 }
 
-/// Scores to dropped weights, and the gradients of those to the gradients of the scores; both in place.
+/// Turns scores into dropped weights, and gradients of the dropped weights into gradients of the
+/// scores, in place.
 #[cube(launch_unchecked)]
 fn weights_backward_kernel<F: Float>(
     scores: &mut [F],
@@ -197,7 +202,7 @@ fn weights_backward_kernel<F: Float>(
     }
 }
 
-/// Which rows of a packed tensor are whose, and to what length they are spread.
+/// The sequences in the rows of a packed tensor, and the length to which they are spread.
 #[derive(Clone)]
 struct Side {
     places: Vec<u32>,
@@ -220,7 +225,7 @@ impl Side {
         ]
     }
 
-    /// [rows, width] -> [sequences, heads, length, size], times `scale`.
+    /// `[rows, width]` -> `[sequences, heads, length, size]`, times `scale`.
     fn spread(&self, x: &CubeTensor, scale: f32) -> CubeTensor {
         let [_, width] = x.shape().dims();
         let out = room(x, [self.places.len() / 2, self.heads, self.length, width / self.heads], x.dtype);
@@ -228,7 +233,7 @@ impl Side {
         out
     }
 
-    /// [sequences, heads, length, size] -> [rows, width], times `scale`.
+    /// `[sequences, heads, length, size]` -> `[rows, width]`, times `scale`.
     fn gather(&self, x: &CubeTensor, rows: usize, scale: f32) -> CubeTensor {
         let [_, heads, _, size] = x.shape().dims();
         let out = room(x, [rows, heads * size], x.dtype);
@@ -239,7 +244,7 @@ impl Side {
     fn moved(&self, from: &CubeTensor, to: &CubeTensor, width: usize, scale: f32, back: bool) {
         let sequences = self.places.len() / 2;
         let units = sequences * self.length * width;
-        // SAFETY: a unit beyond the sequences ends before it reads; places are inside of the rows.
+        // SAFETY: a unit beyond the sequences ends before it reads; places are inside the rows.
         unsafe {
             moved_kernel::launch_unchecked(
                 &from.client,
@@ -260,7 +265,8 @@ impl Side {
     }
 }
 
-/// Scores [sequences, heads, queries, keys] to dropped weights, and their slopes, where there are any, to those of the scores.
+/// Turns scores `[sequences, heads, queries, keys]` into dropped weights and, if given, their
+/// slopes into those of the scores.
 fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
     let [n, heads, queries, keys] = scores.shape().dims();
     let segments: Vec<[u32; 3]> =
@@ -271,7 +277,8 @@ fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
     let sharing = Sharing::short(&scores.client);
     let (count, dim) = (cubes(rows.div_ceil(sharing.rows), scores), sharing.dim());
     let causal = plan.segments.causal;
-    // SAFETY: units without a row read the last one and write nothing; a row sees no more keys than it has scores.
+    // SAFETY: units without a row read the last one and write nothing; a row attends to at most as
+    // many keys as it has scores.
     unsafe {
         match slopes {
             None => weights_kernel::launch_unchecked(
@@ -303,7 +310,7 @@ fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
     }
 }
 
-/// a b, row-major, so that a kernel can write over it.
+/// The product a b, row-major, so that a kernel can overwrite it.
 fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
     let ([n, heads, rows, _], [_, _, _, columns]) = (a.shape().dims(), b.shape().dims());
     let out = room(a, [n, heads, rows, columns], a.dtype);

@@ -1,4 +1,5 @@
-//! Batch normalisation: statistics of the columns, the normalisation with its ReLU, and the gradients of both.
+//! Batch normalisation on GPUs: statistics of the columns, the normalisation with its ReLU, and the
+//! gradients of both.
 
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn::tensor::DType;
@@ -10,10 +11,10 @@ use super::super::batch_norm::{BatchNormOp, Kind, Rows};
 use super::columns::{Blocks, LANES, STRIP, blocks_sum, column, lane_rows, lanes_sum};
 use super::{UNITS, cubes, element, numbers, output, room, values};
 
-/// Rows whose bits are one number.
+/// Number of rows whose bits form one number.
 const BITS: usize = 32;
 
-/// Does a row count? One bit each, where there is padding.
+/// Whether a row is valid. With padding, each row has one bit.
 #[cube]
 fn counts(valid: &[u32], row: usize, #[comptime] padded: bool) -> bool {
     let mut counts = true.runtime();
@@ -23,7 +24,7 @@ fn counts(valid: &[u32], row: usize, #[comptime] padded: bool) -> bool {
     counts
 }
 
-/// Of some rows of a column: their number, their mean, and the sum of squares about it.
+/// Moments of some rows of a column: their number, their mean, and the sum of squares about it.
 #[derive(CubeType, Clone, Copy)]
 struct Moments {
     count: f32,
@@ -31,7 +32,7 @@ struct Moments {
     squares: f32,
 }
 
-/// Of both parts together (Chan et al. 1979).
+/// Combines the moments of two parts (Chan et al. 1979).
 #[cube]
 fn joined(a: Moments, b: Moments) -> Moments {
     let count = a.count + b.count;
@@ -45,7 +46,7 @@ fn joined(a: Moments, b: Moments) -> Moments {
     }
 }
 
-/// [blocks, 3, columns]: the moments of a block of rows.
+/// Moments of each block of rows, `[blocks, 3, columns]`.
 #[cube(launch_unchecked)]
 fn block_moments_kernel<F: Float>(
     x: &[F],
@@ -73,7 +74,7 @@ fn block_moments_kernel<F: Float>(
     }
     let count = lanes_sum(count, &mut scratch);
     let about = lanes_sum(total, &mut scratch) / max(count, f32::new(1.0));
-    // The squares are about a rounded mean; what it was wrong by is the rest.
+    // The squares are about a rounded mean; `rest` corrects its rounding error.
     let mut rest = f32::new(0.0);
     let mut squares = f32::new(0.0);
     if column < columns {
@@ -97,7 +98,7 @@ fn block_moments_kernel<F: Float>(
     }
 }
 
-/// The blocks' moments, joined: means and variances.
+/// Combines the blocks' moments to means and variances.
 #[cube(launch_unchecked)]
 fn moments_kernel(parts: &[f32], mean: &mut [f32], variance: &mut [f32], blocks: usize, columns: usize) {
     let mut counts = Shared::<[f32]>::new_slice(UNITS);
@@ -143,23 +144,23 @@ fn moments_kernel(parts: &[f32], mean: &mut [f32], variance: &mut [f32], blocks:
             spread = all.squares;
         }
         mean[column] = about;
-        // A NaN stays one: overflow is detected by it.
+        // NaN must be kept: overflow detection relies on it.
         variance[column] = select(spread < 0.0, f32::new(0.0), spread) / max(count, f32::new(1.0));
     }
 }
 
-/// What a column's values are multiplied with.
+/// Factors of a column's values.
 #[derive(CubeType, Clone, Copy)]
 struct Scales {
     mean: f32,
-    /// 1 / sqrt(variance + epsilon)
+    /// 1 / sqrt(variance + epsilon).
     inverse: f32,
-    /// gamma times that
+    /// gamma / sqrt(variance + epsilon).
     scale: f32,
     beta: f32,
 }
 
-/// `of` are mean, variance, gamma and beta.
+/// Computes the factors of a column.
 #[cube]
 fn scales(
     mean: &[f32],
@@ -173,7 +174,7 @@ fn scales(
     Scales { mean: mean[column], inverse, scale: inverse * gamma[column], beta: beta[column] }
 }
 
-/// The gradient that comes through the ReLU.
+/// The gradient before the ReLU.
 #[cube]
 fn passed(deviation: f32, gradient: f32, with: &Scales, #[comptime] relu: bool) -> f32 {
     let mut gradient = gradient;
@@ -214,7 +215,7 @@ fn normalized_kernel<F: Float>(
     out[ABSOLUTE_POS] = y;
 }
 
-/// [blocks, 2, columns]: the sums of dy (x - mean), and of dy, over a block of rows.
+/// Sums of dy (x - mean), and of dy, over each block of rows: `[blocks, 2, columns]`.
 #[cube(launch_unchecked)]
 fn block_gradients_kernel<F: Float>(
     x: &[F],
@@ -259,7 +260,7 @@ fn block_gradients_kernel<F: Float>(
     }
 }
 
-/// The blocks' sums, added: the gradients of gamma and beta.
+/// Adds the blocks' sums: the gradients of gamma and beta.
 #[cube(launch_unchecked)]
 fn gradients_kernel(
     parts: &[f32],
@@ -281,7 +282,8 @@ fn gradients_kernel(
     }
 }
 
-/// dx = scale (dy - share (for_beta + (x - mean) inverse for_gamma)), `share` one part of the rows, or 0 where statistics are given.
+/// dx = scale (dy - share (for_beta + (x - mean) inverse for_gamma)). `share` is 1 / rows, or 0 for
+/// given statistics.
 #[cube(launch_unchecked)]
 fn spread_kernel<F: Float>(
     x: &[F],
@@ -317,7 +319,7 @@ fn spread_kernel<F: Float>(
     out[ABSOLUTE_POS] = F::cast_from(dx);
 }
 
-/// The bits of the rows that count, or anything where all do.
+/// The bits of the valid rows; arbitrary if all rows are valid.
 fn bits(rows: &Rows, like: &CubeTensor) -> BufferArg {
     match rows.valid() {
         Some(valid) => {
@@ -336,7 +338,8 @@ impl BatchNormOp for CubeBackend {
         let blocks = Blocks::new(n, columns);
         let parts = room(&x, [blocks.count, 3, columns], DType::F32);
         let [mean, variance] = [(); 2].map(|()| room(&x, [columns], DType::F32));
-        // SAFETY: units without a row or a column read nothing, and one unit of a column writes; rows have a bit each.
+        // SAFETY: units without a row or a column read nothing, and one unit of a column writes;
+        // rows have a bit each.
         unsafe {
             block_moments_kernel::launch_unchecked(
                 &x.client,
@@ -414,7 +417,8 @@ impl BatchNormOp for CubeBackend {
         let out = room(&x, x.shape(), x.dtype);
         let share = if kind.of_batch { 1.0 / kind.rows.count(n).max(1) as f32 } else { 0.0 };
         let padded = kind.rows.valid().is_some();
-        // SAFETY: units without a row or a column read nothing, and one unit of each place writes; rows have a bit each.
+        // SAFETY: units without a row or a column read nothing, and one unit of each place writes;
+        // rows have a bit each.
         unsafe {
             block_gradients_kernel::launch_unchecked(
                 &x.client,

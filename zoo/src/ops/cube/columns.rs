@@ -1,6 +1,8 @@
-//! Sums over the columns of a matrix: blocks of rows first, then the blocks, both in an order that the shape fixes.
+//! Sums over the columns of a matrix: blocks of rows first, then the blocks, both in an order that
+//! the shape determines.
 //!
-//! A cube is a strip of columns wide and some lanes high; lanes share the rows, and are added one after the other.
+//! A cube is one strip of columns wide and several lanes high. Lanes share the rows, and are added
+//! in order.
 
 use burn::backend::TensorMetadata;
 use burn::tensor::DType;
@@ -9,62 +11,63 @@ use cubecl::prelude::*;
 
 use super::{UNITS, element, output, room, values};
 
-/// Columns of a cube.
+/// Number of columns of a cube.
 pub const STRIP: usize = 32;
 
-/// Units that share a column.
+/// Number of units that share a column.
 pub const LANES: usize = UNITS / STRIP;
 
-/// Rows of a block: a multiple of the lanes.
+/// Number of rows of a block: a multiple of the lanes.
 const ROWS: usize = 256;
 
-/// How a matrix is cut.
+/// Partition of a matrix.
 #[derive(Clone, Copy)]
 pub struct Blocks {
-    /// Of its rows.
+    /// Number of blocks of rows.
     pub count: usize,
     columns: usize,
 }
 
 impl Blocks {
-    /// A matrix of so many rows and columns, neither 0.
+    /// Partitions a matrix with `rows` rows and `columns` columns, neither 0.
     pub fn new(rows: usize, columns: usize) -> Self {
         Self { count: rows.div_ceil(ROWS), columns }
     }
 
-    /// A cube for each strip of each block.
+    /// One cube for each strip of each block.
     pub fn each(self) -> CubeCount {
         CubeCount::Static(self.columns.div_ceil(STRIP) as u32, self.count as u32, 1)
     }
 
-    /// A cube for each strip.
+    /// One cube for each strip.
     pub fn all(self) -> CubeCount {
         CubeCount::Static(self.columns.div_ceil(STRIP) as u32, 1, 1)
     }
 
-    /// The cube of both.
+    /// Dimensions of a cube.
     pub fn dim() -> CubeDim {
         CubeDim::new_2d(STRIP as u32, LANES as u32)
     }
 }
 
-/// The column of a unit; beyond the last where there is none.
+/// Column of a unit; it may be beyond the last column.
 #[cube]
 pub fn column() -> usize {
     CUBE_POS_X as usize * STRIP + UNIT_POS_X as usize
 }
 
-/// The first row of a unit, which has every [`LANES`]th from there, and the end of its block.
+/// First row of a unit, which processes every [`LANES`]th row from there, and the end of its block.
 #[cube]
 pub fn lane_rows(rows: usize) -> (usize, usize) {
     let block = CUBE_POS_Y as usize;
     (block * ROWS + UNIT_POS_Y as usize, min((block + 1) * ROWS, rows))
 }
 
-/// What the lanes of a column have, added; every unit of the cube calls it. `scratch` has [`UNITS`] numbers.
+/// Sum over the lanes of a column; every unit of the cube must call it. `scratch` has [`UNITS`]
+/// numbers.
 #[cube]
 pub fn lanes_sum(x: f32, scratch: &mut Shared<[f32]>) -> f32 {
-    // Nobody still reads what an earlier call left.
+    // All units must have read the results of an earlier call.
     sync_cube();
     scratch[UNIT_POS as usize] = x;
     sync_cube();
@@ -76,7 +79,7 @@ pub fn lanes_sum(x: f32, scratch: &mut Shared<[f32]>) -> f32 {
     total
 }
 
-/// The sums of a block of rows [blocks, columns].
+/// Sums of each block of rows, `[blocks, columns]`.
 #[cube(launch_unchecked)]
 fn block_sums_kernel<F: Float>(
     x: &[F],
@@ -102,7 +105,8 @@ fn block_sums_kernel<F: Float>(
     }
 }
 
-/// The sums over `first`, `first + stride`, … below `end` of one column of what blocks left; every unit of the cube calls it.
+/// Sum of one column of the blocks' results at `first`, `first + stride`, … below `end`; every unit
+/// of the cube must call it.
 #[cube]
 pub fn blocks_sum(
     parts: &[f32],
@@ -133,7 +137,7 @@ fn total_sums_kernel(parts: &[f32], out: &mut [f32], blocks: usize, columns: usi
     }
 }
 
-/// x [rows, columns] of any float type -> FP32 [columns].
+/// x `[rows, columns]` of any float type -> FP32 `[columns]`.
 pub fn column_sums(x: &CubeTensor) -> CubeTensor {
     let [rows, columns] = x.shape().dims();
     let blocks = Blocks::new(rows, columns);

@@ -1,4 +1,4 @@
-//! Smoothed cross-entropy: a cube for each row of logits.
+//! Label-smoothed cross-entropy on GPUs: one cube for each row of logits.
 
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn::tensor::DType;
@@ -10,10 +10,10 @@ use super::super::cross_entropy::{CrossEntropyOp, SmoothedTargets};
 use super::rows::{LEAST, Sharing, largest, sum};
 use super::{cubes, element, numbers, output, room, values};
 
-/// What a unit, and then a row, knows of its logits.
+/// Moments of the logits of a unit or of a row.
 #[derive(CubeType, Clone, Copy)]
 struct Moments {
-    /// The largest.
+    /// The largest logit.
     largest: f32,
     /// The sum of exp(x - largest).
     mass: f32,
@@ -21,7 +21,7 @@ struct Moments {
     sum: f32,
 }
 
-/// Of a row that begins at `first`; the logits are read once.
+/// Moments of the row that begins at `first`; the logits are read once.
 #[cube]
 fn moments<F: Float>(
     logits: &[F],
@@ -41,7 +41,7 @@ fn moments<F: Float>(
             mass = mass * (top - x).exp() + 1.0;
             top = x;
         } else {
-            // A NaN comes here, too, and stays.
+            // A NaN also reaches this line, and is kept.
             mass += (x - top).exp();
         }
         i += comptime!(sharing.units);
@@ -52,7 +52,7 @@ fn moments<F: Float>(
     Moments { largest: row_top, mass: row_mass, sum: row_sum }
 }
 
-/// [rows, 2]: the smoothed loss and the plain one.
+/// The smoothed and the plain loss, `[rows, 2]`.
 #[cube(launch_unchecked)]
 fn loss_kernel<F: Float>(
     logits: &[F],
@@ -80,7 +80,7 @@ fn loss_kernel<F: Float>(
     }
 }
 
-/// [rows, 2] -> [2]; one cube.
+/// Sums `[rows, 2]` to `[2]`, with one cube.
 #[cube(launch_unchecked)]
 fn total_kernel(losses: &[f32], totals: &mut [f32], rows: usize, #[comptime] sharing: Sharing) {
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
@@ -100,7 +100,7 @@ fn total_kernel(losses: &[f32], totals: &mut [f32], rows: usize, #[comptime] sha
     }
 }
 
-/// Logits to their gradient, given those of the two totals.
+/// Gradient of the logits, given the gradients of the two totals.
 #[cube(launch_unchecked)]
 fn loss_backward_kernel<F: Float>(
     logits: &[F],
@@ -141,7 +141,7 @@ impl CrossEntropyOp for CubeBackend {
         let sharing = Sharing::long();
         let losses = room(&logits, [rows, 2], DType::F32);
         let totals = room(&logits, [2], DType::F32);
-        // SAFETY: a cube beyond the rows does nothing, and classes are inside of the vocabulary.
+        // SAFETY: a cube beyond the rows does nothing, and classes are inside the vocabulary.
         unsafe {
             loss_kernel::launch_unchecked(
                 &logits.client,

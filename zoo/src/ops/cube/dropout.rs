@@ -1,4 +1,5 @@
-//! Dropout, ReLU with dropout, and the residual sum with dropout: one pass over the values each. The mask is drawn in the kernel.
+//! Dropout, ReLU with dropout, and the residual sum with dropout on GPUs, with one pass over the
+//! values each. The kernel draws the mask.
 
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn::tensor::DType;
@@ -20,7 +21,7 @@ pub struct Drawn {
     scale: f32,
 }
 
-/// The argument of a kernel; without a mask, one that keeps everything as it is.
+/// The argument of a kernel; without a mask, one that keeps all values unchanged.
 pub fn drawn(mask: Option<Mask>) -> DrawnLaunch {
     let (low, high) = mask.map_or((0, 0), |mask| mask.key.halves());
     let (threshold, scale) = mask.map_or((0, 1.0), |mask| (mask.threshold, mask.scale));
@@ -35,7 +36,7 @@ fn mix<N: Size>(x: Vector<u32, N>) -> Vector<u32, N> {
     x ^ (x >> Vector::new(16u32))
 }
 
-/// The factors of the elements `first` and following: 0 or the mask's scale.
+/// The factors of the elements from `first` on: 0 or the mask's scale.
 #[cube]
 pub fn factors<N: Size>(mask: &Drawn, first: u32) -> Vector<f32, N> {
     let mut elements = Vector::<u32, N>::new(first);
@@ -48,7 +49,8 @@ pub fn factors<N: Size>(mask: &Drawn, first: u32) -> Vector<f32, N> {
     select_many(kept, Vector::new(mask.scale), Vector::new(0.0f32))
 }
 
-/// x times the mask, of max(x, 0) if `rectify`; `count` vectors. A NaN stays one: overflow is detected by it.
+/// x, or max(x, 0) if `rectify`, times the mask; `count` vectors. NaN is kept, because overflow
+/// detection relies on it.
 #[cube(launch_unchecked)]
 fn masked_kernel<I: Float, O: Float, N: Size>(
     x: &[Vector<I, N>],
@@ -70,7 +72,8 @@ fn masked_kernel<I: Float, O: Float, N: Size>(
     out[ABSOLUTE_POS] = Vector::cast_from(x * factors::<N>(&mask, first));
 }
 
-/// With `sum`, x + y times the mask, the product rounded to y's type; else y times the mask where x is not 0 or less.
+/// With `sum`, x + y times the mask, with the product rounded to y's type. Otherwise y times the
+/// mask where x > 0 or x is NaN, else 0.
 #[cube(launch_unchecked)]
 fn joined_kernel<I: Float, Y: Float, N: Size>(
     x: &[Vector<I, N>],
@@ -96,7 +99,7 @@ fn joined_kernel<I: Float, Y: Float, N: Size>(
     }
 }
 
-/// The number of vectors of so many values, and a grid with one unit for each.
+/// The number of vectors of `width` values, and a grid with one unit for each.
 fn grid(out: &CubeTensor, width: VectorSize) -> (usize, CubeCount, CubeDim) {
     let vectors = out.shape().num_elements() / width;
     (vectors, cubes(vectors.div_ceil(UNITS), out), CubeDim::new_1d(UNITS as u32))

@@ -1,4 +1,5 @@
-//! Rows of a table, and their gradient: a unit adds what the tokens of one row give to one column, in the order of the tokens.
+//! Rows of a table on GPUs, and their gradient: one unit adds the gradients of a row's tokens for
+//! one column, in the order of the tokens.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use cubecl::prelude::*;
 use super::super::embedding::{EmbeddingOp, sorted};
 use super::{UNITS, cubes, numbers, output, room, values};
 
-/// The id of no row.
+/// Id of a token without a row.
 const NONE: u32 = u32::MAX;
 
 #[cube(launch_unchecked)]
@@ -53,7 +54,7 @@ impl EmbeddingOp for CubeBackend {
         let [_, width] = table.shape().dims();
         let out = room(&table, [ids.len(), width], DType::F32);
         let ids: Vec<u32> = ids.iter().map(|id| id.unwrap_or(NONE)).collect();
-        // SAFETY: a unit beyond the values ends before it reads; ids are inside of the table.
+        // SAFETY: a unit beyond the values ends before it reads; ids are inside the table.
         unsafe {
             rows_kernel::launch_unchecked(
                 &table.client,
@@ -77,7 +78,8 @@ impl EmbeddingOp for CubeBackend {
         let [_, width] = gradient.shape().dims();
         let out = room(&gradient, [vocabulary, width], DType::F32);
         let (tokens, begins) = sorted(&ids, vocabulary);
-        // SAFETY: a unit beyond the values ends before it reads; there is one more beginning than rows.
+        // SAFETY: a unit beyond the values ends before it reads; there is one more beginning than
+        // rows.
         unsafe {
             rows_backward_kernel::launch_unchecked(
                 &gradient.client,

@@ -1,4 +1,5 @@
-//! Layer normalisation: some units for each row, and units of their own for the columns of the parameters' gradients.
+//! Layer normalisation on GPUs: several units for each row, and separate units for the columns of
+//! the parameters' gradients.
 
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn::tensor::DType;
@@ -9,7 +10,7 @@ use super::super::layer_norm::LayerNormOp;
 use super::rows::{Sharing, sum};
 use super::{UNITS, cubes, output, room, values};
 
-/// Rows whose part of the parameters' gradients one unit adds up.
+/// Number of rows over which one unit sums the parameters' gradients.
 const ROWS: usize = 128;
 
 /// Mean and inverse standard deviation of the row that begins at `first`.
@@ -54,7 +55,7 @@ fn normalized_kernel(
 ) {
     let mut scratch = Shared::<[f32]>::new_slice(comptime!(sharing.room()));
     let row = CUBE_POS * comptime!(sharing.rows) + UNIT_POS_Y as usize;
-    // Units without a row help with the last one: all meet in the sums.
+    // Units without a row read the last one, because all units take part in the sums.
     let first = min(row, rows - 1) * width;
     let (mean, inverse) = moments(x, first, width, epsilon, &mut scratch, sharing);
     if row < rows {
@@ -66,7 +67,7 @@ fn normalized_kernel(
     }
 }
 
-/// The gradient of x, and [rows, 2] means and inverse standard deviations.
+/// Gradient of x, and means and inverse standard deviations `[rows, 2]`.
 #[cube(launch_unchecked)]
 fn normalized_backward_kernel(
     x: &[f32],
@@ -109,7 +110,8 @@ fn normalized_backward_kernel(
     }
 }
 
-/// [blocks, 2, width]: what a block of rows adds to the gradients of gamma and beta. A unit has a column.
+/// Contribution of each block of rows to the gradients of gamma and beta, `[blocks, 2, width]`.
+/// Each unit handles one column.
 #[cube(launch_unchecked)]
 fn parameters_kernel(
     x: &[f32],
@@ -134,7 +136,7 @@ fn parameters_kernel(
     }
 }
 
-/// The blocks' parts, added one after the other.
+/// Adds the blocks' parts, in order.
 #[cube(launch_unchecked)]
 fn totals_kernel(parts: &[f32], gamma: &mut [f32], beta: &mut [f32], blocks: usize, width: usize) {
     let column = ABSOLUTE_POS_X as usize;
@@ -160,7 +162,8 @@ impl LayerNormOp for CubeBackend {
         let [rows, width] = x.shape().dims();
         let sharing = Sharing::short(&x.client);
         let out = room(&x, x.shape(), DType::F32);
-        // SAFETY: units without a row read the last one and write nothing; gamma and beta are as wide as rows.
+        // SAFETY: units without a row read the last one and write nothing; gamma and beta are as
+        // wide as rows.
         unsafe {
             normalized_kernel::launch_unchecked(
                 &x.client,
@@ -192,7 +195,8 @@ impl LayerNormOp for CubeBackend {
         let parts = room(&x, [blocks, 2, width], DType::F32);
         let [for_gamma, for_beta] = [(); 2].map(|()| room(&x, [width], DType::F32));
         let columns = CubeDim::new_1d(UNITS as u32);
-        // SAFETY: units without a row read the last one and write nothing, and those without a column do nothing.
+        // SAFETY: units without a row read the last one and write nothing, and those without a
+        // column do nothing.
         unsafe {
             normalized_backward_kernel::launch_unchecked(
                 &x.client,

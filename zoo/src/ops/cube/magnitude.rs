@@ -1,4 +1,4 @@
-//! Magnitudes of flat buffers: a cube for each chunk.
+//! Magnitudes of flat buffers on GPUs: one cube for each chunk.
 
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn_cubecl::CubeBackend;
@@ -8,7 +8,8 @@ use super::super::magnitude::{CHUNK, MagnitudeOp};
 use super::rows::{Sharing, largest, sum};
 use super::{UNITS, cubes, output, values};
 
-/// The sum of squares and the largest magnitude of each chunk of `count` numbers, from place `first` of `parts` on.
+/// The sum of squares and the largest magnitude of each chunk of `count` numbers, written to
+/// `parts` from index `first` on.
 #[cube(launch_unchecked)]
 fn measured_kernel(x: &[f32], parts: &mut [f32], first: usize, count: usize, #[comptime] sharing: Sharing) {
     let chunk = CUBE_POS;
@@ -34,7 +35,7 @@ fn measured_kernel(x: &[f32], parts: &mut [f32], first: usize, count: usize, #[c
 
 impl MagnitudeOp for CubeBackend {
     fn measured(parts: FloatTensor<Self>, x: FloatTensor<Self>, first: usize) -> FloatTensor<Self> {
-        // Written in place: nobody else has it, but where somebody looks at what was measured so far.
+        // Written in place, unless `parts` has another reference.
         let parts = if parts.can_mut() { parts } else { parts.copy() };
         let count = x.shape().num_elements();
         let sharing = Sharing::long();

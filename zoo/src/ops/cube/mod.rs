@@ -1,9 +1,12 @@
-//! The own operations on CUDA and wgpu: kernels in CubeCL, one launch where Burn's tensor operations take several.
+//! The custom operations on CUDA and wgpu: kernels in CubeCL, with one launch where Burn's tensor
+//! operations take several.
 //!
-//! Sums are FP32 in an order that the shape alone fixes, without atomics: a run gives the same bits every time.
+//! Sums are FP32 in an order that the shape alone determines, without atomics: every run gives
+//! bitwise equal results.
 //!
-//! Kernels get every size as a scalar and never call `len()`: it counts what the argument's handle
-//! spans, and on CUDA Burn pads the rows of its tensors, so that a vector of 96 numbers spans 128.
+//! Kernels get every size as a scalar and never call `len()`. It counts the values that the
+//! argument's handle spans, and on CUDA Burn pads the rows of its tensors, so that a vector of 96
+//! numbers spans 128.
 
 mod attention;
 mod batch_norm;
@@ -27,28 +30,29 @@ use cubecl::ir::ElemType;
 use cubecl::prelude::{BufferArg, VectorSize};
 use cubecl::server::Handle;
 
-/// Units of a cube.
+/// Number of units of a cube.
 const UNITS: usize = 256;
 
-/// A tensor without values on the device of another, row-major: Burn's own rooms have padded rows on CUDA.
+/// An uninitialised row-major tensor on the device of `like`. Burn's own allocations have padded
+/// rows on CUDA.
 fn room(like: &CubeTensor, shape: impl Into<Shape>, dtype: DType) -> CubeTensor {
     empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), shape.into(), dtype)
 }
 
-/// The values of a tensor in row-major order, as an argument that a kernel reads. Copies a tensor
-/// that has another order.
+/// The values of a tensor in row-major order, as an argument that a kernel reads. A tensor with
+/// another layout is copied.
 ///
-/// The argument ends with the last value, also where Burn has padded the allocation: a kernel that
+/// The argument ends with the last value, even if Burn has padded the allocation: a kernel that
 /// calls `len()` in spite of the rule above gets the number of values.
 fn values(x: &CubeTensor) -> BufferArg {
     let x = into_contiguous(x.clone());
     let count = x.shape().num_elements();
     let padding = x.handle.size_in_used().saturating_sub((count * x.dtype.size()) as u64);
-    // SAFETY: the handle belongs to these values; `offset_end` adds to an offset that the handle has already.
+    // SAFETY: the handle belongs to these values; `offset_end` adds to the offset of the handle.
     unsafe { BufferArg::from_raw_parts(x.handle.clone().offset_end(padding), count) }
 }
 
-/// What a kernel writes: a [`room`], never a copy of one.
+/// The output argument of a kernel: a tensor made by [`room`], never a copy of one.
 fn output(x: &CubeTensor) -> BufferArg {
     assert!(
         x.is_contiguous(),
@@ -63,12 +67,12 @@ fn element(x: &CubeTensor) -> ElemType {
     dtype_to_storage_type(x.dtype)
 }
 
-/// Numbers that the host has and a kernel looks up.
+/// Numbers from the host, as an argument that a kernel reads.
 fn numbers(like: &CubeTensor, numbers: &[u32]) -> BufferArg {
     Numbers::new(like, numbers).argument()
 }
 
-/// The same for several kernels.
+/// Numbers from the host for several kernels.
 struct Numbers {
     handle: Handle,
     count: usize,
@@ -81,12 +85,13 @@ impl Numbers {
     }
 
     fn argument(&self) -> BufferArg {
-        // SAFETY: the handle is of these numbers.
+        // SAFETY: the handle belongs to these numbers.
         unsafe { BufferArg::from_raw_parts(self.handle.clone(), self.count) }
     }
 }
 
-/// How many values of these tensors a unit can load at once: a power of two that divides the values.
+/// Number of values of these tensors that a unit can load at once: a power of two that divides the
+/// number of values.
 fn width(tensors: &[&CubeTensor]) -> VectorSize {
     let n = tensors[0].shape().num_elements();
     let most = tensors.iter().map(|x| 16 / x.dtype.size()).min().unwrap_or(1);
@@ -94,7 +99,7 @@ fn width(tensors: &[&CubeTensor]) -> VectorSize {
     (0..=most.ilog2()).rev().map(|power| 1 << power).find(|width| n.is_multiple_of(*width)).unwrap_or(1)
 }
 
-/// So many cubes, in two dimensions where one has not room for them.
+/// A count of cubes, in two dimensions if it exceeds the limit of one.
 fn cubes(count: usize, like: &CubeTensor) -> CubeCount {
     let most = like.client.properties().hardware.max_cube_count.0 as usize;
     let rows = count.div_ceil(most).max(1);

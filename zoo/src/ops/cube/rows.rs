@@ -1,4 +1,5 @@
-//! Sums and maxima over rows: some units share a row, and put together what each has of it in a fixed order.
+//! Sums and maxima over rows: several units share a row, and combine their results in a fixed
+//! order.
 
 use cubecl::client::Client;
 use cubecl::features::Plane;
@@ -6,22 +7,23 @@ use cubecl::prelude::*;
 
 use super::UNITS;
 
-/// How rows are shared out. A cube is `units` wide (they share a row) and `rows` high.
+/// Distribution of rows over a cube, which is `units` wide (they share a row) and `rows` high.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sharing {
-    /// Units that share a row: a power of two.
+    /// Number of units that share a row: a power of two.
     pub units: usize,
-    /// Rows of a cube.
+    /// Number of rows of a cube.
     pub rows: usize,
-    /// The units of a row are a plane, which can put numbers together without memory.
+    /// Whether the units of a row are a plane, which can combine numbers without memory.
     pub planes: bool,
 }
 
-/// Below every number that a row may have.
+/// Below every number that a row may contain.
 pub const LEAST: f32 = -3.402_823_5e38;
 
 impl Sharing {
-    /// Short rows: a plane each where planes have one size and can add, else 32 units.
+    /// For short rows: one plane each where planes have a fixed size and can add, otherwise 32
+    /// units.
     pub fn short(client: &Client) -> Self {
         let properties = client.properties();
         let (least, most) = (properties.hardware.plane_size_min, properties.hardware.plane_size_max);
@@ -31,39 +33,40 @@ impl Sharing {
         Self { units, rows: UNITS / units, planes }
     }
 
-    /// Long rows: a cube each.
+    /// For long rows: one cube each.
     pub fn long() -> Self {
         Self { units: UNITS, rows: 1, planes: false }
     }
 
-    /// Its cube.
+    /// Dimensions of a cube.
     pub fn dim(self) -> CubeDim {
         CubeDim::new_2d(self.units as u32, self.rows as u32)
     }
 
-    /// Numbers of shared memory that a cube needs.
+    /// Amount of shared memory that a cube needs, in numbers.
     pub fn room(self) -> usize {
         if self.planes { 1 } else { self.units * self.rows }
     }
 }
 
-/// The sum of what the units of a row have; every unit of the cube calls it. `scratch` has [`Sharing::room`].
+/// Sum over the units of a row; every unit of the cube must call it. `scratch` has
+/// [`Sharing::room`] numbers.
 #[cube]
 pub fn sum(x: f32, scratch: &mut Shared<[f32]>, #[comptime] sharing: Sharing) -> f32 {
     if sharing.planes { plane_sum(x) } else { tree(x, scratch, sharing, false) }
 }
 
-/// The largest of what the units of a row have; as [`sum`].
+/// Maximum over the units of a row; called like [`sum`].
 #[cube]
 pub fn largest(x: f32, scratch: &mut Shared<[f32]>, #[comptime] sharing: Sharing) -> f32 {
     if sharing.planes { plane_max(x) } else { tree(x, scratch, sharing, true) }
 }
 
-/// Halves, added or compared until one is left.
+/// Adds or compares halves until one value is left.
 #[cube]
 fn tree(x: f32, scratch: &mut Shared<[f32]>, #[comptime] sharing: Sharing, #[comptime] largest: bool) -> f32 {
     let here = UNIT_POS as usize;
-    // Nobody still reads what an earlier call left.
+    // All units must have read the results of an earlier call.
     sync_cube();
     scratch[here] = x;
     sync_cube();

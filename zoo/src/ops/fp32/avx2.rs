@@ -4,9 +4,9 @@ use std::arch::x86_64::*;
 
 use super::Tile;
 
-/// Most rows of a tile: twelve registers of sums, two of B, one of A.
+/// Maximum number of rows of a tile: twelve registers of sums, two of B, one of A.
 pub const ROWS: usize = 6;
-/// Columns of a tile.
+/// Number of columns of a tile.
 pub const COLUMNS: usize = 16;
 
 /// A tile of the product of two panels.
@@ -16,7 +16,7 @@ pub const COLUMNS: usize = 16;
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 pub unsafe fn multiply(width: usize, tile: &Tile, a: &[f32], b: &[f32]) {
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         match width {
             1 => rows::<1>(tile, a, b),
@@ -33,7 +33,7 @@ pub unsafe fn multiply(width: usize, tile: &Tile, a: &[f32], b: &[f32]) {
 unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
     let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
     for (a, b) in a.chunks_exact(ROWS).zip(b.chunks_exact(COLUMNS)) {
-        // SAFETY: 16 values.
+        // SAFETY: the row of the panel has 16 values.
         let (left, right) = unsafe { (_mm256_loadu_ps(b.as_ptr()), _mm256_loadu_ps(b.as_ptr().add(8))) };
         for (a, sums) in a.iter().zip(&mut sums) {
             let a = _mm256_set1_ps(*a);
@@ -43,7 +43,7 @@ unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
     }
     for (row, sums) in sums.iter().enumerate().take(tile.rows) {
         let mut found = [0f32; COLUMNS];
-        // SAFETY: 16 values; a row of the tile.
+        // SAFETY: `found` has 16 values; `to` is a row of the tile.
         let to = unsafe {
             _mm256_storeu_ps(found.as_mut_ptr(), sums[0]);
             _mm256_storeu_ps(found.as_mut_ptr().add(8), sums[1]);
@@ -59,15 +59,17 @@ unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
     }
 }
 
-/// Can panels of this width be packed here? Others would overwrite what stands beside them.
+/// Whether panels of this width can be packed here. Other widths would overwrite neighbouring
+/// values.
 pub fn packs(width: usize) -> bool {
     width <= 8 || width.is_multiple_of(8)
 }
 
-/// Packs where memory runs along the lanes.
+/// Packs values that are contiguous along the lanes.
 ///
 /// # Safety
-/// The CPU has AVX2; `values` reaches to the last lane at the last depth, `to` has room for `width * depth`, and `packs(width)`.
+/// The CPU has AVX2; `values` reaches to the last lane at the last depth, `to` has room for
+/// `width * depth`, and `packs(width)`.
 #[target_feature(enable = "avx2")]
 pub unsafe fn pack_across(
     to: &mut [f32],
@@ -81,14 +83,14 @@ pub unsafe fn pack_across(
         let read = lowest(lanes.saturating_sub(first));
         for i in 0..depth {
             let from = values.as_ptr().wrapping_add(first + i * stride);
-            // SAFETY: masked by what is there.
+            // SAFETY: the mask excludes lanes outside the values.
             let vector = unsafe { _mm256_maskload_ps(from, read) };
             put(&mut to[i * width + first..], width - first, vector);
         }
     }
 }
 
-/// Packs where memory runs along the depth.
+/// Packs values that are contiguous along the depth.
 ///
 /// # Safety
 /// As for `pack_across`.
@@ -109,7 +111,7 @@ pub unsafe fn pack_along(
             let mut vectors = [_mm256_setzero_ps(); 8];
             for (lane, vector) in vectors.iter_mut().enumerate().take(there) {
                 let place = values.as_ptr().wrapping_add((first + lane) * stride + from);
-                // SAFETY: masked by what is there.
+                // SAFETY: the mask excludes depths outside the values.
                 *vector = unsafe { _mm256_maskload_ps(place, read) };
             }
             let vectors = transpose_8x8(vectors);
@@ -120,23 +122,24 @@ pub unsafe fn pack_along(
     }
 }
 
-/// Writes the first `width` of a vector's values. The rest of eight go where the next row of the panel comes, if there is one.
+/// Writes the first `width` values of a vector. The remaining ones of eight are written to the
+/// panel's next row, if there is one.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn put(to: &mut [f32], width: usize, vector: __m256) {
     if to.len() >= 8 {
-        // SAFETY: eight values.
+        // SAFETY: `to` has eight values.
         unsafe { _mm256_storeu_ps(to.as_mut_ptr(), vector) };
     } else {
         let mut values = [0f32; 8];
-        // SAFETY: eight values.
+        // SAFETY: `values` has eight values.
         unsafe { _mm256_storeu_ps(values.as_mut_ptr(), vector) };
         let width = width.min(to.len());
         to[..width].copy_from_slice(&values[..width]);
     }
 }
 
-/// The lowest n of 8 lanes.
+/// Mask of the lowest n of 8 lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn lowest(n: usize) -> __m256i {

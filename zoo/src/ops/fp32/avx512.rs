@@ -5,12 +5,12 @@ use std::arch::x86_64::*;
 use super::Tile;
 use crate::ops::simd::transpose_16x16;
 
-/// Most rows of a tile: 28 registers of sums, two of B, one of A.
+/// Maximum number of rows of a tile: 28 registers of sums, two of B, one of A.
 pub const ROWS: usize = 14;
-/// Columns of a tile.
+/// Number of columns of a tile.
 pub const COLUMNS: usize = 32;
 
-/// The lowest n of 16 bits.
+/// Mask of the lowest n of 16 bits.
 #[inline(always)]
 fn lowest(n: usize) -> u16 {
     if n >= 16 { u16::MAX } else { (1 << n) - 1 }
@@ -23,7 +23,7 @@ fn lowest(n: usize) -> u16 {
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub unsafe fn multiply(width: usize, tile: &Tile, a: &[f32], b: &[f32]) {
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees the requirements.
     unsafe {
         match width {
             1 => rows::<1>(tile, a, b),
@@ -49,7 +49,8 @@ unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
     let mut sums: Sums<ROWS> = [[_mm512_setzero_ps(); 2]; ROWS];
     let depth = b.len() / COLUMNS;
     let (mut a, mut b) = (a.as_ptr(), b.as_ptr());
-    // SAFETY: panels have `depth` rows of ROWS and of 32; prefetching is harmless; the tile is the caller's.
+    // SAFETY: panels have `depth` rows of ROWS and of 32; prefetching is harmless; the tile is the
+    // caller's.
     unsafe {
         if tile.add {
             for row in 0..tile.rows {
@@ -71,7 +72,7 @@ unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
     }
 }
 
-/// The sums of a tile.
+/// Sums of a tile.
 pub type Sums<const ROWS: usize> = [[__m512; 2]; ROWS];
 
 /// Writes or adds the sums of a tile, and its bias.
@@ -104,10 +105,11 @@ pub unsafe fn store<const ROWS: usize>(tile: &Tile, sums: &Sums<ROWS>) {
     }
 }
 
-/// Packs where memory runs along the lanes.
+/// Packs values that are contiguous along the lanes.
 ///
 /// # Safety
-/// The CPU has AVX-512 F; `values` reaches to the last lane at the last depth, `to` has room for `width * depth`.
+/// The CPU has AVX-512 F; `values` reaches to the last lane at the last depth, `to` has room for
+/// `width * depth`.
 #[target_feature(enable = "avx512f")]
 pub unsafe fn pack_across(
     to: &mut [f32],
@@ -121,14 +123,14 @@ pub unsafe fn pack_across(
         let (read, write) = (lowest(lanes.saturating_sub(first)), lowest(width - first));
         let (mut from, mut to) = (values.as_ptr().wrapping_add(first), to.as_mut_ptr().wrapping_add(first));
         for _ in 0..depth {
-            // SAFETY: masked by what is there.
+            // SAFETY: the masks exclude lanes outside the values and the panel.
             unsafe { _mm512_mask_storeu_ps(to, write, _mm512_maskz_loadu_ps(read, from)) };
             (from, to) = (from.wrapping_add(stride), to.wrapping_add(width));
         }
     }
 }
 
-/// Packs where memory runs along the depth.
+/// Packs values that are contiguous along the depth.
 ///
 /// # Safety
 /// As for `pack_across`.
@@ -149,13 +151,13 @@ pub unsafe fn pack_along(
             let mut vectors = [_mm512_setzero_si512(); 16];
             for (lane, vector) in vectors.iter_mut().enumerate().take(there) {
                 let place = values.as_ptr().wrapping_add((first + lane) * stride + from);
-                // SAFETY: masked by what is there.
+                // SAFETY: the mask excludes depths outside the values.
                 *vector = _mm512_castps_si512(unsafe { _mm512_maskz_loadu_ps(lowest(depths), place) });
             }
             let vectors = transpose_16x16(vectors);
             for (i, vector) in vectors.iter().enumerate().take(depths) {
                 let place = to.as_mut_ptr().wrapping_add((from + i) * width + first);
-                // SAFETY: as above.
+                // SAFETY: the mask excludes places outside the panel.
                 unsafe { _mm512_mask_storeu_ps(place, write, _mm512_castsi512_ps(*vector)) };
             }
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Source;
 
-/// Values with a distance from lane to lane and one along the depth: rows of A, or columns of B.
+/// Values with a stride from lane to lane and one along the depth: rows of A, or columns of B.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix<'a> {
     values: &'a [f32],
@@ -15,18 +15,18 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// The rows of a row-major matrix [lanes, depth], `stride` elements from row to row.
+    /// The rows of a row-major matrix `[lanes, depth]`, `stride` elements from row to row.
     ///
     /// # Panics
-    /// If the values do not reach that far.
+    /// If the values end before the last row.
     pub fn rows(values: &'a [f32], lanes: usize, depth: usize, stride: usize) -> Self {
         Self { values, lanes, depth, steps: (stride, 1) }.checked()
     }
 
-    /// The columns of a row-major matrix [depth, lanes], `stride` elements from row to row.
+    /// The columns of a row-major matrix `[depth, lanes]`, `stride` elements from row to row.
     ///
     /// # Panics
-    /// If the values do not reach that far.
+    /// If the values end before the last row.
     pub fn columns(values: &'a [f32], depth: usize, lanes: usize, stride: usize) -> Self {
         Self { values, lanes, depth, steps: (1, stride) }.checked()
     }
@@ -54,7 +54,8 @@ impl Source for Matrix<'_> {
         let values = &self.values[first * self.steps.0 + depth.start * self.steps.1..];
         let (from_lane, along) = self.steps;
         assert!(to.len() >= width * depth.len());
-        // SAFETY: the CPU was asked; `checked` says that the values reach to the last lane at the last depth.
+        // SAFETY: `level` has checked the CPU; `checked` ensures that the values reach to the last
+        // lane at the last depth.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             use super::{Level, avx2, avx512};

@@ -1,11 +1,12 @@
-//! Matrix products in FP32, with packing that reads whatever a matrix is made from: another layout, or the patches of an image.
+//! Matrix products in FP32. Packing reads any source of a matrix: another layout, or the patches of
+//! an image.
 //!
-//! An element's sum runs over the depth in blocks of a fixed size and in a fixed order: it depends neither on the other rows and
-//! columns nor on the number of threads. Each block is summed from zero and added to those before it, which keeps the error of long
-//! sums low.
+//! The sum of an element runs over the depth in blocks of a fixed size and in a fixed order. It
+//! depends neither on the other rows and columns nor on the number of threads. Each block is summed
+//! from zero and added to the blocks before it, which keeps the error of long sums low.
 //!
-//! The side with fewer lanes (rows of A, columns of B) is packed once; strips of the other are packed by the task that multiplies
-//! them, and stay in its caches.
+//! The side with fewer lanes (rows of A, columns of B) is packed once. Strips of the other side are
+//! packed by the task that multiplies them, and stay in its caches.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -22,36 +23,37 @@ use super::simd::{Level, level};
 
 pub use matrix::Matrix;
 
-/// Depth that is summed in registers at once: a panel of B of this depth stays in the first cache.
+/// Depth that is summed in registers at once: a panel of B of this depth stays in the first-level
+/// cache.
 const BLOCK: usize = 256;
-/// Lanes of a strip: of this depth and number they stay in the second cache.
+/// Number of lanes of a strip: at the depth of a block they stay in the second-level cache.
 const STRIP: usize = 384;
-/// Multiplications below which other threads are not worth waking.
+/// Number of multiplications below which one thread does them all.
 const ALONE: usize = 1 << 18;
 
 /// One side of a product: rows of A, or columns of B, along a depth.
 pub trait Source: Sync {
-    /// Rows of A, or columns of B.
+    /// Number of rows of A, or of columns of B.
     fn lanes(&self) -> usize;
 
-    /// Terms of a sum.
+    /// Number of terms of a sum.
     fn depth(&self) -> usize;
 
-    /// Writes lanes `first..first + width` as `to[i * width + lane]`, i counting the depth from the start of the range; zero
-    /// beyond the last lane.
+    /// Writes lanes `first..first + width` as `to[i * width + lane]`, where i counts the depth from
+    /// the start of the range; zero beyond the last lane.
     fn pack(&self, to: &mut [f32], width: usize, first: usize, depth: Range<usize>);
 }
 
-/// What a product is added to.
+/// Initial value of a product.
 #[derive(Debug, Clone, Copy)]
 pub enum Start<'a> {
-    /// Nothing: whatever stands in the output is overwritten.
+    /// Zero: the output is overwritten.
     Zero,
     /// One value for each column.
     Bias(&'a [f32]),
 }
 
-/// Which instructions multiply.
+/// Instruction set of the products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kernel {
     #[cfg(target_arch = "x86_64")]
@@ -70,7 +72,7 @@ fn kernel() -> Option<Kernel> {
     None
 }
 
-/// Has this CPU the instructions?
+/// Whether this CPU has the instructions.
 pub fn available() -> bool {
     kernel().is_some()
 }
@@ -81,17 +83,17 @@ pub struct Tile<'a> {
     pub to: *mut f32,
     /// Elements from row to row.
     pub stride: usize,
-    /// Rows and columns that are there; panels are zero beyond them.
+    /// Rows and columns inside the output; panels are zero beyond them.
     pub rows: usize,
     pub columns: usize,
-    /// Add to what stands there.
+    /// Whether to add to the output.
     pub add: bool,
-    /// Added to every row; empty: nothing.
+    /// Added to every row, unless empty.
     pub bias: &'a [f32],
 }
 
 impl Kernel {
-    /// Columns of a tile.
+    /// Number of columns of a tile.
     fn columns(self) -> usize {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -101,7 +103,7 @@ impl Kernel {
         }
     }
 
-    /// Rows of a tile where A has so many: as equal as they can be.
+    /// Number of rows of a tile for `of` rows of A: tiles of nearly equal size.
     fn rows(self, of: usize) -> usize {
         let most = match self {
             #[cfg(target_arch = "x86_64")]
@@ -112,12 +114,14 @@ impl Kernel {
         of.div_ceil(of.div_ceil(most).max(1)).max(1)
     }
 
+    /// Multiplies two panels.
+    ///
     /// # Safety
-    /// The tile lies inside of the output, and nothing else touches it.
+    /// The tile is inside the output, and no other task touches it.
     #[inline]
     unsafe fn multiply(self, width: usize, tile: &Tile, a: &[f32], b: &[f32]) {
         debug_assert!(a.len() / width == b.len() / self.columns() && tile.rows <= width);
-        // SAFETY: passed on; `kernel` asked the CPU.
+        // SAFETY: the caller guarantees the requirements; `kernel` checked the CPU.
         unsafe {
             match self {
                 #[cfg(target_arch = "x86_64")]
@@ -129,7 +133,7 @@ impl Kernel {
     }
 }
 
-/// One side, packed: blocks of the depth, in each of them panels of `width` lanes.
+/// One side, packed: blocks of the depth, each with panels of `width` lanes.
 #[derive(Debug, Clone)]
 pub struct Packed {
     values: Vec<f32>,
@@ -139,23 +143,23 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// The columns of B, for several products with it.
+    /// The columns of B, for several products.
     ///
     /// # Panics
-    /// If the CPU has not the instructions.
+    /// If the CPU lacks the instructions.
     pub fn columns(b: &impl Source) -> Self {
         Self::new(b, kernel().expect("a CPU that was asked").columns(), true)
     }
 
-    /// The rows of A, on this thread, for products with parts of B.
+    /// The rows of A, packed on this thread, for products with parts of B.
     ///
     /// # Panics
-    /// If the CPU has not the instructions.
+    /// If the CPU lacks the instructions.
     pub fn rows(a: &impl Source) -> Self {
         Self::new(a, kernel().expect("a CPU that was asked").rows(a.lanes()), false)
     }
 
-    /// Rows of A, or columns of B.
+    /// Number of rows of A, or of columns of B.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
@@ -176,7 +180,7 @@ impl Packed {
         Self { values, lanes, depth, width }
     }
 
-    /// The panels of a block that `lanes` lie in; the range starts at a panel's start.
+    /// The panels of a block that contain `lanes`; the range starts at a panel's start.
     fn panels(&self, block: usize, lanes: &Range<usize>) -> &[f32] {
         let depth = BLOCK.min(self.depth - block * BLOCK);
         let values = &self.values[block * BLOCK * self.lanes.next_multiple_of(self.width)..];
@@ -184,14 +188,14 @@ impl Packed {
     }
 }
 
-/// Panels from lane `first` on, as many as `to` has room for.
+/// Packs panels from lane `first` on, as many as fit in `to`.
 fn pack_strip(source: &impl Source, to: &mut [f32], width: usize, first: usize, depth: Range<usize>) {
     for (i, to) in to.chunks_exact_mut(width * depth.len()).enumerate() {
         source.pack(to, width, first + i * width, depth.clone());
     }
 }
 
-/// A side that is packed, or is to be packed strip by strip.
+/// A side that is packed, or will be packed strip by strip.
 enum Side<'a, S> {
     Packed(&'a Packed),
     Source(&'a S),
@@ -215,10 +219,10 @@ impl<'p, S: Source> Side<'p, S> {
     }
 }
 
-/// out [m, n] = start + a [m, k] times b [k, n], row-major, on all threads.
+/// out `[m, n]` = start + a `[m, k]` times b `[k, n]`, row-major, on all threads.
 ///
 /// # Panics
-/// If shapes do not fit, or if the CPU has not the instructions.
+/// If shapes do not fit, or if the CPU lacks the instructions.
 pub fn product(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
     let kernel = kernel().expect("a CPU that was asked");
     assert_eq!(a.depth(), b.depth(), "depths of a product");
@@ -233,15 +237,16 @@ pub fn product(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) 
     }
 }
 
-/// How many threads are worth waking.
+/// Number of threads to use.
 fn threads(elements: usize, depth: usize) -> usize {
     if elements.saturating_mul(depth) < ALONE { 1 } else { rayon::current_num_threads() }
 }
 
-/// out [m, columns] = start + a times these columns of b, on this thread: for tasks that go on with what they multiplied.
+/// out `[m, columns]` = start + a times these columns of b, on this thread: for tasks that process
+/// the product further.
 ///
 /// # Panics
-/// If shapes do not fit, or if the columns do not start where a tile does: at a multiple of 32.
+/// If shapes do not fit, or if the columns do not start at a tile, a multiple of 32.
 pub fn product_strip(out: &mut [f32], a: &Packed, b: &Packed, columns: Range<usize>, start: Start) {
     let kernel = kernel().expect("a CPU that was asked");
     assert_eq!(a.depth, b.depth, "depths of a product");
@@ -254,8 +259,8 @@ pub fn product_strip(out: &mut [f32], a: &Packed, b: &Packed, columns: Range<usi
     strip_of_columns::<Matrix>(kernel, &output, 0, a, &Side::Packed(b), columns);
 }
 
-/// As [`product`], with the columns packed once whatever the sizes, and the rows by the tasks: for rows that repeat what they are
-/// made of, as the patches of an image do.
+/// Like [`product`], with the columns packed once for any sizes, and the rows packed by the tasks:
+/// for rows that share their values, such as the patches of an image.
 pub fn product_by_rows(out: &mut [f32], a: &impl Source, b: &impl Source, start: Start) {
     let threads = threads(out.len(), a.depth());
     let kernel = kernel().expect("a CPU that was asked");
@@ -264,7 +269,7 @@ pub fn product_by_rows(out: &mut [f32], a: &impl Source, b: &impl Source, start:
     by_rows(kernel, out, a, kernel.rows(a.lanes()), &b, start, threads);
 }
 
-/// The output, written by all tasks in disjoint places.
+/// The output, which all tasks write in disjoint places.
 struct Output<'a> {
     first: *mut f32,
     rows: usize,
@@ -300,10 +305,10 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Without any depth there is nothing to add.
+    /// Writes the start value, for a product of depth 0.
     fn fill(&self) {
         for row in 0..self.rows {
-            // SAFETY: a row of the output.
+            // SAFETY: the slice is a row of the output.
             let row =
                 unsafe { std::slice::from_raw_parts_mut(self.first.add(row * self.columns), self.columns) };
             match self.start {
@@ -314,7 +319,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Calls a task for each strip of so many lanes.
+/// Calls a task for each strip of lanes.
 fn strips(lanes: usize, width: usize, threads: usize, task: impl Fn(Range<usize>) + Sync) {
     let count = threads * lanes.div_ceil(threads * STRIP);
     let strip = lanes.div_ceil(count.max(1)).next_multiple_of(width);
@@ -336,7 +341,8 @@ fn by_columns(kernel: Kernel, out: &mut [f32], a: &Packed, b: &impl Source, star
     });
 }
 
-/// Columns `strip` of B, to the output's columns from `first` on. Nothing else touches these.
+/// Computes the columns `strip` of B, and writes them to the output's columns from `first` on. No
+/// other task touches these columns.
 fn strip_of_columns<B: Source>(
     kernel: Kernel,
     output: &Output,
@@ -346,7 +352,8 @@ fn strip_of_columns<B: Source>(
     strip: Range<usize>,
 ) {
     let (rows, columns) = (a.width, kernel.columns());
-    // So many panels of A stay in the second cache while all of the strip goes by.
+    // This number of panels of A stays in the second-level cache while the whole strip is
+    // processed.
     let panels = STRIP.div_ceil(rows);
     let mut packing = packing_room(b, strip.len().next_multiple_of(columns) * BLOCK.min(a.depth));
     for block in 0..a.depth.div_ceil(BLOCK) {
@@ -358,7 +365,7 @@ fn strip_of_columns<B: Source>(
                 for (i, a) in a.chunks_exact(rows * depth).enumerate() {
                     let row = (part * panels + i) * rows;
                     let tile = output.tile(row, first + j * columns, (rows, columns), block);
-                    // SAFETY: the strip is this task's.
+                    // SAFETY: the strip belongs to this task.
                     unsafe { kernel.multiply(rows, &tile, a, b) };
                 }
             }
@@ -389,7 +396,7 @@ fn by_rows(
             for (j, b) in b.chunks_exact(columns * depth).enumerate() {
                 for (i, a) in a.chunks_exact(rows * depth).enumerate() {
                     let tile = output.tile(strip.start + i * rows, j * columns, (rows, columns), block);
-                    // SAFETY: the strip is this task's.
+                    // SAFETY: the strip belongs to this task.
                     unsafe { kernel.multiply(rows, &tile, a, b) };
                 }
             }

@@ -6,7 +6,7 @@ fn draw(stream: u64, n: usize) -> Vec<f32> {
     (0..n).map(|i| key.normal(i as u32)).collect()
 }
 
-/// In FP64: a [m, k] and b [k, n], row-major.
+/// Product in FP64 of a `[m, k]` and b `[k, n]`, row-major.
 fn exact(a: &[f32], b: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f64> {
     let mut out = vec![0.0; m * n];
     for i in 0..m {
@@ -22,7 +22,8 @@ fn turned(x: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     (0..columns).flat_map(|j| (0..rows).map(move |i| x[i * columns + j])).collect()
 }
 
-/// Shapes with every kind of edge: less than a tile, one more than a tile, several blocks of the depth, several strips.
+/// Shapes with every kind of edge: less than a tile, one more than a tile, several blocks of the
+/// depth, several strips.
 const SHAPES: [(usize, usize, usize); 10] = [
     (1, 1, 1),
     (14, 32, 256),
@@ -93,7 +94,7 @@ fn a_part_of_a_matrix_is_read_by_its_stride() {
     if !available() {
         return;
     }
-    // Columns 2..5 of a [4, 7].
+    // Columns 2..5 of a `[4, 7]` matrix.
     let whole = draw(1, 28);
     let part: Vec<f32> = whole.chunks(7).flat_map(|row| row[2..5].to_vec()).collect();
     let b = draw(2, 3 * 40);
@@ -117,7 +118,7 @@ fn nothing_to_add_leaves_the_start() {
     assert_eq!(out, [0.0; 6]);
 }
 
-/// Both kinds of tiles, on a CPU that has both.
+/// Both kinds of tiles, on a CPU that supports both.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn tiles_of_avx2_hold_too() {

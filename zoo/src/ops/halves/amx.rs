@@ -1,11 +1,12 @@
-//! Products of tiles with AMX. The intrinsics are not stable yet; the instructions are.
+//! Products of tiles with AMX, in assembly because the intrinsics are not stable yet.
 
 use std::arch::asm;
 use std::sync::OnceLock;
 
 use super::{PANEL, STEP, TILE};
 
-/// Has the CPU AMX for bf16, and does the system let us use it? Linux wants to be asked once in a process.
+/// Whether the CPU has AMX for bf16, and the system permits its use. Linux requires one request in
+/// each process.
 pub fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(|| {
@@ -17,7 +18,7 @@ pub fn available() -> bool {
     })
 }
 
-/// `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`.
+/// Requests the permission: `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`.
 #[cfg(target_os = "linux")]
 fn permitted() -> bool {
     const ARCH_PRCTL: i64 = 158;
@@ -44,7 +45,7 @@ fn permitted() -> bool {
     false
 }
 
-/// Eight tiles of 16 rows of 64 bytes, for as long as this lives, on this thread.
+/// Configuration of eight tiles of 16 rows of 64 bytes on this thread. It is released on drop.
 pub struct Tiles(());
 
 impl Tiles {
@@ -62,7 +63,7 @@ impl Tiles {
             Configuration { palette: 1, start_row: 0, reserved: [0; 14], bytes: [0; 16], rows: [0; 16] };
         configuration.bytes[..8].fill(64);
         configuration.rows[..8].fill(16);
-        // SAFETY: `available` was asked before; the configuration is 64 bytes of palette 1.
+        // SAFETY: `available` was checked before; the configuration is 64 bytes of palette 1.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &configuration, options(nostack, readonly)) };
         Self(())
     }
@@ -70,19 +71,21 @@ impl Tiles {
 
 impl Drop for Tiles {
     fn drop(&mut self) {
-        // SAFETY: the tiles were configured by this thread.
+        // SAFETY: this thread configured the tiles.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 }
 
-/// c [16, stride] = or += the first lanes of a panel of A times a panel of B: the second ones are not there.
+/// c `[16, stride]` = or += the first lanes of a panel of A times a panel of B. The second lanes of
+/// A do not exist.
 ///
 /// # Safety
 /// Tiles are configured on this thread.
 pub unsafe fn half_block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumulate: bool) {
     debug_assert!(c.len() >= (PANEL / 2 - 1) * stride + PANEL && a.len() == b.len());
     let c0 = c.as_mut_ptr();
-    // SAFETY: rows 0..16 and columns 0..32 are inside of `c`, as asserted; so are the tiles of a and b.
+    // SAFETY: rows 0..16 and columns 0..32 are inside `c`, as asserted; so are the tiles of a and
+    // b.
     unsafe {
         let c1 = c0.add(16);
         let row = stride * size_of::<f32>();
@@ -116,14 +119,15 @@ pub unsafe fn half_block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], acc
     }
 }
 
-/// c [32, stride] = or += a panel of A times one of B.
+/// c `[32, stride]` = or += a panel of A times one of B.
 ///
 /// # Safety
 /// Tiles are configured on this thread.
 pub unsafe fn block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumulate: bool) {
     debug_assert!(c.len() >= (PANEL - 1) * stride + PANEL && a.len() == b.len());
     let c0 = c.as_mut_ptr();
-    // SAFETY: rows 0..32 and columns 0..32 are inside of `c`, as asserted; so are the tiles of a and b.
+    // SAFETY: rows 0..32 and columns 0..32 are inside `c`, as asserted; so are the tiles of a and
+    // b.
     unsafe {
         let (c1, c2) = (c0.add(16), c0.add(16 * stride));
         let c3 = c2.add(16);

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::{PANEL, TILE};
 
-/// Has the CPU AVX512-BF16, and what packing needs?
+/// Whether the CPU has AVX512-BF16 and the instructions that packing needs.
 pub fn available() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -12,13 +12,13 @@ pub fn available() -> bool {
         && is_x86_feature_detected!("avx512bf16")
 }
 
-/// Rows of A whose sums stay in registers.
+/// Number of rows of A whose sums stay in registers.
 const ROWS: usize = 8;
 
-/// c [32, stride] = or += a panel of A times one of B; the first `rows` of them at least.
+/// c `[32, stride]` = or += a panel of A times one of B, for at least the first `rows` rows.
 ///
 /// # Safety
-/// `available` said so.
+/// `available` must have returned true.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 pub unsafe fn block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumulate: bool, rows: usize) {
     assert!(c.len() >= (PANEL - 1) * stride + PANEL && a.len() == b.len());
@@ -27,14 +27,14 @@ pub unsafe fn block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumula
         let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
         if accumulate {
             for (row, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: rows 0..32 and columns 0..32 are inside of `c`, as asserted.
+                // SAFETY: rows 0..32 and columns 0..32 are inside `c`, as asserted.
                 *sums = unsafe {
                     [_mm512_loadu_ps(c.add(row * stride)), _mm512_loadu_ps(c.add(row * stride + 16))]
                 };
             }
         }
         for (a, b) in a.chunks_exact(2 * TILE).zip(b.chunks_exact(2 * TILE)) {
-            // SAFETY: two tiles of 16 x 16 pairs each; `first` to `first + ROWS` lie in one of A's.
+            // SAFETY: two tiles of 16 x 16 pairs each; `first` to `first + ROWS` are in one of A's.
             unsafe {
                 let a = a.as_ptr().cast::<i32>().add(first * 16);
                 let b = b.as_ptr().cast::<i32>();
@@ -61,6 +61,6 @@ pub unsafe fn block(c: &mut [f32], stride: usize, a: &[u16], b: &[u16], accumula
 
 #[inline(always)]
 fn as_bf16(x: __m512i) -> __m512bh {
-    // SAFETY: two names of 64 bytes without invalid patterns.
+    // SAFETY: both types are 64 bytes without invalid patterns.
     unsafe { std::mem::transmute(x) }
 }

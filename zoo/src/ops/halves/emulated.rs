@@ -1,5 +1,6 @@
-//! The same products where the CPU has no instruction for them: rounded operands, multiplied and added in FP32 vectors. A product
-//! of two values of a half type is exact in FP32, so that only the order of sums differs.
+//! Products of half operands on CPUs without an instruction for them: rounded operands, multiplied
+//! and added in FP32 vectors. A product of two values of a half type is exact in FP32, so only the
+//! order of sums differs.
 
 use rayon::prelude::*;
 
@@ -8,13 +9,13 @@ use crate::ops::fp32::{self, Matrix, Start};
 use crate::ops::host::room;
 use crate::ops::rounding::HalfType;
 
-/// Values that a task stores.
+/// Number of values that a task stores.
 const TASK: usize = 1 << 14;
 
-/// Rounded to the half type, in FP32.
+/// Rounds values to the half type, in FP32.
 ///
 /// # Panics
-/// On values of the other half type.
+/// If the values have the other half type.
 pub fn rounded<H: HalfType>(values: Values) -> Vec<f32> {
     fn each<F: Sync>(from: &[F], convert: impl Fn(&mut [f32], &[F]) + Sync) -> Vec<f32> {
         let mut to = room(from.len());
@@ -28,18 +29,18 @@ pub fn rounded<H: HalfType>(values: Values) -> Vec<f32> {
     }
 }
 
-/// These values, if they are of the half type `H`.
+/// The values, which must have the half type `H`.
 fn of<H: HalfType, F: HalfType>(values: &[F]) -> &[F] {
     assert_eq!(H::HALF, F::HALF, "operands of a product are of one half type");
     values
 }
 
-/// Sums as they are kept.
+/// Stores sums in their result type.
 fn stored<H: HalfType, T: Stored<H>>(to: &mut [T], sums: &[f32]) {
     to.par_chunks_mut(TASK).zip(sums.par_chunks(TASK)).for_each(|(to, sums)| T::store(to, sums));
 }
 
-/// See [`super::product`].
+/// Like [`super::product`], in FP32 vectors.
 pub fn product<H: HalfType, T: Stored<H>>(a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
     let (m, n, k) = (a.rows, b.columns, a.columns);
     let (left, right) = (rounded::<H>(a.values), rounded::<H>(b.values));

@@ -1,5 +1,5 @@
-//! Products of sides that pack themselves, a piece of the depth at a time: for rows that repeat what they are made of, as the
-//! patches of an image do, and would not fit in a cache as a whole.
+//! Products of sides that pack themselves, one piece of the depth at a time: for rows that share
+//! their values, such as the patches of an image, and that exceed the cache as a whole.
 
 use std::ops::Range;
 
@@ -12,42 +12,43 @@ use crate::ops::host::room;
 
 /// One side of a product: rows of A, or columns of B, along a depth.
 pub trait Source: Sync {
-    /// Rows of A, or columns of B.
+    /// Number of rows of A, or of columns of B.
     fn lanes(&self) -> usize;
 
-    /// Terms of a sum.
+    /// Number of terms of a sum.
     fn depth(&self) -> usize;
 
-    /// Tiles of the lanes `first..first + 32` for steps of 32 of the depth, two to a step; [lane][pair] in a tile of A, [pair][lane]
-    /// in one of B. Zero beyond the edges.
+    /// Packs tiles of the lanes `first..first + 32` for steps of 32 of the depth, two tiles to a
+    /// step: `[lane][pair]` for a tile of A, `[pair][lane]` for one of B. Zero beyond the edges.
     ///
     /// # Safety
     /// The CPU has AVX512 F, BW, VL and BF16.
     unsafe fn pack(&self, to: &mut [u16], first: usize, steps: Range<usize>, lanes_first: bool);
 }
 
-/// Steps of the depth that are packed at once.
+/// Number of steps of the depth that are packed at once.
 const CHUNK: usize = 32;
-/// Most rows of a task.
+/// Maximum number of rows of a task.
 const ROWS: usize = 128;
-/// Tasks that give every thread its share.
+/// Number of tasks that gives every thread its share.
 const TASKS: usize = 8;
-/// Columns whose sums are in flight at once.
+/// Number of columns whose sums are computed at once.
 const COLUMNS: usize = 1024;
 
-/// Which way round a product is stored.
+/// Storage order of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// [rows of A, columns of B]
+    /// `[rows of A, columns of B]`.
     RowMajor,
-    /// [columns of B, rows of A]
+    /// `[columns of B, rows of A]`.
     ColumnMajor,
 }
 
-/// out = a times b plus bias (rounded to bf16 itself), one for each column of B. All of B is packed once.
+/// out = a times b plus bias, one for each column of B (the bias is rounded to bf16). All of B is
+/// packed once.
 ///
 /// # Panics
-/// If shapes do not fit, or if the CPU has not this instruction.
+/// If shapes do not fit, or if the CPU lacks this instruction.
 pub fn product_by_rows<T: Stored<bf16>>(
     with: Instruction,
     out: &mut [T],
@@ -73,7 +74,7 @@ pub fn product_by_rows<T: Stored<bf16>>(
     let panel = steps * 2 * TILE;
     let mut packed = room::<u16>(n.div_ceil(PANEL) * panel);
     packed.par_chunks_mut(panel.max(1)).enumerate().for_each(|(i, to)| {
-        // SAFETY: the instruction set was asked for above.
+        // SAFETY: the instruction set was checked above.
         unsafe { b.pack(to, i * PANEL, 0..steps, false) }
     });
     let task_rows = (m / TASKS).next_multiple_of(PANEL).clamp(PANEL, ROWS);
@@ -109,7 +110,7 @@ pub fn product_by_rows<T: Stored<bf16>>(
     });
 }
 
-/// sums [rows, stride] = so many rows of a, from one on, times packed b.
+/// sums `[rows, stride]` = rows of a, from `row` on, times packed b.
 fn multiply(
     with: Instruction,
     sums: &mut [f32],
@@ -129,14 +130,15 @@ fn multiply(
         let chunk = first..steps.min(first + CHUNK);
         let size = chunk.len() * 2 * TILE;
         for (i, to) in packed.chunks_exact_mut(size).take(panels).enumerate() {
-            // SAFETY: the instruction set was asked for.
+            // SAFETY: the caller checked the instruction set.
             unsafe { a.pack(to, row + i * PANEL, chunk.clone(), true) };
         }
         for (i, a) in packed.chunks_exact(size).take(panels).enumerate() {
             for (j, b) in b.chunks_exact(steps * 2 * TILE).enumerate() {
                 let block = &mut sums[i * PANEL * stride + j * PANEL..];
                 let b = &b[first * 2 * TILE..][..size];
-                // SAFETY: the instruction set was asked for; panels are whole, and a block is PANEL x PANEL.
+                // SAFETY: the caller checked the instruction set; panels are whole, and a block is
+                // PANEL x PANEL.
                 unsafe {
                     match with {
                         Instruction::Amx => amx::block(block, stride, a, b, first > 0),

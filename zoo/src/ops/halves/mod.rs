@@ -1,11 +1,13 @@
-//! Matrix products of half operands with f32 sums: of bf16 on CPUs that have an instruction for them; on others, and of fp16 on
-//! all, in FP32 vectors.
+//! Matrix products of half operands with f32 sums. bf16 products use the CPU's instruction for
+//! them, if there is one. Without it, and for fp16, products are computed in FP32 vectors.
 //!
-//! Operands are rounded to bf16 while they are packed; sums are f32 and are rounded once, at the end, as a GPU does it. An
-//! element's sum runs over the depth in a fixed order: it depends neither on the other rows nor on the number of threads.
+//! Operands are rounded to bf16 while they are packed. Sums are f32 and are rounded once at the
+//! end, as on a GPU. The sum of an element runs over the depth in a fixed order: it depends neither
+//! on the other rows nor on the number of threads.
 //!
-//! Packed operands are tiles of 16 lanes (rows of A, columns of B) by 32 of the depth, 1 KiB each, two lanes of tiles to a
-//! panel: what AMX multiplies at once, and what `vdpbf16ps` walks through in order.
+//! Packed operands are tiles of 16 lanes (rows of A, columns of B) by 32 of the depth, 1 KiB each,
+//! with two lanes of tiles to a panel. AMX multiplies a panel at once; `vdpbf16ps` processes it in
+//! order.
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -32,25 +34,25 @@ pub use pack::interleaved;
 
 pub use emulated::{product as product_in_vectors, rounded};
 
-/// What multiplies.
+/// Instruction for the products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {
     /// AMX: tiles of 16 x 32.
     Amx,
     /// AVX512-BF16: `vdpbf16ps`.
     Avx512,
-    /// None for bf16: rounded operands in FP32 vectors.
+    /// No bf16 instruction: rounded operands in FP32 vectors.
     Emulated,
 }
 
 impl Instruction {
-    /// What multiplies on this CPU, if it is done here at all.
+    /// The best method on this CPU; `None` if this module does not support the CPU.
     pub fn best() -> Option<Self> {
         instruction().or(super::fp32::available().then_some(Self::Emulated))
     }
 }
 
-/// The fastest instruction of this CPU for bf16, if it has one.
+/// The fastest bf16 instruction of this CPU; `None` without one.
 pub fn instruction() -> Option<Instruction> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -66,14 +68,14 @@ pub fn instruction() -> Option<Instruction> {
     None
 }
 
-/// Row-major values of either type.
+/// Row-major values of any supported type.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'a> {
     /// Rounded to bf16 when they are packed.
     F32(&'a [f32]),
-    /// As they are.
+    /// Used without conversion.
     Bf16(&'a [bf16]),
-    /// As they are; for the products in FP32 vectors alone.
+    /// Used without conversion; only for products in FP32 vectors.
     Fp16(&'a [f16]),
 }
 
@@ -91,7 +93,7 @@ impl Values<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct Operand<'a> {
     values: Values<'a>,
-    /// Columns of the matrix in memory.
+    /// Number of columns of the matrix in memory.
     stride: usize,
     transposed: bool,
     rows: usize,
@@ -102,7 +104,7 @@ impl<'a> Operand<'a> {
     /// A row-major matrix.
     ///
     /// # Panics
-    /// If there are not rows x columns values.
+    /// If the number of values is not rows x columns.
     pub fn new(values: Values<'a>, rows: usize, columns: usize) -> Self {
         assert_eq!(values.len(), rows * columns, "an operand has rows x columns values");
         Self { values, stride: columns, transposed: false, rows, columns }
@@ -111,35 +113,36 @@ impl<'a> Operand<'a> {
     /// The first columns of a row-major matrix, `stride` elements from row to row.
     ///
     /// # Panics
-    /// If the values do not reach that far.
+    /// If the values end before the last row.
     pub fn part(values: Values<'a>, rows: usize, columns: usize, stride: usize) -> Self {
         let whole = rows.saturating_sub(1) * stride + columns;
         assert!(columns <= stride && (rows == 0 || whole <= values.len()), "an operand beyond its values");
         Self { values, stride, transposed: false, rows, columns }
     }
 
-    /// Its transpose.
+    /// The transposed matrix.
     pub fn transpose(self) -> Self {
         Self { transposed: !self.transposed, rows: self.columns, columns: self.rows, ..self }
     }
 }
 
-/// Lanes of a panel.
+/// Number of lanes of a panel.
 pub const PANEL: usize = 32;
 /// Depth of a tile.
 pub const STEP: usize = 32;
-/// 16-bit values of a tile.
+/// Number of 16-bit values of a tile.
 pub const TILE: usize = 16 * STEP;
-/// Most rows of A that a task packs.
+/// Maximum number of rows of A that a task packs.
 const TASK_ROWS: usize = 128;
-/// Tasks that give every thread its share.
+/// Number of tasks that gives every thread its share.
 const TASKS: usize = 8;
-/// Columns whose sums are in flight at once.
+/// Number of columns whose sums are computed at once.
 const TASK_COLUMNS: usize = 512;
-/// Steps of the depth that are multiplied before the next columns: panels of this depth stay in the first caches.
+/// Number of steps of the depth that are multiplied before the next columns: panels of this depth
+/// stay in the first caches.
 const DEPTH_STEPS: usize = 32;
 
-/// What a product is stored as, rounded to a half type in either case: in that type, or in FP32.
+/// Result type of a product that is rounded to a half type: that type, or FP32.
 pub trait Stored<H: HalfType>: bytemuck::Pod + Send + Sync {
     /// Rounds a row of sums.
     fn store(to: &mut [Self], from: &[f32]);
@@ -157,10 +160,11 @@ impl<H: HalfType> Stored<H> for f32 {
     }
 }
 
-/// a [m, k] times b [k, n], plus bias [n] (rounded to bf16 itself) in every row: [m, n], row-major.
+/// a `[m, k]` times b `[k, n]`, plus bias `[n]` in every row (the bias is rounded to bf16): `[m,
+/// n]`, row-major.
 ///
 /// # Panics
-/// If depths differ, or if the CPU has not this instruction.
+/// If depths differ, or if the CPU lacks this instruction.
 #[cfg(target_arch = "x86_64")]
 pub fn product<T: Stored<bf16>>(with: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
     assert_eq!(a.columns, b.rows, "depths of a product");
@@ -184,11 +188,12 @@ pub fn product<T: Stored<bf16>>(with: Instruction, a: Operand, b: Operand, bias:
     let panel = steps * 2 * TILE;
     let mut packed_b = room::<u16>(n.div_ceil(PANEL) * panel);
     packed_b.par_chunks_mut(panel.max(1)).enumerate().for_each(|(i, to)| {
-        // SAFETY: the instruction set was asked for above.
+        // SAFETY: the instruction set was checked above.
         unsafe { pack::columns(to, &b, i * PANEL) }
     });
 
-    // Few rows: smaller tasks, and cut the columns too. Cuts do not change the order of any sum.
+    // With few rows, tasks are smaller and columns are also cut. Cuts do not change the order of
+    // any sum.
     let task_rows = (m / TASKS).next_multiple_of(PANEL).clamp(PANEL, TASK_ROWS);
     let columns = if m.div_ceil(task_rows) >= TASKS { n.next_multiple_of(PANEL) } else { TASK_COLUMNS };
     let tasks: Vec<(usize, usize)> =
@@ -225,7 +230,7 @@ pub fn product<T: Stored<bf16>>(with: Instruction, a: Operand, b: Operand, bias:
     out
 }
 
-/// See above.
+/// Product on architectures without a bf16 instruction.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn product<T: Stored<bf16>>(_: Instruction, a: Operand, b: Operand, bias: Option<&[f32]>) -> Vec<T> {
     emulated::product::<bf16, T>(a, b, bias)
@@ -241,38 +246,39 @@ pub struct Packed {
 
 #[cfg(target_arch = "x86_64")]
 impl Packed {
-    /// Rows of A, on this thread.
+    /// Packs the rows of A, on this thread.
     ///
     /// # Panics
-    /// If the CPU has not the instructions.
+    /// If the CPU lacks the instructions.
     pub fn rows(a: &Operand) -> Self {
         assert!(avx512::available(), "this CPU has no AVX512-BF16");
         let steps = a.columns.div_ceil(STEP);
         let mut values = room::<u16>(a.rows.div_ceil(PANEL) * steps * 2 * TILE);
         for (i, to) in values.chunks_mut((steps * 2 * TILE).max(1)).enumerate() {
-            // SAFETY: the CPU was asked.
+            // SAFETY: the assertion above checks the CPU.
             unsafe { pack::rows(to, a, i * PANEL) }
         }
         Self { values, lanes: a.rows, steps }
     }
 
-    /// Columns of B.
+    /// Packs the columns of B.
     ///
     /// # Panics
-    /// If the CPU has not the instructions.
+    /// If the CPU lacks the instructions.
     pub fn columns(b: &Operand) -> Self {
         assert!(avx512::available(), "this CPU has no AVX512-BF16");
         let steps = b.rows.div_ceil(STEP);
         let mut values = room::<u16>(b.columns.div_ceil(PANEL) * steps * 2 * TILE);
         values.par_chunks_mut((steps * 2 * TILE).max(1)).enumerate().for_each(|(i, to)| {
-            // SAFETY: the CPU was asked.
+            // SAFETY: the assertion above checks the CPU.
             unsafe { pack::columns(to, b, i * PANEL) }
         });
         Self { values, lanes: b.columns, steps }
     }
 }
 
-/// Sums of a times these columns of b, not rounded, on this thread: [rows, columns up to a multiple of 32].
+/// Sums of a times these columns of b, not rounded, on this thread: `[rows, columns up to a
+/// multiple of 32]`.
 ///
 /// # Panics
 /// If depths differ, or if the columns do not start at a multiple of 32.
@@ -291,26 +297,26 @@ pub fn product_strip(with: Instruction, a: &Packed, b: &Packed, columns: Range<u
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Packed {
-    /// Never called: `instruction` found none.
+    /// Never called, because `instruction` returns `None`.
     pub fn rows(_: &Operand) -> Self {
         unreachable!("no instruction for bf16 products on this architecture")
     }
 
-    /// Never called, either.
+    /// Never called, because `instruction` returns `None`.
     pub fn columns(_: &Operand) -> Self {
         unreachable!("no instruction for bf16 products on this architecture")
     }
 }
 
-/// Never called: `instruction` found none.
+/// Never called, because `instruction` returns `None`.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn product_strip(_: Instruction, _: &Packed, _: &Packed, _: Range<usize>) -> Vec<f32> {
     unreachable!("no instruction for bf16 products on this architecture")
 }
 
-/// The output, written by all tasks in disjoint places.
+/// The output, which all tasks write in disjoint places.
 struct Shared<T>(*mut T);
-// SAFETY: see its only use.
+// SAFETY: tasks write disjoint places; see the only use.
 unsafe impl<T: Send> Sync for Shared<T> {}
 impl<T> Shared<T> {
     fn at(&self, offset: usize) -> *mut T {
@@ -318,8 +324,8 @@ impl<T> Shared<T> {
     }
 }
 
-/// sums [rows, stride] = packed a times packed b. There is room for whole panels of rows; those beyond `rows` are left as they are, or
-/// filled.
+/// sums `[rows, stride]` = packed a times packed b. There is room for whole panels of rows. Rows
+/// beyond `rows` keep their values or are overwritten.
 #[cfg(target_arch = "x86_64")]
 fn multiply(
     with: Instruction,
@@ -343,7 +349,8 @@ fn multiply(
             for (j, b) in b.chunks_exact(panel).enumerate() {
                 let block = &mut sums[i * PANEL * stride + j * PANEL..];
                 let (a, b) = (&a[part.clone()], &b[part.clone()]);
-                // SAFETY: `product` asked for the instruction set; panels are whole, and a block is PANEL x PANEL.
+                // SAFETY: `product` checked the instruction set; panels are whole, and a block is
+                // PANEL x PANEL.
                 unsafe {
                     match with {
                         Instruction::Amx if rows <= PANEL / 2 => {

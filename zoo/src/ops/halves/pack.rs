@@ -1,32 +1,34 @@
-//! Operands to tiles: 16 lanes by 32 of the depth, pairs along the depth side by side. Zero beyond the edges.
+//! Packs operands into tiles of 16 lanes by 32 of the depth, with pairs along the depth side by
+//! side. Zero beyond the edges.
 //!
-//! A tile of A is [lane][pair], a tile of B [pair][lane]. Memory runs along the depth or along the lanes; sixteen vectors hold
-//! a tile either way, and one transposition of 16 x 16 pairs makes the one layout of the other.
+//! A tile of A is `[lane][pair]`, a tile of B `[pair][lane]`. Memory is contiguous along the depth
+//! or along the lanes. Sixteen vectors hold a tile in both cases, and a transposition of 16 x 16
+//! pairs converts one layout to the other.
 
 use std::arch::x86_64::*;
 
 use super::{Operand, PANEL, STEP, TILE, Values};
 use crate::ops::simd::transpose_16x16;
 
-/// A panel of A: lanes are rows `first..first + 32`.
+/// Packs a panel of A, whose lanes are the rows `first..first + 32`.
 ///
 /// # Safety
 /// The CPU has AVX512 F, BW, VL and BF16.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 pub unsafe fn rows(to: &mut [u16], a: &Operand, first: usize) {
     let source = Source { values: a.values, stride: a.stride, lanes: a.rows, depth: a.columns };
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees the requirements.
     unsafe { panel(to, source, first, !a.transposed, true) }
 }
 
-/// A panel of B: lanes are columns `first..first + 32`.
+/// Packs a panel of B, whose lanes are the columns `first..first + 32`.
 ///
 /// # Safety
 /// As for `rows`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 pub unsafe fn columns(to: &mut [u16], b: &Operand, first: usize) {
     let source = Source { values: b.values, stride: b.stride, lanes: b.columns, depth: b.rows };
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees the requirements.
     unsafe { panel(to, source, first, b.transposed, false) }
 }
 
@@ -46,7 +48,7 @@ unsafe fn panel(to: &mut [u16], source: Source, first: usize, along_depth: bool,
         let depths = (source.depth - depth).min(STEP);
         let mut vectors = [_mm512_setzero_si512(); 16];
         if lanes > 0 {
-            // SAFETY: `lanes` and `depths` end inside of the matrix, and loads are masked by them.
+            // SAFETY: `lanes` and `depths` end inside the matrix, and they mask the loads.
             unsafe {
                 if along_depth {
                     let start = lane * source.stride + depth;
@@ -67,24 +69,24 @@ unsafe fn panel(to: &mut [u16], source: Source, first: usize, along_depth: bool,
             }
         }
         for (vector, to) in vectors.iter().zip(tile.chunks_exact_mut(32)) {
-            // SAFETY: 32 values of 16 bits.
+            // SAFETY: the tile has 32 values of 16 bits at this place.
             unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), *vector) };
         }
     }
 }
 
-/// The lowest n bits.
+/// Mask of the lowest n bits.
 #[inline(always)]
 fn lowest(n: usize) -> u32 {
     if n >= 32 { u32::MAX } else { (1 << n) - 1 }
 }
 
-/// Up to 32 values in a row.
+/// Loads up to 32 adjacent values.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 unsafe fn along(values: Values, at: usize, n: usize) -> __m512i {
     let mask = lowest(n);
-    // SAFETY: the caller has n values there.
+    // SAFETY: the caller guarantees n values at this place.
     unsafe {
         match values {
             Values::Bf16(values) => _mm512_maskz_loadu_epi16(mask, values.as_ptr().add(at).cast()),
@@ -99,12 +101,12 @@ unsafe fn along(values: Values, at: usize, n: usize) -> __m512i {
     }
 }
 
-/// Pairs of up to 16 values each of two rows; the second may be beyond the edge.
+/// Loads pairs of up to 16 values each of two rows; the second may be beyond the edge.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 unsafe fn across(values: Values, first: usize, second: Option<usize>, n: usize) -> __m512i {
     let mask = lowest(n) as u16;
-    // SAFETY: the caller has n values at both places.
+    // SAFETY: the caller guarantees n values at both places.
     unsafe {
         match values {
             Values::Bf16(values) => {
@@ -122,7 +124,7 @@ unsafe fn across(values: Values, first: usize, second: Option<usize>, n: usize) 
     }
 }
 
-/// Pairs of the values of two rows, side by side.
+/// Interleaves the values of two rows as pairs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub fn interleaved(first: __m256i, second: __m256i) -> __m512i {

@@ -1,4 +1,4 @@
-//! Against sums in FP64 of the rounded operands.
+//! Products agree with FP64 sums of the rounded operands.
 
 use super::*;
 use crate::random::Key;
@@ -23,7 +23,7 @@ fn instructions() -> Vec<Instruction> {
     }
 }
 
-/// And what is there without them.
+/// The instructions of this CPU, and the emulation if available.
 fn ways() -> Vec<Instruction> {
     let emulated = crate::ops::fp32::available().then_some(Instruction::Emulated);
     instructions().into_iter().chain(emulated).collect()

@@ -1,4 +1,5 @@
-//! Backward through time: gradients of the gates step by step, then those of the weight in one product.
+//! Backward pass through time: gradients of the gates step by step, then those of the weight in one
+//! product.
 
 use burn::tensor::f16;
 use rayon::prelude::*;
@@ -14,7 +15,7 @@ use crate::ops::host;
 use crate::ops::linear::{Products, column_sums};
 use crate::ops::simd;
 
-/// What the forward pass left, and the gradients of what came out of it.
+/// Results of the forward pass, and the gradients of its outputs.
 pub struct Given<'a> {
     /// As in `forward`.
     pub gates: Vec<f32>,
@@ -24,13 +25,13 @@ pub struct Given<'a> {
     pub weight: &'a [f32],
     pub biased: bool,
     pub initial: &'a [f32],
-    /// Of the outputs; `None`: zeros.
+    /// Gradient of the outputs; `None` for zeros.
     pub of_out: Option<host::Source<'a>>,
-    /// Of the last states.
+    /// Gradient of the last states.
     pub of_last: &'a [f32],
 }
 
-/// Gradients, shaped as what they are of.
+/// Gradients, with the shapes of their tensors.
 pub struct Gradients {
     pub gates: Vec<f32>,
     pub weight: Vec<f32>,
@@ -38,7 +39,7 @@ pub struct Gradients {
     pub initial: Vec<f32>,
 }
 
-/// Of the input's part of the gates, the weight, the bias, and the initial states.
+/// Gradients of the input's part of the gates, the weight, the bias, and the initial states.
 pub fn backward<C: Cell<GATES>, const GATES: usize>(
     given: Given,
     hidden: usize,
@@ -51,7 +52,7 @@ pub fn backward<C: Cell<GATES>, const GATES: usize>(
     let [first_h, first_cell] = super::initial_states(initial, sequences, hidden);
     let first = if C::TAKES_KEPT { &first_cell } else { &first_h };
     let columns = Packed::columns(with, weight, width, hidden);
-    // Of the recurrent part of the step at hand, in the order of the sequences.
+    // Gradients of the recurrent part of the current step, in the order of the sequences.
     let mut of_step: Vec<f32> = host::room(sequences.count() * width);
     let mut walk = || {
         let mut later: Option<(usize, Packed)> = None;
@@ -112,13 +113,13 @@ pub fn backward<C: Cell<GATES>, const GATES: usize>(
             });
             later = Some((active, Packed::rows(with, &of_step[..active * width], active, width)));
         }
-        // What reaches the initial states.
+        // Gradients of the initial states.
         if let Some((active, rows)) = later.filter(|_| !initial.is_empty()) {
             let shared = Shared::new(&mut of_h, hidden);
             by_units(hidden, active * width * hidden, |units| {
                 let sums = Sums::new(&rows, &columns, units.clone(), &[]);
                 for sequence in 0..active {
-                    // SAFETY: a task's own units.
+                    // SAFETY: a task writes its own units alone.
                     let to = unsafe { shared.part(sequence, units.clone()) };
                     to.copy_from_slice(sums.row(sequence));
                 }
@@ -143,7 +144,7 @@ pub fn backward<C: Cell<GATES>, const GATES: usize>(
     Gradients { gates, weight: of_weight, bias, initial: of_initial }
 }
 
-/// The output that each row was made from, or the initial one: [rows, hidden].
+/// For each row, the output of the step before, or the initial one: `[rows, hidden]`.
 fn before(out: &[f32], first: &[f32], sequences: &Sequences) -> Vec<f32> {
     let hidden = out.len() / sequences.rows().max(1);
     let mut before = host::room(out.len());
@@ -156,7 +157,8 @@ fn before(out: &[f32], first: &[f32], sequences: &Sequences) -> Vec<f32> {
     before
 }
 
-/// Of the weight [gates x hidden, hidden]: one product over all rows, or one for each place that gradients stand in.
+/// Gradient of the weight `[gates x hidden, hidden]`: one product over all rows, or one for each
+/// place where gradients are stored.
 fn weight_gradient<C: Cell<GATES>, const GATES: usize>(
     gates: &[f32],
     kept: &[f32],
@@ -192,7 +194,7 @@ fn weight_gradient<C: Cell<GATES>, const GATES: usize>(
     out
 }
 
-/// Of the bias [gates x hidden].
+/// Gradient of the bias `[gates x hidden]`.
 fn bias_gradient<C: Cell<GATES>, const GATES: usize>(
     gates: &[f32],
     kept: &[f32],

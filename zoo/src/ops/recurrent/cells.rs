@@ -1,14 +1,17 @@
-//! One step of one sequence, for some of its units: gates, tanh and sigmoid in one pass, and the gradients of that.
+//! One step of one sequence, for a range of its units: gates, tanh and sigmoid in one pass, and
+//! their gradients.
 
 use crate::ops::simd::{fma, sigmoid, tanh, vectorized};
 
-/// What differs between recurrent layers.
+/// The cell of a recurrent layer.
 pub trait Cell<const GATES: usize> {
-    /// Is what a step takes over from the one before, besides the product, what that step kept (else: its output)?
+    /// Whether a step carries over the kept value of the step before, besides the product;
+    /// otherwise it carries over the output.
     const TAKES_KEPT: bool;
 
-    /// `gates` come with the input's part, `sums` are the recurrent part; `before` is what is taken over. Leaves the gates as they
-    /// act, what the backward pass needs besides in `kept`, and the output in `out`.
+    /// Forward step. `gates` holds the input's part, `sums` the recurrent part, and `before` the
+    /// carried value. Writes the gates after their activations, further values for the backward
+    /// pass to `kept`, and the output to `out`.
     fn forward(
         gates: [&mut [f32]; GATES],
         sums: [&[f32]; GATES],
@@ -17,8 +20,9 @@ pub trait Cell<const GATES: usize> {
         out: &mut [f32],
     );
 
-    /// `gradient` is the output's, but for what `carry` brings from the step after; `carry` leaves as what is for the step before.
-    /// Gates become the gradients of their input's part.
+    /// Backward step. `gradient` is the output's, without the part that `carry` holds from the next
+    /// step. Afterwards `carry` holds the part for the step before, and `gates` the gradients of
+    /// the input's part.
     fn backward(
         gates: [&mut [f32]; GATES],
         kept: &mut [f32],
@@ -27,23 +31,26 @@ pub trait Cell<const GATES: usize> {
         carry: &mut [f32],
     );
 
-    /// The gradients of the recurrent part, after [`Cell::backward`]: a gate's, or what was kept instead.
+    /// Place of the gradient of the recurrent part after [`Cell::backward`]: the gate, or the kept
+    /// value.
     fn recurrent(gate: usize) -> Place;
 }
 
-/// Where gradients of the recurrent part stand.
+/// Place where gradients of the recurrent part are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// With those of the input's part, which are the same.
+    /// Equal to the gradients of the input's part, and stored with them.
     Gate,
-    /// In place of what was kept.
+    /// Stored in place of the kept values.
     Kept,
 }
 
-/// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000. Gates i, f, g, o; keeps its cells.
+/// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000. Gates i, f, g, o;
+/// keeps its cells.
 pub struct Lstm;
 
-/// Cho et al. 2014, reset after the product, as in PyTorch and cuDNN. Gates r, z, n; keeps the recurrent part of n.
+/// Cho et al. 2014, with the reset after the product, as in PyTorch and cuDNN. Gates r, z, n; keeps
+/// the recurrent part of n.
 pub struct Gru;
 
 impl Cell<4> for Lstm {

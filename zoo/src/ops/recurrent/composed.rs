@@ -1,4 +1,4 @@
-//! The same recurrence in tensor operations, differentiated by Burn.
+//! The recurrence composed of tensor operations, differentiated by Burn.
 
 use burn::tensor::activation::{sigmoid, tanh};
 use burn::tensor::{Int, Tensor, TensorData};
@@ -9,7 +9,7 @@ use crate::ops::dropout::{Mask, masked_in_order};
 use crate::ops::stored;
 use crate::precision::{matmul, to_f32};
 
-/// As `super::recurrent`.
+/// Composition of `super::recurrent`.
 pub fn recurrent(
     kind: Kind,
     gates: Tensor<2>,
@@ -31,7 +31,7 @@ pub fn recurrent(
         .collect();
     let mut states = states;
     let kept = mask.map(|mask| masked_in_order(Tensor::ones([sequences.rows(), hidden], &device), mask));
-    // Time-major: all rows of a step behind each other.
+    // Time-major: the rows of a step are consecutive.
     let mut outs = Vec::new();
     let mut place = vec![0; sequences.rows()];
     let mut written = 0;
@@ -43,7 +43,7 @@ pub fn recurrent(
         let rows = ints(rows);
         let x = to_f32(gates.clone().select(0, rows.clone()));
         let before: Vec<Tensor<2>> = states.iter().map(|s| s.clone().narrow(0, 0, active)).collect();
-        // The weight is cast for each step: the gradients of the casts are summed in FP32.
+        // The weight is cast in each step, so that the gradients of the casts are summed in FP32.
         let product =
             matmul(pass.compute.cast(before[0].clone()), pass.compute.cast(weight.clone()).transpose());
         let product = match &bias {
@@ -70,7 +70,7 @@ pub fn recurrent(
         let after: Vec<Tensor<2>> = after.into_iter().map(|x| stored(x, pass.compute)).collect();
         outs.push(after[0].clone());
         for (state, after) in states.iter_mut().zip(after) {
-            // There is nothing to take where every sequence goes on.
+            // If every sequence continues, no selection is needed.
             *state = if active == count {
                 after
             } else {

@@ -1,4 +1,4 @@
-//! All steps of all sequences, forward.
+//! Forward pass over all steps of all sequences.
 
 use super::cells::Cell;
 use super::sequences::Sequences;
@@ -8,20 +8,21 @@ use crate::ops::dropout::{self, Mask};
 use crate::ops::host;
 use crate::ops::linear::Products;
 
-/// What comes out.
+/// Results of the forward pass.
 pub struct Forward {
-    /// Outputs [rows, hidden].
+    /// Outputs `[rows, hidden]`.
     pub out: Vec<f32>,
-    /// Gates as they acted [rows, gates x hidden].
+    /// Gates after their activations, `[rows, gates x hidden]`.
     pub gates: Vec<f32>,
-    /// What the cell keeps [rows, hidden].
+    /// Values kept by the cell, `[rows, hidden]`.
     pub kept: Vec<f32>,
-    /// Last outputs, then last cells of an LSTM: [sequences, hidden] each.
+    /// Last outputs, then last cells of an LSTM: `[sequences, hidden]` each.
     pub last: Vec<f32>,
 }
 
-/// `gates` [rows, gates x hidden] is the input's part, `weight` [gates x hidden, hidden], `bias` [gates x hidden] or empty, `initial` as
-/// [`Forward::last`] or empty: zeros.
+/// Forward pass. `gates` `[rows, gates x hidden]` is the input's part, `weight` `[gates x hidden,
+/// hidden]`, `bias` `[gates x hidden]` or empty, `initial` like [`Forward::last`], or empty for
+/// zeros.
 pub fn forward<C: Cell<GATES>, const GATES: usize>(
     mut gates: Vec<f32>,
     weight: &[f32],
@@ -84,7 +85,7 @@ pub fn forward<C: Cell<GATES>, const GATES: usize>(
             });
         }
     };
-    // On a thread of the pool: steps need not be handed over to it one by one.
+    // Runs on a thread of the pool, so that the steps are not handed over to it one by one.
     rayon::scope(|_| walk());
 
     let mut last = Vec::with_capacity(2 * h.len());

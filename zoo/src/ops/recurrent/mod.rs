@@ -1,14 +1,16 @@
-//! Recurrences over packed sequences of unlike length: LSTM and GRU.
+//! Recurrences over packed sequences of different lengths: LSTM and GRU.
 //!
-//! The input's part of the gates is one product for all steps, made before ([`super::linear`]). What is here walks through the
-//! steps: a product of all running sequences with the recurrent weight, which is packed once, and the cell on its sums while they
-//! are in the cache. To autodiff all steps are one operation; backward, the gradients of the gates are made step by step and
-//! the weight's in one product over all of them.
+//! The input's part of the gates is one product for all steps, computed before ([`super::linear`]).
+//! This module loops over the steps. Each step multiplies the states of all running sequences with
+//! the recurrent weight, which is packed once, and applies the cell to the sums while they are in
+//! the cache. For autodiff all steps are one operation. The backward pass computes the gradients of
+//! the gates step by step, and the weight's in one product over all steps.
 //!
-//! Sequences are walked by falling length, so that one that has ended costs nothing. What a sequence gets depends on none of the
-//! others. In fp16 the products of the steps are rounded, and so is what is kept from step to step: outputs, cells, and the
-//! gradients of the gates and of the cells; gates act in FP32. In bf16 outputs and cells are carried in FP32, and rounded where they are
-//! multiplied and on the way out.
+//! Sequences are processed by falling length, so that ended ones cost nothing. The results of a
+//! sequence do not depend on the others. In fp16, the products of the steps are rounded, and so are
+//! the values carried between steps: outputs, cells, and the gradients of the gates and of the
+//! cells; gates are FP32. In bf16, outputs and cells are carried in FP32, and rounded as operands
+//! of products and as results.
 
 mod backward;
 pub(super) mod cells;
@@ -33,7 +35,7 @@ use crate::contract::Pass;
 use crate::precision::to_f32;
 pub(super) use operation::{Plan, RecurrentOp};
 
-/// Which recurrence.
+/// Kind of recurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Gates i, f, g, o; two states: output and cell.
@@ -60,11 +62,13 @@ impl Kind {
     }
 }
 
-/// A long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates) over packed sequences.
+/// A long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates) over packed
+/// sequences.
 ///
-/// `gates` [rows, 4 hidden] is the input's part of the gates i, f, g, o with every bias, in any float type; `weight` [4 hidden, hidden] is
-/// FP32. `state` is (h, c), [sequences, hidden] each; without it they are zero. Returns the outputs [rows, hidden] in the
-/// compute type, and the last (h, c) of each sequence in FP32.
+/// `gates` `[rows, 4 hidden]` is the input's part of the gates i, f, g, o with every bias, in any
+/// float type; `weight` `[4 hidden, hidden]` is FP32. `state` is (h, c), `[sequences, hidden]`
+/// each; without it both are zero. Returns the outputs `[rows, hidden]` in the compute type, and
+/// the last (h, c) of each sequence in FP32.
 ///
 /// # Panics
 /// If shapes do not fit.
@@ -81,7 +85,8 @@ pub fn lstm(
     (out, (last.clone().narrow(0, 0, count), last.narrow(0, count, count)))
 }
 
-/// The same from zeros on, where the next step sees what dropout left of an output (NVIDIA's Tacotron 2).
+/// Like [`lstm`] without initial states, with dropout of the outputs that the next step also reads
+/// as its state (NVIDIA's Tacotron 2).
 ///
 /// # Panics
 /// If shapes do not fit.
@@ -96,12 +101,13 @@ pub fn lstm_dropping_states(
     recurrent(Kind::Lstm, gates, weight, None, None, (sequences, mask), pass).0
 }
 
-/// A gated recurrent unit (Cho et al. 2014) over packed sequences; as in PyTorch and cuDNN the reset gate is applied after the
-/// recurrent product with its bias.
+/// A gated recurrent unit (Cho et al. 2014) over packed sequences. As in PyTorch and cuDNN, the
+/// reset gate is applied after the recurrent product with its bias.
 ///
-/// `gates` [rows, 3 hidden] is the input's part of the gates r, z, n, in any float type; `weight` [3 hidden, hidden] and `bias` [3 hidden]
-/// of the recurrent part are FP32. `state` is h [sequences, hidden]; without it, it is zero. Returns the outputs [rows, hidden] in the
-/// compute type, and the last h of each sequence in FP32.
+/// `gates` `[rows, 3 hidden]` is the input's part of the gates r, z, n, in any float type; `weight`
+/// `[3 hidden, hidden]` and `bias` `[3 hidden]` of the recurrent part are FP32. `state` is h
+/// `[sequences, hidden]`; without it h is zero. Returns the outputs `[rows, hidden]` in the compute
+/// type, and the last h of each sequence in FP32.
 ///
 /// # Panics
 /// If shapes do not fit.
@@ -116,7 +122,8 @@ pub fn gru(
     recurrent(Kind::Gru, gates, weight, bias, state.map(to_f32), (sequences, None), pass)
 }
 
-/// `initial` and the last states are [states x sequences, hidden]; the mask is one of the outputs [rows, hidden].
+/// Runs a recurrence. `initial` and the last states are `[states x sequences, hidden]`; the mask is
+/// that of the outputs `[rows, hidden]`.
 pub(super) fn recurrent(
     kind: Kind,
     gates: Tensor<2>,
@@ -138,7 +145,7 @@ pub(super) fn recurrent(
     let device = gates.device();
     let own = match has_own_kernels(&device) {
         true => Products::of(pass.compute).is_some() && hidden > 0,
-        // A GPU has no room for nothing, and its kernels drop nothing.
+        // A GPU cannot allocate an empty buffer, and its kernels do not support dropout.
         false => has_device_kernels(&device) && sequences.rows() * hidden > 0 && mask.is_none(),
     };
     if own {
@@ -154,7 +161,7 @@ pub(super) fn recurrent(
     composed::recurrent(kind, gates, weight, bias, initial, (sequences, mask), pass)
 }
 
-/// Two states [sequences, hidden] by falling length, zero where there are none.
+/// Two states `[sequences, hidden]` by falling length; zero where none are given.
 fn initial_states(states: &[f32], sequences: &Sequences, hidden: usize) -> [Vec<f32>; 2] {
     let size = sequences.count() * hidden;
     [0, size].map(|from| match states.get(from..from + size) {

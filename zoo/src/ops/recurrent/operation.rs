@@ -19,18 +19,18 @@ use crate::ops::host;
 use crate::ops::linear::Products;
 use crate::precision::Compute;
 
-/// What the kernels need besides tensors.
+/// Arguments of the kernels besides tensors.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub kind: Kind,
     pub sequences: Sequences,
-    /// Type of the products and of the outputs. On a CPU there are instructions for it.
+    /// Type of the products and of the outputs. A CPU must have the instructions for it.
     pub compute: Compute,
-    /// Is there a bias? Else any tensor stands in its place.
+    /// Whether there is a bias; otherwise any tensor takes its place.
     pub biased: bool,
-    /// Are there initial states? Else any tensor stands in their place.
+    /// Whether there are initial states; otherwise any tensor takes their place.
     pub given: bool,
-    /// Of the outputs, which the next step sees as it leaves them. On a CPU.
+    /// Dropout mask of the outputs, which the next step reads after dropout. Only on a CPU.
     pub mask: Option<Mask>,
 }
 
@@ -40,11 +40,12 @@ impl Plan {
     }
 }
 
-/// The operation on backends with own kernels.
+/// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait RecurrentOp: Backend {
-    /// Gates [rows, gates x hidden] FP32 or half; weight [gates x hidden, hidden], bias [gates x hidden] and initial states
-    /// [states x sequences, hidden] FP32 -> outputs [rows, hidden], last states.
+    /// Gates `[rows, gates x hidden]` FP32 or half; weight `[gates x hidden, hidden]`, bias `[gates
+    /// x hidden]` and initial states `[states x sequences, hidden]` FP32 -> outputs `[rows,
+    /// hidden]`, last states.
     #[fusion(meta = |gates, weight, _, _, plan| metadata::outputs(gates, weight, plan))]
     fn recurrent(
         gates: FloatTensor<Self>,
@@ -54,7 +55,8 @@ pub trait RecurrentOp: Backend {
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// The same, and what the backward pass needs: gates as they acted, what cells kept, outputs, all FP32.
+    /// The results of `recurrent`, and the values that the backward pass needs: gates after their
+    /// activations, kept values of cells, and outputs, all FP32.
     #[allow(clippy::type_complexity)]
     #[fusion(meta = |gates, weight, _, _, plan| metadata::kept(gates, weight, plan))]
     fn recurrent_kept(
@@ -65,8 +67,9 @@ pub trait RecurrentOp: Backend {
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 
-    /// Gradients of gates (in their type), weight, bias and initial states; where there is none of the last two, any tensor.
-    /// Not `asked`, outputs have no gradient, and any tensor stands in its place.
+    /// Gradients of gates (in their type), weight, bias and initial states; any tensor in place of
+    /// a missing bias or state. If not `asked`, outputs have no gradient, and any tensor takes its
+    /// place.
     #[fusion(meta = |gates, _, _, weight, initial, _, of_last, _, gates_type, plan| {
         metadata::gradients(gates, weight, initial, of_last, *gates_type, plan)
     })]
@@ -85,7 +88,7 @@ pub trait RecurrentOp: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
-/// What fusion is told of the results before they are there.
+/// Shapes and types of the results, which fusion needs before they are computed.
 #[cfg(feature = "fusion")]
 mod metadata {
     use burn::backend::fusion::custom::TensorSpec;
@@ -218,7 +221,7 @@ impl RecurrentOp for Flex {
     }
 }
 
-/// What the forward pass leaves for the backward pass.
+/// Values of the forward pass that the backward pass needs.
 #[derive(Debug, Clone)]
 struct Saved<B: Backend> {
     gates: FloatTensor<B>,
@@ -231,12 +234,12 @@ struct Saved<B: Backend> {
     of_out: Arrived<B>,
 }
 
-/// The gradient of the outputs, on its way from their node to the node of the whole.
+/// The gradient of the outputs, passed from their node to the node of the whole operation.
 type Arrived<B> = Arc<Mutex<Option<FloatTensor<B>>>>;
 
 impl<B: RecurrentOp, C: CheckpointStrategy> RecurrentOp for Autodiff<B, C> {
-    /// A node has one output. The whole has two, and is the node of the last states; the node of the outputs is a child of it that
-    /// passes its gradient by.
+    /// A node has one output, but the operation has two. Its node is that of the last states. The
+    /// node of the outputs is a child that passes its gradient to it.
     fn recurrent(
         gates: FloatTensor<Self>,
         weight: FloatTensor<Self>,

@@ -1,20 +1,21 @@
-//! Which rows of packed sequences are worked on at which step.
+//! The rows of packed sequences that each step processes.
 
-/// Sequences of unlike length, one behind the other in the rows of a matrix, walked through step by step.
+/// Sequences of different lengths, concatenated in the rows of a matrix and processed step by step.
 ///
-/// Inside, sequences are numbered by falling length: those that still run at a step are the first ones.
+/// Internally, sequences are numbered by falling length: the sequences that have a step are the
+/// first ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sequences {
-    /// As they were given.
+    /// Original index of each sequence.
     order: Vec<usize>,
     lengths: Vec<usize>,
-    /// First row of each.
+    /// First row of each sequence.
     starts: Vec<usize>,
     backwards: bool,
 }
 
 impl Sequences {
-    /// Of these lengths, read from the first row of each to the last.
+    /// Sequences of these lengths, read from the first row of each to the last.
     pub fn new(lengths: &[u32]) -> Self {
         let mut order: Vec<usize> = (0..lengths.len()).collect();
         order.sort_by_key(|&i| std::cmp::Reverse(lengths[i]));
@@ -34,7 +35,7 @@ impl Sequences {
         }
     }
 
-    /// Read the other way: from the last row of each to the first.
+    /// The same sequences in the other direction: from the last row of each to the first.
     pub fn reversed(&self) -> Self {
         Self { backwards: !self.backwards, ..self.clone() }
     }
@@ -44,22 +45,22 @@ impl Sequences {
         self.order.len()
     }
 
-    /// Rows of all sequences.
+    /// Number of rows of all sequences.
     pub fn rows(&self) -> usize {
         self.lengths.iter().sum()
     }
 
-    /// Steps of the longest.
+    /// Number of steps of the longest sequence.
     pub fn steps(&self) -> usize {
         self.lengths.first().copied().unwrap_or(0)
     }
 
-    /// Sequences that have such a step: the first so many.
+    /// Number of sequences that have this step; they are the first ones.
     pub fn active(&self, step: usize) -> usize {
         self.lengths.partition_point(|&length| length > step)
     }
 
-    /// The last step of a sequence, if it has any.
+    /// The last step of a sequence; `None` for an empty one.
     pub fn last_step(&self, sequence: usize) -> Option<usize> {
         self.lengths[sequence].checked_sub(1)
     }
@@ -70,7 +71,7 @@ impl Sequences {
         if self.backwards { start + self.lengths[sequence] - 1 - step } else { start + step }
     }
 
-    /// The row read one step before this row, or which sequence begins here: for every row in order.
+    /// For every row in order, the row read one step before, or the sequence that begins there.
     pub fn previous(&self) -> Vec<Result<usize, usize>> {
         let mut previous = vec![Ok(0); self.rows()];
         for (sequence, &length) in self.lengths.iter().enumerate() {
@@ -82,17 +83,17 @@ impl Sequences {
         previous
     }
 
-    /// Where each sequence stood before they were numbered by length.
+    /// Original index of each sequence, in the order of lengths.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The rows of a matrix [count, width] in the order of lengths.
+    /// Sorts the rows of a matrix `[count, width]` by falling length.
     pub fn sorted(&self, rows: &[f32], width: usize) -> Vec<f32> {
         self.order.iter().flat_map(|&i| &rows[i * width..][..width]).copied().collect()
     }
 
-    /// The rows of a sorted matrix [count, width] as they were given, behind what stands in `to`.
+    /// Appends the rows of a sorted matrix `[count, width]` to `to`, in the original order.
     pub fn restore(&self, rows: &[f32], width: usize, to: &mut Vec<f32>) {
         let first = to.len();
         to.resize(first + rows.len(), 0.0);

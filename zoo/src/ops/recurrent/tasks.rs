@@ -1,4 +1,4 @@
-//! How a step is shared between threads: each takes some of the units, for all sequences.
+//! Distribution of a step over threads: each processes a range of units, for all sequences.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use rayon::prelude::*;
 
 use super::weight::TILE;
 
-/// Multiplications of a step below which other threads are not worth waking.
+/// Number of multiplications of a step below which one thread does them all.
 const ALONE: usize = 1 << 18;
 
-/// Runs a task for the units of each thread, where a step multiplies so much.
+/// Runs a task for each thread's units if the step has enough multiplications, otherwise one task.
 pub fn by_units(units: usize, multiplications: usize, task: impl Fn(Range<usize>) + Sync) {
     let threads = if multiplications < ALONE { 1 } else { rayon::current_num_threads() };
     let strip = units.div_ceil(threads).next_multiple_of(TILE);
@@ -22,7 +22,7 @@ pub fn by_units(units: usize, multiplications: usize, task: impl Fn(Range<usize>
     }
 }
 
-/// A row-major matrix that tasks write in unlike columns.
+/// A row-major matrix whose columns are written by different tasks.
 pub struct Shared<'a> {
     first: *mut f32,
     len: usize,
@@ -33,7 +33,7 @@ pub struct Shared<'a> {
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
-    /// Of rows of this width.
+    /// A matrix with rows of this width.
     pub fn new(values: &'a mut [f32], width: usize) -> Self {
         Self { first: values.as_mut_ptr(), len: values.len(), width, owner: PhantomData }
     }
@@ -41,12 +41,12 @@ impl<'a> Shared<'a> {
     /// Part of a row.
     ///
     /// # Safety
-    /// Nothing else reads or writes these elements while the part lives.
+    /// No other code reads or writes these elements while the part is alive.
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn part(&self, row: usize, columns: Range<usize>) -> &mut [f32] {
         let start = row * self.width + columns.start;
         assert!(columns.end <= self.width && start + columns.len() <= self.len);
-        // SAFETY: inside of the values; alone, as the caller says.
+        // SAFETY: the part is inside the values, and the caller guarantees exclusive access.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(start), columns.len()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Kernels against the composition, and what a sequence must not depend on.
+//! Kernels agree with the composition, and sequences are independent.
 
 use burn::tensor::{DType, Device, FloatDType, TensorData};
 
@@ -9,10 +9,10 @@ use crate::random::Key;
 
 const BF16: Compute = Compute(FloatDType::BF16);
 const FP16: Compute = Compute(FloatDType::F16);
-/// More than one tile of units, the last one not whole; several panels of rows.
+/// More than one tile of units, with an incomplete last one; several panels of rows.
 const HIDDEN: usize = 37;
 const LENGTHS: [u32; 7] = [3, 9, 0, 1, 9, 4, 2];
-/// All of them go on in the first step.
+/// All sequences have the first step.
 const NONE_EMPTY: [u32; 4] = [2, 5, 5, 3];
 
 fn draw<const D: usize>(stream: u64, shape: [usize; D], device: &Device) -> Tensor<D> {
@@ -21,7 +21,7 @@ fn draw<const D: usize>(stream: u64, shape: [usize; D], device: &Device) -> Tens
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-/// What a run reads and what is asked of it.
+/// Inputs of a run, and the parts of its loss.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     kind: Kind,
@@ -30,12 +30,12 @@ struct Case {
     backwards: bool,
     initial: bool,
     biased: bool,
-    /// Weights of the outputs and of the last states in the loss.
+    /// Whether the outputs and the last states are part of the loss.
     asked: (bool, bool),
     mask: Option<Mask>,
 }
 
-/// Outputs, last states, and the gradients of gates, weight, bias, initial states.
+/// Outputs, last states, and the gradients of gates, weight, bias and initial states.
 fn run(case: Case, own: bool) -> Vec<Vec<f32>> {
     let device = Device::flex().autodiff();
     let Case { kind, compute, lengths, .. } = case;
@@ -101,25 +101,26 @@ fn hold_together(compute: Compute, limit: f32) {
     }
 }
 
-/// FP32 sums in unlike order, and other exponentials, through nine steps.
+/// FP32 sums in different orders, and different exponential functions, through nine steps.
 #[test]
 fn kernel_and_composition_agree_in_fp32() {
     hold_together(Compute::FP32, 3e-6);
 }
 
-/// The composition rounds every product to bf16 before it is added to the input's part; the kernel does not. A unit of bf16 is 1/128.
+/// The composition rounds every product to bf16 before adding it to the input's part; the kernel
+/// does not. A unit of bf16 is 1/128.
 #[test]
 fn kernel_and_composition_agree_in_bf16() {
     hold_together(BF16, 0.03);
 }
 
-/// The same of fp16, whose unit is 1/1024.
+/// As for bf16, with the unit 1/1024 of fp16.
 #[test]
 fn kernel_and_composition_agree_in_fp16() {
     hold_together(FP16, 0.004);
 }
 
-/// Outputs, last states, and the gradients of the gates: all that a sequence has of its own.
+/// Outputs, last states, and the gradients of the gates: all results that belong to one sequence.
 fn own_results(kind: Kind, compute: Compute, lengths: &[u32], first_row: usize) -> [Vec<f32>; 3] {
     let device = Device::flex().autodiff();
     let hidden = 70;

@@ -10,7 +10,7 @@ use crate::ops::halves::{self, Instruction, Operand, Values};
 use crate::ops::linear::Products;
 use crate::ops::rounding::Half;
 
-/// Units of a strip are a multiple of this: whole tiles of either product.
+/// The units of a strip are a multiple of this number: whole tiles of either product.
 pub const TILE: usize = 32;
 
 /// One side of the products.
@@ -22,7 +22,7 @@ pub enum Packed {
 }
 
 impl Packed {
-    /// The rows of a matrix [rows, depth], on this thread.
+    /// The rows of a matrix `[rows, depth]`, packed on this thread.
     pub fn rows(with: Products, values: &[f32], rows: usize, depth: usize) -> Self {
         match side(with, values) {
             Side::Vectors(values) => {
@@ -34,7 +34,7 @@ impl Packed {
         }
     }
 
-    /// The rows of a weight [units, depth] as columns of B.
+    /// The rows of a weight `[units, depth]` as columns of B.
     pub fn transposed(with: Products, weight: &[f32], units: usize, depth: usize) -> Self {
         match side(with, weight) {
             Side::Vectors(weight) => {
@@ -47,7 +47,7 @@ impl Packed {
         }
     }
 
-    /// The columns of a weight [depth, units].
+    /// The columns of a weight `[depth, units]`.
     pub fn columns(with: Products, weight: &[f32], depth: usize, units: usize) -> Self {
         match side(with, weight) {
             Side::Vectors(weight) => {
@@ -59,7 +59,7 @@ impl Packed {
         }
     }
 
-    /// FP32 vectors, in the type that they stand for.
+    /// FP32 vectors, marked with the type that they represent.
     fn vectors(with: Products, packed: fp32::Packed) -> Self {
         match with {
             Products::Fp16 => Self::Fp16(packed),
@@ -68,11 +68,11 @@ impl Packed {
     }
 }
 
-/// What is packed.
+/// Values before packing.
 enum Side<'a> {
-    /// For FP32 vectors, rounded where they stand for a half type.
+    /// For FP32 vectors; rounded if they represent a half type.
     Vectors(Cow<'a, [f32]>),
-    /// Rounded while it is packed.
+    /// Rounded during packing.
     Half(Values<'a>, Instruction),
 }
 
@@ -87,7 +87,7 @@ fn side(with: Products, values: &[f32]) -> Side<'_> {
     }
 }
 
-/// Sums of some units for some rows.
+/// Sums of a range of units for several rows.
 pub struct Sums {
     values: Vec<f32>,
     stride: usize,
@@ -95,8 +95,8 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The product of packed rows with the columns of these units, on this thread, plus a bias for each unit (empty: none). In fp16
-    /// the sum is rounded once, with the bias in it.
+    /// The product of packed rows with the columns of these units, on this thread, plus a bias for
+    /// each unit (empty for none). In fp16 the sum is rounded once, including the bias.
     pub fn new(rows: &Packed, weight: &Packed, units: Range<usize>, bias: &[f32]) -> Self {
         match (rows, weight) {
             (Packed::Fp32(rows), Packed::Fp32(weight)) => Self::in_vectors(rows, weight, units, bias),
@@ -128,7 +128,7 @@ impl Sums {
         Self { values, stride, units: stride }
     }
 
-    /// Of one row.
+    /// Sums of one row.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.stride..][..self.units]
     }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::random::Key;
 
-    /// On every CPU with FP32 vectors, whatever it has for bf16.
+    /// On every CPU with FP32 vectors, with or without bf16 instructions.
     #[test]
     fn products_without_an_instruction_are_those_of_rounded_operands() {
         if !fp32::available() {

@@ -1,4 +1,4 @@
-//! Tiles of a convolution in AVX-512 registers, of values that are read where they lie.
+//! Tiles of a convolution in AVX-512 registers, with values read in place.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -7,9 +7,9 @@ use super::Piece;
 use crate::ops::fp32::Tile;
 use crate::ops::fp32::avx512::{COLUMNS, ROWS, Sums, store};
 
-/// Adds, for each of these rows that a tile of N has, one value times 32. Left to itself the compiler loads the values of all rows at
-/// once and keeps an address for each: they do not fit the registers. Without `pure`, the rows
-/// stay in order.
+/// For each of these rows that a tile of N has, adds one value times 32 values. Without inline
+/// assembly, the compiler loads the values of all rows at once and keeps an address for each, which
+/// exceeds the registers. Without `pure`, the rows stay in order.
 macro_rules! multiply_add {
     ($sums:ident, $left:ident, $right:ident: $($row:literal [$from:ident + $index:ident * $scale:literal])*) => {$(
         if $row < N {
@@ -30,11 +30,12 @@ macro_rules! multiply_add {
     )*};
 }
 
-/// A tile of outputs: the values that they see, from `x` on and `step` elements from one output to the next, times a panel of
-/// weights.
+/// A tile of outputs: the values that they read, from `x` on and `step` elements from one output to
+/// the next, times a panel of weights.
 ///
 /// # Safety
-/// The CPU has AVX-512 F; the tile may be written; x has all pieces for all outputs, and the panel has their depths.
+/// The CPU has AVX-512 F; the tile may be written; x has all pieces for all outputs, and the panel
+/// has their depths.
 pub unsafe fn outputs(tile: &Tile, x: *const f32, step: usize, pieces: &[Piece], weight: *const f32) {
     type Kernel = unsafe fn(&Tile, *const f32, usize, &[Piece], *const f32);
     const KERNELS: [Kernel; ROWS] = [
@@ -53,7 +54,7 @@ pub unsafe fn outputs(tile: &Tile, x: *const f32, step: usize, pieces: &[Piece],
         outputs_of::<13>,
         outputs_of::<14>,
     ];
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees the requirements.
     unsafe { KERNELS[tile.rows - 1](tile, x, step, pieces, weight) }
 }
 
@@ -68,7 +69,7 @@ unsafe fn outputs_of<const N: usize>(
     let mut sums: Sums<N> = [[_mm512_setzero_ps(); 2]; N];
     // Indices, scaled by 1, 2 or 4, that reach seven rows from the place before the first.
     let [one, three, five, seven] = [1, 3, 5, 7].map(|n| n * step * size_of::<f32>());
-    // SAFETY: the caller has all pieces and weights, and prefetching is harmless.
+    // SAFETY: the caller guarantees all pieces and weights, and prefetching is harmless.
     unsafe {
         for row in 0..N {
             _mm_prefetch::<_MM_HINT_T0>(tile.to.wrapping_add(row * tile.stride).cast());
@@ -95,13 +96,14 @@ unsafe fn outputs_of<const N: usize>(
             panel = panel.add(COLUMNS);
             left_over -= 1;
         }
-        // A copy: sums whose address is known would be stored at every step.
+        // A copy, because sums with a known address would be stored at every step.
         let found = sums;
         store(tile, &found);
     }
 }
 
-/// Some positions of a row: the first one's place in the image, among the packed gradients, and how many.
+/// A run of positions in a row: index of the first one in the image, its index among the packed
+/// gradients, and the length.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment {
     pub x: usize,
@@ -109,8 +111,8 @@ pub struct Segment {
     pub len: usize,
 }
 
-/// sums [rows, 32] += for all positions, the outer product of so many values of x, `step` elements from one position to the next,
-/// and a packed panel of gradients [position, 32].
+/// sums `[rows, 32]` += for all positions, the outer product of `rows` values of x, `step` elements
+/// from one position to the next, and a packed panel of gradients `[position, 32]`.
 ///
 /// # Safety
 /// The CPU has AVX-512 F; x and the gradients have all positions of the segments.
@@ -140,11 +142,11 @@ pub unsafe fn weights(
         weights_of::<14>,
     ];
     assert!(sums.len() >= rows * COLUMNS);
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees the requirements.
     unsafe { KERNELS[rows - 1](sums, x, step, gradient, segments) }
 }
 
-/// Positions from the one that is multiplied to the one that is fetched.
+/// Distance in positions between the multiplied and the prefetched values.
 const AHEAD: usize = 16;
 
 #[target_feature(enable = "avx512f")]
@@ -156,7 +158,7 @@ unsafe fn weights_of<const N: usize>(
     segments: &[Segment],
 ) {
     let mut sums: Sums<N> = [[_mm512_setzero_ps(); 2]; N];
-    // SAFETY: the caller has all positions, and prefetching is harmless.
+    // SAFETY: the caller guarantees all positions, and prefetching is harmless.
     unsafe {
         for segment in segments {
             let (mut x, mut gradient) = (x.wrapping_add(segment.x), gradient.add(segment.gradient * COLUMNS));
@@ -175,6 +177,6 @@ unsafe fn weights_of<const N: usize>(
         }
     }
     let tile = Tile { to: to.as_mut_ptr(), stride: COLUMNS, rows: N, columns: COLUMNS, add: true, bias: &[] };
-    // SAFETY: `weights` asserts that there are so many rows.
+    // SAFETY: `weights` asserts the number of rows.
     unsafe { store(&tile, &sums) }
 }

@@ -1,4 +1,4 @@
-//! The three products of a direct convolution in FP32, of one position at least.
+//! The three products of a direct convolution in FP32, for at least one position.
 
 use std::arch::x86_64::*;
 
@@ -13,7 +13,7 @@ use crate::ops::fp32::avx512::{COLUMNS, ROWS};
 use crate::ops::fp32::{Matrix, Source as _, Tile};
 use crate::ops::host::{Source, room};
 
-/// [positions, out]
+/// Output `[positions, out]`.
 pub fn forward(shapes: &Shapes, x: &Source, weight: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
     let shapes = &joined(shapes);
     let weight = products::taps_first::<f32, Fp32>(shapes, weight);
@@ -39,7 +39,7 @@ pub fn forward(shapes: &Shapes, x: &Source, weight: &[f32], bias: Option<&[f32]>
     found
 }
 
-/// Of x ([0] if not wanted) as it is laid out, and of the weight.
+/// Gradients of x (`[0]` if not wanted), in its layout, and of the weight.
 pub fn gradients(
     shapes: &Shapes,
     x: &Source,
@@ -60,7 +60,8 @@ pub fn gradients(
     (dx, products::taps_last(shapes, found))
 }
 
-/// [input positions, channels]: a convolution of the gradient for every remainder of a position by the stride.
+/// Gradient of the input, `[input positions, channels]`: a convolution of the gradient for every
+/// position modulo the stride.
 fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32]) -> Vec<f32> {
     let [out, channels, _, wide] = shapes.weight;
     let (groups, taps) = (shapes.geometry.groups, shapes.taps());
@@ -96,12 +97,12 @@ fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32]) -> Vec<f32
     found
 }
 
-/// Outputs one behind the other.
+/// Contiguous outputs.
 fn layout([_, height, width, channels]: [usize; 4]) -> Layout {
     Layout { first: 0, step: channels, row: width * channels, image: height * width * channels }
 }
 
-/// Weights [panel, depth, 32 lanes].
+/// Weights `[panel, depth, 32 lanes]`.
 fn panels(weight: &Side<f32>) -> Vec<f32> {
     let (lanes, depth) = (weight.lanes(), weight.depth());
     let mut to = room(lanes.div_ceil(COLUMNS) * COLUMNS * depth);
@@ -111,7 +112,7 @@ fn panels(weight: &Side<f32>) -> Vec<f32> {
     to
 }
 
-/// The output, written by all tasks in disjoint places.
+/// The output, which all tasks write in disjoint places.
 struct Shared(*mut f32);
 // SAFETY: tiles are disjoint.
 unsafe impl Sync for Shared {}
@@ -121,11 +122,12 @@ impl Shared {
     }
 }
 
-/// Output channels `0..lanes` of all positions, which lie in `out` as the plan lays them out.
+/// Computes the output channels `0..lanes` of all positions, in the plan's layout.
 fn convolve(plan: &Plan, x: &[f32], weight: &[f32], out: &mut [f32], lanes: usize, bias: &[f32]) {
     let shared = Shared(out.as_mut_ptr());
     let step = plan.columns.step * plan.image[3];
-    // What the next band reads anew is fetched bit by bit meanwhile: the CPU does not foresee so many rows.
+    // Prefetches the values that the next band reads first, in small parts: the CPU's prefetcher
+    // does not handle so many rows.
     let calls = lanes.div_ceil(COLUMNS) * plan.blocks.len();
     let share = (ROWS * step).div_ceil(LINE * calls.max(1)) * LINE;
     let deepest = plan.pieces.last().map_or(0, |piece| piece.offset);
@@ -152,32 +154,34 @@ fn convolve(plan: &Plan, x: &[f32], weight: &[f32], out: &mut [f32], lanes: usiz
                     bias: if begins && !bias.is_empty() { &bias[first..first + columns] } else { &[] },
                 };
                 let x = x.as_ptr().wrapping_offset(place.from);
-                // SAFETY: `suits` asked the CPU; tiles are disjoint, and `Plan::new` says that all pieces are there.
+                // SAFETY: `suits` checked the CPU; tiles are disjoint, and `Plan::new` ensures that
+                // all pieces exist.
                 unsafe { avx512::outputs(&tile, x, step, pieces, weight.as_ptr()) };
             }
         }
     });
 }
 
-/// Values of a cache line.
+/// Number of values in a cache line.
 const LINE: usize = 16;
-/// Sums that stay in the second cache.
+/// Number of sums that stay in the second-level cache.
 const SUMS: usize = 1 << 16;
-/// Tasks that give every thread its share.
+/// Number of tasks that gives every thread its share.
 const TASKS: usize = 16;
 
 /// Part of a run of the kernel's values.
 struct Part {
     /// Row of taps.
     row: usize,
-    /// From a position to the first value of the first tile.
+    /// Offset from a position to the first value of the first tile.
     offset: isize,
-    /// Its number among all values of the kernel, and how many there are.
+    /// Index among all values of the kernel, and the number of values.
     first: usize,
     len: usize,
 }
 
-/// [out, taps x channels], of channels from `channel` on and these gradients of one group.
+/// Gradient of the weight, `[out, taps x channels]`, for channels from `channel` on and the
+/// gradients of one group.
 fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[f32], to: &mut [f32]) {
     let [out, channels, ..] = shapes.weight;
     let (out, stride) = (out / shapes.geometry.groups, shapes.output[3]);
@@ -186,7 +190,7 @@ fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[
     let work = Positions::new(shapes, x);
     let step = work.step();
     let groups = parts(&work, channels, SUMS / (panels * COLUMNS).max(1));
-    // How positions are cut is fixed by the geometry: it is the order of the sums.
+    // The geometry determines how positions are cut, because the cuts define the order of the sums.
     let cuts = TASKS.div_ceil(groups.len().max(1)).min(work.chunks()).max(1);
     let tasks: Vec<_> = groups.iter().flat_map(|group| (0..cuts).map(move |cut| (group, cut))).collect();
     let sums: Vec<Vec<f32>> = tasks
@@ -215,7 +219,8 @@ fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[
                                 sums = rest;
                                 let x = x.values().as_ptr().wrapping_add(channel + first);
                                 let x = x.wrapping_offset(part.offset);
-                                // SAFETY: `suits` asked the CPU; `Positions` says that what is seen is there.
+                                // SAFETY: `suits` checked the CPU; `Positions` ensures that all
+                                // values that are read exist.
                                 unsafe {
                                     avx512::weights(to, end - first, x, step, packed.as_ptr(), segments);
                                 }
@@ -245,7 +250,8 @@ fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[
     });
 }
 
-/// The kernel's values in groups whose sums, of so many values, stay in the second cache.
+/// Groups of the kernel's values with at most `most` values each, whose sums stay in the
+/// second-level cache.
 fn parts(work: &Positions, channels: usize, most: usize) -> Vec<Vec<Part>> {
     let mut groups: Vec<Vec<Part>> = Vec::new();
     let most = (most / ROWS).max(1) * ROWS;

@@ -1,8 +1,9 @@
-//! Convolution that reads rows of an image in place: no patch is ever packed.
+//! Convolution that reads rows of an image in place, without packing patches.
 //!
-//! A tile is some neighbouring outputs of a row by 32 channels. Its sums run over the pieces of memory that its outputs see, tap by
-//! tap, each output from a place of its own; they stay in registers for a block of the depth. Packing patches costs as much for
-//! every tap as reading the image does once, which pays only where many output channels share them.
+//! A tile is several neighbouring outputs of a row by 32 channels. Its sums run over the pieces of
+//! memory that its outputs read, tap by tap; each output reads from its own place. The sums stay in
+//! registers for a block of the depth. Packing patches costs as much for every tap as reading the
+//! image does once, which pays only if many output channels share them.
 
 mod avx512;
 mod fp32;
@@ -16,18 +17,21 @@ use crate::ops::simd::{Level, level};
 
 pub use fp32::{forward, gradients};
 
-/// Depth that is summed at once: weights of this depth stay in the first cache, and the error of long sums stays low.
+/// Depth that is summed at once: weights of this depth stay in the first-level cache, and the error
+/// of long sums stays low.
 const BLOCK: usize = 256;
-/// Outputs of a row below which too few share the weights that a tile loads.
+/// Number of outputs of a row below which too few share the weights that a tile loads.
 const NARROW: usize = 8;
-/// Output channels that are enough to share packed patches.
+/// Number of output channels above which packed patches are shared enough.
 const MANY: usize = 512;
-/// Channels whose multiples put neighbouring positions into the same sets of the first cache.
+/// If the number of channels is a multiple of this, neighbouring positions map to the same sets of
+/// the first-level cache.
 const PAGE: usize = 1024;
-/// Tiles that share weights while these are in the first cache; what they read stays in the second.
+/// Number of tiles that share weights in the first-level cache; the values that they read stay in
+/// the second-level cache.
 const BAND: usize = 32;
 
-/// Is this the faster way? By the geometry and the CPU alone.
+/// Whether this is the faster algorithm. It depends on the geometry and the CPU alone.
 pub fn suits(shapes: &Shapes) -> bool {
     let [.., columns] = shapes.geometry.axes;
     let all = joined(shapes);
@@ -37,7 +41,7 @@ pub fn suits(shapes: &Shapes) -> bool {
     level() == Level::V4 && !narrow && !many && !conflicts
 }
 
-/// Of kernels of one tap that move by one, all positions are one row.
+/// For kernels of one tap with stride 1, merges all positions into one row.
 fn joined(shapes: &Shapes) -> Shapes {
     let plain = |axis: &Axis| axis.stride == 1 && axis.padding == [0, 0];
     if shapes.taps() > 1 || !shapes.geometry.axes.iter().all(plain) {
@@ -47,36 +51,38 @@ fn joined(shapes: &Shapes) -> Shapes {
     Shapes { input: row(shapes.input), output: row(shapes.output), ..*shapes }
 }
 
-/// These reads, of rows that are there: rows of zeros are left out of sums, and only columns need them.
+/// These reads without padding of rows: rows of zeros are left out of sums, so only columns need
+/// zeros.
 fn columns_only(reads: [Taps; 2]) -> [Taps; 2] {
     let [rows, columns] = reads;
     [Taps { taps: Vec::new(), ..rows }, columns]
 }
 
-/// Values in a row that outputs sum over, each from its own place on.
+/// Adjacent values that outputs sum over, each output from its own place.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
-    /// From an output's place to the first.
+    /// Offset from an output's place to the first value.
     offset: isize,
-    /// Its depth: the place among the weights.
+    /// Depth of the first value: its index among the weights.
     depth: usize,
     len: usize,
 }
 
-/// A tile's outputs.
+/// Outputs of a tile.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Where the first output's place is in the image, were all rows there.
+    /// Index in the image of the first output's place, as if all rows existed.
     from: isize,
-    /// Its first channel.
+    /// Index of the first output's first channel.
     to: usize,
     outputs: usize,
-    /// The pieces that lie in rows that are there.
+    /// The range of pieces in rows that exist.
     first: usize,
     end: usize,
 }
 
-/// Where outputs go: elements from the first one to the next in a row, to the next row, to the next image.
+/// Layout of outputs: elements from the first output to the next in a row, to the next row, to the
+/// next image.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     first: usize,
@@ -88,7 +94,7 @@ struct Layout {
 /// A convolution's reads as pieces, and its outputs as tiles.
 struct Plan {
     pieces: Vec<Piece>,
-    /// Pieces for each row of taps.
+    /// Number of pieces for each row of taps.
     of_row: usize,
     /// Pieces that are summed at once.
     blocks: Vec<Range<usize>>,
@@ -100,12 +106,13 @@ struct Plan {
     /// Zeros before a row.
     before: usize,
     layout: Layout,
-    /// Tiles of a row.
+    /// Number of tiles of a row.
     tiles: usize,
 }
 
 impl Plan {
-    /// `channels` of the image's are read by every tap; `most` outputs are a tile.
+    /// Plans a convolution in which every tap reads `channels` of the image's channels, with at
+    /// most `most` outputs in a tile.
     fn new<E: bytemuck::Pod + Send + Sync>(
         reads: &[Taps; 2],
         image: &Image<E>,
@@ -139,7 +146,7 @@ impl Plan {
             sum += piece.len;
             blocks.last_mut().expect("pushed").end = i + 1;
         }
-        // What sees nothing is written too.
+        // Outputs that read nothing are also written.
         if blocks.is_empty() {
             blocks.push(0..0);
         }
@@ -147,12 +154,12 @@ impl Plan {
         Self { pieces, of_row, blocks, depth, rows, columns, image: shape, before, layout, tiles }
     }
 
-    /// All tiles.
+    /// Number of tiles.
     fn len(&self) -> usize {
         self.image[0] * self.rows.count * self.tiles
     }
 
-    /// Tile i of all; outputs of a row are shared out evenly.
+    /// Tile i. The outputs of a row are distributed evenly over its tiles.
     fn place(&self, i: usize) -> Place {
         let [_, tall, wide, channels] = self.image;
         let (row, tile) = (i / self.tiles, i % self.tiles);
@@ -174,7 +181,8 @@ impl Plan {
         }
     }
 
-    /// What of a block a tile's outputs see, and whether it is the first that they sum; none where they see nothing of it.
+    /// The pieces of a block that a tile's outputs read, and whether it is the first block that
+    /// they sum; `None` if they read nothing of it.
     fn part(&self, place: &Place, block: usize) -> Option<(&[Piece], bool)> {
         let of_block = &self.blocks[block];
         if place.first == place.end {
@@ -193,8 +201,8 @@ impl Plan {
     }
 }
 
-/// Runs of adjacent values that a row of taps reads, and how long they are: the channels of a tap, or of all taps where these stand
-/// side by side and read all channels.
+/// Runs of adjacent values that a row of taps reads, and their length: the channels of a tap, or of
+/// all taps if these are adjacent and read all channels.
 fn runs(columns: &Taps, channels: usize, all: usize) -> Vec<(isize, usize)> {
     let offset = |tap: &(usize, isize)| tap.1 * all as isize;
     match columns.adjacent() && channels == all && !columns.taps.is_empty() {

@@ -4,10 +4,12 @@ use super::avx512::Segment;
 use crate::ops::convolution::geometry::{Shapes, Taps};
 use crate::ops::convolution::patches::Image;
 
-/// Positions of a chunk, at most: a panel of their gradients stays in the first cache.
+/// Maximum number of positions of a chunk: a panel of their gradients stays in the first-level
+/// cache.
 pub const POSITIONS: usize = 256;
 
-/// Rows of output positions, cut where they are longer than a chunk, and what they read of an image.
+/// Rows of output positions, cut where they are longer than a chunk, and the values that they read
+/// of an image.
 pub struct Positions {
     pub rows: Taps,
     pub columns: Taps,
@@ -15,9 +17,9 @@ pub struct Positions {
     image: [usize; 4],
     /// Zeros before a row.
     before: usize,
-    /// Parts of a row.
+    /// Number of parts of a row.
     cuts: usize,
-    /// Parts of a chunk.
+    /// Number of parts of a chunk.
     of_chunk: usize,
 }
 
@@ -28,13 +30,15 @@ pub struct Row {
     y: usize,
     x: usize,
     pub len: usize,
-    /// Number of the first among all positions.
+    /// Index of the first among all positions.
     pub position: usize,
 }
 
 impl Positions {
+    /// Cuts the output positions into chunks.
+    ///
     /// # Panics
-    /// If columns are read that are not there.
+    /// If the columns read outside the image.
     pub fn new<E: bytemuck::Pod + Send + Sync>(shapes: &Shapes, image: &Image<E>) -> Self {
         let [rows, columns] = shapes.reads();
         image.assert_columns(&columns);
@@ -43,7 +47,7 @@ impl Positions {
         Self { rows, columns, image: image.shape, before: image.before[1], cuts, of_chunk }
     }
 
-    /// Channels of the image.
+    /// Number of channels of the image.
     pub fn channels(&self) -> usize {
         self.image[3]
     }
@@ -57,12 +61,12 @@ impl Positions {
         if self.columns.count == 0 { 0 } else { self.image[0] * self.rows.count * self.cuts }
     }
 
-    /// How many chunks there are.
+    /// Number of chunks.
     pub fn chunks(&self) -> usize {
         self.parts().div_ceil(self.of_chunk)
     }
 
-    /// The positions of one, at least one part of a row.
+    /// Positions of chunk i; at least one part of a row.
     pub fn chunk(&self, i: usize) -> Vec<Row> {
         let part = |part: usize| {
             let (row, cut) = (part / self.cuts, part % self.cuts);
@@ -73,7 +77,8 @@ impl Positions {
         (i * self.of_chunk..self.parts().min((i + 1) * self.of_chunk)).map(part).collect()
     }
 
-    /// Those of a chunk that see something by this row of taps.
+    /// Writes to `segments` the positions of a chunk for which this row of taps is inside the
+    /// image.
     pub fn seen(&self, chunk: &[Row], row: usize, segments: &mut Vec<Segment>) {
         let [_, tall, wide, channels] = self.image;
         let offset = self.rows.taps[row].1;

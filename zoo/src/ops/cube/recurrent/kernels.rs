@@ -1,28 +1,30 @@
-//! What one step of an LSTM or a GRU does for a unit of a sequence, and its gradients.
+//! One step of an LSTM or a GRU for one unit of a sequence, and its gradients.
 
 use cubecl::prelude::*;
 
-/// A row that is not there.
+/// Place of a missing row.
 pub const NONE: u32 = u32::MAX;
 
-/// What a step's kernel is compiled for.
+/// Compile-time settings of a step's kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cell {
-    /// Else a GRU.
+    /// LSTM if true, GRU otherwise.
     pub lstm: bool,
-    /// The recurrent part has a bias.
+    /// Whether the recurrent part has a bias.
     pub biased: bool,
-    /// There are products to be read: of the recurrent part; backward, of the gradients of the step after.
+    /// Whether there are products to read: of the recurrent part or, in the backward pass, of the
+    /// gradients of the next step.
     pub multiplied: bool,
-    /// This is the first step, whose states are the initial ones.
+    /// Whether this is the first step, which starts from the initial states.
     pub first: bool,
-    /// Initial states are given; else they are zero.
+    /// Whether initial states are given; otherwise they are zero.
     pub given: bool,
-    /// Outputs have a gradient.
+    /// Whether outputs have a gradient.
     pub asked: bool,
-    /// The gradients of the recurrent part are not those of the input's, or in another type.
+    /// Whether the gradients of the recurrent part differ from those of the input's part, in value
+    /// or in type.
     pub apart: bool,
-    /// Outputs, cells and what is carried have the values of the products' type: in fp16.
+    /// Whether outputs, cells and carried values are rounded to the products' type, as in fp16.
     pub keeps: bool,
 }
 
@@ -32,19 +34,19 @@ impl Cell {
     }
 }
 
-/// Sizes and places of a step.
+/// Sizes and positions of a step.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 pub struct Step {
     pub hidden: usize,
-    /// All sequences.
+    /// Number of all sequences.
     pub count: usize,
-    /// Those that have the step.
+    /// Number of sequences that have this step.
     pub active: usize,
-    /// Those that have the step after.
+    /// Number of sequences that have the next step.
     pub later: usize,
-    /// Where the rows of the step begin among the places.
+    /// Start of this step's rows among the places.
     pub rows: usize,
-    /// Where those of the step before begin.
+    /// Start of the previous step's rows among the places.
     pub before: usize,
 }
 
@@ -53,13 +55,13 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// x as it is kept from step to step.
+/// x, rounded as it is stored between steps.
 #[cube]
 fn keep<H: Float>(x: f32, #[comptime] cell: Cell) -> f32 {
     if cell.keeps { f32::cast_from(H::cast_from(x)) } else { x }
 }
 
-/// What a unit of the device works on.
+/// Position that one unit of the device processes.
 #[derive(CubeType, Clone, Copy)]
 struct Place {
     /// Its sequence, by falling length.
@@ -70,7 +72,7 @@ struct Place {
     unit: usize,
 }
 
-/// Where a gate of a unit stands in a row of gates.
+/// Index of a unit's gate in a row of gates.
 #[cube]
 fn at(row: usize, gate: usize, unit: usize, step: &Step, #[comptime] cell: Cell) -> usize {
     (row * comptime!(cell.gates()) + gate) * step.hidden + unit
@@ -102,7 +104,7 @@ fn input_part<X: Float>(gates: &[X], place: &Place, gate: usize, step: &Step, #[
     f32::cast_from(gates[at(place.row, gate, place.unit, step, cell)])
 }
 
-/// Both parts.
+/// The sum of both parts.
 #[cube]
 fn whole<X: Float, H: Float>(
     gates: &[X],
@@ -116,7 +118,8 @@ fn whole<X: Float, H: Float>(
     input_part::<X>(gates, place, gate, step, cell) + recurrent_part::<H>(sums, bias, place, gate, step, cell)
 }
 
-/// What a unit carries into the step: the cell of an LSTM, the output of a GRU. `states` has those of all rows.
+/// The value that a unit carries into the step: the cell of an LSTM, the output of a GRU. `states`
+/// holds those of all rows.
 #[cube]
 fn carried(
     states: &[f32],
@@ -138,8 +141,9 @@ fn carried(
     before
 }
 
-/// One step of all sequences that have it. `places` are the order of the sequences, then the rows of every step. Leaves gates as they
-/// acted, the cells of an LSTM or the recurrent part of a GRU's n, the outputs, and those of the sequences that go on, for the next
+/// One step of all sequences that have it. `places` holds the order of the sequences, then the rows
+/// of every step. Writes the gates after their activations, the cells of an LSTM or the recurrent
+/// part of a GRU's n, the outputs, and the outputs of the sequences that continue, for the next
 /// product.
 #[cube(launch_unchecked)]
 pub fn forward_kernel<X: Float, H: Float>(
@@ -195,8 +199,8 @@ pub fn forward_kernel<X: Float, H: Float>(
     }
 }
 
-/// The rows of three matrices at `count` places, which number them through; zeros for [`NONE`]. The matrices are `hidden` wide, the
-/// first two have `rows` rows each.
+/// Copies rows of three matrices at `count` places, numbered consecutively over the matrices; zeros
+/// for [`NONE`]. The matrices are `hidden` wide, and the first two have `rows` rows each.
 #[cube(launch_unchecked)]
 pub fn picked_kernel<H: Float>(
     first: &[f32],
@@ -228,7 +232,7 @@ pub fn picked_kernel<H: Float>(
     out[ABSOLUTE_POS] = H::cast_from(x);
 }
 
-/// A gate's gradients: of the input's part, and of the recurrent part.
+/// Writes a gate's gradients: of the input's part, and of the recurrent part.
 #[cube]
 fn written<X: Float, H: Float>(
     input: f32,
@@ -249,8 +253,9 @@ fn written<X: Float, H: Float>(
     of_step[at(place.sequence, gate, place.unit, step, cell)] = H::cast_from(recurrent);
 }
 
-/// One step backward. `slopes` are what the step after sends to the outputs, `carry` what it sends past the product. Leaves the gradients
-/// of the input's part `dx`, those of the recurrent part for the weight, and the same for the next product.
+/// One step backward. `slopes` are the gradients that the next step passes to the outputs, `carry`
+/// those that it passes besides the product. Writes the gradients of the input's part to `dx`, and
+/// those of the recurrent part twice: for the weight and for the next product.
 #[cube(launch_unchecked)]
 pub fn backward_kernel<X: Float, H: Float, O: Float>(
     acted: &[f32],
@@ -278,7 +283,7 @@ pub fn backward_kernel<X: Float, H: Float, O: Float>(
     let here = row * step.hidden + place.unit;
     let given = places[sequence] as usize;
     let before = carried(states, initial, places, &place, &step, cell);
-    // A sequence that ends here has the gradients of its last states.
+    // A sequence that ends here gets the gradients of its last states.
     let mut gradient = f32::new(0.0);
     let mut past = f32::new(0.0);
     if sequence >= step.later {
@@ -326,8 +331,8 @@ pub fn backward_kernel<X: Float, H: Float, O: Float>(
     }
 }
 
-/// The gradients of the initial states [`states` x `sequences`, hidden]. `places` say where each given sequence was worked on, or that it
-/// was empty: [`NONE`].
+/// Gradients of the initial states, `[states x sequences, hidden]`. `places` holds the index of
+/// each given sequence in the order of processing, or [`NONE`] for an empty one.
 #[cube(launch_unchecked)]
 pub fn initial_kernel<H: Float>(
     slopes: &[H],

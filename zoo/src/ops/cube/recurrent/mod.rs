@@ -1,5 +1,5 @@
-//! LSTM and GRU: of each step, Burn multiplies and one kernel does all the rest; the same backward. The weight's gradient is one
-//! product over all steps.
+//! LSTM and GRU on GPUs. In each step, Burn computes the product and one kernel computes the rest,
+//! forward and backward. The gradient of the weight is one product over all steps.
 
 mod kernels;
 
@@ -17,7 +17,7 @@ use crate::ops::cube::{Numbers, UNITS, cubes, element, numbers, output, room, va
 use crate::ops::recurrent::{Kind, Plan, RecurrentOp, Sequences};
 use kernels::{Cell, NONE, StepLaunch, backward_kernel, forward_kernel, initial_kernel, picked_kernel};
 
-/// The steps of some sequences, and where their rows are.
+/// The steps of a batch of sequences, and the places of their rows.
 struct Walk<'a> {
     plan: &'a Plan,
     hidden: usize,
@@ -26,7 +26,7 @@ struct Walk<'a> {
     /// Type of the products.
     half: DType,
     places: Vec<u32>,
-    /// Where each step's rows begin among the places.
+    /// Start of each step's rows among the places.
     begins: Vec<usize>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
         )
     }
 
-    /// A unit for each unit of each sequence that has the step.
+    /// A grid with one unit for each layer unit of each sequence that has the step.
     fn grid(&self, step: usize, like: &CubeTensor) -> (CubeCount, CubeDim) {
         let units = self.sequences().active(step) * self.hidden;
         (cubes(units.div_ceil(UNITS), like), CubeDim::new_1d(UNITS as u32))
@@ -77,10 +77,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Rows of outputs, of what was kept, and of initial states, counted through.
+    /// Rows of outputs, kept values and initial states, numbered consecutively.
     fn picked(&self, [out, kept, initial]: [&CubeTensor; 3], places: &[u32], dtype: DType) -> CubeTensor {
         let picked = room(out, [places.len(), self.hidden], dtype);
-        // SAFETY: a unit beyond the values ends before it reads; places are inside of the three.
+        // SAFETY: a unit beyond the values ends before it reads; places are inside the three
+        // matrices.
         unsafe {
             picked_kernel::launch_unchecked(
                 &out.client,
@@ -100,13 +101,14 @@ impl<'a> Walk<'a> {
         picked
     }
 
-    /// `slopes` and `carry` are what the first step leaves.
+    /// Gradients of the initial states. `slopes` and `carry` are results of the first step.
     fn initial_gradient(&self, slopes: &CubeTensor, carry: &CubeTensor, of_last: &CubeTensor) -> CubeTensor {
         let out = room(of_last, of_last.shape(), DType::F32);
         let mut places = vec![NONE; self.sequences().count()];
         let begun = &self.sequences().order()[..self.sequences().active(0)];
         begun.iter().enumerate().for_each(|(sequence, &given)| places[given] = sequence as u32);
-        // SAFETY: a unit beyond the values ends before it reads; places are of sequences that have a first step.
+        // SAFETY: a unit beyond the values ends before it reads; places refer to sequences that
+        // have a first step.
         unsafe {
             initial_kernel::launch_unchecked(
                 &out.client,
@@ -127,13 +129,13 @@ impl<'a> Walk<'a> {
         out
     }
 
-    /// The place of an initial state of a given sequence, if there is one.
+    /// Place of an initial state of a given sequence; [`NONE`] if states are not given.
     fn initial_place(&self, state: usize, given: usize) -> u32 {
         let initial = state * self.sequences().count() + given;
         if self.plan.given { (2 * self.sequences().rows() + initial) as u32 } else { NONE }
     }
 
-    /// The places of the last states: an empty sequence leaves its initial ones.
+    /// Places of the last states. The last states of an empty sequence are its initial ones.
     fn last_places(&self) -> Vec<u32> {
         let (sequences, states) = (self.sequences(), self.plan.kind.states());
         let mut places = vec![NONE; states * sequences.count()];
@@ -157,7 +159,7 @@ fn transposed(x: &CubeTensor) -> CubeTensor {
     CubeBackend::float_swap_dims(x.clone(), 0, 1)
 }
 
-/// a b, row-major.
+/// The product a b, row-major.
 fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
     let ([rows, _], [_, columns]) = (a.shape().dims(), b.shape().dims());
     let out = room(a, [rows, columns], a.dtype);
@@ -184,7 +186,7 @@ impl RecurrentOp for CubeBackend {
         initial: FloatTensor<Self>,
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        // Every step reads them.
+        // Made contiguous once, because every step reads it.
         let gates = into_contiguous(gates);
         let walk = Walk::new(&plan, &weight);
         let (sequences, hidden) = (&plan.sequences, walk.hidden);
@@ -193,7 +195,7 @@ impl RecurrentOp for CubeBackend {
         let [kept, out] = [(); 2].map(|()| room(&gates, [rows, hidden], DType::F32));
         let columns = transposed(&cast(&weight, walk.half));
         let places = Numbers::new(&gates, &walk.places);
-        // Nothing is multiplied with states of zero.
+        // States of zero need no product.
         let mut h = plan.given.then(|| {
             let begun = &sequences.order()[..sequences.active(0)];
             let begun: Vec<u32> = begun.iter().map(|&given| walk.initial_place(0, given)).collect();
@@ -203,8 +205,8 @@ impl RecurrentOp for CubeBackend {
             let sums = h.as_ref().map(|h| product(h, &columns));
             let next = room(&gates, [sequences.active(step + 1).max(1), hidden], walk.half);
             let (grid, dim) = walk.grid(step, &gates);
-            // SAFETY: a unit without a sequence ends before it reads; each writes what is its own, and reads of what is written
-            // the rows of a step before.
+            // SAFETY: a unit without a sequence ends before it reads; each unit writes its own
+            // values, and reads written values only from rows of an earlier step.
             unsafe {
                 forward_kernel::launch_unchecked(
                     &gates.client,
@@ -242,7 +244,7 @@ impl RecurrentOp for CubeBackend {
         gates_type: DType,
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        // Every step reads them.
+        // Made contiguous once, because every step reads them.
         let (of_out, of_last) = (into_contiguous(of_out), into_contiguous(of_last));
         let walk = Walk::new(&plan, &weight);
         let (sequences, hidden) = (&plan.sequences, walk.hidden);
@@ -259,7 +261,8 @@ impl RecurrentOp for CubeBackend {
         for step in (0..sequences.steps()).rev() {
             let of_step = room(&gates, [sequences.active(step), walk.width], walk.half);
             let (grid, dim) = walk.grid(step, &gates);
-            // SAFETY: a unit without a sequence ends before it reads; each writes what is its own.
+            // SAFETY: a unit without a sequence ends before it reads; each unit writes its own
+            // values.
             unsafe {
                 backward_kernel::launch_unchecked(
                     &gates.client,
@@ -282,7 +285,7 @@ impl RecurrentOp for CubeBackend {
                     [element(&dx), element(&of_step), element(&of_out)],
                 );
             }
-            // What reaches the outputs of the step before, or the initial ones.
+            // Gradients of the outputs of the previous step, or of the initial ones.
             slopes = (step > 0 || plan.given).then(|| product(&of_step, &rows_of_weight));
         }
         let before = sequences.previous().into_iter().map(|previous| match previous {
