@@ -22,7 +22,7 @@ mod scores;
 /// A model zoo that reproduces published results: from a recipe to a verdict.
 #[derive(Debug, Parser)]
 #[command(name = "zoo", version, arg_required_else_help = true, subcommand_required = true, max_term_width = 120,
-          after_help = EXAMPLES, after_long_help = crate::help::LONG.as_str())]
+          after_help = crate::help::EXAMPLES, after_long_help = crate::help::LONG.as_str())]
 pub struct Cli {
     /// What every command understands.
     #[command(flatten)]
@@ -31,14 +31,6 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
-
-/// Shown by `zoo --help` and `zoo -h`.
-pub const EXAMPLES: &str = "\
-Examples:
-  zoo list                               list the recipes and the evidence for each
-  zoo reproduce reversal-transformer     train, decode, score, judge: minutes on a CPU
-  zoo judge transformer-big --scores 27.1,27.4
-                                         a verdict on results of any framework";
 
 /// Options of all commands.
 #[derive(Debug, Args)]

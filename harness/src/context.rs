@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use burn::tensor::Device;
 use zoo_datasets::fetch::{DataHome, FetchOptions};
 use zoo_models::precision::Compute;
+use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
 
 use crate::device::DeviceChoice;
@@ -133,5 +134,60 @@ impl Context {
         let here = std::env::current_dir().ok();
         here.and_then(|here| path.strip_prefix(here).ok().map(|p| p.display().to_string()))
             .unwrap_or_else(|| path.display().to_string())
+    }
+}
+
+impl Context {
+    /// The type of products that runs of an arm are kept under: FP32 that was asked to be TF32 is another type.
+    pub fn compute_name(&self, compute: Compute) -> &'static str {
+        self.fp32.unwrap_or_default().compute_name(compute)
+    }
+
+    /// The same in the keys of runs.
+    pub fn compute_key<'c>(&self, name: &'c str) -> &'c str {
+        Fp32::key(name, self.device.has_tf32())
+    }
+
+    /// This call with `--fp32` settled: as it was given, else as the arms' names say.
+    ///
+    /// # Errors
+    /// Some arms stand for TF32 and others for FP32, the device has both, and `--fp32` was not given.
+    pub fn for_arms(&self, arms: &[Resolved]) -> Result<Self> {
+        let compute = |arm: &Resolved| Compute::of(&arm.recipe.precision);
+        let arms: Vec<(&str, Compute)> =
+            arms.iter().map(|arm| (arm.arm.as_deref().unwrap_or_default(), compute(arm))).collect();
+        let asked = if self.device.has_tf32() { Fp32::of_arms(&arms) } else { Ok(Fp32::Strict) };
+        let fp32 = match (self.fp32, asked) {
+            (Some(given), _) => given,
+            (None, Ok(asked)) => asked,
+            (None, Err([strict, tf32])) => {
+                let [strict, tf32] = [strict.join(","), tf32.join(",")];
+                return Err(Failure::usage(format!(
+                    "{strict} need FP32 products and {tf32} need TF32; one command can use only one of them"
+                ))
+                .hint(format!(
+                    "omit {tf32} with --arms, and run a second command with --arms {tf32} and its baseline; \
+                     or pass --fp32 to compute and record all arms in one precision"
+                )));
+            }
+        };
+        Ok(self.with_fp32(fp32))
+    }
+
+    /// This call for a run whose products were of this type.
+    ///
+    /// # Errors
+    /// `--fp32` was given and says otherwise: what is kept of a run is of one type.
+    pub fn for_run(&self, compute: &str) -> Result<Self> {
+        Ok(self.with_fp32(Fp32::of_run(compute, self.device.has_tf32(), self.fp32)?))
+    }
+
+    /// This call for what is held against FP32: strict, unless `--fp32` says otherwise.
+    pub fn for_fixtures(&self) -> Self {
+        self.with_fp32(self.fp32.unwrap_or_default())
+    }
+
+    fn with_fp32(&self, fp32: Fp32) -> Self {
+        Self { fp32: Some(fp32), ..self.clone() }
     }
 }

@@ -4,10 +4,8 @@
 
 use clap::ValueEnum;
 use zoo_models::precision::Compute;
-use zoo_recipes::Resolved;
 use zoo_results::verdict::precision_word;
 
-use crate::context::Context;
 use crate::error::{Failure, Result};
 
 /// What becomes of FP32 operands.
@@ -29,7 +27,7 @@ impl Fp32 {
         }
     }
 
-    fn compute_name(self, compute: Compute) -> &'static str {
+    pub fn compute_name(self, compute: Compute) -> &'static str {
         match self {
             Self::Tf32 if compute == Compute::FP32 => self.name(),
             _ => compute.name(),
@@ -38,12 +36,12 @@ impl Fp32 {
 
     /// A type of products in the keys of runs. Where a device has both, a plain `fp32` could mean either: it did before `--fp32` was
     /// there.
-    fn key(compute: &str, has_tf32: bool) -> &str {
+    pub fn key(compute: &str, has_tf32: bool) -> &str {
         if has_tf32 && compute == Compute::FP32.name() { "fp32-strict" } else { compute }
     }
 
     /// What a run with products of this type goes on with, where `given` is what the call asks for.
-    fn of_run(compute: &str, has_tf32: bool, given: Option<Self>) -> Result<Self> {
+    pub fn of_run(compute: &str, has_tf32: bool, given: Option<Self>) -> Result<Self> {
         let as_trained = if has_tf32 && compute == Self::Tf32.name() { Self::Tf32 } else { Self::Strict };
         let in_fp32 = [Compute::FP32.name(), Self::Tf32.name()].contains(&compute);
         match given {
@@ -67,7 +65,7 @@ impl Fp32 {
     }
 
     /// What arms of these names and types stand for together; those of one kind, and those of the other, where they disagree.
-    fn of_arms(arms: &[(&str, Compute)]) -> std::result::Result<Self, [Vec<String>; 2]> {
+    pub fn of_arms(arms: &[(&str, Compute)]) -> std::result::Result<Self, [Vec<String>; 2]> {
         let of = |kind: Self| -> Vec<String> {
             let asking = arms.iter().filter(|(arm, compute)| Self::of_arm(arm, *compute) == Some(kind));
             asking.map(|(arm, _)| (*arm).to_owned()).collect()
@@ -77,61 +75,6 @@ impl Fp32 {
             (strict, _) if strict.is_empty() => Ok(Self::Tf32),
             (strict, tf32) => Err([strict, tf32]),
         }
-    }
-}
-
-impl Context {
-    /// The type of products that runs of an arm are kept under: FP32 that was asked to be TF32 is another type.
-    pub fn compute_name(&self, compute: Compute) -> &'static str {
-        self.fp32.unwrap_or_default().compute_name(compute)
-    }
-
-    /// The same in the keys of runs.
-    pub fn compute_key<'c>(&self, name: &'c str) -> &'c str {
-        Fp32::key(name, self.device.has_tf32())
-    }
-
-    /// This call with `--fp32` settled: as it was given, else as the arms' names say.
-    ///
-    /// # Errors
-    /// Some arms stand for TF32 and others for FP32, the device has both, and `--fp32` was not given.
-    pub fn for_arms(&self, arms: &[Resolved]) -> Result<Self> {
-        let compute = |arm: &Resolved| Compute::of(&arm.recipe.precision);
-        let arms: Vec<(&str, Compute)> =
-            arms.iter().map(|arm| (arm.arm.as_deref().unwrap_or_default(), compute(arm))).collect();
-        let asked = if self.device.has_tf32() { Fp32::of_arms(&arms) } else { Ok(Fp32::Strict) };
-        let fp32 = match (self.fp32, asked) {
-            (Some(given), _) => given,
-            (None, Ok(asked)) => asked,
-            (None, Err([strict, tf32])) => {
-                let [strict, tf32] = [strict.join(","), tf32.join(",")];
-                return Err(Failure::usage(format!(
-                    "{strict} need FP32 products and {tf32} need TF32; one command can use only one of them"
-                ))
-                .hint(format!(
-                    "omit {tf32} with --arms, and run a second command with --arms {tf32} and its baseline; \
-                     or pass --fp32 to compute and record all arms in one precision"
-                )));
-            }
-        };
-        Ok(self.with_fp32(fp32))
-    }
-
-    /// This call for a run whose products were of this type.
-    ///
-    /// # Errors
-    /// `--fp32` was given and says otherwise: what is kept of a run is of one type.
-    pub fn for_run(&self, compute: &str) -> Result<Self> {
-        Ok(self.with_fp32(Fp32::of_run(compute, self.device.has_tf32(), self.fp32)?))
-    }
-
-    /// This call for what is held against FP32: strict, unless `--fp32` says otherwise.
-    pub fn for_fixtures(&self) -> Self {
-        self.with_fp32(self.fp32.unwrap_or_default())
-    }
-
-    fn with_fp32(&self, fp32: Fp32) -> Self {
-        Self { fp32: Some(fp32), ..self.clone() }
     }
 }
 

@@ -4,7 +4,13 @@ use std::sync::LazyLock;
 
 use zoo_results::exit::Exit;
 
-use crate::cli::EXAMPLES;
+/// Shown by `zoo --help` and `zoo -h`.
+pub const EXAMPLES: &str = "\
+Examples:
+  zoo list                               list the recipes and the evidence for each
+  zoo reproduce reversal-transformer     train, decode, score, judge: minutes on a CPU
+  zoo judge transformer-big --scores 27.1,27.4
+                                         a verdict on results of any framework";
 
 /// Examples, streams, exit codes.
 pub static LONG: LazyLock<String> = LazyLock::new(|| {

@@ -16,6 +16,7 @@ mod fp32;
 mod gate;
 mod help;
 mod home;
+mod json;
 mod kinds;
 mod libraries;
 mod lines;

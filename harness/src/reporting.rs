@@ -19,7 +19,8 @@ use self::evaluations::{evaluations, parts};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
-use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, kept_points, read_json};
+use crate::json::read_json;
+use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, kept_points};
 use crate::wording::claim_line_in;
 use crate::{records, size};
 

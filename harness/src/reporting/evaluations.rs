@@ -8,7 +8,8 @@ use zoo_training::checkpoint::read_state;
 
 use super::Opened;
 use crate::context::Context;
-use crate::stages::{Evaluation, Run, evaluation_files, read_evaluation, read_json};
+use crate::json::read_json;
+use crate::stages::{Evaluation, Run, evaluation_files, read_evaluation};
 use crate::{lines, tasks};
 
 /// Bytes of pictures and sounds that a page takes of an evaluation.

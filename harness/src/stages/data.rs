@@ -1,15 +1,14 @@
 //! What the stages need of the data of a task: what a model is trained on, and an evaluation of it.
 //!
-//! A task writes [`Material`] and [`TaskData`], in its own types. The stages see [`Ready`], which has none.
+//! A task writes [`Material`] and [`TaskData`], in its own types. The stages see
+//! [`Ready`](super::ready::Ready), which has none.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use burn::module::Module;
 use burn::tensor::Device;
 use zoo_models::models::Cost;
-use zoo_models::parameters::ParameterValues;
 use zoo_models::{Objective, Running};
 use zoo_recipes::{EvalSetSpec, Recipe, TrainSpec};
 use zoo_results::metrics::Scorer;
@@ -19,12 +18,7 @@ use zoo_training::error::OtherError;
 use zoo_training::scaling::LossScaler;
 use zoo_training::update::Phase;
 
-use super::Request;
-use super::evaluate::{Evaluation, Weights, decode_all, load_model};
-use super::run::{Run, Trained};
 use super::sweep::{Swept, SweptWeights};
-use super::timed_arm::{Making, Measurable, first_updates, of_updates};
-use super::train::train;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
@@ -159,91 +153,6 @@ pub trait TaskData: 'static {
 pub type Model<T> = <<T as TaskData>::Material as Material>::Model;
 /// The batches of a task.
 pub type Batch<T> = <<T as TaskData>::Material as Material>::Batch;
-
-/// Prepared data of a recipe, whatever its task.
-pub trait Ready {
-    /// See [`TaskData::fingerprints`].
-    fn fingerprints(&self) -> BTreeMap<String, String>;
-
-    /// Trains until the recipe's end, and decodes at the points of its trajectories; a run that ended before is not touched.
-    ///
-    /// # Errors
-    /// Training cannot go on, or was interrupted.
-    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained>;
-
-    /// Decodes and scores pairs of evaluation set and search, unless `folder` has them already.
-    ///
-    /// # Errors
-    /// The weights do not fit, or an output cannot be written.
-    fn evaluate(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        folder: &Path,
-        weights: Weights,
-        wanted: &[(String, String)],
-    ) -> Result<Vec<Evaluation>>;
-
-    /// See [`TaskData::sweep`].
-    ///
-    /// # Errors
-    /// The search has no language model, or the call was interrupted.
-    fn sweep(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        wanted: (&str, &str),
-        model: Vec<ParameterValues>,
-        weights: &SweptWeights,
-        scorer: Scorer,
-    ) -> Result<Swept>;
-
-    /// The arm on the first batches that training would see.
-    ///
-    /// # Errors
-    /// No batch can be made, or the device cannot be opened.
-    fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable>;
-}
-
-impl<T: TaskData> Ready for T {
-    fn fingerprints(&self) -> BTreeMap<String, String> {
-        TaskData::fingerprints(self)
-    }
-
-    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained> {
-        train(ctx, request, recipe, self, run)
-    }
-
-    fn evaluate(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        folder: &Path,
-        weights: Weights,
-        wanted: &[(String, String)],
-    ) -> Result<Vec<Evaluation>> {
-        decode_all(ctx, recipe, self, folder, weights, wanted)
-    }
-
-    fn sweep(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        wanted: (&str, &str),
-        model: Vec<ParameterValues>,
-        weights: &SweptWeights,
-        scorer: Scorer,
-    ) -> Result<Swept> {
-        let model = load_model(recipe, &self.material(recipe)?, model, &ctx.open_device()?)?;
-        TaskData::sweep(self, ctx, recipe, wanted, &model, weights, scorer)
-    }
-
-    fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
-        let material = self.material(recipe)?;
-        let updates = first_updates(recipe, &material, making.seed)?;
-        of_updates(ctx, recipe, &material, updates, making)
-    }
-}
 
 /// Hypotheses and references, line by line.
 #[derive(Debug, Clone, PartialEq)]

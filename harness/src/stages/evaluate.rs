@@ -14,12 +14,13 @@ use zoo_training::folder::Ended;
 use zoo_training::state::Ending;
 
 use super::data::{Decoded, Material, Sets, TaskData};
-use super::run::{Run, read_json, write_json};
+use super::run::Run;
 use super::samples;
 use super::sweep::{Swept, SweptWeights};
 use crate::context::Context;
 use crate::environment::{Program, hex};
 use crate::error::{Failure, Result};
+use crate::json::{read_json, write_json};
 use crate::records::write_whole;
 use crate::{references, tasks};
 
@@ -321,18 +322,6 @@ pub fn evaluation_file(folder: &Path, recipe: &Recipe, eval: &str, decode: &str)
 pub fn stored(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
     let file = evaluation_file(folder, recipe, eval, decode)?;
     if file.is_file() { read_evaluation(folder, &file).map(Some) } else { Ok(None) }
-}
-
-/// The files of the evaluations that lie in a folder, sorted.
-pub fn evaluation_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_evaluation = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        path.is_file() && name.ends_with(".json") && !name.ends_with(".samples.json")
-    };
-    let mut files: Vec<PathBuf> = entries.filter(is_evaluation).collect();
-    files.sort();
-    files
 }
 
 /// An evaluation that lies in a folder.

@@ -43,11 +43,6 @@ impl InitialWeights {
         Ok(Self { digest, from: place.display().to_string(), weights: Arc::new(weights) })
     }
 
-    /// As `--set` would say it, for records: such a run reproduces nothing.
-    pub fn as_override(&self) -> String {
-        format!("init-from=sha256:{}", &self.digest[..16])
-    }
-
     /// Puts the weights into a model. All parameters must be there, in their shapes, and no others.
     pub fn put_into<M: Module>(&self, model: M) -> Result<M> {
         let weights = weights::without_tied_copies(self.weights.to_vec(), &parameters::shapes(&model));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use serde::Serialize;
 use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Moment};
 use zoo_results::metrics::{
     MetricValue, Resampling, ScoreOptions, Scorer, SegmentStatistics, paired_gain, score,
@@ -15,10 +16,22 @@ use zoo_results::verdict::{
 use zoo_training::state::Ending;
 
 use super::evaluate::{Evaluation, lines};
-use super::reproduce::JudgedClaim;
 use super::run::{Made, Run, Trained};
 use super::timing::Timing;
 use crate::error::Result;
+
+/// A claim and what came out.
+#[derive(Debug, Clone, Serialize)]
+pub struct JudgedClaim {
+    /// Number of the claim in the recipe, from 1.
+    pub number: usize,
+    /// Arm that was held against it.
+    pub arm: String,
+    /// What it was judged on.
+    pub evidence: Evidence,
+    /// The verdict.
+    pub verdict: Verdict,
+}
 
 /// A run with everything that was measured on it.
 #[derive(Debug, Clone)]

@@ -10,9 +10,11 @@ pub mod infer;
 mod initial;
 mod judge;
 mod plan;
+pub mod ready;
 mod record;
 mod reproduce;
 pub mod run;
+mod run_log;
 mod samples;
 mod spending;
 pub mod sweep;
@@ -25,13 +27,13 @@ pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Shape,
     Spread, bench, decoding, max_batch, probe,
 };
-pub use evaluate::{EvaluateRequest, Evaluation, evaluate, evaluation_files, read_evaluation, stored, sweep};
+pub use evaluate::{EvaluateRequest, Evaluation, evaluate, read_evaluation, stored, sweep};
 pub use infer::{InferRequest, Inference};
 pub use initial::{InitialWeights, run_weights};
-pub use judge::{Found, judge_found};
+pub use judge::{Found, JudgedClaim, judge_found};
 pub use plan::plan;
-pub use reproduce::{JudgedClaim, Outcome, RunScores, reproduce};
-pub use run::{Card, Made, Run, Trained, read_json};
+pub use reproduce::{Outcome, RunScores, reproduce};
+pub use run::{Card, Made, Run, Trained, evaluation_files};
 pub use sweep::{Swept, SweptWeights};
 pub use trajectory::kept as kept_points;
 
@@ -87,9 +89,14 @@ impl Request {
         })
     }
 
+    /// SHA-256 of the weights that training starts from instead of fresh ones.
+    fn initial_digest(&self) -> Option<&str> {
+        self.initial.as_ref().map(|initial| initial.digest.as_str())
+    }
+
     /// The run of an arm and seed, whether it exists or not.
     pub fn run(&self, ctx: &Context, resolved: &Resolved, seed: u64) -> Result<Run> {
-        let run = Run::locate(ctx, resolved, seed, self.initial.as_ref())?;
+        let run = Run::locate(ctx, resolved, seed, self.initial_digest())?;
         if self.own_runs { run.of_this_program() } else { Ok(run) }
     }
 
@@ -105,7 +112,7 @@ impl Request {
 
     /// `key=value` of everything that was changed, for records.
     pub fn changes(&self) -> Vec<String> {
-        self.overrides.iter().cloned().chain(self.initial.as_ref().map(InitialWeights::as_override)).collect()
+        self.overrides.iter().cloned().chain(self.initial_digest().map(run::initial_override)).collect()
     }
 
     /// All arms, resolved.

@@ -14,8 +14,7 @@ use zoo_training::state::Ending;
 
 use super::Request;
 use super::evaluate::Evaluation;
-use super::judge::Measured;
-use super::reproduce::JudgedClaim;
+use super::judge::{JudgedClaim, Measured};
 use super::run::Card;
 use super::spending::{with_words, without_claims};
 use super::timing::Timing;

@@ -7,16 +7,16 @@ use zoo_recipes::{Document, Resolved};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Record;
 use zoo_results::metrics::MetricValue;
-use zoo_results::verdict::{Evidence, Outcome as VerdictOutcome, Precision, Verdict};
+use zoo_results::verdict::{Outcome as VerdictOutcome, Precision};
 
 use super::data::Sets;
 use super::evaluate::{evaluated_weights, evaluation_file, stored, wanted};
-use super::judge::{Conditions, Measured, cases, evidence, verdict};
-use super::run::Made;
+use super::judge::{Conditions, JudgedClaim, Measured, cases, evidence, verdict};
+use super::run::{Made, initial_override};
 use super::spending::Earlier;
 use super::timing::{Timing, time_arms, untimed};
 use super::trajectory;
-use super::{InitialWeights, Request, plan, record};
+use super::{Request, plan, record};
 use crate::claim_metrics::check_metrics;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
@@ -24,19 +24,6 @@ use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
 use crate::signatures::check_signatures;
 use crate::{size, tasks};
-
-/// A claim and what came out.
-#[derive(Debug, Clone, Serialize)]
-pub struct JudgedClaim {
-    /// Number of the claim in the recipe, from 1.
-    pub number: usize,
-    /// Arm that was held against it.
-    pub arm: String,
-    /// What it was judged on.
-    pub evidence: Evidence,
-    /// The verdict.
-    pub verdict: Verdict,
-}
 
 /// What `zoo reproduce` ends with.
 #[derive(Debug, Clone, Serialize)]
@@ -256,7 +243,7 @@ fn judge_all(
     let hardware = Environment::current(&ctx.device.settled().to_string(), ctx.threads).hardware();
     let claims = arms.first().map(|arm| arm.recipe.claim.clone()).unwrap_or_default();
     let mut overrides = arms.first().map(|arm| arm.binding_overrides.clone()).unwrap_or_default();
-    overrides.extend(request.initial.as_ref().map(InitialWeights::as_override));
+    overrides.extend(request.initial_digest().map(initial_override));
     let conditions = Conditions {
         recipe: request.document.name(),
         plan: &request.looks,

@@ -14,7 +14,6 @@ use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_models::precision::Compute;
@@ -24,12 +23,11 @@ use zoo_training::checkpoint::read_state;
 use zoo_training::folder::{CheckpointFolder, NotedFile};
 use zoo_training::state::Ending;
 
-use super::InitialWeights;
-use super::evaluate::evaluation_files;
-use super::train::sessions;
+use super::run_log::sessions;
 use crate::context::Context;
 use crate::environment::{Environment, Program, hex};
 use crate::error::{Failure, Result};
+use crate::json::{read_json, write_json};
 use crate::records::write_whole;
 use crate::tasks;
 
@@ -127,16 +125,11 @@ pub struct Trained {
 }
 
 impl Run {
-    /// Where the run of a resolved recipe and seed is, whether it exists or not.
+    /// The place of a run, whether it exists or not. `initial` is the SHA-256 of the weights that it starts from.
     ///
     /// # Errors
     /// A file that the recipe names cannot be read: what is in it is part of what the run is.
-    pub fn locate(
-        ctx: &Context,
-        resolved: &Resolved,
-        seed: u64,
-        initial: Option<&InitialWeights>,
-    ) -> Result<Self> {
+    pub fn locate(ctx: &Context, resolved: &Resolved, seed: u64, initial: Option<&str>) -> Result<Self> {
         let recipe = &resolved.recipe;
         let compute = ctx.compute_name(Compute::of(&recipe.precision)).to_string();
         let files = tasks::of(recipe).own_files(&recipe.data, &resolved.folder)?;
@@ -147,7 +140,7 @@ impl Run {
             name = format!("{name}.{tier}");
         }
         let folder = ctx.runs_dir().join(name).join(format!("{arm}-seed{seed}-{}", &key[..12]));
-        let from: Vec<String> = initial.map(InitialWeights::as_override).into_iter().collect();
+        let from: Vec<String> = initial.map(initial_override).into_iter().collect();
         let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
         let card = Card {
             recipe: recipe.recipe.name.clone(),
@@ -299,7 +292,7 @@ fn training_key(
     files: &[(String, String)],
     seed: u64,
     compute: &str,
-    initial: Option<&InitialWeights>,
+    initial: Option<&str>,
 ) -> String {
     let mut data = recipe.data.clone();
     let valid: Option<EvalSetSpec> = data.eval.get("valid").cloned();
@@ -317,9 +310,14 @@ fn training_key(
         what["files"] = files.iter().map(|(_, digest)| digest.as_str()).collect();
     }
     if let Some(initial) = initial {
-        what["initial"] = initial.digest.clone().into();
+        what["initial"] = initial.into();
     }
     hex(&Sha256::digest(what.to_string()))
+}
+
+/// Initial weights as `--set` would name them, for records: such a run reproduces nothing.
+pub fn initial_override(digest: &str) -> String {
+    format!("init-from=sha256:{}", &digest[..16])
 }
 
 /// What a compute type stands for. Earlier programs kept what stands between layers in FP32, in fp16 as well: their runs are others.
@@ -327,18 +325,14 @@ fn arithmetic(compute: &str) -> &str {
     if compute == "fp16" { "fp16, stored between layers" } else { compute }
 }
 
-/// Reads a JSON file of ours.
-pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(|e| Failure::io("read", path, &e))?;
-    serde_json::from_slice(&text).map_err(|e| {
-        Failure::new(Exit::Damaged, format!("{}: {e}", path.display()))
-            .hint("the file was changed or is of another version; move the folder away to start again")
-    })
-}
-
-/// Writes a JSON file under a temporary name, then renames it.
-pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
-    let text = serde_json::to_vec_pretty(value)
-        .map_err(|e| Failure::new(Exit::Internal, format!("cannot write {}: {e}", path.display())))?;
-    write_whole(path, &text)
+/// The files of the evaluations that lie in a folder, sorted.
+pub fn evaluation_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_evaluation = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        path.is_file() && name.ends_with(".json") && !name.ends_with(".samples.json")
+    };
+    let mut files: Vec<PathBuf> = entries.filter(is_evaluation).collect();
+    files.sort();
+    files
 }

@@ -7,8 +7,8 @@ use zoo_results::exit::Exit;
 use zoo_results::report::page::{SampleFile, SampleLine};
 
 use super::data::{Kept, KeptSample};
-use super::run::write_json;
 use crate::error::{Failure, Result};
+use crate::json::write_json;
 use crate::records::write_whole;
 
 /// Writes the files of samples into an evaluation's folder, and the list of them.

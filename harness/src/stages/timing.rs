@@ -16,11 +16,11 @@ use zoo_training::timing::{Lap, Round, round, warm_up_pair};
 
 use super::Request;
 use super::data::Sets;
-use super::run::{read_json, write_json};
 use super::timed_arm::{Count, Making};
 use crate::context::Context;
 use crate::environment::{Environment, fused, hex};
 use crate::error::Result;
+use crate::json::{read_json, write_json};
 use crate::progress::Step;
 use crate::tasks;
 

@@ -22,8 +22,9 @@ use crate::error::{Failure, Result};
 use crate::evidence::{Aligner, Found};
 use crate::size::{ModelSize, Workload};
 use crate::stages::bench::{Searching, Shape};
-use crate::stages::data::{Ready, Sets};
+use crate::stages::data::Sets;
 use crate::stages::infer::Inference;
+use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable};
 
 /// All tasks.

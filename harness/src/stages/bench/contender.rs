@@ -14,7 +14,8 @@ use super::speeds::{ArmSpeed, Roofline, Split, Spread};
 use crate::context::Context;
 use crate::error::Result;
 use crate::stages::Request;
-use crate::stages::data::{Ready, Sets};
+use crate::stages::data::Sets;
+use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Count, Making, Measurable};
 use crate::{size, tasks};
 

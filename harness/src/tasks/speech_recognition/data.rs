@@ -9,7 +9,8 @@ use zoo_results::metrics::Scorer;
 use zoo_results::report::page::SplitCounts;
 
 use super::batches::{evaluation, of_models};
-use super::{SpeechMaterial, decode, layers};
+use super::decode;
+use super::material::{SpeechMaterial, layers};
 use crate::context::Context;
 use crate::error::Result;
 use crate::stages::data::{Decoded, EvaluationBatches, TaskData};

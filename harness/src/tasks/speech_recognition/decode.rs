@@ -6,7 +6,7 @@ use zoo_recipes::Recipe;
 use zoo_results::exit::Exit;
 
 use super::batches::{evaluation, of_models};
-use super::layers;
+use super::material::layers;
 use super::recogniser::Recogniser;
 use crate::context::Context;
 use crate::error::{Failure, Result};

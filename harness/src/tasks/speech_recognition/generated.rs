@@ -5,7 +5,7 @@ use zoo_models::random::Key;
 use zoo_recipes::{BatchingSpec, Recipe};
 use zoo_training::batches::Fetched;
 
-use super::SpeechMaterial;
+use super::material::SpeechMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::{USUAL_SECONDS, hop_ms};
 

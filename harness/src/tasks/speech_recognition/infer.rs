@@ -13,9 +13,9 @@ use zoo_models::precision::Compute;
 use zoo_recipes::{DecodeSpec, Recipe};
 use zoo_results::exit::Exit;
 
+use super::material::{SpeechMaterial, layers};
 use super::recogniser::Recogniser;
 use super::search::Recognised;
-use super::{SpeechMaterial, layers};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::stages::evaluate::{evaluated_weights, load_model};

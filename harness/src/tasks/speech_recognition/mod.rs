@@ -6,27 +6,27 @@ mod data;
 mod decode;
 mod generated;
 mod infer;
+mod material;
 mod parity;
 mod recogniser;
 mod search;
 mod sweep;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use burn::tensor::Device;
-use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
-use zoo_models::models::acoustic::{self, AcousticModel, FrameGrid};
-use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
+use zoo_datasets::speech::Classes;
+use zoo_models::models::Cost;
+use zoo_models::models::acoustic::{self, FrameGrid};
 use zoo_recipes::{
-    AcousticLayerSpec, AcousticSpec, Architecture, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec,
-    Recipe, Resolved, TokenizerSpec,
+    AcousticLayerSpec, Architecture, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec, Recipe,
+    Resolved, TokenizerSpec,
 };
 
-use self::batches::of_models;
 use self::data::RecognitionData;
+use self::material::{SpeechMaterial, layers};
 use super::Task;
-use super::recordings::{self, RecordingData, Recordings};
+use super::recordings::{self, RecordingData};
 use crate::cli::InferArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -34,8 +34,9 @@ use crate::evidence::{Aligner, Found, learned};
 use crate::size::{ModelSize, Workload};
 use crate::stages::Inference;
 use crate::stages::bench::{Searching, Shape};
-use crate::stages::data::{Aim, Material, Ready, Sets, Source};
+use crate::stages::data::{Material, Sets};
 use crate::stages::evaluate::claimed_signatures;
+use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
 
 /// The convention of a recipe without claims: words in lower case.
@@ -173,83 +174,4 @@ fn classes(tokenizer: &TokenizerSpec) -> Option<usize> {
 fn cost(recipe: &Recipe, classes: usize) -> Cost {
     let features = recipe.data.features.as_ref().map_or(0, FeaturesSpec::features);
     acoustic::cost(layers(recipe), features.into(), classes as u64)
-}
-
-/// Utterances to train on.
-pub struct SpeechMaterial {
-    /// Features of a frame.
-    pub features: usize,
-    /// What a frame may be.
-    pub classes: Arc<Classes>,
-    /// The recordings; none where a caller makes its own batches.
-    pub prepared: Option<Arc<PreparedSpeech>>,
-}
-
-impl SpeechMaterial {
-    /// Of a recipe alone: a model without data.
-    ///
-    /// # Errors
-    /// The tokenizer has no classes.
-    pub fn of(recipe: &Recipe) -> Result<Self> {
-        let features = recipe.data.features.as_ref().map_or(0, |features| features.features() as usize);
-        Ok(Self { features, classes: Arc::new(Classes::of(&recipe.data.tokenizer)?), prepared: None })
-    }
-}
-
-/// The layers of a recipe of speech.
-///
-/// # Panics
-/// If it is of text; a recipe that was checked and reads recordings has layers.
-pub fn layers(recipe: &Recipe) -> &AcousticSpec {
-    match recipe.model.architecture() {
-        Some(Architecture::Acoustic(spec)) => spec,
-        _ => panic!("a model of frames"),
-    }
-}
-
-impl Material for SpeechMaterial {
-    type Model = AcousticModel;
-    type Batch = SpeechBatch;
-
-    const UNIT: &'static str = "frames";
-
-    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> AcousticModel {
-        AcousticModel::new(layers(recipe), self.features, self.classes.len(), seed, device)
-    }
-
-    fn aim(&self, recipe: &Recipe) -> Aim<AcousticModel, SpeechBatch> {
-        let LossSpec::Ctc { denominator } = recipe.loss else { panic!("a loss of frames") };
-        let classes = CtcClasses { blank: self.classes.blank(), optional: self.classes.silence() };
-        let loss = CtcLoss::new(denominator, classes);
-        Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
-    }
-
-    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<SpeechBatch>>> {
-        let prepared =
-            self.prepared.as_ref().expect("recordings are there where their batches are asked for");
-        let batches = SpeechBatches::training(prepared, &recipe.data, seed)?;
-        let grid = FrameGrid::of(layers(recipe));
-        Ok(Box::new(Recordings::new(
-            batches,
-            move |batch| of_models(batch, grid),
-            |batch| Self::amounts(batch).0,
-        )))
-    }
-
-    fn cost(&self, recipe: &Recipe) -> Cost {
-        acoustic::cost(layers(recipe), self.features as u64, self.classes.len() as u64)
-    }
-
-    fn classes(&self) -> usize {
-        self.classes.len()
-    }
-
-    fn amounts(batch: &SpeechBatch) -> (u64, u64) {
-        let labels: usize = batch.labels.iter().map(Vec::len).sum();
-        (batch.lengths.iter().sum::<usize>() as u64, labels as u64)
-    }
-
-    fn examples(batch: &SpeechBatch) -> u64 {
-        batch.lengths.len() as u64
-    }
 }

@@ -8,7 +8,7 @@ use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreOptions, Scorer, score};
 
 use super::batches::{evaluation, of_models};
-use super::layers;
+use super::material::layers;
 use super::recogniser::LogProbs;
 use super::search::Searcher;
 use crate::context::Context;

@@ -7,7 +7,8 @@ use zoo_recipes::{EvalSetSpec, Recipe};
 use zoo_results::report::page::SplitCounts;
 
 use super::batches::{evaluation, of_models};
-use super::{SynthesisMaterial, decode, frame_width};
+use super::decode;
+use super::material::{SynthesisMaterial, frame_width};
 use crate::context::Context;
 use crate::error::Result;
 use crate::stages::data::{Decoded, EvaluationBatches, TaskData};

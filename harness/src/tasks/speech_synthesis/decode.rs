@@ -1,16 +1,16 @@
 //! An evaluation set as a search makes it heard.
 
 use zoo_models::Pass;
-use zoo_models::models::synthesis::{Limits, Spoken, SynthesisBatch, Synthesiser};
+use zoo_models::models::synthesis::{Spoken, SynthesisBatch, Synthesiser};
 use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, FreeRunningSpec, Recipe};
+use zoo_recipes::{DecodeSpec, Recipe};
 
 use super::batches::{evaluation, of_models};
-use super::frame_width;
+use super::material::frame_width;
 use super::measures::Utterance;
 use super::sample::{Frames, KEPT, sample};
-use super::speak::Voice;
+use super::speak::{Voice, limits};
 use crate::context::Context;
 use crate::error::Result;
 use crate::progress::Step;
@@ -66,11 +66,6 @@ pub fn decode(
     samples.sort_by_key(|(id, _)| *id);
     let references = split.references_as(recipe.data.eval[eval].references).to_vec();
     Ok(Decoded { hypotheses, references, samples: samples.into_iter().map(|(_, sample)| sample).collect() })
-}
-
-/// How far a search goes.
-pub fn limits(spec: &FreeRunningSpec) -> Limits {
-    Limits { threshold: spec.threshold, factor: spec.max_frames.factor, extra: spec.max_frames.extra }
 }
 
 /// What a model says of frames that it is told, as many as there are. It ended well if it would stop at the last.

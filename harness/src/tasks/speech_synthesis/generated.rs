@@ -5,7 +5,7 @@ use zoo_models::random::Key;
 use zoo_recipes::{BatchingSpec, Recipe};
 use zoo_training::batches::Fetched;
 
-use super::SynthesisMaterial;
+use super::material::SynthesisMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::hop_ms;
 

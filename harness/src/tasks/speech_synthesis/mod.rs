@@ -6,6 +6,7 @@ mod data;
 mod decode;
 mod generated;
 mod kinds;
+mod material;
 mod measures;
 mod parity;
 mod sample;
@@ -13,22 +14,19 @@ mod search;
 mod speak;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use burn::tensor::Device;
-use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
 use zoo_models::models::Cost;
-use zoo_models::models::synthesis::{self, FrameWidth, SpectrogramLoss, SynthesisBatch, Synthesiser};
+use zoo_models::models::synthesis;
 use zoo_recipes::{
-    Architecture, ClaimSpec, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec, Recipe, Resolved,
-    SynthesisModel, TokenizerSpec,
+    Architecture, ClaimSpec, DataSpec, DecodeSpec, LossSpec, ModelSpec, Recipe, Resolved, TokenizerSpec,
 };
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 
-use self::batches::of_models;
 use self::data::SynthesisData;
+use self::material::{SynthesisMaterial, frame_width, parts};
 use super::Task;
-use super::recordings::{self, RecordingData, Recordings};
+use super::recordings::{self, RecordingData};
 use crate::cli::{InferArgs, SynthesizeArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -36,7 +34,8 @@ use crate::evidence::{Aligner, Found, learned};
 use crate::size::{ModelSize, Workload};
 use crate::stages::Inference;
 use crate::stages::bench::{Searching, Shape};
-use crate::stages::data::{Aim, Material, Ready, Sets, Source};
+use crate::stages::data::{Material, Sets};
+use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
 
 /// The task.
@@ -185,27 +184,6 @@ fn cost(recipe: &Recipe, symbols: usize) -> Cost {
     synthesis::cost(parts(recipe), symbols as u64, frame_width(recipe))
 }
 
-/// Texts and how they sound, to train on.
-pub struct SynthesisMaterial {
-    /// Symbols that a text may have.
-    pub symbols: usize,
-    /// Numbers of a frame.
-    pub width: FrameWidth,
-    /// The recordings; none where a caller makes its own batches.
-    prepared: Option<Arc<PreparedSpeech>>,
-}
-
-impl SynthesisMaterial {
-    /// Of a recipe alone: a model without data.
-    ///
-    /// # Errors
-    /// The tokenizer has no symbols.
-    pub fn of(recipe: &Recipe) -> Result<Self> {
-        let symbols = Classes::of(&recipe.data.tokenizer)?.names().len();
-        Ok(Self { symbols, width: frame_width(recipe), prepared: None })
-    }
-}
-
 /// The convention of a search on which nothing is claimed: the error of frames with teacher forcing, the distortion of others.
 fn usual_signature(recipe: &Recipe, decode: &str) -> String {
     let mels = frame_width(recipe).mels;
@@ -214,86 +192,4 @@ fn usual_signature(recipe: &Recipe, decode: &str) -> String {
         _ => Convention::MelCepstral(CepstralOptions { mels, ..CepstralOptions::default() }),
     };
     Signature::own(convention, None).to_string()
-}
-
-/// Encoder and decoder of the model.
-///
-/// # Panics
-/// If the recipe was not checked: one of this task has them.
-fn parts(recipe: &Recipe) -> SynthesisModel<'_> {
-    match recipe.model.architecture() {
-        Some(Architecture::Synthesis(parts)) => parts,
-        _ => panic!("a model that writes frames"),
-    }
-}
-
-/// Numbers of a frame of the recipe's features.
-fn frame_width(recipe: &Recipe) -> FrameWidth {
-    match &recipe.data.features {
-        Some(FeaturesSpec::Tacotron { filters, magnitude, .. }) => FrameWidth {
-            mels: *filters as usize,
-            bins: magnitude.as_ref().map_or(0, |magnitude| magnitude.bins as usize),
-        },
-        Some(features) => FrameWidth { mels: features.features() as usize, bins: 0 },
-        None => FrameWidth { mels: 1, bins: 0 },
-    }
-}
-
-impl Material for SynthesisMaterial {
-    type Model = Synthesiser;
-    type Batch = SynthesisBatch;
-
-    const UNIT: &'static str = "frames";
-
-    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Synthesiser {
-        Synthesiser::new(parts(recipe), self.symbols, self.width, seed, device)
-    }
-
-    fn aim(&self, recipe: &Recipe) -> Aim<Synthesiser, SynthesisBatch> {
-        let LossSpec::Spectrogram { padding, guide } = recipe.loss else { panic!("a loss of spectrograms") };
-        let loss = SpectrogramLoss::new(padding, self.width.bins, guide);
-        Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
-    }
-
-    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<SynthesisBatch>>> {
-        let prepared =
-            self.prepared.as_ref().expect("recordings are there where their batches are asked for");
-        let batches = SpeechBatches::training(prepared, &recipe.data, seed)?;
-        Ok(Box::new(Recordings::new(batches, |batch| Ok(of_models(batch)), |batch| Self::amounts(batch).1)))
-    }
-
-    fn cost(&self, recipe: &Recipe) -> Cost {
-        synthesis::cost(parts(recipe), self.symbols as u64, self.width)
-    }
-
-    fn classes(&self) -> usize {
-        self.width.mels + self.width.bins
-    }
-
-    /// Frames are what is counted; symbols are the other side.
-    fn amounts(batch: &SynthesisBatch) -> (u64, u64) {
-        let symbols: usize = batch.symbols.iter().map(Vec::len).sum();
-        (symbols as u64, batch.lengths.iter().sum::<usize>() as u64)
-    }
-
-    fn examples(batch: &SynthesisBatch) -> u64 {
-        batch.lengths.len() as u64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_speed_of_synthesis_is_counted_in_frames_without_padding() {
-        let batch = SynthesisBatch {
-            symbols: vec![vec![1; 4], vec![1; 2]],
-            frames: vec![0.0; 2 * 7],
-            width: 1,
-            lengths: vec![7, 3],
-            stops: vec![6, 2],
-        };
-        assert_eq!(SynthesisMaterial::amounts(&batch), (6, 10));
-    }
 }

@@ -6,8 +6,9 @@ use zoo_models::models::synthesis::{Limits, Synthesiser};
 use zoo_models::precision::Compute;
 use zoo_recipes::{DecodeSpec, Recipe};
 
-use super::decode::limits;
-use super::{SynthesisMaterial, generated};
+use super::generated;
+use super::material::SynthesisMaterial;
+use super::speak::limits;
 use crate::error::{Failure, Result};
 use crate::stages::bench::{SearchBatches, Searching, Shape};
 use crate::stages::data::Material;

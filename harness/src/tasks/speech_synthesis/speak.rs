@@ -4,13 +4,12 @@ use zoo_datasets::audio::mel::MelFilters;
 use zoo_datasets::audio::synthesis::{GriffinLimSpec, MelInverse, MelMethod, Vocoder, VocoderSpec};
 use zoo_datasets::speech::Classes;
 use zoo_models::Pass;
-use zoo_models::models::synthesis::{Spoken, Synthesiser};
+use zoo_models::models::synthesis::{Limits, Spoken, Synthesiser};
 use zoo_models::precision::Compute;
 use zoo_recipes::{DecodeSpec, FeaturesSpec, FreeRunningSpec, MaxLength, Padding, Recipe, WindowFunction};
 use zoo_results::exit::Exit;
 
-use super::decode::limits;
-use super::{SynthesisMaterial, frame_width};
+use super::material::{SynthesisMaterial, frame_width};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::stages::evaluate::{evaluated_weights, load_model};
@@ -195,4 +194,9 @@ impl Speaker {
         }
         Ok(())
     }
+}
+
+/// How far a search goes.
+pub fn limits(spec: &FreeRunningSpec) -> Limits {
+    Limits { threshold: spec.threshold, factor: spec.max_frames.factor, extra: spec.max_frames.extra }
 }

@@ -9,7 +9,8 @@ use zoo_recipes::{EvalSetSpec, Recipe};
 use zoo_results::report::page::SplitCounts;
 
 use super::batches::validation_batches;
-use super::{Text, decode};
+use super::decode;
+use super::material::Text;
 use crate::context::Context;
 use crate::environment::hex;
 use crate::error::Result;

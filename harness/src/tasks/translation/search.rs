@@ -8,7 +8,8 @@ use zoo_models::search::{SearchIds, search};
 use zoo_recipes::{DecodeSpec, Recipe};
 
 use super::generated::full_batches;
-use super::{Text, size};
+use super::material::Text;
+use super::size;
 use crate::stages::bench::{SearchBatches, Searching, Shape};
 use crate::stages::data::Material;
 

@@ -1,0 +1,103 @@
+//! Prepared data as the stages see it: trained, evaluated and timed, whatever its task.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use zoo_models::parameters::ParameterValues;
+use zoo_recipes::Recipe;
+use zoo_results::metrics::Scorer;
+
+use super::Request;
+use super::data::TaskData;
+use super::evaluate::{Evaluation, Weights, decode_all, load_model};
+use super::run::{Run, Trained};
+use super::sweep::{Swept, SweptWeights};
+use super::timed_arm::{Making, Measurable, first_updates, of_updates};
+use super::train::train;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Prepared data of a recipe, whatever its task.
+pub trait Ready {
+    /// See [`TaskData::fingerprints`].
+    fn fingerprints(&self) -> BTreeMap<String, String>;
+
+    /// Trains until the recipe's end, and decodes at the points of its trajectories; a run that ended before is not touched.
+    ///
+    /// # Errors
+    /// Training cannot go on, or was interrupted.
+    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained>;
+
+    /// Decodes and scores pairs of evaluation set and search, unless `folder` has them already.
+    ///
+    /// # Errors
+    /// The weights do not fit, or an output cannot be written.
+    fn evaluate(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        folder: &Path,
+        weights: Weights,
+        wanted: &[(String, String)],
+    ) -> Result<Vec<Evaluation>>;
+
+    /// See [`TaskData::sweep`].
+    ///
+    /// # Errors
+    /// The search has no language model, or the call was interrupted.
+    fn sweep(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: Vec<ParameterValues>,
+        weights: &SweptWeights,
+        scorer: Scorer,
+    ) -> Result<Swept>;
+
+    /// The arm on the first batches that training would see.
+    ///
+    /// # Errors
+    /// No batch can be made, or the device cannot be opened.
+    fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable>;
+}
+
+impl<T: TaskData> Ready for T {
+    fn fingerprints(&self) -> BTreeMap<String, String> {
+        TaskData::fingerprints(self)
+    }
+
+    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained> {
+        train(ctx, request, recipe, self, run)
+    }
+
+    fn evaluate(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        folder: &Path,
+        weights: Weights,
+        wanted: &[(String, String)],
+    ) -> Result<Vec<Evaluation>> {
+        decode_all(ctx, recipe, self, folder, weights, wanted)
+    }
+
+    fn sweep(
+        &self,
+        ctx: &Context,
+        recipe: &Recipe,
+        wanted: (&str, &str),
+        model: Vec<ParameterValues>,
+        weights: &SweptWeights,
+        scorer: Scorer,
+    ) -> Result<Swept> {
+        let model = load_model(recipe, &self.material(recipe)?, model, &ctx.open_device()?)?;
+        TaskData::sweep(self, ctx, recipe, wanted, &model, weights, scorer)
+    }
+
+    fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
+        let material = self.material(recipe)?;
+        let updates = first_updates(recipe, &material, making.seed)?;
+        of_updates(ctx, recipe, &material, updates, making)
+    }
+}
