@@ -1,4 +1,5 @@
-//! Embeds every `recipes/catalog/<task>/<name>.toml`, so that there is no list of recipes to keep.
+//! Embeds every recipe, `recipes/catalog/<task>/<name>.toml`, and every part, `recipes/parts/<folder>/<name>.toml`, so that there is no
+//! list of them to keep.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,36 +17,45 @@ fn run() -> io::Result<()> {
     let missing = |name: &str| io::Error::other(format!("cargo did not set {name}"));
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or_else(|| missing("CARGO_MANIFEST_DIR"))?);
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| missing("OUT_DIR"))?);
-    let catalog = root.join("../catalog");
     println!("cargo::rerun-if-changed=build.rs");
-    // The catalog's own folder: a new task is a new folder in it.
-    println!("cargo::rerun-if-changed=../catalog");
 
-    let mut recipes: BTreeMap<(String, String), PathBuf> = BTreeMap::new();
+    let recipes = files(&root.join("../catalog"))?;
     let mut names = BTreeMap::new();
-    for (task, folder) in entries(&catalog)?.into_iter().filter(|(_, path)| path.is_dir()) {
-        for (file, path) in entries(&folder)? {
-            let Some(name) = file.strip_suffix(".toml") else { continue };
-            if let Some(other) = names.insert(name.to_owned(), path.clone()) {
-                let both = format!("{} and {} have one name", other.display(), path.display());
-                return Err(io::Error::other(both));
-            }
-            recipes.insert((task.clone(), name.to_owned()), path);
-        }
-    }
-
     let mut code = String::from("static EMBEDDED: &[Embedded] = &[\n");
     for ((task, name), path) in &recipes {
+        if let Some(other) = names.insert(name, path) {
+            return Err(io::Error::other(format!("{other} and {path} have one name")));
+        }
         let file = format!("recipes/catalog/{task}/{name}.toml");
-        let path = path.to_str().ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
         writeln!(
             code,
             "    Embedded {{ task: {task:?}, name: {name:?}, file: {file:?}, text: include_str!({path:?}) }},"
         )
         .map_err(io::Error::other)?;
     }
+    code.push_str("];\n\nstatic PARTS: &[EmbeddedPart] = &[\n");
+    for ((folder, name), path) in &files(&root.join("../parts"))? {
+        let name = format!("{folder}/{name}");
+        writeln!(code, "    EmbeddedPart {{ name: {name:?}, text: include_str!({path:?}) }},")
+            .map_err(io::Error::other)?;
+    }
     code.push_str("];\n");
     fs::write(out.join("embedded.rs"), code)
+}
+
+/// The TOML files in the folders of `root`, by folder and stem.
+fn files(root: &Path) -> io::Result<BTreeMap<(String, String), String>> {
+    // The folder itself: a new file, or a new folder in it, is found by the next build.
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut found = BTreeMap::new();
+    for (folder, path) in entries(root)?.into_iter().filter(|(_, path)| path.is_dir()) {
+        for (file, path) in entries(&path)? {
+            let Some(name) = file.strip_suffix(".toml") else { continue };
+            let path = path.to_str().ok_or_else(|| io::Error::other("the path is not UTF-8"))?;
+            found.insert((folder.clone(), name.to_owned()), path.to_owned());
+        }
+    }
+    Ok(found)
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
@@ -56,6 +66,5 @@ fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
             found.push((name, entry.path()));
         }
     }
-    found.sort();
     Ok(found)
 }

@@ -15,11 +15,30 @@ pub struct Embedded {
     pub text: &'static str,
 }
 
+/// One embedded part: TOML that recipes use by name, as a preset of an arm or tier or with `recipe.use`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbeddedPart {
+    /// Folder and stem, such as `arm/mixed-backoff`.
+    pub name: &'static str,
+    /// The text. Its first line is `# zoo part NAME`.
+    pub text: &'static str,
+}
+
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// All embedded recipes, by task and name.
 pub fn embedded() -> &'static [Embedded] {
     EMBEDDED
+}
+
+/// All embedded parts (`recipes/parts/<folder>/<name>.toml`), by name.
+pub fn parts() -> &'static [EmbeddedPart] {
+    PARTS
+}
+
+/// The embedded part of that name.
+pub(crate) fn part(name: &str) -> Option<&'static EmbeddedPart> {
+    PARTS.iter().find(|part| part.name == name)
 }
 
 /// The names of all embedded recipes, by task and name.

@@ -9,10 +9,11 @@ use sha2::{Digest, Sha256};
 
 use crate::check::check_recipe;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Document, pick};
+use crate::document::Document;
 use crate::overlay::{apply, merge};
 use crate::smoke::{self, SMOKE};
 use crate::spec::{ClaimSpec, Recipe};
+use crate::stack::pick;
 use crate::tree::{self, Entry, Node, Origin, Table, Value, parse_override};
 use crate::validate::validate;
 

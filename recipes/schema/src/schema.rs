@@ -33,21 +33,21 @@ pub fn schema() -> Value {
         .filter(|(_, definition)| is_table(definition))
         .map(|(name, definition)| (format!("{PARTIAL}{name}"), partial(definition, &defs)))
         .collect();
-    let whole: Map<String, Value> = blocks.clone();
-    let changed: Map<String, Value> = blocks
+    let mut whole: Map<String, Value> = blocks.clone();
+    let mut changed: Map<String, Value> = blocks
         .iter()
         .map(|(name, block)| {
-            let kept = name == "recipe" || name == "claim";
-            (name.clone(), if kept { block.clone() } else { partial(block, &defs) })
+            (name.clone(), if name == "recipe" { block.clone() } else { partial(block, &defs) })
         })
         .collect();
     let overlay_blocks: Map<String, Value> = changed
         .iter()
         .filter(|(name, _)| !matches!(name.as_str(), "recipe" | "claim"))
         .map(|(name, block)| (name.clone(), block.clone()))
-        .chain([("without".to_owned(), without())])
+        .chain([("without".to_owned(), without()), ("preset".to_owned(), preset())])
         .collect();
     defs.extend(partials);
+    short_forms(&mut defs, &mut whole, &mut changed);
     let overlay = |blocks: &Map<String, Value>| {
         json!({
             "description": "Any part of a recipe, laid over it.",
@@ -67,17 +67,21 @@ pub fn schema() -> Value {
 
     let mut names: Map<String, Value> = whole.keys().map(|name| (name.clone(), json!(true))).collect();
     for (name, of, description) in [
-        ("arm", "Overlay", "Named overlays that the claims tell apart."),
-        ("tier", "Tier", "Named overlays of another size."),
+        ("arm", "Overlay", "Named overlays that the claims tell apart, or names of presets."),
+        ("tier", "Tier", "Named overlays of another size, or names of presets."),
     ] {
         let overlays = json!({
             "description": description,
             "type": "object",
-            "additionalProperties": { "$ref": format!("#/$defs/{of}") },
+            "additionalProperties": { "anyOf": [{ "type": "string" }, { "$ref": format!("#/$defs/{of}") }] },
         });
         names.insert(name.to_owned(), overlays);
     }
-    let has_base = json!({ "properties": { "recipe": { "required": ["base"] } }, "required": ["recipe"] });
+    let shared = json!({ "$ref": "#/$defs/PartialClaimSpec", "description": "Keys that all claims of the file share." });
+    names.insert("claims".to_owned(), shared);
+    let names_one =
+        |key: &str| json!({ "properties": { "recipe": { "required": [key] } }, "required": ["recipe"] });
+    let has_base = json!({ "anyOf": [names_one("base"), names_one("use")] });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "zoo recipe file",
@@ -106,6 +110,10 @@ fn about_of_a_file(defs: &mut Map<String, Value>) {
         });
         properties.insert("base".to_owned(), base);
         properties.insert("without".to_owned(), without());
+        properties.insert(
+            "use".to_owned(),
+            named("Parts to build upon, such as `model/jasper-10x5`, in this order, above the base."),
+        );
     }
     // With a base, `[recipe]` inherits too; what a file must say itself is its name.
     if let Some(about) = defs.get_mut("About").and_then(Value::as_object_mut) {
@@ -113,6 +121,64 @@ fn about_of_a_file(defs: &mut Map<String, Value>) {
         about.insert("if".to_owned(), json!({ "not": { "required": ["base"] } }));
         about.insert("then".to_owned(), json!({ "required": required }));
     }
+}
+
+/// The forms that a file has and a resolved recipe has not: see [`crate::forms`].
+fn short_forms(
+    defs: &mut Map<String, Value>,
+    whole: &mut Map<String, Value>,
+    changed: &mut Map<String, Value>,
+) {
+    if let Some(properties) =
+        defs.get_mut("PartialModelSpec").and_then(|spec| spec["properties"].as_object_mut())
+    {
+        let both = json!({
+            "description": "Keys that encoder and decoder share.",
+            "anyOf": [{ "$ref": "#/$defs/PartialEncoderSpec" }, { "$ref": "#/$defs/PartialDecoderSpec" }],
+        });
+        properties.insert("both".to_owned(), both);
+    }
+    if let Some(model) = whole.get_mut("model") {
+        let written_out = model.take();
+        let both = json!({ "$ref": "#/$defs/PartialModelSpec" });
+        *model = json!({ "if": { "required": ["both"] }, "then": both, "else": written_out });
+    }
+    let mut claim = defs.get("PartialClaimSpec").cloned().unwrap_or_default();
+    if let Some(properties) = claim["properties"].as_object_mut() {
+        let lines = json!({
+            "description": "Line, or lines, of the source: `7` or `7-9`.",
+            "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        });
+        properties.insert("line".to_owned(), lines);
+        let keys = json!({
+            "description": "Keys whose values `rows` lists.", "type": "array", "items": { "type": "string" },
+        });
+        properties.insert("columns".to_owned(), keys);
+        let rows = json!({
+            "description": "One claim a row: a value for each key of `columns`.",
+            "type": "array",
+            "items": { "type": "array" },
+        });
+        properties.insert("rows".to_owned(), rows);
+    }
+    defs.insert("ClaimBlock".to_owned(), claim);
+    for blocks in [whole, changed] {
+        if let Some(claims) = blocks.get_mut("claim") {
+            claims["items"] = json!({ "$ref": "#/$defs/ClaimBlock" });
+        }
+    }
+}
+
+fn preset() -> Value {
+    named("Presets to lay below: see docs/recipes.md for their names.")
+}
+
+/// A name, or several.
+fn named(description: &str) -> Value {
+    json!({
+        "description": description,
+        "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
+    })
 }
 
 fn without() -> Value {
@@ -203,6 +269,12 @@ fn strip(value: &mut Value) {
         members.retain(|_, value| !value.is_null());
         members.values_mut().for_each(strip);
     }
+}
+
+/// The keys of a claim.
+pub(crate) fn keys_of_claims() -> impl Iterator<Item = &'static str> + Clone {
+    let keys = recipe_schema()["$defs"]["ClaimSpec"]["properties"].as_object();
+    keys.into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }
 
 /// Does a recipe have a key of this dotted path, in any of its kinds?

@@ -5,7 +5,7 @@
 //! base's data as they are, the base's generated data take their place: nothing is downloaded for a smoke run.
 
 use crate::diagnostic::Diagnostics;
-use crate::document::Overlay;
+use crate::stack::Overlay;
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
 /// The tier's name.

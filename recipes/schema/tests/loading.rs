@@ -155,7 +155,7 @@ fn a_path_works_and_may_build_on_a_name_or_a_file_beside_it() {
     assert!(number.contains("`recipe.base` is an integer"), "{number}");
     let alone = error(&write(
         "alone.toml",
-        &format!("{}\n", text(NAME).replace("status =", "without = []\nstatus =")),
+        &format!("{}\n", text("vaswani-base").replace("status =", "without = []\nstatus =")),
     ));
     assert!(alone.contains("`recipe.without` takes keys out of a base"), "{alone}");
     let empty = error(&write("empty.toml", ""));
@@ -189,7 +189,8 @@ fn a_base_may_lose_keys() {
 fn the_documented_example_is_a_recipe() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recipes.md");
     let page = fs::read_to_string(page).unwrap();
-    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let blocks = page.split("```toml\n").filter_map(|rest| rest.split("```").next()).skip(1);
+    let example = blocks.into_iter().find(|block| block.contains("name = \"captions\"")).unwrap();
     let document = Document::parse(example, "captions.toml", Path::new("data")).unwrap();
     document.check().unwrap_or_else(|found| panic!("{found}"));
     let resolved = document.resolve(&Selection::arm("mixed")).unwrap();

@@ -12,12 +12,12 @@ mod synthesis;
 mod train;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::is_name;
 use crate::nearest::did_you_mean;
 use crate::schema::find_path;
 use crate::spec::{
     Architecture, DataStatus, DecodeSpec, DecoderSpec, LengthPenalty, MaxLength, Recipe, Task,
 };
+use crate::split::is_name;
 use crate::tree::Node;
 
 pub use problems::Problem;
