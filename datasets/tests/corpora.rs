@@ -111,7 +111,10 @@ fn every_recipe_names_a_corpus_and_splits_that_there_are() {
         }
     }
     let mut recipes = Vec::new();
-    walk(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../recipes/catalog"), &mut recipes);
+    // Recipes, and the parts that they use.
+    for folder in ["../recipes/catalog", "../recipes/parts"] {
+        walk(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder), &mut recipes);
+    }
     let mut named = 0;
     for path in recipes {
         let recipe: toml::Value = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();

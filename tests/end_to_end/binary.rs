@@ -118,8 +118,8 @@ pub fn assert_snapshot(name: &str, text: &str) {
 
 /// A recipe file: the toy at a size that trains in seconds, with its claims as published, and with these changes of its text.
 pub fn small_copy(zoo: &Zoo, changes: &[(&str, &str)]) -> String {
-    let text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+    let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+        .unwrap();
     let smaller = [
         ("name = \"reversal-transformer\"", "name = \"copied\""),
         ("min_length = 5", "min_length = 2"),

@@ -13,8 +13,8 @@ fn all_recipes_are_sound() {
 #[test]
 fn a_broken_recipe_is_told_by_line_column_and_nearest_key() {
     let zoo = Zoo::new();
-    let text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+    let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+        .unwrap();
     let line = |text: &str| 1 + text.lines().position(|line| line.starts_with("max_updates")).unwrap();
     let broken = text.replacen("max_updates = 800", "max_updtaes = 800", 1);
     assert_ne!(text, broken);
@@ -29,8 +29,8 @@ fn a_broken_recipe_is_told_by_line_column_and_nearest_key() {
 #[test]
 fn everything_that_is_wrong_is_said_at_once() {
     let zoo = Zoo::new();
-    let text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+    let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+        .unwrap();
     let broken = text.replacen("heads = 8", "heads = 7", 1).replacen(
         "kind = \"lazy-adam\"",
         "kind = \"lasy-adam\"",
@@ -50,8 +50,8 @@ fn everything_that_is_wrong_is_said_at_once() {
 #[test]
 fn json_has_every_finding_with_its_place_and_hint() {
     let zoo = Zoo::new();
-    let text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+    let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+        .unwrap();
     zoo.file("broken.toml", &text.replacen("max_updates = 800", "max_updtaes = 800", 1));
     let ended =
         zoo.ends_with(3, &["check", "./broken.toml", "transformer-big", "no-such", "--format", "json"]);
@@ -109,8 +109,8 @@ fn the_readme_is_short() {
 #[test]
 fn a_claim_that_could_not_be_judged_is_told_before_anything_is_trained() {
     let zoo = Zoo::new();
-    let text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+    let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+        .unwrap();
     for (from, to, says) in [
         ("tok:none", "tok:13b", "signature `nrefs:1|case:mixed|eff:no|tok:13b"),
         ("metric = \"bleu\"", "metric = \"chrf\"", "the metric is `chrf`, but the signature is of bleu"),

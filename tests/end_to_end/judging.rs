@@ -220,8 +220,8 @@ fn what_cannot_be_a_result_is_refused() {
 #[test]
 fn hypotheses_of_one_of_several_sets_are_judged_on_it() {
     let zoo = Zoo::new();
-    let text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+    let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+        .unwrap();
     let claim = "\n[[claim]]\nkind = \"bound\"\nmetric = \"bleu\"\nvalue = 90.0\ndirection = \"higher\"\n\
                  signature = \"nrefs:1|case:mixed|eff:no|tok:none|smooth:none\"\neval = \"valid\"\ndecode = \"beam5\"\n\
                  arm = \"fp32\"\nsigma = 1.5\nn = 9\nmargin = 0.0\nmargin_reason = \"x\"\nsource = \"x\"\n";

@@ -124,7 +124,8 @@ fn every_recipe_has_a_smoke_tier_that_runs_offline() {
 /// The reversal recipe at a toy's size, without a tier, so that its claims are judged.
 fn small_copy(zoo: &Zoo) -> PathBuf {
     let mut text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+        std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+            .unwrap();
     for (old, new) in [
         ("name = \"reversal-transformer\"", "name = \"small\""),
         ("max_length = 50", "max_length = 6"),

@@ -87,8 +87,8 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     zoo.ends_with(9, &climb).says("transformer_prenorm_openseq2seq.safetensors: No such file");
 
     // A recipe with a key that is not known breaks at once.
-    let text =
-        std::fs::read_to_string(in_root("recipes/catalog/translation/reversal-transformer.toml")).unwrap();
+    let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
+        .unwrap();
     let bad = zoo.file(
         "reversal-transformer.toml",
         &text.replacen("clip", "clpi", 1).replacen("heads = 8", "hedas = 8", 1),

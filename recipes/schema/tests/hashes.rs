@@ -23,6 +23,28 @@ fn hashes() -> String {
     text
 }
 
+/// The recipes of `tests/written-out` use no short form and no part; the catalog has them shorter.
+#[test]
+fn a_short_recipe_is_the_one_that_is_written_out() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/written-out");
+    let mut seen = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let long = Document::parse(&text, &format!("{name}.toml"), Path::new("")).unwrap();
+        let short = Document::load(name).unwrap();
+        assert!(text.len() > short.text().len(), "{name}");
+        for tier in [None, Some("smoke")] {
+            let arms = |document: &Document| document.resolve_arms(tier, &[]).unwrap();
+            assert_eq!(arms(&long), arms(&short), "{name}");
+        }
+        assert_eq!(long.arms(), short.arms(), "{name}");
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
 /// `ZOO_WRITE_HASHES=1` writes the list anew, after a change that is meant to change recipes.
 #[test]
 fn resolved_recipes_are_what_they_were() {

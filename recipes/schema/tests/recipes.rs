@@ -75,8 +75,8 @@ fn every_recipe_begins_with_its_command() {
 
 #[test]
 fn blocks_stand_in_their_fixed_order() {
-    const ORDER: [&str; 10] =
-        ["recipe", "data", "model", "loss", "train", "precision", "arm", "decode", "tier", "claim"];
+    const ORDER: [&str; 11] =
+        ["recipe", "data", "model", "loss", "train", "precision", "arm", "decode", "tier", "claims", "claim"];
     for recipe in embedded() {
         let blocks: Vec<usize> = recipe
             .text

@@ -187,7 +187,7 @@ fn impossible_combinations_are_refused() {
     );
     one_of(
         "transformer-base",
-        "max_source_tokens = 56\nmax_target_tokens = 56\n",
+        "max_source_tokens = 56, max_target_tokens = 56, ",
         "",
         "\"truncate\"",
         "nothing to truncate to",
