@@ -74,6 +74,10 @@ impl Bases<'_> {
     }
 }
 
+/// Bytes of the parts that a file and its bases may read together, a part counted each time. A file from others could name a large one
+/// often.
+const MOST_BYTES: usize = 4 << 20;
+
 /// What the first line of a part's text says before its name.
 const PART: &str = "# zoo part ";
 
@@ -88,6 +92,8 @@ pub(crate) struct Shelf<'a> {
     given: &'a [String],
     /// The used parts' names and texts, in the order of their first use.
     used: Vec<(String, String)>,
+    /// Bytes that may still be read.
+    left: usize,
 }
 
 impl<'a> Shelf<'a> {
@@ -97,7 +103,7 @@ impl<'a> Shelf<'a> {
             Bases::In(_) => &[],
             Bases::Given(texts) => texts,
         };
-        Self { given, used: Vec::new() }
+        Self { given, used: Vec::new(), left: MOST_BYTES }
     }
 
     /// The tree of a part, such as `arm/mixed-backoff`; named at `at` by a word of its `folder`. `None`, and why, if there is none.
@@ -114,6 +120,15 @@ impl<'a> Shelf<'a> {
             found.push(unknown_part(folder, word, at));
             return None;
         };
+        let Some(left) = self.left.checked_sub(text.len()) else {
+            let message =
+                format!("the parts that the recipe uses have more than {MOST_BYTES} bytes together");
+            found.push(
+                Diagnostic::new(at.clone(), message).hint("name a part once, or write out what it states"),
+            );
+            return None;
+        };
+        self.left = left;
         match tree::parse(&text, &format!("recipes/parts/{name}.toml")) {
             Ok(node) => {
                 if !self.used.iter().any(|(known, _)| *known == name) {

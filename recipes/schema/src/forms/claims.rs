@@ -9,6 +9,9 @@ use crate::nearest::did_you_mean;
 use crate::schema::keys_of_claims;
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
+/// Bytes that the claims of a file may take up when they are written out. A file from others could repeat a long text in many rows.
+const MOST_BYTES: usize = 16 << 20;
+
 /// The key that continues a source.
 const LINE: &str = "line";
 
@@ -25,12 +28,13 @@ pub(crate) fn claims(root: &mut Node, found: &mut Diagnostics) {
         return;
     };
     let mut all = Vec::new();
+    let mut left = MOST_BYTES;
     for block in std::mem::take(blocks) {
         let Node { value: Value::Table(table), origin } = block else {
             all.push(block);
             continue;
         };
-        all.extend(of_block(table, &origin, &shared, found));
+        all.extend(of_block(table, &origin, &shared, &mut left, found));
     }
     *blocks = all;
 }
@@ -56,7 +60,13 @@ fn shared(entry: Entry, found: &mut Diagnostics) -> Table {
 }
 
 /// The claims of one `[[claim]]`.
-fn of_block(mut block: Table, origin: &Origin, shared: &Table, found: &mut Diagnostics) -> Vec<Node> {
+fn of_block(
+    mut block: Table,
+    origin: &Origin,
+    shared: &Table,
+    left: &mut usize,
+    found: &mut Diagnostics,
+) -> Vec<Node> {
     let rows = match (block.remove("columns"), block.remove("rows")) {
         (None, None) => vec![Node { value: Value::Table(Table::default()), origin: origin.clone() }],
         (Some(columns), Some(rows)) => of_rows(&columns, rows, &block, found),
@@ -69,6 +79,13 @@ fn of_block(mut block: Table, origin: &Origin, shared: &Table, found: &mut Diagn
             Vec::new()
         }
     };
+    let repeated = (bytes_of(&block) + bytes_of(shared)).saturating_mul(rows.len());
+    let Some(rest) = left.checked_sub(repeated) else {
+        let message = format!("the claims of the file would take up more than {MOST_BYTES} bytes");
+        found.push(Diagnostic::new(origin.clone(), message).hint("fewer rows, or shorter texts beside them"));
+        return Vec::new();
+    };
+    *left = rest;
     let written_out = rows.into_iter().map(|mut row| {
         if let Some(claim) = row.table_mut() {
             for below in [&block, shared] {
@@ -81,6 +98,21 @@ fn of_block(mut block: Table, origin: &Origin, shared: &Table, found: &mut Diagn
         row
     });
     written_out.collect()
+}
+
+/// About the bytes that a table takes up.
+fn bytes_of(table: &Table) -> usize {
+    let of_entry = |entry: &Entry| size_of::<Entry>() + entry.key.len() + bytes_of_value(&entry.node.value);
+    table.entries.iter().map(of_entry).sum()
+}
+
+fn bytes_of_value(value: &Value) -> usize {
+    match value {
+        Value::String(text) | Value::Datetime(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| size_of::<Node>() + bytes_of_value(&item.value)).sum(),
+        Value::Table(table) => bytes_of(table),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => 0,
+    }
 }
 
 /// The cells of each row, under the keys of their columns.

@@ -255,3 +255,18 @@ fn tables_of_claims_are_checked_where_they_are_written() {
     );
     says("[tier.smoke]\nclaims = {}\n", &["`claims` cannot stand in `tier.smoke`"]);
 }
+
+#[test]
+fn what_a_short_file_stands_for_has_a_limit() {
+    let rows = "[1.0], ".repeat(1000);
+    let note = "x".repeat(20_000);
+    says(
+        &format!("{CLAIM}source = \"x\"\nnote = \"{note}\"\ncolumns = [\"value\"]\nrows = [{rows}]\n"),
+        &["mine.toml:5:1: error: the claims of the file would take up more than 16777216 bytes"],
+    );
+    let text = format!("{HEAD}[arm]\na1 = \"mixed-backoff\"\na2 = \"mixed-backoff\"\n");
+    let part = "# zoo part arm/mixed-backoff\n# ".to_owned() + &"x".repeat(3 << 20);
+    let found = Document::parse_sealed(&text, "mine.toml", &[part]).unwrap_err().to_string();
+    let says = "mine.toml:6:6: error: the parts that the recipe uses have more than 4194304 bytes together";
+    assert!(found.contains(says), "{found}");
+}
