@@ -171,6 +171,7 @@ impl From<ScoreError> for Failure {
             | ScoreError::LengthMismatch { .. }
             | ScoreError::LineTooLong { .. }
             | ScoreError::Undefined { .. }
+            | ScoreError::Record { .. }
             | ScoreError::Array { .. } => Exit::Data,
             ScoreError::Disagreement { .. } => Exit::Internal,
             _ => Exit::Usage,

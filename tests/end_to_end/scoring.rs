@@ -57,6 +57,27 @@ fn two_reference_streams_give_the_known_bleu() {
 }
 
 #[test]
+fn records_are_scored_by_their_signature() {
+    let zoo = Zoo::new();
+    zoo.file("classes", "{\"scores\": [0.1, 2.5, 1]}\n{\"classes\": [2, 0, 1]}\n0\n");
+    zoo.file("labels", "1\n0\n0\n");
+    let top1 = "metric:accuracy|nrefs:1|top:1|classes:3|ties:first";
+    let call = ["score", "--hypotheses", "classes", "--references", "labels", "--signature", top1];
+    let text = zoo.ends_with(0, &call).stdout;
+    assert!(text.starts_with(&format!("accuracy 66.67\nsignature {top1}|version:zoo.")), "{text}");
+    // What a likelihood is made of stands in its record.
+    zoo.file("costs", "{\"nats\": 2, \"tokens\": 3}\n{\"nats\": 1, \"tokens\": 1, \"state\": \"reset\"}\n");
+    let perplexity = "metric:perplexity|unit:token|unk:none|end:yes|state:reset";
+    let call = ["score", "--hypotheses", "costs", "--signature", perplexity];
+    let text = zoo.ends_with(0, &call).stdout;
+    assert!(text.starts_with("perplexity 2.12\n"), "{text}");
+    zoo.file("wrong", "{\"nats\": 2, \"tokens\": 3}\n{\"nats\": 1}\n");
+    let call = ["score", "--hypotheses", "wrong", "--signature", perplexity];
+    zoo.ends_with(4, &call).says("wrong:2: no `tokens`");
+    zoo.ends_with(2, &["score", "--hypotheses", "classes", "--signature", top1]).says("no references");
+}
+
+#[test]
 fn a_line_that_costs_too_much_is_named_with_its_file() {
     let zoo = Zoo::new();
     zoo.file("ref", "a\nb\n");

@@ -9,11 +9,11 @@ use crate::external::ScoreRow;
 /// `zoo score`.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
-    /// One hypothesis a line; `-` or none: stdin
+    /// One hypothesis or one record of JSON a line; `-` or none: stdin
     #[arg(long, value_name = "FILE")]
     pub hypotheses: Option<PathBuf>,
-    /// One reference a line; repeatable for several references a segment
-    #[arg(long, value_name = "FILE", required = true)]
+    /// One reference a line; repeatable for several references a segment. Loss and perplexity need none
+    #[arg(long, value_name = "FILE", required_unless_present = "signature")]
     pub references: Vec<PathBuf>,
     /// Metric to compute
     #[arg(long, value_enum, default_value_t)]

@@ -89,7 +89,11 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
 
 /// An error of one line, with the file that the line is in.
 fn in_file(args: &ScoreArgs, error: ScoreError) -> Failure {
-    let ScoreError::LineTooLong { stream, line, problem } = &error else { return error.into() };
+    let (stream, line, problem) = match &error {
+        ScoreError::LineTooLong { stream, line, problem } => (stream, line, problem),
+        ScoreError::Record { line, problem, .. } => (&None, line, problem),
+        _ => return error.into(),
+    };
     let stdin = Path::new("stdin");
     let file = match stream {
         None => args.hypotheses.as_deref().unwrap_or(stdin),
