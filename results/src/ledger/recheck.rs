@@ -11,7 +11,7 @@ use super::record::{HypothesesFile, Judgement, Record, ScoreRecord};
 use super::sound::{Contradiction, name_of, verdict_name};
 use super::spent::{System, spent};
 use super::unlike::{same, unlike};
-use crate::verdict::{ErrorCount, Interval, Rules, RunScore, Spent, StatedSpread, judge};
+use crate::verdict::{ErrorCount, Evidence, Interval, Rules, RunScore, Spent, StatedSpread, judge};
 
 /// What a scorer found.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -244,7 +244,7 @@ impl Derived<'_> {
         let record = &entry.record;
         let mut evidence = judgement.evidence.clone();
         let signature = evidence.signature.clone().unwrap_or_default();
-        let mut faults = Vec::new();
+        let mut faults = from_terms(&mut evidence, &signature);
         let baselines = evidence.baseline_runs.clone();
         for (place, run) in evidence.runs.iter_mut().enumerate() {
             let baseline = match run.seed {
@@ -287,6 +287,28 @@ impl Derived<'_> {
         let named = faults.into_iter().map(|how| disagreement(entry, what.clone(), how));
         self.report.disagreements.extend(named);
     }
+}
+
+/// Derives the scores of runs that are judged by a term of training from its sum and count, which are the record's; words on where the
+/// evidence says otherwise.
+fn from_terms(evidence: &mut Evidence, signature: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let of_points = evidence.points.iter_mut().flat_map(|point| &mut point.runs);
+    for run in evidence.runs.iter_mut().chain(&mut evidence.baseline_runs).chain(of_points) {
+        let Some(term) = &run.term else { continue };
+        let own = term.signature.to_string();
+        if own != signature {
+            faults.push(format!("judged by {signature}, the term of training is {own}"));
+        }
+        match term.value() {
+            Ok(found) => {
+                let derived = Rescored { value: found.value, interval: None, counts: None };
+                faults.extend(replace(run, &derived));
+            }
+            Err(error) => faults.push(error.to_string()),
+        }
+    }
+    faults
 }
 
 /// Where a verdict rests on another row of spreads than the table has for its claim.

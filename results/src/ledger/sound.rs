@@ -51,8 +51,11 @@ impl Record {
             .collect();
         for judgement in &self.judgements {
             let evidence = &judgement.evidence;
-            let missing =
-                judged(evidence).find(|run| run.2.score.is_some() && !self.has_outputs(evidence, run));
+            let missing = judged(evidence).find(|run| {
+                let (.., of) = run;
+                let term = of.hypotheses.is_none() && of.is_of_term(&judgement.claim);
+                of.score.is_some() && !term && !self.has_outputs(evidence, run)
+            });
             if let Some((arm, at, run)) = missing {
                 let place = place(arm, run.seed, at);
                 let how = match run.hypotheses {

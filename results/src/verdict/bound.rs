@@ -205,10 +205,12 @@ impl Counted {
         if counts.iter().any(|c| c.total != first.total || c.scale != first.scale) {
             return None;
         }
-        let units = match claim.metric.as_str() {
-            "wer" => "words",
-            "cer" => "characters",
-            _ => "cases",
+        let (counted, units) = match claim.metric.as_str() {
+            "wer" => ("errors", "words"),
+            "cer" => ("errors", "characters"),
+            "accuracy" | "top1" | "top5" => ("right answers", "records"),
+            "error" => ("errors", "records"),
+            _ => ("errors", "cases"),
         };
         // All runs are tested on the same words, so more runs do not make them more words.
         let errors = mean(&counts.iter().map(|c| c.errors as f64).collect::<Vec<_>>());
@@ -219,7 +221,7 @@ impl Counted {
             false => String::new(),
         };
         verdict.notes.push(format!(
-            "exact binomial limits of {} errors in {} {units}{together}: {} to {}",
+            "exact binomial limits of {} {counted} in {} {units}{together}: {} to {}",
             number(errors),
             first.total,
             number(low),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use zoo_recipes::{ClaimSpec, RatioProtocol};
 
 use super::rules::Rules;
-use crate::metrics::{Convention, MetricValue};
+use crate::metrics::{Convention, MetricValue, Share, TrainedTerm};
 use crate::statistics::{LookPlan, spread};
 
 /// Everything measured that bears on one claim. Fields that do not matter for the claim's kind may be left at their defaults.
@@ -97,6 +97,9 @@ pub struct RunScore {
     /// SHA-256 of the hypotheses that the score was computed from, hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypotheses: Option<String>,
+    /// The term of training whose mean the score is, of a claim on one. It has no hypotheses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub term: Option<TrainedTerm>,
 }
 
 impl Evidence {
@@ -221,7 +224,7 @@ pub struct Interval {
     pub level: f64,
 }
 
-/// Errors of a test set, for exact limits.
+/// Errors of a test set, for exact limits. Of a metric of right answers those are what is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorCount {
@@ -234,12 +237,18 @@ pub struct ErrorCount {
 }
 
 impl ErrorCount {
-    /// The counts behind a word or character error rate; `None` of other metrics, and where no reference has a unit.
+    /// The counts behind an error rate, or a classifier's accuracy or error; `None` of other metrics, and where no reference has a unit.
     #[must_use]
     pub fn of(value: &MetricValue) -> Option<Self> {
         let count = |key: &str| value.detail.get(key)?.as_u64();
-        let Convention::ErrorRate(_) = value.signature.convention else { return None };
-        let (errors, total) = (count("errors")?, count("reference_length")?);
+        let (errors, total) = match value.signature.convention {
+            Convention::ErrorRate(_) => (count("errors")?, count("reference_length")?),
+            Convention::Accuracy(options) => {
+                let (right, wrong) = (count("right")?, count("wrong")?);
+                (if options.share == Share::Right { right } else { wrong }, right + wrong)
+            }
+            _ => return None,
+        };
         (total > 0).then_some(Self { errors, total, scale: 100.0 })
     }
 }

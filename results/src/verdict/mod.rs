@@ -19,6 +19,7 @@ mod rule;
 mod rules;
 mod second;
 mod spread;
+mod trained;
 mod trajectory;
 mod value;
 mod wording;
@@ -34,6 +35,7 @@ pub use outcome::{EqualSystem, Outcome, SeedsNeeded, SigmaSource, Verdict};
 pub use rule::SEED_LIMIT;
 pub use rules::{Rules, UnknownRules};
 pub use second::STATED_TOO_SMALL;
+pub use trained::trained_term;
 pub(crate) use wording::number;
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
