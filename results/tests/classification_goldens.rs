@@ -111,8 +111,8 @@ fn ties_are_settled_as_the_signature_says() {
 #[test]
 fn names_and_plain_lines_are_classes_too() {
     let signature = "metric:accuracy|nrefs:1|top:1|classes:2|ties:first";
-    let references = text(&["positive", r#"{"label": "negative"}"#, "positive", "negative"]);
-    let records = text(&["positive", r#"{"classes": ["negative", "positive"], "id": 7}"#, "negative", ""]);
+    let references = text(&["positive", r#"{"label": "negative"}"#, "1", "negative"]);
+    let records = text(&["positive", r#"{"classes": ["negative", "positive"], "id": 7}"#, "01", ""]);
     let value = measure(signature, &records, &references).unwrap();
     assert_eq!(value.value, 50.0);
     assert_eq!((value.detail["right"].as_u64(), value.detail["wrong"].as_u64()), (Some(2), Some(2)));
@@ -138,6 +138,7 @@ fn a_record_that_cannot_be_read_is_named_and_nothing_is_scored() {
         (one, r#"{"scores": [1, 2, 3], "classes": [1]}"#, "2", "both `scores` and `classes`"),
         (one, r#"{"probabilities": [1, 2, 3]}"#, "2", "neither `scores` nor `classes`"),
         (one, "7", "2", "class 7 of 3"),
+        (one, "1", " ", "its reference names no class"),
         (two, "1", "2", "top:2 needs a ranking"),
         (two, r#"{"classes": [1]}"#, "2", "a ranking of 1"),
         (two, r#"{"classes": [1, 1]}"#, "2", "class 1 stands twice"),

@@ -14,17 +14,35 @@ const LABEL: &str = "a reference is the right class: its number, its name or `{\
 
 /// A class, by its number or its name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[serde(from = "Written")]
 enum Class {
     Number(u64),
     Name(String),
 }
 
+/// A class as JSON has it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(u64),
+    Name(String),
+}
+
+impl From<Written> for Class {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Number(number) => Class::Number(number),
+            Written::Name(name) => Class::plain(&name),
+        }
+    }
+}
+
 impl Class {
-    /// What a plain line names.
+    /// What a text names. `3` is a number; `03`, which no number is printed as, is a name.
     fn plain(text: &str) -> Self {
         let text = text.trim();
-        text.parse().map_or_else(|_| Class::Name(text.to_owned()), Class::Number)
+        let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
+        number.map_or_else(|| Class::Name(text.to_owned()), Class::Number)
     }
 
     /// Refuses a number that no class has.
@@ -76,6 +94,9 @@ pub(super) fn is_right(
         false => Class::plain(reference),
     };
     label.check(options.classes, line, LABEL)?;
+    if label == Class::plain("") {
+        return Err(wrong(line, "its reference names no class".to_owned(), LABEL));
+    }
     if !is_object(record) {
         if options.top > 1 {
             let problem = format!("one class, and top:{} needs a ranking", options.top);
