@@ -46,6 +46,10 @@ pub enum Purpose {
     Join = 9,
     /// The phases that a waveform is sought from.
     Phases = 10,
+    /// Which part of a picture is taken.
+    Crop = 11,
+    /// Whether a picture is mirrored.
+    Flip = 12,
 }
 
 /// The numbers of one (seed, purpose, stream) in turn.
@@ -63,6 +67,11 @@ impl RandomStream {
     pub fn new(seed: u64, purpose: Purpose, stream: u64) -> Self {
         let stream = ((purpose as u64) << 56) | (stream & ((1 << 56) - 1));
         Self { key: [seed as u32, (seed >> 32) as u32], stream, block: 0, words: [0; 4], used: 4 }
+    }
+
+    /// The stream of one `element` (an example of a data set) at one `step` (below 2^24, e.g. an epoch).
+    pub fn of_element(seed: u64, purpose: Purpose, step: u32, element: u32) -> Self {
+        Self::new(seed, purpose, (u64::from(step) << 32) | u64::from(element))
     }
 
     /// The next 32 uniform bits.

@@ -24,7 +24,7 @@ pub struct Turn {
 
 impl Turn {
     pub(super) fn stream(self, purpose: Purpose) -> RandomStream {
-        RandomStream::new(self.seed, purpose, (u64::from(self.epoch) << 32) | u64::from(self.utterance))
+        RandomStream::of_element(self.seed, purpose, self.epoch, self.utterance)
     }
 }
 
