@@ -1,9 +1,10 @@
-//! Data: files fetched and verified, corpora, text, samplers, batches. Nothing here knows a tensor library.
+//! Data: files fetched and verified, corpora, text, audio, pictures, samplers, batches. Nothing here knows a tensor library.
 
 pub mod audio;
 pub mod batches;
 pub mod corpora;
 pub mod fetch;
+pub mod image;
 pub mod prepare;
 pub mod random;
 pub mod readers;

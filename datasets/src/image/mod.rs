@@ -1,0 +1,20 @@
+//! Pictures: read from PNG, JPEG and IDX files, resized, cropped, flipped, and turned into numbers. Nothing here
+//! knows a task.
+
+mod augment;
+mod crop;
+mod decode;
+mod error;
+mod idx;
+mod numbers;
+mod picture;
+mod resize;
+
+pub use augment::{Turn, Variation, VariedCrop};
+pub use crop::{CenterCrop, RandomCrop, RandomResizedCrop, Window};
+pub use decode::{LARGEST_FILE, decode, decode_bytes};
+pub use error::{PictureError, ShapeError};
+pub use idx::{IdxPictures, LARGEST_IDX, read_idx_labels, read_idx_pictures};
+pub use numbers::{Normalization, PixelScale, Pixels};
+pub use picture::{LARGEST_PIXELS, Picture};
+pub use resize::{Filter, resize, resize_shorter_side};
