@@ -1,10 +1,11 @@
-//! Pictures: read from PNG, JPEG and IDX files, resized, cropped, flipped, and turned into numbers. Nothing here
+//! Pictures: read from PNG, JPEG and IDX files and from folders, resized, cropped, flipped, and turned into numbers. Nothing here
 //! knows a task.
 
 mod augment;
 mod crop;
 mod decode;
 mod error;
+mod folder;
 mod idx;
 mod numbers;
 mod picture;
@@ -14,6 +15,7 @@ pub use augment::{Turn, Variation, VariedCrop};
 pub use crop::{CenterCrop, RandomCrop, RandomResizedCrop, Window};
 pub use decode::{LARGEST_FILE, decode, decode_bytes};
 pub use error::{PictureError, ShapeError};
+pub use folder::{FolderError, ListedPicture, PictureFolder};
 pub use idx::{IdxPictures, LARGEST_IDX, read_idx_labels, read_idx_pictures};
 pub use numbers::{Normalization, PixelScale, Pixels};
 pub use picture::{LARGEST_PIXELS, Picture};
