@@ -211,3 +211,67 @@ fn preparations_that_cannot_be_right_say_why() {
         assert!(error.starts_with("x.toml: ") && error.contains(why), "{to}: {error}");
     }
 }
+
+#[test]
+fn splits_of_pictures_that_cannot_be_right_say_why() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpora/fashion-mnist.toml");
+    let sound = std::fs::read_to_string(file).unwrap();
+    CorpusDefinition::parse(&sound, "x.toml").unwrap();
+    for (from, to, why) in [
+        ("images = \"train-images\"", "images = \"train-image\"", "there is no [file.\"train-image\"]"),
+        ("images = \"train-images\"", "images = \"train-labels\"", "are the same file"),
+        ("\"Trouser\"", "\"T-shirt/top\"", "different names"),
+        ("\"Trouser\"", "\" \"", "different names"),
+        ("kind = \"idx\"", "kind = \"csv\"", "unknown variant"),
+        ("lines = 60000", "text.en = [{ file = \"train-images\" }]", "both text and pictures"),
+        ("[file.train-images]", "[file.train-images]\nunpack = \"tar.gz\"", "is an archive"),
+        ("[split.test.pictures]", "[split.train.recordings]", "unknown field `kind`"),
+    ] {
+        assert!(sound.contains(from), "{from}");
+        let error = CorpusDefinition::parse(&sound.replacen(from, to, 1), "x.toml").unwrap_err().to_string();
+        assert!(error.starts_with("x.toml: ") && error.contains(why), "{to}: {error}");
+    }
+}
+
+#[test]
+fn pictures_come_through_the_mirror() {
+    let Some(mirror) = std::env::var_os("ZOO_MIRROR") else {
+        println!("skipped: ZOO_MIRROR is not set");
+        return;
+    };
+    // Means and deviations of the training pixels over 255: the constants that normalise these sets everywhere.
+    for (name, mean, deviation, first) in
+        [("fashion-mnist", 0.2860, 0.3530, [9_u8, 0, 0, 3, 0]), ("mnist", 0.1307, 0.3081, [5, 0, 4, 1, 9])]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataHome::new(dir.path());
+        let corpus = CorpusDefinition::find(name).unwrap();
+        let mirror = Some(mirror.to_string_lossy().into_owned());
+        let options = FetchOptions { mirror, offline: true, ..FetchOptions::default() };
+        let test = corpus.fetch_splits(&["test"], &home, &options).unwrap();
+        assert_eq!(test.fingerprints.len(), 2, "{name}");
+        let fetched = corpus.fetch_all(&home, &options).unwrap();
+        for (file, print) in &fetched.fingerprints {
+            assert_eq!(print.checked, format!("sha256:{}", print.sha256), "{file}");
+        }
+        let read = |split: &str| {
+            let pictures = fetched.split(split).unwrap().pictures.as_ref().unwrap();
+            assert_eq!(pictures.classes.len(), 10);
+            pictures.read().unwrap()
+        };
+        let (train, test) = (read("train"), read("test"));
+        assert_eq!((train.pictures.len(), test.pictures.len()), (60_000, 10_000));
+        assert_eq!((train.pictures.size(), test.pictures.size()), ((28, 28), (28, 28)));
+        assert_eq!(train.labels[..5], first, "{name}");
+        let count = |class| test.labels.iter().filter(|label| **label == class).count();
+        assert_eq!((0..10).map(count).sum::<usize>(), 10_000);
+        let pixels = train.pictures.pixels();
+        let moment = |power: i32| {
+            pixels.iter().map(|pixel| (f64::from(*pixel) / 255.0).powi(power)).sum::<f64>()
+                / pixels.len() as f64
+        };
+        let found = (moment(1), (moment(2) - moment(1).powi(2)).sqrt());
+        assert!((found.0 - mean).abs() < 5e-5 && (found.1 - deviation).abs() < 5e-5, "{name}: {found:?}");
+        assert!(corpus.verify(&home, &Silent).iter().all(|check| check.result.is_ok()));
+    }
+}

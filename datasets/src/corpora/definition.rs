@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::error::CorpusError;
+use super::pictures::PicturesDefinition;
 use super::preparation::Preparation;
 use super::recordings::RecordingsDefinition;
 use crate::fetch::{DataHome, Packing, Source, Wanted};
@@ -61,11 +62,11 @@ pub struct FileDefinition {
     pub unpacked_size: Option<u64>,
 }
 
-/// A split: for each language, the texts that make it up, one after another; or recordings.
+/// A split: for each language, the texts that make it up, one after another; or recordings; or pictures.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitDefinition {
-    /// Lines, or recordings, it must have, where known.
+    /// Lines, recordings or pictures it must have, where known.
     #[serde(default)]
     pub lines: Option<u64>,
     /// How its files are read.
@@ -77,6 +78,9 @@ pub struct SplitDefinition {
     /// Recordings with their transcripts.
     #[serde(default)]
     pub recordings: Option<RecordingsDefinition>,
+    /// Pictures with their classes.
+    #[serde(default)]
+    pub pictures: Option<PicturesDefinition>,
 }
 
 /// How a file holds its lines. A gzipped file is recognised and gunzipped while it is read.
@@ -209,14 +213,26 @@ impl CorpusDefinition {
         }
         let mut used = BTreeSet::new();
         for (name, split) in &self.splits {
-            match (&split.recordings, split.text.is_empty()) {
-                (None, true) => return Err(format!("split {name:?} has neither text nor recordings")),
-                (Some(_), false) => return Err(format!("split {name:?} has both text and recordings")),
-                (Some(recordings), true) => {
-                    recordings.check(&self.files).map_err(|why| format!("split {name:?}: {why}"))?;
-                    used.extend(recordings.folders.iter().map(|folder| &folder.file));
-                }
-                (None, false) => {}
+            let contents: Vec<&str> = [
+                ("text", !split.text.is_empty()),
+                ("recordings", split.recordings.is_some()),
+                ("pictures", split.pictures.is_some()),
+            ]
+            .into_iter()
+            .filter_map(|(content, there)| there.then_some(content))
+            .collect();
+            match contents[..] {
+                [_] => {}
+                [] => return Err(format!("split {name:?} has neither text, recordings nor pictures")),
+                [one, other, ..] => return Err(format!("split {name:?} has both {one} and {other}")),
+            }
+            if let Some(recordings) = &split.recordings {
+                recordings.check(&self.files).map_err(|why| format!("split {name:?}: {why}"))?;
+                used.extend(recordings.folders.iter().map(|folder| &folder.file));
+            }
+            if let Some(pictures) = &split.pictures {
+                pictures.check(&self.files).map_err(|why| format!("split {name:?}: {why}"))?;
+                used.extend(pictures.files());
             }
             for (language, parts) in &split.text {
                 if parts.is_empty() {
@@ -271,6 +287,8 @@ impl CorpusDefinition {
             files.extend(definition.text.values().flatten().map(|part| part.file.as_str()));
             let recordings = definition.recordings.iter().flat_map(|recordings| &recordings.folders);
             files.extend(recordings.map(|folder| folder.file.as_str()));
+            let pictures = definition.pictures.iter().flat_map(PicturesDefinition::files);
+            files.extend(pictures.map(String::as_str));
         }
         Ok(files)
     }

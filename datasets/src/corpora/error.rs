@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::fetch::FetchError;
+use crate::image::PictureError;
 
 /// Why a corpus could not be had or read.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +75,44 @@ pub enum CorpusError {
         line: u64,
         /// What is wrong.
         reason: String,
+    },
+    /// Pictures of a split that cannot be read.
+    #[error("split {split:?}: {source}")]
+    Pictures {
+        /// The split.
+        split: String,
+        /// What went wrong.
+        source: PictureError,
+    },
+    /// A split with another number of pictures, or of their labels, than it must have.
+    #[error(
+        "split {split:?} has {actual} {what}, expected {expected}\n\
+         hint: another version of the set; scores on it are not comparable"
+    )]
+    PictureCount {
+        /// The split.
+        split: String,
+        /// `pictures` or `labels`.
+        what: &'static str,
+        /// Number stated.
+        expected: u64,
+        /// Number found.
+        actual: u64,
+    },
+    /// A picture whose class the definition does not name.
+    #[error(
+        "{}: picture {picture} is of class {class}, there are {classes} classes, from 0 on\n\
+         hint: verify the corpus; if its files are whole, its definition is wrong", .path.display()
+    )]
+    PictureClass {
+        /// The file with the labels.
+        path: PathBuf,
+        /// The picture, counted from 0.
+        picture: usize,
+        /// The number of its class.
+        class: u8,
+        /// How many classes there are.
+        classes: usize,
     },
     /// A split that has not the lines that it must have.
     #[error(

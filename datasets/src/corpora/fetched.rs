@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::definition::{CorpusDefinition, TextPart};
 use super::error::CorpusError;
+use super::pictures::FetchedPictures;
 use super::recordings::{FetchedRecordings, RecordingsFolder};
 use super::text::{Lines, TextFile, read_lines};
 use super::unpacked::UnpackedArchive;
@@ -37,12 +38,14 @@ pub struct Fingerprint {
 pub struct FetchedSplit {
     /// Its name.
     pub name: String,
-    /// Lines, or recordings, it must have, where known.
+    /// Lines, recordings or pictures it must have, where known.
     pub lines: Option<u64>,
     /// For each language, the files that hold its lines, one after another.
     pub text: BTreeMap<String, Vec<TextFile>>,
     /// Its recordings.
     pub recordings: Option<FetchedRecordings>,
+    /// Its pictures.
+    pub pictures: Option<FetchedPictures>,
 }
 
 /// What came of verifying one file.
@@ -119,6 +122,10 @@ impl CorpusDefinition {
                     let folders = definition.folders.iter().map(place).collect();
                     FetchedRecordings { folders, definition: definition.clone() }
                 }),
+                pictures: split
+                    .pictures
+                    .as_ref()
+                    .map(|definition| FetchedPictures::new(name, split.lines, definition, &paths)),
             }
         };
         let splits = splits.iter().map(|name| ((*name).to_owned(), fetched_split(name))).collect();
@@ -129,7 +136,8 @@ impl CorpusDefinition {
     /// unpacked. Nothing is fetched or verified: there are no fingerprints.
     ///
     /// # Errors
-    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Folder`] if a folder of the splits is not there. Splits of text have no recordings.
+    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Folder`] if a folder of the splits is not there. Splits of text or
+    /// of pictures have no recordings.
     pub fn in_folder(&self, folder: &Path, splits: &[&str]) -> Result<FetchedCorpus, CorpusError> {
         self.files_of(splits)?;
         let place = |wanted: &RecordingsFolder| {
@@ -152,7 +160,7 @@ impl CorpusDefinition {
                 None => None,
             };
             let (name, lines, text) = ((*name).to_owned(), split.lines, BTreeMap::new());
-            found.insert(name.clone(), FetchedSplit { name, lines, text, recordings });
+            found.insert(name.clone(), FetchedSplit { name, lines, text, recordings, pictures: None });
         }
         Ok(FetchedCorpus { name: self.name.clone(), fingerprints: BTreeMap::new(), splits: found })
     }

@@ -5,6 +5,7 @@
 mod definition;
 mod error;
 mod fetched;
+mod pictures;
 mod preparation;
 mod recordings;
 mod text;
@@ -16,6 +17,7 @@ pub use definition::{
 };
 pub use error::CorpusError;
 pub use fetched::{FetchedCorpus, FetchedSplit, FileCheck, Fingerprint};
+pub use pictures::{FetchedPictures, LabelledPictures, PicturesDefinition};
 pub use preparation::{CleanSpec, Preparation};
 pub(crate) use recordings::TRANS_TXT;
 pub use recordings::{
