@@ -379,13 +379,13 @@ impl Folder<'_> {
 
     fn text(&self, name: &str, digest: &str) -> Result<String, PrepareError> {
         let bytes = self.read(name, digest)?;
-        Ok(crate::readers::parallel_text::decode_utf8(bytes, &self.path.join(name))?)
+        Ok(crate::text::decode_utf8(bytes, &self.path.join(name))?)
     }
 
     fn manifest(&self) -> Result<Manifest, PrepareError> {
         let file = self.path.join(MANIFEST);
         let bytes = std::fs::read(&file).map_err(|e| self.damaged(MANIFEST, e.to_string()))?;
-        let text = crate::readers::parallel_text::decode_utf8(bytes, &file)?;
+        let text = crate::text::decode_utf8(bytes, &file)?;
         let mut lines = text.split_terminator('\n');
         let (Some(first), Some(second), None) = (lines.next(), lines.next(), lines.next()) else {
             return Err(self.damaged(MANIFEST, "it does not have two lines"));

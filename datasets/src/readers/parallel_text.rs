@@ -59,26 +59,6 @@ pub enum ReadError {
     },
 }
 
-/// The text of bytes that must be UTF-8; the error names the line.
-pub(crate) fn decode_utf8(bytes: Vec<u8>, file: &Path) -> Result<String, TextError> {
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let before = &error.as_bytes()[..valid];
-        let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
-        not_utf8(file, line, before.iter().rev().take_while(|&&b| b != b'\n').count())
-    })
-}
-
-/// The error of a line that is UTF-8 for `good` bytes only.
-pub(super) fn not_utf8(file: &Path, line: usize, good: usize) -> TextError {
-    TextError::malformed(
-        file,
-        line,
-        format!("not UTF-8 at byte {} of the line", good + 1),
-        "convert the file to UTF-8, e.g. with iconv",
-    )
-}
-
 /// All lines of a text file, plain or, by its first bytes, gzip. Line feeds and carriage returns before them are taken
 /// off; only a line feed ends a line.
 pub fn read_lines(file: &Path) -> Result<Vec<String>, ReadError> {

@@ -6,6 +6,8 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 use zoo_recipes::untrusted::open;
 
+use super::TextError;
+
 /// Opens a text, gunzipping it if its first two bytes are gzip's.
 ///
 /// # Errors
@@ -26,4 +28,24 @@ pub fn open_text(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     } else {
         Box::new(input)
     })
+}
+
+/// The text of bytes that must be UTF-8; the error names the line.
+pub(crate) fn decode_utf8(bytes: Vec<u8>, file: &Path) -> Result<String, TextError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = &error.as_bytes()[..valid];
+        let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
+        not_utf8(file, line, before.iter().rev().take_while(|&&b| b != b'\n').count())
+    })
+}
+
+/// The error of a line that is UTF-8 for `good` bytes only.
+pub(crate) fn not_utf8(file: &Path, line: usize, good: usize) -> TextError {
+    TextError::malformed(
+        file,
+        line,
+        format!("not UTF-8 at byte {} of the line", good + 1),
+        "convert the file to UTF-8, e.g. with iconv",
+    )
 }

@@ -12,6 +12,7 @@ pub mod vocabulary;
 use std::path::{Path, PathBuf};
 
 pub use file::open_text;
+pub(crate) use file::{decode_utf8, not_utf8};
 
 use zoo_recipes::untrusted::hint_or;
 

@@ -231,7 +231,7 @@ impl Vocabulary {
     /// Reads a vocabulary file.
     pub fn load(file: &Path) -> Result<Self, TextError> {
         let bytes = zoo_recipes::untrusted::read(file).map_err(|e| TextError::io(file, e))?;
-        Self::parse(&crate::readers::parallel_text::decode_utf8(bytes, file)?, file)
+        Self::parse(&crate::text::decode_utf8(bytes, file)?, file)
     }
 
     /// Writes a vocabulary file, replacing one that is there.

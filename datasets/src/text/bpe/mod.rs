@@ -68,7 +68,7 @@ impl Codes {
     /// Reads a codes file.
     pub fn load(file: &Path) -> Result<Self, TextError> {
         let bytes = zoo_recipes::untrusted::read(file).map_err(|e| TextError::io(file, e))?;
-        Self::parse(&crate::readers::parallel_text::decode_utf8(bytes, file)?, file)
+        Self::parse(&crate::text::decode_utf8(bytes, file)?, file)
     }
 
     /// The codes as subword-nmt writes them, byte for byte.
