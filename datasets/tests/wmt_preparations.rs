@@ -371,7 +371,7 @@ fn prepared_text_that_is_not_as_published_is_refused_and_nothing_is_left() {
     s.prepare(&data).unwrap();
     let md5 = |bytes: &[u8]| {
         use md5::Digest as _;
-        md5::Md5::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        hex::encode(md5::Md5::digest(bytes))
     };
     let mut own = published.clone();
     for (split, files) in &mut own {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::digest::{hex, sha256_file};
+use super::digest::sha256_file;
 use super::packing::{Compression, HEAD, Packing, begins_tar, decompressed};
 use super::unpack::{Member, UnpackError, UnpackLimits};
 use super::walk::walk;
@@ -44,7 +44,7 @@ pub fn content_digest_of(path: &Path, suffix: &str) -> Result<String, UnpackErro
                 let mut sha256 = Sha256::new();
                 copy(&mut decompressed(path, compression, limits).map_err(error)?, &mut sha256)
                     .map_err(error)?;
-                return Ok(hex(&sha256.finalize()));
+                return Ok(hex::encode(sha256.finalize()));
             }
             match compression {
                 Compression::None => Packing::Tar,
@@ -57,7 +57,7 @@ pub fn content_digest_of(path: &Path, suffix: &str) -> Result<String, UnpackErro
     let members = walk(path, packing, limits, &mut |_, entry| {
         let mut sha256 = Sha256::new();
         copy(entry, &mut sha256)?;
-        Ok(Some(hex(&sha256.finalize())))
+        Ok(Some(hex::encode(sha256.finalize())))
     })?;
     Ok(combine(members, suffix))
 }
@@ -69,7 +69,7 @@ fn combine(mut members: Vec<Member>, suffix: &str) -> String {
     for member in members {
         sha256.update(format!("{}  {}\n", member.sha256, member.path));
     }
-    hex(&sha256.finalize())
+    hex::encode(sha256.finalize())
 }
 
 fn copy(from: &mut dyn Read, into: &mut Sha256) -> io::Result<()> {

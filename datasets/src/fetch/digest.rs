@@ -95,14 +95,9 @@ pub(crate) struct FileDigest {
     pub bytes: u64,
 }
 
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
 /// SHA-256 of `bytes`, 64 lower-case hexadecimal digits.
 pub fn sha256_of(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// Reads `path` once; MD5 only when asked for.
@@ -125,7 +120,11 @@ pub(crate) fn digest_file(path: &Path, with_md5: bool) -> io::Result<FileDigest>
         }
         bytes += n as u64;
     }
-    Ok(FileDigest { sha256: hex(&sha256.finalize()), md5: md5.map(|m| hex(&m.finalize())), bytes })
+    Ok(FileDigest {
+        sha256: hex::encode(sha256.finalize()),
+        md5: md5.map(|m| hex::encode(m.finalize())),
+        bytes,
+    })
 }
 
 /// SHA-256 of a file, 64 lower-case hexadecimal digits.

@@ -12,7 +12,6 @@ use lzma_rust2::XzReader;
 use serde::{Deserialize, Serialize};
 use zoo_recipes::untrusted::open;
 
-use super::digest::hex;
 use super::unpack::UnpackLimits;
 
 /// Archive formats.
@@ -118,7 +117,7 @@ pub(super) fn check_type(archive: &Path, packing: Packing) -> io::Result<()> {
     }
     let begins = match head.len() {
         0 => "is empty".to_owned(),
-        n => format!("begins with {}", hex(&head[..n.min(8)])),
+        n => format!("begins with {}", hex::encode(&head[..n.min(8)])),
     };
     Err(io::Error::other(format!("it is no {packing}: it {begins}")))
 }

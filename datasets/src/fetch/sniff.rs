@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zoo_recipes::untrusted::open;
 
-use super::digest::{Mismatch, hex};
+use super::digest::Mismatch;
 
 /// Formats told by their first bytes, by the ending of the name.
 const MAGIC: &[(&[&str], &str, &[u8])] = &[
@@ -30,7 +30,10 @@ pub(crate) fn check_head(name: &str, head: &[u8]) -> Result<(), Mismatch> {
     }
     for (endings, format, magic) in MAGIC {
         if endings.iter().any(|e| name.ends_with(e)) && !head.starts_with(magic) {
-            return Err(Mismatch::Format { expected: format, actual: hex(&head[..head.len().min(8)]) });
+            return Err(Mismatch::Format {
+                expected: format,
+                actual: hex::encode(&head[..head.len().min(8)]),
+            });
         }
     }
     Ok(())

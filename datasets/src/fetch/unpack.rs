@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zoo_recipes::untrusted::{escaped, hint, shown};
 
-use super::digest::hex;
 use super::packing::{BLOCK, Compression, Packing, decompressed};
 use super::progress::{Event, Progress};
 use super::walk::walk;
@@ -140,7 +139,7 @@ pub fn unpack(
         if bytes > SYNC_FROM {
             file.sync_all()?;
         }
-        Ok(Some(hex(&sha256.finalize())))
+        Ok(Some(hex::encode(sha256.finalize())))
     };
     let members = walk(archive, packing, limits, &mut visit)?;
     if let Some(only) = only {
@@ -192,7 +191,7 @@ pub fn gunzip(
         }
         file.as_file().sync_all()?;
         file.persist_noclobber(to).map_err(|e| e.error)?;
-        Ok(Member { path: path.clone(), bytes, sha256: hex(&sha256.finalize()) })
+        Ok(Member { path: path.clone(), bytes, sha256: hex::encode(sha256.finalize()) })
     };
     run().map_err(|e| io_failure(archive, "", &e))
 }

@@ -7,8 +7,6 @@ use std::path::Path;
 use md5::Md5;
 use sha2::{Digest, Sha256};
 
-use crate::text::vocabulary::hexadecimal;
-
 /// Digests of a file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileDigest {
@@ -39,10 +37,7 @@ impl OutputFile {
     pub(super) fn finish(mut self) -> io::Result<FileDigest> {
         self.file.flush()?;
         self.file.get_ref().sync_all()?;
-        Ok(FileDigest {
-            sha256: hexadecimal(&self.sha256.finalize()),
-            md5: hexadecimal(&self.md5.finalize()),
-        })
+        Ok(FileDigest { sha256: hex::encode(self.sha256.finalize()), md5: hex::encode(self.md5.finalize()) })
     }
 }
 

@@ -18,7 +18,6 @@ use crate::readers::{PairReader, PairSplit, SplitText};
 use crate::text::bpe::{undo, words_of};
 use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::learns_from;
-use crate::text::vocabulary::hexadecimal;
 
 /// Pairs that are worked on at once.
 pub(super) const CHUNK: usize = 1 << 14;
@@ -184,7 +183,7 @@ pub(super) fn stage(
         file.flush().map_err(PrepareError::io(path))?;
     }
     let [source, target] = paths;
-    let raw_md5 = (hexadecimal(&raw.0.finalize()), hexadecimal(&raw.1.finalize()));
+    let raw_md5 = (hex::encode(raw.0.finalize()), hex::encode(raw.1.finalize()));
     Ok(StagedSplit { split: order.split.clone(), source, target, statistics, references, raw_md5 })
 }
 

@@ -29,7 +29,7 @@ use crate::readers::{PairReader, PairSplit, SplitText, open_split, pair_splits};
 use crate::temporary::{PREPARING, TemporaryFolder, write_whole};
 use crate::text::bpe::Codes;
 use crate::text::sentencepiece::SentencePiece;
-use crate::text::vocabulary::{Vocabulary, hexadecimal};
+use crate::text::vocabulary::Vocabulary;
 
 const MANIFEST: &str = "manifest.jsonl";
 pub(super) const CODES: &str = "codes";
@@ -210,7 +210,7 @@ fn prepare_into(
 fn write_manifest(folder: &Path, settings: Value, built: Built) -> Result<(), PrepareError> {
     let manifest = Manifest { format: FORMAT, settings, splits: built.splits, files: built.files };
     let first = serde_json::to_string(&manifest).expect("a manifest is plain data");
-    let digest = ManifestDigest { sha256: hexadecimal(&Sha256::digest(first.as_bytes())) };
+    let digest = ManifestDigest { sha256: hex::encode(Sha256::digest(first.as_bytes())) };
     let second = serde_json::to_string(&digest).expect("a digest is plain data");
     let file = folder.join(MANIFEST);
     write_whole(&file, format!("{first}\n{second}\n").as_bytes()).map_err(PrepareError::io(&file))
@@ -354,7 +354,7 @@ impl Folder<'_> {
         let mut sha256 = Sha256::new();
         let mut tee = Tee { inner: file, sha256: &mut sha256 };
         let ids = read_ids(&mut tee, length, rows).map_err(damaged)?;
-        self.compare(name, digest, &hexadecimal(&sha256.finalize()))?;
+        self.compare(name, digest, &hex::encode(sha256.finalize()))?;
         Ok(ids)
     }
 
@@ -373,7 +373,7 @@ impl Folder<'_> {
 
     fn read(&self, name: &str, digest: &str) -> Result<Vec<u8>, PrepareError> {
         let bytes = std::fs::read(self.path.join(name)).map_err(|e| self.damaged(name, e.to_string()))?;
-        self.compare(name, digest, &hexadecimal(&Sha256::digest(&bytes)))?;
+        self.compare(name, digest, &hex::encode(Sha256::digest(&bytes)))?;
         Ok(bytes)
     }
 
@@ -392,7 +392,7 @@ impl Folder<'_> {
         };
         let digest: ManifestDigest =
             serde_json::from_str(second).map_err(|e| self.damaged(MANIFEST, format!("line 2: {e}")))?;
-        if digest.sha256 != hexadecimal(&Sha256::digest(first.as_bytes())) {
+        if digest.sha256 != hex::encode(Sha256::digest(first.as_bytes())) {
             return Err(self.damaged(MANIFEST, "its first line does not have the SHA-256 of its second"));
         }
         let value: Value =

@@ -208,9 +208,7 @@ impl OwnLines {
         }
         match String::from_utf8(bytes) {
             Ok(line) => Ok(Some(line)),
-            Err(e) => {
-                Err(crate::text::not_utf8(&self.file, self.line, e.utf8_error().valid_up_to()))
-            }
+            Err(e) => Err(crate::text::not_utf8(&self.file, self.line, e.utf8_error().valid_up_to())),
         }
     }
 }

@@ -14,7 +14,6 @@ use zoo_recipes::FeaturesSpec;
 use super::manifest::add_state;
 use crate::audio::Features;
 use crate::temporary::{file_in, remove_dead};
-use crate::text::vocabulary::hexadecimal;
 
 /// Of what is computed. Raise it when frames change.
 const VERSION: u32 = 2;
@@ -47,7 +46,7 @@ impl FrameCache {
         let described = serde_json::json!({"version": VERSION, "features": features, "rate": rate});
         Self {
             folder: folder.to_path_buf(),
-            front_end: hexadecimal(&Sha256::digest(described.to_string())),
+            front_end: hex::encode(Sha256::digest(described.to_string())),
             width: features.features() as usize,
             bytes: AtomicU64::new(size(folder)),
             most,
@@ -62,7 +61,7 @@ impl FrameCache {
         hash.update([0]);
         hash.update(samples.to_le_bytes());
         add_state(&mut hash, recording);
-        let name = hexadecimal(&hash.finalize());
+        let name = hex::encode(hash.finalize());
         self.folder.join(&name[..2]).join(&name[2..])
     }
 

@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use super::error::{Fault, Skipped, SpeechError};
 use crate::audio::decode::{AudioError, decode, header};
 use crate::temporary::file_in;
-use crate::text::vocabulary::hexadecimal;
 
 /// Splits whose files are no more bytes than this together are decoded when they are listed, so that all damage shows at once. Of larger
 /// ones only headers are read: what a header does not tell shows when a batch is made.
@@ -196,7 +195,7 @@ impl Listing {
             if bytes.starts_with(b"{\"sha256\":") {
                 let seal: Seal = serde_json::from_slice(&bytes).map_err(malformed)?;
                 let rest = reader.fill_buf().map_err(SpeechError::io(file))?;
-                return match hexadecimal(&sha256.finalize()) == seal.sha256 && rest.is_empty() {
+                return match hex::encode(sha256.finalize()) == seal.sha256 && rest.is_empty() {
                     true => Ok(listing),
                     false => Err(damaged("it does not have the SHA-256 of its last line".into())),
                 };
@@ -235,7 +234,7 @@ impl Listing {
         };
         let written = writer.line(&header).and_then(|()| {
             self.recordings.iter().try_for_each(|recording| writer.line(recording))?;
-            let seal = Seal { sha256: hexadecimal(&writer.sha256.clone().finalize()) };
+            let seal = Seal { sha256: hex::encode(writer.sha256.clone().finalize()) };
             writer.line(&seal)?;
             let temporary = writer.inner.into_inner().map_err(std::io::IntoInnerError::into_error)?;
             temporary.as_file().sync_all()?;

@@ -11,7 +11,6 @@ use zoo_recipes::untrusted::open;
 use super::error::SpeechError;
 use super::listing::Candidate;
 use crate::fetch::sha256_file;
-use crate::text::vocabulary::hexadecimal;
 
 /// A line that is longer is none of a manifest.
 const LONGEST_LINE: usize = 1 << 20;
@@ -84,7 +83,7 @@ pub fn stamp(file: &Path) -> Result<String, SpeechError> {
     for candidate in read(file)? {
         add_state(&mut hash, &root.join(&*candidate.audio));
     }
-    Ok(hexadecimal(&hash.finalize()))
+    Ok(hex::encode(hash.finalize()))
 }
 
 /// Length and time of change of a file that may not be there.

@@ -11,7 +11,6 @@ use super::manifest::add_state;
 use super::recordings::find;
 use crate::corpora::{CorpusDefinition, FetchedCorpus, FetchedRecordings};
 use crate::readers::split_names;
-use crate::text::vocabulary::hexadecimal;
 
 /// The splits of the recipe's corpus in a folder.
 pub(super) fn corpus(
@@ -41,7 +40,7 @@ pub(super) fn state(
         let root = recordings.folders.get(candidate.root as usize).map_or(Path::new(""), PathBuf::as_path);
         add_state(&mut hash, &root.join(&*candidate.audio));
     }
-    Ok(hexadecimal(&hash.finalize()))
+    Ok(hex::encode(hash.finalize()))
 }
 
 /// Path of the folder that the recipe names in the place of its corpus, and a digest over the state of the recordings of all splits that the
@@ -60,5 +59,5 @@ pub fn stamp(data: &DataSpec, base: &Path) -> Result<Option<(String, String)>, S
     for recordings in corpus.splits.values().filter_map(|split| split.recordings.as_ref()) {
         hash.update(state(recordings, *transcript)?);
     }
-    Ok(Some((folder.display().to_string(), hexadecimal(&hash.finalize()))))
+    Ok(Some((folder.display().to_string(), hex::encode(hash.finalize()))))
 }

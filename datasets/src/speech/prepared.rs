@@ -12,7 +12,6 @@ use super::classes::Classes;
 use super::error::{Fault, Skipped, SpeechError};
 use super::source::Sounds;
 use crate::audio::FrontEnd;
-use crate::text::vocabulary::hexadecimal;
 
 /// All splits of a recipe of speech.
 #[derive(Debug)]
@@ -191,7 +190,7 @@ impl SpeechSplit {
                 sha256.update(text);
             }
         }
-        hexadecimal(&sha256.finalize())
+        hex::encode(sha256.finalize())
     }
 }
 

@@ -241,16 +241,8 @@ impl Vocabulary {
 
     /// SHA-256 of the file's text, in hexadecimal.
     pub fn fingerprint(&self) -> String {
-        hexadecimal(&Sha256::digest(self.to_file_text().as_bytes()))
+        hex::encode(Sha256::digest(self.to_file_text().as_bytes()))
     }
-}
-
-/// Bytes in lower-case hexadecimal.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
-        write!(out, "{byte:02x}").expect("writing to a string cannot fail");
-        out
-    })
 }
 
 #[cfg(test)]
