@@ -6,9 +6,9 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use super::archive::{Member, UnpackError, UnpackLimits};
 use super::digest::sha256_file;
 use super::packing::{Compression, HEAD, Packing, begins_tar, decompressed};
-use super::unpack::{Member, UnpackError, UnpackLimits};
 use super::walk::walk;
 
 /// SHA-256 over one line `<sha256>  <path>\n` a regular file, sorted by path in byte order: what

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use zoo_recipes::untrusted::{hint_line, shown};
 
+use super::archive::UnpackError;
 use super::digest::Mismatch;
-use super::unpack::UnpackError;
 
 /// One place that was tried and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

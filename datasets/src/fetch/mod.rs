@@ -1,5 +1,6 @@
 //! Files from URLs and mirrors: resumed, retried, verified, and only then under their name.
 
+mod archive;
 mod connection;
 mod content;
 mod digest;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use zoo_recipes::untrusted::check_regular;
 
+pub use archive::{Member, UnpackError, UnpackLimits};
 pub use content::{content_digest, content_digest_of};
 pub use digest::{Digest, Mismatch, sha256_file, sha256_of};
 pub use error::{Attempt, FetchError};
@@ -32,7 +34,7 @@ pub use packing::Packing;
 pub use progress::{Consent, Event, Progress, Refuse, Silent};
 pub use record::Pin;
 pub use source::Source;
-pub use unpack::{Member, UnpackError, UnpackLimits, Unpacked, gunzip, unpack};
+pub use unpack::{Unpacked, gunzip, unpack};
 pub use wanted::{FolderMembers, Wanted};
 
 pub(crate) use digest::is_hex;

@@ -12,7 +12,7 @@ use lzma_rust2::XzReader;
 use serde::{Deserialize, Serialize};
 use zoo_recipes::untrusted::open;
 
-use super::unpack::UnpackLimits;
+use super::archive::UnpackLimits;
 
 /// Archive formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

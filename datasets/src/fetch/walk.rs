@@ -10,8 +10,8 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 use zoo_recipes::untrusted::{open, shown};
 
+use super::archive::{Member, UnpackError, UnpackLimits, io_failure, refused};
 use super::packing::{BLOCK, Bounded, Budget, Counted, Packing, check_type, decompressed};
-use super::unpack::{Member, UnpackError, UnpackLimits, io_failure, refused};
 
 /// Most bytes of what describes one entry of a tar archive: its header, with the long names and pax records before it.
 const TAR_HEADER: u64 = 1 << 20;
