@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use zoo_datasets::batches::PairSource;
-use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare, prepare_cached};
+use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare_cached};
 use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
 use zoo_datasets::text::vocabulary::Vocabulary;
 use zoo_recipes::{DataSpec, ReaderSpec, ShareSpec, TooLong};
@@ -30,6 +30,16 @@ const EVAL: &str = r#"{"valid": {"split": "dev", "lines": 2, "reference_tokens":
 fn text(pairs: &[(&str, &str)]) -> SplitText {
     let (source, target) = pairs.iter().map(|(s, t)| (s.to_string(), t.to_string())).unzip();
     SplitText { source, target, skipped_empty: 0 }
+}
+
+/// Prepares in a folder that is removed again.
+fn prepare(
+    data: &DataSpec,
+    splits: &BTreeMap<String, SplitText>,
+    options: PrepareOptions,
+) -> Result<PreparedTranslation, PrepareError> {
+    let temporary = tempfile::tempdir().unwrap();
+    prepare_cached(&temporary.path().join("prepared"), data, options, || Ok(splits.clone()))
 }
 
 fn splits() -> BTreeMap<String, SplitText> {

@@ -15,7 +15,7 @@ use super::pipeline::{Segmenter, TextPipeline, Treatment, with_specials};
 use super::sequences::IdsWriter;
 use super::shuffle::shuffle_pairs;
 use super::stage::{CHUNK, StageOrder, StagedLines, StagedSplit, TrainingWords, WordKind, stage};
-use super::store::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
+use super::surroundings::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
 use super::translation::{PrepareOptions, SplitReferences, SplitStatistics};
 use crate::corpora::Preparation;
 use crate::readers::{PairReader, PairSplit, TRAIN};

@@ -11,13 +11,15 @@ mod sequences;
 mod shuffle;
 mod stage;
 mod store;
+mod surroundings;
 mod translation;
 
 pub use error::PrepareError;
 pub use pieces::Pieces;
 pub use pipeline::TextPipeline;
 pub use sequences::Sequences;
-pub use store::{Place, PrepareStep, load, prepare_cached, prepare_from_files};
+pub use store::{Place, load, prepare_cached, prepare_from_files};
+pub use surroundings::PrepareStep;
 pub use translation::{
-    EvalSet, PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics, prepare,
+    EvalSet, PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
 };

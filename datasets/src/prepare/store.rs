@@ -20,6 +20,7 @@ use super::error::PrepareError;
 use super::pieces::Pieces;
 use super::pipeline::{Segmenter, TextPipeline, Treatment};
 use super::sequences::read_ids;
+use super::surroundings::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
 use super::translation::{
     PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
 };
@@ -32,7 +33,6 @@ use crate::text::sentencepiece::SentencePiece;
 use crate::text::vocabulary::Vocabulary;
 
 const MANIFEST: &str = "manifest.jsonl";
-pub(super) const CODES: &str = "codes";
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -49,58 +49,6 @@ struct Manifest {
 #[serde(deny_unknown_fields)]
 struct ManifestDigest {
     sha256: String,
-}
-
-/// What preparing depends on beside `[data]` and the text.
-pub(super) struct Surroundings<'a> {
-    /// The folder that the recipe's paths are relative to.
-    pub base: &'a Path,
-    /// What the corpus's definition says.
-    pub preparation: Option<&'a Preparation>,
-    /// Told of every step as it begins.
-    pub progress: &'a dyn Fn(PrepareStep<'_>),
-}
-
-/// A step of preparing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PrepareStep<'a> {
-    /// The text of a split is read, normalised, cleaned, and its words are counted.
-    Text(&'a str),
-    /// The training pairs are put into a random order.
-    Shuffle,
-    /// Sub-words and vocabularies are learnt.
-    Learn,
-    /// A split is written in tokens and ids.
-    Encode(&'a str),
-    /// What was written is read back.
-    Load,
-}
-
-impl Surroundings<'_> {
-    /// What the prepared ids depend on beside the text itself.
-    fn settings(&self, data: &DataSpec, options: PrepareOptions) -> Result<Value, PrepareError> {
-        let mut settings = json!({
-            "reader": data.reader,
-            "tokenizer": data.tokenizer,
-            "filter": data.filter,
-            "begin_token_in_source": data.begin_token_in_source,
-            "begin_token_in_target": options.begin_token_in_target,
-        });
-        if options.begins_before_target(data) {
-            settings["begin_token_counts_in_target"] = json!(true);
-        }
-        if let Some(share) = data.share {
-            settings["share"] = json!(share);
-        }
-        if let Some(preparation) = self.preparation {
-            settings["preparation"] = json!(preparation);
-        }
-        if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
-            let file = self.base.join(model);
-            settings["model_sha256"] = json!(sha256_file(&file).map_err(PrepareError::io(&file))?);
-        }
-        Ok(settings)
-    }
 }
 
 /// The preparation of the corpus that `data` names; none if it names none that is built in.
@@ -214,14 +162,6 @@ fn write_manifest(folder: &Path, settings: Value, built: Built) -> Result<(), Pr
     let second = serde_json::to_string(&digest).expect("a digest is plain data");
     let file = folder.join(MANIFEST);
     write_whole(&file, format!("{first}\n{second}\n").as_bytes()).map_err(PrepareError::io(&file))
-}
-
-pub(super) fn vocabulary_file(joined: bool, side: &str) -> String {
-    if joined { "vocabulary".into() } else { format!("vocabulary.{side}") }
-}
-
-pub(super) fn model_file(joined: bool, side: &str) -> String {
-    if joined { "sentencepiece.model".into() } else { format!("sentencepiece.{side}.model") }
 }
 
 /// Loads a prepared folder. Every file is checked against its digest; an error names the one that differs. A model's

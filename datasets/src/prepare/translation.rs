@@ -10,7 +10,7 @@ use super::error::PrepareError;
 use super::pipeline::TextPipeline;
 use super::sequences::Sequences;
 use crate::batches::PairSource;
-use crate::readers::{PairSplit, SplitText, TRAIN};
+use crate::readers::{PairSplit, TRAIN};
 
 /// What preparing needs to know beside `[data]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -216,22 +216,4 @@ impl PreparedTranslation {
 fn missing<'k>(split: &str, user: &str, known: impl Iterator<Item = &'k String>) -> PrepareError {
     let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
     PrepareError::MissingSplit { split: split.to_string(), user: user.to_string(), known: known.join(", ") }
-}
-
-/// Normalises, learns sub-words and vocabularies on `train`, and numbers every split. Only `train` is filtered.
-///
-/// `words` has one vocabulary for both sides with `joint`; so has `subword-nmt` with `joined_dictionary`, and `sentence-piece` with
-/// `joint`. A corpus that the recipe names is prepared as its definition says ([`crate::corpora::Preparation`]); a
-/// model's path is relative to the current folder. What is prepared lies in a temporary folder meanwhile.
-///
-/// # Errors
-/// See [`PrepareError`].
-pub fn prepare(
-    data: &DataSpec,
-    splits: &BTreeMap<String, SplitText>,
-    options: PrepareOptions,
-) -> Result<PreparedTranslation, PrepareError> {
-    let temporary = tempfile::tempdir().map_err(PrepareError::io(&std::env::temp_dir()))?;
-    let splits = splits.clone();
-    super::store::prepare_cached(&temporary.path().join("prepared"), data, options, || Ok(splits))
 }
