@@ -55,7 +55,7 @@ impl TemporaryFolder {
 
     /// Gives the folder its final name.
     pub(crate) fn rename(self, to: &Path) -> io::Result<()> {
-        fs::rename(self.path(), to)?;
+        rename(self.path(), to)?;
         // It has its name now: nothing is left to remove.
         let _ = self.folder.keep();
         Ok(())
@@ -77,7 +77,7 @@ pub(crate) fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Writes a file: its folders are created, the bytes go to a temporary file beside it and reach the disk, then the file
-/// is renamed. A file of that name is replaced.
+/// is renamed, which reaches the disk too. A file of that name is replaced.
 ///
 /// # Errors
 /// The folder, the temporary file or the name cannot be written; `file` is then as it was.
@@ -86,9 +86,39 @@ pub fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut temporary = file_in(folder)?;
     temporary.write_all(bytes)?;
+    persist(temporary, file)
+}
+
+/// Gives a temporary file its final name once its bytes are on the disk. A file of that name is replaced.
+pub(crate) fn persist(temporary: NamedTempFile, to: &Path) -> io::Result<()> {
     temporary.as_file().sync_all()?;
-    temporary.persist(file).map_err(|e| e.error)?;
+    temporary.persist(to).map_err(|e| e.error)?;
+    sync_parent(to);
     Ok(())
+}
+
+/// [`persist`], but an error if there is a file of that name.
+pub(crate) fn persist_new(temporary: NamedTempFile, to: &Path) -> io::Result<()> {
+    temporary.as_file().sync_all()?;
+    temporary.persist_noclobber(to).map_err(|e| e.error)?;
+    sync_parent(to);
+    Ok(())
+}
+
+/// Renames a file or folder whose bytes are on the disk; the new name reaches the disk.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    sync_parent(to);
+    Ok(())
+}
+
+/// Makes a new name in a folder durable. Not every system can open a folder; those that cannot need no such thing.
+fn sync_parent(path: &Path) {
+    let parent =
+        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    if let Some(Ok(folder)) = parent.map(File::open) {
+        let _ = folder.sync_all();
+    }
 }
 
 /// Makes files until one is locked by us. Between its making and its locking a file looks like one of a dead process, so

@@ -10,6 +10,7 @@ use crate::fetch::{
     DataHome, Event, FetchError, Fetched, FolderMembers, Lock, Member, Mismatch, Packing, Progress, Stamp,
     UnpackLimits, Wanted, beside, read_json, sha256_file, unpack, write_json,
 };
+use crate::temporary::rename;
 
 /// Members below this size are digested at every use; see the like bound of downloads. Members of folders are so only if all of them
 /// together are below it: hours would go by over a large corpus. The others are digested if their length or time has changed.
@@ -151,7 +152,7 @@ impl<'a> UnpackedArchive<'a> {
             members: kept,
         };
         write_json(&self.record_path(), &record)?;
-        fs::rename(&fresh, &folder).map_err(FetchError::io("rename to", &folder))
+        rename(&fresh, &folder).map_err(FetchError::io("rename to", &folder))
     }
 
     /// Reads every member and compares it with the record; the results, member by member. Empty if nothing has been

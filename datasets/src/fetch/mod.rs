@@ -47,6 +47,8 @@ use http::{Failure, Transfer, is_https};
 use part::Part;
 use record::FetchedRecord;
 
+use crate::temporary;
+
 /// Files below this many bytes are read and digested at every fetch; larger ones only if they were written to since
 /// they were verified. [`verify`] always reads.
 const ALWAYS_READ_BELOW: u64 = 64 << 20;
@@ -469,10 +471,7 @@ impl<'a> Job<'a> {
         let metadata = fs::metadata(verified).map_err(FetchError::io("read", verified))?;
         // A rename keeps the stamp, so the record can come first and is never missing.
         self.record(digest, from, Stamp::of(&metadata))?;
-        fs::rename(verified, &self.target).map_err(FetchError::io("rename to", &self.target))?;
-        if let Some(folder) = self.target.parent() {
-            record::sync_folder(folder);
-        }
+        temporary::rename(verified, &self.target).map_err(FetchError::io("rename to", &self.target))?;
         self.options.progress.event(Event::Finished { name: &self.name, bytes: digest.bytes });
         Ok(self.fetched(digest.sha256.clone(), digest.bytes, from.into()))
     }

@@ -1,7 +1,7 @@
 //! Small JSON records kept beside the data: what was fetched, from where, and pins of digests that nobody published.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -76,13 +76,6 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Fet
         .map_err(|e| FetchError::Record { path: path.into(), reason: e.to_string() })?;
     text.push(b'\n');
     write_whole(path, &text).map_err(FetchError::io("write", path))
-}
-
-/// Makes a rename in `folder` durable; not every system can open a folder, and those need no such thing.
-pub(crate) fn sync_folder(folder: &Path) {
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
 }
 
 /// A digest pinned at the first fetch.

@@ -13,7 +13,7 @@ use super::packing::{BLOCK, Compression, Packing, decompressed};
 use super::progress::{Event, Progress};
 use super::walk::walk;
 use super::wanted::Wanted;
-use crate::temporary::{TemporaryFolder, UNPACKING, file_in};
+use crate::temporary::{TemporaryFolder, UNPACKING, file_in, persist_new, rename};
 
 /// Members of at least this size are on disk before their folder gets its name.
 const SYNC_FROM: u64 = 1 << 20;
@@ -99,8 +99,7 @@ pub fn unpack(
             return Err(error(format!("\"{}\" is not in it", shown(absent))));
         }
     }
-    fs::rename(&root, into).map_err(|e| io_error("rename to", into, e))?;
-    super::record::sync_folder(parent);
+    rename(&root, into).map_err(|e| io_error("rename to", into, e))?;
     Ok(Unpacked { members, bytes: written })
 }
 
@@ -140,8 +139,7 @@ pub fn gunzip(
                 return Err(io::Error::other("it was interrupted"));
             }
         }
-        file.as_file().sync_all()?;
-        file.persist_noclobber(to).map_err(|e| e.error)?;
+        persist_new(file, to)?;
         Ok(Member { path: path.clone(), bytes, sha256: hex::encode(sha256.finalize()) })
     };
     run().map_err(|e| io_failure(archive, "", &e))

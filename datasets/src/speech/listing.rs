@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::{Fault, Skipped, SpeechError};
 use crate::audio::decode::{AudioError, decode, header};
-use crate::temporary::file_in;
+use crate::temporary::{file_in, persist};
 
 /// Splits whose files are no more bytes than this together are decoded when they are listed, so that all damage shows at once. Of larger
 /// ones only headers are read: what a header does not tell shows when a batch is made.
@@ -237,10 +237,9 @@ impl Listing {
             let seal = Seal { sha256: hex::encode(writer.sha256.clone().finalize()) };
             writer.line(&seal)?;
             let temporary = writer.inner.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-            temporary.as_file().sync_all()?;
-            temporary.persist(file).map_err(|e| e.error)
+            persist(temporary, file)
         });
-        written.map(|_| ()).map_err(SpeechError::io(file))
+        written.map_err(SpeechError::io(file))
     }
 }
 
