@@ -7,7 +7,7 @@ use std::thread;
 
 use flate2::{Compression, write::GzEncoder};
 use zoo_datasets::corpora::{CorpusDefinition, CorpusError};
-use zoo_datasets::fetch::{DataHome, FetchError, FetchOptions, Silent, sha256_of};
+use zoo_datasets::fetch::{DataHome, FetchError, FetchOptions, Silent, place_of, sha256_of};
 
 const DEFINITION: &str = r#"
 name = "tiny"
@@ -105,7 +105,7 @@ fn one_split_fetches_its_files_alone() {
     let s = setting(&pack("one\ntwo\n"));
     let corpus = s.definition.fetch_splits(&["test"], &s.home(), &s.options()).unwrap();
     assert_eq!(corpus.fingerprints.keys().collect::<Vec<_>>(), ["pack"]);
-    assert!(!s.home().download_path("https://example.invalid/more.de").unwrap().exists());
+    assert!(!s.home().download(&place_of("https://example.invalid/more.de").unwrap()).exists());
     let error = s.definition.fetch_splits(&["dev"], &s.home(), &s.options()).unwrap_err();
     assert!(matches!(error, CorpusError::UnknownSplit { .. }));
 }
@@ -164,7 +164,7 @@ fn a_new_archive_replaces_the_members_of_the_old_one() {
     s.definition.fetch_all(&s.home(), &s.options()).unwrap();
     let new = pack("uno\ndos\n");
     fs::write(s.dir.path().join("mirror/example.invalid/tiny.tgz"), &new).unwrap();
-    fs::remove_file(s.home().download_path("https://example.invalid/tiny.tgz").unwrap()).unwrap();
+    fs::remove_file(s.home().download(&place_of("https://example.invalid/tiny.tgz").unwrap())).unwrap();
     let definition =
         CorpusDefinition::parse(&DEFINITION.replace("SHA256", &sha256_of(&new)), "tiny").unwrap();
     let corpus = definition.fetch_all(&s.home(), &s.options()).unwrap();

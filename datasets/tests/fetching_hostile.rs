@@ -149,7 +149,7 @@ fn a_body_without_an_end_is_cut_where_no_size_is_published() {
         let home = DataHome::new(dir.path());
         let error = fetch(&source, &home, &options).unwrap_err().to_string();
         assert!(error.contains(why) && error.contains("hint:"), "{error}");
-        let part = home.download_path(&source.urls[0]).unwrap().with_extension("part");
+        let part = home.download(&place_of(&source.urls[0]).unwrap()).with_extension("part");
         assert!(!part.exists());
     }
     // A published size is the limit where there is one, however large.

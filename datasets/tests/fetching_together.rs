@@ -88,7 +88,7 @@ fn offline_says_what_is_missing_and_where_it_belongs() {
     let source = source(server.url("/f.txt"), b"by hand");
     let options = FetchOptions { offline: true, mirror: Some(mirror.display().to_string()), ..quick() };
     let text = fetch(&source, &home, &options).unwrap_err().to_string();
-    let place = home.download_path(&source.urls[0]).unwrap();
+    let place = home.download(&place_of(&source.urls[0]).unwrap());
     let in_mirror = mirror.join(place_of(&source.urls[0]).unwrap());
     for due in
         [source.urls[0].as_str(), &place.display().to_string(), &in_mirror.display().to_string(), "7 bytes"]
@@ -145,7 +145,7 @@ fn a_large_file_is_read_again_only_when_it_was_written_to() {
     let dir = tempfile::tempdir().unwrap();
     let home = DataHome::new(dir.path());
     let source = source("https://example.invalid/large".into(), &file);
-    let path = home.download_path(&source.urls[0]).unwrap();
+    let path = home.download(&place_of(&source.urls[0]).unwrap());
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, &file).unwrap();
     let reads = || {
@@ -229,7 +229,7 @@ fn a_killed_download_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let home = DataHome::new(dir.path());
     let url = server.url("/f");
-    let target = home.download_path(&url).unwrap();
+    let target = home.download(&place_of(&url).unwrap());
     let part = target.with_file_name("f.part");
     let mut process = child_command(&url, &home, &file).spawn().unwrap();
     for _ in 0..5000 {

@@ -282,9 +282,10 @@ fn openseq2seqs_text_is_raw_cleaned_and_shuffled_with_its_pairs_together() {
     assert_eq!(numbers, target.iter().map(|line| number(line)).collect::<Vec<_>>());
     assert!(numbers.windows(2).filter(|w| w[0] > w[1]).count() > 50, "shuffled");
     // A line and its hypothesis are the raw line again; ids stand as OpenSeq2Seq has them.
-    let line = "Das Haus 7 ist alt of newstest2014.";
-    let ids = prepared.pipeline.encode_target(line, 0);
-    assert_eq!((prepared.undo(&ids), *ids.last().unwrap()), (line.to_string(), 1));
+    let test = &prepared.splits["newstest2014"];
+    let ids = test.pair(0).1;
+    let line = test.references.as_ref().unwrap().raw[0].clone();
+    assert_eq!((prepared.undo(ids), *ids.last().unwrap()), (line, 1));
     assert_eq!(prepared.pipeline.target.len(), 150);
     // The two test sets are two.
     assert_eq!(prepared.splits["newstest2014"].references.as_ref().unwrap().raw.len(), 2737);
@@ -434,9 +435,9 @@ fn a_model_that_is_given_is_used_and_another_one_is_noticed() {
             Ok::<_, PrepareError>(Some(s.fetch().unwrap()))
         })
     };
-    let prepared = prepare(&data).unwrap();
+    prepare(&data).unwrap();
     assert_eq!(fs::read(folder.join("train.ids")).unwrap(), fs::read(s.folder().join("train.ids")).unwrap());
-    assert_eq!(prepared.pipeline.sentence_pieces().unwrap().0.model().bytes(), model);
+    assert_eq!(fs::read(folder.join("sentencepiece.model")).unwrap(), model);
 
     fs::write(base.join("m.model"), &model[..model.len() - 2]).unwrap();
     let error = prepare(&data).unwrap_err().to_string();

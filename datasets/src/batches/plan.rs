@@ -162,14 +162,6 @@ impl BatchPlan {
         }
     }
 
-    /// Examples an epoch.
-    pub fn examples_per_epoch(&self) -> usize {
-        match &self.kind {
-            Kind::Shuffled { sentences, .. } => self.batches_per_epoch() * sentences,
-            Kind::Frozen(batches) => batches.iter().map(Vec::len).sum(),
-        }
-    }
-
     /// The multiple to which lengths are padded.
     pub fn pad_length_to(&self) -> u32 {
         self.pad_length_to
@@ -294,7 +286,7 @@ mod tests {
         let plan =
             BatchPlan::new(&[(3, 3); 10], &BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 5)
                 .unwrap();
-        assert_eq!((plan.batches_per_epoch(), plan.examples_per_epoch()), (2, 8));
+        assert_eq!((plan.batches_per_epoch(), plan.epoch(0).concat().len()), (2, 8));
         assert_eq!(plan.epoch(0), plan.epoch(0));
         assert_ne!(plan.epoch(0), plan.epoch(1));
         let mut all: Vec<u32> = (0..40).flat_map(|e| plan.epoch(e)).flatten().collect();
@@ -335,7 +327,7 @@ mod tests {
             _ => 2,
         };
         let plan = BatchPlan::new(&lengths, &batching, 3).unwrap();
-        assert_eq!((plan.batches_per_epoch(), plan.examples_per_epoch()), (2 * (3 + 2 + 1), 36));
+        assert_eq!((plan.batches_per_epoch(), plan.epoch(0).concat().len()), (2 * (3 + 2 + 1), 36));
         let mut orders = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         for epoch in 0..40 {

@@ -314,7 +314,7 @@ impl CorpusDefinition {
     pub fn bytes_to_download(&self, home: &DataHome) -> ByteCount {
         let mut count = ByteCount::default();
         for file in self.files.values() {
-            let there = file.source.place().is_ok_and(|p| home.root().join("downloads").join(p).is_file());
+            let there = file.source.place().is_ok_and(|place| home.download(&place).is_file());
             if !there {
                 count.add(file.source.size);
             }

@@ -171,7 +171,7 @@ impl CorpusDefinition {
         let mut checks = Vec::new();
         for (file, definition) in &self.files {
             let check = |path, result| FileCheck { file: file.clone(), path, result };
-            let path = definition.source.place().map(|p| home.root().join("downloads").join(p));
+            let path = definition.source.place().map(|place| home.download(&place));
             let result = fetch::verify(&definition.source, home, progress).map(|f| f.sha256);
             checks.push(check(path.unwrap_or_default(), result));
             if let Some(packing) = definition.unpack {

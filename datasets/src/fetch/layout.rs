@@ -23,12 +23,9 @@ impl DataHome {
         &self.root
     }
 
-    /// Where the file of `url` lies or will lie.
-    ///
-    /// # Errors
-    /// The URL has no place in the layout.
-    pub fn download_path(&self, url: &str) -> Result<PathBuf, FetchError> {
-        Ok(self.root.join("downloads").join(place_of(url)?))
+    /// Where a downloaded file lies or will lie; `place` is its `<host>/<path>` ([`place_of`]).
+    pub fn download(&self, place: &str) -> PathBuf {
+        self.root.join("downloads").join(place)
     }
 
     /// The folder of the unpacked files of a corpus.

@@ -154,7 +154,7 @@ impl<'a> Job<'a> {
         options: &'a FetchOptions<'a>,
     ) -> Result<Self, FetchError> {
         let name = source.place()?;
-        let target = home.root().join("downloads").join(&name);
+        let target = home.download(&name);
         Ok(Self { source, home, options, name, target })
     }
 

@@ -15,7 +15,6 @@ mod surroundings;
 mod translation;
 
 pub use error::PrepareError;
-pub use pieces::Pieces;
 pub use pipeline::TextPipeline;
 pub use sequences::Sequences;
 pub use store::{Place, load, prepare_cached, prepare_from_files};

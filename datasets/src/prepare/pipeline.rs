@@ -114,41 +114,21 @@ impl TextPipeline {
         Arc::ptr_eq(&self.source, &self.target)
     }
 
-    /// The SentencePiece models of source and target, where the tokenizer is one.
-    pub fn sentence_pieces(&self) -> Option<(&Pieces, &Pieces)> {
-        match &self.segmenter {
-            Segmenter::SentencePiece { source, target } => Some((source, target)),
-            _ => None,
-        }
-    }
-
     /// A raw source line as ids, special tokens included, not cut.
     pub fn encode_source(&self, line: &str) -> Vec<u32> {
-        let ids = self.ids(&self.treatment.source.line(line), Side::Source);
+        let normalized = self.treatment.source.line(line);
+        let ids = match &self.segmenter {
+            Segmenter::Words => self.source.ids(&normalized),
+            Segmenter::SubwordNmt { encoder, .. } => self.source.ids(&encoder.line(&normalized)),
+            Segmenter::SentencePiece { source, .. } => source.rows(&normalized),
+        };
         with_specials(&ids, &self.source, self.begin_in_source, None).0
-    }
-
-    /// A raw line in the target language of this index as ids, special tokens included, not cut.
-    pub fn encode_target(&self, line: &str, target: usize) -> Vec<u32> {
-        let ids = self.ids(&self.treatment.targets[target].line(line), Side::Target);
-        with_specials(&ids, &self.target, self.begin_in_target, None).0
     }
 
     fn vocabulary(&self, side: Side) -> &Vocabulary {
         match side {
             Side::Source => &self.source,
             Side::Target => &self.target,
-        }
-    }
-
-    fn ids(&self, normalized: &str, side: Side) -> Vec<u32> {
-        match (&self.segmenter, side) {
-            (Segmenter::Words, _) => self.vocabulary(side).ids(normalized),
-            (Segmenter::SubwordNmt { encoder, .. }, _) => {
-                self.vocabulary(side).ids(&encoder.line(normalized))
-            }
-            (Segmenter::SentencePiece { source, .. }, Side::Source) => source.rows(normalized),
-            (Segmenter::SentencePiece { target, .. }, Side::Target) => target.rows(normalized),
         }
     }
 

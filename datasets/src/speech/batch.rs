@@ -58,22 +58,6 @@ impl SpeechBatch {
             .collect()
     }
 
-    /// Labels of the utterance that has most.
-    pub fn longest_labels(&self) -> usize {
-        self.labels.iter().map(Vec::len).max().unwrap_or(0)
-    }
-
-    /// [utterances, [`Self::longest_labels`]] row-major: the labels, `pad` behind the end of each. Symbols have the pad 0.
-    pub fn padded_labels(&self, pad: u32) -> Vec<u32> {
-        let longest = self.longest_labels();
-        let mut padded = Vec::with_capacity(self.labels.len() * longest);
-        for (at, labels) in self.labels.iter().enumerate() {
-            padded.extend_from_slice(labels);
-            padded.resize((at + 1) * longest, pad);
-        }
-        padded
-    }
-
     fn new(examples: Vec<Example>, split: &SpeechSplit, front_end: &FrontEnd, skipped: Vec<Skipped>) -> Self {
         let width = front_end.width();
         let sounding: Vec<usize> = examples.iter().map(|example| example.features.frames()).collect();
