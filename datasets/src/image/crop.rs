@@ -4,41 +4,10 @@
 //! uniform numbers; the numbers themselves come from [`RandomStream`]. They are FP64 here and FP32 there.
 
 use super::error::ShapeError;
-use super::picture::{Picture, checked_bytes};
+use super::picture::Picture;
 use super::resize::{Filter, resize};
+use super::shape::{Window, checked_bytes};
 use crate::random::RandomStream;
-
-/// A rectangle of pixels. It may reach beyond a picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    pub(super) top: i64,
-    pub(super) left: i64,
-    pub(super) height: usize,
-    pub(super) width: usize,
-}
-
-impl Window {
-    /// The window whose first row is `top` and first column `left`.
-    ///
-    /// # Errors
-    /// [`ShapeError::Size`], also for a place that is further away than a picture can be long.
-    pub fn new(top: i64, left: i64, height: usize, width: usize) -> Result<Self, ShapeError> {
-        checked_bytes(height, width, 4)?;
-        checked_bytes(top.unsigned_abs().max(1) as usize, 1, 1)?;
-        checked_bytes(1, left.unsigned_abs().max(1) as usize, 1)?;
-        Ok(Self { top, left, height, width })
-    }
-
-    /// First row and first column.
-    pub fn origin(&self) -> (i64, i64) {
-        (self.top, self.left)
-    }
-
-    /// Height and width.
-    pub fn size(&self) -> (usize, usize) {
-        (self.height, self.width)
-    }
-}
 
 /// The middle of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::error::PictureError;
-use super::picture::{LARGEST_PIXELS, Picture};
+use super::picture::Picture;
+use super::shape::LARGEST_PIXELS;
 use crate::text::open_text;
 
 /// The most bytes of data that an IDX file may announce; the largest known file, that of EMNIST, has 550 MB.

@@ -10,13 +10,15 @@ mod idx;
 mod numbers;
 mod picture;
 mod resize;
+mod shape;
 
 pub use augment::{Turn, Variation, VariedCrop};
-pub use crop::{CenterCrop, RandomCrop, RandomResizedCrop, Window};
+pub use crop::{CenterCrop, RandomCrop, RandomResizedCrop};
 pub use decode::{LARGEST_FILE, decode, decode_bytes};
 pub use error::{PictureError, ShapeError};
 pub use folder::{FolderError, ListedPicture, PictureFolder};
 pub use idx::{IdxPictures, LARGEST_IDX, read_idx_labels, read_idx_pictures};
 pub use numbers::{Normalization, PixelScale, Pixels};
-pub use picture::{LARGEST_PIXELS, Picture};
+pub use picture::Picture;
 pub use resize::{Filter, resize, resize_shorter_side};
+pub use shape::{LARGEST_PIXELS, Window};

@@ -1,10 +1,7 @@
 //! A picture in memory.
 
-use super::crop::Window;
 use super::error::ShapeError;
-
-/// The most pixels of a picture: 256 MiB of RGB. Pillow warns of a decompression bomb from the same number on.
-pub const LARGEST_PIXELS: usize = (1 << 30) / 4 / 3;
+use super::shape::{Window, checked_bytes};
 
 /// A picture of 8-bit channels: rows from top to bottom, pixels from left to right, the channels of a pixel side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,18 +10,6 @@ pub struct Picture {
     width: usize,
     channels: usize,
     bytes: Vec<u8>,
-}
-
-/// Bytes of a picture of these sizes.
-///
-/// # Errors
-/// [`ShapeError::Size`].
-pub(super) fn checked_bytes(height: usize, width: usize, channels: usize) -> Result<usize, ShapeError> {
-    let pixels = height.checked_mul(width).filter(|pixels| (1..=LARGEST_PIXELS).contains(pixels));
-    match pixels {
-        Some(pixels) if (1..=4).contains(&channels) => Ok(pixels * channels),
-        _ => Err(ShapeError::Size { height, width, channels, limit: LARGEST_PIXELS }),
-    }
 }
 
 impl Picture {

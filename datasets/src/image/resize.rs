@@ -7,7 +7,8 @@
 //! `fast_image_resize` follows the same source with weights of 16 bits, so it cannot be equal bit for bit.
 
 use super::error::ShapeError;
-use super::picture::{Picture, checked_bytes};
+use super::picture::Picture;
+use super::shape::checked_bytes;
 
 /// Bits behind the point of a weight.
 const PRECISION: u32 = 32 - 8 - 2;

@@ -13,7 +13,8 @@ use std::path::Path;
 use zoo_recipes::untrusted;
 
 use super::error::PictureError;
-use super::picture::{LARGEST_PIXELS, Picture};
+use super::picture::Picture;
+use super::shape::LARGEST_PIXELS;
 
 /// The longest file that is read, in bytes.
 pub const LARGEST_FILE: u64 = 1 << 28;
