@@ -1,16 +1,16 @@
 //! What a corpus is, as its TOML says it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use super::error::CorpusError;
+use super::files::{ByteCount, FileDefinition};
 use super::pictures::PicturesDefinition;
 use super::preparation::Preparation;
 use super::recordings::RecordingsDefinition;
-use crate::fetch::{DataHome, Packing, Source, Wanted};
+use crate::fetch::{DataHome, Wanted};
 
 /// The definitions in `corpora/`, by file stem.
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpora.rs"));
@@ -46,20 +46,6 @@ pub struct Licence {
     pub terms: String,
     /// Where the terms are stated.
     pub source: String,
-}
-
-/// A file to be downloaded.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FileDefinition {
-    /// URLs, size, digest.
-    pub source: Source,
-    /// How its members are packed; absent for a file that is read as it is (gz included).
-    #[serde(default)]
-    pub unpack: Option<Packing>,
-    /// Bytes of the members that the splits use, unpacked, where known.
-    #[serde(default)]
-    pub unpacked_size: Option<u64>,
 }
 
 /// A split: for each language, the texts that make it up, one after another; or recordings; or pictures.
@@ -109,44 +95,6 @@ pub struct TextPart {
     pub member: Option<String>,
 }
 
-/// A sum of sizes, some of which may be unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ByteCount {
-    /// The sum of those that are known, in bytes.
-    pub known: u64,
-    /// How many are not.
-    pub unknown: usize,
-}
-
-impl ByteCount {
-    fn add(&mut self, bytes: Option<u64>) {
-        match bytes {
-            Some(bytes) => self.known = self.known.saturating_add(bytes),
-            None => self.unknown += 1,
-        }
-    }
-}
-
-impl fmt::Display for ByteCount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut value = self.known as f64;
-        let mut unit = "B";
-        for larger in ["kB", "MB", "GB", "TB"] {
-            if value < 999.5 {
-                break;
-            }
-            value /= 1000.0;
-            unit = larger;
-        }
-        let digits = usize::from(unit != "B" && value < 99.5);
-        match self.unknown {
-            0 => write!(f, "{value:.digits$} {unit}"),
-            1 => write!(f, "at least {value:.digits$} {unit} (the size of 1 file is not known)"),
-            n => write!(f, "at least {value:.digits$} {unit} (the sizes of {n} files are not known)"),
-        }
-    }
-}
-
 impl CorpusDefinition {
     /// Names of the corpora that are built in, sorted.
     pub fn names() -> Vec<&'static str> {
@@ -187,7 +135,9 @@ impl CorpusDefinition {
         let error = |reason: String| CorpusError::Definition { origin: origin.into(), reason };
         let mut definition: Self =
             toml::from_str(text).map_err(|e| error(e.to_string().trim_end().into()))?;
-        super::recordings::resolve(&mut definition.splits).map_err(error)?;
+        let splits = definition.splits.iter_mut();
+        let recordings = splits.filter_map(|(name, split)| Some((name.as_str(), split.recordings.as_mut()?)));
+        super::recordings::resolve(recordings.collect()).map_err(error)?;
         definition.check().map_err(error)?;
         Ok(definition)
     }

@@ -5,6 +5,7 @@
 mod definition;
 mod error;
 mod fetched;
+mod files;
 mod pictures;
 mod preparation;
 mod recordings;
@@ -12,11 +13,10 @@ mod text;
 mod unpacked;
 
 pub use crate::fetch::Packing;
-pub use definition::{
-    ByteCount, CorpusDefinition, FileDefinition, Licence, SplitDefinition, TextFormat, TextPart,
-};
+pub use definition::{CorpusDefinition, Licence, SplitDefinition, TextFormat, TextPart};
 pub use error::CorpusError;
 pub use fetched::{FetchedCorpus, FetchedSplit, FileCheck, Fingerprint};
+pub use files::{ByteCount, FileDefinition};
 pub use pictures::{FetchedPictures, LabelledPictures, PicturesDefinition};
 pub use preparation::{CleanSpec, Preparation};
 pub(crate) use recordings::TRANS_TXT;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::definition::FileDefinition;
 use super::error::CorpusError;
+use super::files::FileDefinition;
 use crate::image::{IdxPictures, read_idx_labels, read_idx_pictures};
 
 /// The pictures of a split, in the order of their files.

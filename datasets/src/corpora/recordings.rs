@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::{FileDefinition, SplitDefinition};
+use super::files::FileDefinition;
 use crate::fetch::FolderMembers;
 
 /// The recordings of a split: every file of these folders, sorted by path folder by folder, that `select` takes.
@@ -150,16 +150,15 @@ impl Selection {
     }
 }
 
-/// Puts what the named splits select in the place of every `not-in`.
-pub(super) fn resolve(splits: &mut BTreeMap<String, SplitDefinition>) -> Result<(), String> {
-    let known = splits.clone();
-    for (name, split) in splits {
-        let Some(recordings) = &mut split.recordings else { continue };
+/// Puts what the named splits select in the place of every `not-in`. `splits` are the recordings of each split.
+pub(super) fn resolve(splits: BTreeMap<&str, &mut RecordingsDefinition>) -> Result<(), String> {
+    let known: BTreeMap<String, RecordingsDefinition> =
+        splits.iter().map(|(name, recordings)| ((*name).to_owned(), (**recordings).clone())).collect();
+    for (name, recordings) in splits {
         let Some(Selection::NotIn { splits }) = &recordings.select else { continue };
         let mut of = Vec::new();
         for other in splits {
-            let selected = known.get(other).and_then(|split| split.recordings.as_ref());
-            let selected = selected.filter(|selected| selected.folders == recordings.folders);
+            let selected = known.get(other).filter(|selected| selected.folders == recordings.folders);
             match selected.map(|selected| &selected.select) {
                 Some(Some(Selection::NotIn { .. }) | None) | None => {
                     return Err(format!(
