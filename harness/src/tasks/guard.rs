@@ -1,11 +1,13 @@
-//! Nothing outside of `tasks/` names a task: a new task is a folder here, a line in the registry, and nothing else.
+//! Checks that no code outside `tasks/` names a task, so that a new task needs only a folder here
+//! and a line in the registry.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::TASKS;
 
-/// Names of what one task has and another has not. A trunk that matches on them knows the tasks.
+/// Names of parts that only some tasks have. Code outside `tasks/` that matches on one depends on a
+/// task.
 const PARTS_OF_TASKS: [&str; 13] = [
     "Architecture::",
     "BatchingSpec::",
@@ -22,14 +24,14 @@ const PARTS_OF_TASKS: [&str; 13] = [
     "zoo_datasets::prepare::Prepared",
 ];
 
-/// The lines of a source that run: no comments, no tests, no examples of commands in help texts.
+/// Numbered lines of code in a source: without comments, tests, and example commands of help texts.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let runs = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("zoo ");
     let before_tests = text.lines().take_while(|line| *line != "#[cfg(test)]");
     (1..).zip(before_tests).filter(move |(_, line)| runs(line))
 }
 
-/// What a line names of the tasks.
+/// The first of `words` that a line contains.
 fn named<'w>(line: &str, words: &'w [String]) -> Option<&'w str> {
     words.iter().map(String::as_str).find(|word| line.contains(word))
 }

@@ -1,5 +1,7 @@
-//! The tasks: each is a folder here and a line in [`TASKS`]. Everything else of the program asks a task through [`Task`] and, once its
-//! data is prepared, through [`Ready`]; nothing outside of this folder names one.
+//! The tasks. Each task is a folder here and an entry of [`TASKS`].
+//!
+//! The rest of the program calls a task through [`Task`] and, once its data is prepared, through
+//! [`Ready`]. No code outside this folder names a task.
 
 #[cfg(test)]
 mod guard;
@@ -27,84 +29,88 @@ use crate::stages::infer::Inference;
 use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable};
 
-/// All tasks.
+/// Registry of all tasks.
 static TASKS: [&dyn Task; 3] =
     [&translation::Translation, &speech_recognition::SpeechRecognition, &speech_synthesis::SpeechSynthesis];
 
-/// The task of a recipe.
+/// Task of a recipe.
 ///
 /// # Panics
-/// If the recipe's task has no entry: the recipes' own list of tasks is closed, and a test compares the two.
+/// If the recipe's task has no entry. The recipes' list of tasks is closed, and a test compares the
+/// two lists.
 pub fn of(recipe: &Recipe) -> &'static dyn Task {
     let name = recipe.recipe.task.as_str();
     TASKS.into_iter().find(|task| task.name() == name).expect("every task that a recipe may have is listed")
 }
 
-/// What the program asks a task about a recipe, before and beside its data.
+/// Task-specific operations on a recipe that do not need its prepared data.
 pub trait Task: Sync {
-    /// The word of `recipe.task`.
+    /// Value of `recipe.task`.
     fn name(&self) -> &'static str;
 
     // A recipe by itself.
 
-    /// Whether encoder, decoder, loss and searches belong together.
+    /// Whether encoder, decoder, loss and searches can be combined in this task.
     fn fits(&self, recipe: &Recipe) -> bool;
 
-    /// Rows of the vocabulary, parameters and operations; `None` if nothing can be said of the rows without data.
+    /// Vocabulary rows, parameters and operations of the model; `None` if the number of rows cannot
+    /// be estimated without data.
     fn size(&self, recipe: &Recipe) -> Option<ModelSize>;
 
-    /// Parameters and operations, with an assumed vocabulary if it is known only from the data.
+    /// Parameters and operations. Assumes a vocabulary size if only the data determines it.
     fn cost(&self, recipe: &Recipe) -> Cost;
 
-    /// Width of most matrix products of a model.
+    /// Width of most matrix products of the model.
     fn width(&self, model: &ModelSpec) -> usize;
 
     /// Lengths and numbers of examples.
     fn workload(&self, recipe: &Recipe) -> Workload;
 
-    /// The shape that is closest to the recipe's batches.
+    /// The batch shape that is closest to the recipe's batches.
     fn shape(&self, recipe: &Recipe) -> Shape;
 
-    /// Training examples in the user's own files; `None` if the recipe names none.
+    /// Number of training examples in the user's own files; `None` if the recipe names no files.
     ///
     /// # Errors
     /// A file cannot be read.
     fn own_examples(&self, data: &DataSpec, base: &Path) -> Result<Option<usize>>;
 
-    /// Path and SHA-256 of every file that the recipe itself names; for a manifest, with the state of the recordings in it.
+    /// Path and SHA-256 of every file that the recipe itself names. The hash of a manifest covers
+    /// the state of the recordings in it.
     ///
     /// # Errors
     /// A file cannot be read.
     fn own_files(&self, data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>>;
 
-    /// The number of examples of generated data, in words.
+    /// Description of the number of generated examples; `None` if the data is not generated.
     fn generated(&self, data: &DataSpec) -> Option<String>;
 
-    /// Metric conventions to score an evaluation set with: those of its claims, else the task's usual one.
+    /// Metric conventions to score an evaluation set with: those of its claims, else the task's
+    /// default.
     fn signatures(&self, recipe: &Recipe, eval: &str, decode: &str) -> Vec<String>;
 
-    /// Whether the model's outputs are frames of spectrograms, which some metrics count.
+    /// Whether the model outputs spectrogram frames, which some metrics count.
     fn writes_spectrograms(&self) -> bool {
         false
     }
 
-    /// The human language of an evaluation set's references.
+    /// Language of an evaluation set's references; `None` if it does not apply.
     fn target_language(&self, _recipe: &Recipe, _eval: Option<&str>) -> Option<String> {
         None
     }
 
     // Evidence.
 
-    /// Whether a committed fixture has the same kinds of parts, and which.
+    /// The committed fixture with the same kinds of parts, or a description of what has no fixture.
     fn parity(&self, recipe: &Recipe) -> Found;
 
-    /// Computes the fixtures with the same kinds of parts again.
+    /// Recomputes the fixtures with the same kinds of parts.
     fn align(&self, recipe: &Recipe, aligner: &mut Aligner) -> Found;
 
-    /// Compares the model with a file of weights, outputs, gradients and one update of another framework.
+    /// Compares the model with weights, outputs, gradients and one update from another framework.
     ///
     /// # Errors
-    /// The file is not of this recipe's model, or models of this task cannot be compared so.
+    /// The file does not describe this recipe's model, or the task does not support the comparison.
     fn align_dump(
         &self,
         _recipe: &Recipe,
@@ -116,16 +122,17 @@ pub trait Task: Sync {
             .hint("`zoo verify RECIPE --to parity` computes the committed fixtures of this task"))
     }
 
-    /// Parameters of the model: counted by arithmetic, and with what.
+    /// Number of parameters by arithmetic, and the vocabulary that was assumed.
     ///
     /// # Errors
-    /// The recipe has no vocabulary, in words.
+    /// The recipe has no vocabulary; the error is a description.
     fn counted(&self, recipe: &Recipe) -> std::result::Result<(u64, String), String>;
 
-    /// Learned parameters of a model that was built as [`Self::counted`] counts it.
+    /// Number of learned parameters of a model that was built with the vocabulary of
+    /// [`Self::counted`].
     ///
     /// # Errors
-    /// As [`Self::counted`].
+    /// As for [`Self::counted`].
     fn built(&self, recipe: &Recipe) -> std::result::Result<u64, String>;
 
     // Data.
@@ -133,19 +140,19 @@ pub trait Task: Sync {
     /// Fetches and prepares the data. `base` is the folder that the recipe's paths are relative to.
     ///
     /// # Errors
-    /// The data cannot be had or is damaged.
+    /// The data cannot be obtained, or it is damaged.
     fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>>;
 
-    /// The references of an evaluation set that the recipe has, as outputs are scored against them.
+    /// References of an evaluation set of the recipe, in the form that outputs are scored against.
     ///
     /// # Errors
-    /// The data cannot be had, or it is another version of the set.
+    /// The data cannot be obtained, or it is another version of the set.
     fn references(&self, ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>>;
 
-    /// The lines that the model reads of an evaluation set; `None` if it does not read lines.
+    /// Source lines of an evaluation set; `None` if the model does not read text lines.
     ///
     /// # Errors
-    /// The data cannot be had.
+    /// The data cannot be obtained.
     fn sources(
         &self,
         _ctx: &Context,
@@ -158,7 +165,8 @@ pub trait Task: Sync {
 
     // Speed without data.
 
-    /// The arm on batches that are made up: full ones of a shape, or examples of usual lengths.
+    /// Prepares the arm to be timed on generated batches: full batches of `shape`, or examples of
+    /// typical lengths if no shape is given.
     ///
     /// # Errors
     /// The model cannot read this shape, or the device cannot be opened.
@@ -170,10 +178,10 @@ pub trait Task: Sync {
         making: Making<'_>,
     ) -> Result<Measurable>;
 
-    /// A model with fresh weights and a search, on sources of a shape.
+    /// Builds a model with fresh weights and generated sources of `shape`, to time a search.
     ///
     /// # Errors
-    /// Searches of this task cannot be timed alone.
+    /// The task does not support timing a search by itself.
     fn searching(
         &self,
         recipe: &Recipe,
@@ -185,30 +193,31 @@ pub trait Task: Sync {
 
     // Use.
 
-    /// Name of the search that a user's own input is decoded with if none is given; `None`: that of the claims.
+    /// Name of the search to decode a user's own input with if none is given; `None` selects the
+    /// search of the claims.
     fn own_search<'r>(&self, _recipe: &'r Recipe) -> Option<&'r String> {
         None
     }
 
-    /// `zoo infer`.
+    /// Runs `zoo infer`.
     ///
     /// # Errors
-    /// The input cannot be read, or is not what the model reads.
+    /// The input cannot be read, or the model cannot use it.
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()>;
 
-    /// `zoo synthesize`.
+    /// Runs `zoo synthesize`.
     ///
     /// # Errors
-    /// The model writes no sound, or the text cannot be read.
+    /// The model does not produce audio, or the text cannot be read.
     fn synthesize(&self, _inference: &Inference, _args: &SynthesizeArgs) -> Result<()> {
         Err(Failure::usage(format!("the run does not synthesize sound: its task is {}", self.name()))
             .hint("use zoo infer for this run"))
     }
 
-    /// The text of a recipe for the user's own data, as `zoo new` writes it.
+    /// Text of a recipe for the user's own data, as `zoo new` writes it.
     ///
     /// # Errors
-    /// The files cannot be read, or `zoo new` does not write recipes of this task.
+    /// The files cannot be read, or `zoo new` does not support this task.
     fn new_recipe(&self, _args: &NewArgs, base: &Document, _of_base: &Recipe) -> Result<String> {
         Err(Failure::usage(format!(
             "{} is a {} recipe; `zoo new` does not write recipes of this task",

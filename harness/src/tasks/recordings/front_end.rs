@@ -1,4 +1,4 @@
-//! From a recording's samples to the features that a model reads.
+//! Conversion of a recording's samples to the features that a model reads.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use zoo_results::exit::Exit;
 
 use crate::error::{Failure, Result};
 
-/// The front end of a recipe.
+/// Front end of a recipe.
 ///
 /// # Errors
-/// The recipe does not read recordings.
+/// The recipe does not read recordings, or its features cannot be computed.
 pub fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
     let text = || {
         Failure::usage(format!("{} is a text recipe; it does not read recordings", recipe.recipe.name))
@@ -23,10 +23,11 @@ pub fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
     FrontEnd::new(spec, rate).map_err(|error| Failure::new(Exit::Recipe, error.to_string()))
 }
 
-/// The features of a recording, as a recipe has them; `training`: of a training example in its first epoch, with its augmentation.
+/// Features of a recording. With `training`, the features of a training example in its first epoch,
+/// with augmentation.
 ///
 /// # Errors
-/// The recording cannot be used, or the recipe is of text.
+/// The recording cannot be used, or the recipe reads text.
 pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features> {
     let front_end = front_end(recipe)?;
     let bytes = untrusted::read(file).map_err(|error| Failure::io("read", file, &error))?;
@@ -36,14 +37,14 @@ pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features
     };
     let extractor = Extractor::new(front_end, augmentation);
     let extractor = extractor.map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
-    // Turn 0 is evaluation's.
+    // Turn 0 belongs to evaluation.
     Ok(extractor.training(&audio.samples, 0, Turn { seed: recipe.train.seed, epoch: 1, utterance: 0 }))
 }
 
-/// Samples of a recording, of the bytes of its file.
+/// Decodes the bytes of a recording. `file` names it in messages.
 ///
 /// # Errors
-/// It is not a recording, or has another sample rate.
+/// The bytes are not a recording, or it has another sample rate.
 pub fn decoded(bytes: Vec<u8>, file: &Path, rate: u32) -> Result<Audio> {
     decode::decode_bytes(bytes, file, Some(rate)).map_err(|error| Failure::new(Exit::Data, error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Recordings with what is said in them: data that several tasks prepare, count and train on in the same way.
+//! Transcribed recordings: preparation, counts and training batches that several tasks share.
 
 mod front_end;
 mod training;
@@ -30,17 +30,17 @@ pub use usual::{USUAL_SECONDS, hop_ms, shape, workload};
 
 /// Prepared recordings of a recipe.
 pub struct RecordingData {
-    /// Splits and classes.
+    /// Splits and label classes.
     pub prepared: Arc<PreparedSpeech>,
-    /// The folder that paths of the recipe are relative to.
+    /// The folder that the recipe's paths are relative to.
     pub base: PathBuf,
 }
 
 impl RecordingData {
-    /// Fetches the recordings of all splits, or of those of some evaluation sets, and lists them.
+    /// Fetches and lists the recordings of all splits, or of the splits of some evaluation sets.
     ///
     /// # Errors
-    /// The data cannot be had or is damaged.
+    /// The data cannot be obtained, or it is damaged.
     pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Self> {
         let splits = match sets {
             Sets::All => split_names(&recipe.data),
@@ -53,12 +53,12 @@ impl RecordingData {
         Ok(Self { prepared: Arc::new(prepared), base: base.to_path_buf() })
     }
 
-    /// For each split, the SHA-256 of what training and decoding see of it.
+    /// For each split, the SHA-256 of everything that training and decoding read from it.
     pub fn fingerprints(&self) -> BTreeMap<String, String> {
         self.prepared.splits.iter().map(|(name, split)| (name.clone(), split.fingerprint())).collect()
     }
 
-    /// For each split, how many utterances were read, are used, and are not.
+    /// For each split, the numbers of utterances that were read, used and skipped.
     pub fn counts(&self) -> BTreeMap<String, SplitCounts> {
         self.prepared.splits.iter().map(|(name, split)| (name.clone(), counts(split))).collect()
     }
@@ -66,7 +66,7 @@ impl RecordingData {
     /// Name of the training split.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no training split.
     pub fn training_splits(&self) -> Result<Vec<String>> {
         Ok(vec![self.prepared.train()?.name.clone()])
     }
@@ -74,7 +74,7 @@ impl RecordingData {
     /// Name of the split of an evaluation set.
     ///
     /// # Errors
-    /// It was not prepared.
+    /// The split was not prepared.
     pub fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
         Ok(vec![self.prepared.eval_set(name, set)?.name.clone()])
     }
@@ -108,10 +108,10 @@ fn counts(split: &SpeechSplit) -> SplitCounts {
     }
 }
 
-/// What is said in an evaluation set.
+/// Transcripts of an evaluation set.
 ///
 /// # Errors
-/// The recordings cannot be had.
+/// The recordings cannot be obtained.
 pub fn references(ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
     let (recipe, base) = (&resolved.recipe, &resolved.folder);
     let data = RecordingData::prepare(ctx, recipe, base, Sets::Evaluation(&[eval]))?;
@@ -119,7 +119,8 @@ pub fn references(ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<
     Ok(data.prepared.eval_set(eval, set)?.references_as(set.references).to_vec())
 }
 
-/// The manifests that the recipe itself names, with the state of their recordings, and its own folder's.
+/// Path and hash of the manifests that the recipe itself names, and of its own folder. The hash of
+/// a manifest covers the state of its recordings.
 ///
 /// # Errors
 /// A manifest cannot be read.
@@ -134,10 +135,10 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
     Ok(stamps)
 }
 
-/// Lines of the training manifest that the recipe itself names.
+/// Number of lines in the training manifest that the recipe itself names.
 ///
 /// # Errors
-/// It cannot be read.
+/// The manifest cannot be read.
 pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
     let ReaderSpec::AudioManifest(AudioManifestSpec { join: None, files, .. }) = &data.reader else {
         return Ok(None);
@@ -146,7 +147,7 @@ pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
     file.map(|file| Ok(lines::read(&base.join(file))?.len())).transpose()
 }
 
-/// The number of utterances of generated recordings, in words.
+/// Description of the numbers of generated utterances; `None` if the recipe does not generate them.
 pub fn generated(data: &DataSpec) -> Option<String> {
     let ReaderSpec::Tones(spec) = &data.reader else { return None };
     let (train, valid, test) = (spec.train, spec.valid, spec.test);
@@ -157,7 +158,7 @@ fn prepare(ctx: &Context, data: &DataSpec, base: &Path, splits: &BTreeSet<String
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
     let folder = match (corpus, &data.reader) {
         (None, ReaderSpec::AudioManifest(spec)) => {
-            // Each recipe's own recordings have lists of their own.
+            // The lists of a recipe's own recordings are cached under a key of their paths.
             let paths: Vec<_> = spec.files.values().map(|file| base.join(file)).collect();
             let paths = hex(&Sha256::digest(format!("{paths:?}")));
             format!("own-recordings-{}", &paths[..12])
@@ -168,7 +169,7 @@ fn prepare(ctx: &Context, data: &DataSpec, base: &Path, splits: &BTreeSet<String
         }
         _ => format!("{}-recordings", corpus.unwrap_or("generated")),
     };
-    // The list of a share is not that of all recordings.
+    // A share of the recordings has its own list.
     let folder = match data.share {
         Some(share) => format!("{folder}-first-{}-{}", share.train, share.eval),
         None => folder,

@@ -1,4 +1,4 @@
-//! Training batches of recordings, as a model reads them.
+//! Training batches of recordings in the models' format.
 
 use std::sync::{Arc, PoisonError};
 
@@ -8,17 +8,17 @@ use zoo_training::error::OtherError;
 
 use crate::stages::data::{LeftOut, MadeHere, Source};
 
-/// Batches of recordings that are trained on, as a model reads them.
+/// Training batches of recordings, converted to the batch type `B` of a model.
 pub struct Recordings<B> {
     batches: Arc<SpeechBatches>,
     convert: Box<dyn Fn(speech::SpeechBatch) -> Result<B, String> + Send>,
-    /// Of a batch, what speed is counted in.
+    /// Number of frames of a batch, for speed measurements.
     frames: fn(&B) -> u64,
     left_out: LeftOut,
 }
 
 impl<B> Recordings<B> {
-    /// `convert` makes a batch of the model, of which `frames` counts the frames.
+    /// `convert` makes a batch of the model; `frames` counts the frames of such a batch.
     pub fn new(
         batches: Arc<SpeechBatches>,
         convert: impl Fn(speech::SpeechBatch) -> Result<B, String> + Send + 'static,

@@ -1,14 +1,14 @@
-//! Lengths and numbers of recordings where the recordings themselves are not there.
+//! Typical lengths and numbers of recordings, for estimates without the data.
 
 use zoo_recipes::{AudioManifestSpec, BatchingSpec, ReaderSpec, Recipe, SpeedSpec};
 
 use crate::size::Workload;
 use crate::stages::bench::Shape;
 
-/// Mean length of a training utterance of LibriSpeech, seconds; most are near the longest.
+/// Mean length of a LibriSpeech training utterance, in seconds. Most are near the maximum length.
 pub const USUAL_SECONDS: f64 = 12.3;
 
-/// Milliseconds from one frame to the next.
+/// Hop between frames, in milliseconds; 10 if the recipe does not define it.
 pub fn hop_ms(recipe: &Recipe) -> f64 {
     match (&recipe.data.features, recipe.data.reader.sample_rate_hz()) {
         (Some(features), Some(rate)) => features.hop_ms(rate),
@@ -16,12 +16,12 @@ pub fn hop_ms(recipe: &Recipe) -> f64 {
     }
 }
 
-/// Frames of an utterance of usual length.
+/// Frames of an utterance of typical length.
 fn usual_frames(recipe: &Recipe) -> u32 {
     (1000.0 * USUAL_SECONDS / hop_ms(recipe)) as u32
 }
 
-/// Utterances, their frames, and how many are trained on.
+/// Workload of training: the number of utterances, their frames and the batch size.
 pub fn workload(recipe: &Recipe) -> Workload {
     let data = &recipe.data;
     let example = match &data.reader {
@@ -54,7 +54,7 @@ pub fn workload(recipe: &Recipe) -> Workload {
     Workload { example, batch, unit, sides: 1.0, examples, copies }
 }
 
-/// Utterances of usual length, as many as a batch has.
+/// A batch of the recipe's size with utterances of typical length.
 pub fn shape(recipe: &Recipe) -> Shape {
     let sentences = match recipe.data.batching {
         BatchingSpec::Seconds { max_seconds } => ((max_seconds / USUAL_SECONDS) as u32).max(1),

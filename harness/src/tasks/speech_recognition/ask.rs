@@ -1,4 +1,4 @@
-//! `zoo infer`: recordings to text.
+//! `zoo infer` for speech recognition: transcribes recordings.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::lines;
 use crate::output::{self, Format};
 use crate::stages::Inference;
 
-/// The name of stdin.
+/// Argument that selects stdin.
 const STDIN: &str = "-";
 
-/// Transcribes recordings, and prints each as soon as it is done.
+/// Transcribes recordings. Prints each transcript as soon as it is done.
 ///
 /// # Errors
 /// A recording or the weights cannot be read.
@@ -66,14 +66,15 @@ pub fn transcribe(inference: &Inference, args: &InferArgs) -> Result<()> {
     Ok(())
 }
 
-/// A search with a beam if this one has none, and so no second hypothesis; an empty text if the recipe has none either.
+/// Name of a beam search of the recipe, if the selected search returns only one hypothesis. An
+/// empty string if the recipe has no beam search.
 fn search_of_many(inference: &Inference) -> Option<String> {
     let has_many = |search: &DecodeSpec| matches!(search, DecodeSpec::CtcBeam { .. });
     let other = || inference.recipe.decode.iter().find(|(_, search)| has_many(search));
     (!has_many(&inference.search)).then(|| other().map(|(name, _)| name.clone()).unwrap_or_default())
 }
 
-/// The recordings that were named: folders become the WAV and FLAC files that lie in them, sorted.
+/// The named recordings. A folder is replaced by its WAV and FLAC files, sorted.
 fn recordings(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {

@@ -1,17 +1,17 @@
-//! Batches of frames, as the models read them.
+//! Batches of frames in the models' format.
 
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechError, SpeechSplit};
 use zoo_models::models::SpeechBatch;
 use zoo_models::models::acoustic::FrameGrid;
 use zoo_recipes::BatchingSpec;
 
-/// Seconds of speech that are evaluated together where the recipe does not batch by seconds.
+/// Seconds of speech per evaluation batch if the recipe does not batch by seconds.
 const EVALUATION_SECONDS: f64 = 120.0;
 
-/// A padded batch as models read it.
+/// Converts a padded batch to the models' format.
 ///
 /// # Errors
-/// The model's kernels are longer than every utterance.
+/// The model's kernels are longer than every utterance of the batch.
 pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBatch, String> {
     let longest = batch.longest();
     if longest < grid.least() {
@@ -24,8 +24,8 @@ pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBa
     Ok(SpeechBatch { features: batch.features, lengths: batch.lengths, labels: batch.labels })
 }
 
-/// All utterances of a split, those of like length together; as many as training has them where it batches by seconds, so that losses
-/// that are summed over a batch can be compared.
+/// Batches of all utterances of a split, grouped by length. If training batches by seconds, batches
+/// have the size of training batches, so that losses summed over a batch can be compared.
 pub fn evaluation<'a>(
     prepared: &'a PreparedSpeech,
     split: &'a SpeechSplit,

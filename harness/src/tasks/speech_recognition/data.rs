@@ -1,4 +1,4 @@
-//! Prepared recordings as a recogniser is trained and evaluated on them.
+//! Prepared recordings for training and evaluation of an acoustic model.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
 use crate::stages::sweep::{Swept, SweptWeights};
 use crate::tasks::recordings::RecordingData;
 
-/// Prepared recordings and the labels of what is said in them.
+/// Prepared recordings with the label classes of their transcripts.
 pub struct RecognitionData {
-    /// Splits and classes.
+    /// Splits and label classes.
     pub recordings: RecordingData,
 }
 

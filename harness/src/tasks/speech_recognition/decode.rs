@@ -1,4 +1,4 @@
-//! An evaluation set as a search recognises it.
+//! Decoding of an evaluation set with one search.
 
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
@@ -14,7 +14,7 @@ use crate::progress::Step;
 use crate::stages::data::Decoded;
 use crate::tasks::recordings::RecordingData;
 
-/// A line for each utterance, in the order of the split.
+/// Decodes an evaluation set to one line per utterance, in the order of the split.
 pub fn decode(
     ctx: &Context,
     recipe: &Recipe,

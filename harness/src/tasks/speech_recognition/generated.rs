@@ -1,4 +1,4 @@
-//! Utterances of a published shape, where the recordings are not there: lengths as read speech has them, frames and labels at random.
+//! Random utterances with the length distribution of read speech, for timing without the data.
 
 use zoo_models::models::SpeechBatch;
 use zoo_models::random::Key;
@@ -9,12 +9,12 @@ use super::material::SpeechMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::{USUAL_SECONDS, hop_ms};
 
-/// Deviation of the lengths.
+/// Standard deviation of the utterance length, in seconds.
 const SPREAD_SECONDS: f64 = 3.8;
-/// Labels of a second of read English.
+/// Labels per second of read English.
 const LABELS_PER_SECOND: f64 = 14.5;
 
-/// Batches for as many updates as are kept.
+/// Generated batches for `KEPT_UPDATES` updates.
 pub fn updates(recipe: &Recipe, frames: &SpeechMaterial) -> Updates<SpeechBatch> {
     let most = recipe.data.filter.max_seconds.unwrap_or(16.7);
     let lengths = |update: u64, batch: u32| -> Vec<f64> {
@@ -43,7 +43,7 @@ pub fn updates(recipe: &Recipe, frames: &SpeechMaterial) -> Updates<SpeechBatch>
     Updates { updates: (0..KEPT_UPDATES.min(4)).map(update).collect(), seconds: None }
 }
 
-/// Updates without end, of one batch each, every utterance of it of so many frames.
+/// An endless iterator of updates with one batch each. All utterances have `length` frames.
 pub fn full_batches(
     recipe: &Recipe,
     frames: &SpeechMaterial,
@@ -69,7 +69,8 @@ fn fetched(frames: &SpeechMaterial, seconds: &[f64], per_second: f64, update: u6
         let values = &mut to[..length * frames.features];
         values.iter_mut().zip(0..).for_each(|(x, at)| *x = noise.normal(at));
         let count = (length as f64 * labels_of_frame) as u32;
-        // No label beside itself, so that every utterance has an alignment where a model keeps a frame for each.
+        // Adjacent labels differ, so that every utterance has a CTC alignment if the model outputs
+        // one frame per label.
         let label = |at: u32| said.bits(0).wrapping_add(at) % spoken;
         labels.push((0..count).map(label).collect());
     }

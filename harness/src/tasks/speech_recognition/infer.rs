@@ -1,4 +1,4 @@
-//! What is said in recordings that are no part of a corpus.
+//! Recognition of recordings that are not part of a corpus.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,53 +22,54 @@ use crate::stages::evaluate::{evaluated_weights, load_model};
 use crate::stages::run::Run;
 use crate::tasks::recordings::{decoded, front_end, hop_ms};
 
-/// What was recognised in a recording.
+/// Recognition result of one recording.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transcription {
-    /// The recording.
+    /// Path of the recording.
     pub file: String,
-    /// What is said.
+    /// Best transcript.
     pub text: String,
-    /// Words and when they are said.
+    /// Words of the best transcript with their times.
     pub words: Vec<TimedWord>,
-    /// The best texts, the best first, where several were asked for.
+    /// The best transcripts in descending order of score, if several were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hypotheses: Vec<Hypothesis>,
-    /// Length of the recording, seconds.
+    /// Length of the recording, in seconds.
     pub seconds: f64,
-    /// Seconds from its samples to its text.
+    /// Seconds from decoded samples to transcript.
     pub latency: f64,
 }
 
-/// One of the texts that a recording may say.
+/// One candidate transcript of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hypothesis {
-    /// The text.
     pub text: String,
-    /// Natural logarithm of what the search maximises: `acoustic` + `language_model`.
+    /// Natural logarithm of the search's objective: `acoustic` + `language_model`.
     pub score: f64,
-    /// Natural logarithm of the probability that the model gives the labels; absent where the search does not keep it apart.
+    /// Natural logarithm of the label probability under the acoustic model; absent if the search
+    /// does not report it separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acoustic: Option<f64>,
-    /// alpha times the language model's log10 of the words, and beta times their number; absent as `acoustic`.
+    /// alpha times the language model's log10 probability of the words, plus beta times their
+    /// number; absent if `acoustic` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language_model: Option<f64>,
-    /// Words and when they are said.
+    /// Words with their times.
     pub words: Vec<TimedWord>,
 }
 
-/// A word and when it is said, to within a few frames.
+/// A word with its times, accurate to a few frames.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimedWord {
-    /// As it is written.
+    /// Spelling of the word.
     pub word: String,
-    /// Seconds from the start of the recording.
+    /// Start, in seconds from the start of the recording.
     pub start: f64,
-    /// The same.
+    /// End, in seconds from the start of the recording.
     pub end: f64,
 }
 
-/// A run's model, ready to listen.
+/// Recogniser for single recordings with the model of a run.
 pub struct Listener {
     model: AcousticModel,
     classes: Arc<Classes>,
@@ -81,7 +82,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Of a run and one of its searches.
+    /// Loads the model of `run` for one of its searches.
     ///
     /// # Errors
     /// The weights cannot be read.
@@ -101,8 +102,9 @@ impl Listener {
         })
     }
 
-    /// Recognises recordings one by one, each alone, and gives each to `found` as soon as it is there. `read` gives their bytes; `nbest`
-    /// is how many texts are wanted of each.
+    /// Recognises recordings one at a time and passes each result to `found` as soon as it is done.
+    /// `read` returns the bytes of a recording. `nbest` is the number of requested transcripts per
+    /// recording.
     ///
     /// # Errors
     /// A recording cannot be used.
@@ -144,7 +146,8 @@ impl Listener {
         Ok(())
     }
 
-    /// With the times of its words; the first frame begins `start` seconds behind the recording's beginning.
+    /// Adds word times to a result. `start` is the time of the first frame, in seconds from the
+    /// start of the recording.
     fn timed(&self, found: Recognised, start: f64) -> Hypothesis {
         let second = |frame: usize| start + self.hop * self.grid.position(frame);
         let words = found.words.into_iter().map(|word| TimedWord {

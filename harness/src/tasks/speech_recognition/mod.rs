@@ -1,4 +1,4 @@
-//! Speech recognition: recordings to the classes of frames, and from there to words.
+//! Speech recognition: recordings to class probabilities per frame, and from there to words.
 
 mod ask;
 mod batches;
@@ -39,10 +39,10 @@ use crate::stages::evaluate::claimed_signatures;
 use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
 
-/// The convention of a recipe without claims: words in lower case.
+/// Signature for recipes without claims: word error rate in lower case.
 const USUAL_SIGNATURE: &str = "metric:wer|nrefs:1|case:lc|space:collapse|align:jiwer";
 
-/// The task.
+/// The speech recognition task.
 pub struct SpeechRecognition;
 
 impl Task for SpeechRecognition {
@@ -161,12 +161,13 @@ impl Task for SpeechRecognition {
     }
 }
 
-/// Whether a search sums the attention of a recurrent decoder, which this task's models do not have.
+/// Whether a search sums the attention of a recurrent decoder, which this task's models do not
+/// have.
 fn searches_with_attention(recipe: &Recipe) -> bool {
     recipe.decode.values().any(DecodeSpec::counts_attention)
 }
 
-/// Classes of a frame, the blank among them; `None` for a tokenizer of text.
+/// Classes of a frame, including the blank; `None` for a tokenizer of text.
 fn classes(tokenizer: &TokenizerSpec) -> Option<usize> {
     Classes::of(tokenizer).ok().map(|classes| classes.len())
 }

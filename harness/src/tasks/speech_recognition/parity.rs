@@ -1,5 +1,5 @@
-//! The fixture of acoustic models: every kind of layer with each of its options. Their searches are tried against all paths by unit
-//! tests.
+//! Parity fixture of acoustic models, which covers every kind of layer with each of its options.
+//! Unit tests compare the searches with an enumeration of all paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use zoo_training::align::AcousticCase;
 
 use crate::evidence::{Aligner, FIXTURES, Found};
 
-/// The fixture's file.
+/// File name of the fixture.
 const FILE: &str = "acoustic.safetensors";
 
-/// What the fixture says of its models: the layers of each.
+/// Description of the fixture's models: the layers of each.
 #[derive(Deserialize)]
 struct Described {
     cases: BTreeMap<String, Vec<AcousticLayerSpec>>,
@@ -24,7 +24,7 @@ static KNOWN: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     described.cases.values().flatten().flat_map(parts).collect()
 });
 
-/// Whether each kind of layer, with each of its options, is part of a model of the fixture.
+/// The fixture's path, if its models contain each kind of layer of `spec` with each of its options.
 pub fn parity(spec: &AcousticSpec) -> Found {
     let unknown: BTreeSet<&str> =
         spec.layer.iter().flat_map(parts).filter(|part| !KNOWN.contains(part)).collect();
@@ -37,7 +37,8 @@ pub fn parity(spec: &AcousticSpec) -> Found {
     }
 }
 
-/// Computes the models of the fixture again, in FP32 whatever the products of the others are.
+/// Recomputes the models of the fixture, always in FP32, even if the other fixtures are computed in
+/// half precision.
 pub fn align(spec: &AcousticSpec, aligner: &mut Aligner) -> Found {
     parity(spec)?;
     aligner.once(FILE, |aligner| {
@@ -50,7 +51,7 @@ pub fn align(spec: &AcousticSpec, aligner: &mut Aligner) -> Found {
     })
 }
 
-/// The parts of a layer, without sizes and rates.
+/// Names of a layer's kind and options, without sizes and rates.
 fn parts(layer: &AcousticLayerSpec) -> Vec<&'static str> {
     let activated = |activation: Activation| match activation {
         Activation::None => "layer without activation",

@@ -1,4 +1,4 @@
-//! From features to words: a model and a search.
+//! Recognition of features to words, with a model and a search.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use zoo_recipes::DecodeSpec;
 use super::search::{Recognised, Searcher};
 use crate::error::Result;
 
-/// A model and a search.
+/// A model with a search.
 pub struct Recogniser<'a> {
     model: &'a AcousticModel,
     compute: Compute,
@@ -23,18 +23,19 @@ pub struct Recogniser<'a> {
     search: Searcher<'a>,
 }
 
-/// Logarithms of the probabilities of a batch's frames, on the host.
+/// Log-probabilities of a batch's frames, on the host.
 pub struct LogProbs {
-    /// First frame of each utterance, and how many it has.
+    /// First frame and number of frames of each utterance.
     places: Vec<(usize, usize)>,
-    /// [frames, classes].
+    /// Shape [frames, classes].
     values: Vec<f32>,
     classes: usize,
     blank: u32,
 }
 
 impl LogProbs {
-    /// What a model makes of a batch. Of an utterance it does not depend on the others.
+    /// Computes the log-probabilities of a batch. The result for an utterance does not depend on
+    /// the other utterances.
     pub fn of(model: &AcousticModel, batch: &SpeechBatch, compute: Compute, blank: u32) -> Self {
         let frames = batch.frames(&model.device());
         let (logits, _) = model.forward(frames, &mut Pass::evaluation(compute));
@@ -45,7 +46,7 @@ impl LogProbs {
         Self { places, values: log_probs.values, classes, blank }
     }
 
-    /// Each utterance's.
+    /// Log-probabilities of each utterance.
     pub fn utterances(&self) -> Vec<Frames<'_>> {
         let (classes, blank) = (self.classes, self.blank);
         let of = |&(first, frames): &(usize, usize)| Frames {
@@ -58,7 +59,7 @@ impl LogProbs {
 }
 
 impl<'a> Recogniser<'a> {
-    /// With a search of a recipe. Paths are relative to `base`.
+    /// A recogniser with a search of a recipe. Paths are relative to `base`.
     ///
     /// # Errors
     /// The language model cannot be read.
@@ -72,14 +73,14 @@ impl<'a> Recogniser<'a> {
         Ok(Self { model, compute, blank: classes.blank(), search: Searcher::new(classes, spec, base)? })
     }
 
-    /// What is said in each utterance of a batch.
+    /// The best transcript of each utterance of a batch.
     pub fn recognise(&self, batch: &SpeechBatch) -> Vec<Recognised> {
         use rayon::prelude::*;
         let log_probs = LogProbs::of(self.model, batch, self.compute, self.blank);
         log_probs.utterances().into_par_iter().map(|frames| self.search.best(frames)).collect()
     }
 
-    /// What may be said in each utterance of a batch, `count` texts at most, the best first.
+    /// Up to `count` transcripts of each utterance of a batch, in descending order of score.
     pub fn hypotheses(&self, batch: &SpeechBatch, count: usize) -> Vec<Vec<Recognised>> {
         use rayon::prelude::*;
         let log_probs = LogProbs::of(self.model, batch, self.compute, self.blank);

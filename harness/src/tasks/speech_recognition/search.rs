@@ -1,4 +1,4 @@
-//! A search of a recipe, and what it needs: from frames to words.
+//! The searches of a recipe with their language model and vocabulary: frames to words.
 
 use std::io::BufRead;
 use std::ops::Range;
@@ -15,10 +15,11 @@ use zoo_results::exit::Exit;
 
 use crate::error::{Failure, Result};
 
-/// What Baidu's decoder gives an n-gram with a word that the language model does not know: log10 of its probability.
+/// log10 probability of an n-gram with a word that the language model does not contain, as in
+/// Baidu's decoder.
 const UNKNOWN: f64 = -1000.0;
 
-/// A search that is ready to read frames.
+/// A search that is ready to decode frames.
 pub struct Searcher<'a> {
     classes: &'a Classes,
     search: Search,
@@ -38,7 +39,7 @@ struct Beam {
     vocabulary: Option<Vocabulary>,
 }
 
-/// A language model and its weights.
+/// A language model with its weights.
 struct LanguageModel {
     model: Ngram,
     alpha: f64,
@@ -46,33 +47,32 @@ struct LanguageModel {
     space: u32,
 }
 
-/// What was recognised in one recording.
+/// Transcript of one recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recognised {
-    /// What is said.
     pub text: String,
-    /// Each word of it and its frames, of those that the model puts out.
+    /// Words of the text with their output frames.
     pub words: Vec<Word>,
-    /// Logarithm of what the search maximises.
+    /// Logarithm of the search's objective.
     pub score: f64,
-    /// What of `score` is the language model's; none where the search does not keep it apart.
+    /// The language model's part of `score`; `None` if the search does not report it separately.
     pub language_model: Option<f64>,
 }
 
-/// A word and its frames.
+/// A word with its output frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// As it is written.
+    /// Spelling of the word.
     pub text: String,
-    /// First frame, and the one behind the last.
+    /// Frames of the word.
     pub frames: Range<usize>,
 }
 
 impl<'a> Searcher<'a> {
-    /// A search of a recipe. Paths are relative to `base`.
+    /// Prepares a search of a recipe. Paths are relative to `base`.
     ///
     /// # Errors
-    /// The language model cannot be read.
+    /// The language model cannot be read, or the search needs one and none is given.
     pub fn new(classes: &'a Classes, spec: &DecodeSpec, base: &Path) -> Result<Self> {
         if spec.lacks_language_model() {
             let hint = "--set decode.NAME.language_model=model.arpa.gz, or another search";
@@ -145,7 +145,8 @@ impl<'a> Searcher<'a> {
         Ok(Self { classes, search })
     }
 
-    /// The weights of the language model: `alpha` of its log10 probabilities, `beta` of each word. Nothing where there is none.
+    /// Mutable weights of the language model: `alpha` multiplies its log10 probabilities, `beta` is
+    /// added per word. `None` if there is no language model.
     pub fn weights_mut(&mut self) -> Option<(&mut f64, &mut f64)> {
         match &mut self.search {
             Search::Beam(beam) => beam.words.as_mut().map(|words| (&mut words.alpha, &mut words.beta)),
@@ -153,12 +154,13 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// The best, and after it others that are written otherwise, `count` at most; a search without a beam has the best alone.
+    /// Up to `count` transcripts with different spellings, in descending order of score. A search
+    /// without a beam returns one.
     pub fn hypotheses(&self, frames: Frames<'_>, count: usize) -> Vec<Recognised> {
         let mut found: Vec<Recognised> = Vec::new();
         for transcript in self.transcripts(frames, count) {
             let one = self.written(transcript);
-            // Spaces that end no word make several prefixes of one text.
+            // Spaces that do not end a word give several prefixes with the same text.
             if found.len() < count && found.iter().all(|known| known.text != one.text) {
                 found.push(one);
             }
@@ -166,7 +168,7 @@ impl<'a> Searcher<'a> {
         found
     }
 
-    /// The best.
+    /// The best transcript; an empty one if the search finds none.
     pub fn best(&self, frames: Frames<'_>) -> Recognised {
         let nothing = Recognised {
             text: String::new(),
@@ -217,7 +219,8 @@ impl<'a> Searcher<'a> {
             .collect()
     }
 
-    /// Labels between spaces; sounds of a lexicon that are searched as labels stand apart.
+    /// Splits labels at spaces into words. Labels are separate words if the classes are sounds of a
+    /// lexicon.
     fn spelt(&self, transcript: &Transcript) -> Vec<Word> {
         let mut words: Vec<Word> = Vec::new();
         let mut open = false;
@@ -241,7 +244,7 @@ impl<'a> Searcher<'a> {
     }
 }
 
-/// The words that may be spelt, as the tokenizer spells text.
+/// The words that may be spelt, spelt as the tokenizer spells text.
 fn vocabulary(
     words: &WordsSpec,
     model: Option<&Ngram>,

@@ -1,4 +1,5 @@
-//! An evaluation set decoded with each pair of weights of a language model. The model's log-probabilities are computed once.
+//! Decoding of an evaluation set with each pair of language model weights. The model's
+//! log-probabilities are computed once.
 
 use rayon::prelude::*;
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
@@ -21,7 +22,8 @@ impl RecordingData {
     /// Decodes and scores an evaluation set with every pair of weights.
     ///
     /// # Errors
-    /// The search has no language model, or a recording cannot be read; or the call was interrupted.
+    /// The search has no language model, a recording cannot be read, or the user interrupted the
+    /// call.
     pub fn sweep(
         &self,
         ctx: &Context,
@@ -92,7 +94,7 @@ impl RecordingData {
         Ok(Swept { eval, decode, examples: utterances, metric, signature, points, best })
     }
 
-    /// What the model says of an evaluation set, batch by batch, and which utterances these are.
+    /// Log-probabilities of an evaluation set per batch, with the utterances of each batch.
     fn log_probs(
         &self,
         ctx: &Context,

@@ -1,4 +1,4 @@
-//! `zoo synthesize`: text to sound, in files.
+//! `zoo synthesize`: text to audio files.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::output::{self, Format};
 use crate::records::write_whole;
 use crate::stages::Inference;
 
-/// The loudest sample.
+/// Peak amplitude of the written audio; 1 is full scale.
 const PEAK: f32 = 0.9;
 
-/// Synthesizes a text, or lines of text, into files.
+/// Synthesizes one text or lines of text, and writes audio files.
 ///
 /// # Errors
 /// The text cannot be read, the search is teacher-forced, or a file cannot be written.
@@ -65,10 +65,11 @@ pub fn synthesize(inference: &Inference, args: &SynthesizeArgs) -> Result<()> {
     Ok(())
 }
 
-/// The model of a run that synthesizes any text.
+/// Synthesizer with the model of a run.
 ///
 /// # Errors
-/// The search is teacher-forced, which a new text has no frames for; or the weights cannot be read.
+/// The search is teacher-forced, which needs the true frames of a text; or the weights cannot be
+/// read.
 fn speaker(inference: &Inference) -> Result<Speaker> {
     let DecodeSpec::FreeRunning(search) = &inference.search else {
         return Err(Failure::usage("the search is teacher-forced, and a new text has no true frames")
@@ -77,10 +78,10 @@ fn speaker(inference: &Inference) -> Result<Speaker> {
     Speaker::new(&inference.ctx, &inference.run, &inference.recipe, search)
 }
 
-/// A text, and what it becomes.
+/// A text with its output file.
 struct Wanted {
     text: String,
-    /// Where it stands in the lines.
+    /// Line number in the input; `None` for a text on the command line.
     line: Option<usize>,
     sound: PathBuf,
 }
@@ -91,7 +92,7 @@ impl Wanted {
     }
 }
 
-/// The text, or the lines that are not empty.
+/// The text on the command line, or the non-empty lines of the input.
 fn wanted(args: &SynthesizeArgs) -> Result<Vec<Wanted>> {
     if let Some(text) = &args.text {
         return Ok(vec![Wanted { text: text.clone(), line: None, sound: args.out.clone() }]);
@@ -108,7 +109,7 @@ fn wanted(args: &SynthesizeArgs) -> Result<Vec<Wanted>> {
         Failure::new(Exit::Data, format!("cannot read the lines: {error}")).hint("lines are UTF-8")
     })?;
     let width = lines.len().to_string().len().max(3);
-    // An empty line is nothing to say, and keeps its number.
+    // Empty lines are skipped but count in the numbering.
     let said = (1..).zip(lines).filter(|(_, text)| !text.trim().is_empty());
     let wanted: Vec<Wanted> = said
         .map(|(line, text)| Wanted {
@@ -125,7 +126,8 @@ fn wanted(args: &SynthesizeArgs) -> Result<Vec<Wanted>> {
     Ok(wanted)
 }
 
-/// No file is written over unasked, and none of a text's files is another's.
+/// Checks that no file is overwritten without `--force`, and that audio and picture have different
+/// names.
 fn nothing_is_lost(wanted: &[Wanted], args: &SynthesizeArgs) -> Result<()> {
     for one in wanted {
         let picture = args.picture.then(|| one.picture());
@@ -143,7 +145,7 @@ fn nothing_is_lost(wanted: &[Wanted], args: &SynthesizeArgs) -> Result<()> {
     Ok(())
 }
 
-/// Where in the text each frame is.
+/// Writes a picture of the alignment: attention of each frame over the symbols.
 fn picture(file: &Path, text: &str, said: &Said, seconds_a_frame: f64) -> Result<()> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Exit::Data, error.to_string());
     let (spoken, symbols) = (&said.spoken, said.symbols.len());

@@ -1,12 +1,12 @@
-//! Batches of texts and frames, as the models read them.
+//! Batches of texts and frames in the models' format.
 
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechError, SpeechSplit};
 use zoo_models::models::synthesis::SynthesisBatch;
 
-/// Seconds of speech that are evaluated together.
+/// Seconds of speech per evaluation batch.
 const EVALUATION_SECONDS: f64 = 120.0;
 
-/// A padded batch as models read it.
+/// Converts a padded batch to the models' format.
 pub fn of_models(batch: speech::SpeechBatch) -> SynthesisBatch {
     let stops = batch.ends();
     SynthesisBatch {
@@ -18,7 +18,7 @@ pub fn of_models(batch: speech::SpeechBatch) -> SynthesisBatch {
     }
 }
 
-/// All utterances of a split, those of like length together.
+/// Batches of all utterances of a split, grouped by length.
 pub fn evaluation<'a>(
     prepared: &'a PreparedSpeech,
     split: &'a SpeechSplit,

@@ -1,4 +1,4 @@
-//! Prepared recordings as a synthesizer is trained and evaluated on them.
+//! Prepared recordings for training and evaluation of a synthesizer.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
 use crate::tasks::recordings::RecordingData;
 
-/// Prepared recordings and the symbols of their texts.
+/// Prepared recordings with the symbols of their texts.
 pub struct SynthesisData {
     /// Splits and symbols.
     pub recordings: RecordingData,

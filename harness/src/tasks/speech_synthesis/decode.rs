@@ -1,4 +1,4 @@
-//! An evaluation set as a search makes it heard.
+//! Synthesis of an evaluation set with one search.
 
 use zoo_models::Pass;
 use zoo_models::models::synthesis::{Spoken, SynthesisBatch, Synthesiser};
@@ -17,7 +17,8 @@ use crate::progress::Step;
 use crate::stages::data::Decoded;
 use crate::tasks::recordings::RecordingData;
 
-/// A line of measures for each utterance, in the order of the split, and samples of the first ones.
+/// Synthesizes an evaluation set. Returns one line of measures per utterance, in the order of the
+/// split, and samples of the first utterances.
 pub fn decode(
     ctx: &Context,
     recipe: &Recipe,

@@ -1,4 +1,4 @@
-//! Texts and frames of a published shape, where the recordings are not there.
+//! Random texts and frames with the length distribution of LJSpeech, for timing without the data.
 
 use zoo_models::models::synthesis::SynthesisBatch;
 use zoo_models::random::Key;
@@ -9,14 +9,15 @@ use super::material::SynthesisMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::hop_ms;
 
-/// Mean length of a clip of LJSpeech, seconds; they are spread evenly, mostly from 3 to 10.
+/// Mean length of an LJSpeech clip, in seconds. Lengths are spread evenly, mostly from 3 to 10
+/// seconds.
 const USUAL_SECONDS: f64 = 6.57;
-/// Deviation of the lengths.
+/// Standard deviation of the clip length, in seconds.
 const SPREAD_SECONDS: f64 = 2.18;
-/// Symbols of a second of what is read there.
+/// Symbols per second of speech in LJSpeech.
 const SYMBOLS_PER_SECOND: f64 = 15.2;
 
-/// Batches for as many updates as are kept.
+/// Generated batches for `KEPT_UPDATES` updates.
 pub fn updates(recipe: &Recipe, material: &SynthesisMaterial) -> Updates<SynthesisBatch> {
     let utterances = match recipe.data.batching {
         BatchingSpec::Seconds { max_seconds } => (max_seconds / USUAL_SECONDS).max(1.0) as u32,
@@ -38,7 +39,7 @@ pub fn updates(recipe: &Recipe, material: &SynthesisMaterial) -> Updates<Synthes
     Updates { updates: (0..KEPT_UPDATES.min(2)).map(update).collect(), seconds: None }
 }
 
-/// Updates without end, of one batch each, every utterance of it of so many frames.
+/// An endless iterator of updates with one batch each. All utterances have `frames` frames.
 pub fn full_batches(
     recipe: &Recipe,
     material: &SynthesisMaterial,

@@ -1,10 +1,10 @@
-//! Synthesizers of the same kinds of parts.
+//! Comparison of synthesizers by the kinds of their parts.
 
 use zoo_recipes::{DecoderSpec, EncoderSpec, FrameConvolutionsSpec, LossSpec, ModelSpec, SynthesisInit};
 
 use crate::kinds::biases;
 
-/// A model with its sizes, rates and initialisers taken out.
+/// The model with sizes, rates and initialisers set to fixed values.
 pub fn kinds(model: &ModelSpec) -> ModelSpec {
     let mut kinds = model.clone();
     if let EncoderSpec::Tacotron(e) = &mut kinds.encoder {
@@ -27,19 +27,19 @@ pub fn kinds(model: &ModelSpec) -> ModelSpec {
     kinds
 }
 
-/// Convolutions over frames.
+/// Sets the sizes and rates of convolutions over frames to fixed values.
 fn sizes(spec: &mut FrameConvolutionsSpec) {
     (spec.layers, spec.channels, spec.dropout) = (1, 1, 0.0);
     spec.kernel = parity(spec.kernel);
     (spec.norm.epsilon, spec.norm.momentum) = (1.0, 0.0);
 }
 
-/// One for kernels of odd width, two for others, which have no middle.
+/// 1 for odd kernels and 2 for even kernels, which have no centre.
 fn parity(kernel: u32) -> u32 {
     if kernel.is_multiple_of(2) { 2 } else { 1 }
 }
 
-/// Whether two losses are equal but for the numbers of a guide.
+/// Whether two losses are equal except for the numbers of the attention guide.
 pub fn same_loss(one: &LossSpec, other: &LossSpec) -> bool {
     match (one, other) {
         (

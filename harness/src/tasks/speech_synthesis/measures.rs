@@ -1,4 +1,4 @@
-//! What is measured of an utterance, as the line that is kept of it.
+//! Measures of a synthesized utterance and the stored line that holds them.
 
 use serde_json::{Map, json};
 use zoo_models::models::synthesis::Spoken;
@@ -10,34 +10,34 @@ use zoo_results::metrics::{
 
 use crate::error::{Failure, Result};
 
-/// What came of an utterance, beside its true frames.
+/// A synthesized utterance with its true frames.
 #[derive(Clone, Copy)]
 pub struct Utterance<'a> {
-    /// What was made of it.
+    /// Output of the model.
     pub spoken: &'a Spoken,
-    /// True frames [frames, mels].
+    /// True frames, shape [frames, mels].
     pub target: &'a [f32],
-    /// Bands.
+    /// Number of mel bands.
     pub mels: usize,
-    /// Symbols of its text.
+    /// Number of symbols of the text.
     pub symbols: usize,
-    /// The decoder was told the true frames: they are compared place by place.
+    /// Whether the decoder was teacher-forced, so that frames are compared position by position.
     pub forced: bool,
 }
 
-/// Scores of one utterance, and the line that says them.
+/// Scores of one utterance, and the line that stores them.
 pub struct Measured {
-    /// What is kept, from which every score follows.
+    /// The stored line, from which every score is computed.
     pub line: String,
-    /// The same for people.
+    /// The same scores with readable names.
     pub scores: Map<String, serde_json::Value>,
 }
 
 impl Utterance<'_> {
-    /// Distortion, error where frames have places, alignment and end.
+    /// Measures distortion, frame error (if teacher-forced), alignment and stop.
     ///
     /// # Errors
-    /// A number is not finite.
+    /// A value is not finite.
     pub fn measure(&self) -> Result<Measured> {
         let failed = |error: ScoreError| Failure::new(Exit::Data, error.to_string());
         let target = LogMel::new(self.target, self.mels).map_err(failed)?;

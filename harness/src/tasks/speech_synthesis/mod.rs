@@ -1,4 +1,4 @@
-//! Synthesis of speech: the symbols of a text to the frames of a spectrogram, and from there to sound.
+//! Speech synthesis: symbols of a text to spectrogram frames, and from there to audio.
 
 mod ask;
 mod batches;
@@ -38,7 +38,7 @@ use crate::stages::data::{Material, Sets};
 use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
 
-/// The task.
+/// The speech synthesis task.
 pub struct SpeechSynthesis;
 
 impl Task for SpeechSynthesis {
@@ -88,7 +88,8 @@ impl Task for SpeechSynthesis {
         recordings::generated(data)
     }
 
-    /// Conventions depend on the search: with teacher forcing, frames are compared place by place.
+    /// Conventions depend on the search: with teacher forcing, frames are compared position by
+    /// position.
     fn signatures(&self, recipe: &Recipe, _: &str, decode: &str) -> Vec<String> {
         let here = |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode);
         let mut found: Vec<String> =
@@ -159,7 +160,7 @@ impl Task for SpeechSynthesis {
         search::searching(recipe, seed, device, shape, search)
     }
 
-    /// A free-running search: a new text has no true frames.
+    /// A free-running search, because a new text has no true frames.
     fn own_search<'r>(&self, recipe: &'r Recipe) -> Option<&'r String> {
         let mut all = recipe.decode.iter();
         all.find(|(_, search)| matches!(search, DecodeSpec::FreeRunning(_))).map(|(name, _)| name)
@@ -175,7 +176,7 @@ impl Task for SpeechSynthesis {
     }
 }
 
-/// Symbols that a text may have; `None` for a tokenizer of another task.
+/// Number of symbols that a text may contain; `None` for a tokenizer of another task.
 fn symbols(tokenizer: &TokenizerSpec) -> Option<usize> {
     tokenizer.symbols().map(|symbols| symbols.len())
 }

@@ -1,4 +1,4 @@
-//! The fixture of synthesizers: models of the same kinds of parts, and their losses.
+//! Parity fixture of synthesizers: models with the same kinds of parts, and their losses.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use super::kinds::{kinds, same_loss};
 use crate::evidence::{Aligner, FIXTURES, Found};
 use crate::kinds::differences;
 
-/// The fixture's file.
+/// File name of the fixture.
 const FILE: &str = "tacotron.safetensors";
 
-/// What the fixture says of its models.
+/// Description of the fixture's models.
 #[derive(Deserialize)]
 struct Described {
     cases: BTreeMap<String, Case>,
@@ -28,7 +28,7 @@ struct Case {
 
 static DESCRIBED: LazyLock<Described> = LazyLock::new(|| FIXTURES.described(FILE));
 
-/// Whether a model of the fixture has the same kinds of parts and the same loss.
+/// The fixture's path, if one of its models has the same kinds of parts and the same loss.
 pub fn parity(recipe: &Recipe) -> Found {
     let alike = |case: &&Case| {
         differences("model", &kinds(&recipe.model), &kinds(&case.model)).is_empty()
@@ -40,7 +40,8 @@ pub fn parity(recipe: &Recipe) -> Found {
     }
 }
 
-/// Computes the models of the fixture again, in FP32 whatever the products of the others are.
+/// Recomputes the models of the fixture, always in FP32, even if the other fixtures are computed in
+/// half precision.
 pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
     parity(recipe)?;
     aligner.once(FILE, |aligner| {

@@ -1,4 +1,4 @@
-//! What of an evaluation is to be seen and heard.
+//! Pictures and audio of an evaluation's first utterances.
 
 use zoo_models::models::synthesis::Spoken;
 use zoo_results::metrics::{Attention, LogMel};
@@ -8,17 +8,17 @@ use super::speak::Voice;
 use crate::error::Result;
 use crate::stages::data::{Kept, KeptSample};
 
-/// Utterances of an evaluation that are kept to be looked at and listened to: the first ones of its set.
+/// Number of utterances per evaluation set whose pictures and audio are kept: the first of the set.
 pub const KEPT: u32 = 8;
 
-/// A recording's frames: log-mels, and log-magnitudes where the model has them.
+/// Frames of a recording: log-mels, and log-magnitudes if the model has them.
 pub struct Frames {
     pub mels: Vec<f32>,
     pub magnitudes: Vec<f32>,
 }
 
 impl Frames {
-    /// Of rows of `width` values, mels first.
+    /// Splits rows of `width` values, in which the mels come first.
     pub fn of_rows(rows: &[f32], width: usize, mels: usize) -> Self {
         let part = |columns: std::ops::Range<usize>| {
             rows.chunks_exact(width).flat_map(|row| &row[columns.clone()]).copied().collect()
@@ -27,10 +27,11 @@ impl Frames {
     }
 }
 
-/// Pictures of the spectrogram and of the alignment, and sound, of what was spoken beside the recording's own frames.
+/// Pictures of spectrogram and alignment, and audio, of the output next to the recording's own
+/// frames.
 ///
 /// # Errors
-/// No sound can be made of the frames.
+/// The frames cannot be converted to audio.
 pub fn sample(
     (name, text): (&str, &str),
     spoken: &Spoken,

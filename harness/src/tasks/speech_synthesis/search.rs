@@ -1,4 +1,4 @@
-//! `zoo bench --decode` of a synthesizer: texts of one length, none of which ends by itself.
+//! `zoo bench --decode` for synthesis: generates texts of one length up to the frame limit.
 
 use burn::tensor::Device;
 use zoo_models::Pass;
@@ -13,7 +13,7 @@ use crate::error::{Failure, Result};
 use crate::stages::bench::{SearchBatches, Searching, Shape};
 use crate::stages::data::Material;
 
-/// Different batches of texts.
+/// Number of distinct batches.
 const BATCHES: usize = 4;
 
 struct Texts {
@@ -31,7 +31,7 @@ impl SearchBatches for Texts {
     }
 }
 
-/// A model with fresh weights that runs freely over made-up texts.
+/// A model with fresh weights and generated texts, to time a free-running search.
 ///
 /// # Errors
 /// The search is teacher-forced.
@@ -49,7 +49,7 @@ pub fn searching(
     let model = material.model(recipe, seed, device);
     let full = generated::full_batches(recipe, &material, shape.sentences, shape.tokens);
     let texts = full.take(BATCHES).flatten().map(|fetched| fetched.batch.symbols).collect();
-    // No text ends before the shape's frames.
+    // A threshold of 1 keeps every text from stopping before the shape's frames.
     let limits = Limits { threshold: 1.0, ..limits(spec) };
     let compute = Compute::of(&recipe.precision);
     Ok(Searching {

@@ -1,4 +1,4 @@
-//! From frames to sound, and from any text to both.
+//! Conversion of frames to audio, and of any text to both.
 
 use zoo_datasets::audio::mel::MelFilters;
 use zoo_datasets::audio::synthesis::{GriffinLimSpec, MelInverse, MelMethod, Vocoder, VocoderSpec};
@@ -15,15 +15,15 @@ use crate::error::{Failure, Result};
 use crate::stages::evaluate::{evaluated_weights, load_model};
 use crate::stages::run::Run;
 
-/// Seed of the phases that a sound begins with.
+/// Seed of the vocoder's initial phases.
 const SEED: u64 = 1;
-/// Texts that are spoken together.
+/// Texts per batch.
 const TOGETHER: usize = 16;
 
-/// Makes sound of a recipe's frames.
+/// Converts frames of a recipe to audio.
 pub struct Voice {
     vocoder: Vocoder,
-    /// Of mel frames, where there are no magnitudes.
+    /// Estimates magnitudes from mel frames if the model has no magnitudes.
     inverse: MelInverse,
     mels: usize,
     bins: usize,
@@ -33,10 +33,11 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// As a search says; of one that has no vocoder, OpenSeq2Seq's 50 iterations.
+    /// Vocoder with the settings of a search. A search without vocoder settings uses OpenSeq2Seq's
+    /// 50 iterations.
     ///
     /// # Errors
-    /// The recipe has no such frames.
+    /// The recipe has no frames that can be converted to audio.
     pub fn new(recipe: &Recipe, search: &DecodeSpec) -> Result<Self> {
         let unfit = |what: &str| Failure::new(Exit::Recipe, what.to_owned());
         let rate =
@@ -79,25 +80,25 @@ impl Voice {
         })
     }
 
-    /// Bands of a frame.
+    /// Mel bands of a frame.
     pub fn mels(&self) -> usize {
         self.mels
     }
 
-    /// Samples a second.
+    /// Sample rate, in Hz.
     pub fn rate(&self) -> u32 {
         self.rate
     }
 
-    /// From one frame to the next.
+    /// Hop between frames, in seconds.
     pub fn seconds_a_frame(&self) -> f64 {
         f64::from(self.hop) / f64::from(self.rate)
     }
 
-    /// Samples of what was spoken: of its magnitudes where there are any, else of its mel frames.
+    /// Audio samples of an output: from its magnitudes if it has them, else from its mel frames.
     ///
     /// # Errors
-    /// Frames are not finite.
+    /// The frames are not finite.
     pub fn sound(&self, spoken: &Spoken, number: u64) -> Result<Vec<f32>> {
         let made = if spoken.magnitudes.is_empty() {
             self.vocoder.log_mels(&spoken.mels, &self.inverse, number)
@@ -110,7 +111,7 @@ impl Voice {
     }
 }
 
-/// A trained model that speaks any text.
+/// A trained model that synthesizes any text.
 pub struct Speaker {
     model: Synthesiser,
     classes: Classes,
@@ -119,18 +120,18 @@ pub struct Speaker {
     compute: Compute,
 }
 
-/// A text that was spoken.
+/// Synthesis result of one text.
 pub struct Said {
-    /// Frames, and where in the text they are.
+    /// Frames with their alignment to the text.
     pub spoken: Spoken,
-    /// The text's symbols by name.
+    /// Names of the text's symbols.
     pub symbols: Vec<String>,
-    /// Samples; 1 is full scale.
+    /// Audio samples; 1 is full scale.
     pub samples: Vec<f32>,
 }
 
 impl Speaker {
-    /// Of a run.
+    /// Loads the model of `run`.
     ///
     /// # Errors
     /// The weights cannot be read.
@@ -147,21 +148,21 @@ impl Speaker {
         })
     }
 
-    /// What frames are heard as.
+    /// Converter of frames to audio.
     pub fn voice(&self) -> &Voice {
         &self.voice
     }
 
-    /// With other frames at most.
+    /// Sets the maximum number of frames.
     pub fn at_most(mut self, frames: u32) -> Self {
         self.search.max_frames = MaxLength { factor: 0.0, extra: frames };
         self
     }
 
-    /// The symbols of a text.
+    /// Symbols of a text.
     ///
     /// # Errors
-    /// It has a character that is no symbol, or none at all.
+    /// The text is empty, or it has a character without a symbol.
     pub fn read(&self, text: &str) -> Result<Vec<u32>> {
         let labels =
             self.classes.labels(text).map_err(|unknown| Failure::new(Exit::Data, unknown.to_string()))?;
@@ -171,10 +172,11 @@ impl Speaker {
         }
     }
 
-    /// Speaks texts; each as it would alone.
+    /// Synthesizes texts in batches and passes each result with its index to `heard`. The result
+    /// for a text does not depend on the other texts.
     ///
     /// # Errors
-    /// A model has diverged: its frames are not finite. Or the call was interrupted.
+    /// The model has diverged (its frames are not finite), or the user interrupted the call.
     pub fn say(
         &self,
         ctx: &Context,

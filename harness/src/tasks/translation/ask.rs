@@ -1,4 +1,4 @@
-//! `zoo infer`: lines of text to lines of another language.
+//! `zoo infer` for translation: translates lines of text.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
@@ -16,13 +16,14 @@ use crate::stages::Inference;
 use crate::stages::data::TaskData;
 use crate::stages::evaluate::{evaluated_weights, load_model};
 
-/// The name of stdin.
+/// Argument that selects stdin.
 const STDIN: &str = "-";
 
-/// Lines that are translated together.
+/// Maximum number of lines in a batch.
 const SENTENCES: usize = 64;
 
-/// Translates lines of a file or of stdin, and prints a translation for every line, in order, as soon as it is done.
+/// Translates lines of a file or of stdin. Prints one translation per line, in order, as soon as it
+/// is done.
 ///
 /// # Errors
 /// A line or the weights cannot be read.
@@ -46,7 +47,7 @@ pub fn translate(inference: &Inference, args: &InferArgs) -> Result<()> {
     };
     let mut out = std::io::stdout().lock();
     let write = |line: &str| match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        // The reader went away: nothing is left to be done, and nothing went wrong.
+        // The reader closed the pipe. The work is done, and this is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     };
@@ -54,7 +55,7 @@ pub fn translate(inference: &Inference, args: &InferArgs) -> Result<()> {
     translate_lines(inference, args.target.as_deref(), &name, lines::arriving(lines), write)
 }
 
-/// `input` is what messages call the lines.
+/// Translates `lines`. `input` is the name of the input in messages.
 fn translate_lines(
     inference: &Inference,
     target: Option<&str>,
@@ -90,7 +91,7 @@ fn translate_lines(
     Ok(())
 }
 
-/// The index of a target language.
+/// Index of a target language.
 fn language(recipe: &Recipe, name: Option<&str>) -> Result<usize> {
     let targets = recipe.data.reader.targets();
     let Some(name) = name else { return Ok(0) };

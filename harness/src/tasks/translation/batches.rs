@@ -1,4 +1,4 @@
-//! Batches of prepared sentences, as the models read them.
+//! Batches of prepared sentences in the models' format.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use zoo_training::error::OtherError;
 use crate::error::Result;
 use crate::stages::data::{MadeHere, Source};
 
-/// Batches of the training split; each is in one target language.
+/// Training batches. All pairs of a batch have the same target language.
 pub struct TrainingBatches {
     pairs: Arc<Groups>,
     plan: Arc<BatchPlan>,
@@ -23,10 +23,11 @@ pub struct TrainingBatches {
 }
 
 impl TrainingBatches {
-    /// Of a split in each language, of whose targets so many tokens more count than they have.
+    /// Batches over one split per target language. Every target counts `before_target` tokens more
+    /// than it has.
     ///
     /// # Errors
-    /// No batch can be made of the sentences as they are.
+    /// The batching cannot form a batch from the sentences.
     pub fn new(
         languages: &[&Arc<PreparedSplit>],
         batching: &BatchingSpec,
@@ -87,7 +88,7 @@ impl Source<PairBatch> for TrainingBatches {
     }
 }
 
-/// A padded batch as models read it.
+/// Converts a padded batch to the models' format.
 fn pair_batch(batch: &Batch, language: usize) -> PairBatch {
     let packed = |side: &PaddedSequences| {
         let rows: Vec<&[u32]> = (0..side.rows).filter_map(|row| side.sequence(row)).collect();

@@ -1,4 +1,4 @@
-//! Prepared pairs of token sequences as a model is trained and evaluated on them.
+//! Prepared pairs of token sequences for training and evaluation.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ impl TaskData for PreparedTranslation {
     }
 }
 
-/// Sizes and special ids of prepared data.
+/// Vocabulary sizes and special ids of prepared data.
 fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
     let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
     let ids = target.specials();

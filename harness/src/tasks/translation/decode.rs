@@ -1,4 +1,4 @@
-//! From sources to text of a target language.
+//! Decoding of source sentences to text of a target language.
 
 use zoo_datasets::batches::{EvalLimit, PairSource, eval_batches, restore_order};
 use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
@@ -15,10 +15,10 @@ use crate::error::{Failure, Result};
 use crate::progress::Step;
 use crate::stages::data::Decoded;
 
-/// Sentences that are decoded together. What is written does not depend on it.
+/// Sentences per decoding batch. The output does not depend on it.
 const SENTENCES: u32 = 64;
 
-/// An evaluation set as a search has it.
+/// Decodes an evaluation set with one search.
 pub fn decode(
     ctx: &Context,
     recipe: &Recipe,
@@ -35,7 +35,7 @@ pub fn decode(
     Ok(Decoded { hypotheses, references: set.references.to_vec(), samples: Vec::new() })
 }
 
-/// One line for each sentence of a split.
+/// Decodes a split to one line per sentence, in the order of the split.
 fn decode_split(ctx: &Context, translator: &Translator<'_>, split: &PreparedSplit) -> Result<Vec<String>> {
     let batches = eval_batches(&split.lengths(), EvalLimit::Sentences(SENTENCES));
     let mut outputs = Vec::new();
@@ -49,7 +49,8 @@ fn decode_split(ctx: &Context, translator: &Translator<'_>, split: &PreparedSpli
     Ok(restore_order(&batches, outputs).expect("an output for every sentence"))
 }
 
-/// Hypotheses as the evaluation set's references are: without their tokenisation where the recipe says so.
+/// Removes the tokenisation of hypotheses if the recipe asks for it, so that they match the
+/// references.
 fn detokenized(recipe: &Recipe, eval: &str, target: &str, outputs: Vec<String>) -> Result<Vec<String>> {
     let Some(Detokenizer::Moses) = recipe.data.eval[eval].detokenize else {
         return Ok(outputs);
@@ -62,17 +63,17 @@ fn detokenized(recipe: &Recipe, eval: &str, target: &str, outputs: Vec<String>) 
     Ok(outputs.iter().map(|line| detokenizer.line(line)).collect())
 }
 
-/// How text becomes text of one target language.
+/// Translates text to one target language.
 pub struct Translator<'a> {
-    /// A model outside autodiff.
+    /// Model without autodiff.
     pub model: &'a Seq2Seq,
-    /// Ids and text.
+    /// Vocabulary and conversion between ids and text.
     pub prepared: &'a PreparedTranslation,
     /// Index of the target language.
     pub language: usize,
-    /// The search.
+    /// Settings of the search.
     pub spec: &'a DecodeSpec,
-    /// Type of products.
+    /// Precision of matrix products.
     pub compute: Compute,
 }
 

@@ -1,4 +1,4 @@
-//! Sentences of a published shape, where the text itself is not there: lengths as text has them, words at random.
+//! Random sentence pairs with the length distribution of real text, for timing without the data.
 
 use std::sync::Arc;
 
@@ -10,14 +10,16 @@ use zoo_training::batches::Fetched;
 
 use crate::stages::timed_arm::{KEPT_UPDATES, Update};
 
-/// Mean and spread of the logarithm of a sentence's length in sub-words: 28 on average, as in WMT's English-German.
+/// Mean and standard deviation of the logarithm of the sentence length in sub-words. The mean
+/// length is 28, as in WMT English-German.
 const LOG_LENGTH: (f64, f64) = (3.13, 0.63);
-/// Spread of the logarithm of target length over source length.
+/// Standard deviation of the logarithm of target length divided by source length.
 const LOG_RATIO: f64 = 0.15;
-/// Ids below are special tokens.
+/// Number of special tokens, which have the lowest ids.
 const SPECIALS: u32 = 4;
 
-/// Sentence pairs for as many updates as are kept, and as many again for buckets to choose from; a split for each language.
+/// One split per target language. Each has twice the sentence pairs of `KEPT_UPDATES` updates, so
+/// that buckets have a choice.
 pub fn splits(recipe: &Recipe, vocabularies: &Vocabularies) -> Vec<Arc<PreparedSplit>> {
     let mean = (LOG_LENGTH.0 + LOG_LENGTH.1.powi(2) / 2.0).exp();
     let of_batch = match recipe.data.batching {
@@ -25,7 +27,7 @@ pub fn splits(recipe: &Recipe, vocabularies: &Vocabularies) -> Vec<Arc<PreparedS
             f64::from(sentences)
         }
         BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / mean,
-        // Of speech; a checked recipe of text has none such.
+        // Batching of speech. A checked recipe of text does not have it.
         BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. } => 1.0,
     };
     let batches = (KEPT_UPDATES * u64::from(recipe.train.batches_per_update)) as f64;
@@ -56,7 +58,7 @@ fn split(recipe: &Recipe, vocabularies: &Vocabularies, pairs: u64, language: u64
     }
 }
 
-/// Updates without end, of one batch each, every sentence of it of the same length.
+/// An endless iterator of updates with one batch each. All sentences have `tokens` tokens.
 pub fn full_batches(
     vocabularies: &Vocabularies,
     sentences: u32,
@@ -78,7 +80,7 @@ pub fn full_batches(
     (0..).map(update)
 }
 
-/// One side of generated text.
+/// One side of the generated pairs.
 struct Side {
     rows: u32,
     end: u32,
@@ -92,7 +94,7 @@ impl Side {
         Self { rows: rows as u32, end, key, drawn: 0, sequences: Sequences::default() }
     }
 
-    /// Adds random words, and the end token, of so many tokens together.
+    /// Adds a sentence of `length` tokens: random words and the end token.
     fn push(&mut self, length: f64) {
         let words = (length.round() as u32).max(2) - 1;
         let range = self.rows.saturating_sub(SPECIALS).max(1);

@@ -1,4 +1,4 @@
-//! Translation models, losses and searches of the same kinds of parts.
+//! Comparison of translation models, losses and searches by the kinds of their parts.
 
 use std::mem::discriminant;
 
@@ -14,7 +14,8 @@ pub fn differences_of(one: &ModelSpec, other: &ModelSpec) -> Vec<String> {
     differences("model", &kinds_of(one), &kinds_of(other))
 }
 
-/// Whether two decoders carry the same search state: same kind, same routing of the attention context.
+/// Whether two decoders carry the same search state: same kind, same routing of the attention
+/// context.
 pub fn same_states(one: &DecoderSpec, other: &DecoderSpec) -> bool {
     let context = |decoder: &DecoderSpec| match decoder {
         DecoderSpec::Recurrent(decoder) => Some(decoder.context),
@@ -23,7 +24,7 @@ pub fn same_states(one: &DecoderSpec, other: &DecoderSpec) -> bool {
     discriminant(one) == discriminant(other) && context(one) == context(other)
 }
 
-/// A model with its sizes, rates and initialisers taken out.
+/// The model with sizes, rates and initialisers set to fixed values.
 fn kinds_of(model: &ModelSpec) -> ModelSpec {
     let mut kinds = model.clone();
     kinds.width = kinds.width.map(|_| 1);
@@ -35,7 +36,7 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
             (e.layers, e.heads, e.ffn, e.norm_epsilon) = (1, 1, 1, 0.0);
             (e.dropout, e.attention_dropout, e.activation_dropout) = (0.0, 0.0, 0.0);
             e.init = LinearInit::XavierUniform;
-            // Computes less, not something else.
+            // Removing padding saves computation and does not change the result.
             e.remove_padding = false;
         }
         EncoderSpec::Recurrent(e) => {
@@ -55,7 +56,7 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
             (d.layers, d.heads, d.ffn, d.norm_epsilon) = (1, 1, 1, 0.0);
             (d.dropout, d.attention_dropout, d.activation_dropout) = (0.0, 0.0, 0.0);
             d.init = LinearInit::XavierUniform;
-            // Whether the target begins with a token of its own is the data's affair.
+            // Whether the target starts with a begin token is a property of the data.
             d.begin_token_in_target = false;
         }
         DecoderSpec::Recurrent(d) => {
@@ -78,14 +79,16 @@ fn kinds_of(model: &ModelSpec) -> ModelSpec {
     kinds
 }
 
-/// One layer, or two where widths change: a layer of another width has a shortcut.
+/// One layer, or two if the widths change, because a layer that changes the width has a projected
+/// shortcut.
 fn convolutions(layers: &[GatedConvolutionSpec]) -> Vec<GatedConvolutionSpec> {
     let changes = layers.windows(2).any(|pair| pair[0].channels != pair[1].channels);
     let layer = |channels| GatedConvolutionSpec { channels, kernel: 1, repeat: 1 };
     if changes { vec![layer(1), layer(2)] } else { vec![layer(1)] }
 }
 
-/// Whether two losses are equal but for the mass that label smoothing takes. Without any mass the kind of smoothing does not matter.
+/// Whether two losses are equal except for the label smoothing mass. If the recipe's mass is 0, the
+/// kind of smoothing does not matter.
 pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
     match (recipe, other) {
         (
@@ -96,7 +99,7 @@ pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
     }
 }
 
-/// Whether two searches are equal but for beam, exponent and lengths.
+/// Whether two searches are equal except for beam size, length exponent and length limits.
 pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
     match (one, other) {
         (DecodeSpec::Greedy { .. }, DecodeSpec::Greedy { .. }) => true,

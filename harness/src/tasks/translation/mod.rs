@@ -39,16 +39,16 @@ use crate::stages::evaluate::claimed_signatures;
 use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable, Updates, first_updates, of_updates};
 
-/// The convention of a recipe without claims: sacreBLEU's default.
+/// Signature for recipes without claims: sacreBLEU's default.
 const USUAL_SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";
 
-/// Tokens of a sentence where nothing has been read yet: WMT's are about this long.
+/// Assumed tokens per sentence before any data is read. WMT sentences have about this mean length.
 const ASSUMED_SENTENCE: f64 = 28.0;
 
-/// Rows of the vocabulary of a model that is built to be counted.
+/// Vocabulary rows of a model that is built only to count its parameters.
 const BUILT_ROWS: usize = 64;
 
-/// The task.
+/// The translation task.
 pub struct Translation;
 
 impl Task for Translation {
@@ -98,7 +98,8 @@ impl Task for Translation {
         Workload { example, batch, unit, sides: 2.0, examples, copies: data.reader.targets().len() }
     }
 
-    /// The longest sentences if their number is fixed, sentences of usual length if their tokens are.
+    /// Full-length sentences if a batch has a fixed number of sentences; sentences of typical
+    /// length if it has a fixed number of tokens.
     fn shape(&self, recipe: &Recipe) -> Shape {
         const USUAL: u32 = 32;
         const LONG: u32 = 64;
@@ -169,7 +170,8 @@ impl Task for Translation {
         Ok(learned(&Text::of_rows(recipe, BUILT_ROWS).model(recipe, 0, &Device::flex())))
     }
 
-    /// All of the text is prepared, whatever the sets: the vocabulary is that of training.
+    /// Prepares all text regardless of the requested sets, because the vocabulary comes from
+    /// training.
     fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, _: Sets<'_>) -> Result<Box<dyn Ready>> {
         Ok(Box::new(prepare::prepare(ctx, recipe, base)?))
     }

@@ -1,4 +1,4 @@
-//! `zoo new`: a recipe for a user's own text.
+//! `zoo new` for translation: a recipe for the user's own text.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use zoo_results::exit::Exit;
 use crate::cli::NewArgs;
 use crate::error::{Failure, Result};
 
-/// One split: its two files and their lines.
+/// A split: its two files and their number of lines.
 struct Split {
     name: &'static str,
     source: PathBuf,
@@ -18,10 +18,10 @@ struct Split {
     lines: usize,
 }
 
-/// The text of a recipe for two text files a split.
+/// Text of a recipe for two text files per split.
 ///
 /// # Errors
-/// A file cannot be read, or the base needs a set that was not given.
+/// A file cannot be read, or the base recipe needs a set that was not given.
 pub fn text(args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<String> {
     let splits = splits(args)?;
     let has_valid = splits.iter().any(|split| split.name == "valid");
@@ -59,13 +59,13 @@ fn splits(args: &NewArgs) -> Result<Vec<Split>> {
     Ok(found)
 }
 
-/// The file's text: only what differs from the base.
+/// Text of the recipe file, which contains only the differences from the base recipe.
 fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -> Result<String> {
     let data = &of_base.data;
     let has_valid = splits.iter().any(|split| split.name == "valid");
     let own_files = matches!(&data.reader, ReaderSpec::ParallelText { files, .. } if !files.is_empty());
     let best = matches!(of_base.train.checkpoint.evaluate, EvaluatedWeights::Best { .. });
-    // Its data are no longer generated.
+    // The data of the new recipe is not generated.
     let status = match of_base.recipe.status {
         DataStatus::Generated => "status = \"private\"\n",
         _ => "",
@@ -115,7 +115,8 @@ fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -
     Ok(text)
 }
 
-/// What was given, else the ending of the file's name (`train.en`, `train.en.gz`), else the base's.
+/// The given language, else the ending of the file name (`train.en`, `train.en.gz`), else the
+/// language of the base recipe.
 fn language(given: Option<&str>, file: &Path, of_base: Option<&String>, option: &str) -> Result<String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let ending =
@@ -128,7 +129,7 @@ fn language(given: Option<&str>, file: &Path, of_base: Option<&String>, option: 
     })
 }
 
-/// A TOML string.
+/// Formats text as a TOML string.
 fn toml_string(text: &str) -> String {
     toml::Value::from(text).to_string()
 }

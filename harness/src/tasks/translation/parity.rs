@@ -1,4 +1,4 @@
-//! Fixtures of translation models and of their searches.
+//! Parity fixtures of translation models and of their searches.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,12 +15,12 @@ use super::kinds::{differences_of, same_loss, same_search, same_states};
 use crate::error::{Failure, Result};
 use crate::evidence::{Aligner, FIXTURES, Found};
 
-/// What a fixture of another framework says of its model.
+/// Description of the model in a fixture from another framework.
 #[derive(Debug, Deserialize)]
 struct Described {
     model: ModelSpec,
     loss: LossSpec,
-    /// There if the fixture has gradients and an update.
+    /// Present if the fixture has gradients and an update.
     #[serde(default)]
     optimizer: Option<OptimizerSpec>,
     #[serde(default)]
@@ -28,27 +28,28 @@ struct Described {
 }
 
 impl Described {
-    /// Whether it has the same kinds of parts in model and loss, up to an update.
+    /// Whether the fixture has an update, the same kinds of model parts and the same loss as the
+    /// recipe.
     fn is_like(&self, recipe: &Recipe) -> bool {
         self.optimizer.is_some()
             && differences_of(&recipe.model, &self.model).is_empty()
             && same_loss(&recipe.loss, &self.loss)
     }
 
-    /// Whether it has a search of this kind, by a decoder with the same search state.
+    /// Whether the fixture has a search of this kind by a decoder with the same search state.
     fn searches_like(&self, decoder: &DecoderSpec, search: &DecodeSpec) -> bool {
         same_states(decoder, &self.model.decoder)
             && self.searches.values().any(|other| same_search(search, other))
     }
 }
 
-/// Fixtures by file.
+/// Descriptions of the fixtures by file name.
 static DESCRIBED: LazyLock<BTreeMap<&'static str, Described>> = LazyLock::new(|| FIXTURES.with("model"));
 
-/// Files of the fixtures of a recipe's model, and of those of each of its searches.
+/// Fixture files that match the recipe's model, and fixture files that match each of its searches.
 ///
 /// # Errors
-/// The kind of part without a fixture, in words.
+/// No fixture has the kinds of parts of the model or of a search; the error is a description.
 fn files(recipe: &Recipe) -> std::result::Result<(Vec<&'static str>, Vec<&'static str>), String> {
     let with = |like: &dyn Fn(&Described) -> bool| -> Vec<&'static str> {
         DESCRIBED.iter().filter(|(_, described)| like(described)).map(|(file, _)| *file).collect()
@@ -68,13 +69,14 @@ fn files(recipe: &Recipe) -> std::result::Result<(Vec<&'static str>, Vec<&'stati
     Ok((models, of_searches))
 }
 
-/// Whether fixtures have the same kinds of parts in model, loss and searches.
+/// The first fixture with the same kinds of parts, if the model, the loss and all searches have
+/// one.
 pub fn parity(recipe: &Recipe) -> Found {
     let (models, _) = files(recipe)?;
     Ok(format!("tests/fixtures/{}", models[0]))
 }
 
-/// Computes those fixtures again.
+/// Recomputes the matching fixtures.
 pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
     let (models, of_searches) = files(recipe)?;
     let mut files = [models, of_searches].concat();
@@ -82,7 +84,7 @@ pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
     files.dedup();
     let said: std::result::Result<Vec<String>, String> =
         files.into_iter().map(|file| aligner.once(file, |aligner| align_file(file, aligner))).collect();
-    // In halves there is nothing to compare where a file has searches alone.
+    // In half precision, a file that has only searches contributes no text.
     let said: Vec<String> = said?.into_iter().filter(|said| !said.is_empty()).collect();
     let products = match aligner.compute() {
         Compute::FP32 => String::new(),
@@ -91,10 +93,11 @@ pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
     Ok(format!("{products}{}", said.join("; ")))
 }
 
-/// Compares the recipe's model with a file of weights, outputs, gradients and one update.
+/// Compares the recipe's model with weights, outputs, gradients and one update from another
+/// framework.
 ///
 /// # Errors
-/// The file cannot be read, or describes a model of other kinds of parts.
+/// The file cannot be read, or it describes a model with other kinds of parts.
 pub fn align_dump(recipe: &Recipe, file: &Path, device: &Device, compute: Compute) -> Result<Alignment> {
     let reference = Reference::read(file)?;
     let described = &reference.description;

@@ -1,4 +1,5 @@
-//! From a recipe's `[data]` to pairs of token sequences: fetched, verified, prepared once, and kept.
+//! Preparation of a recipe's `[data]`: fetches, verifies, encodes and caches pairs of token
+//! sequences.
 
 use std::path::Path;
 
@@ -14,19 +15,20 @@ use crate::context::Context;
 use crate::environment::hex;
 use crate::error::{Failure, Result};
 
-/// Raised when a change of the code makes prepared data of before unlike that of after.
+/// Version of the cache key. Increase it when a code change alters the prepared data.
 const VERSION: u32 = 1;
 
-/// The data of a recipe. `base` is the folder that the recipe's paths are relative to.
+/// Fetches and prepares the data of a recipe. `base` is the folder that its paths are relative to.
 ///
 /// # Errors
-/// The data cannot be had or is damaged.
+/// The data cannot be obtained, or it is damaged.
 pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTranslation> {
     let (data, options) = (&recipe.data, PrepareOptions::of(recipe));
     let own_files = own_files(data, base)?;
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
     let definition = corpus.map(CorpusDefinition::find).transpose()?;
-    // Evaluation sets of one corpus share the training text: its vocabulary does not depend on which are named.
+    // The key does not depend on which evaluation sets are named: all sets of a corpus share the
+    // training text and its vocabulary.
     let splits: Vec<String> = pair_splits(data).iter().map(|split| split.name().to_string()).collect();
     let mut what = serde_json::json!({
         "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
@@ -64,7 +66,7 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
     prepared
 }
 
-/// Path and SHA-256 of the text files, and of the tokenizer's model, that the recipe itself names.
+/// Path and SHA-256 of the text files and of the tokenizer model that the recipe itself names.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -87,10 +89,10 @@ fn stamp(file: &Path) -> Result<(String, String)> {
     Ok((file.display().to_string(), hex(&Sha256::digest(&bytes))))
 }
 
-/// Pairs of the training files that the recipe itself names.
+/// Number of sentence pairs in the training files that the recipe itself names.
 ///
 /// # Errors
-/// They cannot be read.
+/// A file cannot be read.
 pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
     let ReaderSpec::ParallelText { files, .. } = &data.reader else { return Ok(None) };
     let count = |source: &str, target: &str| count_pairs(&base.join(source), &base.join(target));

@@ -1,4 +1,4 @@
-//! The references of an evaluation set, as hypotheses are scored against them.
+//! References of an evaluation set, in the form that hypotheses are scored against.
 
 use std::path::Path;
 
@@ -13,10 +13,11 @@ use zoo_results::exit::Exit;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
-/// The references of an evaluation set: their number is checked, and they are normalised if the recipe says so.
+/// References of the evaluation set `name`. Checks their number, and normalises them if the recipe
+/// asks for it.
 ///
 /// # Errors
-/// The set mixes languages, its data cannot be had, or it is another version of it.
+/// The set mixes languages, its data cannot be obtained, or the data is another version of the set.
 pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
     let data = &resolved.recipe.data;
     let eval = &data.eval[name];
@@ -49,10 +50,11 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
     Ok(lines)
 }
 
-/// The source lines of the evaluation set `name`. `base` is the folder that the recipe's paths are relative to.
+/// The source lines of the evaluation set `name`. `base` is the folder that the recipe's paths are
+/// relative to.
 ///
 /// # Errors
-/// There is no such set, or its data cannot be had.
+/// There is no such set, or its data cannot be obtained.
 pub fn sources(context: &Context, recipe: &Recipe, base: &Path, name: &str) -> Result<Vec<String>> {
     let set = recipe.data.eval.get(name);
     let set = set.ok_or_else(|| Failure::usage(format!("the recipe has no evaluation set {name}")))?;
@@ -75,7 +77,7 @@ fn another(name: &str, what: &str, found: usize, expected: u32) -> Failure {
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Source,
-    /// In the target language of this index.
+    /// The target side in the language of this index.
     Target(usize),
 }
 

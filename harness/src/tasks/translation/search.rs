@@ -1,4 +1,4 @@
-//! `zoo bench --decode` of a translation model: made-up sentences of one length through a search.
+//! `zoo bench --decode` for translation: searches on generated sentences of one length.
 
 use burn::tensor::Device;
 use zoo_models::Pass;
@@ -13,7 +13,7 @@ use super::size;
 use crate::stages::bench::{SearchBatches, Searching, Shape};
 use crate::stages::data::Material;
 
-/// Different batches of sentences.
+/// Number of distinct batches.
 const BATCHES: usize = 4;
 
 struct Sentences {
@@ -34,7 +34,7 @@ impl SearchBatches for Sentences {
     }
 }
 
-/// A model with fresh weights that searches over made-up sentences.
+/// A model with fresh weights and generated sentences, to time a search.
 pub fn searching(
     recipe: &Recipe,
     seed: u64,

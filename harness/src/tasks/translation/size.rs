@@ -1,19 +1,20 @@
-//! Vocabularies, and with them sizes, of a model before any text is there.
+//! Vocabulary sizes of a recipe before its text is available.
 
 use zoo_models::models::Vocabularies;
 use zoo_recipes::{DataSpec, ReaderSpec, Recipe, TokenizerSpec};
 
-/// Special tokens in front of every vocabulary.
+/// Special tokens at the start of every vocabulary.
 const SPECIALS: u32 = 4;
-/// Words of a vocabulary that is known only from the data.
+/// Assumed number of words if only the data determines the vocabulary.
 const ASSUMED_WORDS: u32 = 30_000;
 
-/// Vocabularies of a recipe without its data: counted, told by the recipe, or assumed.
+/// Vocabularies of a recipe without its data: counted, given by the recipe, or assumed.
 pub fn vocabularies(recipe: &Recipe) -> Vocabularies {
     of_rows(recipe, rows_known(recipe).map_or(ASSUMED_WORDS as usize, |(rows, _)| rows))
 }
 
-/// Vocabularies of so many rows on each side.
+/// Vocabularies with `rows` rows on each side. A target limit of the tokenizer reduces the target
+/// rows.
 pub fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
     let languages = recipe.data.reader.targets().len();
     let target = match &recipe.data.tokenizer {
@@ -25,12 +26,13 @@ pub fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
     Vocabularies { source: rows, target, languages, pad: 0, begin: 2, end: 1 }
 }
 
-/// Rows of this many words.
+/// Vocabulary rows for `words` words: with special tokens, rounded up to `multiple`.
 fn up(words: u32, multiple: u32) -> usize {
     words.saturating_add(SPECIALS).next_multiple_of(multiple.max(1)) as usize
 }
 
-/// Rows that were counted in the corpus, where the recipe has it and all of it; else what can be told without it.
+/// Vocabulary rows and whether they are exact: the counted rows if the recipe uses a whole corpus
+/// and states them, else what the settings imply.
 pub fn rows_known(recipe: &Recipe) -> Option<(usize, bool)> {
     let whole = recipe.data.corpus.is_some() && recipe.data.share.is_none();
     match recipe.recipe.vocabulary_rows.filter(|_| whole) {
@@ -39,18 +41,20 @@ pub fn rows_known(recipe: &Recipe) -> Option<(usize, bool)> {
     }
 }
 
-/// Rows of the vocabulary as far as the recipe tells, and whether that is exact.
+/// Vocabulary rows that the settings imply, and whether they are exact.
 fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
     match (&data.tokenizer, &data.reader) {
         (TokenizerSpec::Words { pad_vocabulary_to, .. }, ReaderSpec::Reversal { symbols, .. }) => {
             Some((up(*symbols, *pad_vocabulary_to), true))
         }
-        // A limit is set where text has more words than that. Without one the tables are a guess, and the rest is what can be told.
+        // A limit is set if the text has more words than the limit. Without a limit, the number of
+        // words is assumed.
         (TokenizerSpec::Words { max_vocabulary, pad_vocabulary_to, .. }, ReaderSpec::ParallelText { .. }) => {
             let words = max_vocabulary.map_or(ASSUMED_WORDS, |rows| rows.saturating_sub(SPECIALS));
             Some((up(words, *pad_vocabulary_to), false))
         }
-        // Every merge makes a sub-word and some use others up; the characters come on top.
+        // Each merge adds one sub-word and can make others unused. The characters are added to
+        // these.
         (TokenizerSpec::SubwordNmt { merges, max_vocabulary, pad_vocabulary_to, .. }, _) => {
             let words = max_vocabulary.map_or(*merges, |rows| rows.saturating_sub(SPECIALS).min(*merges));
             Some((up(words, *pad_vocabulary_to), false))
