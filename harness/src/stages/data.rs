@@ -1,4 +1,4 @@
-//! What the stages need of the data of a task: what a model is trained on, and an evaluation of it.
+//! Interface between the stages and the data of a task.
 //!
 //! A task writes [`Material`] and [`TaskData`], in its own types. The stages see
 //! [`Ready`](super::ready::Ready), which has none.
@@ -22,106 +22,106 @@ use super::sweep::{Swept, SweptWeights};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
-/// What a model is trained on, prepared or made up.
+/// Training material, from prepared or generated data.
 pub trait Material {
-    /// What is trained.
+    /// The trained model.
     type Model: Module + 'static;
-    /// What an update is made of.
+    /// One batch of an update.
     type Batch: 'static;
 
-    /// What speed is counted in.
+    /// Unit of speed measurements.
     const UNIT: &'static str;
 
-    /// Fresh parameters, a function of the seed.
+    /// Model with fresh parameters, which are a function of the seed.
     fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Self::Model;
 
-    /// What is minimised.
+    /// The training objective.
     fn aim(&self, recipe: &Recipe) -> Aim<Self::Model, Self::Batch>;
 
     /// The training batches of a recipe.
     ///
     /// # Errors
-    /// No batch can be made of the examples as they are.
+    /// The batching cannot form a batch from the examples.
     fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<Self::Batch>>>;
 
     /// Parameters and operations of the model.
     fn cost(&self, recipe: &Recipe) -> Cost;
 
-    /// Rows of the output.
+    /// Number of output classes.
     fn classes(&self) -> usize;
 
-    /// Amounts of the two sides of a batch, without padding: tokens, frames, labels.
+    /// Amounts of the two sides of a batch without padding: tokens, frames or labels.
     fn amounts(batch: &Self::Batch) -> (u64, u64);
 
-    /// Examples of a batch.
+    /// Number of examples of a batch.
     fn examples(batch: &Self::Batch) -> u64;
 }
 
-/// An objective, and what it keeps of running statistics.
+/// An objective, with the running statistics that it updates.
 pub struct Aim<M, B> {
-    /// What is minimised.
+    /// The minimised function.
     pub objective: Box<dyn Objective<M, B> + Send>,
-    /// Statistics to commit after a good update.
+    /// Running statistics to commit after an update that was not skipped.
     pub running: Option<Box<dyn Running<M>>>,
 }
 
-/// Examples by name, and why they could not be used.
+/// Examples that could not be used: name and reason.
 pub type LeftOut = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// Training batches.
+/// A source of training batches.
 pub trait Source<B>: BatchSource<B> {
-    /// Share of padding in the first epoch's batches.
+    /// Fraction of padding in the first epoch's batches.
     fn padding(&self) -> f64;
 
-    /// Examples that could not be used, by name, as far as batches were made of them; they fill up while batches are made.
+    /// Examples that could not be used, by name. The map grows while batches are made.
     fn left_out(&self) -> LeftOut {
         LeftOut::default()
     }
 
-    /// The batches of the first epoch, made by the thread that asks for them.
+    /// The batches of the first epoch, made in the calling thread.
     fn made_here(&self) -> MadeHere<'_, B>;
 }
 
-/// See [`Source::made_here`].
+/// Iterator of [`Source::made_here`].
 pub type MadeHere<'a, B> =
     Box<dyn ExactSizeIterator<Item = std::result::Result<Fetched<B>, OtherError>> + 'a>;
 
-/// Batches of an evaluation set.
+/// Iterator over the batches of an evaluation set.
 pub type EvaluationBatches<'a, B> = Box<dyn Iterator<Item = std::result::Result<B, OtherError>> + 'a>;
 
-/// The evaluation sets that data is prepared for.
+/// The evaluation sets to prepare data for.
 #[derive(Debug, Clone, Copy)]
 pub enum Sets<'s> {
     /// Training data and all evaluation sets.
     All,
-    /// Some evaluation sets, and what else of the data their scores depend on.
+    /// The named evaluation sets, and all other data that their scores depend on.
     Evaluation(&'s [&'s str]),
 }
 
 /// Prepared data of a recipe.
 pub trait TaskData: 'static {
-    /// What is trained on.
+    /// Training material of the task.
     type Material: Material;
 
     /// The training split.
     fn material(&self, recipe: &Recipe) -> Result<Self::Material>;
 
-    /// For each split, the SHA-256 of what training and decoding see of it.
+    /// For each split, the SHA-256 of everything that training and decoding read from it.
     fn fingerprints(&self) -> BTreeMap<String, String>;
 
-    /// For each split, how many examples were read, are used, and are not.
+    /// For each split, the numbers of examples that were read, used and skipped.
     fn counts(&self) -> BTreeMap<String, SplitCounts>;
 
     /// Names of the training splits in [`Self::fingerprints`].
     fn training_splits(&self) -> Result<Vec<String>>;
 
-    /// Names of the splits of an evaluation set there.
+    /// Names of the splits of an evaluation set in [`Self::fingerprints`].
     fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>>;
 
-    /// All examples of an evaluation set.
+    /// Batches of all examples of an evaluation set.
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, Batch<Self>>>;
 
-    /// The model's outputs on an evaluation set with a search of the recipe, and what they are scored against.
+    /// Decodes a pair of evaluation set and search. Returns the outputs with their references.
     fn decode(
         &self,
         ctx: &Context,
@@ -130,10 +130,11 @@ pub trait TaskData: 'static {
         model: &Model<Self>,
     ) -> Result<Decoded>;
 
-    /// Decodes and scores an evaluation set with every pair of weights of a search's language model.
+    /// Decodes and scores an evaluation set with every pair of weights of a search's language
+    /// model.
     ///
     /// # Errors
-    /// The search has no language model, or the call was interrupted.
+    /// The search has no language model, or the user interrupted the call.
     fn sweep(
         &self,
         _ctx: &Context,
@@ -149,53 +150,54 @@ pub trait TaskData: 'static {
     }
 }
 
-/// The model of a task.
+/// Model type of a task's data.
 pub type Model<T> = <<T as TaskData>::Material as Material>::Model;
-/// The batches of a task.
+/// Batch type of a task's data.
 pub type Batch<T> = <<T as TaskData>::Material as Material>::Batch;
 
 /// Hypotheses and references, line by line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// What the model wrote.
+    /// Outputs of the model.
     pub hypotheses: Vec<String>,
-    /// What they are scored against.
+    /// Reference of each output.
     pub references: Vec<String>,
-    /// Pictures and sounds of some of them.
+    /// Pictures and audio of some outputs.
     pub samples: Vec<KeptSample>,
 }
 
-/// Pictures and sounds of an example.
+/// Pictures and audio of one example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptSample {
-    /// Its name.
+    /// Name of the example.
     pub title: String,
-    /// The text that it is made from.
+    /// Input text of the example.
     pub text: String,
-    /// Its scores by name.
+    /// Scores by name.
     pub scores: serde_json::Map<String, serde_json::Value>,
-    /// Ends of file names, what they are, and what is in them.
+    /// For each file: the ending of its name, a caption, and the content.
     pub files: Vec<(String, String, Kept)>,
 }
 
-/// What is in a file.
+/// Content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept {
-    /// As it is.
+    /// Bytes to write unchanged.
     Bytes(Vec<u8>),
-    /// Samples, 1 being full scale, so many a second.
+    /// Audio samples (1 is full scale) and their rate in Hz.
     Sound(Vec<f32>, u32),
 }
 
-/// Updates of the whole run, where they are known before it begins; an epoch has so many batches.
+/// Number of updates of the whole run, if it is known before the run begins. `batches` is the
+/// number of batches of an epoch.
 pub fn last_update(train: &TrainSpec, batches: u64) -> Option<u64> {
-    // What is left of an epoch makes a smaller update.
+    // The remaining batches of an epoch form a smaller update.
     let of_epoch = batches.div_ceil(u64::from(train.batches_per_update.max(1)));
     let by_epochs = train.max_epochs.map(|epochs| epochs.saturating_mul(of_epoch));
     [train.max_updates, by_epochs].into_iter().flatten().min()
 }
 
-/// The one phase of a recipe's updates; what its schedule leaves open ends with the last one.
+/// The training phase of a recipe. A schedule without an explicit end ends with the last update.
 pub fn phase<M: Module, B>(recipe: &Recipe, aim: Aim<M, B>, last_update: Option<u64>) -> Result<Phase<M, B>> {
     let phase = Phase::single(
         aim.objective,
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(ends(None, Some(3), 1), Some(30));
         assert_eq!(ends(Some(31), Some(3), 1), Some(30));
         assert_eq!(ends(Some(29), Some(3), 1), Some(29));
-        // Four batches, four, and the two that are left.
+        // Updates of four, four and two batches per epoch.
         assert_eq!(ends(None, Some(3), 4), Some(9));
         assert_eq!(ends(None, None, 1), None);
         assert_eq!(ends(None, Some(u64::MAX), 1), Some(u64::MAX));

@@ -1,4 +1,5 @@
-//! Decodes evaluation sets with the weights that a recipe evaluates, and scores them by the conventions of its claims.
+//! Decoding of evaluation sets with the weights that a recipe evaluates, and scoring by the
+//! conventions of its claims.
 
 use std::path::{Path, PathBuf};
 
@@ -24,28 +25,28 @@ use crate::json::{read_json, write_json};
 use crate::records::write_whole;
 use crate::{references, tasks};
 
-/// What `zoo evaluate` was asked for.
+/// Arguments of `zoo evaluate`.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
     /// Folder of a run, or a checkpoint in it.
     pub run: PathBuf,
-    /// Evaluation set; absent: those of the claims.
+    /// Evaluation set; `None` selects those of the claims.
     pub eval: Option<String>,
-    /// Search; absent: those of the claims.
+    /// Search; `None` selects those of the claims.
     pub decode: Option<String>,
-    /// `decode.NAME.KEY=VALUE`, laid over the run's recipe.
+    /// Overrides `decode.NAME.KEY=VALUE` for the run's recipe.
     pub overrides: Vec<String>,
 }
 
 impl EvaluateRequest {
-    /// The run, and its recipe with the overrides.
+    /// Opens the run and applies the overrides to its recipe.
     fn open(&self) -> Result<(Run, Recipe)> {
         let (run, recipe) = Run::open(&self.run)?;
         let recipe = recipe.searching(&self.overrides)?;
         Ok((run, recipe))
     }
 
-    /// The weights of the checkpoint that was named, or those that the recipe evaluates.
+    /// The weights of the named checkpoint, else those that the recipe evaluates.
     fn weights(&self, run: &Run, recipe: &Recipe) -> Result<Weights> {
         match self.run.is_file() {
             true => {
@@ -57,66 +58,66 @@ impl EvaluateRequest {
     }
 }
 
-/// Weights that are evaluated.
+/// Weights to evaluate, and where they came from.
 #[derive(Debug, Clone)]
 pub struct Weights {
-    /// Them.
+    /// Parameter values.
     pub values: Vec<ParameterValues>,
-    /// Their files.
+    /// Files that the weights were read from.
     pub files: Vec<PathBuf>,
-    /// Updates behind them, of a point on the way.
+    /// Number of updates, if the weights belong to a point of a trajectory.
     pub update: Option<u64>,
 }
 
 /// One evaluation set decoded with one search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// Evaluation set.
+    /// Name of the evaluation set.
     pub eval: String,
-    /// Search.
+    /// Name of the search.
     pub decode: String,
-    /// What the search was; absent in evaluations of earlier programs, whose searches are those of their run's recipe.
+    /// Settings of the search. Absent in evaluations by earlier versions, which used the search of
+    /// the run's recipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<DecodeSpec>,
-    /// What the evaluation set was; absent as `search` is.
+    /// Settings of the evaluation set; absent if `search` is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<EvalSetSpec>,
-    /// SHA-256 of the language model's file, where there was one.
+    /// SHA-256 of the language model's file, if the search has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language_model: Option<String>,
-    /// SHA-256 of the list of words that might be spelt, where there was one.
+    /// SHA-256 of the search's word list, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// One line a sentence.
+    /// File with one line per example.
     pub hypotheses: PathBuf,
-    /// SHA-256 of that file.
+    /// SHA-256 of the hypotheses file.
     pub hypotheses_sha256: String,
-    /// What they were scored against.
+    /// File of the references that the hypotheses were scored against.
     pub references: PathBuf,
-    /// SHA-256 of that file.
+    /// SHA-256 of the references file.
     pub references_sha256: String,
-    /// Files of the weights.
     pub weights: Vec<PathBuf>,
-    /// Updates behind the weights, of a point on the way.
+    /// Number of updates, if the weights belong to a point of a trajectory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<u64>,
-    /// A score for each convention that the claims name.
+    /// One score for each convention that the claims name.
     pub scores: Vec<MetricValue>,
-    /// Seconds of decoding.
+    /// Duration of decoding, in seconds.
     pub seconds: f64,
-    /// What decoded it; absent in evaluations of earlier programs.
+    /// Program that decoded the set; absent in evaluations by earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
 }
 
 impl Evaluation {
-    /// Does a claim speak of its set and search?
+    /// Whether a claim concerns this evaluation set and search.
     pub fn is_of(&self, claim: &ClaimSpec) -> bool {
         claim.eval.as_ref() == Some(&self.eval) && claim.decode.as_ref() == Some(&self.decode)
     }
 }
 
-/// `zoo evaluate`.
+/// Runs `zoo evaluate`.
 pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluation>> {
     let (run, recipe) = request.open()?;
     let ctx = &ctx.for_run(&run.card.compute)?;
@@ -131,7 +132,8 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     data.evaluate(ctx, &recipe, &folder, weights, &wanted)
 }
 
-/// `zoo evaluate --sweep`: one evaluation set decoded and scored with all weights of a language model. Nothing of it is kept.
+/// Runs `zoo evaluate --sweep`: decodes and scores one evaluation set with all pairs of language
+/// model weights. Stores nothing.
 pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -> Result<Swept> {
     let (run, recipe) = request.open()?;
     let ctx = &ctx.for_run(&run.card.compute)?;
@@ -151,7 +153,7 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
                 .hint(format!("--eval SET; it has {}", sets.join(", "))));
         }
     };
-    // Says what is wrong with a set or a search that is not there.
+    // Reports an evaluation set or a search that does not exist.
     wanted(&recipe, Some(&eval), Some(&decode))?;
     let split = &recipe.data.eval[&eval].split;
     let mut claimed = recipe.claim.iter().filter_map(|claim| claim.eval.as_ref());
@@ -170,7 +172,8 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     data.sweep(ctx, &recipe, (&eval, &decode), values, weights, scorer)
 }
 
-/// The pairs of evaluation set and search that the claims judge, and those asked for.
+/// The pairs of evaluation set and search to decode: the requested ones, else those that the claims
+/// judge.
 pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Result<Vec<(String, String)>> {
     let unknown = |kind: &str, name: &str, known: Vec<&String>| {
         let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
@@ -203,7 +206,7 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
     if pairs.is_empty()
         && let Some(decode) = decode.or_else(first_search)
     {
-        // The set `valid` chooses weights; it is scored where there is no other one.
+        // The set `valid` is for choosing weights. It is scored only if there is no other set.
         let others = recipe.data.eval.keys().any(|name| name != "valid");
         let scored = |name: &str| match name {
             "valid" => !others && recipe.data.targets_of(&recipe.data.eval[name]).len() == 1,
@@ -232,7 +235,7 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
 /// The newest checkpoint is missing, damaged or of another run.
 pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<Weights> {
     let trained = run.trained_file().is_file().then(|| run.trained()).transpose()?;
-    // A run that was given up off the published course may have gone on.
+    // A run that was stopped for leaving the published course may have continued since.
     let trained = trained.filter(|trained| !matches!(trained.ending, Ending::OffCourse { .. }));
     let ended = trained
         .as_ref()
@@ -242,7 +245,7 @@ pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<Weights> {
     Ok(Weights { values: found.weights, files: found.files, update: None })
 }
 
-/// A model outside autodiff with the given weights.
+/// Model without autodiff with the given weights.
 pub fn load_model<D: Material>(
     recipe: &Recipe,
     material: &D,
@@ -253,7 +256,7 @@ pub fn load_model<D: Material>(
     parameters::import(model, weights).map_err(|e| Failure::new(Exit::Damaged, e.to_string()))
 }
 
-/// What an evaluation depends on beside its weights.
+/// Settings that an evaluation depends on, in addition to its weights.
 #[derive(Serialize)]
 struct Conditions<'r> {
     search: &'r DecodeSpec,
@@ -264,7 +267,7 @@ struct Conditions<'r> {
 }
 
 impl<'r> Conditions<'r> {
-    /// Of a recipe whose paths are relative to `base`.
+    /// Reads the settings from a recipe whose paths are relative to `base`.
     fn of(recipe: &'r Recipe, base: &Path, eval: &str, decode: &str) -> Result<Self> {
         let (search, set) = (&recipe.decode[decode], &recipe.data.eval[eval]);
         let digest = |file: Option<&String>| -> Result<Option<String>> {
@@ -275,7 +278,8 @@ impl<'r> Conditions<'r> {
         Ok(Self { search, set, language_model: digest(model)?, words: digest(words)? })
     }
 
-    /// Evaluations of earlier programs are as their run's recipe says.
+    /// Whether `found` was made with these settings. Evaluations by earlier versions used the
+    /// settings of the run's recipe.
     fn are_of(&self, found: &Evaluation, run: Option<&Recipe>) -> bool {
         let search = found.search.as_ref().or_else(|| run?.decode.get(&found.decode));
         let set = found.set.as_ref().or_else(|| run?.data.eval.get(&found.eval));
@@ -286,8 +290,8 @@ impl<'r> Conditions<'r> {
     }
 }
 
-/// Where an evaluation is kept in a run's folder `eval`, without its ending, and what tells it from others: another search or set of the
-/// same name (`--set decode.…`) has a place of its own.
+/// File stem of an evaluation in a run's folder `eval`, and its settings. A search or set with
+/// changed settings (`--set decode.…`) gets a stem of its own.
 fn place<'r>(
     folder: &Path,
     recipe: &'r Recipe,
@@ -306,19 +310,19 @@ fn place<'r>(
     Ok((format!("{plain}-{}", &hex(&Sha256::digest(text))[..8]), conditions))
 }
 
-/// Where an evaluation with a search of the recipe is kept in a run's folder `eval`.
+/// File of an evaluation with a search of the recipe, in a run's folder `eval`.
 ///
 /// # Errors
-/// What lies there is no evaluation.
+/// The existing file is not an evaluation.
 pub fn evaluation_file(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<PathBuf> {
-    // Of a set or search that the recipe does not have nothing is kept.
+    // Evaluations are stored only for sets and searches of the recipe.
     if !recipe.data.eval.contains_key(eval) || !recipe.decode.contains_key(decode) {
         return Ok(folder.join(format!("{eval}.{decode}.json")));
     }
     Ok(folder.join(format!("{}.json", place(folder, recipe, eval, decode)?.0)))
 }
 
-/// The evaluation that lies in a folder, if it is there; an error if it or its files were changed.
+/// The evaluation stored in a folder, or `None`. Fails if the evaluation or its files were changed.
 pub fn stored(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<Option<Evaluation>> {
     let file = evaluation_file(folder, recipe, eval, decode)?;
     if file.is_file() { read_evaluation(folder, &file).map(Some) } else { Ok(None) }
@@ -327,7 +331,7 @@ pub fn stored(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Resul
 /// An evaluation that lies in a folder.
 ///
 /// # Errors
-/// It or its files were changed.
+/// The evaluation or its files cannot be read or were changed.
 pub fn read_evaluation(folder: &Path, file: &Path) -> Result<Evaluation> {
     let found: Evaluation = read_json(file)?;
     for (path, expected) in
@@ -372,7 +376,8 @@ pub fn lines(path: &Path) -> Result<Vec<String>> {
     Ok(text.lines().map(str::to_string).collect())
 }
 
-/// Decodes and scores what is wanted and not there yet.
+/// Decodes and scores the pairs of `wanted` that are not stored yet. Returns all evaluations of
+/// `wanted`.
 pub fn decode_all<T: TaskData>(
     ctx: &Context,
     recipe: &Recipe,
@@ -407,7 +412,8 @@ pub fn decode_all<T: TaskData>(
     Ok(found)
 }
 
-/// Scores outputs by every convention that a claim on this set and search names, and keeps it all.
+/// Scores outputs by every convention that a claim on this set and search names, and stores outputs
+/// and scores.
 fn store(
     recipe: &Recipe,
     folder: &Path,
@@ -425,7 +431,7 @@ fn store(
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }
     let (stem, conditions) = place(folder, recipe, eval, decode)?;
-    // Sets of one name share a file where they are the same.
+    // Searches on one evaluation set share a references file if they have the same settings.
     let own = stem.strip_prefix(&format!("{eval}.{decode}")).unwrap_or_default();
     let evaluation = Evaluation {
         eval: eval.into(),
@@ -453,7 +459,8 @@ fn store(
     Ok(evaluation)
 }
 
-/// Metric conventions to score an evaluation set with: those of its claims, else of any claim, else `usual`.
+/// Metric conventions to score an evaluation set with: those of its claims, else of any claim, else
+/// `usual`.
 pub fn claimed_signatures(recipe: &Recipe, eval: &str, usual: impl FnOnce() -> String) -> Vec<String> {
     let of = |on_this_set: bool| {
         let mut found: Vec<String> = Vec::new();

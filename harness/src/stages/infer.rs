@@ -1,4 +1,4 @@
-//! A trained run that is given a user's own input.
+//! Inference with a trained run on a user's own input.
 
 use std::path::PathBuf;
 
@@ -9,26 +9,26 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::tasks;
 
-/// What `zoo infer` or `zoo synthesize` was asked for.
+/// Arguments of `zoo infer` and `zoo synthesize`.
 #[derive(Debug, Clone)]
 pub struct InferRequest {
-    /// Folder of a run.
+    /// Folder of the run.
     pub run: PathBuf,
-    /// Search; absent: the task's own for such input, that of the first claim, or the recipe's first.
+    /// Search; `None` selects the task's search for own input, else that of the first claim, else
+    /// the recipe's first.
     pub decode: Option<String>,
-    /// `decode.NAME.KEY=VALUE`, laid over the run's recipe.
+    /// Overrides `decode.NAME.KEY=VALUE` for the run's recipe.
     pub overrides: Vec<String>,
 }
 
-/// An opened run and one of its searches.
+/// An opened run with one of its searches.
 pub struct Inference {
-    /// The context of the call, with the run's type of products.
+    /// Context of the call, with the precision of the run.
     pub ctx: Context,
-    /// The run.
     pub run: Run,
-    /// Its recipe, with the overrides.
+    /// Recipe of the run, with the overrides.
     pub recipe: Recipe,
-    /// The search.
+    /// Settings of the search.
     pub search: DecodeSpec,
 }
 
@@ -36,7 +36,7 @@ impl Inference {
     /// Opens the run.
     ///
     /// # Errors
-    /// There is none, or it has no such search.
+    /// The run does not exist, or its recipe has no such search.
     pub fn open(ctx: &Context, request: &InferRequest) -> Result<Self> {
         let (run, recipe) = Run::open(&request.run)?;
         let recipe = recipe.searching(&request.overrides)?;

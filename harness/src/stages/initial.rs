@@ -1,4 +1,4 @@
-//! Weights that training starts from, instead of fresh ones.
+//! Initial weights from a run or a file, instead of fresh ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use super::run::{Card, Run};
 use crate::environment::hex;
 use crate::error::{Failure, Result};
 
-/// Weights and where they are from.
+/// Initial weights and where they came from.
 #[derive(Debug, Clone)]
 pub struct InitialWeights {
-    /// SHA-256 of names, shapes and values: part of what tells runs apart.
+    /// SHA-256 of names, shapes and values. It is part of a run's key.
     pub digest: String,
     from: String,
     weights: Arc<Vec<ParameterValues>>,
 }
 
 impl InitialWeights {
-    /// Of a run (the weights that its recipe evaluates) or of a file (a checkpoint, safetensors, or PyTorch's).
+    /// Loads weights from a run (the weights that its recipe evaluates) or from a file (a
+    /// checkpoint, safetensors or PyTorch file).
     pub fn load(place: &Path) -> Result<Self> {
         let weights = if place.is_dir() {
             run_weights(place)?.2
@@ -51,7 +52,7 @@ impl InitialWeights {
     }
 }
 
-/// What a run is, its recipe, and the weights that the recipe evaluates.
+/// Description and recipe of a run, and the weights that the recipe evaluates.
 pub fn run_weights(folder: &Path) -> Result<(Card, Recipe, Vec<ParameterValues>)> {
     let (run, recipe) = Run::open(folder)?;
     let weights = evaluated_weights(&run, &recipe)?.values;

@@ -1,4 +1,4 @@
-//! From the evaluations of all arms and seeds to a verdict on each claim.
+//! Verdict on each claim from the evaluations of all arms and seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -36,17 +36,16 @@ pub struct JudgedClaim {
 /// A run with everything that was measured on it.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// The run.
     pub run: Run,
-    /// By whom, and when.
+    /// Whether the run was reused, and which programs made it.
     pub made: Made,
-    /// How training ended.
+    /// Result of training.
     pub trained: Trained,
-    /// Evaluations; none of a run that diverged.
+    /// Evaluations; empty if the run diverged.
     pub evaluations: Vec<Evaluation>,
-    /// Those of points on the way.
+    /// Evaluations at the points of trajectory claims.
     pub on_the_way: BTreeMap<Moment, Vec<Evaluation>>,
-    /// Products that a probe found; none where nothing was probed.
+    /// Precision of matrix products that a probe measured; `None` without a probe.
     pub precision: Option<Precision>,
     /// SHA-256 of each split's ids.
     pub data: BTreeMap<String, String>,
@@ -61,7 +60,7 @@ impl Measured {
         self.run.folder.join("eval").join(name)
     }
 
-    /// The score by the claim's convention.
+    /// Score by the claim's convention, with the evaluation that it comes from.
     fn score(&self, claim: &ClaimSpec) -> Result<Option<(MetricValue, &Evaluation)>> {
         self.score_of(claim, self.evaluation(claim))
     }
@@ -86,7 +85,7 @@ impl Measured {
         Ok(Some((score(&hypotheses, &[references], &options)?, evaluation)))
     }
 
-    /// The score at a point on the way.
+    /// Score at a point of a trajectory.
     fn score_at(&self, claim: &ClaimSpec, moment: Moment) -> Result<Option<(MetricValue, &Evaluation)>> {
         let there = self.on_the_way.get(&moment).into_iter().flatten();
         self.score_of(claim, there.into_iter().find(|evaluation| evaluation.is_of(claim)))
@@ -128,7 +127,7 @@ impl Measured {
             return Ok(found);
         }
         let Some((value, evaluation)) = self.score(claim)? else {
-            // `diverges` needs no score; other kinds wait for one.
+            // `diverges` claims need no score. Claims of other kinds stay open until there is one.
             found.status =
                 if claim.kind == ClaimKind::Diverges { RunStatus::Scored } else { RunStatus::Missing };
             return Ok(found);
@@ -145,28 +144,27 @@ impl Measured {
     }
 }
 
-/// 95 % interval of score minus baseline score, the test set resampled in pairs.
+/// 95 % interval of score minus baseline score, by paired resampling of the test set.
 fn difference(claim: &ClaimSpec, baseline: &Measured, arm: &Measured) -> Result<Option<Interval>> {
     let (Some(of_baseline), Some(of_arm)) = (baseline.statistics(claim)?, arm.statistics(claim)?) else {
         return Ok(None);
     };
     let gain = paired_gain(&[(&of_baseline, &of_arm)], Resampling::default())?;
     let (worst, best) = (gain.lower_bound(0.975)?, gain.upper_bound(0.975)?);
-    // A gain is positive where the arm is better; a difference is arm minus baseline.
+    // A gain is positive if the arm is better. A difference is arm minus baseline.
     let (low, high) =
         if direction_of(claim) == Some(Direction::Lower) { (-best, -worst) } else { (worst, best) };
     Ok(Some(Interval { low, high, level: 0.95 }))
 }
 
-/// What one claim is judged on.
+/// A claim with the arm that it is judged for.
 pub struct Case<'a> {
-    /// The claim.
     pub claim: &'a ClaimSpec,
-    /// Arm that is held against it.
+    /// Name of the judged arm.
     pub arm: String,
 }
 
-/// Each claim with each arm that it speaks of.
+/// Pairs of each claim with each arm that it concerns.
 pub fn cases<'a>(claims: &'a [ClaimSpec], arms: &[String]) -> Vec<Case<'a>> {
     let mut found = Vec::new();
     for claim in claims {
@@ -180,21 +178,21 @@ pub fn cases<'a>(claims: &'a [ClaimSpec], arms: &[String]) -> Vec<Case<'a>> {
     found
 }
 
-/// What holds for all runs of a request alike.
+/// Conditions that all runs of a request share.
 pub struct Conditions<'a> {
     /// Name of the recipe.
     pub recipe: &'a str,
-    /// Numbers of seeds at which a verdict is sought.
+    /// Numbers of seeds at which claims are judged.
     pub plan: &'a LookPlan,
-    /// What computed.
+    /// Description of the hardware.
     pub hardware: &'a str,
-    /// Tier; absent: the published size.
+    /// Tier; `None` is the published size.
     pub tier: Option<&'a str>,
-    /// Keys changed that the recipe does not list as free.
+    /// Changed keys that the recipe does not list as free.
     pub overrides: &'a [String],
 }
 
-/// What all runs and timings together say about a case.
+/// Evidence for a case from all runs and timings.
 pub fn evidence(
     case: &Case,
     measured: &[Measured],
@@ -244,28 +242,27 @@ pub fn evidence(
     })
 }
 
-/// The verdict on a case.
+/// Judges a case.
 pub fn verdict(case: &Case, evidence: &Evidence) -> Verdict {
     judge(case.claim, evidence)
 }
 
-/// A run as its folder has it.
+/// A stored run.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// How training ended.
+    /// Result of training.
     pub trained: &'a Trained,
-    /// Its evaluations.
     pub evaluations: &'a [Evaluation],
-    /// Those of points on the way.
+    /// Evaluations at the points of trajectory claims.
     pub on_the_way: &'a BTreeMap<Moment, Vec<Evaluation>>,
 }
 
-/// Verdicts on runs as they lie there: no speed was timed, and the type of the products is the one that the run's card names.
+/// Verdicts on stored runs. Speeds are not timed, and the precision is the one that the run's card
+/// names.
 ///
 /// # Errors
-/// Hypotheses cannot be read, or cannot be scored as a claim says.
+/// Hypotheses cannot be read, or cannot be scored by the convention of a claim.
 pub fn judge_found(found: &[Found<'_>], claims: &[ClaimSpec]) -> Result<Vec<JudgedClaim>> {
     let measured: Vec<Measured> = (found.iter())
         .map(|one| Measured {

@@ -1,7 +1,9 @@
-//! From a recipe to a verdict: `plan -> prepare -> train(arm, seed) -> evaluate(arm, seed) -> time(arms) -> judge -> record`.
+//! Stages from a recipe to a verdict: `plan -> prepare -> train(arm, seed) -> evaluate(arm, seed)
+//! -> time(arms) -> judge -> record`.
 //!
-//! A stage's output has a key: a hash of the blocks of the recipe that it depends on and of the stage's own version. What is
-//! there, and whole, is not made again; what is made goes to a temporary name first.
+//! The output of a stage has a key: a hash of the recipe blocks that it depends on and of the
+//! stage's version. Complete outputs are reused. New outputs are written under a temporary name and
+//! renamed when complete.
 
 pub mod bench;
 pub mod data;
@@ -44,33 +46,32 @@ use zoo_results::statistics::LookPlan;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
-/// What `zoo reproduce` was asked for.
+/// Arguments of `zoo reproduce`.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The recipe.
     pub document: Document,
-    /// Arms, in the order in which they run.
+    /// Names of the arms in the order in which they run.
     pub arms: Vec<String>,
-    /// A size other than the published one.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// `--set key=value`.
+    /// Overrides `KEY=VALUE` of `--set`.
     pub overrides: Vec<String>,
     /// Seeds of the last look, fixed before the first run.
     pub seeds: Vec<u64>,
-    /// At how many of them verdicts are sought.
+    /// Numbers of seeds at which claims are judged.
     pub looks: LookPlan,
-    /// Evaluation sets to decode besides those of the claims.
+    /// Evaluation sets to decode in addition to those of the claims.
     pub evals: Vec<String>,
     /// Weights to start from instead of fresh ones.
     pub initial: Option<InitialWeights>,
-    /// End runs that leave the published course.
+    /// Whether to stop runs that leave the published course.
     pub stop_early: bool,
-    /// Train again what another program trained.
+    /// Whether to train again what another program trained.
     pub own_runs: bool,
 }
 
 impl Request {
-    /// All arms with this many seeds from the recipe's first on, in one look; nothing changed.
+    /// Request for all arms with the first `seeds` seeds in one look, without changes.
     pub fn of(document: &Document, tier: Option<&str>, seeds: u32) -> Result<Self> {
         let tier = tier.map(str::to_owned);
         let first =
@@ -100,7 +101,7 @@ impl Request {
         if self.own_runs { run.of_this_program() } else { Ok(run) }
     }
 
-    /// The recipe as an arm has it.
+    /// Resolves the recipe for an arm.
     pub fn resolve(&self, arm: &str) -> Result<Resolved> {
         let selection = Selection {
             arm: Some(arm.to_string()),
@@ -110,21 +111,21 @@ impl Request {
         Ok(self.document.resolve(&selection)?)
     }
 
-    /// `key=value` of everything that was changed, for records.
+    /// All changes as `key=value`, for records.
     pub fn changes(&self) -> Vec<String> {
         self.overrides.iter().cloned().chain(self.initial_digest().map(run::initial_override)).collect()
     }
 
-    /// All arms, resolved.
+    /// Resolves the recipe for all arms of the request.
     pub fn resolve_all(&self) -> Result<Vec<Resolved>> {
         self.arms.iter().map(|arm| self.resolve(arm)).collect()
     }
 }
 
-/// The arms that were asked for, each once, in that order; all if none was named.
+/// The requested arms without duplicates, in the given order; all arms if `given` is empty.
 ///
 /// # Errors
-/// An arm that the recipe does not have, or a recipe without arms.
+/// The recipe lacks one of the arms, or has no arms.
 pub fn chosen_arms(document: &Document, given: &[String]) -> Result<Vec<String>> {
     let known: Vec<String> = document.arms().into_iter().map(str::to_owned).collect();
     if let Some(arm) = given.iter().find(|arm| !known.contains(arm)) {

@@ -1,4 +1,4 @@
-//! What a run will cost, told before the first byte is fetched and within seconds.
+//! Estimated cost of a request, computed within seconds and before anything is fetched.
 
 use std::fmt;
 use std::path::Path;
@@ -20,75 +20,74 @@ use crate::error::Result;
 use crate::size::{self, Workload};
 use crate::{gate, tasks};
 
-/// Share of the matrix-product speed that a training step reaches; small models reach less.
+/// Assumed fraction of the matrix product speed that a training step reaches. Small models reach
+/// less.
 const ASSUMED_EFFICIENCY: f64 = 0.6;
 
-/// More epochs than published schedules have, of which the longest is of 440.
+/// A number of epochs above all published schedules. The longest of them has 440.
 const MANY_EPOCHS: f64 = 500.0;
-/// Epochs of the shorter run that is offered.
+/// Epochs of the shorter run that the warning suggests.
 const USUAL_EPOCHS: f64 = 50.0;
 
-/// Costs of one arm and seed.
+/// Cost of one arm and seed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArmPlan {
-    /// Arm.
     pub arm: String,
-    /// Seed.
     pub seed: u64,
-    /// Parameters of the model.
+    /// Number of parameters of the model.
     pub parameters: u64,
-    /// Updates that are still to be made, at most.
+    /// Maximum number of updates that remain to be made.
     pub updates: u64,
-    /// They are those of a million examples: the corpus does not say how many it has.
+    /// Whether `updates` assumes a million examples because the corpus does not state its size.
     pub examples_assumed: bool,
-    /// By whom it was trained, if it is there already.
+    /// Programs that trained the run, if it has ended.
     pub trained: Option<Made>,
-    /// Floating-point operations of them.
+    /// Floating-point operations of the remaining updates.
     pub operations: f64,
-    /// Seconds of them here.
+    /// Estimated duration of the remaining updates on this device, in seconds.
     pub seconds: f64,
 }
 
-/// What a request will cost.
+/// Cost of a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// Recipe.
+    /// Name of the recipe.
     pub recipe: String,
-    /// Device it would run on.
+    /// Device that the request would run on.
     pub device: String,
-    /// Speed of matrix products here, operations a second.
+    /// Measured speed of matrix products, in operations per second.
     pub speed: f64,
     /// Arms and seeds in the order in which they run.
     pub runs: Vec<ArmPlan>,
-    /// Pairs of arms whose speeds are still to be timed against one another.
+    /// Number of pairs of arms whose speeds remain to be timed against each other.
     pub timings: usize,
-    /// Seconds of that.
+    /// Estimated duration of the timings, in seconds.
     pub timing_seconds: f64,
-    /// Bytes to fetch, as far as known.
+    /// Bytes to fetch, as far as they are known.
     pub download: u64,
-    /// Files to fetch whose size is not known.
+    /// Number of files to fetch whose size is not known.
     pub unknown_sizes: usize,
-    /// Both in words.
+    /// Description of `download` and `unknown_sizes`.
     pub download_text: String,
     /// Bytes on disk: data and checkpoints.
     pub disk: u64,
-    /// Bytes of memory: weights, gradients, moments, activations, roughly.
+    /// Approximate memory in bytes: weights, gradients, moments and activations.
     pub memory: u64,
-    /// Terms of the data.
+    /// Licence terms of the data.
     pub licence: Option<String>,
-    /// Why the schedule does not suit data of the user's, and what would.
+    /// Why the schedule does not suit the user's data, with a suggestion.
     pub warning: Option<String>,
-    /// What earlier plans spent of the level of a claim, a sentence for each.
+    /// Significance level of claims that earlier plans spent, one sentence per claim.
     pub spent: Vec<String>,
 }
 
 impl Plan {
-    /// Seconds of all runs and timings.
+    /// Duration of all runs and timings, in seconds.
     pub fn seconds(&self) -> f64 {
         self.runs.iter().map(|run| run.seconds).sum::<f64>() + self.timing_seconds
     }
 
-    /// Asks, or refuses, if it costs much; see [`gate`].
+    /// Asks for confirmation, or refuses, if the cost is above the limits of [`gate`].
     pub fn gate(&self, ctx: &Context) -> Result<()> {
         let cost = gate::Cost {
             seconds: Some(self.seconds()),
@@ -150,7 +149,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// Makes the plan. Fetches nothing.
+/// Makes the plan without fetching anything.
 pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
@@ -173,7 +172,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let operations = step.operations * left as f64;
             longest = longest.max(step.operations / (speed * ASSUMED_EFFICIENCY));
             let average = u64::from(resolved.recipe.train.checkpoint.ema.is_some());
-            // Activations are of one batch at a time, whatever makes an update.
+            // Activations exist for one batch at a time, regardless of the batches per update.
             let of_batch = step.tokens / f64::from(resolved.recipe.train.batches_per_update);
             memory = memory.max(
                 step.parameters * (16 + 4 * average)
@@ -211,7 +210,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         unknown_sizes: download.map_or(0, |count| count.unknown),
         download_text: download.map_or_else(|| "nothing".into(), |count| count.to_string()),
         disk: corpus.as_ref().map_or(0, |corpus| corpus.disk_bytes().known) + checkpoints,
-        // Arms that are timed are in memory together.
+        // Both arms of a timing are in memory at the same time.
         memory: if timings > 0 { 2 * memory } else { memory },
         licence: corpus.map(|corpus| corpus.licence.terms),
         warning,
@@ -219,7 +218,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     })
 }
 
-/// What one update computes.
+/// Computation of one update.
 struct StepCost {
     parameters: u64,
     tokens: f64,
@@ -228,12 +227,12 @@ struct StepCost {
     work: Workload,
 }
 
-/// `own`: examples of the user's files, if they are known.
+/// Cost of one update. `own` is the number of examples in the user's files, if known.
 fn step_cost(resolved: &Resolved, own: Option<f64>) -> StepCost {
     let recipe = &resolved.recipe;
     let task = tasks::of(recipe);
     let (cost, work) = (task.cost(recipe), task.workload(recipe));
-    // A batch does not have an example twice.
+    // A batch does not contain an example twice.
     let of_batch = own.map_or(work.batch, |own| work.batch.min(own.max(1.0)));
     let examples = f64::from(recipe.train.batches_per_update) * of_batch;
     let read = examples * work.example;
@@ -241,7 +240,7 @@ fn step_cost(resolved: &Resolved, own: Option<f64>) -> StepCost {
     StepCost { parameters: cost.parameters, tokens: work.sides * read, examples, operations, work }
 }
 
-/// How many there are of an arm.
+/// Number of updates of an arm.
 struct Updates {
     most: u64,
     examples_assumed: bool,
@@ -252,7 +251,7 @@ fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
     let mut examples_assumed = false;
     let by_epochs = train.max_epochs.map(|epochs| {
         let examples = step.work.examples.or(own).or_else(|| lines_of_corpus(data)).unwrap_or_else(|| {
-            // Of the corpora that do not say, most are larger.
+            // Most corpora that do not state their size are larger.
             examples_assumed = true;
             1e6
         });
@@ -264,7 +263,7 @@ fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
     Updates { most: given.or(by_epochs).unwrap_or(0), examples_assumed }
 }
 
-/// Examples of the user's own files that are trained on; `None` if there are no such files.
+/// Number of training examples in the user's own files; `None` if there are no such files.
 fn own_examples(recipe: &Recipe, base: &Path) -> Result<Option<f64>> {
     let data = &recipe.data;
     let count = tasks::of(recipe).own_examples(data, base)?;
@@ -272,7 +271,8 @@ fn own_examples(recipe: &Recipe, base: &Path) -> Result<Option<f64>> {
     Ok(count.map(|count| count.min(most) as f64))
 }
 
-/// What to say where each of a user's examples is trained on so often that the schedule must have been made for more of them.
+/// Warning if the run passes over the user's examples so often that the schedule must be meant for
+/// more data.
 fn too_long_a_schedule(resolved: &Resolved, step: &StepCost, updates: u64, own: f64) -> Option<String> {
     let epochs = updates as f64 * step.examples / own.max(1.0);
     if epochs < MANY_EPOCHS {
@@ -296,7 +296,7 @@ fn too_long_a_schedule(resolved: &Resolved, step: &StepCost, updates: u64, own: 
     ))
 }
 
-/// Updates of a schedule's warm-up, where it has one that can be set.
+/// Warm-up updates of a schedule; `None` if the schedule has no warm-up that can be set.
 fn warmup(schedule: &ScheduleSpec) -> Option<u64> {
     match schedule {
         ScheduleSpec::TransformerPolicy { warmup_updates, .. }
@@ -308,7 +308,7 @@ fn warmup(schedule: &ScheduleSpec) -> Option<u64> {
     }
 }
 
-/// Lines of the training split, where the corpus says.
+/// Lines of the training split, if the corpus states them.
 fn lines_of_corpus(data: &DataSpec) -> Option<f64> {
     let corpus = CorpusDefinition::find(data.corpus.as_deref()?).ok()?;
     let lines = corpus.splits.get(data.training())?.lines?;
@@ -323,7 +323,8 @@ fn kept_weights(resolved: &Resolved) -> u64 {
     }
 }
 
-/// Operations a second of FP32 matrix products of a training step's size, over about a tenth of a second.
+/// Speed of FP32 matrix products of a training step's size, in operations per second. Measures for
+/// about a tenth of a second.
 fn measured_speed(device: &Device) -> f64 {
     const SIZE: usize = 512;
     let a = Tensor::<2>::ones([SIZE, SIZE], device);
@@ -331,7 +332,7 @@ fn measured_speed(device: &Device) -> f64 {
         let product = a.clone().matmul(a.clone());
         host_values(product.narrow(0, 0, 1).narrow(1, 0, 1))
     };
-    // The first one may compile.
+    // The first product may include compilation.
     multiply();
     let start = Instant::now();
     let mut products = 0;

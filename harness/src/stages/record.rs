@@ -1,4 +1,4 @@
-//! Writes what was begun, run and judged to the home's ledger, and keeps the hypotheses beside it.
+//! Ledger records of started, ended and judged runs. Copies their hypotheses next to the ledger.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::{lines, records};
 /// Files of a run's folder whose digests its record holds.
 const RUN_FILES: [&str; 4] = ["run.json", "recipe.toml", "trained.json", "log.jsonl"];
 
-/// What a record has in common with others of its recipe.
+/// Fields that all records of a recipe share.
 fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Environment) -> Record {
     Record {
         time: utc_now(),
@@ -44,7 +44,7 @@ fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Env
     }
 }
 
-/// Records that a run begins: every run that was started is in the ledger, whatever becomes of it.
+/// Records the start of a run. Every started run is in the ledger, whether or not it ends.
 pub fn started(ctx: &Context, request: &Request, card: &Card, data: BTreeMap<String, String>) -> Result<()> {
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
     let record = Record {
@@ -59,7 +59,7 @@ pub fn started(ctx: &Context, request: &Request, card: &Card, data: BTreeMap<Str
     Ok(())
 }
 
-/// Records that a run ended before its time: stopped by the user (it can go on), or by an error.
+/// Records that a run stopped early: by the user, who can resume it, or by an error.
 pub fn broken_off(ctx: &Context, request: &Request, card: &Card, failure: &Failure) -> Result<()> {
     let interrupted = failure.exit == Exit::Interrupted;
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
@@ -75,9 +75,11 @@ pub fn broken_off(ctx: &Context, request: &Request, card: &Card, failure: &Failu
     Ok(())
 }
 
-/// Records runs and verdicts, unless a record of this recipe says the very same: of the same runs, or of runs by the same program.
-/// Gives back that record where nothing was trained for this call, else the one of this call, written or not; and the hash of the
-/// ledger's last record.
+/// Records runs and verdicts, unless the ledger has an identical record of the same runs or of runs
+/// by the same program.
+///
+/// Returns a record and the hash of the ledger's last record. The record is the known one if this
+/// call trained nothing, else that of this call, even if it was not written.
 pub fn judged(
     ctx: &Context,
     request: &Request,
@@ -126,7 +128,7 @@ pub fn judged(
             trained.updates, trained.epochs, trained.skipped
         ));
         let this = environment.sources();
-        // Two programs of one commit differ in their changes or in their lock.
+        // Two programs of one commit differ in uncommitted changes or in their lock file.
         let alike = run.made.other_programs.iter().filter(|commit| **commit == this);
         for commit in trained.commits.iter().filter(|commit| **commit != this).chain(alike) {
             if !record.commits_crossed.contains(commit) {
@@ -144,7 +146,8 @@ pub fn judged(
                 evaluation.seconds,
             );
             let hypotheses = keep(ctx, run, &evaluation.hypotheses, &evaluation.hypotheses_sha256)?;
-            // The recipe of somebody's file may be gone when this is checked again.
+            // The recipe of a user's file may be missing at a later check, so its references are
+            // kept.
             if zoo_recipes::find(&card.recipe).is_err() {
                 let lines = lines::read(&run.run.folder.join("eval").join(&evaluation.references))?;
                 let file = records::keep(ctx, &lines)?;
@@ -194,7 +197,8 @@ pub fn judged(
     Ok((record, ledger.verify(None)?.1))
 }
 
-/// A run as its folder is now. Of one that was given up and may go on, no digests are kept.
+/// Record of a run's folder in its current state. A run that was stopped off course may continue,
+/// so its digests are not recorded.
 fn run_record(ctx: &Context, measured: &Measured) -> Result<RunRecord> {
     let (run, card) = (&measured.run, &measured.run.card);
     let below = run.folder.strip_prefix(ctx.runs_dir()).unwrap_or(&run.folder);
@@ -213,7 +217,7 @@ fn run_record(ctx: &Context, measured: &Measured) -> Result<RunRecord> {
     Ok(RunRecord { arm: card.arm.clone(), seed: card.seed, folder: steps.join("/"), environment, files })
 }
 
-/// An evaluation's score by each convention.
+/// One score record for each convention of an evaluation.
 fn scores(
     card: &Card,
     evaluation: &Evaluation,
@@ -238,19 +242,20 @@ fn scores(
     })
 }
 
-/// Copies a run's hypotheses beside the ledger, under a name that says what they are.
+/// Copies a run's hypotheses next to the ledger, under a descriptive name.
 fn keep(ctx: &Context, run: &Measured, file: &std::path::Path, sha256: &str) -> Result<HypothesesFile> {
     let card = &run.run.card;
     let recipe =
         card.tier.as_ref().map_or_else(|| card.recipe.clone(), |tier| format!("{}.{tier}", card.recipe));
-    // `epoch-3/…` is of a point on the way.
+    // Names like `epoch-3/…` belong to points of a trajectory.
     let name = file.to_string_lossy().replace(['/', '\\'], "-");
     let folder = format!("{recipe}/{}-seed{}-{}", card.arm, card.seed, &card.key[..12]);
     let from = run.run.folder.join("eval").join(file);
     let bytes = std::fs::read(&from).map_err(|e| Failure::io("read", &from, &e))?;
     let place = |path: &str| -> PathBuf { ctx.home.join(HYPOTHESES).join(path) };
     let mut path = format!("{folder}/{name}");
-    // Another text under this name is that of a run before, which the ledger still speaks of.
+    // An existing file with other content belongs to an earlier run that the ledger still refers
+    // to.
     if std::fs::read(place(&path)).is_ok_and(|kept| kept != bytes) {
         path = format!("{folder}/{}-{name}", &sha256[..8]);
     }
@@ -260,7 +265,7 @@ fn keep(ctx: &Context, run: &Measured, file: &std::path::Path, sha256: &str) -> 
     Ok(HypothesesFile { path, sha256: sha256.to_string() })
 }
 
-/// `key=value` as pairs.
+/// Splits `key=value` texts into pairs.
 fn overrides(given: &[String]) -> BTreeMap<String, String> {
     let split = |text: &String| {
         text.split_once('=').map(|(key, value)| (key.trim().to_string(), value.trim().to_string()))

@@ -30,18 +30,18 @@ use crate::{size, tasks};
 pub struct Outcome {
     /// Folders of the runs.
     pub runs: Vec<std::path::PathBuf>,
-    /// Of each run, whether it was trained for this call, and by which programs.
+    /// For each run, whether it was reused and which programs made it.
     pub made: Vec<Made>,
     /// Verdicts in the order of the claims.
     pub judged: Vec<JudgedClaim>,
-    /// Every score, also where nothing was claimed.
+    /// All scores, including those without a claim.
     pub scores: Vec<RunScores>,
-    /// What was recorded of all of it.
+    /// Ledger record of the result.
     #[serde(skip)]
     pub record: Record,
     /// Hash of the ledger's last record.
     pub head: String,
-    /// The code to end with.
+    /// Exit code of the command.
     #[serde(skip)]
     pub exit: Exit,
 }
@@ -49,15 +49,13 @@ pub struct Outcome {
 /// The scores of one run on one evaluation set.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunScores {
-    /// Arm.
     pub arm: String,
-    /// Seed.
     pub seed: u64,
-    /// Evaluation set.
+    /// Name of the evaluation set.
     pub eval: String,
-    /// Search.
+    /// Name of the search.
     pub decode: String,
-    /// A score for each convention.
+    /// One score for each convention.
     pub scores: Vec<MetricValue>,
 }
 
@@ -73,7 +71,8 @@ impl RunScores {
     }
 }
 
-/// Runs what is not there yet and judges all of it, look by look, until every claim is settled or the last look was taken.
+/// Runs what is missing and judges all claims, one look after another, until every claim is settled
+/// or the last look is done.
 pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
@@ -96,7 +95,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
             let plan = plan(ctx, request)?;
             ctx.progress.note(&plan.to_string());
             match plan.gate(ctx) {
-                // What was run is judged, its speed timed or not.
+                // Complete runs are judged even if their speeds are not timed.
                 Err(failure) if there => {
                     ctx.progress.note(&format!("speeds are not timed: {failure}"));
                     timings = Some(Vec::new());
@@ -143,11 +142,11 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
     Ok(Outcome { runs, made, judged, scores, record: recorded, head, exit })
 }
 
-/// The exit code. A tier is not the published size, so its claims are NOT COMPARABLE by design: a tier whose runs all
-/// got to their scores did what it is for.
+/// The exit code. A tier is not the published size, so its claims are NOT COMPARABLE by design. If
+/// all runs of a tier have scores, the tier succeeds.
 fn exit(ctx: &Context, request: &Request, measured: &[Measured], judged: &[JudgedClaim]) -> Exit {
     let exit = match judged.is_empty() {
-        // Without a claim there is nothing that could fail.
+        // Without a claim, nothing can fail.
         true => Exit::Ok,
         false => Exit::of_verdicts(judged.iter().map(|judged| &judged.verdict)),
     };
@@ -165,7 +164,7 @@ fn exit(ctx: &Context, request: &Request, measured: &[Measured], judged: &[Judge
     }
 }
 
-/// What a command line calls a recipe: a built-in one by its name, any other by its path.
+/// Name of a recipe on the command line: a built-in recipe's name, else the path.
 fn called(document: &Document) -> &str {
     match zoo_recipes::find(document.name()) {
         Ok(built_in) if built_in.file == document.file() => document.name(),
@@ -173,7 +172,7 @@ fn called(document: &Document) -> &str {
     }
 }
 
-/// One arm with one seed: trained, decoded and scored, as far as it is not there already.
+/// Trains, decodes and scores one arm with one seed, as far as results are missing.
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
     let recipe = &resolved.recipe;
     let mut run = request.run(ctx, resolved, seed)?;
@@ -222,7 +221,8 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     Ok(Measured { run, made, trained, evaluations, on_the_way, precision, data })
 }
 
-/// The timings that claims want. Scores are judged without them where the data is no longer to be had.
+/// The timings that claims need. If the data is no longer available, scores are judged without
+/// timings.
 fn speeds(ctx: &Context, request: &Request, arms: &[Resolved]) -> Result<Vec<Timing>> {
     match time_arms(ctx, request, arms) {
         Err(failure) if failure.exit == Exit::Data => {
@@ -275,7 +275,7 @@ fn all_wanted(request: &Request, recipe: &zoo_recipes::Recipe) -> Result<Vec<(St
     Ok(pairs)
 }
 
-/// Is there nothing left to compute?
+/// Whether all runs and evaluations of these seeds exist.
 fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64]) -> Result<bool> {
     for &seed in seeds {
         for resolved in arms {
@@ -297,10 +297,11 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
     Ok(true)
 }
 
-/// The products of this device, as a probe on the run's own width finds them.
+/// Precision of matrix products on this device, by a probe with the run's own width.
 ///
 /// # Errors
-/// They are TF32 where they have to be FP32: nothing is trained then that would not be what it is called.
+/// The products are TF32 although FP32 is required. Training is refused, because its name would be
+/// wrong.
 fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Result<Precision> {
     let device = ctx.open_device()?;
     let found = probe(&device, compute, size::width(recipe));
@@ -322,7 +323,7 @@ fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Resu
         Products::Fp32 => Precision::Fp32,
         Products::Tf32 => Precision::Tf32,
         Products::Fp16 => Precision::Fp16,
-        // Without an instruction for it the CPU rounds to bf16 and multiplies as f32.
+        // Without a BF16 instruction the CPU rounds operands to BF16 and multiplies in FP32.
         Products::Bf16 if ctx.device.is_cpu() && bf16_instruction().is_none() => Precision::Bf16Emulated,
         Products::Bf16 => Precision::Bf16,
     })

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! runs/NAME/ARM-seedN-KEY/
-//!   run.json          what it is: recipe, arm, seed, key, environment
+//!   run.json          identity: recipe, arm, seed, key, environment
 //!   recipe.toml       the resolved recipe
 //!   log.jsonl         one line for each logged step, validation and the end
 //!   checkpoints/      states to resume from, and the weights of epochs
-//!   trained.json      written when training ended
+//!   trained.json      result, written when training ends
 //!   eval/             for each evaluation set and search: hypotheses, references, scores
 //! ```
 
@@ -31,49 +31,46 @@ use crate::json::{read_json, write_json};
 use crate::records::write_whole;
 use crate::tasks;
 
-/// Raised when a change of the code makes runs of before unlike those of after.
+/// Version of the run key. Increase it when a code change alters the trained weights.
 const VERSION: u32 = 1;
 
-/// A run's place.
+/// A training run and its folder.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its folder.
     pub folder: PathBuf,
-    /// What it is.
+    /// Identity of the run.
     pub card: Card,
 }
 
-/// `run.json`.
+/// Content of `run.json`: the identity of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
-    /// Recipe.
+    /// Name of the recipe.
     pub recipe: String,
     /// Hash of the resolved recipe.
     pub recipe_hash: String,
-    /// Arm.
     pub arm: String,
-    /// Tier; absent: the published size.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// `--set` keys that are not free.
+    /// Changes by `--set` of keys that are not free.
     pub overrides: Vec<String>,
-    /// Seed.
     pub seed: u64,
-    /// Type of products: `tf32` where FP32 was asked to be that.
+    /// Precision of matrix products: `tf32` if FP32 was requested as TF32.
     pub compute: String,
-    /// Folder that relative paths of the recipe are relative to.
+    /// The folder that the recipe's paths are relative to.
     pub base: PathBuf,
     /// Hash of everything that training depends on.
     pub key: String,
-    /// Binary and machine that started the run.
+    /// Program and machine that started the run.
     pub environment: Environment,
 }
 
 /// Whether a run was trained for this call, and by which programs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Made {
-    /// It was trained before.
+    /// Whether the run was trained earlier.
     pub reused: bool,
-    /// Commits of other programs that made any of it.
+    /// Commits of other programs that made any part of the run.
     pub other_programs: Vec<String>,
 }
 
@@ -88,25 +85,25 @@ impl fmt::Display for Made {
     }
 }
 
-/// Of an evaluation's file: who decoded it.
+/// The field of an evaluation file that names the program.
 #[derive(Deserialize)]
 struct EvaluatedBy {
     #[serde(default)]
     program: Option<Program>,
 }
 
-/// `trained.json`.
+/// Content of `trained.json`: the result of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
-    /// Why it ended.
+    /// Reason for the end of training.
     pub ending: Ending,
-    /// Updates made.
+    /// Number of updates.
     pub updates: u64,
-    /// Updates skipped for overflow.
+    /// Number of updates skipped for overflow.
     pub skipped: u64,
-    /// Epochs done.
+    /// Number of complete epochs.
     pub epochs: u64,
-    /// Seconds of training, validation and checkpoints, over all sessions.
+    /// Duration of training, validation and checkpoints over all sessions, in seconds.
     pub seconds: f64,
     /// Training loss of the first logged step.
     pub first_loss: Option<f64>,
@@ -114,12 +111,12 @@ pub struct Trained {
     pub last_loss: Option<f64>,
     /// Lowest validation loss.
     pub best_valid_loss: Option<f64>,
-    /// Commits of the binaries that took part, in order.
+    /// Commits of the programs that trained the run, in order.
     pub commits: Vec<String>,
     /// SHA-256 of each split's ids.
     #[serde(default)]
     pub data: std::collections::BTreeMap<String, String>,
-    /// The state that was saved last. Runs of earlier programs did not note it.
+    /// The last saved state. Absent in runs by earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_state: Option<NotedFile>,
 }
@@ -157,7 +154,7 @@ impl Run {
         Ok(Self { folder, card })
     }
 
-    /// Opens an existing run; a checkpoint or file inside of it names the run as well.
+    /// Opens an existing run. `path` is its folder, or a checkpoint or file in it.
     pub fn open(path: &Path) -> Result<(Self, Recipe)> {
         let folder = path.ancestors().find(|folder| folder.join("run.json").is_file()).ok_or_else(|| {
             Failure::new(Exit::Usage, format!("{} is not a run folder", path.display()))
@@ -175,7 +172,8 @@ impl Run {
         Ok((Self { folder: folder.to_path_buf(), card }, recipe))
     }
 
-    /// Commits of the other programs that made any of this run; empty where this program made all of it.
+    /// Commits of other programs that made any part of this run; empty if this program made all of
+    /// it.
     ///
     /// # Errors
     /// An evaluation of the run cannot be read.
@@ -184,7 +182,7 @@ impl Run {
         let trained = sessions(&self.folder.join("log.jsonl")).into_iter();
         let mut makers: Vec<Option<(String, Option<Program>)>> =
             trained.map(|found| found.map(|found| (found.sources(), found.program()))).collect();
-        // Trained, but nothing says by whom.
+        // The run was trained by an unknown program.
         if makers.is_empty() && self.trained_file().is_file() {
             makers.push(None);
         }
@@ -202,10 +200,11 @@ impl Run {
         Ok(others)
     }
 
-    /// This run if no other program made any of it, else one beside it, which this program makes or has made.
+    /// This run if this program made all of it, else a run in a sibling folder that this program
+    /// makes or has made.
     ///
     /// # Errors
-    /// As [`Self::other_programs`].
+    /// As for [`Self::other_programs`].
     pub fn of_this_program(mut self) -> Result<Self> {
         let plain = self.folder.display().to_string();
         for number in 2_u32.. {
@@ -217,7 +216,8 @@ impl Run {
         Ok(self)
     }
 
-    /// Makes the folder, and keeps other processes from training in it for as long as what is given back lives.
+    /// Creates and locks the folder. Other processes cannot train in it while the returned file is
+    /// open.
     pub fn lock(&self) -> Result<File> {
         fs::create_dir_all(&self.folder).map_err(|e| Failure::io("make", &self.folder, &e))?;
         let path = self.folder.join("lock");
@@ -228,7 +228,7 @@ impl Run {
                 Err(Failure::new(Exit::Internal, format!("another process trains {}", self.folder.display()))
                     .hint("wait until it ends; the same command then gives its results"))
             }
-            // Some file systems of networks have no locks.
+            // Some network file systems do not support locks.
             Err(TryLockError::Error(e)) if e.kind() != std::io::ErrorKind::Unsupported => {
                 Err(Failure::io("lock", &path, &e))
             }
@@ -236,7 +236,7 @@ impl Run {
         }
     }
 
-    /// Says in the folder what it is, unless it is there.
+    /// Writes the run's card and recipe, or reads the card if the folder already has one.
     pub fn create(&mut self, recipe: &Recipe) -> Result<()> {
         fs::create_dir_all(&self.folder).map_err(|e| Failure::io("make", &self.folder, &e))?;
         let card = self.folder.join("run.json");
@@ -251,33 +251,34 @@ impl Run {
         write_json(&card, &self.card)
     }
 
-    /// Checkpoints.
+    /// The run's folder of checkpoints.
     pub fn checkpoints(&self) -> CheckpointFolder {
         CheckpointFolder::new(self.folder.join("checkpoints"))
     }
 
-    /// Was it begun?
+    /// Whether the run was started.
     pub fn exists(&self) -> bool {
         self.folder.join("run.json").is_file()
     }
 
-    /// `trained.json`.
+    /// Path of `trained.json`.
     pub fn trained_file(&self) -> PathBuf {
         self.folder.join("trained.json")
     }
 
-    /// Did training end? One that was given up off the published course did if such runs are to be.
+    /// Whether training ended. A run that was stopped off course counts as ended only with
+    /// `stop_early`.
     pub fn is_trained(&self, stop_early: bool) -> Result<bool> {
         let ended = self.trained_file().is_file();
         Ok(ended && (stop_early || !matches!(self.trained()?.ending, Ending::OffCourse { .. })))
     }
 
-    /// How training ended.
+    /// Result of training.
     pub fn trained(&self) -> Result<Trained> {
         read_json(&self.trained_file())
     }
 
-    /// Updates of the newest checkpoint.
+    /// Number of updates in the newest checkpoint.
     pub fn updates_made(&self) -> u64 {
         let newest = self.checkpoints().states().ok().and_then(|states| states.into_iter().next());
         let state = newest.and_then(|path| read_state(&path).ok().flatten());
@@ -285,8 +286,8 @@ impl Run {
     }
 }
 
-/// Hash of what the weights depend on. How often something is logged or saved, and other evaluation sets than `valid`, do not
-/// matter.
+/// Hash of everything that the weights depend on. Logging and saving intervals and evaluation sets
+/// other than `valid` do not matter.
 fn training_key(
     recipe: &Recipe,
     files: &[(String, String)],

@@ -1,4 +1,4 @@
-//! Pictures and sounds of an evaluation, kept beside its outputs.
+//! Storage of an evaluation's pictures and audio next to its outputs.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::error::{Failure, Result};
 use crate::json::write_json;
 use crate::records::write_whole;
 
-/// Writes the files of samples into an evaluation's folder, and the list of them.
+/// Writes the files of samples and their list into an evaluation's folder.
 ///
 /// # Errors
-/// They cannot be written.
+/// A file cannot be written.
 pub fn keep(samples: &[KeptSample], folder: &Path, stem: &str) -> Result<()> {
     if samples.is_empty() {
         return Ok(());

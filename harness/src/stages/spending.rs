@@ -1,4 +1,4 @@
-//! What earlier plans spent of the level of a claim, from the home's ledger.
+//! Significance level of a claim that earlier plans in the home's ledger spent.
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Selection};
 use zoo_results::ledger::{Record, System, spent};
@@ -23,7 +23,7 @@ impl Earlier {
     /// Reads the ledger.
     ///
     /// # Errors
-    /// It is damaged, or the recipe cannot be resolved.
+    /// The ledger is damaged, or the recipe cannot be resolved.
     pub fn of(ctx: &Context, request: &Request) -> Result<Self> {
         let records = ledger(ctx, None).entries()?.into_iter().map(|entry| entry.record).collect();
         Ok(Self {
@@ -35,7 +35,7 @@ impl Earlier {
         })
     }
 
-    /// What other plans spent on the claim that this evidence is held against.
+    /// Level that other plans spent on the claim that the evidence is for.
     pub fn spent(&self, claim: &ClaimSpec, evidence: &Evidence) -> Option<Spent> {
         let system = System {
             recipe: &self.recipe,
@@ -47,8 +47,9 @@ impl Earlier {
     }
 }
 
-/// SHA-256 of what is computed, what a record calls its system: the resolved recipe without its claims, its words and changes of its free
-/// keys. None of these gives a claim a new 5 %.
+/// SHA-256 of the computed system, as records name it: the resolved recipe without its claims, its
+/// descriptions and changes of its free keys. Changing any of these does not give a claim a new 5
+/// %.
 ///
 /// # Errors
 /// The recipe cannot be resolved.
@@ -65,7 +66,8 @@ pub fn without_claims(request: &Request) -> Result<String> {
     Ok(zoo_recipes::hash_of_arms(&arms))
 }
 
-/// The same with words and all changes in it, as earlier programs recorded it.
+/// The hash of [`without_claims`] including descriptions and all changes, as earlier versions
+/// recorded it.
 ///
 /// # Errors
 /// The recipe cannot be resolved.
@@ -75,7 +77,7 @@ pub fn with_words(request: &Request) -> Result<String> {
     Ok(zoo_recipes::hash_of_arms(&arms))
 }
 
-/// For each claim of which other plans spent something, a line that says so before anything is run.
+/// One line for each claim of which other plans spent some level, to print before anything runs.
 ///
 /// # Errors
 /// The ledger is damaged, or the recipe cannot be resolved.
@@ -85,7 +87,7 @@ pub fn planned(ctx: &Context, request: &Request, claims: &[ClaimSpec]) -> Result
         request.seeds.iter().map(|seed| RunScore { seed: Some(*seed), ..RunScore::default() }).collect();
     let mut lines = Vec::new();
     for case in cases(claims, &request.arms) {
-        // Timings have no seeds, and what diverges no level.
+        // Timings have no seeds, and divergence claims have no level.
         if matches!(case.claim.kind, ClaimKind::Ratio | ClaimKind::Diverges) {
             continue;
         }

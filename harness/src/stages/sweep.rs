@@ -1,29 +1,29 @@
-//! Weights of a search's language model: which of them an evaluation set is decoded with, and what came of each pair, as
-//! OpenSeq2Seq's `scripts/decode.py` does it.
+//! Sweep over the weights of a search's language model on an evaluation set, as in OpenSeq2Seq's
+//! `scripts/decode.py`.
 
 use std::str::FromStr;
 
 use zoo_results::metrics::{Entry, Signature};
 
-/// Most pairs of weights that are tried: a step that is a slip of the pen would otherwise take for ever.
+/// Maximum number of weight pairs, which catches mistyped steps.
 const MOST: usize = 10_000;
 
-/// From one value to the next where that is not said: `decode.py`'s.
+/// Default step between values, as in `decode.py`.
 const STEP: f64 = 0.1;
 
-/// Weights to try; of one that is not named, the recipe's.
+/// Weights to try. A weight that is not named keeps the recipe's value.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SweptWeights {
-    /// Of the language model's log10 probabilities.
+    /// Factors of the language model's log10 probabilities.
     pub alpha: Option<Vec<f64>>,
-    /// Added for every word.
+    /// Terms added per word.
     pub beta: Option<Vec<f64>>,
 }
 
 impl FromStr for SweptWeights {
     type Err = String;
 
-    /// `alpha=0.5:3:0.5,beta=0`: of each weight one value, or the first, the last and the step.
+    /// Parses `alpha=0.5:3:0.5,beta=0`: for each weight one value, or first, last and step.
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let mut weights = Self::default();
         for part in text.split(',') {
@@ -45,7 +45,7 @@ impl FromStr for SweptWeights {
     }
 }
 
-/// `FROM`, `FROM:TO` or `FROM:TO:STEP`; the last value is one of them.
+/// Values of `FROM`, `FROM:TO` or `FROM:TO:STEP`, including the last one.
 fn values(range: &str) -> std::result::Result<Vec<f64>, String> {
     let number = |text: &str| match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
@@ -65,38 +65,38 @@ fn values(range: &str) -> std::result::Result<Vec<f64>, String> {
     if steps >= MOST as f64 {
         return Err(format!("`{range}` has more than {MOST} values"));
     }
-    // Multiples of 0.1 as they are written, and no -0.
+    // Rounds to nine decimals, so that multiples of 0.1 print exactly. Adding 0.0 avoids -0.
     let value = |i: u32| ((from + f64::from(i) * step) * 1e9).round() / 1e9 + 0.0;
     Ok((0..=steps as u32).map(value).collect())
 }
 
-/// What came of a sweep.
+/// Result of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Swept {
-    /// Evaluation set.
+    /// Name of the evaluation set.
     pub eval: String,
-    /// Search.
+    /// Name of the search.
     pub decode: String,
-    /// Examples of the set.
+    /// Number of examples of the set.
     pub examples: usize,
-    /// What was counted.
+    /// Metric of the scores.
     pub metric: &'static Entry,
-    /// And how.
+    /// Signature of the scores.
     pub signature: Signature,
-    /// Every pair, alphas outside, in rising order.
+    /// All pairs in ascending order, with alpha in the outer loop.
     pub points: Vec<SweptPoint>,
-    /// The best of them in [`Self::points`], the first where several are.
+    /// Index of the best point in `points`; the first one if several are equal.
     pub best: usize,
 }
 
-/// A pair of weights and its score.
+/// A pair of weights with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SweptPoint {
-    /// Weight of the language model's log10 probabilities.
+    /// Factor of the language model's log10 probabilities.
     pub alpha: f64,
-    /// Added for every word.
+    /// Term added per word.
     pub beta: f64,
-    /// Percent.
+    /// Score in percent.
     pub value: f64,
 }
 

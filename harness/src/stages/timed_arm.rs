@@ -1,4 +1,4 @@
-//! An arm as a clock wants it: a fresh model, and the batches of a few updates in memory.
+//! An arm prepared for timing: a fresh model, and the batches of a few updates in memory.
 
 use std::time::Instant;
 
@@ -14,73 +14,74 @@ use super::data::{Material, phase};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
-/// Updates whose batches are kept in memory; a longer block goes through them again.
+/// Maximum number of updates whose batches are kept in memory. A longer block cycles through them.
 pub const KEPT_UPDATES: u64 = 16;
-/// Updates with full batches that are kept.
+/// Number of updates kept if all batches are full.
 const FULL_UPDATES: usize = 4;
-/// A run that is timed is the beginning of one of so many updates, where a rate depends on that.
+/// Assumed number of updates of a timed run, for schedules that depend on it.
 const LONG: u64 = 100_000;
 
-/// Seconds that making batches may take: what takes longer is large, too.
+/// Time limit for making batches, in seconds. Batches that take longer are also large.
 const MAKING_SECONDS: f64 = 10.0;
 
-/// The batches of an update.
+/// The batches of one update.
 pub type Update<B> = Vec<Fetched<B>>;
 
-/// The batches of some updates.
+/// The batches of several updates.
 pub struct Updates<B> {
-    /// In order.
+    /// The updates in order.
     pub updates: Vec<Update<B>>,
-    /// Seconds that one thread takes to make those of an update, median; `None` where nobody looked.
+    /// Median time in which one thread makes the batches of an update, in seconds; `None` if not
+    /// measured.
     pub seconds: Option<f64>,
 }
 
 impl<B> Updates<B> {
-    /// The first of updates with full batches: they are all of one size, so a few of them will do.
+    /// The first of an iterator of updates with full batches. All have one size, so a few are
+    /// enough.
     pub fn full(updates: impl Iterator<Item = Update<B>>) -> Self {
         Self { updates: updates.take(FULL_UPDATES).collect(), seconds: None }
     }
 }
 
-/// An arm that can be timed, and what is known of it before the clock runs.
+/// An arm that can be timed, with its properties.
 pub struct Measurable {
-    /// The arm.
     pub timed: Box<dyn Timed>,
-    /// Parameters and operations of its model.
+    /// Parameters and operations of the model.
     pub cost: Cost,
-    /// Rows of its output.
+    /// Number of output classes.
     pub classes: usize,
-    /// Amounts of both sides of its updates, without padding.
+    /// Amounts of both sides of the updates, without padding.
     pub amounts: (u64, u64),
-    /// What their speed is counted in, in the task's unit.
+    /// Total of the updates in the unit of speed measurements.
     pub counted: u64,
-    /// Seconds that one thread takes to make the batches of an update, median; `None` where nobody looked.
+    /// Median time in which one thread makes the batches of an update, in seconds; `None` if not
+    /// measured.
     pub data: Option<f64>,
 }
 
-/// What the speed of an arm is counted in.
+/// Quantity that an arm's speed is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// As its task counts.
+    /// The task's usual quantity.
     Usual,
-    /// The second side of its batches alone.
+    /// The target side of the batches only.
     TargetSide,
-    /// Examples.
     Examples,
 }
 
-/// How an arm is made.
+/// Options for preparing an arm.
 #[derive(Clone, Copy)]
 pub struct Making<'a> {
     /// Weights to start from instead of fresh ones.
     pub initial: Option<&'a InitialWeights>,
     /// Seed of weights and batches.
     pub seed: u64,
-    /// What is counted.
+    /// Quantity that speed is counted in.
     pub count: Count,
 }
 
-/// The arm of a recipe on these batches.
+/// Prepares the arm of a recipe to be timed on these batches.
 pub fn of_updates<D: Material>(
     ctx: &Context,
     recipe: &Recipe,
@@ -113,12 +114,12 @@ pub fn of_updates<D: Material>(
     Ok(Measurable { timed, cost, classes, amounts, counted, data: seconds })
 }
 
-/// The batches of the first updates that training would see.
+/// The batches of the first updates of training.
 pub fn first_updates<D: Material>(recipe: &Recipe, material: &D, seed: u64) -> Result<Updates<D::Batch>> {
     let source = material.source(recipe, seed)?;
     let mut batches = source.made_here();
     let (length, group) = (batches.len(), recipe.train.batches_per_update as usize);
-    // The last update of an epoch may be a smaller one: it is no measure.
+    // The last update of an epoch may be smaller, so it is left out.
     let kept = (length / group).min(KEPT_UPDATES as usize);
     let (group, kept) = if kept == 0 { (length, 1) } else { (group, kept) };
     let (mut updates, mut seconds) = (Vec::new(), Vec::new());

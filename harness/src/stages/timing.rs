@@ -1,7 +1,7 @@
-//! Times one arm against another where a claim is on their speeds.
+//! Timing of one arm against another for claims about their speed ratio.
 //!
-//! The weights are fresh: what an update costs does not depend on them. A timing is kept beside the runs, and made again by another
-//! program, on another machine, or with another number of threads.
+//! The weights are fresh, because the cost of an update does not depend on them. A timing is stored
+//! next to the runs. It is repeated for another program, machine or number of threads.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,33 +24,34 @@ use crate::json::{read_json, write_json};
 use crate::progress::Step;
 use crate::tasks;
 
-/// Rounds of four blocks each.
+/// Number of rounds of four blocks each.
 const ROUNDS: u64 = 6;
-/// A block lasts about so many seconds, as long as an update at least.
+/// Approximate duration of a block, in seconds. A block has at least one update.
 const BLOCK_SECONDS: f64 = 0.5;
 
-/// Raised when what is timed, or how, changes: timings of before are not used again.
+/// Version of stored timings. Increase it when the timed work or the method changes, so that older
+/// timings are not reused.
 const VERSION: u32 = 1;
 
 /// A timing of one arm against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// What was timed.
+    /// The timed pair of arms.
     #[serde(flatten)]
     pub pair: Pair,
-    /// Batch of an update of the arm, in the recipe's unit.
+    /// Batch size of an update of the arm, in the recipe's unit.
     pub batch: u64,
-    /// That of the baseline.
+    /// Batch size of an update of the baseline, in the recipe's unit.
     pub baseline_batch: u64,
     /// Program and machine.
     pub environment: Environment,
-    /// All blocks.
+    /// Measurements of all rounds.
     pub rounds: Vec<Round>,
 }
 
 impl Timing {
-    /// What a claim on this pair of arms is judged on; `None` if it is on another, or if updates were skipped while the clock ran:
-    /// they cost less than others.
+    /// Evidence for a claim about this pair of arms. `None` if the claim is about another pair, or
+    /// if updates were skipped during the timing, because a skipped update is cheaper.
     pub fn evidence(&self, claim: &ClaimSpec) -> Option<SpeedEvidence> {
         let skipped: u64 = self.rounds.iter().flat_map(Round::laps).map(|lap| lap.skipped).sum();
         if Pair::of(claim)? != self.pair || skipped > 0 {
@@ -69,7 +70,7 @@ impl Timing {
         })
     }
 
-    /// A line for the record.
+    /// Description of the timing for the record.
     pub fn note(&self) -> String {
         let laps = || self.rounds.iter().flat_map(Round::laps);
         let skipped: u64 = laps().map(|lap| lap.skipped).sum();
@@ -83,7 +84,7 @@ impl Timing {
     }
 }
 
-/// The speed-up in rounds of equal work, or of different work by its amount.
+/// Speed-up over rounds, per unit of the given work.
 pub fn speed_ups(rounds: &[Round], work: fn(&Lap) -> u64) -> Option<SpeedUp> {
     let cost = |lap: &Lap| lap.seconds / work(lap) as f64;
     let block = |round: &Round| AbbaBlock {
@@ -95,21 +96,21 @@ pub fn speed_ups(rounds: &[Round], work: fn(&Lap) -> u64) -> Option<SpeedUp> {
     speed_up(&rounds.iter().map(block).collect::<Vec<_>>())
 }
 
-/// What is timed together.
+/// A pair of arms to time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
-    /// The arm.
+    /// Name of the candidate arm.
     pub arm: String,
-    /// The arm that is 1.0.
+    /// Name of the arm whose speed is 1.0.
     pub baseline: String,
-    /// What was held equal.
+    /// Which batch sizes are compared.
     pub protocol: RatioProtocol,
-    /// What is counted.
+    /// Quantity that speed is counted in.
     pub work: Work,
 }
 
 impl Pair {
-    /// What a claim is on; `None` if timing updates cannot judge it.
+    /// The pair that a claim is about; `None` if timing updates cannot judge the claim.
     fn of(claim: &ClaimSpec) -> Option<Self> {
         let Path::Timed { work, .. } = Entry::find(&claim.metric)?.path else { return None };
         (claim.kind == ClaimKind::Ratio).then(|| Self {
@@ -131,7 +132,7 @@ impl fmt::Display for Pair {
     }
 }
 
-/// Two arms that a claim compares, both asked for.
+/// Two requested arms that a claim compares.
 struct Task<'a> {
     pair: Pair,
     arm: &'a Resolved,
@@ -139,7 +140,7 @@ struct Task<'a> {
     file: PathBuf,
 }
 
-/// Every pair of arms that a claim is on, once.
+/// The pairs of arms that claims are about, without duplicates.
 fn tasks<'a>(ctx: &Context, request: &Request, arms: &'a [Resolved]) -> Result<Vec<Task<'a>>> {
     let claims = arms.first().map(|arm| arm.recipe.claim.as_slice()).unwrap_or_default();
     let mut tasks: Vec<Task> = Vec::new();
@@ -154,19 +155,19 @@ fn tasks<'a>(ctx: &Context, request: &Request, arms: &'a [Resolved]) -> Result<V
     Ok(tasks)
 }
 
-/// How many pairs of arms are still to be timed.
+/// Number of pairs of arms that remain to be timed.
 pub fn untimed(ctx: &Context, request: &Request, arms: &[Resolved]) -> Result<usize> {
     Ok(tasks(ctx, request, arms)?.iter().filter(|task| !task.file.is_file()).count())
 }
 
-/// Seconds that timing a pair takes, where an update takes so many.
+/// Duration of timing a pair, in seconds. `update` is the duration of an update.
 pub fn seconds_of_pair(update: f64) -> f64 {
     let rounds = 4.0 * ROUNDS as f64 * BLOCK_SECONDS.max(update);
-    // The warm-up: two updates of each arm, and then different ones for some seconds.
+    // The warm-up has two updates of each arm, then several seconds of distinct updates.
     rounds + 2.0 * (2.0 * update + update.max(4.0))
 }
 
-/// Times every pair of arms that a claim is on, as far as both were asked for and it was not done before.
+/// Times every pair of requested arms that a claim is about, or reads the stored timing.
 pub fn time_arms(ctx: &Context, request: &Request, arms: &[Resolved]) -> Result<Vec<Timing>> {
     let timing = |task: &Task| match task.file.is_file() {
         true => read_json(&task.file),
@@ -196,7 +197,7 @@ fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
     };
     let (mut arm, mut baseline) = (open(arm_recipe, task.arm)?, open(baseline_recipe, task.baseline)?);
     ctx.progress.stage(&format!("time {}: {pair}", request.document.name()));
-    // Another tier shows that it runs, and no more.
+    // A run of a tier only shows that timing works.
     let (rounds, seconds) = if request.tier.is_none() { (ROUNDS, BLOCK_SECONDS) } else { (2, 0.0) };
     let (of_baseline, of_arm) = warm_up_pair(baseline.as_mut(), arm.as_mut())?;
     let updates = (2.0 * seconds / (of_baseline + of_arm)).ceil().clamp(1.0, 1000.0) as u64;
@@ -218,7 +219,8 @@ fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
     Ok(timing)
 }
 
-/// Where a timing is kept: its name has all that it depends on, the program above all.
+/// File of a timing. Its name is a hash of everything that the timing depends on, including the
+/// program.
 fn place(
     ctx: &Context,
     request: &Request,
@@ -253,14 +255,14 @@ mod tests {
 
     use super::*;
 
-    /// A published speed-up.
+    /// A published speed-up claim.
     fn claim() -> ClaimSpec {
         let recipe =
             Document::load("transformer-big-nvidia").unwrap().resolve(&Selection::default()).unwrap().recipe;
         recipe.claim.into_iter().find(|claim| claim.kind == ClaimKind::Ratio).unwrap()
     }
 
-    /// The baseline takes three times as long for an update, and has twice the tokens in it.
+    /// A timing whose baseline has three times the seconds and twice the tokens per update.
     fn timing(claim: &ClaimSpec, skipped: u64) -> Timing {
         let lap = |tokens, seconds| Lap { updates: 2, skipped: 0, tokens, seconds };
         let (slow, fast) = (lap(400, 3.0), lap(200, 1.0));
@@ -311,7 +313,7 @@ mod tests {
         ] {
             assert_eq!(clean.evidence(&other), None, "{other:?}");
         }
-        // A skipped update costs less than others.
+        // A skipped update is cheaper than others.
         assert_eq!(timing(&timed, 1).evidence(&timed), None);
     }
 }

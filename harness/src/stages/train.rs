@@ -1,4 +1,4 @@
-//! Trains one arm with one seed, from wherever it was left.
+//! Training of one arm with one seed, from scratch or from the last checkpoint.
 
 use std::path::Path;
 use std::sync::PoisonError;
@@ -28,8 +28,8 @@ use crate::json::write_json;
 use crate::progress::Step;
 use crate::{references, tasks};
 
-/// Trains until the recipe's end, and decodes at the points of its trajectories; gives how it ended. A run that ended before is not
-/// touched.
+/// Trains to the end of the recipe, and decodes at the points of its trajectory claims. Returns the
+/// result of training. A run that has ended is not changed.
 pub fn train<T: TaskData>(
     ctx: &Context,
     request: &Request,
@@ -159,7 +159,7 @@ pub fn train<T: TaskData>(
                 if valid.is_some() { Some(&mut validate) } else { None };
             match trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)? {
                 Outcome::Paused => {}
-                // Its end may be a point, too.
+                // The last update may be a point of a trajectory too.
                 Outcome::Finished(ending) => ended = Some(ending),
                 Outcome::Diverged { phase, .. } => return Ok(Some(Ending::Diverged { phase })),
                 Outcome::Interrupted { .. } => return Ok(None),
@@ -183,7 +183,8 @@ pub fn train<T: TaskData>(
     Ok(trained)
 }
 
-/// How good what a model makes of the set `valid` with a search is. Ctrl-C waits until it is known, as it does for the loss.
+/// Score of a model on the set `valid` with a search. Ctrl-C takes effect after it, as for the
+/// validation loss.
 fn valid_score<T: TaskData>(
     ctx: &Context,
     recipe: &Recipe,
@@ -201,14 +202,14 @@ fn valid_score<T: TaskData>(
     Ok(Score { value: scored.value, direction: scored.direction })
 }
 
-/// Tells the console.
+/// Reports training progress on the console.
 struct Watcher<'a> {
     ctx: &'a Context,
     total: Option<u64>,
-    /// What speed is counted in.
+    /// Unit of the speed.
     unit: &'static str,
     left_out: LeftOut,
-    /// How many of them the user knows of.
+    /// Number of left-out examples that were already reported.
     told: usize,
 }
 

@@ -1,4 +1,5 @@
-//! Points of trajectory claims: what is decoded while a run trains, and whether the run is on the published course.
+//! Points of trajectory claims: decoding during training, and the check that a run stays on the
+//! published course.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use super::run::{Made, Run, Trained};
 use crate::context::Context;
 use crate::error::Result;
 
-/// The trajectories of a recipe that are scored from what is decoded, and speak of an arm.
+/// The trajectory claims about an arm that can be scored from decoded output.
 fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSpec> {
     let scored = |claim: &&ClaimSpec| {
         let search = claim.decode.as_ref().and_then(|name| recipe.decode.get(name));
@@ -26,7 +27,7 @@ fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSp
     recipe.claim.iter().filter(move |claim| claim.speaks_of(arm)).filter(scored)
 }
 
-/// Evaluation sets and searches that are wanted at each moment of an arm's run.
+/// Pairs of evaluation set and search to decode at each moment of an arm's run.
 pub fn wanted(recipe: &Recipe, arm: &str) -> BTreeMap<Moment, Vec<(String, String)>> {
     let mut found: BTreeMap<Moment, Vec<(String, String)>> = BTreeMap::new();
     for claim in claims(recipe, arm) {
@@ -41,12 +42,12 @@ pub fn wanted(recipe: &Recipe, arm: &str) -> BTreeMap<Moment, Vec<(String, Strin
     found
 }
 
-/// Where a moment's evaluations are, below a run's folder `eval`.
+/// Folder of a moment's evaluations, relative to a run's folder `eval`.
 fn place(moment: Moment) -> PathBuf {
     format!("{}-{}", moment.clock.one(), moment.at).into()
 }
 
-/// What is kept of the points of a run; files are named from its folder `eval` on.
+/// Stored evaluations at the points of a run. File names are relative to the run's folder `eval`.
 pub fn kept(run: &Run, recipe: &Recipe) -> Result<BTreeMap<Moment, Vec<Evaluation>>> {
     let mut found: BTreeMap<Moment, Vec<Evaluation>> = BTreeMap::new();
     for (moment, pairs) in wanted(recipe, &run.card.arm) {
@@ -65,7 +66,8 @@ pub fn kept(run: &Run, recipe: &Recipe) -> Result<BTreeMap<Moment, Vec<Evaluatio
     Ok(found)
 }
 
-/// Decodes and scores what is wanted at moments that are reached, with the weights of now, unless it is there.
+/// Decodes and scores the missing evaluations of the moments that were just reached, with the
+/// current weights.
 pub fn decode_points<T: TaskData>(
     ctx: &Context,
     recipe: &Recipe,
@@ -98,7 +100,7 @@ pub fn decode_points<T: TaskData>(
     Ok(())
 }
 
-/// The verdict that says of a run, taken by itself, that it has left the published course.
+/// The verdict NOT REPRODUCED on a run by itself, if it has left the published course.
 pub fn off_course(run: &Run, recipe: &Recipe, so_far: &Trained) -> Result<Option<Verdict>> {
     let measured = [Measured {
         run: run.clone(),

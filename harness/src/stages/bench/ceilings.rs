@@ -1,4 +1,5 @@
-//! What this device does at most: products of large matrices and passes over large arrays, by the paths that training takes.
+//! Peak speeds of the device: products of large matrices and passes over large arrays, with the
+//! operations that training uses.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,20 +13,23 @@ use zoo_training::error::TrainError;
 use zoo_training::flat::Flat;
 use zoo_training::parts::idle;
 
-/// Widths of square matrices, from what a small CPU needs to what fills a large GPU.
+/// Widths of square matrices: the smallest is enough for a small CPU, the largest fills a large
+/// GPU.
 const WIDTHS: [usize; 4] = [1024, 2048, 4096, 8192];
-/// A product of so many seconds is long enough: a larger one is no faster.
+/// Duration of a product in seconds above which larger products are not faster.
 const LONG: f64 = 0.05;
-/// Values of the array that is scaled: 256 MB, more than caches hold, and 1 GB where that is over before it has begun.
+/// Values of the scaled array: 256 MB, which exceeds caches, and 1 GB for devices on which the
+/// first pass is too short to measure.
 const VALUES: [usize; 2] = [1 << 26, 1 << 28];
-/// A pass of so many seconds is long enough.
+/// Duration of a pass in seconds above which larger arrays are not needed.
 const LONG_PASS: f64 = 0.002;
-/// A measurement takes the best of as many runs as fit in here, seconds.
+/// Minimum total duration of a measurement's runs, in seconds.
 const SECONDS: f64 = 0.2;
-/// Of so many at least.
+/// Minimum number of runs.
 const RUNS: u32 = 3;
 
-/// Floating-point operations a second of a layer's product in this type, at its best width.
+/// Peak speed of a layer's matrix product with the precision `compute`, at its best width, in
+/// floating-point operations per second.
 ///
 /// # Errors
 /// The device fails.
@@ -45,7 +49,7 @@ pub fn product(device: &Device, compute: Compute) -> Result<f64, TrainError> {
     Ok(most)
 }
 
-/// Bytes a second, those read and those written, of the loop that scales gradients.
+/// Peak bandwidth of the loop that scales gradients, in bytes read and written per second.
 ///
 /// # Errors
 /// The device fails.
@@ -62,7 +66,8 @@ pub fn copy(device: &Device) -> Result<f64, TrainError> {
     Ok(most)
 }
 
-/// A square matrix. Equal values would spare a GPU power, and so make it faster than it is: a tile of random ones is repeated.
+/// A square matrix that repeats a tile of random values. Equal values would use less GPU power and
+/// make the GPU faster than in training.
 fn random(width: usize, stream: u64, device: &Device, compute: Compute) -> Tensor<2> {
     const TILE: usize = WIDTHS[0];
     let key = Key::new(1, stream, 0);
@@ -71,7 +76,7 @@ fn random(width: usize, stream: u64, device: &Device, compute: Compute) -> Tenso
     compute.cast(tile.repeat(&[width / TILE, width / TILE]))
 }
 
-/// Seconds of the fastest run, after one that does not count.
+/// Duration of the fastest run in seconds, after one warm-up run.
 fn best(device: &Device, mut work: impl FnMut()) -> Result<f64, TrainError> {
     let mut run = || -> Result<f64, TrainError> {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! An arm that is being timed, and what its clock and its counts come to.
+//! A timed arm, and the evaluation of its measurements.
 
 use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
@@ -19,18 +19,18 @@ use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Count, Making, Measurable};
 use crate::{size, tasks};
 
-/// Where batches come from.
+/// Source of batches.
 pub enum Data {
-    /// The recipe's own.
+    /// The recipe's data.
     Real(Box<dyn Ready>),
-    /// Data that is not there: examples of its lengths, made up.
+    /// Generated examples with the lengths of the recipe's data.
     Generated,
-    /// Full batches.
+    /// Full batches of one shape.
     Shaped(Shape),
 }
 
 impl Data {
-    /// The recipe's data where it is there.
+    /// The recipe's data if it is available, else generated data.
     pub fn of(ctx: &Context, arm: &Resolved) -> Result<Self> {
         let missing = match arm.recipe.data.corpus_to_fetch() {
             Some(name) => {
@@ -48,7 +48,7 @@ impl Data {
         Ok(Self::Real(data))
     }
 
-    /// What the results call it.
+    /// Name of the source in the results.
     pub fn name(&self) -> String {
         match self {
             Self::Real(_) => "real".into(),
@@ -57,7 +57,7 @@ impl Data {
         }
     }
 
-    /// The arm of a recipe on the batches of its first updates.
+    /// Prepares the arm of a recipe on the batches of its first updates.
     pub fn arm(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
         match self {
             Self::Real(data) => data.timed(ctx, recipe, making),
@@ -67,34 +67,34 @@ impl Data {
     }
 }
 
-/// A model on its way through the blocks.
+/// An arm during its timing.
 pub struct Contender {
-    /// What is timed.
     pub timed: Box<dyn Timed>,
-    /// Its blocks.
+    /// Measured blocks.
     pub laps: Vec<Lap>,
     arm: Arm,
 }
 
-/// What is known of an arm before the clock runs.
+/// Properties of an arm that are known before its timing.
 struct Arm {
     name: String,
     compute: Compute,
-    /// Of the model.
+    /// Width of most matrix products.
     width: usize,
     cost: Cost,
     vocabulary: usize,
-    /// Bytes that the optimizer must move for each parameter.
+    /// Minimum bytes that the optimizer must move per parameter.
     moved: Option<u64>,
-    /// Amounts of both sides of the updates, and what their speed is counted in.
+    /// Amounts of both sides of the updates. `counted` is their total in the unit of speed
+    /// measurements.
     amounts: (u64, u64),
     counted: u64,
-    /// Seconds that it takes to make the batches of an update.
+    /// Time to make the batches of an update, in seconds.
     data: Option<f64>,
 }
 
 impl Contender {
-    /// The arm at its start.
+    /// Prepares the arm for timing.
     pub fn new(ctx: &Context, request: &Request, resolved: &Resolved, data: &Data) -> Result<Self> {
         let (recipe, name) = (&resolved.recipe, resolved.arm.clone().unwrap_or_default());
         ctx.progress.stage(&format!("time {} {name}", request.document.name()));
@@ -115,23 +115,22 @@ impl Contender {
         Ok(Self { timed: made.timed, laps: Vec::new(), arm })
     }
 
-    /// The arm's name.
     pub fn name(&self) -> String {
         self.arm.name.clone()
     }
 
-    /// Says that the arm is ready for its blocks.
+    /// Reports that the warm-up of the arm is done.
     pub fn is_warm(&self, ctx: &Context, seconds: f64) {
         ctx.progress.note(&format!("{}: warm, {seconds:.3} s an update", self.arm.name));
     }
 
-    /// Makes at most so many more updates, for their parts, and lets the model go.
+    /// Times the parts of at most `most` further updates, and drops the model.
     pub fn end(mut self, most: u64) -> Result<Ended> {
         Ok(Ended { parts: self.timed.parts(most)?, laps: self.laps, arm: self.arm })
     }
 }
 
-/// What the clock has shown of an arm.
+/// Measurements of an arm.
 pub struct Ended {
     arm: Arm,
     laps: Vec<Lap>,
@@ -139,7 +138,8 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// All numbers, beside the ceilings of the device, of which that of copies is given in bytes a second.
+    /// All results of the arm, relative to the peak speeds of the device. `copy` is the peak
+    /// bandwidth in bytes per second.
     pub fn speed(self, device: &Device, copy: f64) -> Result<ArmSpeed> {
         let Self { arm, laps, parts } = self;
         let product = ceilings::product(device, arm.compute)?;
@@ -179,11 +179,12 @@ impl Ended {
     }
 }
 
-/// Bytes for each parameter that no update can do without: the gradient is read for the norm and by the rule; weight and moments
-/// are read and written.
+/// Minimum bytes per parameter that an update must move. The gradient is read for the norm and by
+/// the update rule; weight and moments are read and written.
 fn bytes_moved(recipe: &Recipe) -> Option<u64> {
     let moments = match recipe.train.optimizer {
-        // Moves rows of the tables that the batch uses, unless every row is the output projection's too.
+        // Moves only the table rows that the batch uses, unless the tables are tied to the output
+        // projection.
         OptimizerSpec::LazyAdam { .. }
             if recipe.model.embedding.as_ref().is_some_and(|tables| tables.tied != Tying::All) =>
         {

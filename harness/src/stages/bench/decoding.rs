@@ -1,7 +1,7 @@
-//! `zoo bench --decode`: how many sentences a second a search writes here, or speaks.
+//! `zoo bench --decode`: decoding speed of a search, in sentences per second.
 //!
-//! Weights are fresh and sources made up: all sources, and all that is written, are as long as the shape says, so that other programs
-//! can be given the same work. Nothing is recorded.
+//! Weights are fresh and sources generated. All sources and outputs have the lengths of the shape,
+//! so that other programs can be given the same work. Nothing is recorded.
 
 use std::time::Instant;
 
@@ -19,72 +19,71 @@ use crate::progress::Step;
 use crate::stages::Request;
 use crate::{memory, tasks};
 
-/// What `zoo bench --decode` was asked for.
+/// Arguments of `zoo bench --decode`.
 #[derive(Debug, Clone)]
 pub struct DecodingOptions {
     /// Name of the search.
     pub search: String,
-    /// Batch size, and source and output length in tokens or frames.
+    /// Batch size, and source and output length in tokens (output length in frames for synthesis).
     pub shape: Option<Shape>,
-    /// Batches of each arm.
+    /// Number of batches per arm.
     pub batches: Option<u64>,
 }
 
-/// Speeds of a search.
+/// Decoding speeds of a search.
 #[derive(Debug, Clone, Serialize)]
 pub struct Decoding {
-    /// Recipe.
+    /// Name of the recipe.
     pub recipe: String,
-    /// Tier.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
     /// Name of the search.
     pub search: String,
-    /// What it was.
+    /// Settings of the search.
     pub spec: DecodeSpec,
     /// `SENTENCESxTOKENS`.
     pub shape: String,
-    /// The machine in words.
+    /// Description of the machine.
     pub hardware: String,
     /// Program and machine.
     pub environment: Environment,
-    /// Arms, in the order of the request.
+    /// Arms in the order of the request.
     pub arms: Vec<ArmDecoding>,
-    /// Most bytes that all arms together had in use.
+    /// Peak memory of all arms together, in bytes.
     pub peak_memory: Option<u64>,
 }
 
-/// Speed of one arm.
+/// Decoding speed of one arm.
 #[derive(Debug, Clone, Serialize)]
 pub struct ArmDecoding {
-    /// Arm.
     pub arm: String,
-    /// Type of products.
+    /// Precision of matrix products.
     pub compute: String,
-    /// Parameters.
+    /// Number of parameters.
     pub parameters: u64,
-    /// Rows of the vocabulary.
+    /// Vocabulary rows.
     pub vocabulary: usize,
-    /// Sentences a second.
     pub sentences_per_second: Spread,
-    /// Tokens of the best hypotheses, or frames: fewer than the shape's where random weights chanced upon the end.
+    /// Tokens of the best hypotheses, or frames. Fewer than the shape has if random weights predict
+    /// the end early.
     pub tokens: u64,
-    /// Seconds of each batch.
+    /// Duration of each batch, in seconds.
     pub laps: Vec<f64>,
 }
 
-/// Batches that are decoded again and again.
+/// Batches that are decoded repeatedly.
 pub trait SearchBatches {
-    /// Decodes one of them. Gives its output tokens, or frames.
+    /// Decodes batch `number` (cyclic). Returns the number of output tokens or frames.
     fn decode(&self, number: usize) -> u64;
 }
 
-/// A model with fresh weights and a search, on made-up sources.
+/// A model with fresh weights, a search and generated sources.
 pub struct Searching {
     /// The sources.
     pub batches: Box<dyn SearchBatches>,
-    /// Parameters of the model.
+    /// Number of parameters of the model.
     pub parameters: u64,
-    /// Rows of its vocabulary.
+    /// Vocabulary rows of the model.
     pub vocabulary: usize,
 }
 
@@ -96,7 +95,7 @@ struct Contender {
     tokens: u64,
 }
 
-/// Decodes batches of every arm of a request, turn by turn.
+/// Decodes batches of every arm of a request in alternation.
 pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> Result<Decoding> {
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
@@ -119,7 +118,7 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
         stopped(ctx)?;
     }
     for round in 0..rounds {
-        // There and back, so that a machine that slows down does not look like a slow arm.
+        // Alternates the order, so that a machine that slows down does not look like a slow arm.
         let order: Vec<usize> = match round % 2 {
             0 => (0..contenders.len()).collect(),
             _ => (0..contenders.len()).rev().collect(),
@@ -165,7 +164,7 @@ impl Contender {
         Ok(Self { arm, searching, compute, laps: Vec::new(), tokens: 0 })
     }
 
-    /// Seconds of a batch, and tokens that were written.
+    /// Decodes one batch. Returns its duration in seconds and the number of output tokens.
     fn lap(&self, number: usize) -> (f64, u64) {
         let begun = Instant::now();
         let tokens = self.searching.batches.decode(number);

@@ -16,68 +16,70 @@ use crate::error::{Failure, Result};
 use crate::memory::{self, Bytes};
 use crate::stages::Request;
 
-/// Share of the available memory that a batch may take; other programs want some too.
+/// Fraction of the available memory that a batch may use. The rest is left to other programs.
 const SHARE: f64 = 0.9;
-/// Bisection ends when the batch that fits and the one that does not are this share of it apart.
+/// Bisection ends when the batch that fits and the one that does not differ by at most 1/16 of the
+/// former.
 const RESOLUTION: u32 = 16;
 
-/// What the search was asked for, beside recipe and arms.
+/// Arguments of the search, in addition to recipe and arms.
 #[derive(Debug, Clone, Copy)]
 pub struct MaxBatchOptions<'a> {
-    /// The recipe as it was named, for the processes that try batches.
+    /// The recipe as the user named it, for the processes that try batches.
     pub recipe: &'a str,
-    /// Where to begin, and how long sentences are; else as the recipe's batches are.
+    /// Batch size to start from and length of sentences; `None` uses the recipe's batches.
     pub shape: Option<Shape>,
-    /// Bytes that a batch may take on the CPU; else most of what is available.
+    /// Memory limit of a batch on the CPU; `None` uses most of the available memory.
     pub memory: Option<Bytes>,
-    /// Seconds that trying one batch may take.
+    /// Time limit for trying one batch, in seconds.
     pub seconds: f64,
 }
 
-/// What was found.
+/// Result of the search.
 #[derive(Debug, Clone, Serialize)]
 pub struct MaxBatch {
-    /// Recipe.
+    /// Name of the recipe.
     pub recipe: String,
-    /// Tier, if it is not the published size.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// What computed.
+    /// Description of the hardware.
     pub hardware: String,
     /// Program and machine.
     pub environment: Environment,
-    /// Bytes that a process might take; `None` on a GPU, whose own memory is the limit.
+    /// Memory limit of a process in bytes; `None` on a GPU, whose own memory is the limit.
     pub memory_limit: Option<u64>,
-    /// Seconds that trying one batch might take.
+    /// Time limit for trying one batch, in seconds.
     pub seconds_limit: f64,
-    /// By arm.
+    /// Results by arm.
     pub arms: Vec<ArmMaxBatch>,
 }
 
 /// An arm's largest batch.
 #[derive(Debug, Clone, Serialize)]
 pub struct ArmMaxBatch {
-    /// Arm.
     pub arm: String,
-    /// Type of its products: as they were found to be, if anything was computed.
+    /// Precision of matrix products: the measured one if anything was computed.
     pub compute: String,
-    /// Tokens of each side of a sentence.
+    /// Tokens per side of a sentence.
     pub sentence: u32,
-    /// Sentences of the largest batch that fits; `None` if one sentence is too many.
+    /// Sentences of the largest batch that fits; `None` if a single sentence does not fit.
     pub sentences: Option<u32>,
     /// Sentences of the smallest batch that was found not to fit.
     pub too_many: Option<u32>,
-    /// What stops that one.
+    /// Why the batch of `too_many` sentences does not fit.
     pub bound: Bound,
-    /// How the largest batch went.
+    /// Measurements of the largest batch.
     pub largest: Option<Probed>,
 }
 
-/// Searches for each arm: doubles or halves from the start, then bisects. Each batch is tried in a process of its own.
+/// Searches for each arm: doubles or halves from the start, then bisects. Tries each batch in a
+/// separate process.
 ///
 /// # Errors
-/// The system does not tell what memory a process has, or every batch of an arm failed for another reason than its size.
+/// The system does not report the memory of a process, or all batches of an arm failed for a reason
+/// other than their size.
 pub fn max_batch(ctx: &Context, request: &Request, options: MaxBatchOptions) -> Result<MaxBatch> {
-    // A device that is not there is told here, and not by every process.
+    // Reports a missing device once instead of in every process.
     ctx.open_device()?;
     let limits = Limits { memory: memory_limit(ctx, options.memory)?, seconds: options.seconds };
     let arms = request.resolve_all()?;
@@ -153,7 +155,7 @@ fn of_arm(
     }
 }
 
-/// This program, to try one batch.
+/// Command line of this program to try one batch.
 fn command(ctx: &Context, request: &Request, arm: &str, recipe: &str, shape: Shape) -> Result<Command> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::new(Exit::Internal, format!("cannot find this program's own file: {error}"))
@@ -184,14 +186,15 @@ fn words(tried: &std::result::Result<Probed, Bound>, limits: Limits) -> String {
     }
 }
 
-/// Where a search ended.
+/// Result of a bisection.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     largest: Option<u32>,
     too_many: Option<u32>,
 }
 
-/// The largest number up to `most` that fits, to within a sixteenth of it: doubled or halved from `start`, then bisected.
+/// The largest number up to `most` that fits, to within a sixteenth of it. Doubles or halves from
+/// `start`, then bisects.
 fn search(start: u32, most: u32, mut fits: impl FnMut(u32) -> Result<bool>) -> Result<Found> {
     let mut found = Found { largest: None, too_many: None };
     let mut next = start.clamp(1, most);
@@ -216,7 +219,7 @@ fn search(start: u32, most: u32, mut fits: impl FnMut(u32) -> Result<bool>) -> R
 mod tests {
     use super::*;
 
-    /// What is found where `limit` fits, and what was tried for it.
+    /// Result and tried numbers if at most `limit` sentences fit.
     fn tried(start: u32, most: u32, limit: u32) -> (Found, Vec<u32>) {
         let mut tried = Vec::new();
         let found = search(start, most, |sentences| {

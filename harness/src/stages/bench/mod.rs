@@ -1,6 +1,7 @@
-//! `zoo bench`: how fast the updates of a recipe are here, on batches of the published shape.
+//! `zoo bench`: speed of a recipe's updates on this machine, on batches of the published shape.
 //!
-//! Arms take turns (A B B A), so that a machine that slows down does not look like a slow arm. Nothing is recorded.
+//! Arms alternate (A B B A), so that a machine that slows down does not look like a slow arm.
+//! Nothing is recorded.
 
 mod ceilings;
 mod contender;
@@ -29,17 +30,17 @@ pub use self::probe::{Bound, probe};
 pub use self::shape::Shape;
 pub use self::speeds::{Bench, DataMargin, Spread};
 
-/// Rounds of four blocks, two of each arm.
+/// Number of rounds of four blocks, two per arm.
 const ROUNDS: u64 = 6;
-/// A block lasts about so many seconds, as long as an update at least.
+/// Approximate duration of a block, in seconds. A block has at least one update.
 const BLOCK_SECONDS: f64 = 1.0;
 
-/// What `zoo bench` was asked for, beside recipe and arms.
+/// Arguments of `zoo bench`, in addition to recipe and arms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BenchOptions {
-    /// At least so many updates of each arm; else as many as give a steady number.
+    /// Minimum number of updates per arm; `None` chooses enough for a steady result.
     pub steps: Option<u64>,
-    /// Batches of this shape instead of the recipe's.
+    /// Shape of generated batches; `None` uses the recipe's batches.
     pub shape: Option<Shape>,
 }
 
@@ -97,7 +98,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
         ended.push(candidate.end(parts)?);
     }
     ended.insert(0, baseline.end(parts)?);
-    // Ceilings need memory of their own.
+    // The measurement of peak speeds allocates memory, so peak memory is read first.
     let peak_memory = memory::peak(ctx.device);
     let device = ctx.open_device()?;
     let copy = ceilings::copy(&device)?;
@@ -117,7 +118,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
     })
 }
 
-/// Nothing of a bench is kept, so nothing goes on.
+/// Fails after Ctrl-C. A benchmark stores nothing, so it cannot resume.
 fn stopped(ctx: &Context) -> Result<()> {
     match ctx.stopped() {
         true => {

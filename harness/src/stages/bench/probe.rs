@@ -1,4 +1,5 @@
-//! One batch tried in a process of its own: what becomes of it there, a full memory above all, harms nobody else.
+//! Trial of one batch in a separate process, so that running out of memory does not affect this
+//! one.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -20,49 +21,51 @@ use crate::size;
 use crate::stages::Request;
 use crate::stages::timed_arm::{Count, Making};
 
-/// Between two looks at a process: one that takes memory as fast as it can gets some 50 MB further.
+/// Interval between checks of a process. A process that allocates as fast as it can gets about 50
+/// MB further.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What an update of one batch took.
+/// Measurements of an update of one batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probed {
-    /// Type of its products, as it was found to be.
+    /// Measured precision of matrix products.
     pub compute: String,
     /// Tokens of both sides.
     pub tokens: u64,
-    /// Seconds of the second update.
+    /// Duration of the second update, in seconds.
     pub seconds: f64,
-    /// Kernels that it launched; `None` where nobody counts.
+    /// Number of launched kernels; `None` if they are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<usize>,
-    /// Most memory that the process had, bytes; of a card with what other programs hold on it.
+    /// Peak memory of the process in bytes. For a GPU it includes the memory of other programs.
     pub memory: Option<u64>,
 }
 
-/// Why a batch was not tried to its end.
+/// Reason why a batch did not run to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// It takes more memory than it may, or than there is.
+    /// The batch needs more memory than is allowed or available.
     Memory,
-    /// It takes longer than it may.
+    /// The batch takes longer than is allowed.
     Time,
-    /// Nothing stops it but the largest shape that can be asked for.
+    /// The largest shape that can be requested was reached.
     Shape,
-    /// Its process failed otherwise: with this message.
+    /// The process failed with this message.
     Failure(String),
 }
 
-/// What a batch may take.
+/// Limits for trying a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Resident bytes of its process; `None` on a GPU, which says itself that it is full.
+    /// Resident memory of the process in bytes; `None` on a GPU, which reports when it is full.
     pub memory: Option<u64>,
-    /// Seconds from the start of its process to the end of its second update.
+    /// Seconds from the start of the process to the end of its second update.
     pub seconds: f64,
 }
 
-/// Makes two updates of the request's first arm with a batch of this shape: the optimizer has its state only after the first.
+/// Makes two updates of the request's first arm with a batch of this shape, because the optimizer
+/// has its state only after the first update.
 pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
@@ -84,10 +87,10 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     })
 }
 
-/// Runs a command that prints [`Probed`] within limits, as long as `go_on` does not fail.
+/// Runs a command that prints [`Probed`] within limits. Stops it when `go_on` fails.
 ///
 /// # Errors
-/// The process cannot be started or watched, or what `go_on` failed with.
+/// The process cannot be started or monitored, or `go_on` fails.
 pub fn watched(
     mut command: Command,
     limits: Limits,
@@ -95,7 +98,7 @@ pub fn watched(
 ) -> Result<std::result::Result<Probed, Bound>> {
     let failed =
         |error| Failure::new(Exit::Internal, format!("cannot try a batch in a process of its own: {error}"));
-    // Files, since a pipe that nobody reads fills up.
+    // Files instead of pipes, because an unread pipe fills up and blocks.
     let (mut out, mut told) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
     command.stdout(out.try_clone().map_err(failed)?).stderr(told.try_clone().map_err(failed)?);
     let mut process = Process(command.spawn().map_err(failed)?);
@@ -114,7 +117,7 @@ pub fn watched(
         }
         sleep(LOOK_EVERY);
     };
-    // Ctrl-C reaches both.
+    // Ctrl-C interrupts both processes.
     go_on()?;
     if !status.success() {
         let told = text(&mut told).map_err(failed)?;
@@ -130,11 +133,11 @@ pub fn watched(
     Ok(if too_much { Err(Bound::Memory) } else { Ok(probed) })
 }
 
-/// Ends with its owner.
+/// A child process that is killed when this value is dropped.
 struct Process(Child);
 
 impl Process {
-    /// If memory runs out all the same, the kernel ends this process and no other.
+    /// Makes the kernel kill this process first if memory runs out.
     fn is_first_to_go(&self) {
         let _ = std::fs::write(format!("/proc/{}/oom_score_adj", self.0.id()), "1000");
     }
@@ -146,7 +149,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -159,9 +162,9 @@ fn text(file: &mut File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Is it a device or an allocator that says so?
+/// Whether an error message of a device or allocator reports full memory.
 fn is_full(told: &str) -> bool {
-    /// Of CubeCL, CUDA, wgpu and Rust's allocator.
+    /// Messages of CubeCL, CUDA, wgpu and Rust's allocator.
     const WORDS: [&str; 8] = [
         "out of memory",
         "out-of-memory",
@@ -176,7 +179,7 @@ fn is_full(told: &str) -> bool {
     WORDS.iter().any(|words| told.contains(words))
 }
 
-/// The kernel ends who asks for the last page.
+/// The kernel kills a process that requests the last page.
 #[cfg(unix)]
 fn was_killed(status: ExitStatus) -> bool {
     const SIGKILL: i32 = 9;

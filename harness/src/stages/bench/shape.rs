@@ -1,4 +1,4 @@
-//! Batches of one shape, as `--shape` writes it.
+//! Batches of one shape, as written in `--shape`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,15 +7,15 @@ use zoo_recipes::Recipe;
 
 use crate::tasks;
 
-/// Tokens of one side of a batch are counted in 32 bits with room to spare.
+/// Maximum tokens of one side of a batch, well below the limit of 32-bit indices.
 const MOST: u64 = 16_777_216;
 
-/// A batch of examples of one length, for comparisons with programs that pad.
+/// A batch of examples of one length, for comparison with programs that pad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Examples of a batch; a batch makes an update.
+    /// Examples per batch. A batch makes an update.
     pub sentences: u32,
-    /// Length of each: tokens of either side, or frames.
+    /// Length of each example: tokens of either side, or frames.
     pub tokens: u32,
 }
 
@@ -25,7 +25,7 @@ impl Shape {
         tasks::of(recipe).shape(recipe)
     }
 
-    /// The same with other sentences, as many of them as are allowed.
+    /// This shape with `sentences` examples, limited to the maximum.
     pub fn with(self, sentences: u32) -> Self {
         let most = MOST / u64::from(self.tokens);
         Self { sentences: sentences.min(most as u32), ..self }

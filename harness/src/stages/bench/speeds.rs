@@ -1,4 +1,4 @@
-//! What a bench has measured, as it is printed.
+//! Results of a benchmark, as they are printed.
 
 use serde::Serialize;
 use zoo_results::statistics::SpeedUp;
@@ -6,91 +6,93 @@ use zoo_training::timing::Lap;
 
 use crate::environment::Environment;
 
-/// What was measured.
+/// Results of a benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bench {
-    /// Recipe.
+    /// Name of the recipe.
     pub recipe: String,
-    /// Tier, if it is not the published size.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// `real`; `generated`: lengths as text has them, words at random; or the shape of full batches.
+    /// `real`; `generated` (lengths as in real text, random words); or the shape of full batches.
     pub data: String,
-    /// What computed.
+    /// Description of the hardware.
     pub hardware: String,
     /// Program and machine.
     pub environment: Environment,
-    /// How far the thread that makes batches keeps ahead of the fastest updates; `None` for batches of one shape.
+    /// Lead of the thread that makes batches over the fastest updates; `None` for batches of one
+    /// shape.
     pub data_margin: Option<DataMargin>,
-    /// Speeds, the baseline's first.
+    /// Speeds, with the baseline first.
     pub arms: Vec<ArmSpeed>,
-    /// Each further arm against the first.
+    /// Speed-up of each further arm over the first.
     pub speed_ups: Vec<ArmSpeedUp>,
-    /// Most memory that the updates of all arms together took, bytes; of a card with what other programs hold on it.
+    /// Peak memory of the updates of all arms together, in bytes. For a GPU it includes the memory
+    /// of other programs.
     pub peak_memory: Option<u64>,
 }
 
-/// An arm's speed.
+/// Speed of an arm.
 #[derive(Debug, Clone, Serialize)]
 pub struct ArmSpeed {
-    /// Arm.
     pub arm: String,
-    /// Type of its products, as a probe finds it.
+    /// Precision of matrix products that a probe measured.
     pub compute: String,
-    /// Parameters.
+    /// Number of parameters.
     pub parameters: u64,
-    /// Rows of the target's vocabulary.
+    /// Vocabulary rows of the target.
     pub vocabulary: usize,
-    /// Source and target tokens of an update, padding left aside; mean over the batches that were timed.
+    /// Source and target tokens per update without padding: mean over the timed batches.
     pub tokens_per_update: f64,
-    /// Seconds an update.
     pub seconds_per_update: Spread,
-    /// Source and target tokens a second.
+    /// Source and target tokens per second.
     pub tokens_per_second: Spread,
-    /// Operations a second, against the count of products that the model needs.
+    /// Operations per second, by the count of products that the model needs.
     pub flops: Spread,
-    /// What an update's seconds are spent on.
+    /// Seconds of the parts of an update.
     pub split: Split,
-    /// How near it comes to what the device does at most.
+    /// Fractions of the device's peak speeds.
     pub roofline: Roofline,
-    /// Updates that were skipped for overflow while the clock ran.
+    /// Number of updates skipped for overflow during the timing.
     pub skipped: u64,
-    /// All blocks.
+    /// Measurements of all blocks.
     pub laps: Vec<Lap>,
 }
 
-/// Seconds of the parts of an update, from updates of their own: the device comes to rest between parts.
+/// Seconds of the parts of an update. They are measured in separate updates, in which the device is
+/// idle between parts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Split {
-    /// To make the batches, in a thread of their own while the update before is computed; `None` for batches of one shape, which
-    /// nobody reads.
+    /// Time to make the batches, in a thread that runs during the previous update; `None` for
+    /// batches of one shape.
     pub data: Option<f64>,
-    /// How many times faster that thread is than the updates.
+    /// Speed of that thread divided by the speed of the updates.
     pub data_ahead: Option<f64>,
     /// Forward passes.
     pub forward: f64,
     /// Backward passes.
     pub backward: f64,
-    /// Norm, clipping, optimizer.
+    /// Norm, clipping and optimizer.
     pub update: f64,
-    /// What the median update takes beyond these three; negative where the parts overlap when nobody watches.
+    /// Median duration of an update minus these three parts; negative if the parts overlap in
+    /// normal updates.
     pub rest: f64,
 }
 
-/// How far one thread that makes batches keeps ahead, where it has the least room.
+/// Lead of the thread that makes batches, for the arm with the smallest lead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataMargin {
-    /// Arm whose updates leave it the least.
+    /// Arm with the smallest lead.
     pub arm: String,
-    /// Updates whose batches that thread makes in a second.
+    /// Updates whose batches the thread makes per second.
     pub made_per_second: f64,
-    /// Updates a second in the arm's fastest block.
+    /// Updates per second in the arm's fastest block.
     pub used_per_second: f64,
-    /// The first over the second; below 1 training waits for data.
+    /// `made_per_second` divided by `used_per_second`. Below 1, training waits for data.
     pub times: f64,
 }
 
 impl DataMargin {
-    /// Of all arms.
+    /// The smallest margin of all arms.
     pub fn of(arms: &[ArmSpeed]) -> Option<Self> {
         let margins = arms.iter().filter_map(|arm| {
             let (made, used) = (1.0 / arm.split.data?, 1.0 / arm.seconds_per_update.low);
@@ -105,33 +107,31 @@ impl DataMargin {
     }
 }
 
-/// Measured ceilings of the device, and how much of them an arm reaches.
+/// Measured peak speeds of the device, and the fractions that an arm reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Roofline {
-    /// Operations a second of a large product in the arm's type.
+    /// Speed of a large product with the arm's precision, in operations per second.
     pub product_flops: f64,
-    /// Share of them that the median update reaches with the products that the model needs.
+    /// Fraction of `product_flops` that the median update reaches with the products that the model
+    /// needs.
     pub product_share: f64,
-    /// Bytes a second, read and written, of a pass over a large array.
+    /// Bandwidth of a pass over a large array, in bytes read and written per second.
     pub copy_bytes: f64,
-    /// Share of them that the part `update` reaches with the bytes that the optimizer must move; `None` for LazyAdam, which moves the
-    /// rows that a batch uses.
+    /// Fraction of `copy_bytes` that the part `update` reaches with the bytes that the optimizer
+    /// must move; `None` for LazyAdam, which moves only the rows that a batch uses.
     pub update_share: Option<f64>,
 }
 
-/// Blocks in the middle and at the ends.
+/// Median and range of measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// Median.
     pub median: f64,
-    /// Least.
     pub low: f64,
-    /// Most.
     pub high: f64,
 }
 
 impl Spread {
-    /// Of some values; not numbers if there are none.
+    /// Spread of some values; NaN if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -146,14 +146,13 @@ impl Spread {
     }
 }
 
-/// One arm against the first.
+/// Speed-up of one arm over the first.
 #[derive(Debug, Clone, Serialize)]
 pub struct ArmSpeedUp {
-    /// Arm.
     pub arm: String,
-    /// The arm that is 1.0.
+    /// Name of the arm whose speed is 1.0.
     pub baseline: String,
-    /// Tokens a second over the baseline's.
+    /// Ratio of tokens per second.
     pub speed_up: Option<SpeedUp>,
 }
 
@@ -186,7 +185,8 @@ mod tests {
 
     #[test]
     fn the_margin_is_that_of_the_fastest_block_of_the_arm_that_leaves_the_least() {
-        // 8 updates' batches a second against 4 updates at most, and 4 against 1.
+        // The thread makes batches for 8 updates per second against at most 4 used, and for 4
+        // against 1.
         let arms = [arm("fp32", 1.0, Some(0.25)), arm("mixed", 0.25, Some(0.125))];
         let margin = DataMargin::of(&arms).unwrap();
         assert_eq!(
