@@ -1,4 +1,4 @@
-//! The command line, as types.
+//! The command line.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ mod scores;
 #[command(name = "zoo", version, arg_required_else_help = true, subcommand_required = true, max_term_width = 120,
           after_help = crate::help::EXAMPLES, after_long_help = crate::help::LONG.as_str())]
 pub struct Cli {
-    /// What every command understands.
+    /// Options of all commands.
     #[command(flatten)]
     pub global: GlobalOptions,
     /// Command to run.
@@ -72,7 +72,7 @@ fn formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(["human", "json", "csv", "md"]).try_map(|word| word.parse::<Format>())
 }
 
-/// All commands.
+/// Subcommands of `zoo`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the recipes and the evidence for each
@@ -284,13 +284,13 @@ Examples:
     Completions(CompletionsArgs),
 }
 
-/// `zoo list`.
+/// Arguments of `zoo list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only recipes of this task
+    /// List only recipes of this task
     #[arg(long)]
     pub task: Option<String>,
-    /// Only recipes with this tag; repeatable, all must be there
+    /// List only recipes with this tag; repeatable, a recipe needs all of them
     #[arg(long)]
     pub tag: Vec<String>,
     /// List only recipes with at least this evidence
@@ -298,15 +298,15 @@ pub struct ListArgs {
     pub evidence: Option<crate::evidence::Rung>,
 }
 
-/// `zoo show`.
+/// Arguments of `zoo show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Name of a recipe, or path of a recipe file
     pub recipe: String,
-    /// The recipe as this arm resolves it
+    /// Show the recipe as this arm resolves it
     #[arg(long)]
     pub arm: Option<String>,
-    /// The resolved recipe alone, as TOML
+    /// Print only the resolved recipe, as TOML
     #[arg(long)]
     pub toml: bool,
     /// Tier and overrides
@@ -320,12 +320,13 @@ pub struct OverlayArgs {
     /// A size other than the published one, e.g. smoke
     #[arg(long)]
     pub tier: Option<String>,
-    /// Change a value; repeatable. Claims are then NOT COMPARABLE, unless `recipe.free` lists the key
+    /// Change a value; repeatable. Claims are then NOT COMPARABLE, unless `recipe.free` lists the
+    /// key
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
 
-/// `zoo fetch`.
+/// Arguments of `zoo fetch`.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
     /// Name or path of a recipe
@@ -335,7 +336,7 @@ pub struct FetchArgs {
     pub verify: bool,
 }
 
-/// `zoo reproduce`.
+/// Arguments of `zoo reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
     /// Name or path of a recipe
@@ -368,7 +369,7 @@ pub struct ReproduceArgs {
     pub plan: bool,
 }
 
-/// `zoo bench`.
+/// Arguments of `zoo bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// Name or path of a recipe
@@ -404,7 +405,7 @@ pub struct BenchArgs {
     pub probe: bool,
 }
 
-/// `zoo evaluate`.
+/// Arguments of `zoo evaluate`.
 #[derive(Debug, Args)]
 pub struct EvaluateArgs {
     /// Folder of a run, or a checkpoint in it
@@ -424,7 +425,7 @@ pub struct EvaluateArgs {
     pub sweep: Option<crate::stages::SweptWeights>,
 }
 
-/// `zoo export`.
+/// Arguments of `zoo export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Folder of a run
@@ -433,15 +434,15 @@ pub struct ExportArgs {
     pub file: PathBuf,
 }
 
-/// `zoo new`.
+/// Arguments of `zoo new`.
 #[derive(Debug, Args)]
 pub struct NewArgs {
     /// Name of the recipe; it is written to NAME.toml
     pub name: String,
-    /// Recipe to take everything else from
+    /// Recipe that supplies all other settings
     #[arg(long, value_name = "RECIPE")]
     pub base: String,
-    /// Training text, a sentence a line: the source file, the target file
+    /// Training text, one sentence per line: the source file, the target file
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub train: Vec<PathBuf>,
     /// Validation text: source file, target file
@@ -458,7 +459,7 @@ pub struct NewArgs {
     pub target: Option<String>,
 }
 
-/// `zoo infer`.
+/// Arguments of `zoo infer`.
 #[derive(Debug, Args)]
 pub struct InferArgs {
     /// Folder of a run
@@ -466,7 +467,7 @@ pub struct InferArgs {
     /// Recordings (WAV, FLAC), their folders, or `-` for stdin; for translation, one text file
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Lines to translate; `-` or none: stdin
+    /// File of lines to translate [default: stdin, also `-`]
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub input: Option<PathBuf>,
     /// Target language of a multilingual model [default: its first]
@@ -483,14 +484,14 @@ pub struct InferArgs {
     pub nbest: Option<u32>,
 }
 
-/// `zoo synthesize`.
+/// Arguments of `zoo synthesize`.
 #[derive(Debug, Args)]
 pub struct SynthesizeArgs {
     /// Folder of a run
     pub run: PathBuf,
     /// Text to synthesize
     pub text: Option<String>,
-    /// Lines to say; `-` or none: stdin
+    /// File of lines to synthesize [default: stdin, also `-`]
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     pub input: Option<PathBuf>,
     /// WAV file to write; a folder if the input is lines
@@ -502,7 +503,7 @@ pub struct SynthesizeArgs {
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
-    /// Frames at most [default: the search's]
+    /// Maximum number of frames [default: the search's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_frames: Option<u32>,
     /// Name of a search [default: the free-running one]
@@ -513,10 +514,10 @@ pub struct SynthesizeArgs {
     pub overrides: Vec<String>,
 }
 
-/// `zoo features`.
+/// Arguments of `zoo features`.
 #[derive(Debug, Args)]
 pub struct FeaturesArgs {
-    /// Name of a recipe of speech, or path of one
+    /// Name or path of a speech recipe
     pub recipe: String,
     /// A recording: WAV or FLAC
     pub file: PathBuf,
@@ -526,7 +527,7 @@ pub struct FeaturesArgs {
     /// Apply the recipe's augmentation, as in training
     #[arg(long)]
     pub training: bool,
-    /// Another size than the published one
+    /// Use this tier instead of the published size, e.g. smoke
     #[arg(long, value_name = "TIER")]
     pub tier: Option<String>,
     /// Change a key, e.g. data.features.dither=0
@@ -534,7 +535,7 @@ pub struct FeaturesArgs {
     pub set: Vec<String>,
 }
 
-/// `zoo schema`.
+/// Arguments of `zoo schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
     /// Write nothing; fail if this file is not the schema
@@ -542,9 +543,9 @@ pub struct SchemaArgs {
     pub check: Option<PathBuf>,
 }
 
-/// `zoo completions`.
+/// Arguments of `zoo completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to write completions for
     pub shell: clap_complete::Shell,
 }

@@ -1,4 +1,4 @@
-//! Options of the commands that check and explain what there is.
+//! Options of the commands that check and explain results.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use zoo_models::precision::Compute;
 
 use super::LedgerFile;
 
-/// Type of the products that references are compared in.
+/// Precision of the matrix products in comparisons with references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ComputeChoice {
     /// IEEE single
@@ -20,7 +20,7 @@ pub enum ComputeChoice {
 }
 
 impl ComputeChoice {
-    /// As models take it.
+    /// Precision as the models use it.
     pub fn compute(self) -> Compute {
         match self {
             Self::Fp32 => Compute::FP32,
@@ -30,7 +30,7 @@ impl ComputeChoice {
     }
 }
 
-/// `zoo verify`.
+/// Arguments of `zoo verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Names or paths of recipes [default: all built-in]; with --kernels, operation name prefixes
@@ -52,13 +52,13 @@ pub struct VerifyArgs {
     pub kernels: bool,
 }
 
-/// `zoo regress`.
+/// Arguments of `zoo regress`.
 #[derive(Debug, Args)]
 pub struct RegressArgs {
     /// Recipes by name, path, task or tag; repeatable [default: all]
     #[arg(long, value_delimiter = ',', value_name = "RECIPE|TASK|TAG,…")]
     pub select: Vec<String>,
-    /// Size that is run: smoke, full, or another tier
+    /// Run this tier: smoke, full, or another one
     #[arg(long, default_value = "smoke")]
     pub tier: String,
     /// Number of seeds to run
@@ -67,7 +67,7 @@ pub struct RegressArgs {
     /// Recorded results to compare with
     #[arg(long, default_value = "results/data/ledger.jsonl", value_name = "FILE")]
     pub baseline: PathBuf,
-    /// Run nothing: judge the newest records of this ledger again
+    /// Judge the newest records of this ledger again, without running anything
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
     /// Accepted false-alarm rate of all quality comparisons together
@@ -87,16 +87,17 @@ pub struct RegressArgs {
     pub github: bool,
 }
 
-/// `zoo explain`.
+/// Arguments of `zoo explain`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true).args(["run", "hypotheses"]))]
 pub struct ExplainArgs {
     /// Folder of a run
     pub run: Option<PathBuf>,
-    /// Hypotheses of any framework, one a line
+    /// Hypotheses of any framework, one per line
     #[arg(long, value_name = "FILE")]
     pub hypotheses: Option<PathBuf>,
-    /// References; repeatable for several references a segment [default: those of the recipe's data]
+    /// References; repeatable for several references per segment [default: those of the recipe's
+    /// data]
     #[arg(long, value_name = "FILE", requires = "hypotheses")]
     pub references: Vec<PathBuf>,
     /// The published number [default: that of the claim]
@@ -128,7 +129,7 @@ pub struct ExplainArgs {
     pub decode: bool,
 }
 
-/// `zoo bundle`.
+/// Arguments of `zoo bundle`.
 #[derive(Debug, Args)]
 pub struct BundleArgs {
     /// Folder of a run, or a ledger's entry: its number or the beginning of its hash
@@ -136,22 +137,22 @@ pub struct BundleArgs {
     /// File to write [default: ./NAME-HASH.bundle.json]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// The recipe, where it is not built in or has changed since
+    /// Recipe to use if it is not built in or has changed since the run
     #[arg(long, value_name = "RECIPE")]
     pub recipe: Option<String>,
-    /// Which ledger
+    /// Ledger to use
     #[command(flatten)]
     pub file: LedgerFile,
 }
 
-/// `zoo check`.
+/// Arguments of `zoo check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Names or paths of recipes [default: all built-in]
     pub recipes: Vec<String>,
 }
 
-/// `zoo align`.
+/// Arguments of `zoo align`.
 #[derive(Debug, Args)]
 pub struct AlignArgs {
     /// Name or path of a recipe

@@ -1,10 +1,10 @@
-//! Options of the commands that read what was recorded.
+//! Options of the commands that read recorded results.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// `zoo ledger`.
+/// Subcommands of `zoo ledger`.
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
     /// Verify the hash chain: no entry was changed, removed or inserted
@@ -35,18 +35,18 @@ Examples:
     Show(LedgerShowArgs),
 }
 
-/// Which ledger.
+/// Option that selects a ledger.
 #[derive(Debug, Args)]
 pub struct LedgerFile {
-    /// The ledger [default: ledger.jsonl in --home]
+    /// Ledger file [default: ledger.jsonl in --home]
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
 }
 
-/// `zoo ledger verify`.
+/// Arguments of `zoo ledger verify`.
 #[derive(Debug, Args)]
 pub struct LedgerVerifyArgs {
-    /// Which ledger
+    /// Ledger to use
     #[command(flatten)]
     pub file: LedgerFile,
     /// Fail unless the last record has this hash; this detects removal of the last records
@@ -57,7 +57,7 @@ pub struct LedgerVerifyArgs {
     pub holds: Option<String>,
 }
 
-/// `zoo ledger recheck`.
+/// Arguments of `zoo ledger recheck`.
 #[derive(Debug, Args)]
 pub struct LedgerRecheckArgs {
     /// Bundle to check, offline and without the ledger [default: check the ledger]
@@ -68,33 +68,33 @@ pub struct LedgerRecheckArgs {
     /// Accept that scores without references are not recomputed
     #[arg(long, requires = "bundle")]
     pub without_references: bool,
-    /// Which ledger
+    /// Ledger to use
     #[command(flatten)]
     pub file: LedgerFile,
 }
 
-/// `zoo ledger list`.
+/// Arguments of `zoo ledger list`.
 #[derive(Debug, Args)]
 pub struct LedgerListArgs {
-    /// Which ledger
+    /// Ledger to use
     #[command(flatten)]
     pub file: LedgerFile,
-    /// Only entries of this recipe
+    /// List only entries of this recipe
     #[arg(long)]
     pub recipe: Option<String>,
 }
 
-/// `zoo ledger show`.
+/// Arguments of `zoo ledger show`.
 #[derive(Debug, Args)]
 pub struct LedgerShowArgs {
     /// Number of the entry in `zoo ledger list`, or the beginning of its hash
     pub entry: String,
-    /// Which ledger
+    /// Ledger to use
     #[command(flatten)]
     pub file: LedgerFile,
 }
 
-/// `zoo report`.
+/// Arguments of `zoo report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Runs to report, of one recipe and tier: folders, or a recipe's name or path (newest runs)
@@ -103,19 +103,20 @@ pub struct ReportArgs {
     /// HTML file to write; replaces only reports [default: ./NAME.report.html]
     #[arg(long, short, value_name = "FILE", requires = "runs")]
     pub out: Option<PathBuf>,
-    /// Only runs of these arms
+    /// Report only runs of these arms
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", requires = "runs")]
     pub arms: Vec<String>,
-    /// Only runs of these seeds
+    /// Report only runs of these seeds
     #[arg(long, value_delimiter = ',', value_name = "SEED,…", requires = "runs")]
     pub seeds: Vec<u64>,
-    /// Runs of a recipe in a size other than the published one, e.g. smoke
+    /// Report runs of this tier instead of the published size, e.g. smoke
     #[arg(long, requires = "runs")]
     pub tier: Option<String>,
-    /// Which ledger
+    /// Ledger to use
     #[command(flatten)]
     pub file: LedgerFile,
-    /// Write the tables into a Markdown file, between `<!-- results:begin -->` and `<!-- results:end -->`, or `runs:begin` and `runs:end`
+    /// Write the tables into a Markdown file, between `<!-- results:begin -->` and `<!--
+    /// results:end -->`, or `runs:begin` and `runs:end`
     #[arg(long, value_name = "FILE", conflicts_with = "runs")]
     pub into: Option<PathBuf>,
     /// Change nothing; fail if the table is out of date

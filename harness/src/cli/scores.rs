@@ -1,4 +1,4 @@
-//! Options of the commands that take text or scores from anywhere.
+//! Options of the commands that read text or scores of any framework.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::external::ScoreRow;
 
-/// `zoo score`.
+/// Arguments of `zoo score`.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
     /// One hypothesis or one record of JSON a line; `-` or none: stdin
@@ -33,7 +33,8 @@ pub struct ScoreArgs {
     /// BLEU: value of floor or add-k
     #[arg(long, value_name = "X")]
     pub smoothing_value: Option<f64>,
-    /// multi-bleu, fairseq-bleu: count the parts of hyphened words, as the scripts of tensor2tensor and fairseq do
+    /// multi-bleu, fairseq-bleu: count the parts of hyphened words, as the scripts of tensor2tensor
+    /// and fairseq do
     #[arg(long)]
     pub split_compounds: bool,
     /// wer, cer: white space as in jiwer, or `collapse` any run of it to one space [default: jiwer]
@@ -51,7 +52,7 @@ pub struct ScoreArgs {
     /// Compute a 95 % interval by bootstrap resampling
     #[arg(long)]
     pub interval: bool,
-    /// Resamples of the interval
+    /// Number of bootstrap resamples
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "interval")]
     pub samples: usize,
     /// Seed of the resampling
@@ -62,7 +63,7 @@ pub struct ScoreArgs {
     pub eval: Option<String>,
 }
 
-/// Metrics that are made from text.
+/// Metrics that are computed from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum TextMetric {
     /// sacreBLEU's BLEU
@@ -84,31 +85,33 @@ pub enum TextMetric {
     ExactMatch,
 }
 
-/// Is case looked at?
+/// Treatment of case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CaseChoice {
     /// Keep case
     Mixed,
-    /// Both sides lower-cased
+    /// Lower-case both sides
     Lower,
 }
 
-/// `zoo judge`.
+/// Arguments of `zoo judge`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores", "points"]))]
 pub struct JudgeArgs {
     /// Name or path of a recipe
     pub recipe: String,
-    /// Scores of runs that differ in their seed alone
+    /// Scores of runs that differ only in their seed
     #[arg(long, value_delimiter = ',', value_name = "SCORE,…", allow_negative_numbers = true)]
     pub scores: Vec<f64>,
-    /// Hypotheses of one run, one a line; repeatable, one file a run
+    /// Hypotheses of one run, one per line; repeatable, one file per run
     #[arg(long, value_name = "FILE")]
     pub hypotheses: Vec<PathBuf>,
-    /// References, instead of those of the recipe's data; repeatable for several references a segment
+    /// References, instead of those of the recipe's data; repeatable for several references per
+    /// segment
     #[arg(long, value_name = "FILE", requires = "hypotheses")]
     pub references: Vec<PathBuf>,
-    /// Scores of one run at the points of a trajectory claim, in their order; repeatable, once a run
+    /// Scores of one run at the points of a trajectory claim, in their order; repeatable, once per
+    /// run
     #[arg(long, value_name = "SCORE,…", allow_negative_numbers = true)]
     pub points: Vec<ScoreRow>,
     /// Arm of the results [default: each claim's arm]
@@ -123,7 +126,8 @@ pub struct JudgeArgs {
         requires = "scores"
     )]
     pub baseline_scores: Vec<f64>,
-    /// Hypotheses of the baseline arm, a file a run, in the order of --hypotheses: judges parity claims
+    /// Hypotheses of the baseline arm, one file per run, in the order of --hypotheses: judges
+    /// parity claims
     #[arg(long, value_name = "FILE", requires = "hypotheses")]
     pub baseline_hypotheses: Vec<PathBuf>,
     /// Judge this claim only: its number in `zoo show`, from 1; repeatable

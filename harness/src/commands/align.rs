@@ -1,4 +1,4 @@
-//! `zoo align`.
+//! `zoo align`: compares a model with tensors of another framework.
 
 use zoo_recipes::{Document, Selection};
 use zoo_results::exit::Exit;

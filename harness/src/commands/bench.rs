@@ -1,4 +1,4 @@
-//! `zoo bench`.
+//! `zoo bench`: prints speeds of updates and searches, and the largest batches.
 
 use serde::Serialize;
 use zoo_recipes::Document;
@@ -16,9 +16,9 @@ use crate::stages::{
     Spread, bench, chosen_arms, decoding, max_batch, probe,
 };
 
-/// A rest of the step below this share of it is noise, and not shown to people.
+/// Fraction of an update below which its remaining time is noise and is not shown in human output.
 const NOISE: f64 = 0.05;
-/// How many times ahead of the fastest updates the data thread should be.
+/// Recommended speed of the data thread, as a multiple of the fastest updates' speed.
 const ENOUGH: f64 = 2.0;
 
 pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
@@ -76,7 +76,7 @@ fn text(measured: &Bench, format: Format) -> String {
     }
 }
 
-/// How far the data thread keeps ahead.
+/// Summary of the lead of the data thread over the updates.
 fn margin(margin: &DataMargin) -> String {
     let DataMargin { arm, made_per_second, used_per_second, times } = margin;
     let short = if *times < ENOUGH { format!(": less than {ENOUGH}x") } else { String::new() };
@@ -90,12 +90,12 @@ fn number(value: f64, digits: usize) -> Cell {
     Cell { text: format!("{value:.digits$}"), value: value.into() }
 }
 
-/// A value with a unit to people; `-` where there is none.
+/// A cell with a unit in human output; `-` if there is no value.
 fn with_unit(value: Option<f64>, text: impl Fn(f64) -> String) -> Cell {
     value.map_or_else(|| Cell::number(None), |value| Cell { text: text(value), value: value.into() })
 }
 
-/// How fast.
+/// Table of the arms' speeds.
 fn speeds(measured: &Bench) -> Table {
     let mut table = output::columns([
         "arm",
@@ -136,7 +136,7 @@ fn speeds(measured: &Bench) -> Table {
     table
 }
 
-/// What an update is made of, and how near it comes to what the device does at most.
+/// Table of the parts of an update, and of the fractions of the device's peak speeds.
 fn parts(measured: &Bench) -> Table {
     let mut table = output::columns([
         "arm",
@@ -175,7 +175,7 @@ fn parts(measured: &Bench) -> Table {
     table
 }
 
-/// Two tables of the same rows as one; both begin with the arm.
+/// Joins two tables with the same rows. The first column of both is the arm.
 fn joined(mut table: Table, other: Table) -> Table {
     table.columns.extend(other.columns.into_iter().skip(1));
     let rows = table.rows.iter_mut().zip(other.rows);

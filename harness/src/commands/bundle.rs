@@ -1,4 +1,4 @@
-//! `zoo bundle`, and `zoo ledger recheck BUNDLE`.
+//! `zoo bundle`, which packs a recorded run, and `zoo ledger recheck BUNDLE`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
     let ledger = super::ledger::open(context, &args.file)?;
     let entry = entry_of(context, &ledger, &args.run)?;
     let (bundle, references) = gather(context, &ledger, &entry, args.recipe.as_deref())?;
-    // What is handed out must hold where it was made.
+    // Checks the bundle before it is written.
     let checked = check(&bundle, &references)?;
     refuse(&checked)?;
     let text = bundle
@@ -65,7 +65,7 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// `zoo ledger recheck BUNDLE`.
+/// Runs `zoo ledger recheck BUNDLE`.
 pub fn recheck(context: &Context, path: &Path, args: &LedgerRecheckArgs) -> Result<Exit> {
     let named = |failure: Failure| failure.about(&path.display().to_string());
     let bundle = bundling::read(path)?;
@@ -85,7 +85,7 @@ pub fn recheck(context: &Context, path: &Path, args: &LedgerRecheckArgs) -> Resu
     }
 }
 
-/// What does not fit, as a failure.
+/// Fails if the check found faults or disagreements.
 fn refuse(checked: &Checked) -> Result<()> {
     let disagreements = checked.recheck.disagreements.iter();
     let mut all = checked.faults.clone();

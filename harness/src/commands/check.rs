@@ -1,4 +1,4 @@
-//! `zoo check`.
+//! `zoo check`: validates recipes.
 
 use serde_json::{Value, json};
 use zoo_recipes::untrusted::one_line;
@@ -13,7 +13,7 @@ use crate::output::{self, Cell, Format};
 use crate::signatures::{check_signatures, invented_spreads};
 use crate::wording::ClaimCounts;
 
-/// Checks every recipe before the first finding ends the command.
+/// Checks every recipe, then fails if there were findings.
 pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
     let all: Vec<String> = match args.recipes.as_slice() {
         [] => zoo_recipes::names().into_iter().map(str::to_owned).collect(),
@@ -31,7 +31,7 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
         not_judgeable,
         "result",
     ]);
-    // Findings of each recipe, as JSON.
+    // Findings of each recipe, for JSON output.
     let mut listed = Vec::new();
     let mut findings = Diagnostics::default();
     let mut unread = None;
@@ -91,7 +91,7 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
     }
 }
 
-/// A finding with its place, message and hint.
+/// A finding as JSON: place, message and hint.
 fn finding(found: &Diagnostic) -> Value {
     let Diagnostic { origin, message, hint } = found;
     match origin {
@@ -103,7 +103,7 @@ fn finding(found: &Diagnostic) -> Value {
     }
 }
 
-/// A sound recipe, its claims counted, and what is to be known of them.
+/// Checks a recipe. Returns it with the counts of its claims and with notes for the user.
 fn check(name: &str) -> std::result::Result<(Document, ClaimCounts, Vec<String>), LoadError> {
     let document = Document::load(name)?;
     document.check()?;

@@ -1,4 +1,4 @@
-//! `zoo completions`.
+//! `zoo completions`: prints the completion script of a shell.
 
 use clap::CommandFactory;
 use zoo_results::exit::Exit;

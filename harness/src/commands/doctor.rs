@@ -1,4 +1,4 @@
-//! `zoo doctor`.
+//! `zoo doctor`: checks the set-up of this machine.
 
 use zoo_results::exit::Exit;
 

@@ -1,4 +1,4 @@
-//! `zoo evaluate`.
+//! `zoo evaluate`: decodes and scores the weights of a run.
 
 use zoo_results::exit::Exit;
 

@@ -1,4 +1,4 @@
-//! `zoo explain`.
+//! `zoo explain`: splits the gap between a claimed and a measured score.
 
 use serde_json::json;
 use zoo_recipes::Direction;
@@ -32,7 +32,7 @@ pub fn run(context: &Context, args: &ExplainArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A number of the table: two decimals for people, whole for machines.
+/// A cell with two decimals in human output and full precision in other formats.
 fn number(value: f64, sign: bool) -> Cell {
     let text = match (sign, value.abs() < 0.005) {
         (_, true) => "0.00".to_owned(),
@@ -42,7 +42,7 @@ fn number(value: f64, sign: bool) -> Cell {
     Cell { text, value: value.into() }
 }
 
-/// From claimed to measured; the last column adds up.
+/// Table of the contributions from the claimed to the measured score. Its last column adds up.
 fn sum(found: &Explanation) -> Table {
     let metric = format!("#{}", found.metric);
     let mut table = output::columns(["part", "published", "ours", &metric]);
@@ -58,7 +58,7 @@ fn sum(found: &Explanation) -> Table {
     table
 }
 
-/// Every point that was scored.
+/// Table of all scored points.
 fn points(found: &Explanation) -> Table {
     let metric = format!("#{}", found.metric);
     let mut table =
@@ -72,7 +72,7 @@ fn points(found: &Explanation) -> Table {
     table
 }
 
-/// What to know beside the numbers.
+/// Notes to print after the tables.
 fn notes(case: &Case, found: &Explanation) -> Vec<String> {
     let mut notes = Vec::new();
     let gain = found.measured - found.claimed;

@@ -1,4 +1,4 @@
-//! `zoo export`.
+//! `zoo export`: writes the weights of a run as safetensors.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! `zoo features`.
+//! `zoo features`: writes the features of a recording.
 
 use zoo_recipes::{Document, Selection};
 use zoo_results::exit::Exit;
@@ -20,10 +20,11 @@ pub fn run(context: &Context, args: &FeaturesArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A row-major matrix in NumPy's format 1.0.
+/// A row-major FP32 matrix as a NumPy file of format 1.0.
 fn npy(values: &[f32], [rows, columns]: [usize; 2]) -> Vec<u8> {
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    // Magic, version, length, header and its line end are a multiple of 64 bytes.
+    // The total length of magic, version, length field, header and newline is a multiple of 64
+    // bytes.
     let used = 10 + header.len() + 1;
     header.push_str(&" ".repeat(used.next_multiple_of(64) - used));
     header.push('\n');

@@ -1,4 +1,4 @@
-//! `zoo fetch`.
+//! `zoo fetch`: fetches and verifies the data of a recipe.
 
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::{Document, Selection};

@@ -1,4 +1,4 @@
-//! `zoo infer`.
+//! `zoo infer`: applies a trained run to a user's input.
 
 use zoo_results::exit::Exit;
 

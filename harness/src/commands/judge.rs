@@ -1,4 +1,4 @@
-//! `zoo judge`.
+//! `zoo judge`: judges results of any framework.
 
 use serde_json::json;
 use zoo_recipes::{ClaimSpec, Document, Recipe, Selection};
@@ -16,9 +16,9 @@ use crate::output::{self, Format};
 use crate::wording::{by_statement, claim_line, verdict_text};
 use crate::{records, references};
 
-/// One claim with its verdict.
+/// A claim with its verdict.
 struct Judged<'c> {
-    /// From 1.
+    /// Number of the claim, from 1.
     number: usize,
     claim: &'c ClaimSpec,
     evidence: Evidence,
@@ -86,7 +86,7 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
     Ok(Exit::of_verdicts(judged.iter().map(|one| &one.verdict)))
 }
 
-/// The evaluation set that a signature names, in the claim's word for it where it is the claim's.
+/// The evaluation set that a signature names. Returns the claim's name for it if both are one set.
 fn named_set(signature: Option<&Signature>, recipe: &Recipe, claim: &ClaimSpec) -> Option<String> {
     let named = signature?.test_set.clone()?;
     let own = claim.eval.as_ref().is_some_and(|eval| {
@@ -96,7 +96,7 @@ fn named_set(signature: Option<&Signature>, recipe: &Recipe, claim: &ClaimSpec) 
     if own { claim.eval.clone() } else { Some(named) }
 }
 
-/// The claims that were asked for, numbered from 1.
+/// The requested claims with their numbers, from 1.
 fn chosen<'c>(claims: &'c [ClaimSpec], numbers: &[usize]) -> Result<Vec<(usize, &'c ClaimSpec)>> {
     if claims.is_empty() {
         return Err(Failure::usage("this recipe has no claims to judge against"));

@@ -1,4 +1,4 @@
-//! `zoo ledger`.
+//! `zoo ledger`: verifies, rechecks, lists and shows recorded results.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub fn run(context: &Context, command: &LedgerCommand) -> Result<Exit> {
     }
 }
 
-/// The ledger; one that was named must be there.
+/// Opens the ledger. Fails if the user named a file that does not exist.
 pub fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
     let ledger = records::ledger(context, file.ledger.as_deref());
     if file.ledger.is_some() && !ledger.path().is_file() {
@@ -67,7 +67,8 @@ fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// An earlier last hash must still be in the chain. Less than twelve digits could be any record's.
+/// Checks that an earlier last hash is still in the chain. A prefix must have at least twelve
+/// digits to identify a record.
 fn holds(context: &Context, ledger: &Ledger, entries: &[Entry], earlier: &str) -> Result<()> {
     const LEAST: usize = 12;
     if earlier.len() < LEAST {
@@ -137,7 +138,8 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
         [first, rest @ ..] => {
             let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
             let message = format!("record {}: {}: {}{more}", first.sequence, first.what, first.how);
-            // Nothing was found to be wrong where nothing could be looked at.
+            // If references were missing for all disagreements, this is missing data and not
+            // damage.
             if found.disagreements.iter().all(|one| one.unseen) {
                 return Err(Failure::new(Exit::Data, message)
                     .hint("get the references with `zoo fetch RECIPE` or --mirror; all other values match"));

@@ -1,4 +1,4 @@
-//! `zoo list`.
+//! `zoo list`: lists recipes with their evidence.
 
 use rayon::prelude::*;
 use zoo_recipes::{DataStatus, Document, Selection, nearest};
@@ -47,7 +47,7 @@ pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Refuses a filter's value that no recipe has: an empty list would look like an answer.
+/// Rejects a filter value that no recipe has, because an empty list would look like a valid answer.
 fn known<'a>(what: &str, given: &str, words: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut words: Vec<&str> = words.collect();
     words.sort_unstable();
@@ -63,7 +63,7 @@ fn known<'a>(what: &str, given: &str, words: impl Iterator<Item = &'a str>) -> R
         .hint(format!("{hint}the {what}s are {}", words.join(", "))))
 }
 
-/// The row of a recipe, if it passes the filters.
+/// Table row of a recipe; `None` if a filter excludes it.
 fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Option<Vec<Cell>>> {
     let about = document.about();
     let tagged = args.tag.iter().all(|tag| about.tags.contains(tag));
@@ -89,7 +89,7 @@ fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Opt
     Ok(Some(row))
 }
 
-/// The word of recipes for it.
+/// Name of a data status, as recipes write it.
 pub fn status(status: DataStatus) -> &'static str {
     match status {
         DataStatus::Public => "public",

@@ -1,4 +1,5 @@
-//! One file a command. Each turns options into calls and results into text; what is computed is computed elsewhere.
+//! The commands, one file each. A command turns options into calls, and results into text;
+//! computation happens in other modules.
 
 mod align;
 mod bench;
@@ -31,10 +32,10 @@ use crate::cli::Command;
 use crate::context::Context;
 use crate::error::Result;
 
-/// Runs a command to its exit code.
+/// Runs a command. Returns its exit code.
 ///
 /// # Errors
-/// What the command failed with.
+/// The command fails.
 pub fn run(context: &Context, command: &Command) -> Result<Exit> {
     match command {
         Command::List(args) => list::run(context, args),

@@ -1,4 +1,4 @@
-//! `zoo new`.
+//! `zoo new`: writes a recipe for the user's own data.
 
 use std::path::{Path, PathBuf};
 

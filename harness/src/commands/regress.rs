@@ -1,4 +1,4 @@
-//! `zoo regress`.
+//! `zoo regress`: compares current results with claims and with recorded results.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
     let limits = limits(args)?;
     let documents = selected(&args.select)?;
     let tier = Some(args.tier.as_str()).filter(|tier| *tier != "full");
-    // Before anything is run: what it will be held against must be there.
+    // Reads the baseline before running anything, so that a missing file is reported first.
     let recorded = entries(context, Some(&args.baseline))?;
     let mut failed: Vec<(&str, Failure)> = Vec::new();
     let (mut ours, mut missing): (Vec<Ours>, Vec<&str>) = (Vec::new(), Vec::new());
@@ -30,7 +30,7 @@ pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {
         let Some(given) = &given else {
             match run_recipe(context, document, tier, args.seeds) {
                 Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
-                // The others are still looked at, and the report says what failed.
+                // The other recipes still run, and the report lists the failure.
                 Err(failure) => failed.push((document.name(), failure)),
                 Ok(run) => ours.push(run),
             }
@@ -77,9 +77,10 @@ fn limits(args: &RegressArgs) -> Result<Limits> {
     })
 }
 
-/// Annotations on stderr, which the runner reads as well as stdout; the table where it wants the step's summary.
+/// Writes annotations to stderr, which the GitHub runner parses like stdout, and the table to the
+/// step summary.
 fn report_to_github(rows: &[Row]) -> Result<()> {
-    // A reader that went away is no failure.
+    // A closed stderr is not an error.
     let _ = std::io::stderr().lock().write_all(annotations(rows).as_bytes());
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `zoo report`.
+//! `zoo report`: writes an HTML report on runs, or tables of a ledger.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::reporting::{self, Wanted};
 
-/// Every recipe that is built in, with the evidence that this ledger alone gives it: the same wherever it is made.
+/// All built-in recipes with the evidence from this ledger only, so that the result is the same on
+/// every machine.
 fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
     let runs = records::runs_of(entries.iter().map(|entry| &entry.record));
     let mut all = Vec::new();
@@ -37,7 +38,8 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
     Ok(all)
 }
 
-/// Hashes under which a ledger has runs of a recipe's present version, and the version's own.
+/// Recipe hashes under which the ledger has runs of a recipe's current version, and the current
+/// hash.
 fn hashes(document: &Document, entries: &[Entry]) -> Result<BTreeSet<String>> {
     let of = entries.iter().map(|entry| &entry.record).filter(|record| record.recipe == document.name());
     let ran = of.filter(|record| {
@@ -56,7 +58,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit> {
     }
 }
 
-/// A page on runs.
+/// Writes an HTML report on runs.
 fn runs(context: &Context, args: &ReportArgs) -> Result<Exit> {
     let page = reporting::page(
         context,
@@ -98,7 +100,7 @@ fn runs(context: &Context, args: &ReportArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The tables of a ledger.
+/// Prints the tables of a ledger, or writes them into a file.
 fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
     let ledger = records::ledger(context, args.file.ledger.as_deref());
     let entries = ledger.entries()?;

@@ -1,4 +1,4 @@
-//! `zoo reproduce`.
+//! `zoo reproduce`: runs a recipe and judges its claims.
 
 use serde_json::json;
 use zoo_recipes::{ClaimSpec, Document, Selection};
@@ -33,7 +33,7 @@ pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
     Ok(outcome.exit)
 }
 
-/// What the options ask for, checked before anything is done.
+/// Converts the options to a request, and validates them before anything runs.
 fn request(args: &ReproduceArgs) -> Result<Request> {
     let document = Document::load(&args.recipe)?;
     let arms = chosen_arms(&document, &args.arms)?;
@@ -65,29 +65,31 @@ fn claims(request: &Request) -> Result<Vec<ClaimSpec>> {
     Ok(request.document.resolve(&Selection::default())?.recipe.claim)
 }
 
-/// A verdict as it is printed.
+/// A verdict with its text.
 struct Shown<'o> {
     one: &'o JudgedClaim,
-    /// What the claim says, of the arm; with `any` for itself.
+    /// The claim's text for the judged arm. `line` is its text without an arm.
     statement: String,
     line: String,
     verdict: Verdict,
     earlier: Earlier,
 }
 
-/// The verdicts as they are listed, each with those that this home's ledger had before on the same claim.
+/// The listed verdicts, each with the earlier verdicts on the same claim in this home's ledger.
 fn shown<'o>(
     context: &Context,
     request: &Request,
     claims: &[ClaimSpec],
     outcome: &'o Outcome,
 ) -> Vec<Shown<'o>> {
-    // A damaged ledger was named while the run was recorded. A tier gives no verdict that could be one more.
+    // A damaged ledger was already reported when the run was recorded. Verdicts on a tier do not
+    // count as repeated ones.
     let entries = match request.tier {
         None => records::ledger(context, None).entries().unwrap_or_default(),
         Some(_) => Vec::new(),
     };
-    // The record of this very judgement, which is not written twice, is not the last one where others came after it.
+    // The record of this judgement may be an older one, because an identical record is not written
+    // twice. Only records before it are earlier.
     let this = entries.iter().rposition(|entry| {
         entry.record.recipe == outcome.record.recipe && entry.record.judgements == outcome.record.judgements
     });
@@ -191,7 +193,7 @@ fn print(context: &Context, shown: &[Shown<'_>], outcome: &Outcome) -> Result<()
     }
 }
 
-/// `fp32, seed 1, test, beam4: BLEU 27.31 (nrefs:1|...)`.
+/// Lines like `fp32, seed 1, test, beam4: BLEU 27.31 (nrefs:1|...)`.
 fn score_lines(run: &RunScores) -> impl Iterator<Item = String> + '_ {
     run.scores.iter().map(|score| {
         format!(

@@ -1,4 +1,4 @@
-//! `zoo schema`.
+//! `zoo schema`: prints or checks the JSON Schema of recipes.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `zoo score`.
+//! `zoo score`: scores hypotheses against references.
 
 use std::path::Path;
 
@@ -87,7 +87,7 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// An error of one line, with the file that the line is in.
+/// Converts a score error to a failure. An error of one line gets the name of its file.
 fn in_file(args: &ScoreArgs, error: ScoreError) -> Failure {
     let (stream, line, problem) = match &error {
         ScoreError::LineTooLong { stream, line, problem } => (stream, line, problem),
@@ -105,7 +105,8 @@ fn in_file(args: &ScoreArgs, error: ScoreError) -> Failure {
     Failure::new(failure.exit, format!("cannot score {}:{line}: {problem}", file.display())).hint(hint)
 }
 
-/// Where the errors are, as far as it was asked for: the worst utterances, and the rate by length.
+/// The requested error report: the utterances with the most errors, and the rate by reference
+/// length.
 fn report(
     args: &ScoreArgs,
     convention: &Convention,
@@ -127,7 +128,7 @@ fn report(
     Ok((report.worst(args.worst), classes))
 }
 
-/// The convention that the options describe; an option that the metric does not have is an error, not ignored.
+/// The scoring convention of the options. Fails if an option does not apply to the metric.
 fn convention(args: &ScoreArgs) -> Result<Convention> {
     let case = |usual: Case| match args.case {
         None => usual,

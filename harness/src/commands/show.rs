@@ -1,4 +1,4 @@
-//! `zoo show`.
+//! `zoo show`: shows one recipe.
 
 use serde_json::{Value, json};
 use zoo_datasets::corpora::CorpusDefinition;
@@ -35,7 +35,7 @@ pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Everything that is known of a recipe.
+/// A recipe with all information that is shown.
 struct Shown<'d> {
     document: &'d Document,
     resolved: Resolved,
@@ -235,7 +235,7 @@ fn note(claim: &ClaimSpec) -> String {
     extends.into_iter().chain(claim.own.clone()).chain(claim.note.clone()).collect::<Vec<_>>().join("; ")
 }
 
-/// The claims have a table of their own.
+/// The resolved recipe as TOML without its claims, which are shown as a table.
 fn without_claims(resolved: &Resolved) -> String {
     match resolved.toml.find("[[claim]]") {
         Some(at) => resolved.toml[..at].trim_end().to_owned() + "\n",

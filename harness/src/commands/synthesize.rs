@@ -1,4 +1,4 @@
-//! `zoo synthesize`.
+//! `zoo synthesize`: synthesizes speech with a trained run.
 
 use zoo_results::exit::Exit;
 

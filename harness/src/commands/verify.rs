@@ -1,4 +1,4 @@
-//! `zoo verify`.
+//! `zoo verify`: re-checks the evidence of recipes.
 
 use serde_json::json;
 use zoo_models::ops::{Agreement, agreements};
@@ -13,7 +13,7 @@ use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::verify::{Climbed, Climber};
 
-/// Recipes are climbed one after the other, and all of them before the first broken rung ends the command.
+/// Checks the recipes one after another, then fails if a level failed.
 pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     if args.kernels {
         return kernels(context, args);
@@ -38,7 +38,8 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     let mut broken = Vec::new();
     for name in &names {
         let document = Document::load(name)?;
-        // Nothing that was never shown can break; what is asked for by name must be there.
+        // By default only recorded levels are checked, because a level without evidence cannot
+        // break. A level that the user names must hold.
         let shown = reached(&ladder(&document, &runs)).unwrap_or(Rung::Schema);
         let to = args.to.unwrap_or(shown.min(Rung::Parity));
         let climbed = climber.climb(&document, to)?;
@@ -59,7 +60,7 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     }
 }
 
-/// Own operations against their compositions.
+/// Compares zoo's own operations with the same operations composed from Burn's.
 fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     let context = &context.for_fixtures();
     let compute = args.compute.compute();
@@ -109,7 +110,7 @@ fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
     }
 }
 
-/// The highest rung that held.
+/// Name of the highest level that passed.
 fn standing(climbed: &[Climbed]) -> &'static str {
     climbed.iter().take_while(|one| one.holds).last().map_or("none", |one| one.rung.name())
 }
