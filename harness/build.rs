@@ -1,5 +1,6 @@
-//! Tells the program what it was built from (commit, changes, profile), and collects what the evidence of a recipe is derived
-//! from: descriptions of the parity fixtures, traces, and the project's ledger.
+//! Sets the variables that describe the sources (commit, changes, profile). Collects the files that
+//! the evidence of recipes is derived from: descriptions of the parity fixtures, traces, and the
+//! project's ledger.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     evidence(&root)
 }
 
-/// What the program is built from.
+/// Files and folders that the program is built from.
 const SOURCES: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -28,17 +29,19 @@ const SOURCES: [&str; 9] = [
     "third_party",
 ];
 
-/// `ZOO_COMMIT`, `ZOO_DIRTY` (results/data/ aside: recording a run does not change the sources), `ZOO_DIRT` (a digest of the sources where
-/// the commit does not say what they are, else empty), `ZOO_PROFILE`.
+/// Sets `ZOO_COMMIT`, `ZOO_DIRTY`, `ZOO_DIRT` and `ZOO_PROFILE`. `ZOO_DIRTY` ignores results/data/,
+/// because recording a run does not change the sources. `ZOO_DIRT` is a digest of the sources if
+/// they differ from the commit, else empty.
 fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    // A path that is not there would make cargo run this every time.
+    // A missing path would make cargo run this script every time.
     for path in SOURCES.into_iter().chain(["results", ".git/HEAD", ".git/index"]) {
         let path = root.join(path);
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
-    // Without the option, looking would write to the index, and the next build would run this again.
+    // Without the option, git would write to its index, and the next build would run this script
+    // again.
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
             .arg("--no-optional-locks")
@@ -59,7 +62,7 @@ fn sources(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// SHA-256 over the paths and contents of [`SOURCES`]: tells two changed trees of one commit apart.
+/// SHA-256 over the paths and contents of [`SOURCES`], to distinguish changed trees of one commit.
 fn digest_of_sources(root: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut sha256 = Sha256::new();
     let mut left: Vec<PathBuf> = SOURCES.iter().rev().map(PathBuf::from).collect();
@@ -79,7 +82,7 @@ fn digest_of_sources(root: &Path) -> Result<String, Box<dyn std::error::Error>> 
     Ok(sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// `fixtures.json`, `fixture_files.rs` and `ledger.jsonl` in the build's folder.
+/// Writes `fixtures.json`, `fixture_files.rs` and `ledger.jsonl` to the build's output folder.
 fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let fixtures = root.join("tests/fixtures");
     let ledger = root.join("results/data/ledger.jsonl");
@@ -110,7 +113,7 @@ fn evidence(root: &Path) -> Result<(), Box<dyn std::error::Error>> {
         "scalers": traces("scalers.json", "scaler")?,
     });
 
-    // `zoo verify` climbs against the files themselves, wherever the program is.
+    // `zoo verify` compares with the files themselves, which are built into the program.
     let mut table = String::from("[\n");
     for file in
         files.iter().filter(|file| file.extension().is_some_and(|e| e == "safetensors" || e == "json"))

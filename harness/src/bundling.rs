@@ -1,4 +1,4 @@
-//! From a run or a ledger's entry to a bundle, and from a bundle to the references that it can be checked with.
+//! Packing of a ledger entry into a bundle, and the references to check a bundle with.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -27,15 +27,15 @@ impl From<BundleError> for Failure {
     }
 }
 
-/// Reads a bundle's file, as far as a bundle may be long.
+/// Reads a bundle's file, up to the maximum length of bundles.
 ///
 /// # Errors
-/// It cannot be read, or is not a bundle.
+/// The file cannot be read, is too large, or is not a bundle.
 pub fn read(path: &Path) -> Result<Bundle> {
     let named = |failure: Failure| failure.about(&path.display().to_string());
     let mut bytes = Vec::new();
     let file = zoo_recipes::untrusted::open(path).map_err(|error| Failure::io("read", path, &error))?;
-    // One byte more shows that there are more.
+    // One byte more than the limit shows that the file is too large.
     let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::io("read", path, &error))?;
     if bytes.len() as u64 > MAX_BYTES {
@@ -49,16 +49,16 @@ pub fn read(path: &Path) -> Result<Bundle> {
 /// References by evaluation set.
 pub type References = BTreeMap<String, Vec<String>>;
 
-/// The entry of a run's folder, of a number, or of the beginning of a hash.
+/// The ledger entry that `which` names: a run's folder, a number, or the start of a hash.
 ///
 /// # Errors
-/// There is none, or the ledger is damaged.
+/// There is no such entry, or the ledger is damaged.
 pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry> {
     let shown = context.shown(ledger.path());
     let path = Path::new(which);
     let found = match path.exists().then(|| run_folder(path)).flatten() {
         Some(folder) => {
-            // The record of a run names its hypotheses by the run's folder.
+            // The record of a run refers to its hypotheses by the run's folder.
             let prefix = format!("{}/", folder.display());
             let names = |record: &Record| {
                 let mut files = record.scores.iter().filter_map(|score| score.hypotheses.as_ref());
@@ -83,17 +83,18 @@ pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry
     Ok(found)
 }
 
-/// `NAME/ARM-seedN-KEY` of a path in a run.
+/// The part `NAME/ARM-seedN-KEY` of a path in a run.
 fn run_folder(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let folder = path.ancestors().find(|folder| folder.join("run.json").is_file())?;
     Some(Path::new(folder.parent()?.file_name()?).join(folder.file_name()?))
 }
 
-/// Everything about an entry, and the references that it was scored against.
+/// Collects everything about an entry, and the references that it was scored against.
 ///
 /// # Errors
-/// The recipe is not the record's any more, hypotheses are gone or were changed, or the references are not to be had.
+/// The recipe no longer matches the record, hypotheses are missing or changed, or the references
+/// cannot be obtained.
 pub fn gather(
     context: &Context,
     ledger: &Ledger,
@@ -164,8 +165,8 @@ fn kept(folder: &PathBuf, file: &HypothesesFile) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| damaged(format!("{} is not UTF-8", file.path)))
 }
 
-/// Binary and machine of each run, as the record has them. Records of earlier programs do not: then what the folders of the runs say,
-/// and those that are gone are left out.
+/// Program and machine of each run, from the record. For records by earlier versions they come from
+/// the folders of the runs, and missing folders are skipped.
 fn environments(context: &Context, record: &Record) -> Result<Vec<RunEnvironment>> {
     let of = |run: &RunRecord| RunEnvironment {
         arm: run.arm.clone(),
@@ -198,19 +199,20 @@ fn environments(context: &Context, record: &Record) -> Result<Vec<RunEnvironment
     Ok(found)
 }
 
-/// References to check a bundle with, and why there are none of some sets.
+/// References to check a bundle with, and reasons for missing ones.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// By evaluation set.
+    /// Reference lines by evaluation set.
     pub lines: References,
-    /// (evaluation set, reason).
+    /// Evaluation sets without references, with the reason.
     pub missing: Vec<(String, String)>,
 }
 
-/// The references to check a bundle with, once its parts agree with each other: what contradicts itself has nothing derived for it.
+/// References to check a bundle with. If the bundle contradicts itself, no references are looked
+/// for.
 ///
 /// # Errors
-/// As [`references_of`].
+/// As for [`references_of`].
 pub fn references_if_sound(context: &Context, bundle: &Bundle, given: &[String]) -> Result<Found> {
     let found = contradictions(bundle)?;
     if found.is_empty() {
@@ -220,11 +222,12 @@ pub fn references_if_sound(context: &Context, bundle: &Bundle, given: &[String])
     Ok(Found { missing: bundle.references.iter().map(missing).collect(), ..Found::default() })
 }
 
-/// The references of every set of a bundle: those given as `SET=FILE` (or `FILE`, where there is one set), else those of the
-/// recipe's data, as far as they are here. Opens no connection.
+/// References for every evaluation set of a bundle: those given as `SET=FILE` (or `FILE` if there
+/// is one set), else those of the recipe's data, if they are on this machine. Opens no network
+/// connection.
 ///
 /// # Errors
-/// A file that was given cannot be read, or is of no set of the bundle.
+/// A given file cannot be read, or its set is not in the bundle.
 fn references_of(context: &Context, bundle: &Bundle, given: &[String]) -> Result<Found> {
     let sets: Vec<&str> = bundle.references.iter().map(|one| one.eval.as_str()).collect();
     let mut found = Found::default();
@@ -261,7 +264,7 @@ fn references_of(context: &Context, bundle: &Bundle, given: &[String]) -> Result
     Ok(found)
 }
 
-/// The bundle's recipe, as its data needs it: every arm has the same.
+/// The bundle's recipe, resolved for one arm. Its data block is the same for every arm.
 fn resolved(bundle: &Bundle) -> Result<Option<Resolved>> {
     let record = bundle.entry()?.record;
     let Some((arm, recipe)) = bundle.recipes()?.into_iter().next_back() else { return Ok(None) };

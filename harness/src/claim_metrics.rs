@@ -1,14 +1,15 @@
-//! The metrics of a recipe's claims: the schema takes any word, the list of metrics does not.
+//! Check of the metric names in a recipe's claims. The schema accepts any word; the list of metrics
+//! does not.
 
 use zoo_recipes::{Diagnostic, Diagnostics, Document, Recipe, nearest};
 use zoo_results::metrics::{Entry, METRICS, Path};
 
 use crate::tasks;
 
-/// Is every claim on a metric that is listed, and that the recipe's system has?
+/// Checks that every claim names a known metric that applies to the recipe's model.
 ///
 /// # Errors
-/// A finding for each claim of which that is not so, at its place in the file.
+/// One finding for each claim that fails, with its place in the file.
 pub fn check_metrics(document: &Document, recipe: &Recipe) -> Result<(), Diagnostics> {
     let mut found = Diagnostics::default();
     let spectrograms = tasks::of(recipe).writes_spectrograms();
@@ -41,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found in a recipe whose claims are on another metric.
+    /// Findings in a recipe after replacing the metric of its claims.
     fn findings(recipe: &str, old: &str, new: &str) -> Vec<String> {
         let text = Document::load(recipe)
             .unwrap()

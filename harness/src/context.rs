@@ -1,4 +1,4 @@
-//! What every command and stage is told about this call of the program.
+//! Settings that apply to all commands and stages of a call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,39 +16,44 @@ use crate::fp32::Fp32;
 use crate::output::Format;
 use crate::progress::Console;
 
-/// Where things lie, what may be done, where it is computed, and who is told.
+/// Paths, permissions, device and console of a call.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// Everything the program keeps: `downloads/`, `corpora/`, `prepared/`, `runs/`, `ledger.jsonl`, …
+    /// Folder of everything that the program stores: `downloads/`, `corpora/`, `prepared/`,
+    /// `runs/`, `ledger.jsonl`, …
     pub home: PathBuf,
     /// Folder or URL laid out as `<host>/<path>`, tried before the published addresses.
     pub mirror: Option<String>,
-    /// Do not open network connections.
+    /// Whether network connections are forbidden.
     pub offline: bool,
-    /// Do not ask before an expensive plan.
+    /// Whether expensive plans run without confirmation.
     pub yes: bool,
     /// Output format of stdout.
     pub format: Format,
-    /// Where tensors live.
+    /// Device of the tensors.
     pub device: DeviceChoice,
-    /// How FP32 products are computed where the device leaves a choice; `None` until `--fp32` or the arms of the call settle it.
+    /// Arithmetic of FP32 products on devices with a choice; `None` until `--fp32` or the arms of
+    /// the call determine it.
     pub fp32: Option<Fp32>,
-    /// Threads of the CPU's pool; goes into the record, since results are bit for bit only at an equal number.
+    /// Number of CPU threads. It is recorded, because results are bit-identical only for equal
+    /// numbers.
     pub threads: usize,
-    /// Set by Ctrl-C: save and stop at the next step.
+    /// Set by Ctrl-C to save and stop at the next step.
     pub stop: Arc<AtomicBool>,
-    /// stderr.
+    /// Console output on stderr.
     pub progress: Arc<Console>,
 }
 
 impl Context {
-    /// Has somebody pressed Ctrl-C?
+    /// Whether the user pressed Ctrl-C.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Fails after Ctrl-C.
+    ///
     /// # Errors
-    /// [`Exit::Interrupted`] once somebody has pressed Ctrl-C.
+    /// [`Exit::Interrupted`] after Ctrl-C.
     pub fn check_stop(&self) -> Result<()> {
         if self.stopped() {
             return Err(
@@ -58,12 +63,12 @@ impl Context {
         Ok(())
     }
 
-    /// The home as the corpora know it.
+    /// The home folder in the form that the corpora use.
     pub fn data_home(&self) -> DataHome {
         DataHome::new(&self.home)
     }
 
-    /// How files are fetched in this call.
+    /// Options for fetching files in this call.
     pub fn fetch_options(&self) -> FetchOptions<'_> {
         FetchOptions {
             mirror: self.mirror.clone(),
@@ -74,27 +79,27 @@ impl Context {
         }
     }
 
-    /// The ledger of this home; the project's own is `results/data/ledger.jsonl`.
+    /// Path of this home's ledger. The project's own ledger is `results/data/ledger.jsonl`.
     pub fn ledger_path(&self) -> PathBuf {
         self.home.join("ledger.jsonl")
     }
 
-    /// Kernels that a GPU's compiler made, and which of them are fastest.
+    /// Folder of compiled GPU kernels and autotuning results.
     pub fn kernels_dir(&self) -> PathBuf {
         self.home.join("kernels")
     }
 
-    /// The folders of training runs.
+    /// Folder of training runs.
     pub fn runs_dir(&self) -> PathBuf {
         self.home.join("runs")
     }
 
-    /// The same call, going on to its end whoever presses Ctrl-C.
+    /// A copy of this context that ignores Ctrl-C.
     pub fn undisturbed(&self) -> Self {
         Self { stop: Arc::default(), ..self.clone() }
     }
 
-    /// The same call in another home: silent, without a connection, asking nothing.
+    /// A copy of this context for another home: silent, offline and without confirmations.
     pub fn quiet_within(&self, home: &Path) -> Self {
         Self {
             home: home.to_owned(),
@@ -108,15 +113,15 @@ impl Context {
     /// Opens the chosen device.
     ///
     /// # Errors
-    /// [`Exit::Device`], naming the feature, driver or header that is missing.
+    /// [`Exit::Device`], with the missing feature, driver or header.
     pub fn open_device(&self) -> Result<Device> {
         self.device.open(self.fp32.unwrap_or_default())
     }
 
-    /// Opens the chosen device, which must have products of this type.
+    /// Opens the chosen device, which must support the precision `compute`.
     ///
     /// # Errors
-    /// [`Exit::Device`].
+    /// [`Exit::Device`] if the device cannot be opened or lacks the precision.
     pub fn open_device_for(&self, compute: Compute) -> Result<Device> {
         let device = self.open_device()?;
         match device.supports_dtype(compute.0) {
@@ -128,8 +133,7 @@ impl Context {
         }
     }
 
-    /// A path as messages should show it: below the home as `<home>/…` is no help, so as it is, but relative to the working
-    /// directory where it lies below that.
+    /// A path for messages: relative to the working directory if it is inside it, else unchanged.
     pub fn shown(&self, path: &Path) -> String {
         let here = std::env::current_dir().ok();
         here.and_then(|here| path.strip_prefix(here).ok().map(|p| p.display().to_string()))

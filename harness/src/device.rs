@@ -1,4 +1,4 @@
-//! `--device`: from a word to a device that was found to be there.
+//! The option `--device`: parsing, and opening of the device.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,17 +20,17 @@ mod registration;
 #[cfg(any(feature = "cuda-unfused", test))]
 mod versions;
 
-/// What the user asked for.
+/// Device that the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
-    /// CUDA if it is built in and a device is there, else the CPU.
+    /// CUDA if it is built in and a device exists, else the CPU.
     #[default]
     Auto,
     /// Burn's Flex backend.
     Cpu,
-    /// The CUDA device of that number.
+    /// CUDA device with this number.
     Cuda(usize),
-    /// The graphics card that wgpu takes for the best.
+    /// The graphics card that wgpu ranks first.
     Wgpu,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// `auto` decided; the others as they are. Opens nothing.
+    /// The device that `auto` stands for; other choices are unchanged. Opens no device.
     pub fn settled(self) -> Self {
         match self {
             Self::Auto if cuda::count() > 0 => Self::Cuda(0),
@@ -73,20 +73,21 @@ impl DeviceChoice {
         }
     }
 
-    /// Will it be the CPU?
+    /// Whether the device is the CPU.
     pub fn is_cpu(self) -> bool {
         self.settled() == Self::Cpu
     }
 
-    /// May products of FP32 be rounded to TF32 there?
+    /// Whether the device can round operands of FP32 products to TF32.
     pub fn has_tf32(self) -> bool {
         matches!(self.settled(), Self::Cuda(_))
     }
 
-    /// The device, without gradients. Nothing falls back: what was asked for is opened, or the error names what is missing.
+    /// Opens the device without autodiff. There is no fallback: if the device cannot be opened, the
+    /// error names what is missing.
     ///
     /// # Errors
-    /// [`Exit::Device`]; also where this process opened the device with other products of FP32.
+    /// [`Exit::Device`], also if this process already opened the device with other FP32 arithmetic.
     pub fn open(self, fp32: Fp32) -> Result<Device> {
         match self.settled() {
             other if fp32 == Fp32::Tf32 && !other.has_tf32() => {
@@ -100,7 +101,8 @@ impl DeviceChoice {
     }
 }
 
-/// Has this process keep what it finds out about a GPU's kernels in a folder; to be called before anything else here.
+/// Makes this process store GPU kernels and autotuning results in a folder. Must be called before
+/// any other function of this module.
 pub fn keep_kernels(folder: &Path) {
     #[cfg(feature = "gpu")]
     kernels::keep_in(folder);
@@ -108,27 +110,30 @@ pub fn keep_kernels(folder: &Path) {
     let _ = folder;
 }
 
-/// CUDA devices; `None` if CUDA is not built in.
+/// Number of CUDA devices; `None` if CUDA is not built in.
 pub fn cuda_devices() -> Option<usize> {
     cfg!(feature = "cuda-unfused").then(cuda::count)
 }
 
-/// Name of a CUDA device's card, from its driver; `None` also if CUDA is not built in.
+/// Name of a CUDA device's card as the driver reports it; `None` if there is none or CUDA is not
+/// built in.
 pub fn cuda_card(number: usize) -> Option<String> {
     cuda::card(number)
 }
 
-/// The newest CUDA that the driver supports, and the CUDA that NVRTC comes from; `None` also if CUDA is not built in.
+/// The newest CUDA version that the driver supports, and the CUDA version of NVRTC; `None` if one
+/// is missing or CUDA is not built in.
 pub fn cuda_versions() -> Option<[String; 2]> {
     cuda::versions()
 }
 
-/// Why the CUDA driver would refuse the kernels that NVRTC compiles, and what to install.
+/// Why the CUDA driver would refuse kernels that NVRTC compiles, and what to install; `None` if it
+/// would accept them.
 pub fn cuda_refusal() -> Option<(String, String)> {
     cuda::refusal()
 }
 
-/// Cards that wgpu sees; `None` if it is not built in.
+/// Number of cards that wgpu finds; `None` if wgpu is not built in.
 pub fn wgpu_devices() -> Option<usize> {
     cfg!(feature = "wgpu-unfused").then(wgpu::count)
 }
@@ -175,10 +180,11 @@ mod cuda {
     use super::{Device, Exit, Failure, Fp32, Result, driver, kernels, registration};
     use crate::libraries;
 
-    /// The devices that this process has opened.
+    /// FP32 arithmetic of the devices that this process opened.
     static OPENED: Mutex<BTreeMap<usize, Fp32>> = Mutex::new(BTreeMap::new());
 
-    /// Listing needs the driver's library; without it there are none, and no panic.
+    /// Number of CUDA devices. Enumeration needs the driver's library; without it the result is 0,
+    /// without a panic.
     pub fn count() -> usize {
         Device::enumerate(DeviceType::Cuda).into_iter().count()
     }
@@ -209,17 +215,17 @@ mod cuda {
             return Err(failure(format!("there is no CUDA device {number}"))
                 .hint(format!("there are {count}, cuda:0 to cuda:{last}")));
         }
-        // Kernels are compiled while the program runs, and the compiler wants the toolkit's headers.
+        // Kernels are compiled at run time, and the compiler needs the toolkit's headers.
         if libraries::cuda_headers().is_none() {
             return Err(failure("the headers of the CUDA toolkit are not there".to_owned())
                 .hint("set CUDA_PATH to a folder that has include/cuda_runtime.h; `zoo doctor` tells more"));
         }
-        // The loader is asked for it by its bare name, and its absence would be a panic.
+        // The loader looks up the library by its bare name. A missing library would cause a panic.
         #[cfg(target_os = "linux")]
         if let Some(mend) = libraries::find("libnvrtc.so").mend() {
             return Err(failure("CUDA's run-time compiler, libnvrtc.so, is not found".to_owned()).hint(mend));
         }
-        // The first kernel would end in a panic.
+        // The first kernel would cause a panic.
         if let Some((why, hint)) = refusal() {
             return Err(failure(why).hint(hint));
         }
@@ -227,7 +233,8 @@ mod cuda {
         Ok(Device::cuda(number))
     }
 
-    /// Opens the device at the first call with products of FP32 as they are wanted; later ones must want the same.
+    /// Opens the device with the requested FP32 arithmetic at the first call. Later calls must
+    /// request the same arithmetic.
     fn settle(number: usize, fp32: Fp32) -> Result<()> {
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         match opened.get(&number) {
@@ -243,7 +250,7 @@ mod cuda {
             }
             None => {}
         }
-        // The file is named before CubeCL opens it together with the device.
+        // The cache file is named before CubeCL opens it together with the device.
         let card = card(number).unwrap_or_else(|| number.to_string());
         kernels::belong_to(&["cuda", &card, fp32.name()]);
         let device = CudaDevice::new(number);

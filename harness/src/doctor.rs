@@ -1,4 +1,4 @@
-//! What this machine has of what the program needs, and how to mend what is missing.
+//! Check of this machine's set-up, with instructions for fixing problems.
 
 use std::path::Path;
 
@@ -13,31 +13,31 @@ use crate::environment::{Environment, fused};
 use crate::fp32::Fp32;
 use crate::libraries::{self, Found};
 
-/// Free space below which a note is made: WMT's text with its prepared form, and the checkpoints of a big model.
+/// Free space in bytes below which a note is shown. It fits WMT's text with its prepared form and
+/// the checkpoints of a big model.
 const ROOM: u64 = 20_000_000_000;
 
-/// How it stands with something.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// Something is missing that not everybody needs.
+    /// Something is missing that not every user needs.
     Note,
-    /// What was asked for cannot be done.
+    /// The requested settings cannot work.
     Fault,
 }
 
-/// What was found of one thing.
+/// Result of the check of one subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The thing.
+    /// Checked subject.
     pub subject: &'static str,
-    /// How it stands.
     pub state: State,
-    /// What is there.
+    /// Description of what was found.
     pub found: String,
-    /// What to do about it.
+    /// Instructions for fixing the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
@@ -54,7 +54,7 @@ fn fault(subject: &'static str, found: impl Into<String>, mend: impl Into<String
     Finding { subject, state: State::Fault, found: found.into(), mend: Some(mend.into()) }
 }
 
-/// Looks at everything. Opens no connection, and leaves nothing behind but the kernels of a GPU's probe.
+/// Runs all checks. Opens no network connection. Writes only the kernels of a GPU's probe.
 pub fn examine(ctx: &Context) -> Vec<Finding> {
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let mut findings = vec![program(&environment), processor(&environment)];
@@ -107,7 +107,8 @@ fn processor(environment: &Environment) -> Finding {
     }
 }
 
-/// Can the home, or what it would be made in, be written? How much fits?
+/// Checks that the home, or the folder that it would be created in, is writable, and how much space
+/// is free.
 fn home(home: &Path) -> Vec<Finding> {
     let there = home.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
     let mend = "name another folder: --home or ZOO_HOME";
@@ -161,7 +162,7 @@ fn mirror(ctx: &Context) -> Finding {
     }
 }
 
-/// A shared library that the loader has to find.
+/// Checks that the loader finds a shared library.
 fn library(subject: &'static str, name: &str, mend: &str) -> Finding {
     let found = libraries::find(name);
     let place = match &found {
@@ -172,7 +173,7 @@ fn library(subject: &'static str, name: &str, mend: &str) -> Finding {
     note(subject, place, found.mend().unwrap_or_default())
 }
 
-/// NVRTC, and whether the driver takes what it compiles.
+/// Checks NVRTC, and that the driver accepts the code that it compiles.
 fn compiler(version: Option<&str>) -> Finding {
     let mut finding =
         library("cuda compiler", "libnvrtc.so", "install CUDA's nvrtc library (package cuda-nvrtc)");
@@ -186,7 +187,7 @@ fn compiler(version: Option<&str>) -> Finding {
     }
 }
 
-/// Driver, run-time compiler, headers; devices where CUDA is built in.
+/// Checks driver, run-time compiler and headers, and the devices if CUDA is built in.
 fn cuda() -> Vec<Finding> {
     let driver = std::fs::read_to_string("/proc/driver/nvidia/version");
     let driver = driver.ok().and_then(|text| Some(text.lines().next()?.trim().to_owned()));
@@ -202,7 +203,7 @@ fn cuda() -> Vec<Finding> {
         match (driver, version(0)) {
             (Some(driver), Some(cuda)) => ok("cuda driver", format!("supports CUDA {cuda}; {driver}")),
             (Some(driver), None) => ok("cuda driver", driver),
-            // Containers and WSL have the driver's library, and nothing in /proc.
+            // Containers and WSL have the driver's library but no entry in /proc.
             (None, Some(cuda)) => ok("cuda driver", format!("supports CUDA {cuda}")),
             (None, None) => note(
                 "cuda driver",
@@ -240,7 +241,7 @@ fn wgpu() -> Finding {
     }
 }
 
-/// What `--device` comes to, and how it multiplies.
+/// Checks the device that `--device` selects, and its matrix products.
 fn chosen(ctx: &Context) -> Vec<Finding> {
     let device = ctx.device;
     match ctx.open_device() {
@@ -257,7 +258,7 @@ fn chosen(ctx: &Context) -> Vec<Finding> {
     }
 }
 
-/// Compiled kernels, and which of them are fastest.
+/// Reports the folder of compiled kernels and autotuning results.
 fn kernels(folder: &Path) -> Finding {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes: Vec<u64> = files.filter_map(|file| Some(file.metadata().ok()?.len())).collect();
@@ -271,9 +272,10 @@ fn kernels(folder: &Path) -> Finding {
     )
 }
 
-/// What a probe finds of the products in each type that arms may ask for; and what was asked of FP32, where there is a choice.
+/// Reports the measured precision of products for each type that arms may use, and the requested
+/// FP32 arithmetic if there is a choice.
 fn products(device: &Device, asked: Option<Fp32>) -> Finding {
-    /// Matrices of this width go to tensor cores where there are any.
+    /// Matrices of this width use tensor cores if the device has them.
     const WIDTH: usize = 512;
     let types = [FloatDType::F32, FloatDType::F16, FloatDType::BF16].map(Compute);
     let found = types.map(|compute| match device.supports_dtype(compute.0) {

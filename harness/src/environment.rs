@@ -1,11 +1,11 @@
-//! What a run was made with: sources, machine, device. Goes into the run folder and the ledger.
+//! Description of sources, machine and device of a run, for the run's folder and the ledger.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::device;
 
-/// Everything about this binary and this machine that a result may depend on.
+/// Properties of this program and this machine that a result may depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     /// Version of zoo.
@@ -14,7 +14,8 @@ pub struct Environment {
     pub commit: String,
     /// Whether the sources differed from the commit.
     pub dirty: bool,
-    /// SHA-256 of the sources, where they differed from the commit; absent in records of earlier programs.
+    /// SHA-256 of the sources if they differed from the commit; absent in records by earlier
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirt: Option<String>,
     /// SHA-256 of the dependency lock.
@@ -23,18 +24,18 @@ pub struct Environment {
     pub profile: String,
     /// Operating system and architecture.
     pub platform: String,
-    /// Processor's own name.
+    /// Model name of the processor.
     pub processor: String,
     /// Instruction sets that change results or speed.
     pub instructions: Vec<String>,
-    /// Threads of the pool.
+    /// Number of threads of the pool.
     pub threads: usize,
-    /// Device that tensors live on.
+    /// Device of the tensors.
     pub device: String,
 }
 
 impl Environment {
-    /// Of this process.
+    /// Environment of this process.
     pub fn current(device: &str, threads: usize) -> Self {
         let Program { commit, dirt, lock } = Program::current();
         Self {
@@ -53,12 +54,12 @@ impl Environment {
     }
 }
 
-/// What a program was built from. Two programs are the same if all of it is equal.
+/// Sources of a program. Two programs are equal if all fields are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Program {
     /// Commit of the sources.
     pub commit: String,
-    /// SHA-256 of the sources, where they differed from the commit.
+    /// SHA-256 of the sources if they differed from the commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirt: Option<String>,
     /// SHA-256 of the dependency lock.
@@ -66,7 +67,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// This one.
+    /// The running program.
     pub fn current() -> Self {
         let dirt = env!("ZOO_DIRT");
         Self {
@@ -76,7 +77,7 @@ impl Program {
         }
     }
 
-    /// The commit, and whether it was changed.
+    /// The commit, with a mark if the sources were changed.
     pub fn sources(&self) -> String {
         let changes = if self.dirt.is_some() { "+changes" } else { "" };
         format!("{}{changes}", self.commit)
@@ -84,7 +85,8 @@ impl Program {
 }
 
 impl Environment {
-    /// The program; `None` where nothing says how its sources differed from their commit: it is then the same as no other.
+    /// The program; `None` if it is unknown how its sources differed from the commit. Such a
+    /// program is not equal to any other.
     pub fn program(&self) -> Option<Program> {
         let known = self.dirty == self.dirt.is_some();
         known.then(|| Program {
@@ -94,13 +96,13 @@ impl Environment {
         })
     }
 
-    /// The commit, and whether it was changed.
+    /// The commit, with a mark if the sources were changed.
     pub fn sources(&self) -> String {
         let changes = if self.dirty { "+changes" } else { "" };
         format!("{}{changes}", self.commit)
     }
 
-    /// What computes: the processor, or the card by the driver's name.
+    /// The processor, or the name of the GPU as the driver reports it.
     pub fn hardware(&self) -> String {
         match self.device.split_once(':') {
             None if self.device == "cpu" => self.processor.clone(),
@@ -113,12 +115,12 @@ impl Environment {
     }
 }
 
-/// Does this program's GPU backend join operations?
+/// Whether this program's GPU backend fuses operations.
 pub fn fused() -> bool {
     cfg!(any(feature = "cuda", feature = "wgpu"))
 }
 
-/// Lower-case hexadecimal digits.
+/// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(changed(Some("a")).program(), changed(Some("a")).program());
         assert_ne!(changed(Some("a")).program(), changed(Some("b")).program());
         assert_ne!(changed(Some("a")).program(), this.program());
-        // Runs of earlier programs do not say what was changed.
+        // Records by earlier versions do not state what was changed.
         assert_eq!(changed(None).program(), None);
         let current = Environment::current("cpu", 1);
         assert_eq!(current.program(), Some(Program::current()));

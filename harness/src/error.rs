@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well: an exit code, what happened, and what to do next.
+//! Failure of a command: exit code, message and hint.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -19,10 +19,10 @@ use zoo_training::optimizer::OptimizerError;
 use zoo_training::scaling::ScalingError;
 use zoo_training::schedule::ScheduleError;
 
-/// What every command gives back.
+/// Result of a command or stage.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// What a message says, and its first hint.
+/// Splits a message into its text and its first hint.
 pub fn split_hint(message: &str) -> (&str, Option<&str>) {
     match message.split_once("\nhint: ") {
         Some((what, hints)) => (what, hints.lines().next()),
@@ -30,45 +30,47 @@ pub fn split_hint(message: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A failure on its way to stderr. The text may carry further lines; those that begin with `hint:` are shown as hints.
+/// A failure to print on stderr. The message may have further lines; lines that start with `hint:`
+/// are printed as hints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The code with which the program ends.
+    /// Exit code of the program.
     pub exit: Exit,
     message: String,
-    /// Findings that stand before the message, each with its own place: not prefixed.
+    /// Findings to print before the message without a prefix. Each has its own place in a file.
     findings: Option<String>,
 }
 
 impl Failure {
-    /// From what happened.
+    /// A failure with an exit code and a message.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into(), findings: None }
     }
 
-    /// The command line asks for something that is not there or not possible.
+    /// A failure because the command line asks for something that does not exist or is not
+    /// possible.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }
 
-    /// Adds what to do next.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Display) -> Self {
         self.message.push_str(&format!("\nhint: {hint}"));
         self
     }
 
-    /// Says in front what it is about, e.g. a file.
+    /// Puts the subject before the message, e.g. a file.
     #[must_use]
     pub fn about(mut self, what: &str) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// Something of the file system.
+    /// A failure of a file system operation.
     pub fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
         let exit = match error.kind() {
-            // What was named is not there, or is a folder, a device, a FIFO.
+            // The named file does not exist, or is a folder, a device or a FIFO.
             io::ErrorKind::NotFound | io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => Exit::Data,
             _ => Exit::Internal,
         };
@@ -79,12 +81,12 @@ impl Failure {
         }
     }
 
-    /// What failed, and the first hint.
+    /// The message and its first hint.
     pub fn parts(&self) -> (&str, Option<&str>) {
         split_hint(&self.message)
     }
 
-    /// Writes it: findings, `error: …`, `hint: …`.
+    /// Prints findings, `error: …` and `hint: …`.
     pub fn print(&self, out: &mut dyn Write, colour: bool) {
         let paint = |code: &str, word: &str| match colour {
             true => format!("\u{1b}[{code}m{word}\u{1b}[0m"),
@@ -105,7 +107,7 @@ impl Failure {
                 text.push('\n');
             }
         }
-        // Nobody is left to be told if stderr is gone.
+        // A failed write to stderr cannot be reported.
         let _ = out.write_all(text.as_bytes());
     }
 }
@@ -180,7 +182,7 @@ impl From<ScoreError> for Failure {
     }
 }
 
-/// Errors whose texts say all, by the code that they end with.
+/// Conversions of errors with complete messages, with the exit code of each.
 macro_rules! failures {
     ($($error:ty => $exit:expr),+ $(,)?) => {$(
         impl From<$error> for Failure {

@@ -1,4 +1,4 @@
-//! What a gap is explained from: the stored decodings of a run, or files that were given.
+//! Inputs of an explanation: the stored decodings of a run, or given files.
 
 use std::path::{Path, PathBuf};
 
@@ -15,33 +15,33 @@ use crate::error::{Failure, Result};
 use crate::stages::{EvaluateRequest, Run, evaluate, stored};
 use crate::{lines, references, tasks};
 
-/// Everything that an explanation is made from.
+/// Inputs of an explanation.
 #[derive(Debug)]
 pub struct Case {
-    /// What the score is of.
+    /// Description of what was scored.
     pub subject: String,
-    /// The published number.
+    /// Published score.
     pub claimed: f64,
-    /// Where it was published.
+    /// Source of the published score.
     pub source: Option<String>,
-    /// How ours is computed.
+    /// Scorer of the measured score.
     pub scorer: Scorer,
-    /// The measured hypotheses, then others.
+    /// The measured hypotheses, followed by those of other settings.
     pub settings: Vec<Setting>,
     /// Reference streams.
     pub references: Vec<Vec<String>>,
-    /// Published or assumed spread between seeds.
+    /// Published or assumed standard deviation between seeds.
     pub sigma: Option<f64>,
     /// Moses' tokenizer of the target language.
     pub tokenizer: Option<Normalizer>,
-    /// What could have been looked at and was not.
+    /// Notes on comparisons that were skipped.
     pub notes: Vec<String>,
 }
 
-/// From the command line.
+/// Reads the inputs that the command line names.
 ///
 /// # Errors
-/// A file, claim or setting that is not there.
+/// A file, claim or setting does not exist.
 pub fn case(context: &Context, args: &ExplainArgs) -> Result<Case> {
     if args.claimed.is_some_and(|claimed| !claimed.is_finite()) {
         return Err(Failure::usage("--claimed is not a valid score")
@@ -54,7 +54,7 @@ pub fn case(context: &Context, args: &ExplainArgs) -> Result<Case> {
     }
 }
 
-/// The claim that was asked for, else the first that states a number for text of this arm.
+/// The requested claim, else the first that states a score of text for this arm.
 fn claim_of<'r>(
     recipe: &'r Recipe,
     arm: Option<&str>,
@@ -101,7 +101,8 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     searches.extend(recipe.decode.keys().filter(|name| **name != decode).cloned());
     let main = run.folder.join("eval");
     let own = weights_name(&recipe.train.checkpoint);
-    // The newest state holds the last weights; they are another setting where the recipe evaluates a mean or the best.
+    // The newest state holds the last weights. They are a separate setting if the recipe evaluates
+    // an average or the best weights.
     let last = match recipe.train.checkpoint.evaluate {
         EvaluatedWeights::Last => None,
         _ => run.checkpoints().states()?.into_iter().next(),
@@ -180,7 +181,7 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
         }
         (files, _, _) => read(files)?,
     };
-    // Where nothing else was given there is nothing to tell them from.
+    // Settings need names only if there are several.
     let others = !(args.search.is_empty() && args.weights.is_empty());
     let given = || if others { "as given".to_owned() } else { String::new() };
     let mut settings = vec![Setting { search: given(), weights: given(), hypotheses: lines::read(file)? }];
@@ -211,7 +212,7 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
     })
 }
 
-/// `NAME=FILE`.
+/// Splits `NAME=FILE`.
 fn named(text: &str, option: &str) -> Result<(String, PathBuf)> {
     match text.split_once('=') {
         Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.into())),
@@ -220,7 +221,7 @@ fn named(text: &str, option: &str) -> Result<(String, PathBuf)> {
     }
 }
 
-/// As `--signature` says, else as the claim does, else as sacreBLEU does by default.
+/// The scorer of `--signature`, else of the claim, else sacreBLEU's default.
 fn scorer(args: &ExplainArgs, claim: Option<&ClaimSpec>) -> Result<Scorer> {
     let signature = args.signature.as_ref().or_else(|| claim.and_then(|claim| claim.signature.as_ref()));
     Ok(match signature {
@@ -229,7 +230,7 @@ fn scorer(args: &ExplainArgs, claim: Option<&ClaimSpec>) -> Result<Scorer> {
     })
 }
 
-/// Moses' tokenizer; a language that it has no rules for is an error only where it was asked for.
+/// Moses' tokenizer. A language without rules is an error only if the user named the language.
 fn tokenizer(language: Option<&str>, asked: bool, notes: &mut Vec<String>) -> Result<Option<Normalizer>> {
     let Some(language) = language else {
         notes.push("the language is unknown, so tokenised text was skipped (--language de)".to_owned());

@@ -1,4 +1,4 @@
-//! Results of other programs, as evidence for claims.
+//! Results of other programs as evidence for claims.
 
 mod fractions;
 
@@ -16,26 +16,26 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::{lines, records, references};
 
-/// What the command line names. Scores or hypotheses; runs that differ in their seed alone, in any order that both arms share.
+/// Results that the command line names: scores or hypotheses of runs that differ only in their
+/// seed. Both arms list their runs in the same order.
 #[derive(Debug)]
 pub struct Given<'a> {
-    /// Scores.
     pub scores: &'a [f64],
     /// Scores of the baseline arm.
     pub baseline_scores: &'a [f64],
-    /// Hypotheses, a file a run.
+    /// Hypotheses, one file per run.
     pub hypotheses: &'a [PathBuf],
     /// Hypotheses of the baseline arm.
     pub baseline_hypotheses: &'a [PathBuf],
-    /// Reference streams; none: those of the recipe's data.
+    /// Reference streams; if empty, those of the recipe's data.
     pub references: &'a [PathBuf],
-    /// Scores at a trajectory's points, a row a run.
+    /// Scores at the points of a trajectory, one row per run.
     pub points: &'a [ScoreRow],
-    /// Take scores that look like fractions as percentages.
+    /// Whether scores that look like fractions are percentages.
     pub as_given: bool,
 }
 
-/// Scores with commas between them.
+/// Comma-separated scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreRow(pub Vec<f64>);
 
@@ -51,7 +51,7 @@ impl std::str::FromStr for ScoreRow {
     }
 }
 
-/// What was brought from outside, read.
+/// The results after reading all files.
 #[derive(Debug)]
 pub struct Results {
     scores: Vec<f64>,
@@ -60,18 +60,18 @@ pub struct Results {
     hypotheses: Vec<Vec<String>>,
     baseline_hypotheses: Vec<Vec<String>>,
     points: Vec<ScoreRow>,
-    /// References by evaluation set; one entry without a name where they were given.
+    /// References by evaluation set; a single entry without a name if the user gave them.
     references: Vec<(Option<String>, Vec<Vec<String>>)>,
     /// Evaluation sets of the claims that are scored from text.
     evals: Vec<String>,
 }
 
 impl Results {
-    /// Reads what was given and, where references are needed and were not, gets them.
+    /// Reads the given results, and loads references if they are needed but not given.
     ///
     /// # Errors
-    /// A score is not a number or looks like a fraction, a file cannot be read, or bare scores would be compared with claims
-    /// on different metrics.
+    /// A score is not a number or looks like a fraction, a file cannot be read, or bare scores
+    /// would be compared with claims on different metrics.
     pub fn gather(
         context: &Context,
         given: &Given<'_>,
@@ -83,7 +83,7 @@ impl Results {
             return Err(Failure::usage(format!("{bad} is not a valid score"))
                 .hint("leave out a run that has no score"));
         }
-        // Shares of a hundred: BLEU and chrF.
+        // BLEU and chrF range from 0 to 100.
         let share = claims.iter().any(|(_, claim)| matches!(claim.metric.as_str(), "bleu" | "chrf"));
         if let Some(bad) = scores.clone().find(|score| share && !(0.0..=100.0).contains(*score)) {
             return Err(Failure::usage(format!("{bad} is not a valid score: it is not between 0 and 100"))
@@ -129,7 +129,8 @@ impl Results {
         let ours = given.hypotheses.iter().zip(&results.hypotheses);
         let theirs = given.baseline_hypotheses.iter().zip(&results.baseline_hypotheses);
         for (file, lines) in ours.chain(theirs) {
-            // Of several sets the text is of one; which, a claim's own line count tells.
+            // With several evaluation sets, the text belongs to one of them, which the number of
+            // lines of each claim's set determines.
             if !due.is_empty() && !due.contains(&lines.len()) {
                 let lengths: Vec<String> = due.iter().map(usize::to_string).collect();
                 let (file, found) = (file.display(), lines.len());
@@ -142,10 +143,10 @@ impl Results {
         Ok(results)
     }
 
-    /// What bears on a claim, or why nothing does.
+    /// Evidence for a claim.
     ///
     /// # Errors
-    /// Words on why there is nothing to judge by.
+    /// A description of why the results are not evidence for the claim.
     pub fn evidence(
         &self,
         arm: Option<&str>,
@@ -203,7 +204,7 @@ impl Results {
         Ok(runs)
     }
 
-    /// Scores at a claim's points; a run that ended before lacks the last ones.
+    /// Scores at a claim's points. A run that ended early lacks the last points.
     fn on_the_way(&self, claim: &ClaimSpec) -> std::result::Result<Vec<PointScores>, String> {
         let most = self.points.iter().map(|row| row.0.len()).max().unwrap_or(0);
         if most == 0 {
@@ -226,7 +227,7 @@ impl Results {
         Ok(claim.points.iter().enumerate().map(at).collect())
     }
 
-    /// Runs of both arms, the first of one with the first of the other.
+    /// Pairs the runs of both arms by position.
     fn pairs(&self, claim: &ClaimSpec, evidence: &mut Evidence) -> std::result::Result<(), String> {
         let mut runs = self.runs(claim, &mut evidence.signature, &self.scores, &self.hypotheses)?;
         let mut baseline =
@@ -243,7 +244,7 @@ impl Results {
                 baseline.len()
             ));
         }
-        // They stand in the order of their seeds, whatever these were.
+        // Positions stand in for the unknown seeds.
         for (seed, (run, baseline)) in (1..).zip(runs.iter_mut().zip(&mut baseline)) {
             (run.seed, baseline.seed) = (Some(seed), Some(seed));
         }
@@ -268,10 +269,11 @@ impl Results {
             .ok_or_else(|| "there are no references of its set".to_owned())
     }
 
-    /// References that were used, by digest, for a recheck. Several streams have no place in a recheck and are not kept.
+    /// Stores the references for a recheck, and returns their digests. Multiple reference streams
+    /// cannot be rechecked and are not stored.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// A file cannot be written.
     pub fn kept_references(&self, context: &Context) -> Result<BTreeMap<String, String>> {
         let mut kept = BTreeMap::new();
         for (set, streams) in &self.references {
@@ -287,7 +289,8 @@ impl Results {
         Ok(kept)
     }
 
-    /// The scores as a ledger keeps them, with their hypotheses beside it. One of each run for claims that are scored alike.
+    /// Scores as ledger records, with stored hypotheses. Claims that are scored alike share the
+    /// records of a run.
     ///
     /// # Errors
     /// The hypotheses cannot be written.
@@ -308,7 +311,7 @@ impl Results {
                     eval: text(&claim.eval),
                     decode: text(&claim.decode),
                     arm: text(arm),
-                    // From outside: the runs are numbered in the order in which they were given.
+                    // External runs are numbered in the order in which they were given.
                     seed: at as u64 + 1,
                     moment: None,
                     metric: claim.metric.clone(),
@@ -326,7 +329,7 @@ impl Results {
     }
 }
 
-/// Runs are independent; the same text twice is one run.
+/// Fails if two runs have the same text, because runs are independent.
 fn different(files: &[PathBuf], texts: &[Vec<String>]) -> Result<()> {
     for (at, text) in texts.iter().enumerate() {
         if let Some(same) = texts[..at].iter().position(|other| other == text) {
@@ -337,7 +340,8 @@ fn different(files: &[PathBuf], texts: &[Vec<String>]) -> Result<()> {
     Ok(())
 }
 
-/// A bare score does not say what it is: claims on different things cannot be judged by the same numbers.
+/// Fails if bare scores would be judged against claims on different quantities, which a bare score
+/// cannot distinguish.
 fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
     let takes_scores =
         |claim: &ClaimSpec| matches!(claim.kind, ClaimKind::Value | ClaimKind::Bound | ClaimKind::Parity);
@@ -358,7 +362,7 @@ fn one_measure(claims: &[(usize, &ClaimSpec)]) -> Result<()> {
         .hint("select the claims of these scores with --claim N"))
 }
 
-/// How a claim's metric is computed from text.
+/// The scorer of a claim's metric for text.
 fn scorer_of(claim: &ClaimSpec) -> std::result::Result<Scorer, String> {
     let scorer = match &claim.signature {
         Some(signature) => Scorer::from_signature(signature),

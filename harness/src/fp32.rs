@@ -1,6 +1,7 @@
-//! `--fp32`: how products of FP32 operands are computed where a device could round them to TF32.
+//! `--fp32`: arithmetic of FP32 matrix products on devices that could round the operands to TF32.
 //!
-//! A process has one answer to that: it is a property of the device, which cannot change once it is open.
+//! A process uses one kind of arithmetic, because it is a property of the device that cannot change
+//! once the device is open.
 
 use clap::ValueEnum;
 use zoo_models::precision::Compute;
@@ -8,7 +9,7 @@ use zoo_results::verdict::precision_word;
 
 use crate::error::{Failure, Result};
 
-/// What becomes of FP32 operands.
+/// Treatment of the operands of FP32 products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, ValueEnum)]
 pub enum Fp32 {
     /// Multiply operands with all 23 mantissa bits
@@ -19,7 +20,7 @@ pub enum Fp32 {
 }
 
 impl Fp32 {
-    /// `strict` or `tf32`.
+    /// The option's value: `strict` or `tf32`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Strict => "strict",
@@ -55,7 +56,8 @@ impl Fp32 {
         }
     }
 
-    /// What an arm of this name stands for; `None` where its products are halves, to which it does not matter.
+    /// The arithmetic that an arm's name stands for; `None` if its products are in half precision,
+    /// which it does not affect.
     fn of_arm(arm: &str, compute: Compute) -> Option<Self> {
         match precision_word(arm) {
             _ if compute != Compute::FP32 => None,
@@ -91,7 +93,7 @@ mod tests {
             (&[("fp32", Compute::FP32), ("mixed", bf16)][..], Ok(Fp32::Strict)),
             (&[("tf32", Compute::FP32), ("mixed-a100", bf16)], Ok(Fp32::Tf32)),
             (&[("tf32-large", Compute::FP32)], Ok(Fp32::Tf32)),
-            // A name of one's own says nothing, its type does.
+            // An arm name without a precision word counts as its compute type.
             (&[("baseline", Compute::FP32)], Ok(Fp32::Strict)),
             (&[("mixed", bf16)], Ok(Fp32::Strict)),
             (
@@ -133,7 +135,8 @@ mod tests {
             ("tf32", true, Some(Fp32::Tf32), Some(Fp32::Tf32)),
             ("tf32", true, Some(Fp32::Strict), None),
             ("fp32", true, Some(Fp32::Tf32), None),
-            // To halves it does not matter, and a device without TF32 has one kind of FP32.
+            // The option does not affect half precision, and a device without TF32 has one kind of
+            // FP32.
             ("bf16", true, Some(Fp32::Tf32), Some(Fp32::Tf32)),
             ("tf32", false, Some(Fp32::Strict), Some(Fp32::Strict)),
         ] {

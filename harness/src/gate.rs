@@ -1,4 +1,4 @@
-//! Asks before a plan of more than an hour or a gigabyte.
+//! Confirmation of plans of more than an hour or a gigabyte.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -11,24 +11,24 @@ use zoo_results::report::duration;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
-/// Longest time that needs no consent, in seconds.
+/// Maximum duration that needs no confirmation, in seconds.
 pub const FREE_SECONDS: f64 = 3600.0;
-/// Most bytes that need no consent.
+/// Maximum download that needs no confirmation, in bytes.
 pub const FREE_BYTES: u64 = 1_000_000_000;
 
-/// What is about to be spent.
+/// Cost of the next operation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
-    /// Time, where it can be told.
+    /// Estimated duration in seconds; `None` if there is no estimate.
     pub seconds: Option<f64>,
-    /// Bytes to be downloaded, as far as known.
+    /// Bytes to download, as far as they are known.
     pub bytes: u64,
-    /// Files of unknown size to be downloaded: each may be the one that is too large.
+    /// Number of files to download whose size is unknown. Each of them may exceed the limit.
     pub unknown_sizes: usize,
 }
 
 impl Cost {
-    /// Why somebody must be asked; `None` where nobody must.
+    /// Why confirmation is needed; `None` if it is not.
     pub fn reason(&self) -> Option<String> {
         let time = self.seconds.filter(|s| s.is_nan() || *s > FREE_SECONDS).map(|s| match s.is_finite() {
             true => format!("about {} of computing", duration(s)),
@@ -43,10 +43,10 @@ impl Cost {
     }
 }
 
-/// Lets pass what is cheap, what `--yes` allows, and what somebody at the terminal agrees to.
+/// Accepts a cost below the limits, with `--yes`, or after confirmation on the terminal.
 ///
 /// # Errors
-/// [`Exit::PlanRefused`].
+/// [`Exit::PlanRefused`] if the cost is not accepted.
 pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
     let Some(reason) = cost.reason() else { return Ok(()) };
     if context.yes {
@@ -65,7 +65,7 @@ pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
     Err(Failure::new(Exit::PlanRefused, "not started").hint("pass --yes to continue without a prompt"))
 }
 
-/// A file that nothing vouches for is taken if `--yes` allows it, or somebody at the terminal agrees to it.
+/// An unverified file is accepted with `--yes` or after confirmation on the terminal.
 impl Consent for Context {
     fn allows(&self, risk: &str) -> bool {
         let question = format!("{}. Continue? [y/N] ", shown(risk));

@@ -1,4 +1,4 @@
-//! What `zoo --help` says beside the options.
+//! Text of `zoo --help` after the options.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ Examples:
   zoo judge transformer-big --scores 27.1,27.4
                                          a verdict on results of any framework";
 
-/// Examples, streams, exit codes.
+/// Examples, streams and exit codes.
 pub static LONG: LazyLock<String> = LazyLock::new(|| {
     let codes: Vec<String> =
         Exit::ALL.iter().map(|exit| format!("  {:>3}  {}", exit.code(), exit.meaning())).collect();

@@ -1,14 +1,14 @@
-//! Where everything is kept unless `--home` or `ZOO_HOME` says otherwise.
+//! Default location of the home folder, if neither `--home` nor `ZOO_HOME` is set.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Failure, Result};
 
-/// The folder, absolute; nothing is created.
+/// Absolute path of the home folder. Creates nothing.
 ///
 /// # Errors
-/// The platform names no place.
+/// `--home` is empty, or the platform does not define a folder for data.
 pub fn resolve(chosen: Option<&Path>) -> Result<PathBuf> {
     let home = match chosen {
         Some(path) if path.as_os_str().is_empty() => return Err(Failure::usage("--home is empty")),
@@ -21,7 +21,8 @@ pub fn resolve(chosen: Option<&Path>) -> Result<PathBuf> {
     std::path::absolute(&home).map_err(|error| Failure::io("resolve", &home, &error))
 }
 
-/// `$XDG_DATA_HOME/zoo` or `~/.local/share/zoo`; on macOS and Windows their like.
+/// `$XDG_DATA_HOME/zoo` or `~/.local/share/zoo`, and the corresponding folders on macOS and
+/// Windows.
 fn platform_folder(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     let folder = if cfg!(windows) {
@@ -47,7 +48,7 @@ mod tests {
         };
         assert_eq!(folder(&[("HOME", "/h")]), Some("/h/.local/share/zoo".into()));
         assert_eq!(folder(&[("HOME", "/h"), ("XDG_DATA_HOME", "/d")]), Some("/d/zoo".into()));
-        // The specification says that relative paths are to be ignored.
+        // The XDG specification requires ignoring relative paths.
         assert_eq!(folder(&[("HOME", "/h"), ("XDG_DATA_HOME", "d")]), Some("/h/.local/share/zoo".into()));
         assert_eq!(folder(&[]), None);
     }

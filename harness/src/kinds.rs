@@ -1,9 +1,11 @@
-//! Models of the same kinds of parts: equal but for sizes, rates and initialisers, which change numbers and not code.
+//! Comparison of models by the kinds of their parts. Sizes, rates and initialisers change numbers
+//! but not code, so they do not count.
 
 use serde::Serialize;
 use zoo_recipes::RecurrentBiases;
 
-/// The dotted keys in which two descriptions differ, from `path` on. Parts of different kinds differ as a whole.
+/// The dotted keys in which two descriptions differ, starting from `path`. Parts of different kinds
+/// differ as a whole.
 pub fn differences<T: Serialize>(path: &str, one: &T, other: &T) -> Vec<String> {
     let json = |value: &T| serde_json::to_value(value).unwrap_or_default();
     let mut keys = Vec::new();
@@ -24,7 +26,7 @@ fn compare(path: &str, one: &serde_json::Value, other: &serde_json::Value, keys:
     }
 }
 
-/// The kind of a recurrent layer's biases: their initial values are not part of it.
+/// The kind of a recurrent layer's biases, without their initial values.
 pub fn biases(biases: RecurrentBiases) -> RecurrentBiases {
     match biases {
         RecurrentBiases::SecondOfZeros | RecurrentBiases::TwoOfZeros => RecurrentBiases::Two,

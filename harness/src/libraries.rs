@@ -1,20 +1,21 @@
-//! Where the system keeps what a GPU needs while the program runs: the driver's library, the run-time compiler, the toolkit's headers.
+//! Locations of the files that a GPU needs at run time: the driver's library, the run-time compiler
+//! and the toolkit's headers.
 
 use std::path::{Path, PathBuf};
 
-/// Where a shared library is.
+/// Location of a shared library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Where the loader looks.
+    /// In a folder that the loader searches.
     Loaded(PathBuf),
-    /// In the toolkit, where the loader does not look.
+    /// In the toolkit, in a folder that the loader does not search.
     Elsewhere(PathBuf),
-    /// Nowhere.
+    /// Not found.
     Missing,
 }
 
 impl Found {
-    /// How it comes to be found; nothing where it is.
+    /// How to make the loader find the library; `None` if it already does.
     pub fn mend(&self) -> Option<String> {
         match self {
             Self::Loaded(_) => None,
@@ -29,18 +30,18 @@ impl Found {
     }
 }
 
-/// Folders of a CUDA toolkit, whether they are there or not: CUDA_PATH, then the usual ones.
+/// Possible folders of a CUDA toolkit, which may not exist: CUDA_PATH, then the usual locations.
 fn toolkits() -> impl Iterator<Item = PathBuf> {
     let usual = ["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from);
     std::env::var_os("CUDA_PATH").map(PathBuf::from).into_iter().chain(usual)
 }
 
-/// The toolkit's folder of headers.
+/// The toolkit's include folder, if it has the headers.
 pub fn cuda_headers() -> Option<PathBuf> {
     toolkits().map(|toolkit| toolkit.join("include")).find(|folder| folder.join("cuda_runtime.h").is_file())
 }
 
-/// A library by the beginning of its file's name, e.g. `libnvrtc.so`.
+/// Finds a library by the start of its file name, e.g. `libnvrtc.so`.
 pub fn find(name: &str) -> Found {
     let of_toolkits = toolkits().flat_map(|toolkit| ["lib64", "lib"].map(|lib| toolkit.join(lib)));
     find_in(name, loader_folders(), of_toolkits)
@@ -60,7 +61,7 @@ fn find_in(
     first(Box::new(elsewhere.into_iter())).map_or(Found::Missing, Found::Elsewhere)
 }
 
-/// The first in the order of names.
+/// The first matching file by name.
 fn file_beginning_with(folder: &Path, name: &str) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let named =
@@ -68,7 +69,8 @@ fn file_beginning_with(folder: &Path, name: &str) -> Option<PathBuf> {
     entries.filter(named).min()
 }
 
-/// LD_LIBRARY_PATH, the folders of `/etc/ld.so.conf` and of what it includes, and those that need no mention.
+/// Folders of the loader: LD_LIBRARY_PATH, the entries of `/etc/ld.so.conf` and the files that it
+/// includes, and the default folders.
 fn loader_folders() -> Vec<PathBuf> {
     let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&given).collect();

@@ -1,4 +1,4 @@
-//! Lines of text files and of stdin.
+//! Reading lines of text files and of stdin.
 
 use std::io::{BufRead, Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
@@ -8,16 +8,17 @@ use zoo_results::exit::Exit;
 
 use crate::error::{Failure, Result};
 
-/// Most bytes of stdin, which may have no end.
+/// Maximum bytes read from stdin, which may be endless.
 const MOST_STDIN: u64 = 256 << 20;
 
-/// Most bytes of a line that is translated as it arrives.
+/// Maximum bytes of a line that is translated on arrival.
 const MOST_LINE: u64 = 1 << 20;
 
-/// The lines of a file, or of stdin for `-`. Only line feeds end a line; carriage returns before them are taken off.
+/// The lines of a file, or of stdin for `-`. Only line feeds end a line. A carriage return before a
+/// line feed is removed.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8: the message names the line.
+/// The file cannot be read, or is not UTF-8. The message contains the line number.
 pub fn read(path: &Path) -> Result<Vec<String>> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
@@ -34,13 +35,13 @@ pub fn read(path: &Path) -> Result<Vec<String>> {
 /// All bytes of stdin.
 ///
 /// # Errors
-/// It cannot be read, or has more than 256 MiB.
+/// Stdin cannot be read, or has more than 256 MiB.
 pub fn stdin() -> IoResult<Vec<u8>> {
     read_bounded(std::io::stdin().lock(), MOST_STDIN)
 }
 
-/// The lines of an input as they arrive, as [`BufRead::lines`] ends them. The input may have no end; a line of more than 1 MiB
-/// is an error, and the last item.
+/// The lines of an input as they arrive, split like [`BufRead::lines`]. The input may be endless. A
+/// line of more than 1 MiB is an error and the last item.
 pub fn arriving(input: impl BufRead) -> impl Iterator<Item = IoResult<String>> {
     lines_up_to(input, MOST_LINE)
 }
@@ -52,7 +53,7 @@ fn lines_up_to(mut input: impl BufRead, most: u64) -> impl Iterator<Item = IoRes
             return None;
         }
         let mut line = String::new();
-        // Two bytes more: the end of the line.
+        // Two more bytes for the line end.
         let read = input.by_ref().take(most + 2).read_line(&mut line);
         let without_end = line.strip_suffix('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
         let kept = without_end.unwrap_or(&line).len();
@@ -80,7 +81,7 @@ fn read_bounded(from: impl Read, most: u64) -> IoResult<Vec<u8>> {
     }
 }
 
-/// See [`read`].
+/// Splits text into lines as [`read`] does.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split_terminator('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))
 }

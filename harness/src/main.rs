@@ -1,4 +1,4 @@
-//! `zoo`: from a recipe to a verdict.
+//! `zoo`: a program that runs recipes and judges their claims.
 
 mod bundling;
 mod claim_metrics;
@@ -41,7 +41,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Keeps its pages, see [`process::keep_pages`].
+/// Configured to keep freed pages, see [`process::keep_pages`].
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

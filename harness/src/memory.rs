@@ -1,4 +1,5 @@
-//! Memory: what a process and a card hold, what the machine has left. As far as Linux and NVIDIA's driver tell; else `None`.
+//! Memory use of processes and GPUs, and free memory of the machine. Values are `None` if Linux or
+//! NVIDIA's driver does not report them.
 
 use std::fmt;
 use std::path::Path;
@@ -7,9 +8,10 @@ use std::str::FromStr;
 
 use crate::device::DeviceChoice;
 
-/// Most bytes that this process had on a device so far.
+/// Peak memory of this process on a device, in bytes.
 ///
-/// Of a card it is what all programs on it hold now: the backend keeps what it once took.
+/// For a GPU it is the memory that all programs use now, because the backend keeps what it
+/// allocated.
 pub fn peak(device: DeviceChoice) -> Option<u64> {
     match device.settled() {
         DeviceChoice::Cpu => of_process("self", "VmHWM:"),
@@ -18,12 +20,12 @@ pub fn peak(device: DeviceChoice) -> Option<u64> {
     }
 }
 
-/// Most bytes that another process had resident so far.
+/// Peak resident memory of another process, in bytes.
 pub fn peak_of(process: u32) -> Option<u64> {
     of_process(&process.to_string(), "VmHWM:")
 }
 
-/// Bytes that programs can still take before something is swapped or killed.
+/// Bytes that programs can still allocate before swapping or killing starts.
 pub fn available() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let machine = kilobytes(&info, "MemAvailable:")?;
@@ -34,13 +36,14 @@ fn of_process(process: &str, key: &str) -> Option<u64> {
     kilobytes(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?, key)
 }
 
-/// Bytes of a line `Key:   123 kB`.
+/// Bytes in a line `Key:   123 kB`.
 fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
     Some(value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// A container may have less than the machine: the least that is left in this process's control group (version 2) and those around it.
+/// Remaining memory of this process's control group (version 2): the minimum over the group and its
+/// ancestors. A container may have less memory than the machine.
 fn left_in_groups() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -49,7 +52,7 @@ fn left_in_groups() -> Option<u64> {
             |file: &str| std::fs::read_to_string(Path::new("/sys/fs/cgroup").join(group).join(file)).ok();
         let number = |file: &str| read(file)?.trim().parse::<u64>().ok();
         let most = number("memory.max")?;
-        // Pages of files that nobody used lately are given up when memory is wanted.
+        // Inactive file pages are released when memory is needed.
         let stat = read("memory.stat")?;
         let idle = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok())?;
         Some(most.saturating_sub(number("memory.current")?.saturating_sub(idle)))
@@ -67,7 +70,7 @@ fn of_card(number: usize) -> Option<u64> {
     Some(mebibytes << 20)
 }
 
-/// A number of bytes, as people write it: `600MB`, `1.5GB`.
+/// A number of bytes, written as `600MB` or `1.5GB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 

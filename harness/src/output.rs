@@ -1,4 +1,4 @@
-//! stdout: data in the form that was asked for.
+//! Data on stdout in the requested format.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -9,7 +9,7 @@ pub use zoo_results::report::{Cell, Column, Format, Table};
 
 use crate::error::{Failure, Result};
 
-/// A table with these titles; one that begins with `#` is a column of numbers.
+/// A table with these titles. A title that starts with `#` marks a column of numbers.
 pub fn columns<const N: usize>(titles: [&str; N]) -> Table {
     let column = |title: &str| match title.strip_prefix('#') {
         Some(title) => Column::numbers(title),
@@ -18,7 +18,7 @@ pub fn columns<const N: usize>(titles: [&str; N]) -> Table {
     Table::new(titles.into_iter().map(column).collect())
 }
 
-/// A row of words.
+/// A row of text cells.
 pub fn words<const N: usize>(cells: [String; N]) -> Vec<Cell> {
     cells.into_iter().map(Cell::words).collect()
 }
@@ -28,14 +28,14 @@ pub fn rows_as_json(table: &Table) -> serde_json::Value {
     serde_json::from_str(&table.render(Format::Json)).unwrap_or_default()
 }
 
-/// Writes text to stdout; control characters in it do not reach a terminal. A reader that went away
-/// (`zoo list | head -1`) is not a failure.
+/// Writes text to stdout. Control characters are escaped on a terminal. A reader that closes the
+/// pipe (`zoo list | head -1`) is not a failure.
 ///
 /// # Errors
 /// The text cannot be written.
 pub fn write(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    // To a file or another program as it is: JSON and CSV have rules of their own.
+    // Files and other programs get the text unchanged, because JSON and CSV have their own rules.
     let text = if out.is_terminal() { escaped(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -48,7 +48,7 @@ pub fn write(text: &str) -> Result<()> {
 /// Writes a value as indented JSON.
 ///
 /// # Errors
-/// As [`write`].
+/// As for [`write`].
 pub fn write_json(value: &impl Serialize) -> Result<()> {
     write(&json_text(value)?)
 }
@@ -60,7 +60,8 @@ fn json_text(value: &impl Serialize) -> Result<String> {
     }
 }
 
-/// Is colour wanted on stderr? `NO_COLOR` (not empty) and anything but a terminal say no.
+/// Whether stderr is coloured: only on a terminal, and only without `NO_COLOR` (empty counts as not
+/// set).
 pub fn colour_on_stderr() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What the whole process needs before a command runs: memory, panics, Ctrl-C, threads.
+//! Set-up of the process before a command runs: memory, panics, Ctrl-C and threads.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,20 +17,21 @@ use crate::error::{Failure, Result};
 use crate::output;
 use crate::progress::Console;
 
-/// `mi_option_purge_delay` of mimalloc.h, which the bindings do not name.
+/// `mi_option_purge_delay` of mimalloc.h, which the Rust bindings lack.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// Tells mimalloc never to give pages back. A training step frees and asks again for the same memory; clearing pages anew
-/// takes a fifth of its time.
+/// Configures mimalloc to keep freed pages. A training step re-allocates the memory that the
+/// previous one freed, and clearing new pages takes a fifth of its time.
 pub fn keep_pages() {
-    // SAFETY: sets a number in a table of options; the index is within it (checked against mimalloc's versions 2 and 3).
+    // SAFETY: sets a number in a table of options; the index is within it (checked against versions
+    // 2 and 3 of mimalloc).
     unsafe {
         libmimalloc_sys::mi_option_set(PURGE_DELAY, -1);
     }
 }
 
-/// Runs a command; says on stderr what went wrong and gives back the exit code. A panic is a fault of this program: it is
-/// reported as such, with its place, and has its own code.
+/// Runs a command, prints its failure on stderr and returns the exit code. A panic is a fault of
+/// this program. It is reported as one, with its place, and has its own exit code.
 pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let place =
@@ -47,15 +48,16 @@ pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
             failure.print(&mut std::io::stderr(), output::colour_on_stderr());
             failure.exit.into()
         }
-        // The hook has spoken.
+        // The panic hook has already printed the message.
         Err(_) => Exit::Internal.into(),
     }
 }
 
-/// Everything that the global options say, with Ctrl-C and the pool of threads set up.
+/// Context with the settings of the global options. Installs the Ctrl-C handler and the thread
+/// pool.
 ///
 /// # Errors
-/// There is no home, or no handler or pool could be installed.
+/// There is no home folder, or the handler or pool cannot be installed.
 pub fn context(cli: &Cli) -> Result<Context> {
     let global = &cli.global;
     let stop = Arc::new(AtomicBool::new(false));
@@ -84,14 +86,14 @@ pub fn context(cli: &Cli) -> Result<Context> {
         stop,
     };
     if stops_gently(&cli.command) {
-        // Of programs that were killed: half a corpus may be tens of gigabytes.
+        // Leftovers of killed programs can be large: half a corpus may be tens of gigabytes.
         remove_leftovers(&context.home);
     }
     device::keep_kernels(&context.kernels_dir());
     Ok(context)
 }
 
-/// Commands that look at the stop flag; the others end at once on Ctrl-C.
+/// Commands that check the stop flag. Ctrl-C ends other commands at once.
 fn stops_gently(command: &Command) -> bool {
     matches!(
         command,
@@ -110,7 +112,7 @@ fn watch_interrupts(stop: Arc<AtomicBool>) -> Result<()> {
         if stop.swap(true, Ordering::Relaxed) {
             std::process::exit(Exit::Interrupted.code().into());
         }
-        // Not `eprintln!`, which panics where stderr is closed.
+        // `eprintln!` would panic if stderr is closed.
         let _ = writeln!(std::io::stderr(), "stopping at the next step; press Ctrl-C again to stop at once");
     };
     ctrlc::set_handler(handler)
@@ -123,7 +125,8 @@ mod tests {
 
     #[test]
     fn the_option_is_the_one_that_is_meant() {
-        // Its default is 10 ms in version 2 and 1,000 in version 3; afterwards it is what was set.
+        // The default is 10 ms in version 2 and 1,000 in version 3. Later it is the value that was
+        // set.
         // SAFETY: reads a number from a table of options; the index is within it.
         let read = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
         let before = read();

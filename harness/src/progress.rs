@@ -1,4 +1,5 @@
-//! stderr: a bar on a terminal, plain lines at a bearable rate elsewhere, nothing with `-q`.
+//! Progress on stderr: a bar on a terminal, plain lines at a limited rate elsewhere, nothing with
+//! `-q`.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,25 +12,24 @@ use zoo_datasets::fetch::Event;
 use zoo_recipes::untrusted::escaped;
 use zoo_results::report::duration;
 
-/// Least time between two plain lines of one stage.
+/// Minimum time between two plain lines of one stage.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
-/// The same with `-v`.
+/// Minimum time between two plain lines of one stage with `-v`.
 const PLAIN_EVERY_VERBOSE: Duration = Duration::from_secs(1);
 
-/// Where a stage stands.
+/// Progress of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Step {
-    /// Updates, sentences, … done, those of an earlier call included.
+    /// Number of finished updates, sentences, …, including those of an earlier call.
     pub done: u64,
-    /// Of how many, where known.
+    /// Total number, if it is known.
     pub total: Option<u64>,
-    /// Training loss.
     pub loss: Option<f64>,
-    /// Speed.
+    /// Speed with its unit.
     pub speed: Option<(f64, &'static str)>,
 }
 
-/// Tells the user what is going on. All its methods may be called from any thread.
+/// Progress reports for the user. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct Console {
     mode: Mode,
@@ -50,7 +50,7 @@ struct Stage {
     name: String,
     unit: Unit,
     started: Instant,
-    /// Where the first step stood: what was done before does not count for the speed.
+    /// `done` of the first step. Work of an earlier call does not count for the speed.
     first: Option<u64>,
     printed: Option<Instant>,
 }
@@ -62,7 +62,7 @@ enum Unit {
 }
 
 impl Console {
-    /// For stderr as it is. `verbosity` below 0 is quiet. `stop` is what fetches ask whether to go on.
+    /// A console for stderr. `verbosity` below 0 is quiet. `stop` is the flag that fetches check.
     pub fn new(verbosity: i8, stop: Arc<AtomicBool>) -> Self {
         let mode = if verbosity < 0 {
             Mode::Quiet
@@ -81,7 +81,7 @@ impl Console {
         self.begin(name, Unit::Steps);
     }
 
-    /// Where the stage stands.
+    /// Reports progress of the stage.
     pub fn step(&self, step: &Step) {
         let mut stage = self.lock();
         let Some(stage) = stage.as_mut() else { return };
@@ -106,7 +106,7 @@ impl Console {
         }
     }
 
-    /// Ends the stage and takes its bar away.
+    /// Ends the stage and removes its bar.
     pub fn end_stage(&self) {
         if self.lock().take().is_some()
             && let Mode::Bar(bar) = &self.mode
@@ -115,7 +115,7 @@ impl Console {
         }
     }
 
-    /// A line that stays, unless `-q`.
+    /// Prints a permanent line, unless `-q` is set.
     pub fn note(&self, text: &str) {
         match &self.mode {
             Mode::Quiet => {}
@@ -123,7 +123,7 @@ impl Console {
         }
     }
 
-    /// Does something else with the terminal, e.g. asks a question.
+    /// Runs other terminal output, e.g. a question, while the bar is hidden.
     pub fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
         match &self.mode {
             Mode::Bar(bar) => bar.suspend(run),
@@ -131,7 +131,7 @@ impl Console {
         }
     }
 
-    /// A line that only `-v` shows.
+    /// Prints a line only with `-v`.
     pub fn detail(&self, text: &str) {
         if self.verbosity > 0 {
             self.note(text);
@@ -156,7 +156,7 @@ impl Console {
         }
     }
 
-    /// A panic elsewhere must not silence what is left to say.
+    /// Ignores poisoning, so that messages still appear after a panic in another thread.
     fn lock(&self) -> MutexGuard<'_, Option<Stage>> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -239,7 +239,7 @@ fn plain_style() -> ProgressStyle {
     ProgressStyle::default_bar()
 }
 
-/// A closed stderr is no reason to stop.
+/// A closed stderr does not stop the program.
 fn write_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", escaped(text));
 }

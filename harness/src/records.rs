@@ -1,4 +1,5 @@
-//! What was recorded: the project's own ledger, which the program carries, and the one of the home.
+//! Recorded results: the project's ledger, which is built into the program, and the ledger of the
+//! home.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ use crate::error::{Failure, Result};
 use crate::evidence::RecordedRun;
 use crate::output::{self, Table};
 
-/// The project's ledger as it was when the program was built.
+/// The project's ledger at the time of the build.
 const PROJECT: &str = include_str!(concat!(env!("OUT_DIR"), "/ledger.jsonl"));
 
-/// Folder of kept hypotheses, beside a ledger.
+/// Folder of stored hypotheses next to a ledger.
 pub const HYPOTHESES: &str = "hypotheses";
 
 impl From<LedgerError> for Failure {
@@ -41,24 +42,27 @@ pub fn ledger(context: &Context, chosen: Option<&Path>) -> Ledger {
     Ledger::at(chosen.map_or_else(|| context.ledger_path(), Path::to_owned))
 }
 
-/// All records of both ledgers. A damaged one is named on stderr and left aside: what it says is not to be trusted.
+/// All records of both ledgers. A damaged ledger of the home is reported on stderr and ignored,
+/// because it cannot be trusted.
 fn all(context: &Context) -> Vec<(&'static str, Record)> {
     let own = ledger(context, None).entries().unwrap_or_else(|error| {
         context.progress.note(&format!("the ledger of this home is left aside: {error}"));
         Vec::new()
     });
-    // A line that this version cannot read is of no use as evidence; `zoo ledger verify` in CI reads the file itself.
+    // Lines that this version cannot read are skipped. `zoo ledger verify` in CI reads the file
+    // itself.
     let project = PROJECT.lines().filter_map(|line| serde_json::from_str(line).ok());
     let project = project.map(|record| ("project", record));
     project.chain(own.into_iter().map(|entry| ("here", entry.record))).collect()
 }
 
-/// Does a record count as evidence: a run of this program that came to its end, and whose outputs were kept?
+/// Whether a record counts as evidence: a completed run of this program with stored outputs.
 pub fn is_own_run(record: &Record) -> bool {
     record.is_own_evidence()
 }
 
-/// The runs among records that count as evidence: what a working tree with changes ran can be built from no commit, and does not.
+/// The runs of records that count as evidence. Runs of a working tree with changes do not count,
+/// because no commit reproduces them.
 pub fn runs_of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<RecordedRun> {
     let finished = records.into_iter().filter(|record| is_own_run(record) && uncounted(record).is_none());
     finished
@@ -72,13 +76,13 @@ pub fn runs_of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Recorde
         .collect()
 }
 
-/// Runs that count as evidence, of both ledgers.
+/// Runs of both ledgers that count as evidence.
 pub fn known_runs(context: &Context) -> Result<Vec<RecordedRun>> {
     let all = all(context);
     Ok(runs_of(all.iter().map(|(_, record)| record)))
 }
 
-/// The records of a recipe, as a table.
+/// Table of a recipe's records.
 pub fn table(context: &Context, recipe: &str) -> Table {
     let mut table = output::columns(["ledger", "time", "tier", "seeds", "end", "scores", "verdicts"]);
     for (whose, record) in all(context).into_iter().filter(|(_, record)| record.recipe == recipe) {
@@ -95,12 +99,12 @@ pub fn table(context: &Context, recipe: &str) -> Table {
     table
 }
 
-/// `1 2 3`.
+/// Seeds of a record, like `1 2 3`.
 pub fn seeds(record: &Record) -> String {
     record.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// `fp32 seed 1 test beam5: bleu 41.02; …`
+/// Scores of a record, like `fp32 seed 1 test beam5: bleu 41.02; …`.
 pub fn scores(record: &Record) -> String {
     let one = |score: &ScoreRecord| {
         let place: Vec<&str> = [&score.arm, &score.eval, &score.decode]
@@ -114,7 +118,7 @@ pub fn scores(record: &Record) -> String {
     record.scores.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// `REPRODUCED bound fp32; …`
+/// Verdicts of a record, like `REPRODUCED bound fp32; …`.
 pub fn verdicts(record: &Record) -> String {
     let one = |judgement: &Judgement| {
         let kind = serde_json::to_value(judgement.claim.kind).ok();
@@ -125,7 +129,7 @@ pub fn verdicts(record: &Record) -> String {
     record.judgements.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// SHA-256 of a file of these lines, each with its line feed.
+/// SHA-256 of a file of these lines, each with a line feed.
 pub fn digest_of(lines: &[String]) -> String {
     hex(&Sha256::digest(text_of(lines).as_bytes()))
 }
@@ -134,15 +138,15 @@ fn text_of(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Where [`keep`] puts a file, below the folder of kept files.
+/// Path of a file that [`keep`] writes, relative to the folder of stored files.
 pub fn kept_path(sha256: &str) -> String {
     format!("external/{sha256}.txt")
 }
 
-/// A file of the given lines, kept beside the home's ledger under its own digest.
+/// Stores lines in a file next to the home's ledger. The file is named after its digest.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn keep(context: &Context, lines: &[String]) -> Result<HypothesesFile> {
     let sha256 = digest_of(lines);
     let path = kept_path(&sha256);
@@ -153,15 +157,16 @@ pub fn keep(context: &Context, lines: &[String]) -> Result<HypothesesFile> {
     Ok(HypothesesFile { path, sha256 })
 }
 
-/// Writes under a temporary name, then renames.
+/// Writes a file under a temporary name and renames it.
 ///
 /// # Errors
-/// What the file system says.
+/// The file cannot be written.
 pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<()> {
     temporary::write_whole(file, bytes).map_err(|error| Failure::io("write", file, &error))
 }
 
-/// Records verdicts on results from outside in the home's ledger; says which entry it became.
+/// Records verdicts on external results in the home's ledger. Returns a description of the new
+/// entry.
 ///
 /// # Errors
 /// The ledger is damaged or cannot be written.

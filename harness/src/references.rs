@@ -1,4 +1,4 @@
-//! The references of an evaluation set, as hypotheses are scored against them.
+//! References of an evaluation set, in the form that hypotheses are scored against.
 
 use zoo_recipes::{Recipe, Resolved};
 
@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::tasks;
 
-/// Reads, or fetches, the references of the evaluation set `name`.
+/// Reads or fetches the references of the evaluation set `name`.
 ///
 /// # Errors
-/// There is no such set, its data cannot be had, or it is another version of it.
+/// There is no such set, its data cannot be obtained, or the data is another version of the set.
 pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
     let data = &resolved.recipe.data;
     if !data.eval.contains_key(name) {
@@ -20,8 +20,8 @@ pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<Stri
     tasks::of(&resolved.recipe).references(context, resolved, name)
 }
 
-/// The name of an evaluation set in signatures: its corpus, or the recipe if the data is its own; its split; and its language if there
-/// are several.
+/// Name of an evaluation set in signatures: its corpus (or the recipe, if the data is its own), its
+/// split, and its language if there are several.
 pub fn name_of(recipe: &Recipe, eval: &str) -> String {
     let (data, set) = (&recipe.data, &recipe.data.eval[eval]);
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty()).unwrap_or(&recipe.recipe.name);

@@ -1,4 +1,5 @@
-//! What a regression check compares: our newest records, the recorded ones, and where the claims stand.
+//! Inputs of a regression check: current records, recorded ones, and the places of claims in recipe
+//! files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +14,11 @@ use crate::error::{Failure, Result};
 use crate::records;
 use crate::stages::{Request, reproduce};
 
-/// The recipes that `--select` names: names, paths, tasks and tags; none: every recipe that is built in.
+/// The recipes that `--select` names by name, path, task or tag; all built-in recipes if `words` is
+/// empty.
 ///
 /// # Errors
-/// A word that is none of them.
+/// A word matches no recipe.
 pub fn selected(words: &[String]) -> Result<Vec<Document>> {
     let mut all = Vec::new();
     for name in zoo_recipes::names() {
@@ -45,18 +47,18 @@ pub fn selected(words: &[String]) -> Result<Vec<Document>> {
     Ok(chosen)
 }
 
-/// What was run of a recipe, or read from a ledger.
+/// The current record of a recipe, from a run or from a ledger.
 pub struct Ours {
-    /// Its record.
     pub record: Record,
-    /// `new`, `reused, same program`, or how many runs are which; `None`: read from a ledger.
+    /// `new`, `reused, same program`, or the count of each; `None` if the record comes from a
+    /// ledger.
     pub run: Option<String>,
 }
 
-/// Runs a recipe in every arm. A run in the home is reused if this very program made it.
+/// Runs a recipe in every arm. Runs in the home are reused only if this program made them.
 ///
 /// # Errors
-/// What a run fails with.
+/// The run fails.
 pub fn run(context: &Context, document: &Document, tier: Option<&str>, seeds: u32) -> Result<Ours> {
     let request = Request { own_runs: true, ..Request::of(document, tier, seeds)? };
     let outcome = reproduce(&context.for_fixtures(), &request)?;
@@ -71,10 +73,10 @@ pub fn run(context: &Context, document: &Document, tier: Option<&str>, seeds: u3
     Ok(Ours { record: outcome.record, run })
 }
 
-/// The entries of a ledger; one that was named must be there.
+/// The entries of a ledger. A ledger that the user named must exist.
 ///
 /// # Errors
-/// It is not there, or damaged.
+/// The ledger is missing or damaged.
 pub fn entries(context: &Context, path: Option<&Path>) -> Result<Vec<Entry>> {
     let ledger: Ledger = records::ledger(context, path);
     if path.is_some() && !ledger.path().is_file() {
@@ -86,7 +88,7 @@ pub fn entries(context: &Context, path: Option<&Path>) -> Result<Vec<Entry>> {
     Ok(ledger.entries()?)
 }
 
-/// The newest record of a recipe and tier that has anything to compare.
+/// The newest record of a recipe and tier that can be compared.
 pub fn newest<'e>(entries: &'e [Entry], document: &Document, tier: Option<&str>) -> Option<&'e Record> {
     let fits = |record: &&Record| {
         let full = |tier: Option<&str>| tier.filter(|tier| *tier != "full").map(str::to_owned);
@@ -98,7 +100,7 @@ pub fn newest<'e>(entries: &'e [Entry], document: &Document, tier: Option<&str>)
     entries.iter().rev().map(|entry| &entry.record).find(fits)
 }
 
-/// Says of each row where its claim stands; a row without one points at the first claim, or at the file.
+/// Sets the place of each row: its claim, else the recipe's first claim, else the file.
 ///
 /// # Errors
 /// The recipe does not resolve.
@@ -113,7 +115,8 @@ pub fn locate(rows: &mut [Row], documents: &[Document]) -> Result<()> {
     Ok(())
 }
 
-/// A claim may have been written in a file elsewhere; annotations want paths from the repository's root.
+/// Place of a claim, which may be in another file. Paths are relative to the working directory,
+/// because annotations need paths from the repository's root.
 fn place(origin: &Origin, document: &Document) -> Option<Place> {
     match origin {
         Origin::File { file, line, .. } => {

@@ -1,4 +1,4 @@
-//! Everything that lies in the folders of runs, as a page shows it.
+//! Content of run folders, prepared for a report.
 
 mod evaluations;
 
@@ -24,22 +24,22 @@ use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, kept_poi
 use crate::wording::claim_line_in;
 use crate::{records, size};
 
-/// Which runs are wanted.
+/// Selection of runs.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Folders, or names or paths of recipes.
+    /// Folders of runs, or names or paths of recipes.
     pub runs: Vec<String>,
-    /// Arms; none: all.
+    /// Arms; empty selects all.
     pub arms: Vec<String>,
-    /// Seeds; none: all.
+    /// Seeds; empty selects all.
     pub seeds: Vec<u64>,
     /// Tier of the runs of a recipe.
     pub tier: Option<String>,
-    /// The ledger, if not the home's.
+    /// The ledger; `None` is the home's.
     pub ledger: Option<PathBuf>,
 }
 
-/// A run with what its folder says.
+/// An opened run with the content of its folder.
 struct Opened {
     run: Run,
     recipe: Recipe,
@@ -48,10 +48,11 @@ struct Opened {
     on_the_way: BTreeMap<Moment, Vec<Evaluation>>,
 }
 
-/// The page of the wanted runs.
+/// The report on the selected runs.
 ///
 /// # Errors
-/// There are none, they are of several recipes, or a ledger that was named is damaged.
+/// There are no such runs, they belong to several recipes, or a ledger that the user named is
+/// damaged.
 pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
     let mut missing = Vec::new();
     let opened = open(context, wanted, &mut missing)?;
@@ -94,7 +95,7 @@ pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
     })
 }
 
-/// The runs by arm and seed, in the order of the recipe's arms.
+/// The runs sorted by arm and seed, in the order of the recipe's arms.
 fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result<Vec<Opened>> {
     let mut found: Vec<Opened> = Vec::new();
     for name in &wanted.runs {
@@ -143,7 +144,7 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
     Ok(found)
 }
 
-/// The folders of a recipe's runs: of each arm and seed the one that was written to last.
+/// The folders of a recipe's runs: for each arm and seed, the one that was written last.
 fn folders_of(context: &Context, name: &str, wanted: &Wanted) -> Result<Vec<PathBuf>> {
     let document = Document::load(name)?;
     let below = |tier: Option<&str>| {
@@ -187,7 +188,7 @@ fn folders_of(context: &Context, name: &str, wanted: &Wanted) -> Result<Vec<Path
     Ok(found.into_iter().map(|(_, path, _)| path).collect())
 }
 
-/// The ledger's entries. A damaged one is left aside unless it was named.
+/// The ledger's entries. A damaged ledger is ignored unless the user named it.
 fn entries(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result<Vec<Entry>> {
     match records::ledger(context, wanted.ledger.as_deref()).entries() {
         Ok(entries) => Ok(entries),
@@ -201,7 +202,8 @@ fn entries(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Res
     }
 }
 
-/// The record on most of these runs, of those the newest. A run is known by the time that its training took.
+/// The record that covers most of these runs; the newest if several do. A run is identified by its
+/// training time.
 fn record_of<'e>(entries: &'e [Entry], opened: &[Opened]) -> Option<&'e Entry> {
     let card = &opened.first()?.run.card;
     let matches = |record: &Record| opened.iter().filter(|one| is_on(record, one)).count();
@@ -224,7 +226,7 @@ fn is_on(record: &Record, one: &Opened) -> bool {
     one.trained.as_ref().is_some_and(|trained| recorded == Some(&trained.seconds))
 }
 
-/// Verdicts as they were recorded; else as these runs give them now.
+/// The recorded verdicts, else verdicts on these runs.
 fn verdicts(opened: &[Opened], record: Option<&Entry>, entries: &[Entry]) -> Result<VerdictsPart> {
     let claims = &opened[0].recipe.claim;
     if let Some(entry) = record {
@@ -246,7 +248,8 @@ fn verdicts(opened: &[Opened], record: Option<&Entry>, entries: &[Entry]) -> Res
             Some(why) => format!("{from} These verdicts are {why}."),
             None => from,
         };
-        // The recipe as it is now, where it is one of the zoo's: runs may be older than the marks of its claims.
+        // The current built-in recipe, if there is one: runs may be older than the marks of its
+        // claims.
         let present = Document::load(&record.recipe)
             .and_then(|document| Ok(document.resolve(&Selection::default())?.recipe.claim));
         let present = present.unwrap_or_else(|_| claims.clone());
@@ -290,7 +293,8 @@ fn verdicts(opened: &[Opened], record: Option<&Entry>, entries: &[Entry]) -> Res
     Ok(VerdictsPart { from, judged: judged.collect() })
 }
 
-/// A recorded verdict under the present rules; how it was recorded if that differs, and what was found before it on the same claim.
+/// A recorded verdict under the current rules, with notes on the recorded outcome if it differs,
+/// and on earlier verdicts on the same claim.
 fn today(judgement: &Judgement, present: &[ClaimSpec], entry: &Entry, entries: &[Entry]) -> Verdict {
     let (own, extends) = match present.iter().find(|claim| claim.claims_the_same(&judgement.claim)) {
         Some(claim) => (claim.own.clone(), claim.extends.clone()),
@@ -360,7 +364,7 @@ fn named<const N: usize>(pairs: [(&str, String); N]) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// How a run ended, or what the ledger knows of why it did not.
+/// How a run ended, or the ledger's reason why it did not.
 fn state(one: &Opened, entries: &[Entry]) -> String {
     let card = &one.run.card;
     match one.trained.as_ref().map(|trained| &trained.ending) {
@@ -425,10 +429,10 @@ fn environment(one: &Opened, record: Option<&Record>) -> Vec<(String, String)> {
     ])
 }
 
-/// Writes a page; what is there is replaced only if it is one.
+/// Writes a report. Overwrites an existing file only if it is a report.
 ///
 /// # Errors
-/// Something else is there, or it cannot be written.
+/// The existing file is not a report, or the file cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     match fs::read(path) {
         Ok(there) if !zoo_results::report::page::is_page(&there) => {

@@ -1,4 +1,5 @@
-//! Scores of a ledger again: references from the recipes' data, metrics from their signatures.
+//! Recomputation of a ledger's scores, with references from the recipes' data and metrics from
+//! their signatures.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,24 +14,24 @@ use zoo_results::verdict::Interval;
 use crate::context::Context;
 use crate::{lines, records, references};
 
-/// Brings references and metrics to a recheck.
+/// Source of references and metrics for a recheck.
 pub struct FromRecipes<'c> {
     context: &'c Context,
-    /// Kept files, beside the ledger.
+    /// Folder of stored files next to the ledger.
     folder: PathBuf,
 }
 
 impl<'c> FromRecipes<'c> {
-    /// For the ledger whose kept files are in `folder`.
+    /// For a ledger whose stored files are in `folder`.
     pub fn new(context: &'c Context, folder: &Path) -> Self {
         Self { context, folder: folder.to_owned() }
     }
 }
 
-/// The references that a record was scored against: kept ones, else those of the recipe's data.
+/// The references that a record was scored against: stored ones, else those of the recipe's data.
 ///
 /// # Errors
-/// Words on why they are not to be had, or are others.
+/// The references cannot be obtained, or they have changed; the error is a description.
 pub fn references_of(
     context: &Context,
     folder: &Path,
@@ -52,8 +53,9 @@ pub fn references_of(
     }
 }
 
-/// References that were kept with the record: of a judgement from outside, or of a recipe that is not built in. Those of a recipe
-/// that is built in are its data's, whatever a record says: with references of its own any hypotheses would score well.
+/// References that were stored with the record, for external results and for recipes that are not
+/// built in. For a built-in recipe, only the references of its data are used: with references from
+/// the record, any hypotheses could score well.
 fn kept_for(folder: &Path, record: &Record, eval: &str) -> Option<Result<Vec<String>, NoReferences>> {
     if record.end != RunEnd::External && zoo_recipes::find(&record.recipe).is_ok() {
         return None;
@@ -61,7 +63,7 @@ fn kept_for(folder: &Path, record: &Record, eval: &str) -> Option<Result<Vec<Str
     kept(folder, record.data.get(&references_key(eval))?)
 }
 
-/// References that were given by hand and kept.
+/// References that the user gave and that were stored.
 fn kept(folder: &Path, digest: &str) -> Option<Result<Vec<String>, NoReferences>> {
     let file = folder.join(records::kept_path(digest));
     if !file.is_file() {
@@ -80,7 +82,7 @@ impl Rescorer for FromRecipes<'_> {
             return kept;
         }
         let absent = |why: &dyn std::fmt::Display| NoReferences::Absent(why.to_string());
-        // A ledger may come from somebody else: the files that it could name are not read.
+        // A ledger may come from someone else, so files that it names are not read.
         if zoo_recipes::is_path(&record.recipe) {
             return Err(absent(&"the record names its recipe by a path"));
         }
@@ -116,15 +118,15 @@ impl Rescorer for FromRecipes<'_> {
     }
 }
 
-/// What holding records against the recipes that they name came to.
+/// Result of comparing records with the recipes that they name.
 pub struct Held {
-    /// What contradicts them.
+    /// Contradictions between records and recipes.
     pub disagreements: Vec<Disagreement>,
-    /// Records of other versions of their recipes, which could not be compared.
+    /// Number of records of other versions of their recipes, which could not be compared.
     pub other_versions: usize,
 }
 
-/// Holds every record against the built-in recipe that it names.
+/// Compares every record with the built-in recipe that it names.
 pub fn held_against_recipes(entries: &[Entry]) -> Held {
     let mut held = Held { disagreements: Vec::new(), other_versions: 0 };
     let mut names: Option<BTreeMap<String, String>> = None;
@@ -151,7 +153,7 @@ pub fn held_against_recipes(entries: &[Entry]) -> Held {
     held
 }
 
-/// The built-in recipes by their hashes, in every tier.
+/// Names of the built-in recipes by their hashes in all tiers.
 fn names_by_hash() -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     for name in zoo_recipes::names() {

@@ -1,4 +1,4 @@
-//! Records held against the folders of their runs, where those are still there.
+//! Comparison of records with the folders of their runs, if these still exist.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -8,7 +8,8 @@ use zoo_results::ledger::{Contradiction, Disagreement, Entry, Record, RunRecord}
 
 use crate::context::Context;
 
-/// Where the folders of the home's runs are not what the records say. A folder is held against the newest record of its run.
+/// Differences between the folders of the home's runs and their records. A folder is compared with
+/// the newest record of its run.
 pub fn disagreements(context: &Context, entries: &[Entry]) -> Vec<Disagreement> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
@@ -38,7 +39,8 @@ fn of_run(runs: &Path, record: &Record, run: &RunRecord) -> Vec<String> {
     }
     let mut files: Vec<(String, &String)> =
         run.files.iter().map(|(name, digest)| (name.clone(), digest)).collect();
-    // What was kept of an evaluation has the name of its file in the folder, where it is not of a point on the way.
+    // A stored hypotheses file has the name of its file in the run's folder, unless it belongs to a
+    // point of a trajectory.
     for score in record.scores.iter().filter(|score| score.arm == run.arm && score.seed == run.seed) {
         let Some(file) = &score.hypotheses else { continue };
         let name = file.path.strip_prefix(&run.folder).and_then(|rest| rest.strip_prefix('/'));

@@ -1,4 +1,5 @@
-//! The signatures and rows of spreads that a recipe's claims name: the schema takes any text, the metrics and the table do not.
+//! Check of the signatures and spread rows that a recipe's claims name. The schema accepts any
+//! text; the metrics and the table do not.
 
 use zoo_recipes::{ClaimSpec, Diagnostic, Diagnostics, Document, nearest};
 use zoo_results::metrics::{Entry, Signature};
@@ -6,10 +7,11 @@ use zoo_results::statistics::{spread, spreads};
 
 use crate::error::split_hint;
 
-/// Can the claims be judged as they are written: is every signature one, and of the claim's metric; is every row of spreads one?
+/// Checks that every signature is valid and belongs to the claim's metric, and that every spread
+/// row exists.
 ///
 /// # Errors
-/// A finding for each claim that cannot, at its place in the file.
+/// One finding for each claim that fails, with its place in the file.
 pub fn check_signatures(document: &Document, claims: &[ClaimSpec]) -> Result<(), Diagnostics> {
     let mut found = Diagnostics::default();
     for (at, claim) in claims.iter().enumerate() {
@@ -40,7 +42,7 @@ pub fn check_signatures(document: &Document, claims: &[ClaimSpec]) -> Result<(),
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
-/// Message and hint where the table of spreads has no row as the claim names it.
+/// Message and hint if the table of spreads has no row for the claim.
 fn unknown_row(claim: &ClaimSpec) -> Option<(String, String)> {
     let name = claim.spread.as_deref()?;
     match spread(name) {
@@ -61,7 +63,7 @@ fn unknown_row(claim: &ClaimSpec) -> Option<(String, String)> {
     }
 }
 
-/// What a reader of the recipe should know of its claims, though they can be judged: standard deviations that were measured nowhere.
+/// Notes on claims that can be judged but assume a standard deviation that was never measured.
 pub fn invented_spreads(claims: &[ClaimSpec]) -> Vec<String> {
     let invented = claims.iter().enumerate().filter(|(_, claim)| claim.assumed_sigma.is_some());
     let words = |(at, claim): (usize, &ClaimSpec)| {

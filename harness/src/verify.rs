@@ -1,13 +1,15 @@
-//! The rungs of [`crate::evidence`] climbed again: what the ladder infers from what is there is here done once more.
+//! Re-check of the levels of [`crate::evidence`]: recomputes what the ladder derives from existing
+//! results.
 //!
-//! | rung | what is done |
-//! |---|---|
-//! | schema | body, arms and tiers are resolved, written as TOML and read back to the same recipe |
-//! | parameters | the model is built, and its parameters counted against the arithmetic |
-//! | parity | every fixture with the same kinds of parts is computed again, tensor by tensor, and the searches' |
-//! | traces | schedule, loss scaling and update rule are followed value for value |
-//! | smoke | the tier `smoke` is trained, decoded, scored, judged, and its ledger rechecked, in a folder that is then removed |
-//! | small-run, full-run | scores and verdicts of the recorded runs are derived again from their kept hypotheses |
+//! - `schema`: body, arms and tiers are resolved, written as TOML and read back to the same recipe.
+//! - `parameters`: the model is built, and its parameters are compared with the arithmetic.
+//! - `parity`: every fixture with the same kinds of parts is recomputed, tensor by tensor,
+//!   including the fixtures of the searches.
+//! - `traces`: schedule, loss scaling and update rule are followed value for value.
+//! - `smoke`: the tier `smoke` is trained, decoded, scored and judged, and its ledger rechecked, in
+//!   a temporary folder.
+//! - `small-run`, `full-run`: scores and verdicts of the recorded runs are recomputed from their
+//!   stored hypotheses.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,35 +30,36 @@ use crate::rescore::FromRecipes;
 use crate::stages::{Request, reproduce};
 use crate::tasks;
 
-/// Larger models are built with one and with two layers a side instead of all of them.
+/// Models with more parameters are built with one and with two layers per side instead of all
+/// layers.
 const BUILT_WHOLE: u64 = 20_000_000;
 
-/// A rung that was climbed, or not.
+/// Result of checking a level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Climbed {
-    /// Which.
     pub rung: Rung,
-    /// Does it hold?
+    /// Whether the level holds.
     pub holds: bool,
-    /// What was done and found.
+    /// Description of what was done and found.
     pub what: String,
-    /// How long it took.
+    /// Duration of the check.
     pub seconds: f64,
 }
 
-/// Climbs ladders; fixtures that several recipes lean on are computed once.
+/// Checks the levels of recipes. Fixtures that several recipes share are computed once.
 pub struct Climber<'c> {
     context: &'c Context,
     aligner: Aligner,
-    /// Records that the upper rungs are derived from, with the folder that their hypotheses lie in.
+    /// Records that the upper levels are derived from, with the folder of their hypotheses.
     ledgers: Vec<(Vec<Entry>, PathBuf)>,
 }
 
 impl<'c> Climber<'c> {
-    /// Against the fixtures in `folder`, or those that the program carries, and the ledgers at these paths.
+    /// Checks against the fixtures in `folder`, or the built-in ones, and against the ledgers at
+    /// these paths.
     ///
     /// # Errors
-    /// A ledger is damaged, or the device cannot be opened or has no such products.
+    /// A ledger is damaged, the device cannot be opened, or it lacks the precision.
     pub fn new(
         context: &'c Context,
         compute: Compute,
@@ -75,10 +78,11 @@ impl<'c> Climber<'c> {
         Ok(Self { context, aligner, ledgers: read })
     }
 
-    /// Climbs from the ground up to `to`, and stops at the first rung that breaks: it is the last one given back.
+    /// Checks the levels up to `to` and stops at the first failure, which is the last item of the
+    /// result.
     ///
     /// # Errors
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     pub fn climb(&mut self, document: &Document, to: Rung) -> Result<Vec<Climbed>> {
         let mut climbed: Vec<Climbed> = Vec::new();
         for rung in Rung::ALL.into_iter().filter(|rung| *rung <= to) {
@@ -104,7 +108,7 @@ impl<'c> Climber<'c> {
         Ok(climbed)
     }
 
-    /// A check of every arm; arms that say the same are named once.
+    /// Runs a check on every arm. Equal results are listed once.
     fn arms(&mut self, document: &Document, check: fn(&mut Self, &Recipe) -> Found) -> Found {
         let mut said: Vec<String> = Vec::new();
         for recipe in resolved_arms(document) {
@@ -154,7 +158,7 @@ impl<'c> Climber<'c> {
         Ok(format!("{}: {} values", followed.join(", "), grouped(values as u64)))
     }
 
-    /// Trains the smallest tier in a home of its own.
+    /// Trains the smallest tier in a temporary home.
     fn smoke(&self, document: &Document) -> Result<Found> {
         if !document.tiers().contains(&"smoke") {
             return Ok(Err("the recipe has no tier smoke".to_owned()));
@@ -174,7 +178,7 @@ impl<'c> Climber<'c> {
         Ok(agreed(&found).map(|scores| format!("{} runs, {scores}", outcome.runs.len())))
     }
 
-    /// Derives the recorded runs of a recipe again.
+    /// Recomputes the recorded runs of a recipe.
     fn recorded(&self, document: &Document, published: bool) -> Found {
         let mut said = Vec::new();
         for (entries, folder) in &self.ledgers {
@@ -202,7 +206,7 @@ impl<'c> Climber<'c> {
     }
 }
 
-/// What a recheck came to.
+/// Result of a recheck.
 fn agreed(found: &Recheck) -> Found {
     match found.disagreements.first() {
         None => Ok(format!("{} scores and {} verdicts derived again", found.scores, found.verdicts)),
@@ -237,7 +241,7 @@ fn schema(document: &Document) -> Found {
     Ok(format!("{arms} arms, {tiers} tiers: {resolutions} resolutions read back alike"))
 }
 
-/// Builds a model and counts it.
+/// Builds a model and compares its number of parameters with the arithmetic.
 fn built(recipe: &Recipe) -> Found {
     let with = |model: ModelSpec| Recipe { model, ..recipe.clone() };
     let (whole, words) = tasks::of(recipe).counted(recipe)?;
@@ -251,7 +255,7 @@ fn built(recipe: &Recipe) -> Found {
     Ok(format!("{} and {} built with {words} and 1 and 2 layers, as counted", found[0], found[1]))
 }
 
-/// The parameters of a model that was built, which must be as many as the arithmetic says.
+/// Number of parameters of the built model. Fails if it differs from the arithmetic.
 fn count(recipe: &Recipe) -> std::result::Result<u64, String> {
     let task = tasks::of(recipe);
     let ((expected, _), found) = (task.counted(recipe)?, task.built(recipe)?);
@@ -261,7 +265,7 @@ fn count(recipe: &Recipe) -> std::result::Result<u64, String> {
     }
 }
 
-/// The model with at most so many layers, whatever its kinds.
+/// The model with at most `most` layers of each kind.
 fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, String> {
     fn cut(value: &mut serde_json::Value, most: u64) {
         let Some(members) = value.as_object_mut() else { return };
@@ -300,7 +304,8 @@ mod tests {
         let small = with_layers(&recipe.model, 2).unwrap();
         let parameters = |model: &ModelSpec| counted(&Recipe { model: model.clone(), ..recipe.clone() });
         assert_eq!(small.width, recipe.model.width);
-        // Six layers a side: two of them are a third of what is not table or last norm.
+        // Each side has six layers. Two of them are a third of all parameters outside tables and
+        // last norms.
         let rest = 68 * u64::from(recipe.model.width.unwrap());
         assert_eq!(3 * (parameters(&small) - rest), parameters(&recipe.model) - rest);
         let recipe = Document::load("convs2s").unwrap().resolve(&Selection::default()).unwrap().recipe;

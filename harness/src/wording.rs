@@ -1,10 +1,10 @@
-//! Claims and verdicts in a line of text.
+//! Claims and verdicts as text.
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Recipe, Statement, Statistic};
 use zoo_results::report::heading;
 use zoo_results::verdict::{Verdict, direction_of, judgeable};
 
-/// What a claim says, e.g. `bleu 27.5 on test with beam4, arm any, single run`.
+/// Text of a claim, e.g. `bleu 27.5 on test with beam4, arm any, single run`.
 pub fn claim_line(claim: &ClaimSpec) -> String {
     let value = claim.value.map_or_else(|| "?".to_owned(), |value| value.to_string());
     let arm = claim.arm.as_deref().unwrap_or("any");
@@ -49,12 +49,12 @@ pub fn claim_line(claim: &ClaimSpec) -> String {
     text
 }
 
-/// The same of an arm that was held against it.
+/// Text of a claim for the judged arm.
 pub fn claim_line_in(claim: &ClaimSpec, arm: &str) -> String {
     claim_line(claim).replacen("arm any", &format!("arm {arm} (any)"), 1)
 }
 
-/// A claim as several lines for people: statement, margin, sigma, source, notes.
+/// A claim as several lines: statement, margin, sigma, source and notes.
 pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
     let mut text = format!("{number}  {}\n", claim_line(claim));
     let reasoned = |what: &str, value: Option<f64>, reason: &Option<String>| {
@@ -84,19 +84,19 @@ pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
     text
 }
 
-/// How many claims of a recipe there are of each kind of statement, and how many of all no code can judge.
+/// Numbers of a recipe's claims by kind of statement, and of claims that cannot be judged.
 pub struct ClaimCounts {
-    /// In the order of [`Statement::ALL`].
+    /// Counts in the order of [`Statement::ALL`].
     pub statements: [u64; 3],
-    /// Claims that are not judgeable; each is among the statements too.
+    /// Number of claims that cannot be judged. Each is also counted in `statements`.
     pub not_judgeable: u64,
 }
 
 impl ClaimCounts {
-    /// Titles of the columns, as `output::columns` takes them.
+    /// Column titles for `output::columns`.
     pub const TITLES: [&str; 4] = ["#published", "#extended", "#own", "#not judgeable"];
 
-    /// Of a recipe.
+    /// Counts the claims of a recipe.
     pub fn of(recipe: &Recipe) -> Self {
         let count =
             |of: &dyn Fn(&ClaimSpec) -> bool| recipe.claim.iter().filter(|claim| of(claim)).count() as u64;
@@ -106,14 +106,15 @@ impl ClaimCounts {
         }
     }
 
-    /// In the order of the titles.
+    /// The counts in the order of the titles.
     pub fn numbers(&self) -> [u64; 4] {
         let [published, extended, own] = self.statements;
         [published, extended, own, self.not_judgeable]
     }
 }
 
-/// Texts of claims or verdicts below the heading of their kind of statement, kinds without any left out.
+/// Texts of claims or verdicts under the heading of their kind of statement. Kinds without texts
+/// are omitted.
 pub fn by_statement(texts: impl IntoIterator<Item = (Statement, String)>, between: &str) -> String {
     let texts: Vec<(Statement, String)> = texts.into_iter().collect();
     let mut parts = Vec::new();
@@ -127,7 +128,7 @@ pub fn by_statement(texts: impl IntoIterator<Item = (Statement, String)>, betwee
     parts.join("\n")
 }
 
-/// A verdict as several lines for people: outcome and claim, explanation, notes.
+/// A verdict as several lines: outcome and claim, explanation and notes.
 pub fn verdict_text(number: usize, claim: &str, verdict: &Verdict) -> String {
     let mut text = format!("{}  claim {number}: {claim}\n  {}\n", verdict.outcome, verdict.explanation);
     for note in &verdict.notes {

@@ -1,12 +1,15 @@
-//! What NVIDIA's driver and run-time compiler say about themselves. CubeCL opens a device without asking.
+//! Information from NVIDIA's driver and run-time compiler. CubeCL opens a device without checking
+//! it.
 
 use cudarc::{driver, nvrtc};
 
 use super::versions::{Toolchain, Version};
 
-/// Name of the card with this number, as `nvidia-smi` prints it; `None` if there is no driver or no such card.
+/// Name of the card with this number, as `nvidia-smi` prints it; `None` if there is no driver or no
+/// such card.
 ///
-/// The driver is asked because `/proc/driver/nvidia`, which has the name too, is missing in many containers and in WSL.
+/// The name comes from the driver, because `/proc/driver/nvidia`, which has it too, is missing in
+/// many containers and in WSL.
 pub fn card(number: usize) -> Option<String> {
     if !has_driver() {
         return None;
@@ -30,7 +33,7 @@ pub fn toolchain() -> Option<Toolchain> {
     Some(Toolchain { driver: Version::of_driver(version), compiler: Version { major, minor } })
 }
 
-/// Whether the loader finds libcuda. cudarc panics where it does not.
+/// Whether the loader finds libcuda. cudarc panics if it does not.
 fn has_driver() -> bool {
     // SAFETY: the call opens a library by its name, and closes it.
     unsafe { driver::sys::is_culib_present() }
@@ -38,6 +41,6 @@ fn has_driver() -> bool {
 
 /// Whether the loader finds libnvrtc.
 fn has_compiler() -> bool {
-    // SAFETY: as above.
+    // SAFETY: the call opens a library by its name, and closes it.
     unsafe { nvrtc::sys::is_culib_present() }
 }

@@ -1,8 +1,9 @@
-//! Where CubeCL keeps what it finds out: which of several kernels is fastest for a shape, and kernels that were compiled.
+//! Location of CubeCL's cache of autotuning results and compiled kernels.
 //!
-//! Left alone it writes to `target/` of the project that it is called in, or to the user's cache. Here it writes to one folder of the
-//! home, one file for each card and setting: its own keys hold its version, the kernel and the architecture, but neither the card,
-//! on which the fastest depends, nor whether TF32 was there to choose.
+//! By default CubeCL writes to `target/` of the current project, or to the user's cache. Here it
+//! writes to one folder of the home, with one file for each card and setting. CubeCL's own keys
+//! contain its version, the kernel and the architecture. They contain neither the card, which
+//! determines the fastest kernel, nor whether TF32 was available.
 
 use std::path::Path;
 
@@ -10,9 +11,10 @@ use cubecl::config::cache::CacheConfig;
 use cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
 use cubecl::environment;
 
-/// Has this process keep them in a folder. To be called once, before anything else of CubeCL; nothing is written before a device is used.
+/// Makes this process use a folder for the cache. Must be called once, before any other use of
+/// CubeCL. Nothing is written until a device is used.
 ///
-/// What a `cubecl.toml` or `burn.toml` of the working directory says of other things is left as it is.
+/// Other settings in a `cubecl.toml` or `burn.toml` of the working directory stay in effect.
 pub fn keep_in(folder: &Path) {
     let mut config = CubeClRuntimeConfig::from_current_dir().override_from_env();
     config.environment.path = CacheConfig::Directory(folder.to_owned());
@@ -20,7 +22,7 @@ pub fn keep_in(folder: &Path) {
     CubeClRuntimeConfig::set(config);
 }
 
-/// From now on what is found out goes to the file of this card and setting.
+/// Selects the cache file of a card and setting for all later results.
 pub fn belong_to(words: &[&str]) {
     environment::activate(words.join("-"));
 }

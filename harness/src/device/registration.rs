@@ -1,7 +1,8 @@
-//! A device that is opened before Burn opens it, with other properties than its runtime reports.
+//! Opening of a device before Burn does, with other properties than its runtime reports.
 //!
-//! CubeCL keeps one server for each device, and everybody who asks for the device is served by it. Whoever comes first makes it; so a
-//! server that is made and registered here is the one that Burn's tensors meet. Its properties decide which kernels may run.
+//! CubeCL keeps one server per device, which serves all users of the device. The first user creates
+//! it. Burn's tensors therefore use a server that is created and registered here. Its properties
+//! decide which kernels may run.
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use cubecl::ir::{DeviceProperties, ElemType, FloatKind};
 use cubecl::server::{Server, ServerUtilities};
 use cubecl_runtime::runtime::Runtime;
 
-/// The device is open already: its properties can no longer change.
+/// The device is already open, so its properties can no longer change.
 #[derive(Debug)]
 pub struct AlreadyOpen;
 
-/// Opens a device with its properties `change`d.
+/// Opens a device after applying `change` to its properties.
 ///
 /// # Errors
-/// This process opened it before.
+/// This process has already opened the device.
 pub fn open_with<R: Runtime>(
     device: &R::Device,
     change: impl FnOnce(&mut DeviceProperties),
@@ -35,17 +36,19 @@ fn change_properties<S: Server>(server: &mut S, change: impl FnOnce(&mut DeviceP
     let mut properties = (*shared.properties).clone();
     change(&mut properties);
     let utilities: *mut ServerUtilities = Arc::as_ptr(&shared).cast_mut();
-    // SAFETY: of the two pointers to this value one is `shared`, which is not used while the reference lives; the other is in `server`,
-    // which is borrowed exclusively and therefore in use by nobody. The pointer may write: `Arc::as_ptr` does not go through a
-    // reference.
+    // SAFETY: there are two pointers to this value. One is `shared`, which is not used while the
+    // reference lives. The other is in `server`, which is borrowed exclusively and therefore not in
+    // use elsewhere. The pointer may write, because `Arc::as_ptr` does not go through a reference.
     let utilities = unsafe { &mut *utilities };
     utilities.properties_hash = properties.checksum();
     utilities.properties = Arc::new(properties);
 }
 
-/// Takes TF32 from what a device can do: the type, and the shapes of matrix instructions on it. CubeCL's selection of kernels
-/// (`adjust_dtypes` of cubek-matmul 0.3.1, for products and convolutions) rounds FP32 operands to TF32 where this type is there. Where it
-/// is not, no matrix instruction has FP32 operands, so that tensor cores and the loads that go with them (TMA) are left to halves.
+/// Removes TF32 from the features of a device: the type, and the shapes of matrix instructions on
+/// it. CubeCL's kernel selection (`adjust_dtypes` of cubek-matmul 0.3.1, for products and
+/// convolutions) rounds FP32 operands to TF32 if the device has this type. Without it, no matrix
+/// instruction has FP32 operands, so tensor cores and their loads (TMA) are used only for half
+/// types.
 pub fn without_tf32(features: &mut Features) {
     let tf32 = ElemType::Float(FloatKind::TF32);
     let keeps = |a: ElemType, b: ElemType| a != tf32 && b != tf32;
@@ -79,7 +82,7 @@ mod tests {
         }
     }
 
-    /// That Burn meets the changed properties cannot be seen on CUDA without a card; wgpu's devices go the same way.
+    /// On CUDA, this test would need a card. wgpu devices are opened by the same code.
     #[cfg(feature = "wgpu-unfused")]
     #[test]
     fn burn_meets_the_device_that_was_opened_here() {

@@ -1,23 +1,24 @@
-//! Whether a CUDA driver takes the code of a run-time compiler.
+//! Check that a CUDA driver accepts the code of a run-time compiler.
 
 use std::fmt;
 
 /// A version of CUDA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// 12 of 12.4.
+    /// Major number: 12 of 12.4.
     pub major: i32,
-    /// 4 of 12.4.
+    /// Minor number: 4 of 12.4.
     pub minor: i32,
 }
 
 impl Version {
-    /// From the number that `cuDriverGetVersion` returns: 12040 is 12.4.
+    /// Converts the number that `cuDriverGetVersion` returns: 12040 is 12.4.
     pub fn of_driver(number: i32) -> Self {
         Self { major: number / 1000, minor: number % 1000 / 10 }
     }
 
-    /// The release that introduced the version of PTX that NVRTC of this release writes. Every release but 12.6 has its own.
+    /// The release that introduced the PTX version that NVRTC of this release writes. Every release
+    /// except 12.6 has its own.
     fn of_ptx(self) -> Self {
         if self == (Self { major: 12, minor: 6 }) { Self { major: 12, minor: 5 } } else { self }
     }
@@ -29,18 +30,18 @@ impl fmt::Display for Version {
     }
 }
 
-/// The two parts of CUDA that a kernel passes through, which are installed separately.
+/// The two CUDA components that a kernel passes through. They are installed separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Toolchain {
     /// The newest CUDA that the driver supports.
     pub driver: Version,
-    /// The CUDA that NVRTC comes from.
+    /// The CUDA release of NVRTC.
     pub compiler: Version,
 }
 
 impl Toolchain {
-    /// Why no kernel would run, and what to install. `None` where the driver takes what the compiler writes: a driver loads PTX of
-    /// its own version and of older ones.
+    /// Why no kernel would run, and what to install. `None` if the driver accepts the compiler's
+    /// output. A driver loads PTX of its own version and of older ones.
     pub fn refusal(self) -> Option<(String, String)> {
         let Self { driver, compiler } = self;
         if compiler.of_ptx() <= driver.of_ptx() {

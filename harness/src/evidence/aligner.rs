@@ -1,4 +1,4 @@
-//! Fixtures of other frameworks computed again on a device, each once.
+//! Recomputation of the fixtures from other frameworks on a device, each once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ use zoo_models::precision::Compute;
 
 use super::Found;
 
-/// The committed fixtures: those that the program carries, or a folder of them.
+/// Source of the committed fixtures.
 pub enum Files {
-    /// Those that the program carries.
+    /// Fixtures that are built into the program.
     Carried,
-    /// Those of a folder.
+    /// Fixtures in a folder.
     Folder(PathBuf),
 }
 
-/// Names and contents of the fixtures that the program carries.
+/// Names and contents of the fixtures that are built into the program.
 static CARRIED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/fixture_files.rs"));
 
-/// Computes fixtures again; one that several recipes need is computed once.
+/// Recomputes fixtures. A fixture that several recipes need is computed once.
 pub struct Aligner {
     device: Device,
     device_name: String,
@@ -31,30 +31,30 @@ pub struct Aligner {
 }
 
 impl Aligner {
-    /// On a device, with products of a type. `device_name` is what messages call the device.
+    /// An aligner for a device and a precision of products. `device_name` is the name of the device
+    /// in messages.
     pub fn new(device: Device, device_name: String, compute: Compute, files: Files) -> Self {
         Self { device, device_name, compute, files, done: BTreeMap::new() }
     }
 
-    /// The device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// What messages call the device.
+    /// Name of the device in messages.
     pub fn device_name(&self) -> &str {
         &self.device_name
     }
 
-    /// Type of products.
+    /// Precision of products.
     pub fn compute(&self) -> Compute {
         self.compute
     }
 
-    /// The contents of a fixture.
+    /// Content of a fixture.
     ///
     /// # Errors
-    /// It is not there, in words.
+    /// The fixture does not exist; the error is a description.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
         match &self.files {
             Files::Carried => CARRIED
@@ -69,7 +69,7 @@ impl Aligner {
         }
     }
 
-    /// What `align` finds of a fixture; it is asked once for each.
+    /// Result of `align` for a fixture. `align` runs once per fixture.
     pub fn once(&mut self, file: &str, align: impl FnOnce(&Self) -> Found) -> Found {
         if let Some(known) = self.done.get(file) {
             return known.clone();
@@ -80,7 +80,7 @@ impl Aligner {
     }
 }
 
-/// Number of a model's learned parameters; running statistics are not learned.
+/// Number of a model's learned parameters. Running statistics are not learned.
 pub fn learned<M: Module>(model: &M) -> u64 {
     let learned = |path: &str| !path.rsplit('.').next().is_some_and(|name| name.starts_with("running_"));
     let shapes = parameters::shapes(model);

@@ -1,4 +1,5 @@
-//! What the build collected from `tests/fixtures`: the descriptions of the fixtures of other frameworks, and the traces.
+//! Index of `tests/fixtures` that the build wrote: descriptions of the fixtures from other
+//! frameworks, and traces.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,13 +12,13 @@ use zoo_recipes::{LossScalingSpec, OptimizerSpec, ScheduleSpec};
 /// Descriptions and traces.
 #[derive(Debug, Deserialize)]
 pub struct Fixtures {
-    /// The key `zoo` of a file's metadata, by the file's name.
+    /// Value of the metadata key `zoo` by file name.
     described: BTreeMap<String, Value>,
-    /// Update rules that are traced.
+    /// Update rules with a trace.
     pub optimizers: Vec<OptimizerSpec>,
-    /// Schedules that are traced.
+    /// Schedules with a trace.
     pub schedules: Vec<ScheduleSpec>,
-    /// Loss scalings that are traced.
+    /// Loss scalings with a trace.
     pub scalers: Vec<LossScalingSpec>,
 }
 
@@ -31,16 +32,17 @@ impl Fixtures {
     /// The description of a file.
     ///
     /// # Panics
-    /// If it is not there or of another form: fixtures are committed, and a test of each task reads its own.
+    /// If it is missing or has another format. Fixtures are committed, and a test of each task
+    /// reads its own.
     pub fn described<T: DeserializeOwned>(&self, file: &str) -> T {
         let value = self.described.get(file).cloned().unwrap_or_default();
         serde_json::from_value(value).expect("a committed fixture describes itself")
     }
 
-    /// All descriptions that have a key, by file.
+    /// All descriptions with the key `key`, by file.
     ///
     /// # Panics
-    /// As [`Self::described`].
+    /// As for [`Self::described`].
     pub fn with<T: DeserializeOwned>(&'static self, key: &str) -> BTreeMap<&'static str, T> {
         let with_key = self.described.iter().filter(|(_, value)| value.get(key).is_some());
         with_key.map(|(file, _)| (file.as_str(), self.described(file))).collect()

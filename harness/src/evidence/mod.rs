@@ -1,16 +1,19 @@
-//! How much has been shown of a recipe: a ladder of rungs, each derived from what is there.
+//! Evidence for a recipe: a ladder of levels, each derived from existing results.
 //!
-//! | rung | holds if |
-//! |---|---|
-//! | schema | body, arms and tiers resolve without a finding |
-//! | parameters | the parameters of every arm can be counted from the recipe alone (tests hold the count against built models) |
-//! | parity | a committed fixture of another framework has the same kinds of parts in model, loss and searches; tests compare every tensor |
-//! | traces | schedule and loss scaling of every arm are among the committed traces, value for value, its optimizer among those of its kind; files of the corpus whose digest nobody published are named |
-//! | smoke | a recorded run of the tier `smoke` of this very recipe |
-//! | small-run | a recorded run on the recipe's own data, of another tier or with keys changed |
-//! | full-run | a recorded run of this very recipe at its published size |
+//! - `schema`: body, arms and tiers resolve without a finding.
+//! - `parameters`: the parameters of every arm can be counted from the recipe alone. Tests compare
+//!   the count with built models.
+//! - `parity`: a committed fixture of another framework has the same kinds of parts in model, loss
+//!   and searches. Tests compare every tensor.
+//! - `traces`: schedule and loss scaling of every arm are among the committed traces, value for
+//!   value, and its optimizer is among those of its kind. Files of the corpus without a published
+//!   digest are named.
+//! - `smoke`: a recorded run of the tier `smoke` of this version of the recipe.
+//! - `small-run`: a recorded run on the recipe's own data, of another tier or with changed keys.
+//! - `full-run`: a recorded run of this version of the recipe at its published size.
 //!
-//! A run of a higher rung shows the lower ones among the runs; the rungs below them are each derived for themselves.
+//! A run also proves the lower levels among the last three. The first four levels are each derived
+//! separately.
 
 mod aligner;
 mod fixtures;
@@ -25,16 +28,16 @@ use crate::{size, tasks};
 pub use aligner::{Aligner, Files, learned};
 pub use fixtures::FIXTURES;
 
-/// What a check of a rung finds: what was done or what holds, or what broke.
+/// Result of a check: a description of what holds, or of what failed.
 pub type Found = Result<String, String>;
 
-/// How much has been shown. Ordered.
+/// Evidence level. Levels are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rung {
-    /// The recipe is sound.
+    /// The recipe resolves without findings.
     Schema,
-    /// Its parameters are counted.
+    /// The parameters of the model are counted.
     Parameters,
     /// The model's parts match another framework.
     Parity,
@@ -42,14 +45,14 @@ pub enum Rung {
     Traces,
     /// The recipe was run end to end at toy size.
     Smoke,
-    /// It was run on its own data, smaller or changed.
+    /// The recipe was run on its own data, smaller or changed.
     SmallRun,
-    /// It was run as published.
+    /// The recipe was run as published.
     FullRun,
 }
 
 impl Rung {
-    /// All of them, lowest first.
+    /// All levels, lowest first.
     pub const ALL: [Self; 7] = [
         Self::Schema,
         Self::Parameters,
@@ -60,7 +63,7 @@ impl Rung {
         Self::FullRun,
     ];
 
-    /// The word of tables and of `--evidence`.
+    /// Name of the level in tables and in `--evidence`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Schema => "schema",
@@ -74,34 +77,33 @@ impl Rung {
     }
 }
 
-/// One rung of a recipe's ladder.
+/// One level of a recipe's ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Which.
     pub rung: Rung,
-    /// Does it hold?
+    /// Whether the level holds.
     pub holds: bool,
-    /// From what that was derived.
+    /// What the result was derived from.
     pub because: String,
 }
 
-/// A recorded run, as far as evidence goes.
+/// The properties of a recorded run that evidence depends on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedRun {
     /// Name of the recipe.
     pub recipe: String,
-    /// [`Document::hash`] of what was run.
+    /// [`Document::hash`] of the recipe that was run.
     pub hash: String,
-    /// Tier, if any.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// Changes as they were given, `KEY=VALUE`.
+    /// Changes as given by the user, `KEY=VALUE`.
     pub overrides: Vec<String>,
-    /// The recipe's claims as they were.
+    /// The recipe's claims at the time of the run.
     pub claims: Vec<ClaimSpec>,
 }
 
 impl RecordedRun {
-    /// Is it a run of this version of the recipe, its claims aside?
+    /// Whether this is a run of the current version of the recipe, not considering claims.
     pub fn is_of(&self, document: &Document) -> bool {
         let (tier, changes) = (self.tier.as_deref(), self.overrides.as_slice());
         document.is_what_ran(tier, changes, &self.hash)
@@ -109,9 +111,10 @@ impl RecordedRun {
     }
 }
 
-/// Are two update rules traced by the same traces: of one kind, with epsilon in the same place?
+/// Whether two update rules are covered by the same traces: one kind, with epsilon in the same
+/// place.
 pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
-    // What changes the formula; the rest is numbers.
+    // Options that change the formula. All other options are numbers.
     let formula = |rule: &OptimizerSpec| match rule {
         OptimizerSpec::Adam { epsilon_place, .. } | OptimizerSpec::LazyAdam { epsilon_place, .. } => {
             (Some(*epsilon_place), None, false)
@@ -124,14 +127,14 @@ pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other) && formula(one) == formula(other)
 }
 
-/// The ladder of a recipe, lowest rung first.
+/// Evidence levels of a recipe, lowest first.
 pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
     let step = |rung, outcome: Result<String, String>| {
         let holds = outcome.is_ok();
         Step { rung, holds, because: outcome.unwrap_or_else(|why| why) }
     };
     let arms = resolved_arms(document);
-    // What was resolved already is not resolved again.
+    // The resolved arms are reused, so that only tiers are resolved here.
     let tiers = document.tiers();
     let sound = !arms.is_empty() && tiers.iter().all(|tier| document.resolve_arms(Some(tier), &[]).is_ok());
     let mut steps = vec![step(
@@ -159,12 +162,12 @@ pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
     steps
 }
 
-/// The highest rung that holds together with all below it.
+/// The highest level that holds together with all lower levels.
 pub fn reached(ladder: &[Step]) -> Option<Rung> {
     ladder.iter().take_while(|step| step.holds).last().map(|step| step.rung)
 }
 
-/// The recipe as each of its arms has it; its body where it has none.
+/// The recipe resolved for each of its arms, or its body if it has no arms.
 pub fn resolved_arms(document: &Document) -> Vec<Recipe> {
     let Ok(mut all) = document.resolve_arms(None, &[]) else { return Vec::new() };
     match document.arms().as_slice() {
@@ -296,11 +299,12 @@ mod tests {
         let full = run(&toy, None);
         assert_eq!(reached(&ladder(&toy, std::slice::from_ref(&smoke))), Some(Rung::Smoke));
         assert_eq!(reached(&ladder(&toy, &[smoke.clone(), full.clone()])), Some(Rung::FullRun));
-        // A full run shows what a smoke run would.
+        // A full run implies a smoke run.
         assert_eq!(reached(&ladder(&toy, std::slice::from_ref(&full))), Some(Rung::FullRun));
         let old = RecordedRun { hash: "0".repeat(64), ..full.clone() };
         assert_eq!(reached(&ladder(&toy, &[old])), Some(Rung::Traces));
-        // Nor does one of a version that differs in more than its claims; one that differs in these alone does.
+        // A run of a version that differs only in its claims counts. A run of any other version
+        // does not.
         let mut then: Vec<ClaimSpec> = toy.resolve(&Selection::default()).unwrap().recipe.claim;
         then.iter_mut().for_each(|claim| claim.note = Some("another text".to_owned()));
         let mut arms = toy.resolve_arms(None, &[]).unwrap();
@@ -313,7 +317,7 @@ mod tests {
         assert_eq!(reached(&ladder(&toy, &[retrained])), Some(Rung::Traces));
         let other = RecordedRun { recipe: "transformer-base".into(), ..full.clone() };
         assert_eq!(reached(&ladder(&toy, &[other])), Some(Rung::Traces));
-        // A free key makes no other recipe of it, any other key does.
+        // Changing a free key gives the same recipe; changing any other key does not.
         for (change, rung) in
             [("train.log_every=7", Rung::FullRun), ("train.schedule.lr=0.5", Rung::SmallRun)]
         {
@@ -331,7 +335,7 @@ mod tests {
             toy.text().replace("positions = \"sinusoid-tensor2tensor\"", "positions = \"sinusoid-paper\"");
         let other = Document::parse(&text, "reversal-transformer.toml", std::path::Path::new("")).unwrap();
         assert_eq!(reached(&ladder(&other, &[])), Some(Rung::Parameters));
-        // A guide is tried with NVIDIA's system, not with this one.
+        // The attention guide has a fixture with NVIDIA's system, but not with this one.
         let text = document("tacotron2").text().replace(
             "kind = \"spectrogram\"\npadding = false",
             "kind = \"spectrogram\"\npadding = false\nguide = { width = 0.2, weight = 1.0 }",

@@ -1,21 +1,24 @@
-//! Scores that are given as fractions of one where the metric is in percent.
+//! Detection of scores that are given as fractions although the metric is in percent.
 
 use zoo_recipes::ClaimSpec;
 use zoo_results::metrics::Entry;
 
 use crate::error::{Failure, Result};
 
-/// Refuses scores that are percentages of the claims only after a multiplication by 100: 0.271 for a BLEU of 27.5. A verdict
-/// on such a score is wrong in either direction: the value is NOT REPRODUCED, and any two arms are at par.
+/// Refuses scores that match the claims only after multiplication by 100, such as 0.271 for a BLEU
+/// of 27.5. A verdict on such a score is wrong in either direction: a value is NOT REPRODUCED, and
+/// any two arms are at parity.
 ///
 /// # Errors
-/// A score is doubtful; the hint gives it in percent, and the option that takes it as it is.
+/// A score looks like a fraction. The hint states it in percent, and the option to accept it
+/// unchanged.
 pub fn refuse(scores: impl Iterator<Item = f64> + Clone, claims: &[(usize, &ClaimSpec)]) -> Result<()> {
     for (number, claim) in claims.iter().filter(|(_, claim)| is_percentage(claim)) {
         let published = claim.value.into_iter().chain(claim.points.iter().map(|point| point.value));
         let published: Vec<f64> = published.collect();
         let is_doubtful = |score: &f64| match published.as_slice() {
-            // Two arms without a published value: below 1 % is where no claim of parity was made.
+            // Without a published value, scores up to 1 % are refused. No parity claim was made on
+            // such scores.
             [] => fraction(*score),
             values => fraction(*score) && values.iter().any(|value| nearer_times_100(*score, *value)),
         };
@@ -40,13 +43,13 @@ fn fraction(score: f64) -> bool {
     score > 0.0 && score <= 1.0
 }
 
-/// Whether a hundred times the score is nearer to the published value than the score, as ratios.
+/// Whether 100 times the score is nearer to the published value than the score, by ratio.
 fn nearer_times_100(score: f64, value: f64) -> bool {
     let distance = |score: f64| (score / value).ln().abs();
     value > 0.0 && distance(score * 100.0) < distance(score)
 }
 
-/// Six digits behind the point at most: a hundred times 0.271 is 27.1, not 27.100000000000001.
+/// A number with up to six decimals: 100 times 0.271 is 27.1, not 27.100000000000001.
 fn shown(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

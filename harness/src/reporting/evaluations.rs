@@ -1,4 +1,4 @@
-//! What lies in a run's folder `eval`, as a page shows it.
+//! Evaluations in a run's folder `eval`, prepared for a report.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::json::read_json;
 use crate::stages::{Evaluation, Run, evaluation_files, read_evaluation};
 use crate::{lines, tasks};
 
-/// Bytes of pictures and sounds that a page takes of an evaluation.
+/// Maximum bytes of pictures and audio that a report includes per evaluation.
 const MOST_MEDIA: u64 = 64 << 20;
 
-/// The evaluations that lie in a folder and are whole.
+/// The intact evaluations in a folder. Damaged ones are added to `missing`.
 pub fn evaluations(folder: &Path, missing: &mut Vec<String>) -> Vec<Evaluation> {
     let mut found = Vec::new();
     for file in evaluation_files(folder) {
@@ -73,7 +73,8 @@ pub fn parts(context: &Context, at: usize, one: &Opened, missing: &mut Vec<Strin
     found
 }
 
-/// Updates of the checkpoint that a folder of evaluations is named after: weights by update, states by batch.
+/// Updates of the checkpoint that a folder of evaluations is named after. Names of weights contain
+/// the update, names of states the batch.
 fn update_of(run: &Run, folder: &Path) -> Option<u64> {
     let stem = folder.file_name()?.to_str()?;
     match stem.strip_prefix("weights-") {
@@ -85,7 +86,7 @@ fn update_of(run: &Run, folder: &Path) -> Option<u64> {
     }
 }
 
-/// The text that was translated, where it can be had without a connection.
+/// The source text of a translation, if it is available offline.
 fn sources(
     context: &Context,
     one: &Opened,
@@ -96,7 +97,7 @@ fn sources(
     if !one.recipe.data.eval.contains_key(eval) {
         return None;
     }
-    // What lies in the home, and nothing else.
+    // Only files in the home are used.
     let offline = Context { mirror: None, ..context.quiet_within(&context.home) };
     let why = match tasks::of(&one.recipe).sources(&offline, &one.recipe, &one.run.card.base, eval) {
         Ok(None) => return None,
@@ -110,7 +111,7 @@ fn sources(
     None
 }
 
-/// What `SET.SEARCH.samples.json` names. Files lie beside it.
+/// Samples that `SET.SEARCH.samples.json` lists. Their files are in the same folder.
 fn samples(folder: &Path, evaluation: &Evaluation, missing: &mut Vec<String>) -> Vec<Sample> {
     let stem = evaluation.hypotheses.to_string_lossy().into_owned();
     let stem = stem.strip_suffix(".hyp.txt").unwrap_or(&stem);
