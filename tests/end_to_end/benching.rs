@@ -1,4 +1,5 @@
-//! `zoo bench` by the real binary: turns, numbers that belong together, generated text where there is none.
+//! `zoo bench` by the real binary: alternating arms, consistent numbers, and generated text without
+//! data.
 
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ fn arms_take_turns_and_their_numbers_belong_together() {
         let speed = &arm["tokens_per_second"];
         let (low, median, high) = (number(&speed["low"]), number(&speed["median"]), number(&speed["high"]));
         assert!(0.0 < low && low <= median && median <= high, "{speed}");
-        // Sixteen pairs of two to six symbols and an end.
+        // Sixteen pairs of two to six symbols and an end token.
         let tokens = number(&arm["tokens_per_update"]);
         assert!((96.0..=224.0).contains(&tokens), "{tokens}");
         assert!(number(&arm["flops"]["median"]) > 6.0 * number(&arm["parameters"]) * median / 100.0);
@@ -105,7 +106,7 @@ fn a_shape_makes_full_batches() {
     );
 }
 
-/// The mixed arm of the smallest toy within so much memory.
+/// Largest batch of the mixed arm of the smallest recipe within a memory limit.
 #[cfg(target_os = "linux")]
 fn largest(zoo: &Zoo, memory: &str) -> Value {
     let mut call =

@@ -1,4 +1,4 @@
-//! `zoo` in a home of its own.
+//! Calls of `zoo` in temporary homes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A home that is removed at the end of a test, and the program in it.
+/// A home that is removed at the end of a test, with calls of the program in it.
 pub struct Zoo {
     home: TempDir,
 }
 
-/// What a call came to.
+/// Result of a call.
 #[derive(Debug)]
 pub struct Ended {
     pub code: i32,
@@ -28,7 +28,7 @@ impl Zoo {
         self.home.path()
     }
 
-    /// A file in the home's folder, written.
+    /// Writes a file into the home's folder.
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.home().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -41,7 +41,7 @@ impl Zoo {
         for variable in ["ZOO_MIRROR", "XDG_DATA_HOME", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
-        // Help is wrapped at the width of the terminal, which tests do not have.
+        // Help is wrapped at the terminal's width, and tests have no terminal.
         command.env("ZOO_HOME", self.home()).env("NO_COLOR", "1").env("COLUMNS", "100");
         command.current_dir(self.home()).args(arguments);
         command
@@ -69,7 +69,7 @@ impl Zoo {
         }
     }
 
-    /// Runs, and checks the exit code.
+    /// Runs a command and checks its exit code.
     #[track_caller]
     pub fn ends_with(&self, code: i32, arguments: &[&str]) -> Ended {
         let ended = self.run(arguments);
@@ -79,13 +79,13 @@ impl Zoo {
 }
 
 impl Ended {
-    /// stdout as JSON.
+    /// Parses stdout as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}", self.stdout))
     }
 
-    /// stderr has an `error:` line with this in it, and a hint.
+    /// Checks that stderr has an `error:` line with this text, and a hint.
     #[track_caller]
     pub fn says(&self, error: &str) {
         let line = self.stderr.lines().find(|line| line.starts_with("error: "));
@@ -99,12 +99,13 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// A file below the repository's root.
+/// Path of a file in the repository.
 pub fn in_root(path: &str) -> String {
     root().join(path).to_str().unwrap().to_owned()
 }
 
-/// Compares with a committed file in `tests/end_to_end/snapshots`; with `ZOO_UPDATE_SNAPSHOTS` set, writes it.
+/// Compares text with a committed file in `tests/end_to_end/snapshots`. Writes the file if
+/// `ZOO_UPDATE_SNAPSHOTS` is set.
 #[track_caller]
 pub fn assert_snapshot(name: &str, text: &str) {
     let path = root().join("tests/end_to_end/snapshots").join(name);
@@ -116,7 +117,8 @@ pub fn assert_snapshot(name: &str, text: &str) {
     assert!(kept == text, "not as in {} (ZOO_UPDATE_SNAPSHOTS=1 writes it):\n{text}", path.display());
 }
 
-/// A recipe file: the toy at a size that trains in seconds, with its claims as published, and with these changes of its text.
+/// Writes a recipe file: the reversal recipe at a size that trains in seconds, with its published
+/// claims and with `changes` of its text.
 pub fn small_copy(zoo: &Zoo, changes: &[(&str, &str)]) -> String {
     let text = std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))
         .unwrap();

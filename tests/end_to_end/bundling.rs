@@ -3,11 +3,11 @@
 use crate::binary::{Zoo, in_root};
 use std::path::Path;
 
-/// The project's own run of the toy, as one file.
+/// Bundle of the project's own run of the reversal recipe.
 fn toy(zoo: &Zoo) -> String {
     let ledger = in_root("results/data/ledger.jsonl");
     let listed = zoo.ends_with(0, &["ledger", "list", "--ledger", &ledger, "--format", "json"]).json();
-    // The last: it is of the recipe's present version.
+    // The last record is of the recipe's current version.
     let finished = (listed.as_array().unwrap().iter().rev())
         .find(|row| {
             row["recipe"] == "reversal-transformer" && row["end"] == "finished" && row["tier"].is_null()
@@ -24,7 +24,7 @@ fn toy(zoo: &Zoo) -> String {
 fn a_reviewer_checks_the_projects_own_run_offline() {
     let author = Zoo::new();
     let bundle = author.home().join(toy(&author));
-    // Another home, with nothing in it.
+    // Another, empty home.
     let reviewer = Zoo::new();
     let recheck = |arguments: &[&str], code| {
         let all = [&["ledger", "recheck", bundle.to_str().unwrap()][..], arguments].concat();
@@ -40,14 +40,14 @@ fn a_reviewer_checks_the_projects_own_run_offline() {
     assert!(text.contains("references  test: 2000 lines") && text.contains("REPRODUCED"), "{text}");
     assert!(!reviewer.home().join("downloads").exists() && !reviewer.home().join("ledger.jsonl").exists());
 
-    // Given references are held against the bundle's digest.
+    // Given references are compared with the digest in the bundle.
     let other = reviewer.file("other", &"α\n".repeat(2000));
     let said = recheck(&["--references", &format!("test={}", other.display())], 7);
     said.says("the references given for test are not those of the bundle");
     recheck(&["--references", &format!("dev={}", other.display())], 2)
         .says("does not name an evaluation set of this bundle");
 
-    // One changed byte anywhere, and what is no bundle at all.
+    // A changed byte anywhere, and a file that is not a bundle.
     let whole = std::fs::read(&bundle).unwrap();
     for at in [whole.len() / 3, whole.len() / 2, whole.len() - 20] {
         let mut bytes = whole.clone();
@@ -76,11 +76,11 @@ fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
     assert_eq!(seen, ["fp32", "mixed"]);
     assert!(bundle["environments"][0]["environment"]["commit"].is_string());
     assert_eq!(bundle["hypotheses"].as_array().unwrap().len(), 2);
-    // Nothing of this machine's folders.
+    // The text contains no folder of this machine.
     assert!(!text.contains(zoo.home().to_str().unwrap()));
     zoo.ends_with(0, &["ledger", "recheck", path.to_str().unwrap()]);
 
-    // Written again it is the same; something else there is not overwritten.
+    // Writing it again gives the same bundle. A file with other content is not overwritten.
     zoo.ends_with(0, &["bundle", run, "--out", "out/smoke.json"]);
     std::fs::write(&path, "mine").unwrap();
     zoo.ends_with(2, &["bundle", run, "--out", "out/smoke.json"]).says("exists with other content");
@@ -89,7 +89,7 @@ fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
     began.says("only says that a run was begun");
     zoo.ends_with(2, &["bundle", "99"]).says("is neither a run nor an entry");
 
-    // Changed hypotheses make no bundle, and leave no file.
+    // Changed hypotheses give no bundle and leave no file.
     let kept = zoo.home().join("hypotheses");
     let file = first_file(&kept);
     let text = std::fs::read_to_string(&file).unwrap();
@@ -98,7 +98,8 @@ fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
     assert!(!zoo.home().join("bad.json").exists());
 }
 
-/// A bundle that asks for more than any machine has, sealed anew: its recipe is not the record's, and nothing of it is generated.
+/// A resealed bundle that asks for more memory than any machine has. Its recipe does not match the
+/// record, so nothing is generated.
 #[cfg(unix)]
 #[test]
 fn a_bundle_that_asks_for_all_memory_gets_none() {
@@ -114,7 +115,7 @@ fn a_bundle_that_asks_for_all_memory_gets_none() {
             Sha256::digest(asked.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         zoo.file(&format!("{lines}.json"), &format!("{asked},\n  \"sha256\": \"{seal}\"\n}}\n"))
     };
-    // Nothing is generated for a bundle that contradicts itself, however little it asks for.
+    // Nothing is generated for a bundle that contradicts itself, even if it asks for little.
     let little = zoo.ends_with(7, &["ledger", "recheck", sealed_anew("2001").to_str().unwrap()]);
     assert!(little.stdout.contains("test: missing: not looked for"), "{}", little.stdout);
     let forged = sealed_anew("4000000000");
@@ -166,7 +167,7 @@ fn scores_without_references_are_only_accepted_where_that_is_said() {
     let bundle = zoo.home().join("external.json");
     let reviewer = Zoo::new();
     let bundle = bundle.to_str().unwrap();
-    // The corpus is not here, and nothing is fetched.
+    // The corpus is not on this machine, and nothing is fetched.
     let ended = reviewer.ends_with(4, &["ledger", "recheck", bundle]);
     ended.says("the references of test are missing");
     reviewer.ends_with(0, &["ledger", "recheck", bundle, "--without-references"]);

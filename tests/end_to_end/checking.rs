@@ -1,4 +1,4 @@
-//! `zoo check`.
+//! `zoo check`, and checks of the repository's files.
 
 use crate::binary::{Zoo, in_root};
 
@@ -94,7 +94,7 @@ fn recipes_in_the_documents_are_sound() {
     }
 }
 
-/// Whoever opens the project reads all of it.
+/// Everyone who opens the project reads the whole README.
 #[test]
 fn the_readme_is_short() {
     let text = std::fs::read_to_string(in_root("README.md")).unwrap();

@@ -1,4 +1,4 @@
-//! `zoo doctor`.
+//! `zoo doctor`: findings and exit codes.
 
 use crate::binary::Zoo;
 
@@ -28,7 +28,8 @@ fn the_machine_is_described_and_every_finding_that_is_not_right_has_a_mend() {
 #[test]
 fn what_was_asked_for_and_is_not_there_is_a_fault() {
     let zoo = Zoo::new();
-    // More devices than any machine has, where CUDA is built in; not built in, where it is not.
+    // If CUDA is built in, this is more devices than any machine has. If not, the device is not
+    // built in.
     let found = zoo.ends_with(8, &["doctor", "--device", "cuda:99", "--format", "json"]).json();
     assert_eq!(state(&found, "device"), "fault");
     let found = zoo.ends_with(4, &["doctor", "--mirror", "no/such/folder", "--format", "json"]).json();
@@ -38,6 +39,6 @@ fn what_was_asked_for_and_is_not_there_is_a_fault() {
     zoo.file("file", "");
     let home = zoo.home().join("file").join("home");
     let found = zoo.run(&["doctor", "--home", home.to_str().unwrap(), "--format", "json"]);
-    // The folder above the file can be written, and yet the home could not be made.
+    // The folder above the file is writable, but the home cannot be created.
     assert_eq!(found.code, 4, "{}", found.stdout);
 }

@@ -1,4 +1,4 @@
-//! `zoo explain`.
+//! `zoo explain`: the parts of a gap, for files and for runs.
 
 use crate::binary::Zoo;
 
@@ -66,7 +66,8 @@ fn planted_causes_come_first() {
     assert_eq!(first(&found), "case", "{found}");
     let found = explain(score(&["--tokenizer", "intl"]), &["--language", "de"]);
     assert_eq!(first(&found), "tokenisation", "{found}");
-    // The published number is of tokenised text with split compounds: as the script does it.
+    // The published number is computed on tokenised text with split compounds, as the script does
+    // it.
     let all = explain(0.0, &["--language", "de"]);
     let points = all["points"].as_array().unwrap();
     assert_eq!(points.len(), 12);
@@ -78,7 +79,7 @@ fn planted_causes_come_first() {
     };
     let found = explain(point("tokenised (Moses)", "split"), &["--language", "de"]);
     assert_eq!(first(&found), "compound-splitting", "{found}");
-    // A better search elsewhere.
+    // The claim comes from a better search.
     let better = std::fs::read_to_string(&references).unwrap().replacen("Wetter", "Regen", 9);
     let better = zoo.file("beam.de", &better);
     let claimed = zoo.ends_with(
@@ -120,7 +121,7 @@ fn a_run_is_explained_with_every_search_and_weight_it_stores() {
     assert_eq!(weights(&found), ["mean of 2 epochs"]);
     let found = zoo.ends_with(0, &["explain", run, "--decode", "--format", "json"]).json();
     assert_eq!(weights(&found), ["mean of 2 epochs", "last"]);
-    // They are stored now.
+    // The decodings are stored now.
     let again = zoo.ends_with(0, &["explain", run, "--format", "json"]).json();
     assert_eq!(again["points"], found["points"]);
     zoo.ends_with(2, &["explain", run, "--claim", "2"]).says("claim 2 states no score");

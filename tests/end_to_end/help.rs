@@ -1,4 +1,4 @@
-//! Help, completions, usage errors.
+//! Help, completions and usage errors.
 
 use crate::binary::{Zoo, assert_snapshot};
 

@@ -1,8 +1,8 @@
-//! Files and recipes that mean harm: devices, FIFOs, control characters, leftovers.
+//! Malicious files and recipes: devices, FIFOs, control characters and leftovers.
 
 use crate::binary::{Zoo, small_copy};
 
-/// Nothing that a terminal obeys is in it.
+/// Fails if the text has a control character that a terminal would act on.
 #[track_caller]
 fn harmless(text: &str) {
     let obeyed = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
@@ -20,7 +20,7 @@ fn control_characters_of_a_recipe_do_not_reach_the_terminal() {
         assert!(shown.stdout.contains(r"\u{1b}]0;owned\u{7} \u{9b}2J"), "{}", shown.stdout);
     }
     harmless(&zoo.ends_with(0, &["check", &recipe]).stdout);
-    // A key that no schema has is printed as well.
+    // An unknown key is printed as well.
     let recipe = small_copy(&zoo, &[("max_updates = 20\n", "max_updates = 20\n\"\\u001b[31mred\" = 1\n")]);
     let found = zoo.ends_with(3, &["check", &recipe]);
     harmless(&found.stderr);
@@ -38,7 +38,7 @@ fn devices_fifos_and_folders_are_not_data() {
         let refusal = format!("it is {what}, not a regular file");
         let score = ["score", "--metric", "bleu", "--references", "ref", "--hypotheses", path];
         zoo.ends_with(4, &score).says(&refusal);
-        // A name without a slash is one of a built-in recipe.
+        // A name without a slash would be a built-in recipe.
         let recipe = if path.contains('/') { path.to_owned() } else { format!("./{path}") };
         let refused = zoo.ends_with(2, &["check", &recipe]);
         assert!(refused.stderr.contains(&refusal), "{}", refused.stderr);

@@ -1,4 +1,4 @@
-//! `zoo judge`.
+//! `zoo judge`: verdicts on external scores, hypotheses and points.
 
 use crate::binary::{Zoo, in_root};
 
@@ -12,7 +12,7 @@ fn scores_from_outside_are_judged() {
     let verdict = lines.next().unwrap();
     assert!(verdict.starts_with("REPRODUCED  claim 1: bleu 27.5"), "{}", ended.stdout);
     assert!(ended.stdout.contains("taken to be the claim's"), "{}", ended.stdout);
-    // A check of this project stands below its own heading, and the summary keeps it apart.
+    // Checks by this project have their own heading, and the summary counts them separately.
     assert!(ended.stdout.contains("\nOWN CHECKS\nNOT RUN  claim 3"), "{}", ended.stdout);
     assert!(
         ended
@@ -34,13 +34,15 @@ fn the_exit_code_is_the_verdict() {
         zoo.ends_with(code, &["judge", "transformer-big", "--scores", scores]);
     };
     judge("27.4,27.5,27.6", 0);
-    // One score counts the carried spread three times over: only what is far from the margin is settled by it.
+    // With a single score the stated spread counts three times, so only scores far from the margin
+    // are decided.
     judge("27.5", 11);
     judge("30.0", 0);
     judge("20.0", 10);
     judge("27.0", 11);
     assert!(!zoo.home().join("ledger.jsonl").exists());
-    // Parity needs a baseline; from scores alone, without a test set to resample, it cannot be REPRODUCED.
+    // Parity needs a baseline. From scores alone, without a test set to resample, it cannot be
+    // REPRODUCED.
     let parity = |code: i32, rest: &[&str]| {
         let arguments = [&["judge", "transformer-big", "--claim", "3"], rest].concat();
         zoo.ends_with(code, &arguments)
@@ -93,7 +95,7 @@ fn parity_is_judged_from_the_hypotheses_of_both_arms() {
     assert!(better["measured"].as_f64().unwrap() > 5.0, "{better}");
     let worse = judge(4, 50, 10);
     assert_eq!(worse["outcome"], "NOT-REPRODUCED");
-    // All of it can be derived again, the paired resampling too.
+    // All results can be recomputed, including the paired resampling.
     let again = zoo.ends_with(0, &["ledger", "recheck", "--format", "json"]).json();
     assert_eq!(
         (again["scores"].as_u64(), again["taken_from_record"].as_u64()),
@@ -120,7 +122,7 @@ fn unlike_conditions_are_not_comparable() {
 #[test]
 fn hypotheses_are_scored_against_generated_references() {
     let zoo = Zoo::new();
-    // What the reversal test set is, is told by scoring something else first.
+    // Scoring other text first stores the references of the reversal test set.
     let wrong = "α\n".repeat(2000);
     let wrong = zoo.file("wrong", &wrong);
     let ended = zoo.ends_with(
@@ -141,7 +143,7 @@ fn hypotheses_are_scored_against_generated_references() {
     assert_eq!(found[0]["verdict"]["outcome"], "NOT-REPRODUCED");
     assert_eq!(found[0]["verdict"]["measured"], 0.0);
 
-    // The references were kept with the record: they are the perfect hypotheses.
+    // The references were stored with the record. They are the perfect hypotheses.
     let entry = zoo.ends_with(0, &["ledger", "show", "0", "--format", "json"]).json();
     let digest = entry["record"]["data"]["references.test"].as_str().unwrap().to_owned();
     let references = zoo.home().join(format!("hypotheses/external/{digest}.txt"));
@@ -160,10 +162,10 @@ fn hypotheses_are_scored_against_generated_references() {
         ],
     );
     assert_eq!(perfect.json()[0]["verdict"]["outcome"], "REPRODUCED");
-    // Both can be derived again.
+    // Both results can be recomputed.
     let again = zoo.ends_with(0, &["ledger", "recheck"]).stdout;
     assert!(again.contains("2 scores and 2 verdicts derived again"), "{again}");
-    // A changed hypothesis is named.
+    // A changed hypothesis is reported by name.
     let text = std::fs::read_to_string(&references).unwrap();
     std::fs::write(&references, text.replacen('α', "β", 1)).unwrap();
     zoo.ends_with(7, &["ledger", "recheck"]).says("record ");
@@ -197,7 +199,7 @@ fn what_cannot_be_a_result_is_refused() {
     };
     judge(2, &["--scores", "150"]).says("150 is not a valid score: it is not between 0 and 100");
     judge(2, &["--scores", "27.4", "--signature", "nrefs:1|case:mixed|case:lc|tok:13a"]).says("signature");
-    // The same convention on another test set is another number.
+    // The same convention on another test set gives another quantity.
     let signature = |set: &str| format!("nrefs:1|eval:{set}|case:mixed|eff:no|tok:13a|smooth:exp");
     let other = judge(12, &["--scores", "27.4", "--signature", &signature("newstest2017")]);
     assert!(other.stdout.contains("ours is newstest2017"), "{}", other.stdout);
@@ -216,7 +218,8 @@ fn what_cannot_be_a_result_is_refused() {
     judge(4, &hypotheses(&["one", "short"])).says("short: it has 1 lines, the references have 2");
 }
 
-/// Claims may be on sets of unlike length: a file is of one of them, and is judged by the claims on it.
+/// Claims may be on sets of different lengths. A file belongs to one set and is judged by the
+/// claims on it.
 #[test]
 fn hypotheses_of_one_of_several_sets_are_judged_on_it() {
     let zoo = Zoo::new();
@@ -249,7 +252,7 @@ fn scores_on_the_way_are_held_against_a_published_trajectory() {
     assert_eq!(verdict(&[published, alike[0], alike[1]]).0, "REPRODUCED");
     assert_eq!(verdict(&[published]).0, "INCONCLUSIVE", "one score counts the published sigmas three times");
     assert_eq!(verdict(&["19.9,21.7,22.4,23.1,24.2,21.0"]), ("NOT-REPRODUCED".into(), Some(6), Some(1)));
-    // Two seeds, of which one ended before the others.
+    // Two seeds, of which one ended early.
     assert_eq!(verdict(&["10.0,21.772", "10.1"]), ("NOT-REPRODUCED".into(), Some(1), Some(2)));
     assert_eq!(verdict(&[published, "19.959,21.772"]).0, "INCONCLUSIVE");
     assert_eq!(verdict(&["11,12,13,14,15,16,17"]).0, "NOT-RUN");

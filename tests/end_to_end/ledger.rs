@@ -56,12 +56,12 @@ fn every_kind_of_tampering_is_named() {
         std::fs::write(&path, &flipped).unwrap();
         let ended = zoo.ends_with(7, &["ledger", "verify"]);
         assert!(ended.stderr.contains(&format!("ledger.jsonl:{number}: ")), "{}", ended.stderr);
-        // A damaged ledger is not added to.
+        // A damaged ledger is not extended.
         zoo.ends_with(7, &["judge", "transformer-big", "--scores", "27.5", "--record"]);
         assert_eq!(std::fs::read(&path).unwrap(), flipped);
         line_start = line_end + 1;
     }
-    // A line taken out, lines exchanged, the end cut.
+    // A removed line, exchanged lines, and a truncated end.
     let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
     for damaged in [[lines[0], lines[2]].concat(), [lines[1], lines[0], lines[2]].concat()] {
         std::fs::write(&path, damaged).unwrap();
@@ -72,12 +72,12 @@ fn every_kind_of_tampering_is_named() {
     std::fs::write(&path, [lines[0], lines[1]].concat()).unwrap();
     zoo.ends_with(0, &["ledger", "verify"]);
     zoo.ends_with(7, &["ledger", "verify", "--head", &head]).says("the last record is");
-    // `list` goes on, and says that it left the ledger aside.
+    // `list` still works, and reports that it ignores the ledger.
     std::fs::write(&path, &whole[..10]).unwrap();
     assert!(zoo.ends_with(0, &["list"]).stderr.contains("left aside"));
 }
 
-/// The lines with their chain made anew, as somebody would who knows how it is made.
+/// Recomputes the hash chain of edited lines, as a forger could.
 fn chained_anew(text: &str) -> String {
     let mut previous = "0".repeat(64);
     let mut forged = String::new();
@@ -120,12 +120,12 @@ fn a_run_s_record_is_held_against_its_outputs_its_recipe_and_its_folder() {
     let path = zoo.home().join("ledger.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
 
-    // The record is an earlier one's successor, or not.
+    // The chain contains a record with the given hash, or it does not.
     zoo.ends_with(0, &["ledger", "verify", "--holds", &head[..12]]);
     zoo.ends_with(7, &["ledger", "verify", "--holds", &"ab".repeat(32)]).says("has the hash abab");
     zoo.ends_with(2, &["ledger", "verify", "--holds", "ab"]).says("less than 12 digits");
 
-    // Edits of the record, its chain made anew.
+    // Edits of the record with a recomputed chain.
     let changed = |change: &dyn Fn(&mut serde_json::Value)| -> String {
         let edited = text.lines().map(|line| {
             let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -140,7 +140,7 @@ fn a_run_s_record_is_held_against_its_outputs_its_recipe_and_its_folder() {
         chained_anew(&edited.collect::<String>())
     };
     assert_eq!(changed(&|_| ()), text);
-    // References that equal the hypotheses, kept as those of somebody's own recipe would be.
+    // References that equal the hypotheses, stored like the references of a user's recipe.
     let run = std::path::PathBuf::from(outcome.json()["runs"][0].as_str().unwrap());
     let hypotheses = std::fs::read(run.join("eval/test.beam5.hyp.txt")).unwrap();
     let digest: String = Sha256::digest(&hypotheses).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -193,7 +193,7 @@ fn a_run_s_record_is_held_against_its_outputs_its_recipe_and_its_folder() {
     }
     std::fs::write(&path, &text).unwrap();
 
-    // Files of the run's folder, where it is still there.
+    // Files of the run's folder, which are checked while the folder exists.
     for file in ["run.json", "recipe.toml", "trained.json", "log.jsonl", "eval/test.beam5.hyp.txt"] {
         let whole = std::fs::read_to_string(run.join(file)).unwrap();
         std::fs::write(run.join(file), format!("{whole} ")).unwrap();
@@ -225,7 +225,7 @@ fn tables_are_put_into_a_file_and_checked() {
 fn the_projects_own_ledger_is_whole_and_its_table_fresh() {
     let zoo = Zoo::new();
     let ledger = in_root("results/data/ledger.jsonl");
-    // Before the first run of the project there is none, and the table has no rows.
+    // Before the project's first run there is no ledger, and the table has no rows.
     if root().join("results/data/ledger.jsonl").exists() {
         let head = std::fs::read_to_string(root().join("results/data/ledger.head")).unwrap();
         zoo.ends_with(0, &["ledger", "verify", "--ledger", &ledger, "--head", head.trim()]);

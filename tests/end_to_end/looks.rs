@@ -1,4 +1,4 @@
-//! Seeds and looks: how many runs are made, and what the ledger keeps of those that ended early.
+//! Seeds and looks: number of runs, and ledger records of runs that ended early.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ fn an_open_claim_takes_the_next_look_and_a_settled_one_does_not() {
     };
     let named = |end: &str, seeds: &[u64]| (end.to_string(), seeds.to_vec());
 
-    // Nothing is ever settled with a spread this wide.
+    // A spread this wide leaves every claim open.
     let open = Zoo::new();
     let recipe = small_copy(&open, &[("spread = \"reversal-transformer\"", "sigma = 500.0\nn = 9")]);
     let ended = call(&open, 11, &recipe);
@@ -38,7 +38,8 @@ fn an_open_claim_takes_the_next_look_and_a_settled_one_does_not() {
     call(&open, 11, &recipe);
     assert_eq!(ends(&open), expected, "the same again says nothing new");
 
-    // The same seeds under another plan: the level of the claim is spent, also for a copy with another margin.
+    // With the same seeds under another plan the claim's level is spent, even for a copy with
+    // another margin.
     let judged = &records(&open)[3]["judgements"][0];
     assert_eq!((&judged["evidence"]["rules"], &judged["evidence"]["spent"]), (&2.into(), &Value::Null));
     let other = small_copy(

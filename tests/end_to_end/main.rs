@@ -1,4 +1,4 @@
-//! The real binary, called as users call it: output, messages, exit codes.
+//! The real binary, called as users call it: output, messages and exit codes.
 
 mod benching;
 mod binary;

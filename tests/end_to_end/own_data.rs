@@ -1,8 +1,9 @@
-//! Somebody's own text: from two files to a translation, to weights that others read, and back.
+//! A user's own text: from two files to a translation, to exported weights, and back.
 
 use crate::binary::{Zoo, in_root};
 
-/// Lines of a language of five words, and the same words in another.
+/// Random lines of a language with five words. The same draw with other words gives their
+/// translation.
 fn text(lines: usize, words: [&str; 5]) -> String {
     let mut draw = 7u64;
     let mut next = || {
@@ -35,7 +36,7 @@ const SMALL: [&str; 6] = [
     "--set=train.checkpoint.every_updates=2",
 ];
 
-/// The folder that the call's JSON names.
+/// Folder of the first run in the JSON output of a call.
 fn run_folder(zoo: &Zoo, recipe: &str, more: &[&str]) -> String {
     let call = [&["reproduce", recipe, "--format", "json"][..], &SMALL, more].concat();
     let ended = zoo.ends_with(0, &call).json();
@@ -59,7 +60,7 @@ fn two_files_and_twenty_lines_train_translate_and_go_on_in_the_other_arm() {
     let translated = zoo.run_with_input(&["infer", &run], "one two three\nfive\n");
     assert_eq!((translated.code, translated.stdout.lines().count()), (0, 2), "{}", translated.stderr);
 
-    // Out as safetensors, and in again: as another run, whose products are bf16's.
+    // Exports the weights as safetensors and starts another run from them, with BF16 products.
     zoo.ends_with(0, &["export", &run, "model.safetensors"]);
     zoo.ends_with(2, &["export", &run, "model.safetensors"]).says("is there already");
     let more = ["--arms", "mixed", "--set=train.max_updates=1"];
@@ -87,7 +88,7 @@ fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
     let ended = zoo.ends_with(0, &[&call[..], &SMALL].concat());
     assert!(ended.stdout.contains("this recipe has no claims: nothing to judge"), "{}", ended.stdout);
     assert!(ended.stdout.contains("fp32, seed 1, test, beam5: bleu "), "{}", ended.stdout);
-    // What was recorded is checked again without the recipe, which is no part of the program.
+    // A recheck does not need the recipe file, although the recipe is not built in.
     std::fs::remove_file(zoo.home().join("captions.toml")).unwrap();
     zoo.ends_with(0, &["ledger", "recheck"]);
 }
@@ -125,7 +126,7 @@ fn every_recipe_of_translation_is_a_base() {
     }
 }
 
-/// What a run's folder says of it.
+/// Content of a file in a run's folder.
 fn part(run: &str, file: &str) -> String {
     std::fs::read_to_string(std::path::Path::new(run).join(file)).unwrap()
 }
@@ -150,7 +151,7 @@ fn the_smoke_tier_of_own_recipes_trains_their_model_on_their_text() {
     for (name, width, word) in [("one", 128, "zwei"), ("two", 128, "acht"), ("three", 64, "zwei")] {
         let file = format!("./{name}.toml");
         let ended = zoo.ends_with(0, &[&["reproduce", &file][..], &smoke].concat());
-        // The recipe is named by its path: its name alone would not be found.
+        // The recipe is named by its path, because its name alone would not be found.
         let next = format!("next: `zoo reproduce ./{name}.toml --plan`");
         assert!(ended.stderr.contains(&next), "{}", ended.stderr);
         let ended = ended.json();
@@ -165,7 +166,7 @@ fn the_smoke_tier_of_own_recipes_trains_their_model_on_their_text() {
             serde_json::from_str(part(run, "log.jsonl").lines().next().unwrap()).unwrap();
         let train = &session["splits"]["train"];
         assert_eq!(train["read"], 32, "{session}");
-        // The vocabulary is learnt on the user's own words.
+        // The vocabulary is learned from the user's own words.
         let prepared = zoo.home().join("prepared");
         let texts = std::fs::read_dir(&prepared).unwrap().flatten();
         let trained =
@@ -196,7 +197,7 @@ fn a_plan_says_where_the_schedule_is_for_more_text() {
     let offered = long.split('`').find(|part| part.starts_with("--set train.max_updates=")).unwrap();
     let short = plan(&["--set", offered.strip_prefix("--set ").unwrap()]);
     assert!(!short.contains("note "), "{short}");
-    // The published recipe has the text that its schedule is for.
+    // The published recipe has enough text for its schedule.
     let published = zoo.ends_with(0, &["reproduce", "transformer-base", "--arms=fp32", "--plan"]).stdout;
     assert!(!published.contains("note "), "{published}");
 }
@@ -226,7 +227,7 @@ fn a_file_that_is_asked_for_by_its_name_is_offered_by_its_path() {
     );
 }
 
-/// One encoder, two decoders: each language is written in its own words.
+/// One encoder, two decoders: each language is written with its own words.
 #[test]
 fn one_text_in_two_languages_trains_one_encoder_and_two_decoders() {
     let zoo = with_text();

@@ -1,4 +1,5 @@
-//! Encoders and decoders of every kind together: trained for a few updates, decoded and scored.
+//! Encoders and decoders of every kind in combination: trained for a few updates, decoded and
+//! scored.
 
 use crate::binary::Zoo;
 
@@ -101,7 +102,7 @@ fn any_encoder_goes_with_any_decoder() {
     }
 }
 
-/// What cannot be put together is an error.
+/// Parts that cannot be combined are an error.
 #[test]
 fn parts_that_do_not_fit_are_named() {
     let zoo = Zoo::new();

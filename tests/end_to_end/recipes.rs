@@ -1,4 +1,4 @@
-//! `zoo list`, `zoo show`, `zoo schema`.
+//! `zoo list`, `zoo show` and `zoo schema`.
 
 use crate::binary::{Zoo, in_root};
 
@@ -42,7 +42,7 @@ fn list_is_filtered() {
         names(&["--tag", "wmt", "--tag", "openseq2seq"]),
         ["convs2s", "gnmt", "nmt-small", "transformer-base", "transformer-big", "transformer-nvgrad"]
     );
-    // An empty list would look like an answer.
+    // An empty list would look like a valid answer.
     let ended = zoo.ends_with(2, &["list", "--task", "speech-synthesiss"]);
     ended.says("no recipe has the task `speech-synthesiss`");
     assert!(ended.stderr.contains("did you mean `speech-synthesis`?"), "{}", ended.stderr);

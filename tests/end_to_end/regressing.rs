@@ -1,8 +1,8 @@
-//! `zoo regress`.
+//! `zoo regress`: comparisons with recorded results, and reuse of runs.
 
 use crate::binary::{Zoo, in_root};
 
-/// A home whose ledger has these scores of the big Transformer, from outside.
+/// A home whose ledger has these external scores of transformer-big.
 fn scored(scores: &str) -> (Zoo, String) {
     let zoo = Zoo::new();
     zoo.run(&["judge", "transformer-big", "--scores", scores, "--arm", "mixed", "--record"]);
@@ -10,7 +10,7 @@ fn scored(scores: &str) -> (Zoo, String) {
     (zoo, ledger)
 }
 
-/// The line of a recipe's first claim.
+/// Line number of a recipe's first claim.
 fn claim_line(recipe: &str) -> usize {
     let text = std::fs::read_to_string(in_root(recipe)).unwrap();
     1 + text.lines().position(|line| line == "[[claim]]").unwrap()
@@ -49,7 +49,7 @@ fn a_planted_loss_of_two_points_turns_red_at_the_claims_line() {
         "{xml}"
     );
 
-    // Within the noise it is green, and so is better.
+    // Scores within the noise pass, and so do better ones.
     for scores in ["27.4,27.5,27.45", "29.5"] {
         let (_kept, fine) = scored(scores);
         let found = regress(&fine, 0, &["--format", "json"]).json();
@@ -91,7 +91,7 @@ fn a_smoke_run_is_held_against_the_recorded_one() {
     let baseline = zoo.home().join("baseline.jsonl");
     std::fs::copy(zoo.home().join("ledger.jsonl"), &baseline).unwrap();
     let baseline = baseline.to_str().unwrap();
-    // Elsewhere on the same machine the same bits come out.
+    // Another home on the same machine gives bit-identical results.
     let other = Zoo::new();
     let regress = ["regress", "--select", "reversal-transformer", "--baseline", baseline, "--format", "json"];
     let found = other.ends_with(0, &regress).json();
@@ -100,21 +100,21 @@ fn a_smoke_run_is_held_against_the_recorded_one() {
         .map(|row| (row["of"].as_str().unwrap(), row["standing"].as_str().unwrap()))
         .collect();
     assert_eq!(standings, [("bleu test beam5 fp32", "unchanged"), ("bleu test beam5 mixed", "unchanged")]);
-    // An empty baseline has nothing to compare with, and that is not green.
+    // An empty baseline has nothing to compare with, which is not a success.
     let empty = other.file("empty.jsonl", "");
     let regress = ["regress", "--select", "reversal-transformer", "--baseline", empty.to_str().unwrap()];
     let ended = other.ends_with(12, &regress);
     assert!(ended.stdout.contains("there is no earlier record"), "{}", ended.stdout);
 }
 
-/// Each row's `run` of a call as JSON; all are alike.
+/// The value `run` that all rows of a call have.
 fn made(rows: &serde_json::Value) -> String {
     let rows = rows["rows"].as_array().unwrap();
     assert!(!rows.is_empty() && rows.iter().all(|row| row["run"] == rows[0]["run"]), "{rows:?}");
     rows[0]["run"].as_str().unwrap().to_owned()
 }
 
-/// Replaces a text in the log of every run of the toy in this home.
+/// Changes the log of every run of the reversal recipe in this home.
 fn change_logs(zoo: &Zoo, change: &dyn Fn(&str) -> String) {
     for run in std::fs::read_dir(zoo.home().join("runs/reversal-transformer.smoke")).unwrap().flatten() {
         let log = run.path().join("log.jsonl");
@@ -131,12 +131,12 @@ fn a_run_by_another_program_is_run_again_and_stays_where_it_is() {
     let call =
         ["regress", "--select", "reversal-transformer", "--baseline", "baseline.jsonl", "--format", "json"];
     let runs = || std::fs::read_dir(zoo.home().join("runs/reversal-transformer.smoke")).unwrap().count();
-    // This program's own run is reused, and is not a second measurement beside the recorded one.
+    // This program's own run is reused. It is not a second measurement next to the recorded one.
     let reused = zoo.run(&call);
     assert_eq!((made(&reused.json()).as_str(), runs()), ("reused, same program", 2));
     assert!(reused.stdout.contains("the only record is this run itself"), "{}", reused.stdout);
 
-    // Another commit, another lock, other changes of one commit: each is another program.
+    // Another commit, another lock and other changes of one commit each make another program.
     let key = |log: &str, key: &str| {
         let session: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
         session["environment"][key].as_str().map(str::to_owned)
@@ -161,10 +161,10 @@ fn a_run_by_another_program_is_run_again_and_stays_where_it_is() {
         None => log.replace("\"dirty\":false", "\"dirty\":true"),
     });
     anew(8);
-    // A log that says nothing.
+    // A log without content.
     change_logs(&zoo, &|_| String::new());
     anew(10);
-    // `reproduce` reuses a run by another program and says whose it is.
+    // `reproduce` reuses a run by another program, and prints which one.
     let zoo_says = zoo.run(&["reproduce", "reversal-transformer", "--tier", "smoke"]);
     assert!(zoo_says.stderr.contains("is reused; it was made by another program, "), "{}", zoo_says.stderr);
     assert!(zoo_says.stdout.contains("(reused, by "), "{}", zoo_says.stdout);
@@ -173,7 +173,7 @@ fn a_run_by_another_program_is_run_again_and_stays_where_it_is() {
 #[test]
 fn a_recipe_that_fails_is_red_and_the_others_are_still_held_against_theirs() {
     let (zoo, ledger) = scored("27.4");
-    // Its data is not here and must not be fetched.
+    // Its data is not on this machine and must not be fetched.
     let select = "multi30k-transformer-tiny";
     let arguments = [
         "regress",
@@ -205,7 +205,7 @@ fn what_cannot_be_checked_says_why() {
     zoo.ends_with(2, &["regress", "--baseline", &ledger, "--alarm-rate", "2"]).says("--alarm-rate 2");
     zoo.ends_with(4, &["regress", "--baseline", &ledger, "--results", "none"])
         .says("there is no ledger none");
-    // Of the others nothing was run: named, and not green.
+    // The other recipes were not run. They are listed, and this is not a success.
     let all = ["regress", "--baseline", &ledger, "--results", &ledger, "--select", "toy", "--tier", "full"];
     let ended = zoo.ends_with(12, &all);
     assert!(ended.stderr.contains("these recipes were not run: reversal-conv-conv"), "{}", ended.stderr);

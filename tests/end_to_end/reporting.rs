@@ -1,4 +1,4 @@
-//! `zoo report RUN`: a page on what lies in the folders of runs.
+//! `zoo report RUN`: a page on the content of run folders.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
     );
     assert!(!page.contains(zoo.home().to_str().unwrap()), "nothing of this machine's folders");
 
-    // One run by its folder, and a checkpoint's scores over updates.
+    // A single run by its folder, with a checkpoint's scores over updates.
     let checkpoint =
         std::fs::read_dir(runs[0].join("checkpoints")).unwrap().map(|entry| entry.unwrap().path());
     let checkpoint = checkpoint
@@ -69,7 +69,7 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
     has(&one, &["bleu of checkpoints", "As recorded: entry 2", "fp32, seed 1"]);
     assert!(!one.contains("mixed, seed 1</th>"), "only the run that was named");
 
-    // A report is replaced, something else is not.
+    // A report is replaced, any other file is not.
     zoo.ends_with(
         0,
         &["report", "reversal-transformer", "--tier", "smoke", "--arms", "mixed", "-o", "out/one.html"],
@@ -80,7 +80,7 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
     refused.says("mine.html exists and is not a report");
     assert_eq!(read(&zoo, "mine.html"), "<p>mine</p>");
 
-    // Damaged hypotheses are left out, with a word.
+    // Damaged hypotheses are left out with a message.
     let hypotheses = runs[1].join("eval/test.beam5.hyp.txt");
     std::fs::write(&hypotheses, "x\n").unwrap();
     let ended = zoo.ends_with(0, &["report", runs[1].to_str().unwrap(), "-o", "damaged.html"]);
@@ -114,7 +114,7 @@ fn a_page_of_speech_shows_errors_pictures_and_sounds() {
     );
 }
 
-/// What a run that was stopped before its first evaluation leaves.
+/// Turns a run into one that was stopped before its first evaluation.
 fn stop_half_way(run: &Path) {
     std::fs::remove_file(run.join("trained.json")).unwrap();
     std::fs::remove_dir_all(run.join("eval")).unwrap();

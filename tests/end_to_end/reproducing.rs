@@ -1,4 +1,4 @@
-//! `zoo reproduce` up to the point where it would train.
+//! `zoo reproduce` up to the point where it would start training.
 
 use crate::binary::Zoo;
 
@@ -32,7 +32,7 @@ fn a_plan_is_data_when_it_is_asked_for() {
         (two.json()["runs"].as_array().unwrap().iter()).map(|run| run["seed"].as_u64().unwrap()).collect();
     assert_eq!(seeds.len(), 6);
     assert!([1, 2, 3].iter().all(|seed| seeds.contains(seed)), "{seeds:?}");
-    // Six epochs of a corpus of which nobody says how long it is, 1,024 pairs an update.
+    // Six epochs of a corpus of unknown size, with 1,024 pairs per update.
     let plan = zoo.ends_with(0, &["reproduce", "gnmt-v2", "--plan", "--arms", "fp32"]);
     assert!(plan.stdout.contains("5,860 updates for each million of examples"), "{}", plan.stdout);
 }
@@ -105,7 +105,7 @@ fn fixtures_of_another_framework_align() {
     zoo.ends_with(9, &["align", "transformer-base", changed.to_str().unwrap()]).says("differs from");
 }
 
-/// Runs only where `ZOO_MIRROR` names a mirror with the corpus.
+/// Runs only if `ZOO_MIRROR` names a mirror with the corpus.
 #[test]
 fn a_corpus_is_fetched_from_a_mirror_verified_and_damage_is_named() {
     let Some(mirror) = std::env::var_os("ZOO_MIRROR") else {

@@ -1,4 +1,5 @@
-//! A run that is killed, again and again, is the run that was left alone: weights, moments and losses, bit for bit.
+//! A run that is killed repeatedly gives the weights, moments and losses of an uninterrupted run,
+//! bit for bit.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::binary::Zoo;
 
-/// Batches of the run: long enough to be killed ten times, a few seconds all the same.
+/// Number of batches of the run: enough to kill it ten times, and still a few seconds.
 const UPDATES: u64 = 240;
 
 fn arguments() -> Vec<String> {
@@ -36,7 +37,7 @@ fn run_folder(zoo: &Zoo) -> Option<PathBuf> {
     recipe.map(|entry| entry.unwrap().path()).find(|path| path.is_dir())
 }
 
-/// Update of the log's last line.
+/// Number of the last logged update.
 fn logged_update(zoo: &Zoo) -> u64 {
     let text = run_folder(zoo)
         .and_then(|run| std::fs::read_to_string(run.join("log.jsonl")).ok())
@@ -47,7 +48,8 @@ fn logged_update(zoo: &Zoo) -> u64 {
         .unwrap_or(0)
 }
 
-/// Everything that must be equal: each array of the newest checkpoint as bytes, its state without times, and the losses.
+/// Everything that must be equal: the arrays of the newest checkpoint as bytes, its state without
+/// times, and the losses.
 fn end(zoo: &Zoo) -> (BTreeMap<String, Vec<u8>>, Value, Vec<Value>) {
     let run = run_folder(zoo).unwrap();
     let newest = |folder: &Path| {
@@ -60,7 +62,7 @@ fn end(zoo: &Zoo) -> (BTreeMap<String, Vec<u8>>, Value, Vec<Value>) {
     let trained: Value = serde_json::from_slice(&std::fs::read(run.join("trained.json")).unwrap()).unwrap();
     let log = std::fs::read_to_string(run.join("log.jsonl")).unwrap();
     let kept = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).filter_map(|mut line| {
-        // Time, and which session wrote it, are all that may differ.
+        // Only times and session entries may differ.
         line.as_object_mut().unwrap().remove("seconds");
         (line["event"] != "session").then_some(line)
     });
@@ -84,7 +86,8 @@ fn killed_ten_times_equals_left_alone() {
     let expected = end(&alone);
 
     let killed = Zoo::new();
-    // Places drawn once and for all, in order: the run is killed as soon as its log has reached them.
+    // Fixed random updates in ascending order. The run is killed as soon as its log has reached
+    // one.
     let mut draw = 0x2545_f491_4f6c_dd1du64;
     let mut places: Vec<u64> = (0..10)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! A recipe that cannot work is told so, and damage is named.
+//! Recipes that cannot work are not reproduced, and damage is reported by name.
 
 use crate::binary::{Zoo, small_copy};
 
@@ -32,7 +32,7 @@ fn a_flipped_byte_in_a_checkpoint_or_in_prepared_data_is_named() {
         }
         panic!("no file with `{part}` in its name below {folder}");
     };
-    // Scored again from its weights, a run with damaged weights says which file it is.
+    // Rescoring a run with damaged weights names the damaged file.
     let runs = zoo.home().join("runs/reversal-transformer.smoke");
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
     std::fs::remove_dir_all(run.join("eval")).unwrap();
@@ -49,7 +49,7 @@ fn a_flipped_byte_in_a_checkpoint_or_in_prepared_data_is_named() {
     assert!(ended.code != 0 && ended.stderr.contains(&named), "code {}: {}", ended.code, ended.stderr);
 }
 
-/// Files of a folder, by name.
+/// Names of the files in a folder, sorted.
 fn names(folder: &std::path::Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
@@ -84,22 +84,22 @@ fn the_newest_checkpoint_is_this_run_s_last_or_an_error_names_it() {
             ended.says(why);
         }
     };
-    // An older state is not taken for the last.
+    // An older state does not count as the last one.
     std::fs::remove_file(&newest).unwrap();
     each(&states[1], "is missing: the run ended after");
-    // Nor is that of another arm, or one that was exchanged for another of the same run.
+    // A state of another arm, or another state of this run, does not count either.
     std::fs::copy(mixed.join("checkpoints").join(&states[1]), &newest).unwrap();
     each(&states[1], "does not belong to this run: it was saved by the run");
     std::fs::copy(folder.join(&states[0]), &newest).unwrap();
     each("state-", "is missing: the run ended after");
-    // A run of an earlier program did not note its last state.
+    // Runs by earlier versions did not record their last state.
     let trained = fp32.join("trained.json");
     let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(&trained).unwrap()).unwrap();
     assert_eq!(json["last_state"]["file"], states[1].as_str());
     json.as_object_mut().unwrap().remove("last_state");
     std::fs::write(&trained, json.to_string()).unwrap();
     each("state-", "is missing: the run ended after");
-    // A checkpoint that was named must be of the run that it lies in.
+    // A named checkpoint must belong to the run of its folder.
     let foreign = folder.join("state-0000000001.safetensors");
     std::fs::copy(mixed.join("checkpoints").join(&states[1]), &foreign).unwrap();
     zoo.ends_with(7, &["evaluate", foreign.to_str().unwrap()]).says("does not belong to this run");

@@ -1,4 +1,4 @@
-//! `zoo score`, against numbers of sacreBLEU 2.6.0.
+//! `zoo score`, compared with numbers of sacreBLEU 2.6.0.
 
 use crate::binary::Zoo;
 

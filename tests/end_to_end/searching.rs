@@ -1,4 +1,5 @@
-//! Searches with a language model on a run that is there already: sweeps of its weights, several hypotheses, words to spell.
+//! Searches with a language model on an existing run: sweeps of weights, several hypotheses, and
+//! vocabularies.
 
 use std::path::Path;
 
@@ -6,15 +7,15 @@ use serde_json::Value;
 
 use crate::binary::Zoo;
 
-/// What OpenSLR's models look like: words in capitals.
+/// A language model in the style of OpenSLR's models, with words in capitals.
 const MODEL: &str = "\\data\\\nngram 1=7\n\n\\1-grams:\n-99 <s>\n-1 </s>\n-0.6 A\n-0.8 B\n-0.9 C\n-1.2 AB\n-1.3 BC\n\n\\end\\\n";
 
 const SEARCH: &str = "beam-4-gram";
 const GIVEN: &str = "decode.beam-4-gram.language_model=lm.arpa";
-/// Seconds instead of a minute.
+/// A narrow beam, with which the tests take seconds instead of a minute.
 const NARROW: &str = "decode.beam-4-gram.beam=16";
 
-/// Tones, a little trained on, and the run's folder.
+/// A home and the folder of a run that was trained briefly on tones.
 fn trained() -> (Zoo, String) {
     let zoo = Zoo::new();
     zoo.file("lm.arpa", MODEL);
@@ -25,12 +26,12 @@ fn trained() -> (Zoo, String) {
     (zoo, run)
 }
 
-/// Three tones of a quarter of a second each, twice: a WAV file of 16 bits at 16 kHz.
+/// A WAV file of three tones of a quarter of a second each, played twice: 16 bits, 16 kHz.
 fn recording() -> Vec<u8> {
     recording_behind(0)
 }
 
-/// The same behind so many samples of silence.
+/// The recording after `silence` samples of silence.
 fn recording_behind(silence: usize) -> Vec<u8> {
     let pitch = |i: u32| 300.0 + 300.0 * f64::from(i / 4000 % 3);
     let sample = |i: u32| ((f64::from(i) * pitch(i) * std::f64::consts::TAU / 16000.0).sin() * 8000.0) as i16;
@@ -93,7 +94,7 @@ fn a_sweep_scores_every_pair_as_an_evaluation_with_it_would_and_keeps_nothing() 
         assert_eq!(swept(&["--format", form]).stdout.matches("best").count(), 2, "{form}");
     }
 
-    // The same, each pair by itself, decoded and scored anew.
+    // Decodes and scores each pair by itself, for comparison.
     for ((alpha, beta), value) in pairs.iter().zip(&values) {
         let [alpha, beta] =
             [("alpha", alpha), ("beta", beta)].map(|(key, x)| format!("decode.{SEARCH}.{key}={x}"));
@@ -103,7 +104,7 @@ fn a_sweep_scores_every_pair_as_an_evaluation_with_it_would_and_keeps_nothing() 
         assert!((number(&found[0]["scores"][0], "value") - value).abs() < 1e-9, "{alpha} {beta}: {found}");
     }
 
-    // Claims are on these recordings.
+    // There are claims on these recordings.
     assert!(swept(&["--eval", "test-clean"]).stderr.contains("is not evidence"));
     for (search, says) in [("greedy", "alpha and beta have no effect"), ("none", "no search `none`")] {
         zoo.ends_with(2, &["evaluate", &run, "--decode", search, "--sweep", "alpha=1"]).says(says);
@@ -114,7 +115,7 @@ fn a_sweep_scores_every_pair_as_an_evaluation_with_it_would_and_keeps_nothing() 
     assert!(ended.stderr.contains("alpha or beta"), "{}", ended.stderr);
 }
 
-/// All files of a home and how long they are.
+/// All files of a home with their lengths.
 fn files(zoo: &Zoo) -> Vec<(String, u64)> {
     fn below(folder: &std::path::Path, found: &mut Vec<(String, u64)>) {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -163,7 +164,7 @@ fn several_hypotheses_of_a_recording_have_scores_parts_and_times_of_words() {
         let words: Vec<&str> =
             one["words"].as_array().unwrap().iter().map(|word| word["word"].as_str().unwrap()).collect();
         assert_eq!(words.join(" "), one["text"].as_str().unwrap());
-        // The language model by hand, alpha 2 and beta 5: every word is known but perhaps the last.
+        // The expected score with alpha 2 and beta 5. All words are known, except perhaps the last.
         let log10 = |word: &&str| match *word {
             "a" => -0.6,
             "b" => -0.8,
@@ -200,7 +201,7 @@ fn words_that_may_be_spelt_are_those_of_the_model_or_of_a_list() {
         let text = zoo.ends_with(0, &call).stdout;
         text.split_whitespace().map(str::to_owned).collect()
     };
-    // An unknown word costs 2000 and earns 2005: without a vocabulary anything would be spelt.
+    // An unknown word costs 2000 and gains 2005, so without a vocabulary anything could be spelt.
     let of_model = heard("{ kind = \"of-language-model\" }");
     assert!(!of_model.is_empty());
     assert!(of_model.iter().all(|word| ["a", "b", "c", "ab", "bc"].contains(&word.as_str())), "{of_model:?}");
@@ -217,7 +218,8 @@ fn words_that_may_be_spelt_are_those_of_the_model_or_of_a_list() {
     assert!(ended.stderr.contains("--set can only change a search"), "{}", ended.stderr);
 }
 
-/// NVIDIA's Jasper cuts silence off and takes the weights of the fewest word errors, of its last epochs.
+/// NVIDIA's Jasper trims silence, and evaluates the weights with the fewest word errors of its last
+/// epochs.
 #[test]
 fn silence_is_cut_off_and_counts_in_the_times_of_words_and_errors_choose_the_weights() {
     let zoo = Zoo::new();
@@ -227,7 +229,7 @@ fn silence_is_cut_off_and_counts_in_the_times_of_words_and_errors_choose_the_wei
     let log = std::fs::read_to_string(Path::new(run).join("log.jsonl")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let epochs: Vec<&Value> = lines.iter().filter(|line| line["event"] == "epoch").collect();
-    // The first epoch's end is looked at for its loss alone.
+    // The end of the first epoch is evaluated only for its loss.
     let scored: Vec<bool> = epochs.iter().map(|line| line["valid_score"].is_number()).collect();
     assert_eq!(scored, [false, true, true], "{epochs:?}");
     let best: Vec<bool> = epochs.iter().map(|line| line["best"] == true).collect();
@@ -238,7 +240,7 @@ fn silence_is_cut_off_and_counts_in_the_times_of_words_and_errors_choose_the_wei
         std::fs::write(zoo.home().join("said.wav"), recording_behind(silence)).unwrap();
         zoo.ends_with(0, &["infer", run, "said.wav", "--format", "json"]).json()
     };
-    // What is cut off ends a window before the sound.
+    // The trimmed part ends one window before the sound.
     let (early, late) = (heard(4_000), heard(12_000));
     assert_eq!(early["text"], late["text"]);
     let starts = |heard: &Value| -> Vec<f64> {

@@ -1,11 +1,12 @@
-//! The smallest tiers, trained, decoded, scored and judged by the real binary.
+//! The smoke tiers, trained, decoded, scored and judged by the real binary.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 use crate::binary::{Zoo, in_root};
 
-/// Exit code of a smoke tier that works, although none of its scores is comparable with a published one.
+/// Exit code of a smoke tier that works, although its scores are not comparable with published
+/// ones.
 const WORKED: i32 = 0;
 /// Exit code of a run with a changed key.
 const NOTHING_COMPARABLE: i32 = 12;
@@ -58,12 +59,12 @@ fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
         }
     }
 
-    // The second call finds everything there.
+    // The second call reuses all results.
     let again = zoo.ends_with(WORKED, &REVERSAL);
     assert_eq!(again.json()["judged"], outcome["judged"]);
     assert!(!again.stderr.contains("train"), "{}", again.stderr);
 
-    // What was recorded can be derived again.
+    // The recorded results can be recomputed.
     let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).json();
     assert!(!listed.as_array().unwrap().is_empty());
     assert!(listed.as_array().unwrap().iter().all(|row| row["tier"] == "smoke"), "{listed}");
@@ -76,7 +77,7 @@ fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
     let shown = zoo.ends_with(0, &["show", "reversal-transformer", "--format", "json"]).json();
     assert!(["smoke", "small-run", "full-run"].contains(&shown["evidence"].as_str().unwrap()), "{shown}");
 
-    // The weights can be used, and a damaged file is named.
+    // The weights can be used, and a damaged file is reported by name.
     let run = runs[0].to_str().unwrap();
     let lines = zoo.run_with_input(&["infer", run], "α β γ\n\nδ ε\n");
     assert_eq!((lines.code, lines.stdout.lines().count()), (0, 3), "{}", lines.stderr);
@@ -121,7 +122,7 @@ fn every_recipe_has_a_smoke_tier_that_runs_offline() {
     zoo.ends_with(0, &["ledger", "recheck"]);
 }
 
-/// The reversal recipe at a toy's size, without a tier, so that its claims are judged.
+/// The reversal recipe at a small size, without a tier, so that its claims are judged.
 fn small_copy(zoo: &Zoo) -> PathBuf {
     let mut text =
         std::fs::read_to_string(in_root("recipes/schema/tests/written-out/reversal-transformer.toml"))

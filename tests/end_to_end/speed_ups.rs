@@ -1,10 +1,11 @@
-//! Claims on speed: both arms are timed by the real binary, here, and judged where the claim is on this machine.
+//! Claims about speed: the real binary times both arms on this machine, and judges claims that name
+//! this machine.
 
 use serde_json::Value;
 
 use crate::binary::{Zoo, small_copy};
 
-/// The machine in the words of records.
+/// Name of this machine in records.
 fn this_machine(zoo: &Zoo) -> String {
     zoo.ends_with(0, &["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32"]);
     let ledger = std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap();
@@ -12,7 +13,8 @@ fn this_machine(zoo: &Zoo) -> String {
     last["hardware"].as_str().unwrap_or_else(|| panic!("{last}")).to_string()
 }
 
-/// An arm with a sixteenth of the batch makes more updates a second, on any machine.
+/// A recipe with an arm that has a sixteenth of the batch, which makes more updates per second on
+/// any machine.
 fn recipe(zoo: &Zoo, hardware: &str, protocol: &str) -> String {
     let claim = |metric: &str, protocol: &str, value: f64, hardware: &str| {
         format!(
@@ -46,14 +48,14 @@ fn arms_are_timed_and_judged_on_the_claims_own_machine() {
     let outcomes: Vec<&str> = judged.iter().map(|one| one["verdict"]["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes[..3], ["REPRODUCED", "NOT-REPRODUCED", "NOT-COMPARABLE"], "{found}");
     let speed = |claim: usize| &judged[claim]["evidence"]["speed"];
-    // Away from the source's machine the ratio is measured all the same, and said.
+    // On a machine other than the source's, the ratio is measured and reported as well.
     let ratio = speed(2)["ratio"].as_f64().unwrap();
     assert!(ratio > 1.05, "{ratio}");
     assert_eq!(judged[2]["verdict"]["measured"].as_f64(), Some(ratio));
     assert!(judged[2]["verdict"]["explanation"].as_str().unwrap().contains("64x Abacus"));
     assert_eq!((speed(0)["batch"].as_u64(), speed(0)["baseline_batch"].as_u64()), (Some(4), Some(64)));
 
-    // What was timed is not timed again.
+    // A stored timing is reused.
     let again = zoo.ends_with(10, &call).json();
     assert_eq!(again["judged"], found["judged"]);
     zoo.ends_with(0, &["ledger", "verify"]);

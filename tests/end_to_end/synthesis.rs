@@ -1,10 +1,10 @@
-//! Text to sound: from a recipe to verdicts, and from a run to a file that can be heard.
+//! Speech synthesis: from a recipe to verdicts, and from a run to an audio file.
 
 use std::path::Path;
 
 use crate::binary::Zoo;
 
-/// Files of an evaluation.
+/// Names of an evaluation's files, sorted.
 fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
@@ -36,7 +36,7 @@ fn tones_are_learnt_spoken_seen_and_judged() {
     ] {
         assert!(kept.iter().any(|name| name == part), "{part} is not among {kept:?}");
     }
-    // Spoken freely, another measure is taken, and an interval of it drawn.
+    // Free-running synthesis is scored with another metric, with an interval.
     let freely = zoo
         .ends_with(0, &["evaluate", &run, "--eval", "test", "--decode", "free", "--format", "json"])
         .json();
@@ -54,7 +54,7 @@ fn tones_are_learnt_spoken_seen_and_judged() {
     let sound = std::fs::read(zoo.home().join("out.wav")).unwrap();
     assert_eq!(&sound[..4], b"RIFF");
     assert!(std::fs::read_to_string(zoo.home().join("out.svg")).unwrap().contains("<svg"));
-    // The same text sounds the same.
+    // The same text gives the same audio.
     zoo.ends_with(0, &["synthesize", &run, "ab ba", "-o", "again.wav"]);
     assert_eq!(sound, std::fs::read(zoo.home().join("again.wav")).unwrap());
 
@@ -79,7 +79,8 @@ fn tones_are_learnt_spoken_seen_and_judged() {
     assert!(page.contains("<audio") && page.contains("data:image/svg+xml"), "no sound or no picture");
 }
 
-/// 32 recordings from a folder, for as long as it takes to see that they are read, learnt from and spoken.
+/// Trains on 32 recordings from a folder, just long enough to check reading, training and
+/// synthesis.
 #[test]
 fn recordings_are_learnt_from_a_folder() {
     let Some(samples) = std::env::var("ZOO_SAMPLES").ok().filter(|value| !value.is_empty()) else {

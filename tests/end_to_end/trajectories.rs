@@ -1,10 +1,10 @@
-//! Scores on the way to the end of a run, and runs that are given up.
+//! Scores during training, and runs that are stopped early.
 
 use serde_json::Value;
 
 use crate::binary::Zoo;
 
-/// 256 strings in batches of 64: four updates an epoch.
+/// 256 strings in batches of 64 give four updates per epoch.
 const RECIPE: &str = r#"[recipe]
 base = "reversal-transformer"
 name = "way"
@@ -31,7 +31,7 @@ max_updates = 12
 warmup_updates = 20
 "#;
 
-/// Sixteen strings are scored; at 0 everything holds.
+/// A trajectory claim. Only sixteen strings are scored; a value of 0 always holds.
 fn claim(clock: &str, points: &str) -> String {
     format!(
         r#"
@@ -53,7 +53,8 @@ source = "a test"
     )
 }
 
-/// With this published of the first epoch, and 0 of the others and of the sixth update.
+/// A home with `published` as the value for the first epoch, and 0 for the other epochs and the
+/// sixth update.
 fn zoo(published: &str) -> Zoo {
     let zoo = Zoo::new();
     let point = |at: u32, value: &str| format!("{{ at = {at}, value = {value}, sigma = 0.5 }}");
@@ -84,7 +85,7 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
         assert_eq!(at, due);
         assert!(points.iter().all(|point| point["runs"][0]["score"].is_f64()));
     }
-    // The last point is the end: the very text that was evaluated.
+    // The last point is the end, with the text that was evaluated.
     let run = zoo.home().join(found["runs"][0].as_str().unwrap());
     let text = |place: &str| {
         std::fs::read_to_string(run.join("eval").join(place).join("test.beam5.hyp.txt")).unwrap()
@@ -92,7 +93,7 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     assert_eq!(text("epoch-3"), text(""));
     assert_ne!(text("epoch-1"), text("epoch-2"));
     assert!(run.join("eval/update-6/test.beam5.json").is_file());
-    // The same again computes nothing; the ledger derives all of it from the hypotheses.
+    // A second call computes nothing. The ledger recomputes all scores from the hypotheses.
     let again = zoo.ends_with(0, &REPRODUCE);
     assert_eq!(again.json()["judged"], found["judged"]);
     let recheck = zoo.ends_with(0, &["ledger", "recheck"]);
@@ -100,10 +101,10 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     assert!(recheck.stdout.contains("5 scores and 2 verdicts"), "{}", recheck.stdout);
     let ledger = std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap();
     assert_eq!(ledger.matches(r#""moment":{"clock":"epochs","at":2}"#).count(), 1, "{ledger}");
-    // What was decoded on the way is held as fast as what was decoded at the end.
+    // Hypotheses of a point are protected like those of the end.
     std::fs::write(run.join("eval/epoch-2/test.beam5.hyp.txt"), "x\n").unwrap();
     zoo.run(&REPRODUCE).says("was changed");
-    // A page shows them by update.
+    // A report shows the scores by update.
     let run = run.to_str().unwrap();
     std::fs::write(format!("{run}/eval/epoch-2/test.beam5.hyp.txt"), text_of_ledger(&zoo)).unwrap();
     zoo.ends_with(0, &["report", run, "-o", "page.html"]);
@@ -114,7 +115,7 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     );
 }
 
-/// The kept hypotheses of epoch 2.
+/// The stored hypotheses of epoch 2.
 fn text_of_ledger(zoo: &Zoo) -> String {
     let mut folders = vec![zoo.home().join("hypotheses")];
     while let Some(folder) = folders.pop() {
@@ -148,12 +149,12 @@ fn a_run_off_the_published_course_is_given_up_where_that_is_asked_for_and_goes_o
         (trained()["ending"]["kind"].as_str(), trained()["updates"].as_u64()),
         (Some("off-course"), Some(4))
     );
-    // Asked again, it stays ended, and nothing is recorded twice.
+    // On the second call the run stays ended, and nothing is recorded twice.
     let records = || std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap().lines().count();
     let before = records();
     assert_eq!(zoo.run(&stopping).json()["judged"], found["judged"]);
     assert_eq!(records(), before);
-    // Without the option it goes on to its end, and is the run that it would have been.
+    // Without the option the run continues to its end, with the result of an uninterrupted run.
     let whole = zoo.run(&REPRODUCE);
     assert!(whole.stderr.contains("resuming after update 4"), "{}", whole.stderr);
     assert_eq!(outcomes(&whole.json()), ["NOT-REPRODUCED", "REPRODUCED"]);

@@ -1,4 +1,4 @@
-//! `zoo verify`.
+//! `zoo verify`: evidence levels that pass, and levels that fail.
 
 use crate::binary::{Zoo, in_root, root};
 
@@ -35,7 +35,7 @@ fn a_rung_that_was_asked_for_is_climbed_shown_or_not() {
     assert_eq!(found[0]["reached"], "smoke");
     let smoke = found[0]["rungs"][4]["what"].as_str().unwrap();
     assert!(smoke.starts_with("2 runs, 2 scores and 3 verdicts"), "{smoke}");
-    // It was trained in a folder of its own.
+    // It was trained in a temporary folder.
     assert!(!zoo.home().join("runs").exists() && !zoo.home().join("ledger.jsonl").exists());
 
     let ledger = in_root("results/data/ledger.jsonl");
@@ -62,7 +62,7 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     let climb = ["verify", "transformer-base", "--to", "traces", "--fixtures", folder, "--format", "json"];
     assert_eq!(zoo.ends_with(0, &climb).json()[0]["reached"], "traces");
 
-    // A rate of the schedule that the recipe has.
+    // A learning rate of the recipe's schedule.
     let file = fixtures.join("schedules.json");
     let text = std::fs::read_to_string(&file).unwrap();
     let changed = text.replace("[1, ", "[1, 9");
@@ -72,7 +72,7 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     assert_eq!(rungs(&ended.json()[0]).last(), Some(&("traces", false)));
     ended.says("traces failed: schedule ");
 
-    // One weight of the reference, changed in its exponent: nothing above parity is looked at.
+    // One weight of the reference, changed in its exponent. Levels above parity are not checked.
     let file = fixtures.join("transformer_prenorm_openseq2seq.safetensors");
     let mut bytes = std::fs::read(&file).unwrap();
     let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
