@@ -68,7 +68,7 @@ fn claims(request: &Request) -> Result<Vec<ClaimSpec>> {
 /// A verdict with its text.
 struct Shown<'o> {
     one: &'o JudgedClaim,
-    /// The claim's text for the judged arm. `line` is its text without an arm.
+    /// The claim's text for the judged arm. `line` is the text with the arm that the claim names.
     statement: String,
     line: String,
     verdict: Verdict,

@@ -172,8 +172,12 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     data.sweep(ctx, &recipe, (&eval, &decode), values, weights, scorer)
 }
 
-/// The pairs of evaluation set and search to decode: the requested ones, else those that the claims
-/// judge.
+/// The pairs of evaluation set and search to decode: those that the claims judge, with `eval` and
+/// `decode` in place of the claims' if given. Without such claims, every set with `decode`, else
+/// with the recipe's first search.
+///
+/// # Errors
+/// The recipe lacks the set or search, the search needs a language model, or a set mixes languages.
 pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Result<Vec<(String, String)>> {
     let unknown = |kind: &str, name: &str, known: Vec<&String>| {
         let known: Vec<&str> = known.into_iter().map(String::as_str).collect();

@@ -1,5 +1,5 @@
-//! Stages from a recipe to a verdict: `plan -> prepare -> train(arm, seed) -> evaluate(arm, seed)
-//! -> time(arms) -> judge -> record`.
+//! Stages from a recipe to a verdict:
+//! `plan -> prepare -> train(arm, seed) -> evaluate(arm, seed) -> time(arms) -> judge -> record`.
 //!
 //! The output of a stage has a key: a hash of the recipe blocks that it depends on and of the
 //! stage's version. Complete outputs are reused. New outputs are written under a temporary name and

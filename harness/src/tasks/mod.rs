@@ -122,7 +122,7 @@ pub trait Task: Sync {
             .hint("`zoo verify RECIPE --to parity` computes the committed fixtures of this task"))
     }
 
-    /// Number of parameters by arithmetic, and the vocabulary that was assumed.
+    /// Number of parameters by arithmetic, and a description of the vocabulary size that it is for.
     ///
     /// # Errors
     /// The recipe has no vocabulary; the error is a description.

@@ -33,8 +33,8 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// Vocoder with the settings of a search. A search without vocoder settings uses OpenSeq2Seq's
-    /// 50 iterations.
+    /// Converter with the vocoder settings of a search. A search without settings uses
+    /// OpenSeq2Seq's 50 iterations.
     ///
     /// # Errors
     /// The recipe has no frames that can be converted to audio.
