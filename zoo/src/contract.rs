@@ -62,8 +62,8 @@ pub struct Term {
 /// A training objective: the terms of a loss for models of type `M` and batches of type `B`.
 pub trait Objective<M, B> {
     /// Denominators of the terms for this batch, in the order of [`Objective::terms`]. They need no
-    /// computation, so an update of several micro-batches knows their total before the first
-    /// backward pass.
+    /// computation, so the total of an update with several micro-batches is available before the
+    /// first backward pass.
     fn counts(&self, batch: &B) -> Vec<(&'static str, f64)>;
 
     /// Sums of the terms for this batch.

@@ -39,7 +39,6 @@ pub enum ParameterError {
         "parameter `{path}` is {found:?} in the weights and {expected:?} in the model\nhint: the weights are of another recipe, another version of it, or another vocabulary"
     )]
     Shape {
-        /// Path of the parameter.
         path: String,
         /// Shape in the module.
         expected: Vec<usize>,

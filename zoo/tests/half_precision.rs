@@ -1,11 +1,11 @@
 //! FP16 on a CPU equals PyTorch with values rounded to FP16 at the same places: operands and
 //! results of products, the states of recurrent layers, and tensors between layers.
 //!
-//! The fixture's sums are FP64 and ours FP32; both are rounded to FP16 once. They differ by one
-//! unit where a sum is so close to the middle between two FP16 values that the error of the FP32
-//! sum decides; here this affects at most one element in a hundred. Values below the smallest FP16
-//! are 0 in both. In a recurrent layer such a unit propagates to later steps, where it may grow to
-//! two.
+//! The fixture's sums are FP64 and ours FP32; both are rounded to FP16 once. If a sum is close to
+//! the middle between two FP16 values, the error of the FP32 sum decides, and the results differ by
+//! one unit. Here this affects at most one element in a hundred. Values below the smallest FP16 are
+//! 0 in both. In a recurrent layer a difference propagates to later steps, where it may grow to two
+//! units.
 
 use std::collections::BTreeMap;
 

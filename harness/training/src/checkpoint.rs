@@ -35,7 +35,6 @@ pub enum CheckpointError {
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// Cause.
         #[source]
         source: std::io::Error,
     },
@@ -44,7 +43,6 @@ pub enum CheckpointError {
         "checkpoint {path} is damaged: {what}\nhint: the run resumes from the previous checkpoint, if it is intact"
     )]
     Damaged {
-        /// Path of the file.
         path: PathBuf,
         /// Description of the damage, with the array's name.
         what: String,
@@ -52,7 +50,6 @@ pub enum CheckpointError {
     /// The file is intact but is not a checkpoint, or has another version.
     #[error("{path} is not a checkpoint of this version: {what}\nhint: start the run anew in another folder")]
     Foreign {
-        /// Path of the file.
         path: PathBuf,
         /// Description of the content.
         what: String,
@@ -60,7 +57,6 @@ pub enum CheckpointError {
     /// There are checkpoints, but all are damaged.
     #[error("{folder} has no intact checkpoint:\n{reports}\nhint: delete them to start again")]
     NoneWhole {
-        /// Path of the folder.
         folder: PathBuf,
         /// Problem of each checkpoint.
         reports: String,
@@ -70,7 +66,6 @@ pub enum CheckpointError {
         "{folder} has no {what}\nhint: train first (a run keeps them as `train.checkpoint.evaluate` says)"
     )]
     Absent {
-        /// Path of the folder.
         folder: PathBuf,
         /// Description of the missing checkpoint.
         what: String,
@@ -93,7 +88,6 @@ pub enum CheckpointError {
         "{path} does not belong to this run: {what}\nhint: put the run's own file back, or train the run again"
     )]
     OtherRun {
-        /// Path of the file.
         path: PathBuf,
         /// Description of the mismatch.
         what: String,
@@ -103,7 +97,6 @@ pub enum CheckpointError {
         "{path}: parameter `{parameter}` is not in the first checkpoint with this shape\nhint: average checkpoints of one run"
     )]
     Unlike {
-        /// Path of the file.
         path: PathBuf,
         /// Path of the parameter.
         parameter: String,
@@ -113,7 +106,6 @@ pub enum CheckpointError {
 /// Optimizer arrays of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseMoments {
-    /// Name of the phase.
     pub phase: String,
     /// Arrays of the optimizer.
     pub moments: Vec<Moment>,
@@ -122,7 +114,6 @@ pub struct PhaseMoments {
 /// A checkpoint to resume from (with `state`), or weights only (without).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// State of the run.
     pub state: Option<RunState>,
     /// Parameter values.
     pub weights: Vec<ParameterValues>,

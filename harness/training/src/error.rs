@@ -35,7 +35,6 @@ pub enum TrainError {
         "phase `{phase}`: the objective announced the terms {announced:?} and computed {computed:?}\nhint: `Objective::counts` and `Objective::terms` must name the same terms in the same order"
     )]
     Terms {
-        /// Name of the phase.
         phase: String,
         /// Names returned by `counts`.
         announced: Vec<String>,
@@ -55,7 +54,6 @@ pub enum TrainError {
         "the checkpoint {path} was made with {what} {found}, this run has {expected}\nhint: resume with the recipe, arm and seed that the run was started with, or start anew in another folder"
     )]
     OtherRun {
-        /// Path of the checkpoint.
         path: PathBuf,
         /// The property that differs.
         what: &'static str,
@@ -71,16 +69,14 @@ pub enum TrainError {
         epoch: u64,
         /// Batch within the epoch, from 0.
         batch: u64,
-        /// Cause.
         #[source]
         source: OtherError,
     },
     /// Validation failed.
     #[error("validation after update {update} failed: {source}")]
     Validation {
-        /// Updates completed.
+        /// Number of completed updates.
         update: u64,
-        /// Cause.
         #[source]
         source: OtherError,
     },

@@ -1,9 +1,9 @@
 //! A flat FP32 buffer in the memory where its device processes it fastest.
 //!
-//! On the CPU backend the buffer is a vector: tensors convert from and to vectors without a copy,
-//! and one loop over four arrays is several times faster than a chain of tensor operations, each of
-//! which allocates. On other backends it is a tensor, whose chains the backend fuses. Both do the
-//! same operations on each element in the same order, and agree bitwise.
+//! On the CPU backend the buffer is a vector. Tensors convert from and to vectors without a copy.
+//! One loop over four arrays is several times faster than a chain of tensor operations, each of
+//! which allocates. On other backends the buffer is a tensor, whose chains the backend fuses. Both
+//! do the same operations on each element in the same order, and agree bitwise.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;

@@ -29,7 +29,6 @@ pub struct CheckpointFolder {
 pub struct Latest {
     /// Path of its file.
     pub path: PathBuf,
-    /// State of the run.
     pub state: RunState,
     /// Weights and moments. Its `state` has been moved out.
     pub checkpoint: Checkpoint,
@@ -60,7 +59,7 @@ pub struct NotedFile {
     pub sha256: String,
 }
 
-/// End of a run, as recorded outside its checkpoints.
+/// End of a run, as the record of the run states it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended<'a> {
     /// Number of updates.

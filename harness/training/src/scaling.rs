@@ -25,7 +25,6 @@ pub enum ScalingError {
     /// A parameter is outside its range.
     #[error("loss scaling `{kind}`: {reason}\nhint: see `precision.loss_scaling` of the recipe")]
     Invalid {
-        /// Kind of the scaler.
         kind: &'static str,
         /// Description of the problem.
         reason: &'static str,

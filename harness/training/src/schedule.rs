@@ -18,7 +18,6 @@ pub enum ScheduleError {
     /// A setting makes the formula meaningless.
     #[error("schedule `{kind}`: {reason}\nhint: see `train.schedule` of the recipe")]
     Invalid {
-        /// Kind of the schedule.
         kind: &'static str,
         /// Description of the problem.
         reason: String,

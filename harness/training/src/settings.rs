@@ -13,7 +13,6 @@ pub struct TrainSettings {
     /// Digest of the resolved recipe, its arm and its data. A checkpoint with another fingerprint
     /// is refused.
     pub fingerprint: String,
-    /// Seed of this run.
     pub seed: u64,
     /// Type of products.
     pub compute: Compute,

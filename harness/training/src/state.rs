@@ -45,7 +45,6 @@ pub struct Counters {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseState {
-    /// Name of the phase.
     pub name: String,
     /// Number of successful updates.
     pub updates: u64,
@@ -189,7 +188,6 @@ impl Ending {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunState {
-    /// Identity of the run.
     pub identity: Identity,
     /// Position of the run.
     pub counters: Counters,

@@ -147,7 +147,6 @@ pub struct MicroBatch<B> {
 pub struct Surroundings {
     /// Type of products.
     pub compute: Compute,
-    /// Seed of the run.
     pub seed: u64,
     /// Micro-steps done before this update by all workers, including those of skipped updates.
     pub micro_step: u64,
@@ -158,7 +157,6 @@ pub struct Surroundings {
 /// Result of one phase of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseReport {
-    /// Name of the phase.
     pub phase: String,
     /// Whether the update was skipped because it was not finite.
     pub skipped: bool,

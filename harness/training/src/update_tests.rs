@@ -127,8 +127,8 @@ impl Objective<Line, Vec<f32>> for Weighted {
     }
 }
 
-/// Batches [1, 2, 3] and [10]: 16 / 4 = 4 over the update, (2 + 10) / 2 = 6 as the mean of the
-/// batches' means. The batch [] adds nothing, and counts as one of three.
+/// Batches `[1, 2, 3]` and `[10]`: 16 / 4 = 4 over the update, (2 + 10) / 2 = 6 as the mean of the
+/// batches' means. The batch `[]` adds nothing, and counts as one of three.
 #[test]
 fn the_mean_over_an_update_is_of_all_its_tokens_or_of_its_batches_means() {
     let (long, short, none) = (vec![1.0, 2.0, 3.0], vec![10.0], vec![]);

@@ -166,8 +166,8 @@ impl TransformerDecoder {
         Self { layers: layers.collect(), norm: final_norm(init, spec.norm, width, spec.norm_epsilon) }
     }
 
-    /// Whole targets with teacher forcing; each row attends to the rows up to itself. x `[target
-    /// rows, width]` FP32 -> `[target rows, width]` FP32.
+    /// Whole targets with teacher forcing; each row attends to the rows up to itself. x
+    /// `[target rows, width]` FP32 -> `[target rows, width]` FP32.
     pub fn forward(&self, mut x: Tensor<2>, lengths: &[u32], memory: &Memory, pass: &mut Pass) -> Tensor<2> {
         let (own, across) = (Segments::own(lengths, true), Segments::across(lengths, &memory.lengths));
         for layer in &self.layers {
@@ -196,8 +196,8 @@ impl TransformerDecoder {
         }
     }
 
-    /// Decodes one more token of every hypothesis: x `[hypotheses, width]` -> `[hypotheses,
-    /// width]`.
+    /// Decodes one more token of every hypothesis: x `[hypotheses, width]` ->
+    /// `[hypotheses, width]`.
     pub fn step(
         &self,
         mut x: Tensor<2>,

@@ -24,8 +24,8 @@ const ROWS: usize = 64;
 /// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait LayerNormOp: Backend {
-    /// x `[rows, width]` FP32 (on the CPU also half types), gamma and beta `[width]` -> `[rows,
-    /// width]` FP32.
+    /// x `[rows, width]` FP32 (on the CPU also half types), gamma and beta `[width]` ->
+    /// `[rows, width]` FP32.
     #[fusion(dtype = x, shape = x)]
     fn normalized(
         x: FloatTensor<Self>,

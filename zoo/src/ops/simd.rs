@@ -7,7 +7,7 @@
 
 use burn::tensor::bf16;
 
-/// Compiles each function for several instruction sets. Inside, `FMA` says whether a fused
+/// Compiles each function for several instruction sets. Inside, `FMA` is true if a fused
 /// multiply-add is one instruction.
 macro_rules! vectorized {
     ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block)*) => {$(

@@ -11,9 +11,9 @@ pub trait Sentence: Send {
     /// Number of hypotheses to extend: rows of the decoder.
     fn rows(&self) -> usize;
 
-    /// Takes one step. `scores` are log-probabilities `[rows, vocabulary]`; `attention` is `[rows,
-    /// source tokens]`, or empty. Returns the rows that continue, each with its new token; empty
-    /// when the sentence is done.
+    /// Takes one step. `scores` are log-probabilities `[rows, vocabulary]`; `attention` is
+    /// `[rows, source tokens]`, or empty. Returns the rows that continue, each with its new token;
+    /// empty when the sentence is done.
     fn advance(&mut self, scores: &[f32], vocabulary: usize, attention: &[f32]) -> Vec<(usize, u32)>;
 }
 

@@ -17,7 +17,6 @@ pub enum AlignError {
     Read {
         /// Name of the file.
         file: String,
-        /// Cause.
         source: std::io::Error,
     },
     /// The file does not have the layout of `docs/align.md`.

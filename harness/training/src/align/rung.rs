@@ -7,8 +7,8 @@ use super::reference::Values;
 /// Result of one rung.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rung {
-    /// `inputs`, `embeddings`, `encoder`, `logits`, `losses`, `gradients`, for half precision `most
-    /// gradients`, otherwise `update`, `search NAME`.
+    /// `inputs`, `embeddings`, `encoder`, `logits`, `losses`, `gradients`, for half precision
+    /// `most gradients`, otherwise `update`, `search NAME`.
     pub name: String,
     /// Number of compared tensors; 0 if the file has none.
     pub tensors: usize,

@@ -20,7 +20,6 @@ pub use sgd::Sgd;
 /// The parameter that an update rule moves.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// Path of the parameter.
     pub path: &'a str,
     /// Shape of the parameter.
     pub shape: &'a [usize],
@@ -82,7 +81,6 @@ pub enum OptimizerError {
     MissingMoment {
         /// Name of the missing array.
         moment: &'static str,
-        /// Path of the parameter.
         path: String,
     },
 }

@@ -30,7 +30,6 @@ pub enum WeightsError {
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// Cause.
         #[source]
         source: std::io::Error,
     },
@@ -39,7 +38,6 @@ pub enum WeightsError {
         "{path} has no weights that can be read: {what}\nhint: give safetensors or a state dict saved by torch.save"
     )]
     Unreadable {
-        /// Path of the file.
         path: PathBuf,
         /// Description of the problem.
         what: String,

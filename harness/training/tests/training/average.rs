@@ -69,7 +69,7 @@ fn the_mean_is_that_of_a_plain_computation_and_is_what_is_validated_and_evaluate
     assert_eq!(found, means[18]);
     assert_ne!(found, weights(trainer.model()), "the weights themselves go on from where they are");
     assert!(validated.len() > 3 && validated.iter().all(|weights| means.contains(weights)));
-    // A checkpoint of such a run evaluates as its mean.
+    // A checkpoint of a run with a mean evaluates to that mean.
     let newest = trainer.folder().states().unwrap().remove(0);
     assert_eq!(by_path(Checkpoint::read(&newest).unwrap().into_evaluated()), means[18]);
 }

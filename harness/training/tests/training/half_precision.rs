@@ -1,5 +1,6 @@
-//! Effects of FP16 on the training of a real model, and of each mechanism of mixed precision: the
-//! smoke size of `reversal-transformer`, with its recipe's settings, on strings to be reversed.
+//! Effects of FP16 on the training of a real model, and of each mechanism of mixed precision. The
+//! model is the smoke size of `reversal-transformer` with its recipe's settings, trained on strings
+//! to be reversed.
 //!
 //! Each mechanism is switched off in turn. The CPU computes FP16 exactly, so the numbers are those
 //! of a tensor core up to the order of FP32 sums.

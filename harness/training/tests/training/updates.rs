@@ -305,7 +305,7 @@ fn terms_must_match_the_counts() {
             .map(|_| ())
     };
     assert!(matches!(run(Box::new(Wrong)), Err(TrainError::Terms { .. })));
-    // A model outside autodiff cannot be trained, and the error says so.
+    // A model outside autodiff cannot be trained, and the error states this.
     assert!(matches!(run(Box::new(TinyGradient)), Err(TrainError::Untracked(_))));
 }
 

@@ -14,7 +14,6 @@ use crate::precision::to_f32;
 /// A stack of causal gated convolutions, each with its own attention.
 #[derive(Module, Debug)]
 pub struct ConvolutionalDecoder {
-    /// Learned positions.
     pub positions: Option<PositionEmbedding>,
     /// Projection to the width of the first layer.
     pub input: NormalizedLinear,
@@ -46,8 +45,8 @@ pub struct DecoderLayer {
 pub struct ConvolutionalCache {
     memory: Memory,
     steps: usize,
-    /// For each layer, its weight `[2 channels, taps x in]` and its last inputs `[hypotheses,
-    /// taps - 1, in]`, which the next step reads.
+    /// For each layer, its weight `[2 channels, taps x in]` and its last inputs
+    /// `[hypotheses, taps - 1, in]`, which the next step reads.
     layers: Vec<(Tensor<2>, Option<Tensor<3>>)>,
 }
 

@@ -14,7 +14,6 @@ use crate::precision::to_f32;
 /// A stack of gated convolutions between two linear layers.
 #[derive(Module, Debug)]
 pub struct ConvolutionalEncoder {
-    /// Learned positions.
     pub positions: Option<PositionEmbedding>,
     /// Projection to the width of the first layer.
     pub input: NormalizedLinear,

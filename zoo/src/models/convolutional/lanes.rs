@@ -49,8 +49,8 @@ impl Lanes {
         Self { lanes: ends.len(), steps, rows, places }
     }
 
-    /// Applies a layer in the lanes' layout: x `[rows, in]` FP32 -> `[lanes, steps, in]` -> `[lanes
-    /// x steps, out]` -> `[rows, out]` FP32.
+    /// Applies a layer in the lanes' layout: x `[rows, in]` FP32 -> `[lanes, steps, in]` ->
+    /// `[lanes x steps, out]` -> `[rows, out]` FP32.
     pub fn through(&self, x: Tensor<2>, layer: impl FnOnce(Tensor<3>) -> Tensor<2>) -> Tensor<2> {
         let channels = x.dims()[1];
         let spread = ops::embedding(x, &self.rows).reshape([self.lanes, self.steps, channels]);

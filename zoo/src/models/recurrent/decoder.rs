@@ -293,8 +293,8 @@ impl RecurrentDecoder {
         (out, context, weights)
     }
 
-    /// Runs the layers above the one that queried the attention, each with the context beside its
-    /// input.
+    /// Runs the layers above the one that queried the attention, each with the context concatenated
+    /// to its input.
     fn above(
         &self,
         mut x: Tensor<2>,

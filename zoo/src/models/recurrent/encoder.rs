@@ -15,8 +15,8 @@ use crate::ops::Sequences;
 #[derive(Module, Debug)]
 pub struct RecurrentEncoder {
     pub layers: Vec<RecurrentLayer>,
-    /// Layers that read from the end: one layer beside the first, or a stack beside the whole
-    /// stack.
+    /// Layers that read from the end: one layer parallel to the first, or a stack parallel to the
+    /// whole stack.
     pub backward: Vec<RecurrentLayer>,
     #[module(skip)]
     directions: Directions,

@@ -122,7 +122,7 @@ mod tests {
     use crate::parameters::host_values;
     use crate::precision::Compute;
 
-    /// NVIDIA's GNMT: dropout applies to the context together with the input beside it, and the
+    /// NVIDIA's GNMT: dropout applies to the input and the context concatenated to it, and the
     /// residual sum uses the input before dropout.
     #[test]
     fn what_enters_a_layer_is_dropped_as_a_whole_and_the_sum_is_of_what_was_not() {

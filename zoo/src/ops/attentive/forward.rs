@@ -230,8 +230,8 @@ fn gathered(values: &[f32], width: usize, step: usize, sizes: &Sizes) -> Vec<f32
 }
 
 /// Input of a layer in a step, besides the contribution from outside the loop: the context of the
-/// step before, or the output of the layer below, and its own state. Shape `[sequences, input +
-/// hidden]`.
+/// step before, or the output of the layer below, and its own state. Shape
+/// `[sequences, input + hidden]`.
 pub fn layer_inputs(
     below: Option<&[f32]>,
     out: &[f32],

@@ -103,9 +103,9 @@ impl Plan {
 
 /// Runs all steps of all sequences. `gates` `[sequences x steps, 4 hidden]` FP32, with the steps of
 /// a sequence consecutive, is the contribution from outside the loop to the first layer's gates,
-/// including every bias. Returns the last layer's outputs beside the contexts `[sequences x steps,
-/// hidden + width]` FP32, and the attention weights over the rows of all sources in each step
-/// `[steps, rows]`.
+/// including every bias. Returns the last layer's outputs concatenated with the contexts
+/// `[sequences x steps, hidden + width]` FP32, and the attention weights over the rows of all
+/// sources in each step `[steps, rows]`.
 ///
 /// # Panics
 /// If shapes do not fit.

@@ -49,9 +49,9 @@ pub use geometry::{Axis, Geometry};
 /// The operation on backends with custom kernels, for CPUs with the required instructions.
 #[backend_extension(Flex, Autodiff)]
 pub trait ConvolutionOp: Backend {
-    /// x `[images, height, width, channels]` FP32 or half, weight `[out, channels / groups, kernel
-    /// height, kernel width]` and bias `[out]` (or `[0]` for none) FP32 -> `[images, height, width,
-    /// out]` in the products' type.
+    /// x `[images, height, width, channels]` FP32 or half, weight
+    /// `[out, channels / groups, kernel height, kernel width]` and bias `[out]` (or `[0]` for none)
+    /// FP32 -> `[images, height, width, out]` in the products' type.
     fn convolved(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -335,10 +335,10 @@ impl<B: ConvolutionOp, C: CheckpointStrategy> ConvolutionOp for Autodiff<B, C> {
     }
 }
 
-/// Convolves x `[images, height, width, channels]` with weight `[out, channels / groups, kernel
-/// height, kernel width]` (PyTorch's layout) and adds bias `[out]`. The result is `[images, height,
-/// width, out]`, in the compute type of the pass. A kernel longer than the padded input has no
-/// output.
+/// Convolves x `[images, height, width, channels]` with weight
+/// `[out, channels / groups, kernel height, kernel width]` (PyTorch's layout) and adds bias
+/// `[out]`. The result is `[images, height, width, out]`, in the compute type of the pass. A kernel
+/// longer than the padded input has no output.
 ///
 /// # Panics
 /// If channels do not fit the groups and the weight, or a stride or dilation is 0.

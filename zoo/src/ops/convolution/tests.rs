@@ -29,9 +29,15 @@ fn case(input: [usize; 4], weight: [usize; 4], axes: [Axis; 2], groups: usize) -
     Case { input, weight, geometry: Geometry { axes, groups } }
 }
 
-/// Covers every branch: runs that join the taps of a row and runs that do not, strides that leave
-/// inputs unread, asymmetric padding, lanes and depths that end inside a panel, groups, depthwise
-/// with and without remaining channels, 1 x 1, few columns and many.
+/// Covers every branch:
+///
+/// - runs that join the taps of a row, and runs that do not;
+/// - strides that leave inputs unread;
+/// - asymmetric padding;
+/// - lanes and depths that end inside a panel;
+/// - groups;
+/// - depthwise, with and without remaining channels;
+/// - 1 x 1, few columns and many.
 fn cases() -> Vec<Case> {
     let axis = Axis::default;
     vec![

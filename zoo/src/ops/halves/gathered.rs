@@ -1,5 +1,5 @@
-//! Products of sides that pack themselves, one piece of the depth at a time: for rows that share
-//! their values, such as the patches of an image, and that exceed the cache as a whole.
+//! Products of sides that pack themselves, one piece of the depth at a time. They suit sides that
+//! exceed the cache and whose rows share their values, such as the patches of an image.
 
 use std::ops::Range;
 

@@ -160,8 +160,8 @@ impl<H: HalfType> Stored<H> for f32 {
     }
 }
 
-/// a `[m, k]` times b `[k, n]`, plus bias `[n]` in every row (the bias is rounded to bf16): `[m,
-/// n]`, row-major.
+/// a `[m, k]` times b `[k, n]`, plus bias `[n]` in every row (the bias is rounded to bf16):
+/// `[m, n]`, row-major.
 ///
 /// # Panics
 /// If depths differ, or if the CPU lacks this instruction.
@@ -277,8 +277,8 @@ impl Packed {
     }
 }
 
-/// Sums of a times these columns of b, not rounded, on this thread: `[rows, columns up to a
-/// multiple of 32]`.
+/// Sums of a times these columns of b, not rounded, on this thread:
+/// `[rows, columns up to a multiple of 32]`.
 ///
 /// # Panics
 /// If depths differ, or if the columns do not start at a multiple of 32.

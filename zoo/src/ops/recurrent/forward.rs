@@ -20,9 +20,9 @@ pub struct Forward {
     pub last: Vec<f32>,
 }
 
-/// Forward pass. `gates` `[rows, gates x hidden]` is the input's part, `weight` `[gates x hidden,
-/// hidden]`, `bias` `[gates x hidden]` or empty, `initial` like [`Forward::last`], or empty for
-/// zeros.
+/// Forward pass. `gates` `[rows, gates x hidden]` is the input's part, `weight`
+/// `[gates x hidden, hidden]`, `bias` `[gates x hidden]` or empty, `initial` like
+/// [`Forward::last`], or empty for zeros.
 pub fn forward<C: Cell<GATES>, const GATES: usize>(
     mut gates: Vec<f32>,
     weight: &[f32],

@@ -43,9 +43,9 @@ impl Plan {
 /// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait RecurrentOp: Backend {
-    /// Gates `[rows, gates x hidden]` FP32 or half; weight `[gates x hidden, hidden]`, bias `[gates
-    /// x hidden]` and initial states `[states x sequences, hidden]` FP32 -> outputs `[rows,
-    /// hidden]`, last states.
+    /// Gates `[rows, gates x hidden]` FP32 or half; weight `[gates x hidden, hidden]`, bias
+    /// `[gates x hidden]` and initial states `[states x sequences, hidden]` FP32 -> outputs
+    /// `[rows, hidden]`, last states.
     #[fusion(meta = |gates, weight, _, _, plan| metadata::outputs(gates, weight, plan))]
     fn recurrent(
         gates: FloatTensor<Self>,

@@ -127,7 +127,7 @@ fn convolve(plan: &Plan, x: &[f32], weight: &[f32], out: &mut [f32], lanes: usiz
     let shared = Shared(out.as_mut_ptr());
     let step = plan.columns.step * plan.image[3];
     // Prefetches the values that the next band reads first, in small parts: the CPU's prefetcher
-    // does not handle so many rows.
+    // does not cover this number of rows.
     let calls = lanes.div_ceil(COLUMNS) * plan.blocks.len();
     let share = (ROWS * step).div_ceil(LINE * calls.max(1)) * LINE;
     let deepest = plan.pieces.last().map_or(0, |piece| piece.offset);

@@ -142,9 +142,12 @@ fn carried(
 }
 
 /// One step of all sequences that have it. `places` holds the order of the sequences, then the rows
-/// of every step. Writes the gates after their activations, the cells of an LSTM or the recurrent
-/// part of a GRU's n, the outputs, and the outputs of the sequences that continue, for the next
-/// product.
+/// of every step. Writes:
+///
+/// - the gates after their activations;
+/// - the cells of an LSTM, or the recurrent part of a GRU's n;
+/// - the outputs;
+/// - the outputs of the sequences that continue, for the next product.
 #[cube(launch_unchecked)]
 pub fn forward_kernel<X: Float, H: Float>(
     gates: &[X],
