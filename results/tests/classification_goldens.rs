@@ -4,7 +4,10 @@
 //! summed in another order than NumPy's and equal to 1e-9.
 
 use serde::Deserialize;
-use zoo_results::metrics::{MetricValue, Resampling, ScoreError, ScoreOptions, Scorer, score};
+use zoo_results::metrics::{
+    Class, ClassRecord, LikelihoodPart, LikelihoodRecord, LossRecord, MetricValue, ModelState, Resampling,
+    ScoreError, ScoreOptions, Scorer, score,
+};
 
 #[derive(Deserialize)]
 struct Goldens {
@@ -222,4 +225,41 @@ fn an_interval_is_drawn_over_records() {
     let interval = value.interval.unwrap();
     assert!((interval.half_width - 1.96 * 1.5).abs() < 0.3, "{interval:?}");
     assert!((interval.lower + interval.upper - 20.0).abs() < 1.0, "{interval:?}");
+}
+
+#[test]
+fn records_are_written_as_they_are_read() {
+    let class = ClassRecord {
+        classes: Some(vec![Class::Number(2), Class::Name("cat".into())]),
+        label: Some(Class::Number(2)),
+        ..ClassRecord::default()
+    };
+    let scores = ClassRecord { scores: Some(vec![0.1, -2.5]), ..ClassRecord::default() };
+    assert_eq!(class.to_string(), r#"{"classes":[2,"cat"],"label":2}"#);
+    assert_eq!(scores.to_string(), r#"{"scores":[0.1,-2.5]}"#);
+    assert_eq!(serde_json::from_str::<ClassRecord>(&class.to_string()).unwrap(), class);
+    let cost = LikelihoodRecord {
+        nats: 12.3,
+        tokens: Some(4),
+        end: Some(LikelihoodPart { nats: 0.4, count: 1 }),
+        state: ModelState::Carried,
+        ..LikelihoodRecord::default()
+    };
+    assert_eq!(
+        cost.to_string(),
+        r#"{"nats":12.3,"tokens":4,"end":{"nats":0.4,"count":1},"state":"carried"}"#
+    );
+    assert_eq!(
+        LikelihoodRecord { state: ModelState::Reset, end: None, ..cost }.to_string(),
+        r#"{"nats":12.3,"tokens":4}"#
+    );
+    assert_eq!(LossRecord { loss: 3.5, count: 80.0 }.to_string(), r#"{"loss":3.5,"count":80.0}"#);
+    let broken = LikelihoodRecord { nats: f64::NAN, tokens: Some(1), ..LikelihoodRecord::default() };
+    let signature = "metric:perplexity|unit:token|unk:none|end:yes|state:reset";
+    assert!(
+        measure(signature, &[broken.to_string()], &[])
+            .unwrap_err()
+            .to_string()
+            .contains("invalid type: null")
+    );
 }

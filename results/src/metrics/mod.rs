@@ -38,14 +38,17 @@ pub use bootstrap::{
     Interval, PairedBootstrap, PairedGain, Resampling, ResamplingError, interval, paired_bootstrap,
     paired_gain,
 };
-pub use classification::{AccuracyOptions, Share, Ties};
+pub use classification::{AccuracyOptions, Class, ClassRecord, Share, Ties};
 pub use edit::error_rate::{Alignment, EditCounts, Step};
 pub use edit::error_report::{ErrorReport, LengthClass, Utterance};
 pub use edit::levenshtein::Edit;
 pub use edit::{ErrorRateOptions, ErrorUnit, Whitespace};
 pub use entry::{Entry, Path, ReadOptions};
 pub use error::ScoreError;
-pub use likelihood::{LikelihoodOptions, ObjectiveOptions, Quantity, SequenceOptions, Unit, Unknowns};
+pub use likelihood::{
+    LikelihoodOptions, LikelihoodPart, LikelihoodRecord, LossRecord, ModelState, ObjectiveOptions, Quantity,
+    SequenceOptions, Unit, Unknowns,
+};
 pub use metric::{Metric, Reading, Source};
 pub use parts::Parts;
 pub use registry::{Convention, METRICS};

@@ -6,7 +6,7 @@ use zoo_recipes::spec::Direction;
 use super::bootstrap::Interval;
 use super::entry::Entry;
 use super::segments::SegmentStatistics;
-use super::signature::{Signature, SignatureError};
+use super::signature::Signature;
 
 /// A measured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,11 +46,5 @@ impl MetricValue {
             detail: detail.into(),
             direction: metric.direction,
         }
-    }
-
-    /// The same on a named test set.
-    pub fn on(mut self, test_set: &str) -> Result<Self, SignatureError> {
-        self.signature = self.signature.on(test_set)?;
-        Ok(self)
     }
 }

@@ -1,6 +1,8 @@
 //! What a record says of the classes, and whether the right one is among the first.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use super::accuracy::{AccuracyOptions, Ties};
 use crate::metrics::error::ScoreError;
@@ -13,10 +15,12 @@ const FORM: &str = "a record is `{\"scores\": [0.1, 2.5]}`, `{\"classes\": [3, 8
 const LABEL: &str = "a reference is the right class: its number, its name or `{\"label\": 3}`";
 
 /// A class, by its number or its name.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "Written")]
-enum Class {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", untagged)]
+pub enum Class {
+    /// Its number, from 0.
     Number(u64),
+    /// Its name, which is no number.
     Name(String),
 }
 
@@ -56,8 +60,8 @@ impl Class {
     }
 }
 
-impl std::fmt::Display for Class {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Class::Number(number) => write!(f, "{number}"),
             Class::Name(name) => f.write_str(name),
@@ -65,12 +69,25 @@ impl std::fmt::Display for Class {
     }
 }
 
-/// A record. What else it says is for people.
-#[derive(Debug, Deserialize)]
-struct Answer {
-    scores: Option<Vec<f64>>,
-    classes: Option<Vec<Class>>,
-    label: Option<Class>,
+/// What a classifier answered, as one line of JSON: `scores` or `classes`. Other keys of a line are for people.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ClassRecord {
+    /// A score of each class, in the order of classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Vec<f64>>,
+    /// Classes from the likeliest on, as many as are ranked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<Class>>,
+    /// The right class, which must be the reference's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Class>,
+}
+
+impl fmt::Display for ClassRecord {
+    /// The line. A score that is not finite becomes `null`, which is refused when the line is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
 }
 
 /// A reference.
@@ -106,7 +123,7 @@ pub(super) fn is_right(
         chosen.check(options.classes, line, FORM)?;
         return Ok(!record.trim().is_empty() && chosen == label);
     }
-    let Answer { scores, classes, label: own } = parse(record, line, FORM)?;
+    let ClassRecord { scores, classes, label: own } = parse(record, line, FORM)?;
     if let Some(own) = own.filter(|own| *own != label) {
         let hint = "both must be of the same test set, in the same order";
         return Err(wrong(line, format!("the record has label {own}, the reference {label}"), hint));

@@ -16,3 +16,4 @@ mod accuracy;
 mod answer;
 
 pub use accuracy::{ACCURACY, AccuracyOptions, ERROR, Share, TOP1, TOP5, Ties};
+pub use answer::{Class, ClassRecord};

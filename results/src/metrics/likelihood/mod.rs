@@ -20,3 +20,4 @@ mod record;
 pub use metric::{BITS_PER_CHARACTER, LOSS, PERPLEXITY, PPL, VALID_LOSS, VALID_PERPLEXITY};
 pub use objective::ObjectiveOptions;
 pub use options::{LikelihoodOptions, Quantity, SequenceOptions, Unit, Unknowns};
+pub use record::{LikelihoodPart, LikelihoodRecord, LossRecord, ModelState};

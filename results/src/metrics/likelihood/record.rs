@@ -1,6 +1,8 @@
 //! Records of likelihoods and of losses.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use super::options::{LikelihoodOptions, Unit, Unknowns};
 use crate::metrics::error::ScoreError;
@@ -13,38 +15,70 @@ const FORM: &str = "a record is `{\"nats\": 12.3, \"tokens\": 4}`; docs/verdicts
 const LOSS_FORM: &str =
     "a record of a loss is `{\"loss\": 3.2, \"count\": 80}`: the sum and what it is divided by";
 
-/// What a record cost. What else it says is for people.
-#[derive(Debug, Deserialize)]
-struct Cost {
-    nats: f64,
-    tokens: Option<u64>,
-    words: Option<u64>,
-    characters: Option<u64>,
-    bytes: Option<u64>,
-    end: Option<Part>,
-    unknown: Option<Part>,
-    #[serde(default)]
-    state: State,
+/// What a record cost, as one line of JSON. Its keys are in the module's table; other keys of a line are for people.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct LikelihoodRecord {
+    /// Cost of every unit, summed.
+    pub nats: f64,
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<u64>,
+    /// Code points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub characters: Option<u64>,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The share of end tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<LikelihoodPart>,
+    /// The share of unknown tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<LikelihoodPart>,
+    /// What the model began the record with.
+    #[serde(default, skip_serializing_if = "ModelState::is_reset")]
+    pub state: ModelState,
 }
 
 /// A share of a record.
-#[derive(Debug, Clone, Copy, Deserialize)]
-struct Part {
-    nats: f64,
-    count: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct LikelihoodPart {
+    /// Its cost.
+    pub nats: f64,
+    /// Its units, in the unit of the signature.
+    pub count: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+/// What a model begins a record with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum State {
+pub enum ModelState {
+    /// The state that the record before left.
     Carried,
+    /// A state of its own.
     #[default]
     Reset,
 }
 
+impl ModelState {
+    fn is_reset(&self) -> bool {
+        *self == Self::Reset
+    }
+}
+
+impl fmt::Display for LikelihoodRecord {
+    /// The line. A number that is not finite becomes `null`, which is refused when the line is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
 /// (nats, units) of a record, as the options count them; `line` counts from 1.
 pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Result<(f64, f64), ScoreError> {
-    let cost: Cost = parse(text, line, FORM)?;
+    let cost: LikelihoodRecord = parse(text, line, FORM)?;
     let (key, count) = match options.unit {
         Unit::Token => ("tokens", cost.tokens),
         Unit::Word => ("words", cost.words),
@@ -61,7 +95,7 @@ pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Resu
     };
     let mut nats = cost.nats;
     if let Some(sequence) = options.sequence {
-        let carried = cost.state == State::Carried;
+        let carried = cost.state == ModelState::Carried;
         if carried != sequence.carried {
             let words = |carried| if carried { "carried" } else { "reset" };
             let (found, said) = (words(carried), words(sequence.carried));
@@ -72,7 +106,7 @@ pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Resu
                 "records say `\"state\": \"carried\"` where it was; else reset",
             ));
         }
-        let mut leave_out = |part: Option<Part>, key: &str| {
+        let mut leave_out = |part: Option<LikelihoodPart>, key: &str| {
             let Some(part) = part else {
                 return Err(wrong(line, format!("no `{key}`, whose share the signature leaves out"), FORM));
             };
@@ -102,16 +136,25 @@ pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Resu
     Ok((nats, count as f64))
 }
 
-/// What a record adds to a loss.
-#[derive(Debug, Deserialize)]
-struct Loss {
-    loss: f64,
-    count: f64,
+/// What a record adds to a mean objective, as one line of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LossRecord {
+    /// Sum of the objective.
+    pub loss: f64,
+    /// What sums are divided by.
+    pub count: f64,
+}
+
+impl fmt::Display for LossRecord {
+    /// The line. A number that is not finite becomes `null`, which is refused when the line is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
 }
 
 /// (sum, count) of a loss.
 pub(super) fn loss(text: &str, line: usize) -> Result<(f64, f64), ScoreError> {
-    let Loss { loss, count } = parse(text, line, LOSS_FORM)?;
+    let LossRecord { loss, count } = parse(text, line, LOSS_FORM)?;
     if !loss.is_finite() || !count.is_finite() || count < 0.0 {
         return Err(wrong(line, format!("{loss} over {count}"), LOSS_FORM));
     }
