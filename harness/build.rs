@@ -79,7 +79,7 @@ fn digest_of_sources(root: &Path) -> Result<String, Box<dyn std::error::Error>> 
             sha256.update(bytes);
         }
     }
-    Ok(sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(sha256.finalize()))
 }
 
 /// Writes `fixtures.json`, `fixture_files.rs` and `ledger.jsonl` to the build's output folder.

@@ -73,7 +73,7 @@ impl Program {
         Self {
             commit: env!("ZOO_COMMIT").into(),
             dirt: (!dirt.is_empty()).then(|| dirt.to_owned()),
-            lock: hex(&Sha256::digest(include_bytes!("../../Cargo.lock"))),
+            lock: hex::encode(Sha256::digest(include_bytes!("../../Cargo.lock"))),
         }
     }
 
@@ -118,11 +118,6 @@ impl Environment {
 /// Whether this program's GPU backend fuses operations.
 pub fn fused() -> bool {
     cfg!(any(feature = "cuda", feature = "wgpu"))
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn processor() -> String {

@@ -14,7 +14,7 @@ use zoo_results::ledger::{
 use zoo_results::report::uncounted;
 
 use crate::context::Context;
-use crate::environment::{Environment, hex};
+use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::evidence::RecordedRun;
 use crate::output::{self, Table};
@@ -131,7 +131,7 @@ pub fn verdicts(record: &Record) -> String {
 
 /// SHA-256 of a file of these lines, each with a line feed.
 pub fn digest_of(lines: &[String]) -> String {
-    hex(&Sha256::digest(text_of(lines).as_bytes()))
+    hex::encode(Sha256::digest(text_of(lines).as_bytes()))
 }
 
 fn text_of(lines: &[String]) -> String {

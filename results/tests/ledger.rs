@@ -14,7 +14,7 @@ use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Evidence, Interval, Outcome, Rules, RunScore};
 
 fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }
 
 fn record(seed: u64) -> Record {

@@ -111,8 +111,7 @@ fn a_bundle_that_asks_for_all_memory_gets_none() {
         let asked = sealed.replace("test = 2000", &format!("test = {lines}"));
         let asked = asked.replace("lines = 2000", &format!("lines = {lines}"));
         assert_ne!(asked, sealed);
-        let seal: String =
-            Sha256::digest(asked.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let seal: String = hex::encode(Sha256::digest(asked.as_bytes()));
         zoo.file(&format!("{lines}.json"), &format!("{asked},\n  \"sha256\": \"{seal}\"\n}}\n"))
     };
     // Nothing is generated for a bundle that contradicts itself, even if it asks for little.

@@ -85,7 +85,7 @@ fn chained_anew(text: &str) -> String {
         let (sealed, _) = line.rsplit_once(",\"hash\":\"").unwrap();
         let at = sealed.find("\"previous\":\"").unwrap() + "\"previous\":\"".len();
         let sealed = format!("{}{previous}{}", &sealed[..at], &sealed[at + 64..]);
-        previous = Sha256::digest(sealed.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        previous = hex::encode(Sha256::digest(sealed.as_bytes()));
         forged.push_str(&format!("{sealed},\"hash\":\"{previous}\"}}\n"));
     }
     forged
@@ -143,7 +143,7 @@ fn a_run_s_record_is_held_against_its_outputs_its_recipe_and_its_folder() {
     // References that equal the hypotheses, stored like the references of a user's recipe.
     let run = std::path::PathBuf::from(outcome.json()["runs"][0].as_str().unwrap());
     let hypotheses = std::fs::read(run.join("eval/test.beam5.hyp.txt")).unwrap();
-    let digest: String = Sha256::digest(&hypotheses).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = hex::encode(Sha256::digest(&hypotheses));
     zoo.file(&format!("hypotheses/external/{digest}.txt"), std::str::from_utf8(&hypotheses).unwrap());
     type Change = fn(&mut serde_json::Value);
     let edits: [(&str, Change, &str, bool); 5] = [

@@ -19,7 +19,7 @@ use super::run::Run;
 use super::samples;
 use super::sweep::{Swept, SweptWeights};
 use crate::context::Context;
-use crate::environment::{Program, hex};
+use crate::environment::Program;
 use crate::error::{Failure, Result};
 use crate::json::{read_json, write_json};
 use crate::records::write_whole;
@@ -311,7 +311,7 @@ fn place<'r>(
         return Ok((plain, conditions));
     }
     let text = serde_json::to_vec(&conditions).unwrap_or_default();
-    Ok((format!("{plain}-{}", &hex(&Sha256::digest(text))[..8]), conditions))
+    Ok((format!("{plain}-{}", &hex::encode(Sha256::digest(text))[..8]), conditions))
 }
 
 /// File of an evaluation with a search of the recipe, in a run's folder `eval`.
@@ -343,7 +343,7 @@ pub fn read_evaluation(folder: &Path, file: &Path) -> Result<Evaluation> {
     {
         let path = folder.join(path);
         let bytes = std::fs::read(&path).map_err(|e| Failure::io("read", &path, &e))?;
-        let digest = hex(&Sha256::digest(&bytes));
+        let digest = hex::encode(Sha256::digest(&bytes));
         if digest != *expected {
             let message = format!("{} was changed: its SHA-256 is {digest}, not {expected}", path.display());
             return Err(Failure::new(Exit::Damaged, message)
@@ -445,9 +445,9 @@ fn store(
         language_model: conditions.language_model,
         words: conditions.words,
         hypotheses: format!("{stem}.hyp.txt").into(),
-        hypotheses_sha256: hex(&Sha256::digest(&hypotheses)),
+        hypotheses_sha256: hex::encode(Sha256::digest(&hypotheses)),
         references: format!("{eval}{own}.ref.txt").into(),
-        references_sha256: hex(&Sha256::digest(&reference_text)),
+        references_sha256: hex::encode(Sha256::digest(&reference_text)),
         update: weights.update,
         weights: (weights.files.iter())
             .map(|file| file.file_name().map(PathBuf::from).unwrap_or_default())

@@ -12,7 +12,6 @@ use zoo_training::weights;
 
 use super::evaluate::evaluated_weights;
 use super::run::{Card, Run};
-use crate::environment::hex;
 use crate::error::{Failure, Result};
 
 /// Initial weights and where they came from.
@@ -40,7 +39,7 @@ impl InitialWeights {
             hash.update(format!("{} {:?} ", p.path, p.shape));
             p.values.iter().for_each(|x| hash.update(x.to_le_bytes()));
         }
-        let digest = hex(&hash.finalize());
+        let digest = hex::encode(hash.finalize());
         Ok(Self { digest, from: place.display().to_string(), weights: Arc::new(weights) })
     }
 

@@ -25,7 +25,7 @@ use zoo_training::state::Ending;
 
 use super::run_log::sessions;
 use crate::context::Context;
-use crate::environment::{Environment, Program, hex};
+use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::json::{read_json, write_json};
 use crate::records::write_whole;
@@ -313,7 +313,7 @@ fn training_key(
     if let Some(initial) = initial {
         what["initial"] = initial.into();
     }
-    hex(&Sha256::digest(what.to_string()))
+    hex::encode(Sha256::digest(what.to_string()))
 }
 
 /// Initial weights as `--set` would name them, for records: such a run reproduces nothing.

@@ -18,7 +18,7 @@ use super::Request;
 use super::data::Sets;
 use super::timed_arm::{Count, Making};
 use crate::context::Context;
-use crate::environment::{Environment, fused, hex};
+use crate::environment::{Environment, fused};
 use crate::error::Result;
 use crate::json::{read_json, write_json};
 use crate::progress::Step;
@@ -236,7 +236,7 @@ fn place(
         "version": VERSION, "pair": pair, "arm": arm_run.card.key, "baseline": baseline_run.card.key,
         "environment": environment, "hardware": environment.hardware(), "fused": fused(),
     });
-    let key = hex(&Sha256::digest(what.to_string()));
+    let key = hex::encode(Sha256::digest(what.to_string()));
     let name = format!("{}-{}-{}.json", pair.arm, pair.baseline, &key[..12]);
     let runs = arm_run.folder.parent().map(PathBuf::from).unwrap_or_else(|| ctx.runs_dir());
     Ok(runs.join("timings").join(name))

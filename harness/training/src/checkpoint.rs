@@ -165,7 +165,7 @@ impl Checkpoint {
         let header = Header { format: FORMAT.to_string(), state: self.state.clone(), digests };
         let json =
             serde_json::to_string(&header).expect("a state of strings and finite numbers becomes JSON");
-        let text = format!("{} {json}", hex(&Sha256::digest(json.as_bytes())));
+        let text = format!("{} {json}", hex::encode(Sha256::digest(json.as_bytes())));
         let foreign = |e: safetensors::SafeTensorError| CheckpointError::Foreign {
             path: path.into(),
             what: e.to_string(),
@@ -177,7 +177,7 @@ impl Checkpoint {
         let metadata = HashMap::from([(KEY.to_string(), text)]);
         let bytes = safetensors::serialize(views, Some(metadata)).map_err(foreign)?;
         write_whole(path, &bytes).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
-        Ok(hex(&Sha256::digest(&bytes)))
+        Ok(hex::encode(Sha256::digest(&bytes)))
     }
 
     /// Reads a file and verifies every byte of it.
@@ -192,7 +192,7 @@ impl Checkpoint {
         let bytes =
             untrusted::read(path).map_err(|source| CheckpointError::Io { path: path.into(), source })?;
         let parsed = Self::parse(path, &bytes)?;
-        let found = hex(&Sha256::digest(&bytes));
+        let found = hex::encode(Sha256::digest(&bytes));
         if found != sha256 {
             let what = format!("its SHA-256 is {found}, the run noted {sha256}");
             return Err(CheckpointError::Damaged { path: path.into(), what });
@@ -283,7 +283,7 @@ fn header_of(path: &Path, metadata: &Option<HashMap<String, String>>) -> Result<
         .and_then(|metadata| metadata.get(KEY))
         .ok_or_else(|| foreign(format!("its metadata has no `{KEY}`")))?;
     let (digest, json) = text.split_once(' ').ok_or_else(|| damaged("its state has no SHA-256"))?;
-    if digest != hex(&Sha256::digest(json.as_bytes())) {
+    if digest != hex::encode(Sha256::digest(json.as_bytes())) {
         return Err(damaged("the run's state does not have its SHA-256"));
     }
     let header: Header = serde_json::from_str(json).map_err(|e| foreign(e.to_string()))?;
@@ -316,11 +316,7 @@ fn array_digest(name: &str, shape: &[usize], bytes: &[u8]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{name} {shape:?} "));
     hasher.update(bytes);
-    hex(&hasher.finalize())
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hasher.finalize())
 }
 
 fn bytes_of(values: &[f32]) -> Vec<u8> {

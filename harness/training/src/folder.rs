@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use zoo_models::parameters::ParameterValues;
 use zoo_recipes::EvaluatedWeights;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, hex, read_state};
+use crate::checkpoint::{Checkpoint, CheckpointError, read_state};
 use crate::state::{KeptWeights, RunState};
 
 /// Number of states that are kept to resume from: the newest, and one more in case the newest is
@@ -78,7 +78,7 @@ fn digest_of(path: &Path) -> Result<String, CheckpointError> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer).map_err(io)? {
-            0 => return Ok(hex(&hasher.finalize())),
+            0 => return Ok(hex::encode(hasher.finalize())),
             length => hasher.update(&buffer[..length]),
         }
     }

@@ -413,7 +413,7 @@ fn hashed(recipe: &Recipe) -> Json {
 fn digest(json: &Json) -> String {
     let mut text = String::new();
     canonical(json, &mut text);
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(text.as_bytes()))
 }
 
 fn canonical(json: &Json, out: &mut String) {

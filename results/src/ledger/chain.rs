@@ -55,7 +55,7 @@ fn fault<T>(field: Option<&str>, what: impl Into<String>) -> Result<T, Fault> {
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |text, byte| text + &format!("{byte:02x}"))
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// Short digest of a field, enough to tell which one was changed; the line's hash is what protects it.

@@ -102,5 +102,5 @@ pub(crate) fn fingerprint(references: &[Vec<String>]) -> String {
         digest.update((line.len() as u64).to_le_bytes());
         digest.update(line.as_bytes());
     }
-    digest.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    hex::encode(digest.finalize())
 }

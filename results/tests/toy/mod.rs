@@ -13,7 +13,7 @@ use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Evidence, Interval, Outcome, Precision, RunScore, StatedSpread};
 
 pub fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
+    hex::encode(Sha256::digest(text.as_bytes()))
 }
 
 fn text(lines: &[String]) -> String {

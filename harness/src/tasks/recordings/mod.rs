@@ -18,7 +18,6 @@ use zoo_recipes::{AudioManifestSpec, DataSpec, EvalSetSpec, ReaderSpec, Recipe, 
 use zoo_results::report::page::SplitCounts;
 
 use crate::context::Context;
-use crate::environment::hex;
 use crate::error::Result;
 use crate::lines;
 use crate::progress::Step;
@@ -160,11 +159,11 @@ fn prepare(ctx: &Context, data: &DataSpec, base: &Path, splits: &BTreeSet<String
         (None, ReaderSpec::AudioManifest(spec)) => {
             // The lists of a recipe's own recordings are cached under a key of their paths.
             let paths: Vec<_> = spec.files.values().map(|file| base.join(file)).collect();
-            let paths = hex(&Sha256::digest(format!("{paths:?}")));
+            let paths = hex::encode(Sha256::digest(format!("{paths:?}")));
             format!("own-recordings-{}", &paths[..12])
         }
         (Some(corpus), ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. })) => {
-            let path = hex(&Sha256::digest(format!("{:?}", base.join(own))));
+            let path = hex::encode(Sha256::digest(format!("{:?}", base.join(own))));
             format!("{corpus}-own-{}", &path[..12])
         }
         _ => format!("{}-recordings", corpus.unwrap_or("generated")),

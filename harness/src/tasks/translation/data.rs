@@ -12,7 +12,6 @@ use super::batches::validation_batches;
 use super::decode;
 use super::material::Text;
 use crate::context::Context;
-use crate::environment::hex;
 use crate::error::Result;
 use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
 
@@ -31,7 +30,7 @@ impl TaskData for PreparedTranslation {
                 hash.update((sequence.len() as u64).to_le_bytes());
                 sequence.iter().for_each(|id| hash.update(id.to_le_bytes()));
             }
-            hex(&hash.finalize())
+            hex::encode(hash.finalize())
         };
         self.splits.iter().map(|(name, split)| (name.clone(), digest(split))).collect()
     }

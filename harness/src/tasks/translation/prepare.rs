@@ -12,7 +12,6 @@ use zoo_recipes::{DataSpec, ReaderSpec, Recipe, TokenizerSpec, untrusted};
 use zoo_results::exit::Exit;
 
 use crate::context::Context;
-use crate::environment::hex;
 use crate::error::{Failure, Result};
 
 /// Version of the cache key. Increase it when a code change alters the prepared data.
@@ -44,7 +43,7 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
     if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
         what["preparation"] = serde_json::json!(preparation);
     }
-    let key = hex(&Sha256::digest(what.to_string()));
+    let key = hex::encode(Sha256::digest(what.to_string()));
     let folder = ctx.home.join("prepared").join(format!("{}-{}", corpus.unwrap_or("own"), &key[..12]));
     let progress = |step: PrepareStep<'_>| match step {
         PrepareStep::Text(split) => ctx.progress.stage(&format!("read {split}")),
@@ -86,7 +85,7 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
 
 fn stamp(file: &Path) -> Result<(String, String)> {
     let bytes = untrusted::read(file).map_err(|e| Failure::io("read", file, &e))?;
-    Ok((file.display().to_string(), hex(&Sha256::digest(&bytes))))
+    Ok((file.display().to_string(), hex::encode(Sha256::digest(&bytes))))
 }
 
 /// Number of sentence pairs in the training files that the recipe itself names.
