@@ -330,17 +330,22 @@ mod tests {
 
     #[test]
     fn a_part_without_a_fixture_stops_the_climb() {
-        let toy = document("reversal-transformer");
-        let text =
-            toy.text().replace("positions = \"sinusoid-tensor2tensor\"", "positions = \"sinusoid-paper\"");
-        let other = Document::parse(&text, "reversal-transformer.toml", std::path::Path::new("")).unwrap();
-        assert_eq!(reached(&ladder(&other, &[])), Some(Rung::Parameters));
+        let changed = |recipe: &str, file: &str, old: &str, new: &str| {
+            assert!(recipe.contains(old), "{file} has no {old}");
+            let text = recipe.replace(old, new);
+            let other = Document::parse(&text, file, std::path::Path::new("")).unwrap();
+            reached(&ladder(&other, &[]))
+        };
+        let toy = include_str!("../../../recipes/schema/tests/written-out/reversal-transformer.toml");
+        let positions =
+            ["sinusoid-tensor2tensor", "sinusoid-paper"].map(|kind| format!("positions = \"{kind}\""));
+        let found = changed(toy, "reversal-transformer.toml", &positions[0], &positions[1]);
+        assert_eq!(found, Some(Rung::Parameters));
         // The attention guide has a fixture with NVIDIA's system, but not with this one.
-        let text = document("tacotron2").text().replace(
-            "kind = \"spectrogram\"\npadding = false",
-            "kind = \"spectrogram\"\npadding = false\nguide = { width = 0.2, weight = 1.0 }",
-        );
-        let guided = Document::parse(&text, "tacotron2.toml", std::path::Path::new("")).unwrap();
-        assert_eq!(reached(&ladder(&guided, &[])), Some(Rung::Parameters));
+        let system = document("tacotron2");
+        let plain = "kind = \"spectrogram\"\npadding = false";
+        let guided = format!("{plain}\nguide = {{ width = 0.2, weight = 1.0 }}");
+        let found = changed(system.text(), "tacotron2.toml", plain, &guided);
+        assert_eq!(found, Some(Rung::Parameters));
     }
 }
