@@ -115,6 +115,61 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     );
 }
 
+/// Claims on what training logs: the loss at the end of each epoch, and the perplexity at the end.
+const TRAINING_CLAIMS: &str = r#"
+[[claim]]
+kind = "trajectory"
+metric = "train-loss"
+signature = "metric:train-loss|of:objective|unit:UNIT|over:epoch|mean:unit"
+arm = "any"
+direction = "lower"
+clock = "epochs"
+points = [{ at = 1, value = 1e6, sigma = 0.5 }, { at = 3, value = 1e6, sigma = 0.5 }]
+n = 32
+margin = 3.0
+margin_reason = "one score counts the sigma three times"
+source = "a test"
+
+[[claim]]
+kind = "value"
+metric = "train-perplexity"
+signature = "metric:train-perplexity|unit:token|over:epoch|mean:unit"
+arm = "any"
+direction = "lower"
+value = 1e6
+sigma = 0.5
+n = 32
+margin = 3.0
+margin_reason = "one score counts the sigma three times"
+source = "a test"
+"#;
+
+#[test]
+fn means_over_training_are_judged_and_a_unit_that_is_not_logged_is_not_run() {
+    let judged = |unit: &str| {
+        let zoo = Zoo::new();
+        let claims = TRAINING_CLAIMS.replace("UNIT", unit);
+        zoo.file("way.toml", &[RECIPE.to_owned(), claims].concat());
+        let found = zoo.ends_with(0, &REPRODUCE).json();
+        assert!(zoo.ends_with(0, &["ledger", "recheck"]).stdout.contains("derived again"));
+        (outcomes(&found).join(" "), found["judged"].clone())
+    };
+    let (outcomes, found) = judged("token");
+    assert_eq!(outcomes, "REPRODUCED REPRODUCED");
+    let points = found[0]["evidence"]["points"].as_array().unwrap();
+    let of =
+        |point: &Value| (point["at"].as_i64().unwrap(), point["runs"][0]["term"]["update"].as_i64().unwrap());
+    assert_eq!(points.iter().map(of).collect::<Vec<_>>(), [(1, 4), (3, 12)]);
+    let [first, last] = [&points[0], &points[1]].map(|point| point["runs"][0]["score"].as_f64().unwrap());
+    assert!(last < first, "the loss falls: {first}, then {last}");
+    // The perplexity is of the plain likelihood, in the last epoch.
+    let term = &found[1]["evidence"]["runs"][0]["term"];
+    let nats = term["sum"].as_f64().unwrap() / term["count"].as_f64().unwrap();
+    let perplexity = found[1]["evidence"]["runs"][0]["score"].as_f64().unwrap();
+    assert!((perplexity - nats.exp()).abs() < 1e-9 * perplexity, "{perplexity}");
+    assert_eq!(judged("sentence").0, "NOT-RUN REPRODUCED");
+}
+
 /// The stored hypotheses of epoch 2.
 fn text_of_ledger(zoo: &Zoo) -> String {
     let mut folders = vec![zoo.home().join("hypotheses")];

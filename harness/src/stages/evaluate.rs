@@ -11,6 +11,7 @@ use zoo_models::parameters::{self, ParameterValues};
 use zoo_recipes::{ClaimSpec, DecodeSpec, EvalSetSpec, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
+use zoo_results::verdict::trained_term;
 use zoo_training::folder::Ended;
 use zoo_training::state::Ending;
 
@@ -468,7 +469,9 @@ fn store(
 pub fn claimed_signatures(recipe: &Recipe, eval: &str, usual: impl FnOnce() -> String) -> Vec<String> {
     let of = |on_this_set: bool| {
         let mut found: Vec<String> = Vec::new();
-        for claim in recipe.claim.iter().filter(|claim| !on_this_set || claim.eval.as_deref() == Some(eval)) {
+        let of_outputs = |claim: &&ClaimSpec| trained_term(claim).is_none();
+        let here = |claim: &&ClaimSpec| !on_this_set || claim.eval.as_deref() == Some(eval);
+        for claim in recipe.claim.iter().filter(of_outputs).filter(here) {
             if let Some(signature) = claim.signature.clone().filter(|s| !found.contains(s)) {
                 found.push(signature);
             }

@@ -18,6 +18,7 @@ use zoo_training::state::Ending;
 use super::evaluate::{Evaluation, lines};
 use super::run::{Made, Run, Trained};
 use super::timing::Timing;
+use super::trained_terms::term;
 use crate::error::Result;
 
 /// A claim and what came out.
@@ -92,6 +93,9 @@ impl Measured {
     }
 
     fn point_score(&self, claim: &ClaimSpec, moment: Moment) -> Result<RunScore> {
+        if let Some(term) = term(&self.run, claim, Some(moment))? {
+            return Ok(RunScore::trained(self.run.card.seed, term)?);
+        }
         let mut found = RunScore { seed: Some(self.run.card.seed), ..RunScore::default() };
         match self.score_at(claim, moment)? {
             Some((value, evaluation)) => {
@@ -125,6 +129,10 @@ impl Measured {
         if matches!(self.trained.ending, Ending::Diverged { .. }) {
             found.status = RunStatus::Diverged;
             return Ok(found);
+        }
+        if let Some(term) = term(&self.run, claim, None)? {
+            let of_term = RunScore::trained(self.run.card.seed, term)?;
+            return Ok(RunScore { score: of_term.score, term: of_term.term, ..found });
         }
         let Some((value, evaluation)) = self.score(claim)? else {
             // `diverges` claims need no score. Claims of other kinds stay open until there is one.
@@ -220,13 +228,18 @@ pub fn evidence(
         all.find_map(|(run, moment)| run.score_at(claim, moment).ok().flatten())
     };
     let signature = arm_runs.iter().find_map(|run| run.score(claim).ok().flatten()).or_else(on_the_way);
+    let scores: Vec<RunScore> =
+        arm_runs.iter().map(|run| run.run_score(claim, paired(run))).collect::<Result<_>>()?;
+    let of_term =
+        points.iter().flat_map(|point| &point.runs).chain(&scores).find_map(|run| run.term.as_ref());
+    let of_term = of_term.map(|term| term.signature.to_string());
     Ok(Evidence {
         arm: Some(case.arm.clone()),
         baseline: compared.then_some(baseline_arm),
         eval: claim.eval.clone(),
         decode: claim.decode.clone(),
-        signature: signature.map(|(value, _)| value.signature.to_string()),
-        runs: arm_runs.iter().map(|run| run.run_score(claim, paired(run))).collect::<Result<_>>()?,
+        signature: signature.map(|(value, _)| value.signature.to_string()).or(of_term),
+        runs: scores,
         baseline_runs: baseline_runs.iter().map(|run| run.run_score(claim, None)).collect::<Result<_>>()?,
         points,
         plan: conditions.plan.clone(),

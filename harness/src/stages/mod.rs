@@ -23,6 +23,7 @@ pub mod sweep;
 pub mod timed_arm;
 mod timing;
 mod train;
+mod trained_terms;
 mod trajectory;
 
 pub use bench::{

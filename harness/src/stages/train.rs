@@ -245,8 +245,4 @@ impl Progress for Watcher<'_> {
     fn on_checkpoint(&mut self, path: &Path, _: Counters) {
         self.ctx.progress.detail(&format!("saved {}", path.display()));
     }
-
-    fn on_warning(&mut self, warning: &str) {
-        self.ctx.progress.note(warning);
-    }
 }

@@ -16,6 +16,7 @@ use burn::tensor::Device;
 use zoo_models::models::Cost;
 use zoo_models::precision::Compute;
 use zoo_recipes::{DataSpec, DecodeSpec, Document, ModelSpec, Recipe, Resolved};
+use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
 use crate::cli::{InferArgs, NewArgs, SynthesizeArgs};
@@ -88,6 +89,12 @@ pub trait Task: Sync {
     /// Metric conventions to score an evaluation set with: those of its claims, else the task's
     /// default.
     fn signatures(&self, recipe: &Recipe, eval: &str, decode: &str) -> Vec<String>;
+
+    /// The unit of a training term's denominator; `None` if the task does not log the term, or if its
+    /// denominator is not a unit.
+    fn training_unit(&self, _recipe: &Recipe, _of: OfTerm) -> Option<Unit> {
+        None
+    }
 
     /// Whether the model outputs spectrogram frames, which some metrics count.
     fn writes_spectrograms(&self) -> bool {

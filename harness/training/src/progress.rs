@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::checkpoint::write_whole;
 use crate::state::{Counters, Ending, RunState, Sums};
-use crate::update::{PhaseReport, TermSum, loss_of};
+use crate::update::{PhaseReport, TermSum};
 
 /// Report of one update, successful or skipped.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub struct EpochReport {
     pub counters: Counters,
     /// Training loss over the epoch; `None` within an epoch.
     pub train_loss: Option<f64>,
+    /// Terms of the training loss over the epoch; empty within an epoch.
+    pub train_terms: Vec<TermSum>,
     /// Validation loss; `None` without validation.
     pub valid_loss: Option<f64>,
     /// Validation score, where a score selects the best weights.
@@ -61,8 +63,6 @@ pub trait Progress {
     fn on_epoch(&mut self, _: &EpochReport) {}
     /// Called after a state to resume from was written.
     fn on_checkpoint(&mut self, _: &Path, _: Counters) {}
-    /// Called with a warning for the user that does not stop the run.
-    fn on_warning(&mut self, _: &str) {}
 }
 
 /// An observer that does nothing.
@@ -109,6 +109,7 @@ pub(crate) fn epoch_line(report: &EpochReport) -> Value {
         "epoch": report.counters.epoch,
         "batch": report.counters.batch,
         "train_loss": report.train_loss,
+        "train_terms": terms_value(&report.train_terms),
         "valid_loss": report.valid_loss,
         "terms": terms_value(&report.terms),
         "best": report.best,
@@ -139,11 +140,6 @@ fn terms_value(terms: &[TermSum]) -> Value {
     let value =
         |t: &TermSum| json!({ "sum": t.sum, "count": t.count, "mean": t.sum / t.count, "weight": t.weight });
     Value::Object(terms.iter().map(|t| (t.name.clone(), value(t))).collect())
-}
-
-/// The loss that the given terms add up to.
-pub fn mean_loss(terms: &[TermSum]) -> f64 {
-    loss_of(terms)
 }
 
 /// A log file with one JSON object a line, each with `event`, `update`, `epoch` and `batch`.

@@ -19,9 +19,10 @@ use zoo_datasets::speech::Classes;
 use zoo_models::models::Cost;
 use zoo_models::models::acoustic::{self, FrameGrid};
 use zoo_recipes::{
-    AcousticLayerSpec, Architecture, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec, Recipe,
-    Resolved, TokenizerSpec,
+    AcousticLayerSpec, Architecture, CtcDenominator, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec,
+    Recipe, Resolved, TokenizerSpec,
 };
+use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::RecognitionData;
 use self::material::{SpeechMaterial, layers};
@@ -100,6 +101,11 @@ impl Task for SpeechRecognition {
 
     fn signatures(&self, recipe: &Recipe, eval: &str, _: &str) -> Vec<String> {
         claimed_signatures(recipe, eval, || USUAL_SIGNATURE.to_owned())
+    }
+
+    fn training_unit(&self, recipe: &Recipe, of: OfTerm) -> Option<Unit> {
+        let per_utterance = LossSpec::Ctc { denominator: CtcDenominator::Utterances };
+        (of == OfTerm::Objective && recipe.loss == per_utterance).then_some(Unit::Sentence)
     }
 
     fn parity(&self, recipe: &Recipe) -> Found {

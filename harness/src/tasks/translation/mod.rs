@@ -20,9 +20,10 @@ use burn::tensor::Device;
 use zoo_models::models::{Cost, cost};
 use zoo_models::precision::Compute;
 use zoo_recipes::{
-    Architecture, BatchingSpec, DataSpec, DecodeSpec, DecoderSpec, Document, LossSpec, ModelSpec, ReaderSpec,
-    Recipe, Resolved,
+    Architecture, BatchingSpec, DataSpec, DecodeSpec, DecoderSpec, Denominator, Document, LossSpec,
+    ModelSpec, ReaderSpec, Recipe, Resolved,
 };
+use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
 use self::material::Text;
@@ -133,6 +134,16 @@ impl Task for Translation {
 
     fn signatures(&self, recipe: &Recipe, eval: &str, _: &str) -> Vec<String> {
         claimed_signatures(recipe, eval, || USUAL_SIGNATURE.to_owned())
+    }
+
+    fn training_unit(&self, recipe: &Recipe, of: OfTerm) -> Option<Unit> {
+        let LossSpec::CrossEntropy { denominator, .. } = &recipe.loss else { return None };
+        match (of, denominator) {
+            (OfTerm::Likelihood | OfTerm::Perplexity, _) => Some(Unit::Token),
+            (OfTerm::Objective, Denominator::Tokens) => Some(Unit::Token),
+            (OfTerm::Objective, Denominator::Sentences) => Some(Unit::Sentence),
+            _ => None,
+        }
     }
 
     fn target_language(&self, recipe: &Recipe, eval: Option<&str>) -> Option<String> {

@@ -93,6 +93,7 @@ impl<M: Module, B> Trainer<M, B> {
         let report = EpochReport {
             counters,
             train_loss: epoch.as_ref().map(Sums::loss),
+            train_terms: epoch.as_ref().map(Sums::term_sums).unwrap_or_default(),
             valid_loss: loss,
             valid_score: seen.score.map(|score| score.value),
             terms: seen.terms,

@@ -9,6 +9,9 @@ const MACHINE_METRICS: [&str; 2] = ["latency-ms", "scaling-efficiency"];
 /// Metrics of hypotheses. A claim on one names the search, and the convention of the score in its signature.
 const TEXT_METRICS: [&str; 5] = ["bleu", "chrf", "ter", "wer", "cer"];
 
+/// Metrics that training itself logs. A claim on one names neither an evaluation set nor a search.
+const TRAINING_METRICS: [&str; 3] = ["train-loss", "train-perplexity", "train-accuracy"];
+
 pub(super) fn validate(recipe: &Recipe, arms: &[&str], findings: &mut Findings<'_, '_>) {
     for (at, claim) in recipe.claim.iter().enumerate() {
         let path = format!("claim.{at}");
@@ -53,7 +56,9 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     let kind = claim.kind;
     let text = TEXT_METRICS.contains(&claim.metric.as_str());
     let of_machine = kind == Value && MACHINE_METRICS.contains(&claim.metric.as_str());
-    let scored = matches!(kind, Value | Bound | Parity) && !of_machine;
+    let of_training = TRAINING_METRICS.contains(&claim.metric.as_str());
+    let judged = matches!(kind, Value | Bound | Parity) && !of_machine;
+    let scored = judged && !of_training;
     let margin = claim.margin.is_some() || claim.margin_of_error.is_some();
     // Name, is it there, is it needed, is it of use.
     let rules = [
@@ -69,14 +74,14 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
             matches!(kind, Value | Bound | Parity | Relation | Trajectory),
             kind != Diverges,
         ),
-        ("eval", claim.eval.is_some(), scored, !of_machine),
+        ("eval", claim.eval.is_some(), scored, !of_machine && (!of_training || kind == Trajectory)),
         (
             "signature",
             claim.signature.is_some(),
             matches!(kind, Value | Bound) && !of_machine || scored && text,
             !of_machine,
         ),
-        ("decode", claim.decode.is_some(), scored && text, true),
+        ("decode", claim.decode.is_some(), scored && text, !(of_training && judged)),
         ("arm", claim.arm.is_some(), !matches!(kind, Relation), true),
         (
             "margin",
@@ -88,9 +93,9 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
             "margin_of_error",
             claim.margin_of_error.is_some(),
             false,
-            scored && claim.direction.is_some() && claim.margin.is_none(),
+            judged && claim.direction.is_some() && claim.margin.is_none(),
         ),
-        ("spread", claim.spread.is_some(), false, scored || kind == Trajectory),
+        ("spread", claim.spread.is_some(), false, judged || kind == Trajectory),
         (
             "baseline",
             claim.baseline.is_some(),
@@ -128,7 +133,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
             let message = match key {
                 "margin_reason" => "`margin_reason` stands without a `margin`".to_owned(),
                 "sigma_reason" => "`sigma_reason` stands without an `assumed_sigma`".to_owned(),
-                "margin_of_error" if scored => {
+                "margin_of_error" if judged => {
                     "`margin_of_error` needs a `direction`, and stands instead of a `margin`".to_owned()
                 }
                 _ => format!("a {} claim has no use for `{key}`", kind_name(kind)),
