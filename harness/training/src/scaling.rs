@@ -148,11 +148,6 @@ impl LossScaler {
         }
     }
 
-    /// Whether [`LossScaler::observe`] uses the largest gradient.
-    pub fn needs_largest(&self) -> bool {
-        matches!(self.spec, LossScalingSpec::Logmax { .. })
-    }
-
     /// Whether the scale can no longer be reduced after an overflow.
     pub fn is_exhausted(&self) -> bool {
         match self.spec {
@@ -164,8 +159,7 @@ impl LossScaler {
     }
 
     /// Updates the scale after an update. `finite`: whether all its gradients were finite.
-    /// `largest`: their largest magnitude after unscaling (ignored unless
-    /// [`LossScaler::needs_largest`]).
+    /// `largest`: their largest magnitude after unscaling; only `logmax` uses it.
     pub fn observe(&mut self, finite: bool, largest: f64) {
         match (&self.spec, &mut self.state) {
             (

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use zoo_recipes::Moment;
 
 use crate::scaling::ScalerState;
-use crate::update::{TermSum, loss_of};
+use crate::term::{TermSum, loss_of};
 
 /// Properties that a run must share with the checkpoint from which it resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

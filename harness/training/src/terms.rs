@@ -2,35 +2,21 @@
 //! sums.
 
 use burn::tensor::Tensor;
-use zoo_models::Term;
 use zoo_models::precision::to_f32;
+use zoo_models::{Objective, Term};
 
 use crate::error::TrainError;
 use crate::reduce::Reducer;
-use crate::update::{MicroBatch, Phase};
-
-/// One term of a loss after an update.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TermSum {
-    pub name: String,
-    /// Sum over all micro-batches and workers.
-    pub sum: f64,
-    /// Denominator of the sum.
-    pub count: f64,
-    /// Weight in the loss.
-    pub weight: f64,
-}
-
-/// Loss of the given terms: the sum of weight x sum / count. Terms with a count of 0 add nothing.
-pub fn loss_of(terms: &[TermSum]) -> f64 {
-    terms.iter().filter(|t| t.count != 0.0 && t.weight != 0.0).map(|t| t.weight * t.sum / t.count).sum()
-}
+use crate::term::TermSum;
 
 /// Denominators over the micro-batches of this worker, in the objective's order.
-pub(crate) fn total_counts<M, B>(phase: &Phase<M, B>, batches: &[MicroBatch<B>]) -> Vec<(String, f64)> {
+pub(crate) fn total_counts<'b, M, B: 'b>(
+    objective: &dyn Objective<M, B>,
+    batches: impl Iterator<Item = &'b B>,
+) -> Vec<(String, f64)> {
     let mut totals: Vec<(String, f64)> = Vec::new();
-    for micro in batches {
-        for (place, (name, count)) in phase.objective.counts(&micro.batch).into_iter().enumerate() {
+    for batch in batches {
+        for (place, (name, count)) in objective.counts(batch).into_iter().enumerate() {
             match totals.get_mut(place) {
                 Some(total) => total.1 += count,
                 None => totals.push((name.to_string(), count)),

@@ -193,11 +193,6 @@ impl<M: Module, B> Trainer<M, B> {
         self.model.as_ref().expect(MODEL)
     }
 
-    /// Returns the current model and drops the run.
-    pub fn into_model(self) -> M {
-        self.model.expect(MODEL)
-    }
-
     /// Checkpoints of this run.
     pub fn folder(&self) -> &CheckpointFolder {
         &self.folder

@@ -37,7 +37,7 @@ use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
 use crate::scaling::LossScaler;
 use crate::schedule::Schedule;
-pub use crate::terms::{TermSum, loss_of};
+pub use crate::term::{TermSum, loss_of};
 use crate::terms::{TermSums, sum_ragged, total_counts};
 
 /// Selects parameters by path.
@@ -189,7 +189,7 @@ pub fn run_phase<M: Module, B>(
     watch: &mut impl Watch,
 ) -> Result<(M, PhaseReport), TrainError> {
     debug_assert!(phase_index < phases);
-    let mut counts = total_counts(phase, batches);
+    let mut counts = total_counts(phase.objective.as_ref(), batches.iter().map(|micro| &micro.batch));
     if reducer.world() > 1 {
         // A worker without a batch in the last group of an epoch has no terms, so the workers first
         // agree on their number.
