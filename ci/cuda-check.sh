@@ -111,7 +111,7 @@ cargo build --profile gpu-check --locked -p zoo-harness --bin zoo --features cud
 # Neither the build nor the download counts.
 began=$(date +%s)
 # Names of our kernels, as alternatives of a regular expression.
-ours=$(grep -rhoE 'fn \w+_kernel\b' zoo/src/ops/cube | cut -d' ' -f2 | sort -u | paste -sd'|')
+ours=$(grep -rhoE 'fn \w+_kernel\b' zoo/ops/src/cube | cut -d' ' -f2 | sort -u | paste -sd'|')
 
 quick() {
     STANDIN_DRIVER=12040 on_standin 8 "a driver that is older than NVRTC" doctor

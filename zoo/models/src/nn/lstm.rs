@@ -1,0 +1,120 @@
+//! LSTM layers over packed sequences.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+
+use super::{Biases, Init, Recurrent};
+use crate::Pass;
+use crate::ops::{self, Sequences};
+
+/// State of an LSTM layer: `[sequences, hidden]` each, FP32.
+#[derive(Debug, Clone)]
+pub struct LstmState {
+    /// Output state.
+    pub h: Tensor<2>,
+    /// Cell state.
+    pub c: Tensor<2>,
+}
+
+/// One layer of a long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates).
+/// Gates are in PyTorch's order i, f, g, o.
+#[derive(Module, Debug)]
+pub struct Lstm {
+    /// Shape `[4 hidden, in]`.
+    pub weight_ih: Param<Tensor<2>>,
+    /// Shape `[4 hidden, hidden]`.
+    pub weight_hh: Param<Tensor<2>>,
+    /// Shape `[4 hidden]`.
+    pub bias_ih: Option<Param<Tensor<1>>>,
+    /// Shape `[4 hidden]`. It is added to `bias_ih` and has the same gradient.
+    pub bias_hh: Option<Param<Tensor<1>>>,
+}
+
+impl Lstm {
+    /// Draws weights and biases uniformly from [-bound, bound) (PyTorch's bound is 1 /
+    /// sqrt(hidden)). With `forget_bias` the biases of the forget gate are not drawn: the first is
+    /// `forget_bias`, the second 0.
+    pub fn new(
+        init: &Init,
+        input: usize,
+        hidden: usize,
+        biases: Biases,
+        bound: f64,
+        forget_bias: Option<f32>,
+    ) -> Self {
+        let bias = |name: &str, drawn: bool, forget: Option<f32>| {
+            let init = init.at(name);
+            let start =
+                if drawn { init.uniform([4 * hidden], bound) } else { init.constant([4 * hidden], 0.0) };
+            match forget {
+                None => start,
+                Some(value) => start.map(|start| {
+                    let parts = vec![
+                        start.clone().narrow(0, 0, hidden),
+                        Tensor::full([hidden], value, &start.device()),
+                        start.clone().narrow(0, 2 * hidden, 2 * hidden),
+                    ];
+                    let tracked = start.device().is_autodiff();
+                    let whole = Tensor::cat(parts, 0).detach();
+                    if tracked { whole.require_grad() } else { whole }
+                }),
+            }
+        };
+        Self {
+            weight_ih: init.at("weight_ih").uniform([4 * hidden, input], bound),
+            weight_hh: init.at("weight_hh").uniform([4 * hidden, hidden], bound),
+            bias_ih: biases.first().map(|drawn| bias("bias_ih", drawn, forget_bias)),
+            bias_hh: biases.second().map(|drawn| bias("bias_hh", drawn, forget_bias.map(|_| 0.0))),
+        }
+    }
+}
+
+impl Recurrent for Lstm {
+    type State = LstmState;
+
+    fn forward(
+        &self,
+        x: Tensor<2>,
+        sequences: &Sequences,
+        state: Option<LstmState>,
+        pass: &Pass,
+    ) -> (Tensor<2>, LstmState) {
+        let bias = match (&self.bias_ih, &self.bias_hh) {
+            (Some(a), Some(b)) => Some(a.val() + b.val()),
+            (a, b) => a.as_ref().or(b.as_ref()).map(Param::val),
+        };
+        let gates = ops::linear(x, self.weight_ih.val(), bias, pass);
+        let state = state.map(|state| (state.h, state.c));
+        let (out, (h, c)) = ops::lstm(gates, self.weight_hh.val(), state, sequences, pass);
+        (out, LstmState { h, c })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::parameters::host_values;
+
+    #[test]
+    fn the_forget_bias_stands_where_the_second_gate_is() {
+        let init = Init::new(1, &Device::flex());
+        let drawn = Lstm::new(&init, 2, 3, Biases::Two, 0.1, None);
+        let set = Lstm::new(&init, 2, 3, Biases::Two, 0.1, Some(1.0));
+        let values = |bias: &Option<Param<Tensor<1>>>| host_values(bias.as_ref().unwrap().val());
+        for (drawn, set, forget) in [(&drawn.bias_ih, &set.bias_ih, 1.0), (&drawn.bias_hh, &set.bias_hh, 0.0)]
+        {
+            let (drawn, set) = (values(drawn), values(set));
+            assert_eq!(set[3..6], [forget; 3]);
+            assert_eq!((&set[..3], &set[6..]), (&drawn[..3], &drawn[6..]));
+            assert!(drawn.iter().all(|x| x.abs() <= 0.1 && *x != 0.0));
+        }
+    }
+
+    #[test]
+    fn a_set_forget_bias_is_learnt() {
+        let lstm = Lstm::new(&Init::new(1, &Device::flex().autodiff()), 2, 3, Biases::One, 0.1, Some(1.0));
+        assert!(lstm.bias_ih.unwrap().val().is_require_grad());
+    }
+}
