@@ -156,6 +156,12 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     };
     // Reports an evaluation set or a search that does not exist.
     wanted(&recipe, Some(&eval), Some(&decode))?;
+    if recipe.decode[&decode].language_model().is_none() {
+        let message = format!("the search `{decode}` has no language model: alpha and beta have no effect");
+        return Err(Failure::usage(message).hint(format!(
+            "--set decode.{decode}.language_model=model.arpa.gz, of a search that takes one"
+        )));
+    }
     let split = &recipe.data.eval[&eval].split;
     let mut claimed = recipe.claim.iter().filter_map(|claim| claim.eval.as_ref());
     if let Some(claimed) =

@@ -11,14 +11,14 @@ use zoo_results::metrics::{
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
     ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, StatedSpread, Verdict,
-    direction_of, judge, signature_difference,
+    direction_of, judge, signature_difference, trained_term,
 };
 use zoo_training::state::Ending;
 
 use super::evaluate::{Evaluation, lines};
 use super::run::{Made, Run, Trained};
 use super::timing::Timing;
-use super::trained_terms::term;
+use super::trained_terms::{At, term};
 use crate::error::Result;
 
 /// A claim and what came out.
@@ -74,6 +74,9 @@ impl Measured {
         let (Some(evaluation), Some(signature)) = (evaluation, &claim.signature) else {
             return Ok(None);
         };
+        if trained_term(claim).is_some() {
+            return Ok(None);
+        }
         let fits =
             |value: &&MetricValue| signature_difference(signature, &value.signature.to_string()).is_none();
         if let Some(value) = evaluation.scores.iter().find(fits) {
@@ -93,7 +96,7 @@ impl Measured {
     }
 
     fn point_score(&self, claim: &ClaimSpec, moment: Moment) -> Result<RunScore> {
-        if let Some(term) = term(&self.run, claim, Some(moment))? {
+        if let Some(term) = term(&self.run, claim, At::Point(moment))? {
             return Ok(RunScore::trained(self.run.card.seed, term)?);
         }
         let mut found = RunScore { seed: Some(self.run.card.seed), ..RunScore::default() };
@@ -130,7 +133,9 @@ impl Measured {
             found.status = RunStatus::Diverged;
             return Ok(found);
         }
-        if let Some(term) = term(&self.run, claim, None)? {
+        let end = At::End { updates: self.trained.updates };
+        let of_end = if self.trained.ending.is_scored() { term(&self.run, claim, end)? } else { None };
+        if let Some(term) = of_end {
             let of_term = RunScore::trained(self.run.card.seed, term)?;
             return Ok(RunScore { score: of_term.score, term: of_term.term, ..found });
         }

@@ -1,7 +1,7 @@
 //! Means of training terms over an epoch, read from a run's log: evidence for claims on what
 //! training itself logs.
 
-use zoo_recipes::{ClaimSpec, Moment};
+use zoo_recipes::{ClaimSpec, LossMean, Moment};
 use zoo_results::metrics::{OfTerm, Over, Signature, TermMean, TrainedTerm, TrainingOptions};
 use zoo_results::verdict::trained_term as wanted;
 
@@ -10,24 +10,43 @@ use super::run_log::{LoggedEpoch, LoggedTerm, epochs};
 use crate::error::Result;
 use crate::tasks;
 
+/// Where in a run a term is read.
+#[derive(Debug, Clone, Copy)]
+pub enum At {
+    /// At the end, which the pass must end with: a run may end within an epoch.
+    End {
+        /// Updates of the whole run.
+        updates: u64,
+    },
+    /// At a point of a trajectory.
+    Point(Moment),
+}
+
 /// The term of a claim at the end of a run, or at a point on the way; `None` for a claim on
 /// outputs, and if the log does not have what the claim's signature says.
 ///
 /// # Errors
 /// The run's recipe cannot be read.
-pub fn term(run: &Run, claim: &ClaimSpec, at: Option<Moment>) -> Result<Option<TrainedTerm>> {
+pub fn term(run: &Run, claim: &ClaimSpec, at: At) -> Result<Option<TrainedTerm>> {
     let Some(options) = wanted(claim) else { return Ok(None) };
     let (_, recipe) = Run::open(&run.folder)?;
+    let train = &recipe.train;
+    // The sums of such an update are scaled: their mean is one of the batches' means.
+    let of_batches = train.loss_mean == LossMean::OfBatches && train.batches_per_update > 1;
     let unit = tasks::of(&recipe).training_unit(&recipe, options.of);
+    if of_batches && options.of == OfTerm::Objective {
+        return Ok(None);
+    }
     if unit != Some(options.unit) || options.over != Over::Epoch || options.mean != TermMean::Unit {
         return Ok(None);
     }
     let logged = epochs(&run.folder.join("log.jsonl"));
-    let epoch = match at {
-        None => logged.last(),
-        Some(moment) => logged.iter().find(|epoch| epoch.is_at(moment)),
+    let is_at = |epoch: &&LoggedEpoch| match at {
+        At::End { updates } => epoch.update == updates,
+        At::Point(moment) => epoch.is_at(moment),
     };
-    Ok(epoch.and_then(|epoch| of_epoch(epoch, options)))
+    let found = logged.iter().find(is_at).and_then(|epoch| of_epoch(epoch, options));
+    Ok(found.filter(|term| term.value().is_ok()))
 }
 
 fn of_epoch(epoch: &LoggedEpoch, options: TrainingOptions) -> Option<TrainedTerm> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Moment, Recipe};
 use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Outcome, Verdict};
+use zoo_results::verdict::{Outcome, Verdict, trained_term};
 
 use super::data::TaskData;
 use super::evaluate::{Evaluation, Weights, decode_all, stored};
@@ -22,6 +22,7 @@ fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSp
         claim.kind == ClaimKind::Trajectory
             && claim.eval.is_some()
             && claim.signature.is_some()
+            && trained_term(claim).is_none()
             && search.is_some_and(|search| !search.lacks_language_model())
     };
     recipe.claim.iter().filter(move |claim| claim.speaks_of(arm)).filter(scored)

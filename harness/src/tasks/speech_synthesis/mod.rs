@@ -22,6 +22,7 @@ use zoo_recipes::{
     Architecture, ClaimSpec, DataSpec, DecodeSpec, LossSpec, ModelSpec, Recipe, Resolved, TokenizerSpec,
 };
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
+use zoo_results::verdict::trained_term;
 
 use self::data::SynthesisData;
 use self::material::{SynthesisMaterial, frame_width, parts};
@@ -91,7 +92,8 @@ impl Task for SpeechSynthesis {
     /// Conventions depend on the search: with teacher forcing, frames are compared position by
     /// position.
     fn signatures(&self, recipe: &Recipe, _: &str, decode: &str) -> Vec<String> {
-        let here = |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode);
+        let here =
+            |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode) && trained_term(claim).is_none();
         let mut found: Vec<String> =
             recipe.claim.iter().filter(here).filter_map(|claim| claim.signature.clone()).collect();
         found.dedup();
