@@ -128,6 +128,22 @@ fn a_training_accuracy_is_judged_as_a_value() {
     assert_eq!(bad.outcome, Outcome::NotReproduced, "{}", bad.explanation);
 }
 
+#[test]
+fn a_bound_and_a_parity_on_training_are_not_judgeable_and_a_value_is() {
+    let of = |kind: &str| {
+        let signature = "metric:train-accuracy|top:1|unit:example|over:epoch|mean:unit";
+        let fields = json!({
+            "kind": kind, "metric": "train-accuracy", "signature": signature, "direction": "higher",
+            "value": 93.0, "margin": 0.5,
+        });
+        judgeable(&claim(fields))
+    };
+    for kind in ["bound", "parity"] {
+        assert!(of(kind).unwrap_err().contains("no interval"), "{kind}");
+    }
+    assert_eq!(of("value"), Ok(()));
+}
+
 /// Terms need no outputs, so nothing is scored.
 struct Nothing;
 

@@ -11,7 +11,7 @@ use zoo_results::metrics::{
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{
     ErrorCount, Evidence, Interval, PointScores, Precision, RunScore, RunStatus, StatedSpread, Verdict,
-    direction_of, judge, signature_difference, trained_term,
+    direction_of, judge, judgeable, signature_difference, trained_term,
 };
 use zoo_training::state::Ending;
 
@@ -134,7 +134,8 @@ impl Measured {
             return Ok(found);
         }
         let end = At::End { updates: self.trained.updates };
-        let of_end = if self.trained.ending.is_scored() { term(&self.run, claim, end)? } else { None };
+        let read = self.trained.ending.is_scored() && judgeable(claim).is_ok();
+        let of_end = if read { term(&self.run, claim, end)? } else { None };
         if let Some(term) = of_end {
             let of_term = RunScore::trained(self.run.card.seed, term)?;
             return Ok(RunScore { score: of_term.score, term: of_term.term, ..found });

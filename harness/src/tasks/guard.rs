@@ -27,8 +27,8 @@ const PARTS_OF_TASKS: [&str; 13] = [
 /// Numbered lines of code in a source: without comments, tests, and example commands of help texts.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let runs = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("zoo ");
-    let before_tests = text.lines().take_while(|line| *line != "#[cfg(test)]");
-    (1..).zip(before_tests).filter(move |(_, line)| runs(line))
+    let before_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    (1..).zip(before_tests.lines()).filter(move |(_, line)| runs(line))
 }
 
 /// The first of `words` that a line contains.
@@ -78,7 +78,12 @@ fn a_leak_is_seen_in_code_and_not_in_comments_examples_or_tests() {
     assert_eq!(leaks("match loss { LossSpec::Ctc { .. } => 1 }"), 1);
     assert_eq!(leaks("    if task == \"speech-recognition\" {"), 1);
     assert_eq!(leaks("use crate::tasks::speech_synthesis::parts;"), 1);
-    assert_eq!(leaks("// a LossSpec::Ctc\n  zoo list --task translation\n#[cfg(test)]\nLossSpec::Ctc"), 0);
+    assert_eq!(
+        leaks("// a LossSpec::Ctc\n  zoo list --task translation\n#[cfg(test)]\nmod tests {\nLossSpec::Ctc"),
+        0
+    );
+    // A module of tests in a file of its own does not end the code.
+    assert_eq!(leaks("#[cfg(test)]\nmod more_tests;\nuse LossSpec::Ctc;"), 1);
 }
 
 #[test]

@@ -35,6 +35,9 @@ pub fn judgeable(claim: &ClaimSpec) -> Result<(), String> {
         (Path::Trained(_), _) if claim.signature.is_none() => {
             Err("without a signature nothing says which term is averaged over which updates".to_owned())
         }
+        (Path::Trained(_), ClaimKind::Bound | ClaimKind::Parity) => {
+            Err(format!("{metric} has no interval, which a bound and a parity need"))
+        }
         _ if claim.signature.is_none() => {
             Err("without a signature nothing says how outputs are scored".to_owned())
         }
