@@ -25,6 +25,7 @@ mod smoke;
 mod sources;
 mod split;
 mod stack;
+pub mod tasks;
 mod tree;
 mod validate;
 
