@@ -90,15 +90,17 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     })?;
     let part = |part: fn(&ClaimSpec) -> &Option<String>| claim.and_then(|claim| part(claim).clone());
     let eval = args.eval.clone().or(part(|claim| &claim.eval));
-    let eval = eval.or_else(|| recipe.data.eval.keys().find(|name| *name != "valid").cloned());
-    let decode = part(|claim| &claim.decode).or_else(|| recipe.decode.keys().next().cloned());
+    let eval = eval
+        .or_else(|| recipe.data().eval_sets().into_iter().find(|name| *name != "valid").map(str::to_owned));
+    let decode =
+        part(|claim| &claim.decode).or_else(|| recipe.searches().first().map(|name| (*name).to_owned()));
     let (Some(eval), Some(decode)) = (eval, decode) else {
         return Err(
             Failure::usage("the recipe has no evaluation set or no search").hint("`zoo show` lists them")
         );
     };
     let mut searches = vec![decode.clone()];
-    searches.extend(recipe.decode.keys().filter(|name| **name != decode).cloned());
+    searches.extend(recipe.searches().into_iter().filter(|name| *name != decode).map(str::to_owned));
     let main = run.folder.join("eval");
     let own = weights_name(&recipe.train.checkpoint);
     // The newest state holds the last weights. They are a separate setting if the recipe evaluates
@@ -145,7 +147,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
     if !missing.is_empty() {
         notes.push(format!("skipped because not decoded: {} (decode with --decode)", missing.join("; ")));
     }
-    let language = args.language.clone().or_else(|| tasks::of(&recipe).target_language(&recipe, Some(&eval)));
+    let language = args.language.clone().or_else(|| tasks::of(&recipe).target_language(Some(&eval)));
     Ok(Case {
         subject: format!("{}, {} seed {}, on {eval}", run.card.recipe, run.card.arm, run.card.seed),
         claimed,
@@ -195,7 +197,7 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
     }
     let of_recipe = || {
         let recipe = &resolved.as_ref()?.recipe;
-        tasks::of(recipe).target_language(recipe, eval.map(String::as_str))
+        tasks::of(recipe).target_language(eval.map(String::as_str))
     };
     let language = args.language.clone().or_else(of_recipe);
     let mut notes = Vec::new();

@@ -106,7 +106,7 @@ pub fn newest<'e>(entries: &'e [Entry], document: &Document, tier: Option<&str>)
 /// The recipe does not resolve.
 pub fn locate(rows: &mut [Row], documents: &[Document]) -> Result<()> {
     for document in documents {
-        let claims: Vec<ClaimSpec> = document.resolve(&Selection::default())?.recipe.claim;
+        let claims: Vec<ClaimSpec> = document.resolve(&Selection::default())?.recipe.claim.clone();
         for row in rows.iter_mut().filter(|row| row.recipe == document.name()) {
             let at = row.claim.as_ref().and_then(|claim| claims.iter().position(|known| known == claim));
             row.place = place(&document.claim_origin(at.unwrap_or(0)), document);

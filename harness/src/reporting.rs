@@ -251,7 +251,7 @@ fn verdicts(opened: &[Opened], record: Option<&Entry>, entries: &[Entry]) -> Res
         // The current built-in recipe, if there is one: runs may be older than the marks of its
         // claims.
         let present = Document::load(&record.recipe)
-            .and_then(|document| Ok(document.resolve(&Selection::default())?.recipe.claim));
+            .and_then(|document| Ok(document.resolve(&Selection::default())?.recipe.claim.clone()));
         let present = present.unwrap_or_else(|_| claims.clone());
         let judged = record.judgements.iter().map(|judgement| {
             let arm = judgement.evidence.arm.clone().unwrap_or_default();

@@ -87,7 +87,7 @@ mod tests {
     fn every_recipe_names_rows_that_are_there_and_invents_nothing() {
         for name in zoo_recipes::names() {
             let document = Document::load(name).unwrap();
-            let claims = document.resolve(&Selection::default()).unwrap().recipe.claim;
+            let claims = document.resolve(&Selection::default()).unwrap().recipe.claim.clone();
             check_signatures(&document, &claims).unwrap_or_else(|found| panic!("{name}: {found:?}"));
             assert_eq!(invented_spreads(&claims), Vec::<String>::new(), "{name}");
         }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_row_that_is_not_there_is_named_with_the_nearest() {
         let document = Document::load("gnmt-v2").unwrap();
-        let mut claims = document.resolve(&Selection::default()).unwrap().recipe.claim;
+        let mut claims = document.resolve(&Selection::default()).unwrap().recipe.claim.clone();
         claims[0].spread = Some("gnmt_v2".to_owned());
         let found = format!("{:?}", check_signatures(&document, &claims).unwrap_err());
         assert!(found.contains("no row `gnmt_v2`") && found.contains("did you mean `gnmt-v2`?"), "{found}");

@@ -46,10 +46,10 @@ pub struct Workload {
 
 /// The size of a recipe's model; `None` if its vocabulary cannot be estimated.
 pub fn of(recipe: &Recipe) -> Option<ModelSize> {
-    tasks::of(recipe).size(recipe)
+    tasks::of(recipe).size()
 }
 
 /// Width of most matrix products of a recipe's model.
 pub fn width(recipe: &Recipe) -> usize {
-    tasks::of(recipe).width(&recipe.model)
+    tasks::of(recipe).width()
 }

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use zoo_models::precision::Compute;
-use zoo_recipes::{Document, LossScalingSpec, ModelSpec, Recipe, Selection};
+use zoo_recipes::{Document, LossScalingSpec, Recipe, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Entry, Recheck, recheck};
 use zoo_results::report::grouped;
@@ -91,8 +91,9 @@ impl<'c> Climber<'c> {
             let found = match rung {
                 Rung::Schema => schema(document),
                 Rung::Parameters => self.arms(document, |_, recipe| built(recipe)),
-                Rung::Parity => self
-                    .arms(document, |climber, recipe| tasks::of(recipe).align(recipe, &mut climber.aligner)),
+                Rung::Parity => {
+                    self.arms(document, |climber, recipe| tasks::of(recipe).align(&mut climber.aligner))
+                }
                 Rung::Traces => self.arms(document, Self::traces),
                 Rung::Smoke => self.smoke(document)?,
                 Rung::SmallRun => self.recorded(document, false),
@@ -243,14 +244,13 @@ fn schema(document: &Document) -> Found {
 
 /// Builds a model and compares its number of parameters with the arithmetic.
 fn built(recipe: &Recipe) -> Found {
-    let with = |model: ModelSpec| Recipe { model, ..recipe.clone() };
-    let (whole, words) = tasks::of(recipe).counted(recipe)?;
+    let (whole, words) = tasks::of(recipe).counted()?;
     if whole <= BUILT_WHOLE {
         return Ok(format!("{} built with {words}, as counted", grouped(count(recipe)?)));
     }
     let mut found = Vec::new();
     for layers in [1, 2] {
-        found.push(grouped(count(&with(with_layers(&recipe.model, layers)?))?));
+        found.push(grouped(count(&with_layers(recipe, layers)?)?));
     }
     Ok(format!("{} and {} built with {words} and 1 and 2 layers, as counted", found[0], found[1]))
 }
@@ -258,15 +258,15 @@ fn built(recipe: &Recipe) -> Found {
 /// Number of parameters of the built model. Fails if it differs from the arithmetic.
 fn count(recipe: &Recipe) -> std::result::Result<u64, String> {
     let task = tasks::of(recipe);
-    let ((expected, _), found) = (task.counted(recipe)?, task.built(recipe)?);
+    let ((expected, _), found) = (task.counted()?, task.built()?);
     match found == expected {
         true => Ok(found),
         false => Err(format!("built, it has {} parameters, not {}", grouped(found), grouped(expected))),
     }
 }
 
-/// The model with at most `most` layers of each kind.
-fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, String> {
+/// The recipe with at most `most` layers of each kind in its model.
+fn with_layers(recipe: &Recipe, most: u64) -> std::result::Result<Recipe, String> {
     fn cut(value: &mut serde_json::Value, most: u64) {
         let Some(members) = value.as_object_mut() else { return };
         for (key, value) in members {
@@ -284,9 +284,9 @@ fn with_layers(model: &ModelSpec, most: u64) -> std::result::Result<ModelSpec, S
             }
         }
     }
-    let mut json = serde_json::to_value(model).map_err(|error| error.to_string())?;
-    cut(&mut json, most);
-    serde_json::from_value(json).map_err(|error| error.to_string())
+    let mut json = serde_json::to_value(recipe).map_err(|error| error.to_string())?;
+    cut(&mut json["model"], most);
+    Recipe::from_json(json).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -294,22 +294,22 @@ mod tests {
     use super::*;
 
     fn counted(recipe: &Recipe) -> u64 {
-        tasks::of(recipe).counted(recipe).unwrap().0
+        tasks::of(recipe).counted().unwrap().0
     }
 
     #[test]
     fn layers_are_cut_on_both_sides() {
         let recipe =
             Document::load("transformer-big").unwrap().resolve(&Selection::default()).unwrap().recipe;
-        let small = with_layers(&recipe.model, 2).unwrap();
-        let parameters = |model: &ModelSpec| counted(&Recipe { model: model.clone(), ..recipe.clone() });
-        assert_eq!(small.width, recipe.model.width);
+        let small = with_layers(&recipe, 2).unwrap();
+        let width = |recipe: &Recipe| recipe.block("model")["width"].as_u64().unwrap();
+        assert_eq!(width(&small), width(&recipe));
         // Each side has six layers. Two of them are a third of all parameters outside tables and
         // last norms.
-        let rest = 68 * u64::from(recipe.model.width.unwrap());
-        assert_eq!(3 * (parameters(&small) - rest), parameters(&recipe.model) - rest);
+        let rest = 68 * width(&recipe);
+        assert_eq!(3 * (counted(&small) - rest), counted(&recipe) - rest);
         let recipe = Document::load("convs2s").unwrap().resolve(&Selection::default()).unwrap().recipe;
-        let json = serde_json::to_value(with_layers(&recipe.model, 2).unwrap()).unwrap();
+        let json = with_layers(&recipe, 2).unwrap().block("model");
         for side in ["encoder", "decoder"] {
             let repeats: Vec<_> =
                 json[side]["layer"].as_array().unwrap().iter().map(|l| &l["repeat"]).collect();

@@ -8,7 +8,9 @@ use zoo_results::metrics::Entry;
 use zoo_results::verdict::{Evidence, Outcome, RunScore, judge, judgeable, listed};
 
 fn claims() -> Vec<ClaimSpec> {
-    let of = |name: &str| Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe.claim;
+    let of = |name: &str| {
+        Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe.claim.clone()
+    };
     zoo_recipes::names().into_iter().flat_map(of).collect()
 }
 

@@ -33,7 +33,7 @@ fn log(lines: u64) -> TrainingLog {
 }
 
 fn claims(recipe: &str) -> Vec<ClaimSpec> {
-    Document::load(recipe).unwrap().resolve(&Selection::default()).unwrap().recipe.claim
+    Document::load(recipe).unwrap().resolve(&Selection::default()).unwrap().recipe.claim.clone()
 }
 
 fn lines(text: &[&str]) -> Vec<String> {

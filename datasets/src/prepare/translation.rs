@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use zoo_recipes::{DataSpec, EvalSetSpec, Recipe, References};
+use zoo_recipes::{DataSpec, EvalSetSpec, RecipeOf, References, Translation};
 
 use super::error::PrepareError;
 use super::pipeline::TextPipeline;
@@ -21,7 +21,7 @@ pub struct PrepareOptions {
 
 impl PrepareOptions {
     /// Those of a recipe.
-    pub fn of(recipe: &Recipe) -> Self {
+    pub fn of(recipe: &RecipeOf<Translation>) -> Self {
         Self { begin_token_in_target: recipe.model.decoder.begin_token_in_target() }
     }
 

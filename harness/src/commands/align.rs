@@ -15,7 +15,7 @@ pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
     let recipe = document.resolve(&Selection::default())?.recipe;
     let compute = args.compute.compute();
     let device = context.open_device_for(compute)?;
-    let alignment = tasks::of(&recipe).align_dump(&recipe, &args.file, &device, compute)?;
+    let alignment = tasks::of(&recipe).align_dump(&args.file, &device, compute)?;
     let mut table = output::columns(["rung", "tensors", "error", "limit", "holds", "worst at"]);
     for rung in &alignment.rungs {
         table.push(output::words([

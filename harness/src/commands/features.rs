@@ -7,13 +7,13 @@ use crate::cli::FeaturesArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::records::write_whole;
-use crate::tasks::recordings::features;
+use crate::tasks;
 
 pub fn run(context: &Context, args: &FeaturesArgs) -> Result<Exit> {
     let selection =
         Selection { tier: args.tier.clone(), overrides: args.set.clone(), ..Selection::default() };
     let recipe = Document::load(&args.recipe)?.resolve(&selection)?.recipe;
-    let found = features(&recipe, &args.file, args.training)?;
+    let found = tasks::of(&recipe).features(&args.file, args.training)?;
     let frames = found.frames();
     write_whole(&args.out, &npy(&found.values, [frames, found.width]))?;
     context.progress.note(&format!("{}: {frames} frames of {} features", args.out.display(), found.width));

@@ -13,7 +13,7 @@ use crate::output;
 pub fn run(context: &Context, args: &FetchArgs) -> Result<Exit> {
     let document = Document::load(&args.recipe)?;
     let recipe = document.resolve(&Selection::default())?.recipe;
-    let Some(corpus) = &recipe.data.corpus else {
+    let Some(corpus) = recipe.data().corpus() else {
         context.progress.note(&format!("{} generates its data or names files of yours", document.name()));
         return Ok(Exit::Ok);
     };

@@ -90,7 +90,7 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
 fn named_set(signature: Option<&Signature>, recipe: &Recipe, claim: &ClaimSpec) -> Option<String> {
     let named = signature?.test_set.clone()?;
     let own = claim.eval.as_ref().is_some_and(|eval| {
-        let split = recipe.data.eval.get(eval).map(|set| &set.split);
+        let split = recipe.data().eval_set(eval).map(|set| set.split);
         *eval == named || split == Some(&named) || references::name_of(recipe, eval) == named
     });
     if own { claim.eval.clone() } else { Some(named) }

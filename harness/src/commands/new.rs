@@ -24,7 +24,7 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
     }
     let base = Document::load(&args.base)?;
     let of_base = base.resolve(&Selection::default())?.recipe;
-    let text = tasks::of(&of_base).new_recipe(args, &base, &of_base)?;
+    let text = tasks::of(&of_base).new_recipe(args, &base)?;
     // Only a valid recipe is written.
     Document::parse(&text, &file.display().to_string(), Path::new("."))?.check()?;
     write_whole(&file, text.as_bytes())?;

@@ -29,9 +29,9 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
         all.push(RecipeStanding {
             recipe: document.name().to_owned(),
             hashes: hashes(&document, entries)?,
-            claims: recipe.claim,
-            generated: recipe.data.reader.is_generated(),
-            free: recipe.recipe.free,
+            claims: recipe.claim.clone(),
+            generated: recipe.data().is_generated(),
+            free: recipe.recipe.free.clone(),
             evidence: rung.map_or("none", |rung| rung.name()).to_owned(),
         });
     }

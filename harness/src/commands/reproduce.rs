@@ -62,7 +62,7 @@ fn request(args: &ReproduceArgs) -> Result<Request> {
 }
 
 fn claims(request: &Request) -> Result<Vec<ClaimSpec>> {
-    Ok(request.document.resolve(&Selection::default())?.recipe.claim)
+    Ok(request.document.resolve(&Selection::default())?.recipe.claim.clone())
 }
 
 /// A verdict with its text.

@@ -47,7 +47,7 @@ struct Shown<'d> {
 impl<'d> Shown<'d> {
     fn gather(context: &Context, document: &'d Document, resolved: Resolved) -> Result<Self> {
         let ladder = ladder(document, &records::known_runs(context)?);
-        let corpus = resolved.recipe.data.corpus.as_deref().map(CorpusDefinition::find).transpose()?;
+        let corpus = resolved.recipe.data().corpus().map(CorpusDefinition::find).transpose()?;
         let records = records::table(context, document.name());
         Ok(Self { document, resolved, ladder, corpus, records })
     }
@@ -93,17 +93,17 @@ impl<'d> Shown<'d> {
             lines.push(("download", corpus.download_bytes().to_string()));
             lines.push(("on disk", corpus.disk_bytes().to_string()));
             lines.push(("licence", format!("{} ({})", corpus.licence.terms, corpus.licence.source)));
-        } else if let Some(counts) = tasks::of(&self.resolved.recipe).generated(&self.resolved.recipe.data) {
+        } else if let Some(counts) = tasks::of(&self.resolved.recipe).generated() {
             lines.push(("generated", counts));
         }
-        let data = &self.resolved.recipe.data;
-        let languages = data.reader.targets();
-        let sets: Vec<String> = (data.eval.iter())
+        let data = self.resolved.recipe.data();
+        let several = data.languages().len() > 1;
+        let sets: Vec<String> = (data.eval_sets().into_iter())
+            .filter_map(|name| Some((name, data.eval_set(name)?)))
             .map(|(name, eval)| {
-                let of_set = data.targets_of(eval).into_iter().map(|target| languages[target]);
-                let of_set = match languages.len() {
-                    1 => String::new(),
-                    _ => format!(" in {}", of_set.collect::<Vec<_>>().join(", ")),
+                let of_set = match several {
+                    true => format!(" in {}", eval.languages.join(", ")),
+                    false => String::new(),
                 };
                 format!("{name} ({}, {} lines{of_set})", eval.split, eval.lines)
             })

@@ -156,7 +156,7 @@ pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
         Ok(said.join("; "))
     };
     steps.push(step(Rung::Parameters, every(&parameters)));
-    steps.push(step(Rung::Parity, every(&|recipe| tasks::of(recipe).parity(recipe))));
+    steps.push(step(Rung::Parity, every(&|recipe| tasks::of(recipe).parity())));
     steps.push(step(Rung::Traces, every(&traces)));
     steps.extend(run_rungs(document, runs));
     steps
@@ -192,8 +192,8 @@ fn traces(recipe: &Recipe) -> Result<String, String> {
     if !FIXTURES.optimizers.iter().any(|other| same_rule(&recipe.train.optimizer, other)) {
         return Err("its optimizer is not among tests/fixtures/optimizers.safetensors".to_owned());
     }
-    let Some(corpus) = &recipe.data.corpus else {
-        let data = if recipe.data.reader.is_generated() { "is generated" } else { "is the user's to bring" };
+    let Some(corpus) = recipe.data().corpus() else {
+        let data = if recipe.data().is_generated() { "is generated" } else { "is the user's to bring" };
         return Ok(format!("schedule, loss scaling and optimizer are traced; the data {data}"));
     };
     let definition = CorpusDefinition::find(corpus).map_err(|_| format!("there is no corpus {corpus}"))?;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(reached(&ladder(&toy, &[old])), Some(Rung::Traces));
         // A run of a version that differs only in its claims counts. A run of any other version
         // does not.
-        let mut then: Vec<ClaimSpec> = toy.resolve(&Selection::default()).unwrap().recipe.claim;
+        let mut then: Vec<ClaimSpec> = toy.resolve(&Selection::default()).unwrap().recipe.claim.clone();
         then.iter_mut().for_each(|claim| claim.note = Some("another text".to_owned()));
         let mut arms = toy.resolve_arms(None, &[]).unwrap();
         arms.values_mut().for_each(|recipe| recipe.claim.clone_from(&then));

@@ -94,12 +94,12 @@ fn sources(
     lines: usize,
     missing: &mut Vec<String>,
 ) -> Option<Vec<String>> {
-    if !one.recipe.data.eval.contains_key(eval) {
+    if !one.recipe.data().has_eval_set(eval) {
         return None;
     }
     // Only files in the home are used.
     let offline = Context { mirror: None, ..context.quiet_within(&context.home) };
-    let why = match tasks::of(&one.recipe).sources(&offline, &one.recipe, &one.run.card.base, eval) {
+    let why = match tasks::of(&one.recipe).sources(&offline, &one.run.card.base, eval) {
         Ok(None) => return None,
         Ok(Some(found)) if found.len() == lines => return Some(found),
         Ok(Some(found)) => format!("The source of {eval} has {} lines, its hypotheses {lines}.", found.len()),

@@ -10,7 +10,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use zoo_models::models::Cost;
 use zoo_models::{Objective, Running};
-use zoo_recipes::{EvalSetSpec, Recipe, TrainSpec};
+use zoo_recipes::{Common, ListedTask, RecipeOf, TrainSpec};
 use zoo_results::metrics::Scorer;
 use zoo_results::report::page::SplitCounts;
 use zoo_training::batches::{BatchSource, Fetched};
@@ -24,6 +24,8 @@ use crate::error::{Failure, Result};
 
 /// Training material, from prepared or generated data.
 pub trait Material {
+    /// Task of the recipes that it is for.
+    type Task: ListedTask;
     /// The trained model.
     type Model: Module + 'static;
     /// One batch of an update.
@@ -33,19 +35,19 @@ pub trait Material {
     const UNIT: &'static str;
 
     /// Model with fresh parameters, which are a function of the seed.
-    fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Self::Model;
+    fn model(&self, recipe: &RecipeOf<Self::Task>, seed: u64, device: &Device) -> Self::Model;
 
     /// The training objective.
-    fn aim(&self, recipe: &Recipe) -> Aim<Self::Model, Self::Batch>;
+    fn aim(&self, recipe: &RecipeOf<Self::Task>) -> Aim<Self::Model, Self::Batch>;
 
     /// The training batches of a recipe.
     ///
     /// # Errors
     /// The batching cannot form a batch from the examples.
-    fn source(&self, recipe: &Recipe, seed: u64) -> Result<Box<dyn Source<Self::Batch>>>;
+    fn source(&self, recipe: &RecipeOf<Self::Task>, seed: u64) -> Result<Box<dyn Source<Self::Batch>>>;
 
     /// Parameters and operations of the model.
-    fn cost(&self, recipe: &Recipe) -> Cost;
+    fn cost(&self, recipe: &RecipeOf<Self::Task>) -> Cost;
 
     /// Number of output classes.
     fn classes(&self) -> usize;
@@ -100,11 +102,13 @@ pub enum Sets<'s> {
 
 /// Prepared data of a recipe.
 pub trait TaskData: 'static {
+    /// Task of the recipes that it is for.
+    type Task: ListedTask;
     /// Training material of the task.
-    type Material: Material;
+    type Material: Material<Task = Self::Task>;
 
     /// The training split.
-    fn material(&self, recipe: &Recipe) -> Result<Self::Material>;
+    fn material(&self, recipe: &RecipeOf<Self::Task>) -> Result<Self::Material>;
 
     /// For each split, the SHA-256 of everything that training and decoding read from it.
     fn fingerprints(&self) -> BTreeMap<String, String>;
@@ -116,16 +120,20 @@ pub trait TaskData: 'static {
     fn training_splits(&self) -> Result<Vec<String>>;
 
     /// Names of the splits of an evaluation set in [`Self::fingerprints`].
-    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>>;
+    fn evaluation_splits(&self, recipe: &RecipeOf<Self::Task>, name: &str) -> Result<Vec<String>>;
 
     /// Batches of all examples of an evaluation set.
-    fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, Batch<Self>>>;
+    fn evaluation(
+        &self,
+        recipe: &RecipeOf<Self::Task>,
+        name: &str,
+    ) -> Result<EvaluationBatches<'_, Batch<Self>>>;
 
     /// Decodes a pair of evaluation set and search. Returns the outputs with their references.
     fn decode(
         &self,
         ctx: &Context,
-        recipe: &Recipe,
+        recipe: &RecipeOf<Self::Task>,
         wanted: (&str, &str),
         model: &Model<Self>,
     ) -> Result<Decoded>;
@@ -138,7 +146,7 @@ pub trait TaskData: 'static {
     fn sweep(
         &self,
         _ctx: &Context,
-        recipe: &Recipe,
+        recipe: &RecipeOf<Self::Task>,
         _wanted: (&str, &str),
         _model: &Model<Self>,
         _weights: &SweptWeights,
@@ -198,7 +206,7 @@ pub fn last_update(train: &TrainSpec, batches: u64) -> Option<u64> {
 }
 
 /// The training phase of a recipe. A schedule without an explicit end ends with the last update.
-pub fn phase<M: Module, B>(recipe: &Recipe, aim: Aim<M, B>, last_update: Option<u64>) -> Result<Phase<M, B>> {
+pub fn phase<M: Module, B>(recipe: &Common, aim: Aim<M, B>, last_update: Option<u64>) -> Result<Phase<M, B>> {
     let phase = Phase::single(
         aim.objective,
         &recipe.train.optimizer,
@@ -223,7 +231,7 @@ mod tests {
     #[test]
     fn the_last_update_is_the_first_end_that_is_known() {
         let document = Document::load("transformer-base").unwrap();
-        let mut train = document.resolve(&Selection::default()).unwrap().recipe.train;
+        let mut train = document.resolve(&Selection::default()).unwrap().recipe.train.clone();
         let mut ends = |updates, epochs, together| {
             (train.max_updates, train.max_epochs, train.batches_per_update) = (updates, epochs, together);
             last_update(&train, 10)

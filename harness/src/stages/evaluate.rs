@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use zoo_datasets::fetch::sha256_file;
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_recipes::{ClaimSpec, DecodeSpec, EvalSetSpec, Recipe};
+use zoo_recipes::{ClaimSpec, Common, DIRECT, Recipe, RecipeOf};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
 use zoo_results::verdict::trained_term;
@@ -80,10 +81,10 @@ pub struct Evaluation {
     /// Settings of the search. Absent in evaluations by earlier versions, which used the search of
     /// the run's recipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<DecodeSpec>,
+    pub search: Option<Json>,
     /// Settings of the evaluation set; absent if `search` is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set: Option<EvalSetSpec>,
+    pub set: Option<Json>,
     /// SHA-256 of the language model's file, if the search has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language_model: Option<String>,
@@ -114,7 +115,7 @@ pub struct Evaluation {
 impl Evaluation {
     /// Whether a claim concerns this evaluation set and search.
     pub fn is_of(&self, claim: &ClaimSpec) -> bool {
-        claim.eval.as_ref() == Some(&self.eval) && claim.decode.as_ref() == Some(&self.decode)
+        claim.is_of(&self.eval, &self.decode)
     }
 }
 
@@ -124,7 +125,7 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     let ctx = &ctx.for_run(&run.card.compute)?;
     let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
     let sets: Vec<&str> = wanted.iter().map(|(set, _)| set.as_str()).collect();
-    let data = tasks::of(&recipe).prepare(ctx, &recipe, &run.card.base, Sets::Evaluation(&sets))?;
+    let data = tasks::of(&recipe).prepare(ctx, &run.card.base, Sets::Evaluation(&sets))?;
     let weights = request.weights(&run, &recipe)?;
     let mut folder = run.folder.join("eval");
     if request.run.is_file() {
@@ -138,8 +139,8 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
 pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -> Result<Swept> {
     let (run, recipe) = request.open()?;
     let ctx = &ctx.for_run(&run.card.compute)?;
-    let has_model = |(_, search): &(&String, &DecodeSpec)| search.language_model().is_some();
-    let first = || recipe.decode.iter().find(has_model).map(|(name, _)| name.clone());
+    let has_model = |name: &&str| recipe.search(name).is_some_and(|search| search.language_model().is_some());
+    let first = || recipe.searches().into_iter().find(has_model).map(str::to_owned);
     let decode = request.decode.clone().or_else(first).ok_or_else(|| {
         Failure::usage("no search of the recipe has a language model").hint(
             "--decode NAME --set decode.NAME.language_model=model.arpa.gz, of a run whose searches take one",
@@ -147,33 +148,32 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     })?;
     let eval = match &request.eval {
         Some(eval) => eval.clone(),
-        None if recipe.data.eval.contains_key("valid") => "valid".to_owned(),
+        None if recipe.data().has_eval_set("valid") => "valid".to_owned(),
         None => {
-            let sets: Vec<&str> = recipe.data.eval.keys().map(String::as_str).collect();
+            let sets = recipe.data().eval_sets();
             return Err(Failure::usage("the recipe has no evaluation set `valid` to choose weights on")
                 .hint(format!("--eval SET; it has {}", sets.join(", "))));
         }
     };
     // Reports an evaluation set or a search that does not exist.
     wanted(&recipe, Some(&eval), Some(&decode))?;
-    if recipe.decode[&decode].language_model().is_none() {
+    if !has_model(&decode.as_str()) {
         let message = format!("the search `{decode}` has no language model: alpha and beta have no effect");
         return Err(Failure::usage(message).hint(format!(
             "--set decode.{decode}.language_model=model.arpa.gz, of a search that takes one"
         )));
     }
-    let split = &recipe.data.eval[&eval].split;
+    let split_of = |name: &str| recipe.data().eval_set(name).map(|set| set.split.to_owned());
+    let split = split_of(&eval);
     let mut claimed = recipe.claim.iter().filter_map(|claim| claim.eval.as_ref());
-    if let Some(claimed) =
-        claimed.find(|name| recipe.data.eval.get(*name).is_some_and(|set| set.split == *split))
-    {
+    if let Some(claimed) = claimed.find(|name| split_of(name) == split) {
         ctx.progress.note(&format!(
             "note: claims use {claimed} with these examples: its score with weights chosen on them is not evidence"
         ));
     }
     let task = tasks::of(&recipe);
-    let data = task.prepare(ctx, &recipe, &run.card.base, Sets::Evaluation(&[&eval]))?;
-    let convention = task.signatures(&recipe, &eval, &decode).swap_remove(0);
+    let data = task.prepare(ctx, &run.card.base, Sets::Evaluation(&[&eval]))?;
+    let convention = task.signatures(&eval, &decode).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(&recipe, &eval))?;
     let values = request.weights(&run, &recipe)?.values;
     data.sweep(ctx, &recipe, (&eval, &decode), values, weights, scorer)
@@ -186,51 +186,54 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
 /// # Errors
 /// The recipe lacks the set or search, the search needs a language model, or a set mixes languages.
 pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Result<Vec<(String, String)>> {
-    let unknown = |kind: &str, name: &str, known: Vec<&String>| {
-        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
+    let data = recipe.data();
+    let unknown = |kind: &str, name: &str, known: Vec<&str>| {
         Failure::usage(format!("the recipe has no {kind} `{name}`"))
             .hint(format!("it has {}", known.join(", ")))
     };
-    if let Some(name) = eval.filter(|name| !recipe.data.eval.contains_key(*name)) {
-        return Err(unknown("evaluation set", name, recipe.data.eval.keys().collect()));
+    if let Some(name) = eval.filter(|name| !data.has_eval_set(name)) {
+        return Err(unknown("evaluation set", name, data.eval_sets()));
     }
-    if let Some(name) = decode.filter(|name| !recipe.decode.contains_key(*name)) {
-        return Err(unknown("search", name, recipe.decode.keys().collect()));
+    if let Some(name) = decode.filter(|name| !recipe.has_search(name)) {
+        return Err(unknown("search", name, recipe.searches()));
     }
-    if let Some(name) = decode.filter(|name| recipe.decode[*name].lacks_language_model()) {
+    let lacks = |name: &str| recipe.search(name).is_some_and(|search| search.lacks_language_model());
+    if let Some(name) = decode.filter(|name| lacks(name)) {
         return Err(Failure::usage(format!("the search `{name}` needs a language model, and none is given"))
             .hint(format!("--set decode.{name}.language_model=model.arpa.gz")));
     }
     let mut pairs: Vec<(String, String)> = Vec::new();
-    let of_claims =
-        recipe.claim.iter().filter_map(|claim| Some((claim.eval.clone()?, claim.decode.clone()?)));
-    let of_claims =
-        of_claims.filter(|(_, search)| decode.is_some() || !recipe.decode[search].lacks_language_model());
+    // A claim that names no search is on the outputs of a task without searches.
+    let of_claims = recipe
+        .claim
+        .iter()
+        .filter_map(|claim| Some((claim.eval.clone()?, claim.decode.as_deref().unwrap_or(DIRECT))));
+    let of_claims = of_claims.filter(|(_, search)| recipe.has_search(search));
+    let of_claims = of_claims.filter(|(_, search)| decode.is_some() || !lacks(search));
     for (claim_eval, claim_decode) in of_claims {
-        let pair = (eval.map_or(claim_eval, str::to_string), decode.map_or(claim_decode, str::to_string));
+        let pair = (eval.map_or(claim_eval, str::to_string), decode.unwrap_or(claim_decode).to_owned());
         if !pairs.contains(&pair) {
             pairs.push(pair);
         }
     }
-    let usable = |(_, search): &(&String, &DecodeSpec)| !search.lacks_language_model();
-    let first_search = || recipe.decode.iter().find(usable).map(|(name, _)| name.as_str());
+    let first_search = || recipe.searches().into_iter().find(|name| !lacks(name));
     if pairs.is_empty()
         && let Some(decode) = decode.or_else(first_search)
     {
         // The set `valid` is for choosing weights. It is scored only if there is no other set.
-        let others = recipe.data.eval.keys().any(|name| name != "valid");
+        let several = |name: &str| data.eval_set(name).is_some_and(|set| set.languages.len() > 1);
+        let others = data.eval_sets().into_iter().any(|name| name != "valid");
         let scored = |name: &str| match name {
-            "valid" => !others && recipe.data.targets_of(&recipe.data.eval[name]).len() == 1,
+            "valid" => !others && !several(name),
             _ => true,
         };
         let chosen = |name: &str| eval.map_or_else(|| scored(name), |eval| eval == name);
-        let sets = recipe.data.eval.keys().filter(|name| chosen(name));
-        pairs.extend(sets.map(|name| (name.clone(), decode.to_string())));
+        let sets = data.eval_sets().into_iter().filter(|name| chosen(name));
+        pairs.extend(sets.map(|name| (name.to_owned(), decode.to_string())));
     }
     for (name, _) in &pairs {
-        let targets = recipe.data.targets_of(&recipe.data.eval[name]);
-        if targets.len() > 1 {
-            let languages = recipe.data.reader.targets().join(", ");
+        if data.eval_set(name).is_some_and(|set| set.languages.len() > 1) {
+            let languages = data.languages().join(", ");
             return Err(Failure::usage(format!(
                 "the evaluation set `{name}` mixes the languages {languages}"
             ))
@@ -244,7 +247,7 @@ pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Resu
 ///
 /// # Errors
 /// The newest checkpoint is missing, damaged or of another run.
-pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<Weights> {
+pub fn evaluated_weights(run: &Run, recipe: &Common) -> Result<Weights> {
     let trained = run.trained_file().is_file().then(|| run.trained()).transpose()?;
     // A run that was stopped for leaving the published course may have continued since.
     let trained = trained.filter(|trained| !matches!(trained.ending, Ending::OffCourse { .. }));
@@ -258,7 +261,7 @@ pub fn evaluated_weights(run: &Run, recipe: &Recipe) -> Result<Weights> {
 
 /// Model without autodiff with the given weights.
 pub fn load_model<D: Material>(
-    recipe: &Recipe,
+    recipe: &RecipeOf<D::Task>,
     material: &D,
     weights: Vec<ParameterValues>,
     device: &Device,
@@ -269,31 +272,34 @@ pub fn load_model<D: Material>(
 
 /// Settings that an evaluation depends on, in addition to its weights.
 #[derive(Serialize)]
-struct Conditions<'r> {
-    search: &'r DecodeSpec,
-    set: &'r EvalSetSpec,
+struct Conditions {
+    search: Json,
+    set: Json,
     language_model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<String>,
 }
 
-impl<'r> Conditions<'r> {
+impl Conditions {
     /// Reads the settings from a recipe whose paths are relative to `base`.
-    fn of(recipe: &'r Recipe, base: &Path, eval: &str, decode: &str) -> Result<Self> {
-        let (search, set) = (&recipe.decode[decode], &recipe.data.eval[eval]);
+    fn of(recipe: &Recipe, base: &Path, eval: &str, decode: &str) -> Result<Self> {
+        let (mut searches, mut data) = (recipe.block("decode"), recipe.block("data"));
+        let (search, set) = (searches[decode].take(), data["eval"][eval].take());
         let digest = |file: Option<&String>| -> Result<Option<String>> {
             let Some(path) = file.map(|file| base.join(file)) else { return Ok(None) };
             Ok(Some(sha256_file(&path).map_err(|e| Failure::io("read", &path, &e))?))
         };
-        let (model, words) = (search.language_model(), search.word_list());
+        let known = recipe.search(decode);
+        let model = known.and_then(|search| search.language_model());
+        let words = known.and_then(|search| search.word_list());
         Ok(Self { search, set, language_model: digest(model)?, words: digest(words)? })
     }
 
     /// Whether `found` was made with these settings. Evaluations by earlier versions used the
     /// settings of the run's recipe.
     fn are_of(&self, found: &Evaluation, run: Option<&Recipe>) -> bool {
-        let search = found.search.as_ref().or_else(|| run?.decode.get(&found.decode));
-        let set = found.set.as_ref().or_else(|| run?.data.eval.get(&found.eval));
+        let search = found.search.clone().or_else(|| Some(run?.block("decode")[&found.decode].take()));
+        let set = found.set.clone().or_else(|| Some(run?.block("data")["eval"][&found.eval].take()));
         search.is_none_or(|search| search == self.search)
             && set.is_none_or(|set| set == self.set)
             && found.language_model == self.language_model
@@ -303,12 +309,7 @@ impl<'r> Conditions<'r> {
 
 /// File stem of an evaluation in a run's folder `eval`, and its settings. A search or set with
 /// changed settings (`--set decode.…`) gets a stem of its own.
-fn place<'r>(
-    folder: &Path,
-    recipe: &'r Recipe,
-    eval: &str,
-    decode: &str,
-) -> Result<(String, Conditions<'r>)> {
+fn place(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<(String, Conditions)> {
     let run = Run::open(folder).ok();
     let base = run.as_ref().map_or(Path::new(""), |(run, _)| run.card.base.as_path());
     let conditions = Conditions::of(recipe, base, eval, decode)?;
@@ -327,7 +328,7 @@ fn place<'r>(
 /// The existing file is not an evaluation.
 pub fn evaluation_file(folder: &Path, recipe: &Recipe, eval: &str, decode: &str) -> Result<PathBuf> {
     // Evaluations are stored only for sets and searches of the recipe.
-    if !recipe.data.eval.contains_key(eval) || !recipe.decode.contains_key(decode) {
+    if !recipe.data().has_eval_set(eval) || !recipe.has_search(decode) {
         return Ok(folder.join(format!("{eval}.{decode}.json")));
     }
     Ok(folder.join(format!("{}.json", place(folder, recipe, eval, decode)?.0)))
@@ -399,23 +400,20 @@ pub fn decode_all<T: TaskData>(
 ) -> Result<Vec<Evaluation>> {
     let mut found = Vec::new();
     let mut model = None;
+    let typed = tasks::typed::<T::Task>(recipe)?;
     for (eval, decode) in wanted {
         if let Some(evaluation) = stored(folder, recipe, eval, decode)? {
             found.push(evaluation);
             continue;
         }
         if model.is_none() {
-            model = Some(load_model(
-                recipe,
-                &task.material(recipe)?,
-                weights.values.clone(),
-                &ctx.open_device()?,
-            )?);
+            model =
+                Some(load_model(typed, &task.material(typed)?, weights.values.clone(), &ctx.open_device()?)?);
         }
         let model = model.as_ref().expect("just made");
         let start = std::time::Instant::now();
         ctx.progress.stage(&format!("decode {eval}, {decode}"));
-        let decoded = task.decode(ctx, recipe, (eval, decode), model)?;
+        let decoded = task.decode(ctx, typed, (eval, decode), model)?;
         ctx.progress.end_stage();
         let seconds = start.elapsed().as_secs_f64();
         found.push(store(recipe, folder, (eval, decode), &decoded, &weights, seconds)?);
@@ -436,7 +434,7 @@ fn store(
     let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let (hypotheses, reference_text) = (text(outputs), text(references));
     let mut scores = Vec::new();
-    for signature in tasks::of(recipe).signatures(recipe, eval, decode) {
+    for signature in tasks::of(recipe).signatures(eval, decode) {
         let scorer = Scorer::from_signature(&signature)?.on(&references::name_of(recipe, eval))?;
         let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
         scores.push(score(outputs, &[references.to_vec()], &options)?);
@@ -447,8 +445,8 @@ fn store(
     let evaluation = Evaluation {
         eval: eval.into(),
         decode: decode.into(),
-        search: Some(conditions.search.clone()),
-        set: Some(conditions.set.clone()),
+        search: Some(conditions.search),
+        set: Some(conditions.set),
         language_model: conditions.language_model,
         words: conditions.words,
         hypotheses: format!("{stem}.hyp.txt").into(),
@@ -472,7 +470,7 @@ fn store(
 
 /// Metric conventions to score an evaluation set with: those of its claims, else of any claim, else
 /// `usual`.
-pub fn claimed_signatures(recipe: &Recipe, eval: &str, usual: impl FnOnce() -> String) -> Vec<String> {
+pub fn claimed_signatures(recipe: &Common, eval: &str, usual: impl FnOnce() -> String) -> Vec<String> {
     let of = |on_this_set: bool| {
         let mut found: Vec<String> = Vec::new();
         let of_outputs = |claim: &&ClaimSpec| trained_term(claim).is_none();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::Recipe;
 
 use super::run::Run;
 use crate::context::Context;
@@ -28,8 +28,8 @@ pub struct Inference {
     pub run: Run,
     /// Recipe of the run, with the overrides.
     pub recipe: Recipe,
-    /// Settings of the search.
-    pub search: DecodeSpec,
+    /// Name of the search.
+    pub search: String,
 }
 
 impl Inference {
@@ -41,19 +41,16 @@ impl Inference {
         let (run, recipe) = Run::open(&request.run)?;
         let recipe = recipe.searching(&request.overrides)?;
         let ctx = ctx.for_run(&run.card.compute)?;
-        let usable =
-            |name: &String| recipe.decode.get(name).is_some_and(|search| !search.lacks_language_model());
-        let of_claims =
-            recipe.claim.iter().filter_map(|claim| claim.decode.as_ref()).find(|name| usable(name));
-        let own = || tasks::of(&recipe).own_search(&recipe);
-        let first = || recipe.decode.keys().find(|name| usable(name));
-        let name = request.decode.as_ref().or_else(own).or(of_claims).or_else(first).cloned();
-        let name = name.ok_or_else(|| Failure::usage("the recipe has no search"))?;
-        let search = recipe.decode.get(&name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = recipe.decode.keys().map(String::as_str).collect();
-            Failure::usage(format!("the recipe has no search `{name}`"))
-                .hint(format!("it has {}", known.join(", ")))
-        })?;
+        let usable = |name: &&str| recipe.search(name).is_some_and(|search| !search.lacks_language_model());
+        let claimed = recipe.claim.iter().filter_map(|claim| claim.decode.as_deref()).find(usable);
+        let own = || tasks::of(&recipe).own_search().map(str::to_owned);
+        let first = || recipe.searches().into_iter().find(usable).map(str::to_owned);
+        let search = request.decode.clone().or_else(own).or(claimed.map(str::to_owned)).or_else(first);
+        let search = search.ok_or_else(|| Failure::usage("the recipe has no search"))?;
+        if !recipe.has_search(&search) {
+            return Err(Failure::usage(format!("the recipe has no search `{search}`"))
+                .hint(format!("it has {}", recipe.searches().join(", "))));
+        }
         Ok(Self { ctx, run, recipe, search })
     }
 }

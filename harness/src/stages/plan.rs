@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::parameters::host_values;
-use zoo_recipes::{DataSpec, Recipe, Resolved, ScheduleSpec};
+use zoo_recipes::{DataBlock, Recipe, Resolved, ScheduleSpec};
 use zoo_results::report::{duration, grouped};
 
 use super::Request;
@@ -196,7 +196,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     }
     let timings = untimed(ctx, request, &arms)?;
     let timing_seconds = if timings == 0 { 0.0 } else { timings as f64 * seconds_of_pair(longest) };
-    let corpus = arms.first().and_then(|arm| arm.recipe.data.corpus_to_fetch());
+    let corpus = arms.first().and_then(|arm| arm.recipe.data().corpus_to_fetch());
     let corpus = corpus.map(CorpusDefinition::find).transpose()?;
     let download = corpus.as_ref().map(|corpus| corpus.bytes_to_download(&ctx.data_home()));
     Ok(Plan {
@@ -231,7 +231,7 @@ struct StepCost {
 fn step_cost(resolved: &Resolved, own: Option<f64>) -> StepCost {
     let recipe = &resolved.recipe;
     let task = tasks::of(recipe);
-    let (cost, work) = (task.cost(recipe), task.workload(recipe));
+    let (cost, work) = (task.cost(), task.workload());
     // A batch does not contain an example twice.
     let of_batch = own.map_or(work.batch, |own| work.batch.min(own.max(1.0)));
     let examples = f64::from(recipe.train.batches_per_update) * of_batch;
@@ -247,7 +247,7 @@ struct Updates {
 }
 
 fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
-    let (train, data) = (&resolved.recipe.train, &resolved.recipe.data);
+    let (train, data) = (&resolved.recipe.train, resolved.recipe.data());
     let mut examples_assumed = false;
     let by_epochs = train.max_epochs.map(|epochs| {
         let examples = step.work.examples.or(own).or_else(|| lines_of_corpus(data)).unwrap_or_else(|| {
@@ -265,9 +265,8 @@ fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
 
 /// Number of training examples in the user's own files; `None` if there are no such files.
 fn own_examples(recipe: &Recipe, base: &Path) -> Result<Option<f64>> {
-    let data = &recipe.data;
-    let count = tasks::of(recipe).own_examples(data, base)?;
-    let most = data.most_of(data.training()).unwrap_or(usize::MAX);
+    let count = tasks::of(recipe).own_examples(base)?;
+    let most = recipe.data().most_training_examples().unwrap_or(usize::MAX);
     Ok(count.map(|count| count.min(most) as f64))
 }
 
@@ -309,10 +308,10 @@ fn warmup(schedule: &ScheduleSpec) -> Option<u64> {
 }
 
 /// Lines of the training split, if the corpus states them.
-fn lines_of_corpus(data: &DataSpec) -> Option<f64> {
-    let corpus = CorpusDefinition::find(data.corpus.as_deref()?).ok()?;
+fn lines_of_corpus(data: &dyn DataBlock) -> Option<f64> {
+    let corpus = CorpusDefinition::find(data.corpus()?).ok()?;
     let lines = corpus.splits.get(data.training())?.lines?;
-    Some(data.most_of(data.training()).map_or(lines, |most| lines.min(most as u64)) as f64)
+    Some(data.most_training_examples().map_or(lines, |most| lines.min(most as u64)) as f64)
 }
 
 fn kept_weights(resolved: &Resolved) -> u64 {

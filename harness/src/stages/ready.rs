@@ -16,6 +16,7 @@ use super::timed_arm::{Making, Measurable, first_updates, of_updates};
 use super::train::train;
 use crate::context::Context;
 use crate::error::Result;
+use crate::tasks::typed;
 
 /// Prepared data of a recipe, whatever its task.
 pub trait Ready {
@@ -91,11 +92,13 @@ impl<T: TaskData> Ready for T {
         weights: &SweptWeights,
         scorer: Scorer,
     ) -> Result<Swept> {
+        let recipe = typed::<T::Task>(recipe)?;
         let model = load_model(recipe, &self.material(recipe)?, model, &ctx.open_device()?)?;
         TaskData::sweep(self, ctx, recipe, wanted, &model, weights, scorer)
     }
 
     fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
+        let recipe = typed::<T::Task>(recipe)?;
         let material = self.material(recipe)?;
         let updates = first_updates(recipe, &material, making.seed)?;
         of_updates(ctx, recipe, &material, updates, making)

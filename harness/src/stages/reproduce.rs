@@ -196,7 +196,7 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     let trained = run.is_trained(request.stop_early)?;
     let unscored = || Ok::<_, Failure>(!run.trained()?.ending.is_scored());
     if !(trained && (evaluations.len() == wanted.len() || unscored()?)) {
-        let data = tasks::of(recipe).prepare(ctx, recipe, &resolved.folder, Sets::All)?;
+        let data = tasks::of(recipe).prepare(ctx, &resolved.folder, Sets::All)?;
         let _alone = run.lock()?;
         if !run.exists() {
             record::started(ctx, request, &run.card, data.fingerprints())?;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_models::precision::Compute;
-use zoo_recipes::{CheckpointSpec, EvalSetSpec, Recipe, Resolved};
+use zoo_recipes::{CheckpointSpec, Recipe, Resolved};
 use zoo_results::exit::Exit;
 use zoo_training::checkpoint::read_state;
 use zoo_training::folder::{CheckpointFolder, NotedFile};
@@ -129,7 +129,7 @@ impl Run {
     pub fn locate(ctx: &Context, resolved: &Resolved, seed: u64, initial: Option<&str>) -> Result<Self> {
         let recipe = &resolved.recipe;
         let compute = ctx.compute_name(Compute::of(&recipe.precision)).to_string();
-        let files = tasks::of(recipe).own_files(&recipe.data, &resolved.folder)?;
+        let files = tasks::of(recipe).own_files(&resolved.folder)?;
         let key = training_key(recipe, &files, seed, ctx.compute_key(&compute), initial);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());
         let mut name = recipe.recipe.name.clone();
@@ -165,7 +165,7 @@ impl Run {
         let text = fs::read_to_string(&file).map_err(|e| Failure::io("read", &file, &e))?;
         let recipe = Recipe::from_toml(&text)
             .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
-        if !tasks::of(&recipe).fits(&recipe) {
+        if !tasks::of(&recipe).fits() {
             let message = format!("{}: encoder, decoder, loss and searches do not fit", file.display());
             return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
         }
@@ -295,16 +295,16 @@ fn training_key(
     compute: &str,
     initial: Option<&str>,
 ) -> String {
-    let mut data = recipe.data.clone();
-    let valid: Option<EvalSetSpec> = data.eval.get("valid").cloned();
-    data.eval.clear();
-    data.eval.extend(valid.map(|spec| ("valid".to_string(), spec)));
+    let mut data = recipe.block("data");
+    if let Some(sets) = data["eval"].as_object_mut() {
+        sets.retain(|name, _| name == "valid");
+    }
     let mut train = recipe.train.clone();
     train.log_every = 1;
     train.checkpoint.every_updates = CheckpointSpec::default().every_updates;
     train.seed = seed;
     let mut what = serde_json::json!({
-        "version": VERSION, "data": data, "model": recipe.model, "loss": recipe.loss, "train": train,
+        "version": VERSION, "data": data, "model": recipe.block("model"), "loss": recipe.block("loss"), "train": train,
         "precision": recipe.precision, "compute": arithmetic(compute),
     });
     if !files.is_empty() {

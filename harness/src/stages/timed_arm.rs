@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use zoo_models::models::Cost;
 use zoo_models::precision::Compute;
-use zoo_recipes::Recipe;
+use zoo_recipes::RecipeOf;
 use zoo_results::exit::Exit;
 use zoo_training::batches::Fetched;
 use zoo_training::timing::{Timed, TimedArm};
@@ -84,7 +84,7 @@ pub struct Making<'a> {
 /// Prepares the arm of a recipe to be timed on these batches.
 pub fn of_updates<D: Material>(
     ctx: &Context,
-    recipe: &Recipe,
+    recipe: &RecipeOf<D::Task>,
     material: &D,
     Updates { mut updates, seconds }: Updates<D::Batch>,
     making: Making<'_>,
@@ -115,7 +115,11 @@ pub fn of_updates<D: Material>(
 }
 
 /// The batches of the first updates of training.
-pub fn first_updates<D: Material>(recipe: &Recipe, material: &D, seed: u64) -> Result<Updates<D::Batch>> {
+pub fn first_updates<D: Material>(
+    recipe: &RecipeOf<D::Task>,
+    material: &D,
+    seed: u64,
+) -> Result<Updates<D::Batch>> {
     let source = material.source(recipe, seed)?;
     let mut batches = source.made_here();
     let (length, group) = (batches.len(), recipe.train.batches_per_update as usize);

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_recipes::{ClaimKind, ClaimSpec, RatioProtocol, Recipe, Resolved};
+use zoo_results::exit::Exit;
 use zoo_results::metrics::{Entry, Path, Work};
 use zoo_results::statistics::{AbbaBlock, SpeedUp, speed_up};
 use zoo_results::verdict::{Interval, SpeedEvidence};
@@ -19,7 +20,7 @@ use super::data::Sets;
 use super::timed_arm::{Count, Making};
 use crate::context::Context;
 use crate::environment::{Environment, fused};
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::json::{read_json, write_json};
 use crate::progress::Step;
 use crate::tasks;
@@ -180,13 +181,15 @@ fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
     let pair = &task.pair;
     let mut equal = task.arm.recipe.clone();
     if pair.protocol == RatioProtocol::EqualBatch {
-        equal.data.batching = task.baseline.recipe.data.batching.clone();
+        equal = equal.batched_as(&task.baseline.recipe).map_err(|error| {
+            Failure::new(Exit::Recipe, format!("the baseline's batches do not suit the arm: {error}"))
+        })?;
         equal.train.batches_per_update = task.baseline.recipe.train.batches_per_update;
     }
     let (arm_recipe, baseline_recipe) = (&equal, &task.baseline.recipe);
     let seed = request.seeds.first().copied().unwrap_or(baseline_recipe.train.seed);
     let open = |recipe: &Recipe, resolved: &Resolved| -> Result<_> {
-        let data = tasks::of(recipe).prepare(ctx, recipe, &resolved.folder, Sets::All)?;
+        let data = tasks::of(recipe).prepare(ctx, &resolved.folder, Sets::All)?;
         let count = match pair.work {
             Work::TargetTokens => Count::TargetSide,
             Work::Examples => Count::Examples,
@@ -244,7 +247,7 @@ fn place(
 
 /// Size of an update, in the unit of the recipe's batching.
 fn batch_of(recipe: &Recipe) -> u64 {
-    let unit = tasks::of(recipe).workload(recipe).unit;
+    let unit = tasks::of(recipe).workload().unit;
     u64::from(unit) * u64::from(recipe.train.batches_per_update)
 }
 
@@ -259,7 +262,7 @@ mod tests {
     fn claim() -> ClaimSpec {
         let recipe =
             Document::load("transformer-big-nvidia").unwrap().resolve(&Selection::default()).unwrap().recipe;
-        recipe.claim.into_iter().find(|claim| claim.kind == ClaimKind::Ratio).unwrap()
+        recipe.claim.clone().into_iter().find(|claim| claim.kind == ClaimKind::Ratio).unwrap()
     }
 
     /// A timing whose baseline has three times the seconds and twice the tokens per update.

@@ -44,18 +44,19 @@ pub fn train<T: TaskData>(
     let seed = run.card.seed;
     let device = ctx.open_device()?.autodiff();
     let compute = Compute::of(&recipe.precision);
-    let material = task.material(recipe)?;
-    let model = material.model(recipe, seed, &device);
+    let typed = tasks::typed::<T::Task>(recipe)?;
+    let material = task.material(typed)?;
+    let model = material.model(typed, seed, &device);
     let model = match &request.initial {
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
-    let mut source = material.source(recipe, seed)?;
+    let mut source = material.source(typed, seed)?;
     let batches = source.epoch_len(0).map_err(|error| Failure::new(Exit::Data, error.to_string()))?;
     let last_update = last_update(&recipe.train, batches);
-    let phase = phase(recipe, material.aim(recipe), last_update)?;
-    let valid = recipe.data.eval.get("valid");
-    let valid_splits = valid.map(|set| task.evaluation_splits("valid", set)).transpose()?;
+    let phase = phase(recipe, material.aim(typed), last_update)?;
+    let valid = recipe.data().has_eval_set("valid");
+    let valid_splits = valid.then(|| task.evaluation_splits(typed, "valid")).transpose()?;
     let data = task.fingerprints();
     let seen = |splits: &[String]| match splits.is_empty() {
         true => "-".to_string(),
@@ -81,7 +82,7 @@ pub fn train<T: TaskData>(
     let padding = source.padding();
     let session = serde_json::json!({
         "event": "session", "batch": begun.batch, "environment": environment, "padding": padding,
-        "unit": T::Material::UNIT, "parameters": material.cost(recipe).parameters, "splits": task.counts(),
+        "unit": T::Material::UNIT, "parameters": material.cost(typed).parameters, "splits": task.counts(),
     });
     log.write(&session).map_err(|e| Failure::io("write", &log_path, &e))?;
     let stage = format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm);
@@ -91,9 +92,9 @@ pub fn train<T: TaskData>(
     }
 
     ctx.progress.detail(&format!("{:.1} % of the padded batches is padding", 100.0 * padding));
-    let objective = material.aim(recipe).objective;
+    let objective = material.aim(typed).objective;
     let mut validate = |model: &Model<T>, asked: Asked| -> std::result::Result<Seen, OtherError> {
-        let batches = task.evaluation(recipe, "valid").map_err(|failure| failure.to_string())?;
+        let batches = task.evaluation(typed, "valid").map_err(|failure| failure.to_string())?;
         let terms = evaluate(objective.as_ref(), model, batches, compute)?;
         let score = match (&recipe.train.checkpoint.evaluate, asked) {
             (EvaluatedWeights::Best { decode: Some(decode), .. }, Asked::LossAndScore) => {
@@ -156,7 +157,7 @@ pub fn train<T: TaskData>(
                 return Ok(ended);
             }
             let validation: Option<&mut Validation<'_, Model<T>>> =
-                if valid.is_some() { Some(&mut validate) } else { None };
+                if valid { Some(&mut validate) } else { None };
             match trainer.run(source.as_mut(), validation, &mut watcher, Some(&mut log), stop)? {
                 Outcome::Paused => {}
                 // The last update may be a point of a trajectory too.
@@ -192,11 +193,11 @@ fn valid_score<T: TaskData>(
     decode: &str,
     model: &Model<T>,
 ) -> Result<Score> {
-    let convention = tasks::of(recipe).signatures(recipe, "valid", decode).swap_remove(0);
+    let convention = tasks::of(recipe).signatures("valid", decode).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(recipe, "valid"))?;
     ctx.progress.stage(&format!("decode valid, {decode}"));
     let Decoded { hypotheses, references, .. } =
-        task.decode(&ctx.undisturbed(), recipe, ("valid", decode), model)?;
+        task.decode(&ctx.undisturbed(), tasks::typed::<T::Task>(recipe)?, ("valid", decode), model)?;
     ctx.progress.end_stage();
     let scored = score(&hypotheses, &[references], &ScoreOptions { scorer, resampling: None })?;
     Ok(Score { value: scored.value, direction: scored.direction })

@@ -33,7 +33,7 @@ pub fn term(run: &Run, claim: &ClaimSpec, at: At) -> Result<Option<TrainedTerm>>
     let train = &recipe.train;
     // The sums of such an update are scaled: their mean is one of the batches' means.
     let of_batches = train.loss_mean == LossMean::OfBatches && train.batches_per_update > 1;
-    let unit = tasks::of(&recipe).training_unit(&recipe, options.of);
+    let unit = tasks::of(&recipe).training_unit(options.of);
     if of_batches && options.of == OfTerm::Objective {
         return Ok(None);
     }

@@ -18,7 +18,7 @@ use crate::error::Result;
 /// The trajectory claims about an arm that can be scored from decoded output.
 fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSpec> {
     let scored = |claim: &&ClaimSpec| {
-        let search = claim.decode.as_ref().and_then(|name| recipe.decode.get(name));
+        let search = claim.decode.as_ref().and_then(|name| recipe.search(name));
         claim.kind == ClaimKind::Trajectory
             && claim.eval.is_some()
             && claim.signature.is_some()

@@ -13,9 +13,10 @@ mod translation;
 use std::path::Path;
 
 use burn::tensor::Device;
+use zoo_datasets::audio::Features;
 use zoo_models::models::Cost;
 use zoo_models::precision::Compute;
-use zoo_recipes::{DataSpec, DecodeSpec, Document, ModelSpec, Recipe, Resolved};
+use zoo_recipes::{Document, ListedTask, Recipe, RecipeOf};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
@@ -30,70 +31,81 @@ use crate::stages::infer::Inference;
 use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable};
 
-/// Registry of all tasks.
-static TASKS: [&dyn Task; 3] =
-    [&translation::Translation, &speech_recognition::SpeechRecognition, &speech_synthesis::SpeechSynthesis];
+/// The task of a recipe. This is the registry of all tasks.
+pub fn of(recipe: &Recipe) -> Box<dyn Task + '_> {
+    match recipe {
+        Recipe::Translation(recipe) => Box::new(translation::Translation { recipe }),
+        Recipe::SpeechRecognition(recipe) => Box::new(speech_recognition::SpeechRecognition { recipe }),
+        Recipe::SpeechSynthesis(recipe) => Box::new(speech_synthesis::SpeechSynthesis { recipe }),
+    }
+}
 
-/// Task of a recipe.
+/// The recipe as one of the task `T`.
 ///
-/// # Panics
-/// If the recipe's task has no entry. The recipes' list of tasks is closed, and a test compares the
-/// two lists.
-pub fn of(recipe: &Recipe) -> &'static dyn Task {
-    let name = recipe.recipe.task.as_str();
-    TASKS.into_iter().find(|task| task.name() == name).expect("every task that a recipe may have is listed")
+/// # Errors
+/// It is a recipe of another task.
+pub fn typed<T: ListedTask>(recipe: &Recipe) -> Result<&RecipeOf<T>> {
+    T::of(recipe).ok_or_else(|| {
+        let (name, task) = (&recipe.recipe.name, recipe.recipe.task);
+        Failure::usage(format!("{name} is a {task} recipe; this data is for {}", T::TASK))
+    })
 }
 
 /// Task-specific operations on a recipe that do not need its prepared data.
-pub trait Task: Sync {
+pub trait Task {
     /// Value of `recipe.task`.
     fn name(&self) -> &'static str;
 
     // A recipe by itself.
 
     /// Whether encoder, decoder, loss and searches can be combined in this task.
-    fn fits(&self, recipe: &Recipe) -> bool;
+    fn fits(&self) -> bool;
 
     /// Vocabulary rows, parameters and operations of the model; `None` if the number of rows cannot
     /// be estimated without data.
-    fn size(&self, recipe: &Recipe) -> Option<ModelSize>;
+    fn size(&self) -> Option<ModelSize>;
 
     /// Parameters and operations. Assumes a vocabulary size if only the data determines it.
-    fn cost(&self, recipe: &Recipe) -> Cost;
+    fn cost(&self) -> Cost;
 
     /// Width of most matrix products of the model.
-    fn width(&self, model: &ModelSpec) -> usize;
+    fn width(&self) -> usize;
 
     /// Lengths and numbers of examples.
-    fn workload(&self, recipe: &Recipe) -> Workload;
+    fn workload(&self) -> Workload;
 
     /// The batch shape that is closest to the recipe's batches.
-    fn shape(&self, recipe: &Recipe) -> Shape;
+    fn shape(&self) -> Shape;
 
     /// Number of training examples in the user's own files; `None` if the recipe names no files.
     ///
     /// # Errors
     /// A file cannot be read.
-    fn own_examples(&self, data: &DataSpec, base: &Path) -> Result<Option<usize>>;
+    fn own_examples(&self, base: &Path) -> Result<Option<usize>>;
 
     /// Path and SHA-256 of every file that the recipe itself names. The hash of a manifest covers
     /// the state of the recordings in it.
     ///
     /// # Errors
     /// A file cannot be read.
-    fn own_files(&self, data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>>;
+    fn own_files(&self, base: &Path) -> Result<Vec<(String, String)>>;
 
     /// Description of the number of generated examples; `None` if the data is not generated.
-    fn generated(&self, data: &DataSpec) -> Option<String>;
+    fn generated(&self) -> Option<String>;
 
     /// Metric conventions to score an evaluation set with: those of its claims, else the task's
     /// default.
-    fn signatures(&self, recipe: &Recipe, eval: &str, decode: &str) -> Vec<String>;
+    fn signatures(&self, eval: &str, decode: &str) -> Vec<String>;
 
     /// The unit of a training term's denominator; `None` if the task does not log the term, or if its
     /// denominator is not a unit.
-    fn training_unit(&self, _recipe: &Recipe, _of: OfTerm) -> Option<Unit> {
+    fn training_unit(&self, _of: OfTerm) -> Option<Unit> {
         None
+    }
+
+    /// Whether the model has tables of which a batch uses only some rows.
+    fn has_sparse_tables(&self) -> bool {
+        false
     }
 
     /// Whether the model outputs spectrogram frames, which some metrics count.
@@ -102,29 +114,33 @@ pub trait Task: Sync {
     }
 
     /// Language of an evaluation set's references; `None` if it does not apply.
-    fn target_language(&self, _recipe: &Recipe, _eval: Option<&str>) -> Option<String> {
+    fn target_language(&self, _eval: Option<&str>) -> Option<String> {
         None
+    }
+
+    /// Features of a recording, as the model reads them. With `training`, those of a training
+    /// example in its first epoch, with augmentation.
+    ///
+    /// # Errors
+    /// The recording cannot be used, or the task does not read recordings.
+    fn features(&self, _file: &Path, _training: bool) -> Result<Features> {
+        Err(Failure::usage(format!("recipes of {} do not read recordings", self.name()))
+            .hint("zoo list --task speech-recognition"))
     }
 
     // Evidence.
 
     /// The committed fixture with the same kinds of parts, or a description of what has no fixture.
-    fn parity(&self, recipe: &Recipe) -> Found;
+    fn parity(&self) -> Found;
 
     /// Recomputes the fixtures with the same kinds of parts.
-    fn align(&self, recipe: &Recipe, aligner: &mut Aligner) -> Found;
+    fn align(&self, aligner: &mut Aligner) -> Found;
 
     /// Compares the model with weights, outputs, gradients and one update from another framework.
     ///
     /// # Errors
     /// The file does not describe this recipe's model, or the task does not support the comparison.
-    fn align_dump(
-        &self,
-        _recipe: &Recipe,
-        _file: &Path,
-        _device: &Device,
-        _compute: Compute,
-    ) -> Result<Alignment> {
+    fn align_dump(&self, _file: &Path, _device: &Device, _compute: Compute) -> Result<Alignment> {
         Err(Failure::usage(format!("zoo align does not compare models of {}", self.name()))
             .hint("`zoo verify RECIPE --to parity` computes the committed fixtures of this task"))
     }
@@ -133,14 +149,14 @@ pub trait Task: Sync {
     ///
     /// # Errors
     /// The recipe has no vocabulary; the error is a description.
-    fn counted(&self, recipe: &Recipe) -> std::result::Result<(u64, String), String>;
+    fn counted(&self) -> std::result::Result<(u64, String), String>;
 
     /// Number of learned parameters of a model that was built with the vocabulary of
     /// [`Self::counted`].
     ///
     /// # Errors
     /// As for [`Self::counted`].
-    fn built(&self, recipe: &Recipe) -> std::result::Result<u64, String>;
+    fn built(&self) -> std::result::Result<u64, String>;
 
     // Data.
 
@@ -148,25 +164,19 @@ pub trait Task: Sync {
     ///
     /// # Errors
     /// The data cannot be obtained, or it is damaged.
-    fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>>;
+    fn prepare(&self, ctx: &Context, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>>;
 
     /// References of an evaluation set of the recipe, in the form that outputs are scored against.
     ///
     /// # Errors
     /// The data cannot be obtained, or it is another version of the set.
-    fn references(&self, ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>>;
+    fn references(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Vec<String>>;
 
     /// Source lines of an evaluation set; `None` if the model does not read text lines.
     ///
     /// # Errors
     /// The data cannot be obtained.
-    fn sources(
-        &self,
-        _ctx: &Context,
-        _recipe: &Recipe,
-        _base: &Path,
-        _eval: &str,
-    ) -> Result<Option<Vec<String>>> {
+    fn sources(&self, _ctx: &Context, _base: &Path, _eval: &str) -> Result<Option<Vec<String>>> {
         Ok(None)
     }
 
@@ -177,32 +187,19 @@ pub trait Task: Sync {
     ///
     /// # Errors
     /// The model cannot read this shape, or the device cannot be opened.
-    fn made_up(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        shape: Option<Shape>,
-        making: Making<'_>,
-    ) -> Result<Measurable>;
+    fn made_up(&self, ctx: &Context, shape: Option<Shape>, making: Making<'_>) -> Result<Measurable>;
 
     /// Builds a model with fresh weights and generated sources of `shape`, to time a search.
     ///
     /// # Errors
     /// The task does not support timing a search by itself.
-    fn searching(
-        &self,
-        recipe: &Recipe,
-        seed: u64,
-        device: &Device,
-        shape: Shape,
-        search: &DecodeSpec,
-    ) -> Result<Searching>;
+    fn searching(&self, seed: u64, device: &Device, shape: Shape, search: &str) -> Result<Searching>;
 
     // Use.
 
     /// Name of the search to decode a user's own input with if none is given; `None` selects the
     /// search of the claims.
-    fn own_search<'r>(&self, _recipe: &'r Recipe) -> Option<&'r String> {
+    fn own_search(&self) -> Option<&str> {
         None
     }
 
@@ -225,7 +222,7 @@ pub trait Task: Sync {
     ///
     /// # Errors
     /// The files cannot be read, or `zoo new` does not support this task.
-    fn new_recipe(&self, _args: &NewArgs, base: &Document, _of_base: &Recipe) -> Result<String> {
+    fn new_recipe(&self, _args: &NewArgs, base: &Document) -> Result<String> {
         Err(Failure::usage(format!(
             "{} is a {} recipe; `zoo new` does not write recipes of this task",
             base.name(),

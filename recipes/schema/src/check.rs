@@ -4,17 +4,28 @@ use serde_json::Value as Json;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::did_you_mean;
-use crate::schema::{follow, recipe_schema};
+use crate::schema::{ANY, follow, recipe_schema};
+use crate::spec::Task;
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
-/// Checks a whole resolved recipe.
+/// Checks a whole resolved recipe. Its task selects the schema; of a recipe without a task only `[recipe]` is
+/// checked.
 pub(crate) fn check_recipe(root: &Node, found: &mut Diagnostics) {
-    Check { schema: recipe_schema(), found }.value(recipe_schema(), root, "", &root.origin);
+    let about = root.table().and_then(|table| table.entry("recipe"));
+    let task = about.and_then(|about| about.node.table()?.string("task")?.parse::<Task>().ok());
+    match (task, about) {
+        (None, Some(about)) => check_about(&about.node, &about.key_origin, found),
+        (task, _) => {
+            let schema = recipe_schema(task.unwrap_or(ANY));
+            Check { schema, found }.value(schema, root, "", &root.origin);
+        }
+    }
 }
 
-/// Checks one top-level block, such as `recipe`.
-pub(crate) fn check_block(name: &str, block: &Node, at: &Origin, found: &mut Diagnostics) {
-    Check { schema: recipe_schema(), found }.value(&recipe_schema()["properties"][name], block, name, at);
+/// Checks the block `[recipe]`, which recipes of all tasks have.
+pub(crate) fn check_about(block: &Node, at: &Origin, found: &mut Diagnostics) {
+    let schema = recipe_schema(ANY);
+    Check { schema, found }.value(&schema["properties"]["recipe"], block, "recipe", at);
 }
 
 struct Check<'s, 'f> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::check::check_block;
+use crate::check::check_about;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::overlay;
 use crate::smoke::SMOKE;
@@ -234,7 +234,7 @@ fn about(bodies: &[Node], file: &str, found: &mut Diagnostics) -> Option<About> 
         return None;
     };
     let mut wrong = Diagnostics::default();
-    check_block("recipe", &entry.node, &entry.key_origin, &mut wrong);
+    check_about(&entry.node, &entry.key_origin, &mut wrong);
     if !wrong.is_empty() {
         found.extend(wrong);
         return None;

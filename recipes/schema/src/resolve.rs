@@ -142,7 +142,7 @@ impl Document {
             found.sort();
             return Err(found);
         }
-        let recipe: Recipe = serde_json::from_value(root.to_json())
+        let recipe = Recipe::from_json(root.to_json())
             .map_err(|error| Diagnostic::new(self.start(), format!("the recipe cannot be read: {error}")))?;
         validate(&recipe, &root, &self.arms(), &mut found);
         found.into_result((recipe, binding_overrides))
@@ -380,7 +380,7 @@ impl Recipe {
             found.sort();
             return Err(found);
         }
-        let recipe: Self = serde_json::from_value(root.to_json())
+        let recipe = Self::from_json(root.to_json())
             .map_err(|error| wrong(format!("the recipe cannot be read: {error}")))?;
         // A resolved recipe has no arms; its claims name those that there were, or mean FP32.
         let arms = self.claim.iter().flat_map(|claim| [claim.arm.as_deref(), claim.baseline.as_deref()]);

@@ -1,32 +1,66 @@
 //! The JSON Schema of recipes, derived from the types in [`crate::spec`]: of a resolved recipe, against which every
 //! resolved tree is checked, and of a recipe file, for editors.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::Recipe;
+use crate::spec::Task;
 
 /// Name of the copy of a definition in which nothing is required.
 const PARTIAL: &str = "Partial";
 
-/// The schema of a resolved recipe. TOML has no null, so neither has this.
-pub(crate) fn recipe_schema() -> &'static Value {
-    static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(|| {
-        let mut schema = schemars::schema_for!(Recipe).to_value();
-        drop_nulls(&mut schema);
-        schema
-    })
+/// A task, for what the schemas of all tasks have in common.
+pub(crate) const ANY: Task = Task::ALL[0];
+
+/// The schema of a resolved recipe of a task. TOML has no null, so neither has this.
+pub(crate) fn recipe_schema(task: Task) -> &'static Value {
+    static SCHEMAS: OnceLock<BTreeMap<Task, Value>> = OnceLock::new();
+    let schemas = SCHEMAS.get_or_init(|| {
+        let schema = |task: Task| {
+            let mut schema = task.schema();
+            drop_nulls(&mut schema);
+            schema
+        };
+        Task::ALL.iter().map(|task| (*task, schema(*task))).collect()
+    });
+    &schemas[&task]
+}
+
+/// The blocks and definitions of all tasks. A block that differs between tasks is that of any of them.
+fn of_all_tasks() -> (Map<String, Value>, Map<String, Value>) {
+    let mut blocks: Vec<(String, Vec<Value>)> = Vec::new();
+    let mut defs = Map::new();
+    for schema in Task::ALL.iter().map(|task| recipe_schema(*task)) {
+        let members = |key: &str| schema[key].as_object().cloned().unwrap_or_default();
+        defs.extend(members("$defs"));
+        for (name, block) in members("properties") {
+            match blocks.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, kinds)) if kinds.contains(&block) => {}
+                Some((_, kinds)) => kinds.push(block),
+                None => blocks.push((name, vec![block])),
+            }
+        }
+    }
+    let any = |mut kinds: Vec<Value>| match kinds.len() {
+        1 => kinds.remove(0),
+        _ => {
+            let description = kinds[0]["description"].take();
+            kinds.iter_mut().filter_map(Value::as_object_mut).for_each(|kind| {
+                kind.remove("description");
+            });
+            json!({ "description": description, "anyOf": kinds })
+        }
+    };
+    (blocks.into_iter().map(|(name, kinds)| (name, any(kinds))).collect(), defs)
 }
 
 /// The JSON Schema (draft 2020-12) of a recipe file: of a whole recipe, or, where `recipe.base` names one to build upon,
 /// of what differs from it; with `[arm.NAME]` and `[tier.NAME]` overlays of any part.
 pub fn schema() -> Value {
-    let mut root = recipe_schema().clone();
-    let mut defs = root["$defs"].take().as_object().cloned().unwrap_or_default();
-    let blocks = root["properties"].take().as_object().cloned().unwrap_or_default();
-    let required = root["required"].take();
+    let (blocks, mut defs) = of_all_tasks();
+    let required = recipe_schema(ANY)["required"].clone();
 
     let partials: Vec<(String, Value)> = defs
         .iter()
@@ -209,6 +243,11 @@ fn partial(schema: &Value, defs: &Map<String, Value>) -> Value {
                     value.as_array().map(|kinds| kinds.iter().map(|kind| partial(kind, defs)).collect());
                 copy.insert("anyOf".to_owned(), Value::Array(kinds.unwrap_or_default()));
             }
+            "anyOf" => {
+                let kinds =
+                    value.as_array().map(|kinds| kinds.iter().map(|kind| partial(kind, defs)).collect());
+                copy.insert(key.clone(), Value::Array(kinds.unwrap_or_default()));
+            }
             "$ref" => {
                 let name = value.as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
                 let prefix = if defs.get(name).is_some_and(is_table) { PARTIAL } else { "" };
@@ -273,33 +312,36 @@ fn strip(value: &mut Value) {
 
 /// The keys of a claim.
 pub(crate) fn keys_of_claims() -> impl Iterator<Item = &'static str> + Clone {
-    let keys = recipe_schema()["$defs"]["ClaimSpec"]["properties"].as_object();
+    let keys = recipe_schema(ANY)["$defs"]["ClaimSpec"]["properties"].as_object();
     keys.into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }
 
-/// Does a recipe have a key of this dotted path, in any of its kinds?
+/// Does a recipe of some task have a key of this dotted path, in any of its kinds?
 ///
 /// # Errors
 /// The segment that is unknown, and the keys that would be known in its place.
 pub(crate) fn find_path(path: &str) -> Result<(), (String, Vec<String>)> {
-    let root = recipe_schema();
-    let mut places = vec![root];
+    // A place, and the schema that its references are into.
+    let mut places: Vec<(&Value, &Value)> =
+        Task::ALL.iter().map(|task| recipe_schema(*task)).map(|schema| (schema, schema)).collect();
     for segment in path.split('.') {
-        let tables: Vec<&Value> = places.iter().flat_map(|place| kinds(follow(root, place))).collect();
         let mut next = Vec::new();
         let mut known = Vec::new();
-        for table in tables {
-            let properties = table["properties"].as_object();
-            known.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
-            match properties.and_then(|properties| properties.get(segment)) {
-                Some(inner) => next.push(inner),
-                None if table["additionalProperties"].is_object() => {
-                    next.push(&table["additionalProperties"])
+        for (root, place) in places {
+            for table in kinds(follow(root, place)) {
+                let properties = table["properties"].as_object();
+                known.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+                match properties.and_then(|properties| properties.get(segment)) {
+                    Some(inner) => next.push((root, inner)),
+                    None if table["additionalProperties"].is_object() => {
+                        next.push((root, &table["additionalProperties"]));
+                    }
+                    None => {}
                 }
-                None => {}
             }
         }
         if next.is_empty() {
+            known.sort();
             known.dedup();
             return Err((segment.to_owned(), known));
         }
@@ -353,7 +395,7 @@ mod tests {
                 _ => {}
             }
         }
-        walk(recipe_schema(), "");
+        Task::ALL.iter().for_each(|task| walk(recipe_schema(*task), ""));
         walk(&schema(), "");
     }
 }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use zoo_recipes::{Diagnostics, Document, LoadError, Recipe, Selection, embedded};
+use zoo_recipes::{
+    Diagnostics, Document, ListedTask, LoadError, Recipe, Selection, SpeechRecognition, embedded,
+};
 
 const NAME: &str = "multi30k-transformer-tiny";
 
@@ -71,9 +73,11 @@ fn searches_of_a_resolved_recipe_can_be_set_and_nothing_else() {
     assert_eq!(recipe.searching(&[]).unwrap(), recipe);
     let set = |text: &str| recipe.searching(&[text.to_owned()]);
     let given = set("decode.beam-4-gram.language_model=a.arpa").unwrap();
-    assert!(recipe.decode["beam-4-gram"].lacks_language_model());
-    assert!(!given.decode["beam-4-gram"].lacks_language_model());
-    assert_eq!(Recipe { decode: recipe.decode.clone(), ..given }, recipe);
+    let lacks = |recipe: &Recipe| recipe.search("beam-4-gram").unwrap().lacks_language_model();
+    assert!(lacks(&recipe) && !lacks(&given));
+    let mut given = SpeechRecognition::take(given).unwrap();
+    given.decode.clone_from(&SpeechRecognition::of(&recipe).unwrap().decode);
+    assert_eq!(Recipe::from(given), recipe);
     for (text, message) in [
         ("train.seed=7", "--set can only change a search"),
         ("decode.beam-4-gram.beam=0", "beam"),
@@ -194,10 +198,10 @@ fn the_documented_example_is_a_recipe() {
     let document = Document::parse(example, "captions.toml", Path::new("data")).unwrap();
     document.check().unwrap_or_else(|found| panic!("{found}"));
     let resolved = document.resolve(&Selection::arm("mixed")).unwrap();
-    assert_eq!(resolved.recipe.data.corpus, None);
-    assert_eq!(resolved.recipe.data.eval.len(), 1);
+    assert_eq!(resolved.recipe.data().corpus(), None);
+    assert_eq!(resolved.recipe.data().eval_sets().len(), 1);
     assert_eq!(resolved.folder, Path::new("data"));
     // A share of its own files, rather than the base's generated data.
     let smoke = Selection { tier: Some("smoke".into()), ..Selection::arm("fp32") };
-    assert_eq!(document.resolve(&smoke).unwrap().recipe.data.eval["valid"].lines, 8);
+    assert_eq!(document.resolve(&smoke).unwrap().recipe.data().eval_set("valid").unwrap().lines, 8);
 }

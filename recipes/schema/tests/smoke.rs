@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use zoo_recipes::{Document, ReaderSpec, Recipe, Resolved, Selection, ShareSpec, names};
+use serde_json::json;
+use zoo_recipes::{DataSpec, Document, ReaderSpec, Recipe, Resolved, Selection, names};
 
 /// A file `mine.toml` upon a base.
 fn upon(base: &str, without: &[&str], rest: &str) -> Document {
@@ -22,9 +23,19 @@ fn full(name: &str) -> Recipe {
     Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe
 }
 
+/// The data of a recipe of text or speech.
+fn data_of(recipe: &Recipe) -> Option<&DataSpec> {
+    match recipe {
+        Recipe::Translation(recipe) => Some(&recipe.data),
+        Recipe::SpeechRecognition(recipe) => Some(&recipe.data),
+        Recipe::SpeechSynthesis(recipe) => Some(&recipe.data),
+    }
+}
+
 /// A recipe upon `base` that reads files of its own, `valid` included.
 fn with_own_files(base: &str, stem: &str) -> Document {
-    let data = full(base).data;
+    let recipe = full(base);
+    let data = data_of(&recipe).unwrap();
     let mut without = vec!["data.eval"];
     if data.corpus.is_some() {
         without.push("data.corpus");
@@ -67,13 +78,15 @@ fn own_data_is_trained_on_with_the_recipes_own_model_whatever_the_base() {
         for arm in document.arms() {
             let (whole, smoke) =
                 (resolve(&document, arm, None).recipe, resolve(&document, arm, Some("smoke")).recipe);
-            assert_eq!(smoke.model, full(base).model, "{base} {arm}");
-            assert_eq!((&smoke.loss, &smoke.precision), (&whole.loss, &whole.precision), "{base} {arm}");
+            assert_eq!(smoke.block("model"), full(base).block("model"), "{base} {arm}");
+            assert_eq!(smoke.block("loss"), whole.block("loss"), "{base} {arm}");
+            assert_eq!(smoke.precision, whole.precision, "{base} {arm}");
             assert_eq!(smoke.train.optimizer, whole.train.optimizer, "{base} {arm}");
-            assert_eq!(smoke.data.reader, whole.data.reader, "{base} {arm}");
-            assert_eq!(smoke.data.share, Some(ShareSpec { train: 32, eval: 8 }), "{base} {arm}");
-            assert_eq!(smoke.data.eval["valid"].lines, 8, "{base} {arm}");
-            assert_eq!(whole.data.share, None, "{base} {arm}");
+            let (data, of_whole) = (smoke.block("data"), whole.block("data"));
+            assert_eq!(data["reader"], of_whole["reader"], "{base} {arm}");
+            assert_eq!(data["share"], json!({ "train": 32, "eval": 8 }), "{base} {arm}");
+            assert_eq!(data["eval"]["valid"]["lines"], 8, "{base} {arm}");
+            assert!(of_whole["share"].is_null(), "{base} {arm}");
             assert!(smoke.train.max_updates.is_some_and(|updates| updates <= 10), "{base} {arm}");
             assert_eq!(smoke.train.batches_per_update, 1, "{base} {arm}");
         }
@@ -87,8 +100,8 @@ fn a_recipe_of_ones_own_with_the_bases_data_has_its_own_model_and_needs_no_downl
         document.check().unwrap_or_else(|found| panic!("{base}:\n{found}"));
         for arm in document.arms() {
             let smoke = resolve(&document, arm, Some("smoke")).recipe;
-            assert_eq!(smoke.model, full(base).model, "{base} {arm}");
-            assert!(smoke.data.reader.is_generated() && smoke.data.corpus.is_none(), "{base} {arm}");
+            assert_eq!(smoke.block("model"), full(base).block("model"), "{base} {arm}");
+            assert!(smoke.data().is_generated() && smoke.data().corpus().is_none(), "{base} {arm}");
             assert!(smoke.train.max_updates.is_some_and(|updates| updates <= 20), "{base} {arm}");
         }
     }
@@ -116,7 +129,8 @@ fn a_base_of_a_base_is_inherited_as_well() {
     let document = upon("transformer-big", &[], "[model.encoder]\nlayers = 2\n");
     let recipe = resolve(&document, "mixed", None).recipe;
     let big = resolve(&Document::load("transformer-big").unwrap(), "mixed", None).recipe;
-    assert_eq!((recipe.model.width, &recipe.data), (Some(1024), &big.data));
+    assert_eq!(recipe.block("model")["width"], 1024);
+    assert_eq!(recipe.block("data"), big.block("data"));
     assert!(recipe.claim.is_empty() && !big.claim.is_empty(), "claims are not inherited");
     assert_eq!(document.base(), Some("transformer-big"));
 }
@@ -139,11 +153,14 @@ fn a_tier_of_the_base_is_inherited_where_the_file_says_so() {
     let smoke = |rest: &str| resolve(&upon(base, &[], rest), "fp32", Some("smoke")).recipe;
     let of_base = resolve(&Document::load(base).unwrap(), "fp32", Some("smoke")).recipe;
     let inherited = smoke("[tier.smoke]\ninherit = true\n[tier.smoke.train]\nmax_updates = 3\n");
-    assert_eq!((&inherited.model, &inherited.data), (&of_base.model, &of_base.data));
+    let same = |one: &Recipe, other: &Recipe| {
+        ["model", "data"].iter().all(|block| one.block(block) == other.block(block))
+    };
+    assert!(same(&inherited, &of_base));
     assert_eq!(inherited.train.max_updates, Some(3));
     // A stated tier is all of it.
     let own = smoke("[tier.smoke.train]\nmax_updates = 3\n");
-    assert_eq!((&own.model, &own.data), (&full(base).model, &full(base).data));
+    assert!(same(&own, &full(base)));
 
     let error = |rest: &str| {
         let text = format!("[recipe]\nname = \"mine\"\nbase = \"{base}\"\n{rest}");

@@ -9,32 +9,39 @@ fn load(name: &str) -> Document {
     Document::load(name).unwrap_or_else(|error| panic!("{name}:\n{error}"))
 }
 
-fn body(name: &str) -> Recipe {
-    load(name).resolve(&Selection::default()).unwrap_or_else(|found| panic!("{name}:\n{found}")).recipe
+type SpeechRecipe = RecipeOf<SpeechRecognition>;
+
+fn resolved(name: &str, selection: &Selection) -> SpeechRecipe {
+    let recipe = load(name).resolve(selection).unwrap_or_else(|found| panic!("{name}:\n{found}")).recipe;
+    SpeechRecognition::take(recipe).unwrap_or_else(|| panic!("{name} is of another task"))
 }
 
-fn arm(name: &str, arm: &str) -> Recipe {
-    load(name).resolve(&Selection::arm(arm)).unwrap_or_else(|found| panic!("{name}:\n{found}")).recipe
+fn body(name: &str) -> SpeechRecipe {
+    resolved(name, &Selection::default())
+}
+
+fn arm(name: &str, arm: &str) -> SpeechRecipe {
+    resolved(name, &Selection::arm(arm))
 }
 
 fn speech() -> Vec<&'static str> {
     embedded().iter().filter(|recipe| recipe.task == "speech-recognition").map(|recipe| recipe.name).collect()
 }
 
-fn encoder(recipe: &Recipe) -> &AcousticSpec {
+fn encoder(recipe: &SpeechRecipe) -> &AcousticSpec {
     let Some(Architecture::Acoustic(encoder)) = recipe.model.architecture() else {
         panic!("no encoder of speech")
     };
     encoder
 }
 
-fn utterances(recipe: &Recipe) -> u32 {
+fn utterances(recipe: &SpeechRecipe) -> u32 {
     let BatchingSpec::Utterances { utterances } = recipe.data.batching else { panic!("no utterances") };
     utterances
 }
 
 /// First rate, length of the decay, and power of a polynomial or factor of an exponential.
-fn schedule(recipe: &Recipe) -> (f64, Option<u64>, f64) {
+fn schedule(recipe: &SpeechRecipe) -> (f64, Option<u64>, f64) {
     match recipe.train.schedule {
         ScheduleSpec::PolyDecay { lr, decay_updates, power, .. } => (lr, decay_updates, power),
         ScheduleSpec::ExpDecay { lr, decay_updates, decay_rate, .. } => (lr, decay_updates, decay_rate),
@@ -43,7 +50,7 @@ fn schedule(recipe: &Recipe) -> (f64, Option<u64>, f64) {
 }
 
 /// Repeats, kernel, channels, stride, dilation and the share that is kept.
-fn convolutions(recipe: &Recipe) -> Vec<(u32, u32, u32, u32, u32, f64)> {
+fn convolutions(recipe: &SpeechRecipe) -> Vec<(u32, u32, u32, u32, u32, f64)> {
     let row = |layer: &AcousticLayerSpec| {
         let AcousticLayerSpec::Convolution(layer) = layer else { panic!("{layer:?}") };
         let keep = ((1.0 - layer.dropout) * 10.0).round() / 10.0;
@@ -147,7 +154,7 @@ fn wave2letter_has_the_published_convolutions_and_plus_changes_two() {
         let AcousticLayerSpec::Convolution(layer) = layer else { panic!("{layer:?}") };
         assert_eq!((layer.activation, layer.residual), (Activation::Relu20, Residual::None));
     }
-    let same = |recipe: &Recipe| (recipe.data.clone(), recipe.train.clone(), recipe.loss.clone());
+    let same = |recipe: &SpeechRecipe| (recipe.data.clone(), recipe.train.clone(), recipe.loss.clone());
     assert_eq!(same(&plain), same(&plus));
     assert_eq!((encoder(&plain).norm, encoder(&plain).init), (encoder(&plus).norm, encoder(&plus).init));
 }
@@ -166,7 +173,7 @@ fn jasper_is_ten_dense_blocks_of_five_in_both_sources() {
     assert_eq!(encoder(&first).layer, encoder(&second).layer);
     let dense = |layer: &&AcousticLayerSpec| matches!(layer, AcousticLayerSpec::Convolution(layer) if layer.residual == Residual::Dense);
     assert_eq!(encoder(&first).layer.iter().filter(dense).count(), 10);
-    let novograd = |recipe: &Recipe| match recipe.train.optimizer {
+    let novograd = |recipe: &SpeechRecipe| match recipe.train.optimizer {
         OptimizerSpec::Novograd { beta1, beta2, weight_decay, variant, .. } => {
             (beta1, beta2, weight_decay, variant)
         }
@@ -208,7 +215,7 @@ fn deep_speech_2_comes_in_the_published_sizes() {
 #[test]
 fn published_scores_are_those_of_the_sources() {
     let scores = |name: &str, search: &str, arm: &str| -> Vec<(String, f64)> {
-        let claims = body(name).claim.into_iter();
+        let claims = body(name).common.claim.into_iter();
         claims
             .filter(|claim| claim.kind == ClaimKind::Value)
             .filter(|claim| claim.decode.as_deref() == Some(search) && claim.arm.as_deref() == Some(arm))
@@ -243,7 +250,7 @@ fn published_scores_are_those_of_the_sources() {
     for name in ["fsdd-digits", "fsdd-digits-deepspeech2"] {
         assert_eq!(body(name).claim.len(), 1, "{name}: nothing was published, and parity is no value");
     }
-    let mozilla = body("deepspeech-mozilla").claim;
+    let mozilla = body("deepspeech-mozilla").common.claim;
     let values = mozilla.iter().filter(|claim| claim.kind == ClaimKind::Value);
     let latencies: Vec<_> = values.map(|claim| (claim.metric.as_str(), claim.value.unwrap())).collect();
     let printed = [655.0, 700.0, 1200.0].map(|value| ("latency-ms", value));
@@ -366,7 +373,7 @@ fn words_to_spell_need_a_source_and_an_alphabet_with_a_space() {
 
 #[test]
 fn nvidias_jasper_averages_its_weights_and_warms_up() {
-    let train = body("jasper-10x5-nvidia").train;
+    let train = body("jasper-10x5-nvidia").common.train;
     assert_eq!(train.checkpoint.ema, Some(0.999));
     let best = EvaluatedWeights::Best { decode: Some("greedy".into()), from_epoch: 380 };
     assert_eq!(train.checkpoint.evaluate, best);
@@ -396,8 +403,9 @@ fn nvidias_jasper_averages_its_weights_and_warms_up() {
 #[test]
 fn the_papers_deep_speech_2_has_nesterovs_momentum() {
     for name in ["deepspeech2-english", "deepspeech2-mandarin"] {
-        let rule = body(name).train.optimizer;
-        assert_eq!(rule, OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: true }, "{name}");
+        let sgd = OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: true };
+        let rule = body(name).common.train.optimizer;
+        assert_eq!(rule, sgd, "{name}");
     }
     let found = wrong("deepspeech2-english", "momentum = 0.9\nnesterov", "momentum = 0.0\nnesterov");
     assert!(found.contains("`momentum` must be above 0"), "{found}");

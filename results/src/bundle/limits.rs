@@ -1,6 +1,6 @@
 //! What a bundle may ask of the machine that checks it. It comes from somebody else: every limit is looked at before its cost is paid.
 
-use zoo_recipes::{AudioManifestSpec, ReaderSpec, Recipe, TokenizerSpec};
+use zoo_recipes::{AudioManifestSpec, DataSpec, ReaderSpec, Recipe, TokenizerSpec};
 
 /// Bytes of a bundle's file. The largest of this project has less than 1 MiB.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -23,16 +23,25 @@ const MAX_JOINED: u64 = 100_000;
 /// # Errors
 /// Words on what it asks for that it may not have: more than the limits, or a file of this machine.
 pub fn may_derive_references(recipe: &Recipe, eval: &str) -> Result<(), String> {
-    let data = &recipe.data;
+    match recipe {
+        Recipe::Translation(recipe) => of_sequences(&recipe.data, eval),
+        Recipe::SpeechRecognition(recipe) => of_sequences(&recipe.data, eval),
+        Recipe::SpeechSynthesis(recipe) => of_sequences(&recipe.data, eval),
+    }
+}
+
+/// The refusal of a recipe that reads files of its author.
+fn own_file(what: &str) -> Result<(), String> {
+    Err(format!("the recipe reads {what} of its author, which a bundle may not name; give its references"))
+}
+
+/// The refusal of a recipe that asks for more than a bundle may.
+fn too_much(what: &str, asked: String, most: String) -> Result<(), String> {
+    Err(format!("the recipe asks for {asked} {what}, and a bundle may ask for {most}"))
+}
+
+fn of_sequences(data: &DataSpec, eval: &str) -> Result<(), String> {
     let set = data.eval.get(eval).ok_or_else(|| format!("the recipe has no evaluation set {eval}"))?;
-    let own_file = |what: &str| {
-        Err(format!(
-            "the recipe reads {what} of its author, which a bundle may not name; give its references"
-        ))
-    };
-    let too_much = |what: &str, asked: String, most: String| {
-        Err(format!("the recipe asks for {asked} {what}, and a bundle may ask for {most}"))
-    };
     if let TokenizerSpec::SentencePiece { model: Some(_), .. } = &data.tokenizer {
         return own_file("a SentencePiece model");
     }
@@ -84,7 +93,7 @@ fn count(split: &str, train: u32, valid: u32, test: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use zoo_recipes::{DataStatus, Document, Selection};
+    use zoo_recipes::{DataStatus, Document, ListedTask, Selection, SpeechRecognition, Translation};
 
     use super::*;
 
@@ -105,7 +114,7 @@ mod tests {
             for tier in tiers {
                 let selection = Selection { tier: tier.clone(), ..Selection::default() };
                 let recipe = document.resolve(&selection).unwrap().recipe;
-                for eval in recipe.data.eval.keys() {
+                for eval in recipe.data().eval_sets() {
                     match may_derive_references(&recipe, eval) {
                         Err(why) if !brought => panic!("{name} {tier:?}: {why}"),
                         _ => {}
@@ -122,17 +131,19 @@ mod tests {
         let text =
             asks("reversal-transformer", &["data.reader.test=4000000000", "data.eval.test.lines=4000000000"]);
         assert!(text.contains("asks for 400000000000 generated characters"), "{text}");
-        let mut tones = recipe("jasper-10x5", &[]);
-        let eval = tones.data.eval.keys().next().unwrap().clone();
+        let tones = recipe("jasper-10x5", &[]);
+        let eval = tones.data().eval_sets()[0].to_owned();
+        let mut tones = SpeechRecognition::take(tones).unwrap();
         let ReaderSpec::Tones(spec) = &mut tones.data.reader else { panic!("the smoke tier hears tones") };
         spec.letter_ms = 1e12;
-        assert!(may_derive_references(&tones, &eval).unwrap_err().contains("of generated recordings"));
-        let mut files = recipe("multi30k-lstm", &[]);
-        let eval = files.data.eval.keys().next().unwrap().clone();
+        assert!(may_derive_references(&tones.into(), &eval).unwrap_err().contains("of generated recordings"));
+        let files = recipe("multi30k-lstm", &[]);
+        let eval = files.data().eval_sets()[0].to_owned();
         assert_eq!(may_derive_references(&files, &eval), Ok(()));
+        let mut files = Translation::take(files).unwrap();
         let ReaderSpec::ParallelText { files: own, .. } = &mut files.data.reader else { panic!() };
         let pair = serde_json::json!({"source": "/dev/zero", "target": "/dev/zero"});
         own.insert("test".to_owned(), serde_json::from_value(pair).unwrap());
-        assert!(may_derive_references(&files, &eval).unwrap_err().contains("files of its author"));
+        assert!(may_derive_references(&files.into(), &eval).unwrap_err().contains("files of its author"));
     }
 }

@@ -60,9 +60,9 @@ pub fn against_arms(record: &Record, arms: &BTreeMap<String, Recipe>) -> Vec<Con
             let recipe = arms.get(&score.arm).unwrap_or(body);
             let missing = if !is_arm(&score.arm) {
                 Some(format!("arm {}", score.arm))
-            } else if !recipe.data.eval.contains_key(&score.eval) {
+            } else if !recipe.data().has_eval_set(&score.eval) {
                 Some(format!("evaluation set {}", score.eval))
-            } else if !recipe.decode.contains_key(&score.decode) {
+            } else if !recipe.has_search(&score.decode) {
                 Some(format!("search {}", score.decode))
             } else {
                 None

@@ -1,5 +1,7 @@
 //! A record held against itself: what it judged must be what it scored, and what it scored must have been kept.
 
+use zoo_recipes::DIRECT;
+
 use super::record::{Record, RunEnd, RunRecord, ScoreRecord};
 use crate::verdict::{Evidence, RunScore};
 
@@ -71,6 +73,8 @@ impl Record {
     /// Whether a run of the evidence was judged by outputs that a score of the same arm, seed, set, search and point names.
     fn has_outputs(&self, evidence: &Evidence, &(arm, at, run): &Judged<'_>) -> bool {
         let scores = if at.is_some() { &self.on_the_way } else { &self.scores };
+        // What names a set and no search is on the outputs of a task without searches.
+        let search = evidence.decode.as_deref().or(evidence.eval.as_ref().map(|_| DIRECT));
         scores.iter().any(|score| {
             score.hypotheses.as_ref().map(|file| &file.sha256) == run.hypotheses.as_ref()
                 && run.hypotheses.is_some()
@@ -78,7 +82,7 @@ impl Record {
                 && Some(score.seed) == run.seed
                 && score.moment.map(|moment| moment.at) == at
                 && evidence.eval.as_ref().is_none_or(|eval| *eval == score.eval)
-                && evidence.decode.as_ref().is_none_or(|decode| *decode == score.decode)
+                && search.is_none_or(|search| search == score.decode)
         })
     }
 

@@ -181,8 +181,7 @@ fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sa
 /// The claim whose numbers are about a score.
 fn claim_of<'r>(record: &'r Record, score: &ScoreRecord) -> Option<&'r ClaimSpec> {
     let about = |claim: &&ClaimSpec| {
-        claim.eval.as_ref() == Some(&score.eval)
-            && claim.decode.as_ref() == Some(&score.decode)
+        claim.is_of(&score.eval, &score.decode)
             && claim.signature.as_ref().is_some_and(|s| signature_difference(s, &score.signature).is_none())
     };
     let claims = || record.judgements.iter().map(|judgement| &judgement.claim);

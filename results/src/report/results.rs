@@ -279,7 +279,7 @@ mod tests {
         let standing = RecipeStanding {
             recipe: document.name().to_owned(),
             hashes: BTreeSet::from([document.hash(None, &[]).unwrap()]),
-            claims: document.resolve(&zoo_recipes::Selection::default()).unwrap().recipe.claim,
+            claims: document.resolve(&zoo_recipes::Selection::default()).unwrap().recipe.claim.clone(),
             evidence: "parity".to_owned(),
             generated: true,
             free: Vec::new(),

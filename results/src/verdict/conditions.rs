@@ -1,6 +1,6 @@
 //! The claim's own conditions: where they are not met there is nothing to compare.
 
-use zoo_recipes::{ClaimSpec, Direction};
+use zoo_recipes::{ClaimSpec, DIRECT, Direction};
 
 use super::evidence::{Evidence, Precision};
 use super::rules::Rules;
@@ -48,10 +48,13 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
     if let Some(tier) = evidence.tier.as_deref().filter(|tier| *tier != "full") {
         return Err(format!("tier {tier} is not the published run"));
     }
+    // A claim that names no search is on the outputs of a task without searches.
+    let search = evidence.decode.as_deref();
+    let claimed_search = claim.decode.as_deref().or(search.map(|_| DIRECT));
     for (what, claimed, measured) in [
-        ("evaluation set", &claim.eval, &evidence.eval),
-        ("search", &claim.decode, &evidence.decode),
-        ("signature", &claim.signature, &evidence.signature),
+        ("evaluation set", claim.eval.as_deref(), evidence.eval.as_deref()),
+        ("search", claimed_search, search),
+        ("signature", claim.signature.as_deref(), evidence.signature.as_deref()),
     ] {
         let (Some(claimed), Some(measured)) = (claimed, measured) else {
             match claimed {

@@ -7,14 +7,15 @@ use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
 use zoo_models::{Objective, Pass};
-use zoo_recipes::{Document, Recipe, Selection};
+use zoo_recipes::{Document, ListedTask, RecipeOf, Selection, Translation};
 
 const VOCABULARIES: Vocabularies =
     Vocabularies { source: 14, target: 14, languages: 3, pad: 1, begin: 0, end: 2 };
 
-fn recipe() -> Recipe {
+fn recipe() -> RecipeOf<Translation> {
     let selection = Selection { tier: Some("smoke".into()), ..Selection::default() };
-    Document::load("multi30k-en-de-fr").unwrap().resolve(&selection).unwrap().recipe
+    let recipe = Document::load("multi30k-en-de-fr").unwrap().resolve(&selection).unwrap().recipe;
+    Translation::take(recipe).unwrap()
 }
 
 fn batch(language: usize) -> PairBatch {

@@ -10,7 +10,7 @@ use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::search::{Logits, SearchIds, StepDecoder, search};
-use zoo_recipes::{DecodeSpec, Document, Selection};
+use zoo_recipes::{DecodeSpec, Document, ListedTask, Selection, Translation};
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -127,6 +127,7 @@ fn what_is_written_does_not_depend_on_the_batch() {
 fn writes_alike_in_a_batch(recipe: &str) {
     let selection = Selection { tier: Some("smoke".into()), ..Selection::default() };
     let recipe = Document::load(recipe).unwrap().resolve(&selection).unwrap().recipe;
+    let recipe = Translation::take(recipe).unwrap();
     let vocabularies = Vocabularies { source: 14, target: 14, languages: 1, pad: 0, begin: 2, end: 1 };
     let model = Seq2Seq::new(&recipe.model, &vocabularies, 3, &Device::flex());
     let key = Key::new(4, 0, 0);

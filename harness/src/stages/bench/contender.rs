@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_models::models::Cost;
 use zoo_models::precision::{Compute, probe};
-use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved, Tying};
+use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved};
 use zoo_training::parts::PartSeconds;
 use zoo_training::timing::{Lap, Timed};
 
@@ -32,7 +32,7 @@ pub enum Data {
 impl Data {
     /// The recipe's data if it is available, else generated data.
     pub fn of(ctx: &Context, arm: &Resolved) -> Result<Self> {
-        let missing = match arm.recipe.data.corpus_to_fetch() {
+        let missing = match arm.recipe.data().corpus_to_fetch() {
             Some(name) => {
                 let missing = CorpusDefinition::find(name)?.bytes_to_download(&ctx.data_home());
                 missing.known > 0 || missing.unknown > 0
@@ -44,7 +44,7 @@ impl Data {
                 .note("the data is not there (`zoo fetch`): batches of the published shape are generated");
             return Ok(Self::Generated);
         }
-        let data = tasks::of(&arm.recipe).prepare(ctx, &arm.recipe, &arm.folder, Sets::All)?;
+        let data = tasks::of(&arm.recipe).prepare(ctx, &arm.folder, Sets::All)?;
         Ok(Self::Real(data))
     }
 
@@ -61,8 +61,8 @@ impl Data {
     pub fn arm(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable> {
         match self {
             Self::Real(data) => data.timed(ctx, recipe, making),
-            Self::Generated => tasks::of(recipe).made_up(ctx, recipe, None, making),
-            Self::Shaped(shape) => tasks::of(recipe).made_up(ctx, recipe, Some(*shape), making),
+            Self::Generated => tasks::of(recipe).made_up(ctx, None, making),
+            Self::Shaped(shape) => tasks::of(recipe).made_up(ctx, Some(*shape), making),
         }
     }
 }
@@ -185,9 +185,7 @@ fn bytes_moved(recipe: &Recipe) -> Option<u64> {
     let moments = match recipe.train.optimizer {
         // Moves only the table rows that the batch uses, unless the tables are tied to the output
         // projection.
-        OptimizerSpec::LazyAdam { .. }
-            if recipe.model.embedding.as_ref().is_some_and(|tables| tables.tied != Tying::All) =>
-        {
+        OptimizerSpec::LazyAdam { .. } if tasks::of(recipe).has_sparse_tables() => {
             return None;
         }
         OptimizerSpec::Adam { .. } | OptimizerSpec::LazyAdam { .. } => 2,

@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use serde::Serialize;
+use serde_json::Value as Json;
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Resolved};
+use zoo_recipes::Resolved;
 
 use super::shape::Shape;
 use super::speeds::Spread;
@@ -40,7 +41,7 @@ pub struct Decoding {
     /// Name of the search.
     pub search: String,
     /// Settings of the search.
-    pub spec: DecodeSpec,
+    pub spec: Json,
     /// `SENTENCESxTOKENS`.
     pub shape: String,
     /// Description of the machine.
@@ -79,6 +80,8 @@ pub trait SearchBatches {
 
 /// A model with fresh weights, a search and generated sources.
 pub struct Searching {
+    /// Settings of the search.
+    pub spec: Json,
     /// The sources.
     pub batches: Box<dyn SearchBatches>,
     /// Number of parameters of the model.
@@ -100,17 +103,15 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
     let first = &arms.first().ok_or_else(|| Failure::usage("no arm to time"))?.recipe;
-    let spec = first.decode.get(&options.search).ok_or_else(|| {
-        let known: Vec<&str> = first.decode.keys().map(String::as_str).collect();
-        Failure::usage(format!("the recipe has no search `{}`", options.search))
-            .hint(format!("it has {}", known.join(", ")))
-    })?;
+    if !first.has_search(&options.search) {
+        return Err(Failure::usage(format!("the recipe has no search `{}`", options.search))
+            .hint(format!("it has {}", first.searches().join(", "))));
+    }
     let shape = options.shape.unwrap_or_else(|| Shape::of(first));
-    let spec = spec.clone().writing(shape.tokens);
     let rounds = options.batches.unwrap_or(ROUNDS);
     let mut contenders = Vec::new();
     for resolved in &arms {
-        contenders.push(Contender::new(ctx, request, resolved, shape, &spec)?);
+        contenders.push(Contender::new(ctx, request, resolved, shape, &options.search)?);
     }
     ctx.progress.stage(&format!("decode {} with {}", request.document.name(), options.search));
     for contender in &mut contenders {
@@ -138,7 +139,7 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
         recipe: request.document.name().to_string(),
         tier: request.tier.clone(),
         search: options.search.clone(),
-        spec,
+        spec: contenders.first().map(|one| one.searching.spec.clone()).unwrap_or_default(),
         shape: shape.to_string(),
         hardware: environment.hardware(),
         environment,
@@ -153,13 +154,13 @@ impl Contender {
         request: &Request,
         resolved: &Resolved,
         shape: Shape,
-        spec: &DecodeSpec,
+        search: &str,
     ) -> Result<Self> {
         let recipe = &resolved.recipe;
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
         let compute = Compute::of(&recipe.precision);
         let device = ctx.open_device()?;
-        let searching = tasks::of(recipe).searching(recipe, seed, &device, shape, spec)?;
+        let searching = tasks::of(recipe).searching(seed, &device, shape, search)?;
         let arm = resolved.arm.clone().unwrap_or_default();
         Ok(Self { arm, searching, compute, laps: Vec::new(), tokens: 0 })
     }

@@ -22,7 +22,7 @@ pub struct Shape {
 impl Shape {
     /// The shape that is closest to a recipe's batches.
     pub fn of(recipe: &Recipe) -> Self {
-        tasks::of(recipe).shape(recipe)
+        tasks::of(recipe).shape()
     }
 
     /// This shape with `sentences` examples, limited to the maximum.

@@ -4,16 +4,17 @@ use std::path::Path;
 
 use zoo_datasets::audio::decode::{self, Audio};
 use zoo_datasets::audio::{Extractor, Features, FrontEnd, Turn};
-use zoo_recipes::{Recipe, untrusted};
+use zoo_recipes::{RecipeOf, untrusted};
 use zoo_results::exit::Exit;
 
+use super::RecordingTask;
 use crate::error::{Failure, Result};
 
 /// Front end of a recipe.
 ///
 /// # Errors
 /// The recipe does not read recordings, or its features cannot be computed.
-pub fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
+pub fn front_end(recipe: &RecipeOf<impl RecordingTask>) -> Result<FrontEnd> {
     let text = || {
         Failure::usage(format!("{} is a text recipe; it does not read recordings", recipe.recipe.name))
             .hint("zoo list --task speech-recognition")
@@ -28,7 +29,7 @@ pub fn front_end(recipe: &Recipe) -> Result<FrontEnd> {
 ///
 /// # Errors
 /// The recording cannot be used, or the recipe reads text.
-pub fn features(recipe: &Recipe, file: &Path, training: bool) -> Result<Features> {
+pub fn features(recipe: &RecipeOf<impl RecordingTask>, file: &Path, training: bool) -> Result<Features> {
     let front_end = front_end(recipe)?;
     let bytes = untrusted::read(file).map_err(|error| Failure::io("read", file, &error))?;
     let audio = decoded(bytes, file, front_end.rate())?;

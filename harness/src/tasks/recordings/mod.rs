@@ -14,7 +14,7 @@ use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{
     self, Fault, PreparedSpeech, SpeechPlace, SpeechSplit, SpeechStep, manifest_stamp, own_folder_stamp,
 };
-use zoo_recipes::{AudioManifestSpec, DataSpec, EvalSetSpec, ReaderSpec, Recipe, Resolved};
+use zoo_recipes::{AudioManifestSpec, DataSpec, ReaderSpec, RecipeOf, TaskTypes};
 use zoo_results::report::page::SplitCounts;
 
 use crate::context::Context;
@@ -26,6 +26,11 @@ use crate::stages::data::Sets;
 pub use front_end::{decoded, features, front_end};
 pub use training::Recordings;
 pub use usual::{USUAL_SECONDS, hop_ms, shape, workload};
+
+/// A task whose data are recordings.
+pub trait RecordingTask: TaskTypes<Data = DataSpec> {}
+
+impl<T: TaskTypes<Data = DataSpec>> RecordingTask for T {}
 
 /// Prepared recordings of a recipe.
 pub struct RecordingData {
@@ -40,7 +45,12 @@ impl RecordingData {
     ///
     /// # Errors
     /// The data cannot be obtained, or it is damaged.
-    pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Self> {
+    pub fn prepare(
+        ctx: &Context,
+        recipe: &RecipeOf<impl RecordingTask>,
+        base: &Path,
+        sets: Sets<'_>,
+    ) -> Result<Self> {
         let splits = match sets {
             Sets::All => split_names(&recipe.data),
             Sets::Evaluation(names) => {
@@ -74,8 +84,8 @@ impl RecordingData {
     ///
     /// # Errors
     /// The split was not prepared.
-    pub fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
-        Ok(vec![self.prepared.eval_set(name, set)?.name.clone()])
+    pub fn evaluation_splits(&self, data: &DataSpec, name: &str) -> Result<Vec<String>> {
+        Ok(vec![self.prepared.eval_set(name, &data.eval[name])?.name.clone()])
     }
 }
 
@@ -111,8 +121,12 @@ fn counts(split: &SpeechSplit) -> SplitCounts {
 ///
 /// # Errors
 /// The recordings cannot be obtained.
-pub fn references(ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
-    let (recipe, base) = (&resolved.recipe, &resolved.folder);
+pub fn references(
+    ctx: &Context,
+    recipe: &RecipeOf<impl RecordingTask>,
+    base: &Path,
+    eval: &str,
+) -> Result<Vec<String>> {
     let data = RecordingData::prepare(ctx, recipe, base, Sets::Evaluation(&[eval]))?;
     let set = &recipe.data.eval[eval];
     Ok(data.prepared.eval_set(eval, set)?.references_as(set.references).to_vec())

@@ -1,7 +1,8 @@
 //! Typical lengths and numbers of recordings, for estimates without the data.
 
-use zoo_recipes::{AudioManifestSpec, BatchingSpec, ReaderSpec, Recipe, SpeedSpec};
+use zoo_recipes::{AudioManifestSpec, BatchingSpec, ReaderSpec, RecipeOf, SpeedSpec};
 
+use super::RecordingTask;
 use crate::size::Workload;
 use crate::stages::bench::Shape;
 
@@ -9,7 +10,7 @@ use crate::stages::bench::Shape;
 pub const USUAL_SECONDS: f64 = 12.3;
 
 /// Hop between frames, in milliseconds; 10 if the recipe does not define it.
-pub fn hop_ms(recipe: &Recipe) -> f64 {
+pub fn hop_ms(recipe: &RecipeOf<impl RecordingTask>) -> f64 {
     match (&recipe.data.features, recipe.data.reader.sample_rate_hz()) {
         (Some(features), Some(rate)) => features.hop_ms(rate),
         _ => 10.0,
@@ -17,12 +18,12 @@ pub fn hop_ms(recipe: &Recipe) -> f64 {
 }
 
 /// Frames of an utterance of typical length.
-fn usual_frames(recipe: &Recipe) -> u32 {
+fn usual_frames(recipe: &RecipeOf<impl RecordingTask>) -> u32 {
     (1000.0 * USUAL_SECONDS / hop_ms(recipe)) as u32
 }
 
 /// Workload of training: the number of utterances, their frames and the batch size.
-pub fn workload(recipe: &Recipe) -> Workload {
+pub fn workload(recipe: &RecipeOf<impl RecordingTask>) -> Workload {
     let data = &recipe.data;
     let example = match &data.reader {
         ReaderSpec::Tones(spec) => {
@@ -55,7 +56,7 @@ pub fn workload(recipe: &Recipe) -> Workload {
 }
 
 /// A batch of the recipe's size with utterances of typical length.
-pub fn shape(recipe: &Recipe) -> Shape {
+pub fn shape(recipe: &RecipeOf<impl RecordingTask>) -> Shape {
     let sentences = match recipe.data.batching {
         BatchingSpec::Seconds { max_seconds } => ((max_seconds / USUAL_SECONDS) as u32).max(1),
         BatchingSpec::Utterances { utterances: n }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use zoo_recipes::{DecodeSpec, untrusted};
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use super::infer::{Hypothesis, Listener, Transcription};
 use crate::cli::InferArgs;
 use crate::error::{Failure, Result};
@@ -19,7 +20,7 @@ const STDIN: &str = "-";
 ///
 /// # Errors
 /// A recording or the weights cannot be read.
-pub fn transcribe(inference: &Inference, args: &InferArgs) -> Result<()> {
+pub fn transcribe(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Result<()> {
     let context = &inference.ctx;
     if args.input.is_some() || args.target.is_some() {
         return Err(Failure::usage("a speech recognition run takes recordings, not --input or --target")
@@ -27,7 +28,9 @@ pub fn transcribe(inference: &Inference, args: &InferArgs) -> Result<()> {
     }
     let files = recordings(&args.files)?;
     let nbest = args.nbest.map(|count| count as usize);
-    if let Some(other) = search_of_many(inference).filter(|_| nbest.is_some_and(|count| count > 1)) {
+    if let Some(other) =
+        search_of_many(recipe, &inference.search).filter(|_| nbest.is_some_and(|count| count > 1))
+    {
         let hint = if other.is_empty() { String::new() } else { format!("; --decode {other} has more") };
         context.progress.note(&format!("the search returns one hypothesis per recording{hint}"));
     }
@@ -55,8 +58,8 @@ pub fn transcribe(inference: &Inference, args: &InferArgs) -> Result<()> {
             }
         }
     };
-    let Inference { ctx, run, recipe, search } = inference;
-    Listener::new(ctx, run, recipe, search)?.listen(
+    let Inference { ctx, run, search, .. } = inference;
+    Listener::new(ctx, run, recipe, &recipe.decode[search])?.listen(
         files.iter().map(PathBuf::as_path),
         nbest,
         read,
@@ -68,10 +71,10 @@ pub fn transcribe(inference: &Inference, args: &InferArgs) -> Result<()> {
 
 /// Name of a beam search of the recipe, if the selected search returns only one hypothesis. An
 /// empty string if the recipe has no beam search.
-fn search_of_many(inference: &Inference) -> Option<String> {
+fn search_of_many(recipe: &Recipe, search: &str) -> Option<String> {
     let has_many = |search: &DecodeSpec| matches!(search, DecodeSpec::CtcBeam { .. });
-    let other = || inference.recipe.decode.iter().find(|(_, search)| has_many(search));
-    (!has_many(&inference.search)).then(|| other().map(|(name, _)| name.clone()).unwrap_or_default())
+    let other = || recipe.decode.iter().find(|(_, search)| has_many(search));
+    (!has_many(&recipe.decode[search])).then(|| other().map(|(name, _)| name.clone()).unwrap_or_default())
 }
 
 /// The named recordings. A folder is replaced by its WAV and FLAC files, sorted.

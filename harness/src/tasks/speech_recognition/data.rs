@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use zoo_models::models::SpeechBatch;
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
-use zoo_recipes::{EvalSetSpec, Recipe};
 use zoo_results::metrics::Scorer;
 use zoo_results::report::page::SplitCounts;
 
+use super::Recipe;
 use super::batches::{evaluation, of_models};
 use super::decode;
 use super::material::{SpeechMaterial, layers};
@@ -24,6 +24,7 @@ pub struct RecognitionData {
 }
 
 impl TaskData for RecognitionData {
+    type Task = zoo_recipes::SpeechRecognition;
     type Material = SpeechMaterial;
 
     fn material(&self, _: &Recipe) -> Result<SpeechMaterial> {
@@ -44,8 +45,8 @@ impl TaskData for RecognitionData {
         self.recordings.training_splits()
     }
 
-    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
-        self.recordings.evaluation_splits(name, set)
+    fn evaluation_splits(&self, recipe: &Recipe, name: &str) -> Result<Vec<String>> {
+        self.recordings.evaluation_splits(&recipe.data, name)
     }
 
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, SpeechBatch>> {

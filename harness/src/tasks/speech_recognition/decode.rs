@@ -2,9 +2,10 @@
 
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
-use zoo_recipes::Recipe;
+
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use super::batches::{evaluation, of_models};
 use super::material::layers;
 use super::recogniser::Recogniser;

@@ -2,9 +2,10 @@
 
 use zoo_models::models::SpeechBatch;
 use zoo_models::random::Key;
-use zoo_recipes::{BatchingSpec, Recipe};
+use zoo_recipes::BatchingSpec;
 use zoo_training::batches::Fetched;
 
+use super::Recipe;
 use super::material::SpeechMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::{USUAL_SECONDS, hop_ms};

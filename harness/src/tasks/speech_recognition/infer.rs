@@ -10,9 +10,10 @@ use zoo_datasets::speech::Classes;
 use zoo_models::models::SpeechBatch;
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::DecodeSpec;
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use super::material::{SpeechMaterial, layers};
 use super::recogniser::Recogniser;
 use super::search::Recognised;

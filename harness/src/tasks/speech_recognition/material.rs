@@ -6,8 +6,9 @@ use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
 use zoo_models::models::acoustic::{self, AcousticModel, FrameGrid};
 use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
-use zoo_recipes::{AcousticSpec, Architecture, LossSpec, Recipe};
+use zoo_recipes::{AcousticSpec, Architecture, LossSpec};
 
+use super::Recipe;
 use super::batches::of_models;
 use crate::error::Result;
 use crate::stages::data::{Aim, Material, Source};
@@ -46,6 +47,7 @@ pub fn layers(recipe: &Recipe) -> &AcousticSpec {
 }
 
 impl Material for SpeechMaterial {
+    type Task = zoo_recipes::SpeechRecognition;
     type Model = AcousticModel;
     type Batch = SpeechBatch;
 

@@ -15,12 +15,13 @@ mod sweep;
 use std::path::Path;
 
 use burn::tensor::Device;
+use zoo_datasets::audio::Features;
 use zoo_datasets::speech::Classes;
 use zoo_models::models::Cost;
 use zoo_models::models::acoustic::{self, FrameGrid};
 use zoo_recipes::{
-    AcousticLayerSpec, Architecture, CtcDenominator, DataSpec, DecodeSpec, FeaturesSpec, LossSpec, ModelSpec,
-    Recipe, Resolved, TokenizerSpec,
+    AcousticLayerSpec, Architecture, CtcDenominator, DecodeSpec, FeaturesSpec, LossSpec, RecipeOf,
+    TokenizerSpec,
 };
 use zoo_results::metrics::{OfTerm, Unit};
 
@@ -43,29 +44,35 @@ use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
 /// Signature for recipes without claims: word error rate in lower case.
 const USUAL_SIGNATURE: &str = "metric:wer|nrefs:1|case:lc|space:collapse|align:jiwer";
 
-/// The speech recognition task.
-pub struct SpeechRecognition;
+/// A recipe of this task.
+pub type Recipe = RecipeOf<zoo_recipes::SpeechRecognition>;
 
-impl Task for SpeechRecognition {
+/// The task of a recipe.
+pub struct SpeechRecognition<'r> {
+    /// The recipe.
+    pub recipe: &'r Recipe,
+}
+
+impl Task for SpeechRecognition<'_> {
     fn name(&self) -> &'static str {
         "speech-recognition"
     }
 
-    fn fits(&self, recipe: &Recipe) -> bool {
-        let model = matches!(recipe.model.architecture(), Some(Architecture::Acoustic(_)));
-        model && matches!(recipe.loss, LossSpec::Ctc { .. }) && !searches_with_attention(recipe)
+    fn fits(&self) -> bool {
+        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Acoustic(_)));
+        model && matches!(self.recipe.loss, LossSpec::Ctc { .. }) && !searches_with_attention(self.recipe)
     }
 
-    fn size(&self, recipe: &Recipe) -> Option<ModelSize> {
-        let rows = classes(&recipe.data.tokenizer)?;
-        Some(ModelSize { rows, exact: true, cost: cost(recipe, rows) })
+    fn size(&self) -> Option<ModelSize> {
+        let rows = classes(&self.recipe.data.tokenizer)?;
+        Some(ModelSize { rows, exact: true, cost: cost(self.recipe, rows) })
     }
 
-    fn cost(&self, recipe: &Recipe) -> Cost {
-        cost(recipe, classes(&recipe.data.tokenizer).unwrap_or(1))
+    fn cost(&self) -> Cost {
+        cost(self.recipe, classes(&self.recipe.data.tokenizer).unwrap_or(1))
     }
 
-    fn width(&self, model: &ModelSpec) -> usize {
+    fn width(&self) -> usize {
         let width = |layer: &AcousticLayerSpec| match layer {
             AcousticLayerSpec::Convolution2d(layer) => layer.channels,
             AcousticLayerSpec::Convolution(layer) => layer.channels,
@@ -73,97 +80,95 @@ impl Task for SpeechRecognition {
             AcousticLayerSpec::Dense(layer) => layer.units,
             AcousticLayerSpec::RowConvolution(_) => 1,
         };
-        match model.architecture() {
+        match self.recipe.model.architecture() {
             Some(Architecture::Acoustic(spec)) => spec.layer.iter().map(width).max().unwrap_or(1) as usize,
             _ => 1,
         }
     }
 
-    fn workload(&self, recipe: &Recipe) -> Workload {
-        recordings::workload(recipe)
+    fn workload(&self) -> Workload {
+        recordings::workload(self.recipe)
     }
 
-    fn shape(&self, recipe: &Recipe) -> Shape {
-        recordings::shape(recipe)
+    fn shape(&self) -> Shape {
+        recordings::shape(self.recipe)
     }
 
-    fn own_examples(&self, data: &DataSpec, base: &Path) -> Result<Option<usize>> {
-        recordings::own_examples(data, base)
+    fn own_examples(&self, base: &Path) -> Result<Option<usize>> {
+        recordings::own_examples(&self.recipe.data, base)
     }
 
-    fn own_files(&self, data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
-        recordings::own_files(data, base)
+    fn own_files(&self, base: &Path) -> Result<Vec<(String, String)>> {
+        recordings::own_files(&self.recipe.data, base)
     }
 
-    fn generated(&self, data: &DataSpec) -> Option<String> {
-        recordings::generated(data)
+    fn generated(&self) -> Option<String> {
+        recordings::generated(&self.recipe.data)
     }
 
-    fn signatures(&self, recipe: &Recipe, eval: &str, _: &str) -> Vec<String> {
-        claimed_signatures(recipe, eval, || USUAL_SIGNATURE.to_owned())
+    fn signatures(&self, eval: &str, _: &str) -> Vec<String> {
+        claimed_signatures(self.recipe, eval, || USUAL_SIGNATURE.to_owned())
     }
 
-    fn training_unit(&self, recipe: &Recipe, of: OfTerm) -> Option<Unit> {
+    fn training_unit(&self, of: OfTerm) -> Option<Unit> {
         let per_utterance = LossSpec::Ctc { denominator: CtcDenominator::Utterances };
-        (of == OfTerm::Objective && recipe.loss == per_utterance).then_some(Unit::Sentence)
+        (of == OfTerm::Objective && self.recipe.loss == per_utterance).then_some(Unit::Sentence)
     }
 
-    fn parity(&self, recipe: &Recipe) -> Found {
-        parity::parity(layers(recipe))
+    fn features(&self, file: &Path, training: bool) -> Result<Features> {
+        recordings::features(self.recipe, file, training)
     }
 
-    fn align(&self, recipe: &Recipe, aligner: &mut Aligner) -> Found {
-        parity::align(layers(recipe), aligner)
+    fn parity(&self) -> Found {
+        parity::parity(layers(self.recipe))
     }
 
-    fn counted(&self, recipe: &Recipe) -> std::result::Result<(u64, String), String> {
-        let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-        Ok((frames.cost(recipe).parameters, format!("{} classes", frames.classes())))
+    fn align(&self, aligner: &mut Aligner) -> Found {
+        parity::align(layers(self.recipe), aligner)
     }
 
-    fn built(&self, recipe: &Recipe) -> std::result::Result<u64, String> {
-        let frames = SpeechMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-        Ok(learned(&frames.model(recipe, 0, &Device::flex())))
+    fn counted(&self) -> std::result::Result<(u64, String), String> {
+        let frames = SpeechMaterial::of(self.recipe).map_err(|failure| failure.to_string())?;
+        Ok((frames.cost(self.recipe).parameters, format!("{} classes", frames.classes())))
     }
 
-    fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>> {
-        let recordings = RecordingData::prepare(ctx, recipe, base, sets)?;
+    fn built(&self) -> std::result::Result<u64, String> {
+        let frames = SpeechMaterial::of(self.recipe).map_err(|failure| failure.to_string())?;
+        Ok(learned(&frames.model(self.recipe, 0, &Device::flex())))
+    }
+
+    fn prepare(&self, ctx: &Context, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>> {
+        let recordings = RecordingData::prepare(ctx, self.recipe, base, sets)?;
         Ok(Box::new(RecognitionData { recordings }))
     }
 
-    fn references(&self, ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
-        recordings::references(ctx, resolved, eval)
+    fn references(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Vec<String>> {
+        recordings::references(ctx, self.recipe, base, eval)
     }
 
-    fn made_up(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        shape: Option<Shape>,
-        making: Making<'_>,
-    ) -> Result<Measurable> {
-        let frames = SpeechMaterial::of(recipe)?;
+    fn made_up(&self, ctx: &Context, shape: Option<Shape>, making: Making<'_>) -> Result<Measurable> {
+        let frames = SpeechMaterial::of(self.recipe)?;
         let updates = match shape {
-            None => generated::updates(recipe, &frames),
+            None => generated::updates(self.recipe, &frames),
             Some(Shape { sentences, tokens }) => {
-                let least = FrameGrid::of(layers(recipe)).least();
+                let least = FrameGrid::of(layers(self.recipe)).least();
                 if (tokens as usize) < least {
                     let message = format!("the model reads {least} frames at least, and {tokens} are given");
                     return Err(Failure::usage(message).hint(format!("--shape {sentences}x{least}")));
                 }
-                Updates::full(generated::full_batches(recipe, &frames, sentences, tokens))
+                Updates::full(generated::full_batches(self.recipe, &frames, sentences, tokens))
             }
         };
-        of_updates(ctx, recipe, &frames, updates, making)
+        of_updates(ctx, self.recipe, &frames, updates, making)
     }
 
-    fn searching(&self, _: &Recipe, _: u64, _: &Device, _: Shape, _: &DecodeSpec) -> Result<Searching> {
+    fn searching(&self, _: u64, _: &Device, _: Shape, _: &str) -> Result<Searching> {
         Err(Failure::usage("searches of a speech recognition recipe are not timed alone")
             .hint("`zoo infer RUN RECORDING --format json` prints the time per recording"))
     }
 
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
-        ask::transcribe(inference, args)
+        ask::transcribe(inference, self.recipe, args)
     }
 }
 

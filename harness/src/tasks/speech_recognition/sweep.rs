@@ -4,10 +4,11 @@
 use rayon::prelude::*;
 use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Direction, Recipe};
+use zoo_recipes::{DecodeSpec, Direction};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreOptions, Scorer, score};
 
+use super::Recipe;
 use super::batches::{evaluation, of_models};
 use super::material::layers;
 use super::recogniser::LogProbs;

@@ -10,6 +10,7 @@ use zoo_results::exit::Exit;
 use zoo_results::metrics::{AlignmentScore, Attention};
 use zoo_results::report::heatmap::Heatmap;
 
+use super::Recipe;
 use super::speak::{Said, Speaker};
 use crate::cli::SynthesizeArgs;
 use crate::context::Context;
@@ -25,10 +26,10 @@ const PEAK: f32 = 0.9;
 ///
 /// # Errors
 /// The text cannot be read, the search is teacher-forced, or a file cannot be written.
-pub fn synthesize(inference: &Inference, args: &SynthesizeArgs) -> Result<()> {
+pub fn synthesize(inference: &Inference, recipe: &Recipe, args: &SynthesizeArgs) -> Result<()> {
     let context = &inference.ctx;
     let wanted = wanted(args)?;
-    let speaker = speaker(inference)?;
+    let speaker = speaker(inference, recipe)?;
     let speaker = match args.max_frames {
         Some(frames) => speaker.at_most(frames),
         None => speaker,
@@ -70,12 +71,12 @@ pub fn synthesize(inference: &Inference, args: &SynthesizeArgs) -> Result<()> {
 /// # Errors
 /// The search is teacher-forced, which needs the true frames of a text; or the weights cannot be
 /// read.
-fn speaker(inference: &Inference) -> Result<Speaker> {
-    let DecodeSpec::FreeRunning(search) = &inference.search else {
+fn speaker(inference: &Inference, recipe: &Recipe) -> Result<Speaker> {
+    let DecodeSpec::FreeRunning(search) = &recipe.decode[&inference.search] else {
         return Err(Failure::usage("the search is teacher-forced, and a new text has no true frames")
             .hint("--decode NAME, of a search of kind free-running"));
     };
-    Speaker::new(&inference.ctx, &inference.run, &inference.recipe, search)
+    Speaker::new(&inference.ctx, &inference.run, recipe, search)
 }
 
 /// A text with its output file.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use zoo_models::models::synthesis::{SynthesisBatch, Synthesiser};
-use zoo_recipes::{EvalSetSpec, Recipe};
 use zoo_results::report::page::SplitCounts;
 
+use super::Recipe;
 use super::batches::{evaluation, of_models};
 use super::decode;
 use super::material::{SynthesisMaterial, frame_width};
@@ -21,6 +21,7 @@ pub struct SynthesisData {
 }
 
 impl TaskData for SynthesisData {
+    type Task = zoo_recipes::SpeechSynthesis;
     type Material = SynthesisMaterial;
 
     fn material(&self, recipe: &Recipe) -> Result<SynthesisMaterial> {
@@ -41,8 +42,8 @@ impl TaskData for SynthesisData {
         self.recordings.training_splits()
     }
 
-    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
-        self.recordings.evaluation_splits(name, set)
+    fn evaluation_splits(&self, recipe: &Recipe, name: &str) -> Result<Vec<String>> {
+        self.recordings.evaluation_splits(&recipe.data, name)
     }
 
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, SynthesisBatch>> {

@@ -4,8 +4,9 @@ use zoo_models::Pass;
 use zoo_models::models::synthesis::{Spoken, SynthesisBatch, Synthesiser};
 use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::DecodeSpec;
 
+use super::Recipe;
 use super::batches::{evaluation, of_models};
 use super::material::frame_width;
 use super::measures::Utterance;

@@ -2,9 +2,10 @@
 
 use zoo_models::models::synthesis::SynthesisBatch;
 use zoo_models::random::Key;
-use zoo_recipes::{BatchingSpec, Recipe};
+use zoo_recipes::BatchingSpec;
 use zoo_training::batches::Fetched;
 
+use super::Recipe;
 use super::material::SynthesisMaterial;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::hop_ms;

@@ -6,8 +6,9 @@ use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
 use zoo_models::models::Cost;
 use zoo_models::models::synthesis::{self, FrameWidth, SpectrogramLoss, SynthesisBatch, Synthesiser};
-use zoo_recipes::{Architecture, FeaturesSpec, LossSpec, Recipe, SynthesisModel};
+use zoo_recipes::{Architecture, FeaturesSpec, LossSpec, SynthesisModel};
 
+use super::Recipe;
 use super::batches::of_models;
 use crate::error::Result;
 use crate::stages::data::{Aim, Material, Source};
@@ -58,6 +59,7 @@ pub fn frame_width(recipe: &Recipe) -> FrameWidth {
 }
 
 impl Material for SynthesisMaterial {
+    type Task = zoo_recipes::SpeechSynthesis;
     type Model = Synthesiser;
     type Batch = SynthesisBatch;
 

@@ -16,11 +16,10 @@ mod speak;
 use std::path::Path;
 
 use burn::tensor::Device;
+use zoo_datasets::audio::Features;
 use zoo_models::models::Cost;
 use zoo_models::models::synthesis;
-use zoo_recipes::{
-    Architecture, ClaimSpec, DataSpec, DecodeSpec, LossSpec, ModelSpec, Recipe, Resolved, TokenizerSpec,
-};
+use zoo_recipes::{Architecture, ClaimSpec, DecodeSpec, LossSpec, RecipeOf, TokenizerSpec};
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 use zoo_results::verdict::trained_term;
 
@@ -39,66 +38,72 @@ use crate::stages::data::{Material, Sets};
 use crate::stages::ready::Ready;
 use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
 
-/// The speech synthesis task.
-pub struct SpeechSynthesis;
+/// A recipe of this task.
+pub type Recipe = RecipeOf<zoo_recipes::SpeechSynthesis>;
 
-impl Task for SpeechSynthesis {
+/// The task of a recipe.
+pub struct SpeechSynthesis<'r> {
+    /// The recipe.
+    pub recipe: &'r Recipe,
+}
+
+impl Task for SpeechSynthesis<'_> {
     fn name(&self) -> &'static str {
         "speech-synthesis"
     }
 
-    fn fits(&self, recipe: &Recipe) -> bool {
-        let model = matches!(recipe.model.architecture(), Some(Architecture::Synthesis(_)));
-        let attends = recipe.decode.values().any(DecodeSpec::counts_attention);
-        model && matches!(recipe.loss, LossSpec::Spectrogram { .. }) && !attends
+    fn fits(&self) -> bool {
+        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Synthesis(_)));
+        let attends = self.recipe.decode.values().any(DecodeSpec::counts_attention);
+        model && matches!(self.recipe.loss, LossSpec::Spectrogram { .. }) && !attends
     }
 
-    fn size(&self, recipe: &Recipe) -> Option<ModelSize> {
-        let rows = symbols(&recipe.data.tokenizer)?;
-        Some(ModelSize { rows, exact: true, cost: cost(recipe, rows) })
+    fn size(&self) -> Option<ModelSize> {
+        let rows = symbols(&self.recipe.data.tokenizer)?;
+        Some(ModelSize { rows, exact: true, cost: cost(self.recipe, rows) })
     }
 
-    fn cost(&self, recipe: &Recipe) -> Cost {
-        cost(recipe, symbols(&recipe.data.tokenizer).unwrap_or(1))
+    fn cost(&self) -> Cost {
+        cost(self.recipe, symbols(&self.recipe.data.tokenizer).unwrap_or(1))
     }
 
-    fn width(&self, model: &ModelSpec) -> usize {
-        match model.architecture() {
+    fn width(&self) -> usize {
+        match self.recipe.model.architecture() {
             Some(Architecture::Synthesis(parts)) => parts.decoder.units as usize,
             _ => 1,
         }
     }
 
-    fn workload(&self, recipe: &Recipe) -> Workload {
-        recordings::workload(recipe)
+    fn workload(&self) -> Workload {
+        recordings::workload(self.recipe)
     }
 
-    fn shape(&self, recipe: &Recipe) -> Shape {
-        recordings::shape(recipe)
+    fn shape(&self) -> Shape {
+        recordings::shape(self.recipe)
     }
 
-    fn own_examples(&self, data: &DataSpec, base: &Path) -> Result<Option<usize>> {
-        recordings::own_examples(data, base)
+    fn own_examples(&self, base: &Path) -> Result<Option<usize>> {
+        recordings::own_examples(&self.recipe.data, base)
     }
 
-    fn own_files(&self, data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
-        recordings::own_files(data, base)
+    fn own_files(&self, base: &Path) -> Result<Vec<(String, String)>> {
+        recordings::own_files(&self.recipe.data, base)
     }
 
-    fn generated(&self, data: &DataSpec) -> Option<String> {
-        recordings::generated(data)
+    fn generated(&self) -> Option<String> {
+        recordings::generated(&self.recipe.data)
     }
 
     /// Conventions depend on the search: with teacher forcing, frames are compared position by
     /// position.
-    fn signatures(&self, recipe: &Recipe, _: &str, decode: &str) -> Vec<String> {
+    fn signatures(&self, _: &str, decode: &str) -> Vec<String> {
         let here =
             |claim: &&ClaimSpec| claim.decode.as_deref() == Some(decode) && trained_term(claim).is_none();
         let mut found: Vec<String> =
-            recipe.claim.iter().filter(here).filter_map(|claim| claim.signature.clone()).collect();
+            self.recipe.claim.iter().filter(here).filter_map(|claim| claim.signature.clone()).collect();
         found.dedup();
         if found.is_empty() {
-            found.push(usual_signature(recipe, decode));
+            found.push(usual_signature(self.recipe, decode));
         }
         found
     }
@@ -107,65 +112,56 @@ impl Task for SpeechSynthesis {
         true
     }
 
-    fn parity(&self, recipe: &Recipe) -> Found {
-        parity::parity(recipe)
+    fn features(&self, file: &Path, training: bool) -> Result<Features> {
+        recordings::features(self.recipe, file, training)
     }
 
-    fn align(&self, recipe: &Recipe, aligner: &mut Aligner) -> Found {
-        parity::align(recipe, aligner)
+    fn parity(&self) -> Found {
+        parity::parity(self.recipe)
     }
 
-    fn counted(&self, recipe: &Recipe) -> std::result::Result<(u64, String), String> {
-        let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-        Ok((material.cost(recipe).parameters, format!("{} symbols", material.symbols)))
+    fn align(&self, aligner: &mut Aligner) -> Found {
+        parity::align(self.recipe, aligner)
     }
 
-    fn built(&self, recipe: &Recipe) -> std::result::Result<u64, String> {
-        let material = SynthesisMaterial::of(recipe).map_err(|failure| failure.to_string())?;
-        Ok(learned(&material.model(recipe, 0, &Device::flex())))
+    fn counted(&self) -> std::result::Result<(u64, String), String> {
+        let material = SynthesisMaterial::of(self.recipe).map_err(|failure| failure.to_string())?;
+        Ok((material.cost(self.recipe).parameters, format!("{} symbols", material.symbols)))
     }
 
-    fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>> {
-        let recordings = RecordingData::prepare(ctx, recipe, base, sets)?;
+    fn built(&self) -> std::result::Result<u64, String> {
+        let material = SynthesisMaterial::of(self.recipe).map_err(|failure| failure.to_string())?;
+        Ok(learned(&material.model(self.recipe, 0, &Device::flex())))
+    }
+
+    fn prepare(&self, ctx: &Context, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>> {
+        let recordings = RecordingData::prepare(ctx, self.recipe, base, sets)?;
         Ok(Box::new(SynthesisData { recordings }))
     }
 
-    fn references(&self, ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
-        recordings::references(ctx, resolved, eval)
+    fn references(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Vec<String>> {
+        recordings::references(ctx, self.recipe, base, eval)
     }
 
-    fn made_up(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        shape: Option<Shape>,
-        making: Making<'_>,
-    ) -> Result<Measurable> {
-        let material = SynthesisMaterial::of(recipe)?;
+    fn made_up(&self, ctx: &Context, shape: Option<Shape>, making: Making<'_>) -> Result<Measurable> {
+        let material = SynthesisMaterial::of(self.recipe)?;
         let updates = match shape {
-            None => generated::updates(recipe, &material),
+            None => generated::updates(self.recipe, &material),
             Some(Shape { sentences, tokens }) => {
-                Updates::full(generated::full_batches(recipe, &material, sentences, tokens))
+                Updates::full(generated::full_batches(self.recipe, &material, sentences, tokens))
             }
         };
-        of_updates(ctx, recipe, &material, updates, making)
+        of_updates(ctx, self.recipe, &material, updates, making)
     }
 
-    fn searching(
-        &self,
-        recipe: &Recipe,
-        seed: u64,
-        device: &Device,
-        shape: Shape,
-        search: &DecodeSpec,
-    ) -> Result<Searching> {
-        search::searching(recipe, seed, device, shape, search)
+    fn searching(&self, seed: u64, device: &Device, shape: Shape, search: &str) -> Result<Searching> {
+        search::searching(self.recipe, seed, device, shape, search)
     }
 
     /// A free-running search, because a new text has no true frames.
-    fn own_search<'r>(&self, recipe: &'r Recipe) -> Option<&'r String> {
-        let mut all = recipe.decode.iter();
-        all.find(|(_, search)| matches!(search, DecodeSpec::FreeRunning(_))).map(|(name, _)| name)
+    fn own_search(&self) -> Option<&str> {
+        let mut all = self.recipe.decode.iter();
+        all.find(|(_, search)| matches!(search, DecodeSpec::FreeRunning(_))).map(|(name, _)| name.as_str())
     }
 
     fn infer(&self, _: &Inference, args: &InferArgs) -> Result<()> {
@@ -174,7 +170,7 @@ impl Task for SpeechSynthesis {
     }
 
     fn synthesize(&self, inference: &Inference, args: &SynthesizeArgs) -> Result<()> {
-        ask::synthesize(inference, args)
+        ask::synthesize(inference, self.recipe, args)
     }
 }
 

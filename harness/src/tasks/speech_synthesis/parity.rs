@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use zoo_recipes::{LossSpec, ModelSpec, Recipe};
+use zoo_recipes::{LossSpec, ModelSpec};
 use zoo_training::align::SynthesisCase;
 
+use super::Recipe;
 use super::kinds::{kinds, same_loss};
 use crate::evidence::{Aligner, FIXTURES, Found};
 use crate::kinds::differences;

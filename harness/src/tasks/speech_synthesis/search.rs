@@ -4,8 +4,9 @@ use burn::tensor::Device;
 use zoo_models::Pass;
 use zoo_models::models::synthesis::{Limits, Synthesiser};
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::DecodeSpec;
 
+use super::Recipe;
 use super::generated;
 use super::material::SynthesisMaterial;
 use super::speak::limits;
@@ -40,9 +41,10 @@ pub fn searching(
     seed: u64,
     device: &Device,
     shape: Shape,
-    search: &DecodeSpec,
+    search: &str,
 ) -> Result<Searching> {
-    let DecodeSpec::FreeRunning(spec) = search else {
+    let search = recipe.decode[search].clone().writing(shape.tokens);
+    let DecodeSpec::FreeRunning(spec) = &search else {
         return Err(Failure::usage("the search is teacher-forced").hint("time one of another kind"));
     };
     let material = SynthesisMaterial::of(recipe)?;
@@ -53,6 +55,7 @@ pub fn searching(
     let limits = Limits { threshold: 1.0, ..limits(spec) };
     let compute = Compute::of(&recipe.precision);
     Ok(Searching {
+        spec: serde_json::json!(search),
         parameters: material.cost(recipe).parameters,
         vocabulary: material.symbols,
         batches: Box::new(Texts { model, limits, texts, compute }),

@@ -6,9 +6,10 @@ use zoo_datasets::speech::Classes;
 use zoo_models::Pass;
 use zoo_models::models::synthesis::{Limits, Spoken, Synthesiser};
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, FeaturesSpec, FreeRunningSpec, MaxLength, Padding, Recipe, WindowFunction};
+use zoo_recipes::{DecodeSpec, FeaturesSpec, FreeRunningSpec, MaxLength, Padding, WindowFunction};
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use super::material::{SynthesisMaterial, frame_width};
 use crate::context::Context;
 use crate::error::{Failure, Result};

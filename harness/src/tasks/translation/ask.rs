@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 
 use zoo_models::precision::Compute;
-use zoo_recipes::{Recipe, untrusted};
+use zoo_recipes::untrusted;
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use super::decode::Translator;
 use super::prepare::prepare;
 use crate::cli::InferArgs;
@@ -27,7 +28,7 @@ const SENTENCES: usize = 64;
 ///
 /// # Errors
 /// A line or the weights cannot be read.
-pub fn translate(inference: &Inference, args: &InferArgs) -> Result<()> {
+pub fn translate(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Result<()> {
     if args.nbest.is_some() {
         return Err(Failure::usage("--nbest needs a speech recognition run"));
     }
@@ -52,18 +53,20 @@ pub fn translate(inference: &Inference, args: &InferArgs) -> Result<()> {
         other => other,
     };
     let name = input.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
-    translate_lines(inference, args.target.as_deref(), &name, lines::arriving(lines), write)
+    translate_lines(inference, recipe, args.target.as_deref(), &name, lines::arriving(lines), write)
 }
 
 /// Translates `lines`. `input` is the name of the input in messages.
 fn translate_lines(
     inference: &Inference,
+    recipe: &Recipe,
     target: Option<&str>,
     input: &str,
     lines: impl Iterator<Item = std::io::Result<String>>,
     mut write: impl FnMut(&str) -> std::io::Result<()>,
 ) -> Result<()> {
-    let Inference { ctx, run, recipe, search } = inference;
+    let Inference { ctx, run, search, .. } = inference;
+    let search = &recipe.decode[search];
     let language = language(recipe, target)?;
     let prepared = prepare(ctx, recipe, &run.card.base)?;
     let weights = evaluated_weights(run, recipe)?.values;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
 use zoo_models::models::{PairBatch, Seq2Seq, Vocabularies};
-use zoo_recipes::{EvalSetSpec, Recipe};
 use zoo_results::report::page::SplitCounts;
 
+use super::Recipe;
 use super::batches::validation_batches;
 use super::decode;
 use super::material::Text;
@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
 
 impl TaskData for PreparedTranslation {
+    type Task = zoo_recipes::Translation;
     type Material = Text;
 
     fn material(&self, _: &Recipe) -> Result<Text> {
@@ -69,8 +70,12 @@ impl TaskData for PreparedTranslation {
         Ok(self.train()?.into_iter().map(|split| split.name.clone()).collect())
     }
 
-    fn evaluation_splits(&self, name: &str, set: &EvalSetSpec) -> Result<Vec<String>> {
-        Ok(self.eval_sets(name, set)?.into_iter().map(|set| set.split.name.clone()).collect())
+    fn evaluation_splits(&self, recipe: &Recipe, name: &str) -> Result<Vec<String>> {
+        Ok(self
+            .eval_sets(name, &recipe.data.eval[name])?
+            .into_iter()
+            .map(|set| set.split.name.clone())
+            .collect())
     }
 
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, PairBatch>> {

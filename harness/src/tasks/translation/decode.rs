@@ -7,9 +7,10 @@ use zoo_models::Pass;
 use zoo_models::models::{Packed, Seq2Seq, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::search::{Hypothesis, SearchIds, search};
-use zoo_recipes::{DecodeSpec, Detokenizer, Recipe};
+use zoo_recipes::{DecodeSpec, Detokenizer};
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::progress::Step;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use zoo_datasets::prepare::{PreparedSplit, Sequences};
 use zoo_models::models::{Packed, PairBatch, Vocabularies};
 use zoo_models::random::Key;
-use zoo_recipes::{BatchingSpec, Recipe};
+use zoo_recipes::BatchingSpec;
 use zoo_training::batches::Fetched;
 
+use super::Recipe;
 use crate::stages::timed_arm::{KEPT_UPDATES, Update};
 
 /// Mean and standard deviation of the logarithm of the sentence length in sub-words. The mean
@@ -110,12 +111,13 @@ impl Side {
 mod tests {
     use super::*;
     use zoo_datasets::batches::PairSource;
-    use zoo_recipes::{Document, Selection};
+    use zoo_recipes::{Document, ListedTask, Selection};
 
     #[test]
     fn sentences_have_the_published_limits_and_a_usual_mean() {
         let recipe =
             Document::load("transformer-big").unwrap().resolve(&Selection::default()).unwrap().recipe;
+        let recipe = zoo_recipes::Translation::take(recipe).unwrap();
         let vocabularies =
             Vocabularies { source: 32_768, target: 32_768, languages: 1, pad: 0, begin: 2, end: 1 };
         let split = splits(&recipe, &vocabularies).remove(0);

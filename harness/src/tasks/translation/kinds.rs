@@ -121,12 +121,13 @@ pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use zoo_recipes::{Document, Selection};
+    use zoo_recipes::{Document, ListedTask, Selection};
 
     use super::*;
 
     fn model(name: &str) -> ModelSpec {
-        Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe.model
+        let recipe = Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe;
+        zoo_recipes::Translation::take(recipe).unwrap().model
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use zoo_datasets::prepare::{PrepareOptions, PreparedSplit};
 use zoo_models::models::{Cost, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
-use zoo_recipes::Recipe;
 
+use super::Recipe;
 use super::batches::TrainingBatches;
 use crate::error::Result;
 use crate::stages::data::{Aim, Material, Source};
@@ -29,6 +29,7 @@ impl Text {
 }
 
 impl Material for Text {
+    type Task = zoo_recipes::Translation;
     type Model = Seq2Seq;
     type Batch = PairBatch;
 
@@ -72,7 +73,7 @@ mod tests {
     use zoo_datasets::prepare::Sequences;
     use zoo_models::parameters::{host_values, reads};
     use zoo_models::precision::Compute;
-    use zoo_recipes::{BatchingSpec, Document, Selection};
+    use zoo_recipes::{BatchingSpec, Document, ListedTask, Selection};
     use zoo_training::timing::{Timed, TimedArm};
 
     use super::super::{generated, size};
@@ -89,8 +90,9 @@ mod tests {
         let split = PreparedSplit { source, target, lines: vec![0, 1], ..PreparedSplit::default() };
         let vocabularies = Vocabularies { source: 8, target: 8, languages: 1, pad: 3, begin: 0, end: 2 };
         let text = Text { train: vec![Arc::new(split)], vocabularies };
-        let mut recipe =
+        let recipe =
             Document::load("multi30k-gnmt").unwrap().resolve(&Selection::arm("fp32")).unwrap().recipe;
+        let mut recipe = zoo_recipes::Translation::take(recipe).unwrap();
         let BatchingSpec::Buckets { sentences, .. } = &mut recipe.data.batching else { panic!("buckets") };
         *sentences = 2;
         // The longer target goes to the next bucket, and neither bucket fills a batch.
@@ -106,6 +108,7 @@ mod tests {
             let selection =
                 Selection { arm: Some(arm.into()), tier: Some("smoke".into()), ..Selection::default() };
             let recipe = document.resolve(&selection).unwrap().recipe;
+            let recipe = zoo_recipes::Translation::take(recipe).unwrap();
             let text = Text { train: Vec::new(), vocabularies: size::vocabularies(&recipe) };
             let batches: Vec<_> =
                 generated::full_batches(&text.vocabularies, 4, 6).take(3).flatten().collect();

@@ -20,8 +20,8 @@ use burn::tensor::Device;
 use zoo_models::models::{Cost, cost};
 use zoo_models::precision::Compute;
 use zoo_recipes::{
-    Architecture, BatchingSpec, DataSpec, DecodeSpec, DecoderSpec, Denominator, Document, LossSpec,
-    ModelSpec, ReaderSpec, Recipe, Resolved,
+    Architecture, BatchingSpec, DecodeSpec, DecoderSpec, Denominator, Document, LossSpec, ReaderSpec,
+    RecipeOf, Tying,
 };
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
@@ -49,36 +49,42 @@ const ASSUMED_SENTENCE: f64 = 28.0;
 /// Vocabulary rows of a model that is built only to count its parameters.
 const BUILT_ROWS: usize = 64;
 
-/// The translation task.
-pub struct Translation;
+/// A recipe of this task.
+pub type Recipe = RecipeOf<zoo_recipes::Translation>;
 
-impl Task for Translation {
+/// The task of a recipe.
+pub struct Translation<'r> {
+    /// The recipe.
+    pub recipe: &'r Recipe,
+}
+
+impl Task for Translation<'_> {
     fn name(&self) -> &'static str {
         "translation"
     }
 
-    fn fits(&self, recipe: &Recipe) -> bool {
-        let model = matches!(recipe.model.architecture(), Some(Architecture::Tokens(_)));
-        let attends = matches!(recipe.model.decoder, DecoderSpec::Recurrent(_));
-        let searches = attends || !recipe.decode.values().any(DecodeSpec::counts_attention);
-        model && matches!(recipe.loss, LossSpec::CrossEntropy { .. }) && searches
+    fn fits(&self) -> bool {
+        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Tokens(_)));
+        let attends = matches!(self.recipe.model.decoder, DecoderSpec::Recurrent(_));
+        let searches = attends || !self.recipe.decode.values().any(DecodeSpec::counts_attention);
+        model && matches!(self.recipe.loss, LossSpec::CrossEntropy { .. }) && searches
     }
 
-    fn size(&self, recipe: &Recipe) -> Option<ModelSize> {
-        let (rows, exact) = size::rows_known(recipe)?;
-        Some(ModelSize { rows, exact, cost: cost(&recipe.model, &size::of_rows(recipe, rows)) })
+    fn size(&self) -> Option<ModelSize> {
+        let (rows, exact) = size::rows_known(self.recipe)?;
+        Some(ModelSize { rows, exact, cost: cost(&self.recipe.model, &size::of_rows(self.recipe, rows)) })
     }
 
-    fn cost(&self, recipe: &Recipe) -> Cost {
-        cost(&recipe.model, &size::vocabularies(recipe))
+    fn cost(&self) -> Cost {
+        cost(&self.recipe.model, &size::vocabularies(self.recipe))
     }
 
-    fn width(&self, model: &ModelSpec) -> usize {
-        model.width.unwrap_or(1) as usize
+    fn width(&self) -> usize {
+        self.recipe.model.width.unwrap_or(1) as usize
     }
 
-    fn workload(&self, recipe: &Recipe) -> Workload {
-        let data = &recipe.data;
+    fn workload(&self) -> Workload {
+        let data = &self.recipe.data;
         let example = match &data.reader {
             ReaderSpec::Reversal { min_length, max_length, .. } => {
                 f64::from(min_length + max_length) / 2.0 + 1.0
@@ -101,11 +107,11 @@ impl Task for Translation {
 
     /// Full-length sentences if a batch has a fixed number of sentences; sentences of typical
     /// length if it has a fixed number of tokens.
-    fn shape(&self, recipe: &Recipe) -> Shape {
+    fn shape(&self) -> Shape {
         const USUAL: u32 = 32;
         const LONG: u32 = 64;
-        let filter = &recipe.data.filter;
-        match recipe.data.batching {
+        let filter = &self.recipe.data.filter;
+        match self.recipe.data.batching {
             BatchingSpec::Tokens { max_tokens, .. } => {
                 Shape { sentences: (max_tokens / USUAL).max(1), tokens: USUAL }
             }
@@ -119,25 +125,25 @@ impl Task for Translation {
         }
     }
 
-    fn own_examples(&self, data: &DataSpec, base: &Path) -> Result<Option<usize>> {
-        prepare::own_examples(data, base)
+    fn own_examples(&self, base: &Path) -> Result<Option<usize>> {
+        prepare::own_examples(&self.recipe.data, base)
     }
 
-    fn own_files(&self, data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
-        prepare::own_files(data, base)
+    fn own_files(&self, base: &Path) -> Result<Vec<(String, String)>> {
+        prepare::own_files(&self.recipe.data, base)
     }
 
-    fn generated(&self, data: &DataSpec) -> Option<String> {
-        let ReaderSpec::Reversal { train, valid, test, .. } = &data.reader else { return None };
+    fn generated(&self) -> Option<String> {
+        let ReaderSpec::Reversal { train, valid, test, .. } = &self.recipe.data.reader else { return None };
         Some(format!("{train} training, {valid} validation, {test} test pairs"))
     }
 
-    fn signatures(&self, recipe: &Recipe, eval: &str, _: &str) -> Vec<String> {
-        claimed_signatures(recipe, eval, || USUAL_SIGNATURE.to_owned())
+    fn signatures(&self, eval: &str, _: &str) -> Vec<String> {
+        claimed_signatures(self.recipe, eval, || USUAL_SIGNATURE.to_owned())
     }
 
-    fn training_unit(&self, recipe: &Recipe, of: OfTerm) -> Option<Unit> {
-        let LossSpec::CrossEntropy { denominator, .. } = &recipe.loss else { return None };
+    fn training_unit(&self, of: OfTerm) -> Option<Unit> {
+        let LossSpec::CrossEntropy { denominator, .. } = &self.recipe.loss else { return None };
         match (of, denominator) {
             (OfTerm::Likelihood | OfTerm::Perplexity, _) => Some(Unit::Token),
             (OfTerm::Objective, Denominator::Tokens) => Some(Unit::Token),
@@ -146,8 +152,12 @@ impl Task for Translation {
         }
     }
 
-    fn target_language(&self, recipe: &Recipe, eval: Option<&str>) -> Option<String> {
-        let data = &recipe.data;
+    fn has_sparse_tables(&self) -> bool {
+        self.recipe.model.embedding.as_ref().is_some_and(|tables| tables.tied != Tying::All)
+    }
+
+    fn target_language(&self, eval: Option<&str>) -> Option<String> {
+        let data = &self.recipe.data;
         let of_set = eval.and_then(|name| data.eval.get(name)).and_then(|set| set.target.clone());
         match &data.reader {
             ReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
@@ -155,88 +165,66 @@ impl Task for Translation {
         }
     }
 
-    fn parity(&self, recipe: &Recipe) -> Found {
-        parity::parity(recipe)
+    fn parity(&self) -> Found {
+        parity::parity(self.recipe)
     }
 
-    fn align(&self, recipe: &Recipe, aligner: &mut Aligner) -> Found {
-        parity::align(recipe, aligner)
+    fn align(&self, aligner: &mut Aligner) -> Found {
+        parity::align(self.recipe, aligner)
     }
 
-    fn align_dump(
-        &self,
-        recipe: &Recipe,
-        file: &Path,
-        device: &Device,
-        compute: Compute,
-    ) -> Result<Alignment> {
-        parity::align_dump(recipe, file, device, compute)
+    fn align_dump(&self, file: &Path, device: &Device, compute: Compute) -> Result<Alignment> {
+        parity::align_dump(self.recipe, file, device, compute)
     }
 
-    fn counted(&self, recipe: &Recipe) -> std::result::Result<(u64, String), String> {
-        Ok((Text::of_rows(recipe, BUILT_ROWS).cost(recipe).parameters, format!("{BUILT_ROWS} words")))
+    fn counted(&self) -> std::result::Result<(u64, String), String> {
+        Ok((
+            Text::of_rows(self.recipe, BUILT_ROWS).cost(self.recipe).parameters,
+            format!("{BUILT_ROWS} words"),
+        ))
     }
 
-    fn built(&self, recipe: &Recipe) -> std::result::Result<u64, String> {
-        Ok(learned(&Text::of_rows(recipe, BUILT_ROWS).model(recipe, 0, &Device::flex())))
+    fn built(&self) -> std::result::Result<u64, String> {
+        Ok(learned(&Text::of_rows(self.recipe, BUILT_ROWS).model(self.recipe, 0, &Device::flex())))
     }
 
     /// Prepares all text regardless of the requested sets, because the vocabulary comes from
     /// training.
-    fn prepare(&self, ctx: &Context, recipe: &Recipe, base: &Path, _: Sets<'_>) -> Result<Box<dyn Ready>> {
-        Ok(Box::new(prepare::prepare(ctx, recipe, base)?))
+    fn prepare(&self, ctx: &Context, base: &Path, _: Sets<'_>) -> Result<Box<dyn Ready>> {
+        Ok(Box::new(prepare::prepare(ctx, self.recipe, base)?))
     }
 
-    fn references(&self, ctx: &Context, resolved: &Resolved, eval: &str) -> Result<Vec<String>> {
-        references::of(ctx, resolved, eval)
+    fn references(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Vec<String>> {
+        references::of(ctx, self.recipe, base, eval)
     }
 
-    fn sources(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        base: &Path,
-        eval: &str,
-    ) -> Result<Option<Vec<String>>> {
-        references::sources(ctx, recipe, base, eval).map(Some)
+    fn sources(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Option<Vec<String>>> {
+        references::sources(ctx, self.recipe, base, eval).map(Some)
     }
 
-    fn made_up(
-        &self,
-        ctx: &Context,
-        recipe: &Recipe,
-        shape: Option<Shape>,
-        making: Making<'_>,
-    ) -> Result<Measurable> {
-        let mut text = Text { train: Vec::new(), vocabularies: size::vocabularies(recipe) };
+    fn made_up(&self, ctx: &Context, shape: Option<Shape>, making: Making<'_>) -> Result<Measurable> {
+        let mut text = Text { train: Vec::new(), vocabularies: size::vocabularies(self.recipe) };
         let updates = match shape {
             Some(Shape { sentences, tokens }) => {
                 Updates::full(generated::full_batches(&text.vocabularies, sentences, tokens))
             }
             None => {
-                text.train = generated::splits(recipe, &text.vocabularies);
-                first_updates(recipe, &text, making.seed)?
+                text.train = generated::splits(self.recipe, &text.vocabularies);
+                first_updates(self.recipe, &text, making.seed)?
             }
         };
-        of_updates(ctx, recipe, &text, updates, making)
+        of_updates(ctx, self.recipe, &text, updates, making)
     }
 
-    fn searching(
-        &self,
-        recipe: &Recipe,
-        seed: u64,
-        device: &Device,
-        shape: Shape,
-        search: &DecodeSpec,
-    ) -> Result<Searching> {
-        Ok(search::searching(recipe, seed, device, shape, search))
+    fn searching(&self, seed: u64, device: &Device, shape: Shape, search: &str) -> Result<Searching> {
+        Ok(search::searching(self.recipe, seed, device, shape, search))
     }
 
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
-        ask::translate(inference, args)
+        ask::translate(inference, self.recipe, args)
     }
 
-    fn new_recipe(&self, args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<String> {
-        new::text(args, base, of_base)
+    fn new_recipe(&self, args: &NewArgs, base: &Document) -> Result<String> {
+        new::text(args, base, self.recipe)
     }
 }

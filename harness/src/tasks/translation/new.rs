@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use zoo_datasets::readers::parallel_text::{self, EmptyLines};
-use zoo_recipes::{DataStatus, Document, EvaluatedWeights, ReaderSpec, Recipe, ScheduleSpec};
+use zoo_recipes::{DataStatus, Document, EvaluatedWeights, ReaderSpec, ScheduleSpec};
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use crate::cli::NewArgs;
 use crate::error::{Failure, Result};
 

@@ -7,10 +7,11 @@ use std::sync::LazyLock;
 use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec, Recipe};
+use zoo_recipes::{DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec};
 use zoo_results::exit::Exit;
 use zoo_training::align::{Alignment, Reference};
 
+use super::Recipe;
 use super::kinds::{differences_of, same_loss, same_search, same_states};
 use crate::error::{Failure, Result};
 use crate::evidence::{Aligner, FIXTURES, Found};

@@ -8,9 +8,10 @@ use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
 use zoo_datasets::readers::parallel_text::{EmptyLines, ReadError};
 use zoo_datasets::readers::{PairReader, pair_splits, split_names};
-use zoo_recipes::{DataSpec, ReaderSpec, Recipe, TokenizerSpec, untrusted};
+use zoo_recipes::{DataSpec, ReaderSpec, TokenizerSpec, untrusted};
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 

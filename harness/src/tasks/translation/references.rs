@@ -7,9 +7,10 @@ use zoo_datasets::readers::parallel_text::{EmptyLines, read};
 use zoo_datasets::readers::{SplitText, reversal};
 use zoo_datasets::text::bpe::undo;
 use zoo_datasets::text::moses::Normalizer;
-use zoo_recipes::{DataSpec, EvalSetSpec, ReaderSpec, Recipe, References, Resolved, TokenizerSpec};
+use zoo_recipes::{DataSpec, EvalSetSpec, ReaderSpec, References, TokenizerSpec};
 use zoo_results::exit::Exit;
 
+use super::Recipe;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 
@@ -18,14 +19,14 @@ use crate::error::{Failure, Result};
 ///
 /// # Errors
 /// The set mixes languages, its data cannot be obtained, or the data is another version of the set.
-pub fn of(context: &Context, resolved: &Resolved, name: &str) -> Result<Vec<String>> {
-    let data = &resolved.recipe.data;
+pub fn of(context: &Context, recipe: &Recipe, base: &Path, name: &str) -> Result<Vec<String>> {
+    let data = &recipe.data;
     let eval = &data.eval[name];
     let &[target] = data.targets_of(eval).as_slice() else {
         let message = format!("the references of {name} are in {}", data.reader.targets().join(", "));
         return Err(Failure::usage(message).hint("name an evaluation set that has one `target`"));
     };
-    let raw = side_lines(context, data, &resolved.folder, eval, Side::Target(target))?;
+    let raw = side_lines(context, data, base, eval, Side::Target(target))?;
     if raw.len() as u64 != u64::from(eval.lines) {
         return Err(another(name, "lines", raw.len(), eval.lines));
     }

@@ -5,8 +5,9 @@ use zoo_models::Pass;
 use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
-use zoo_recipes::{DecodeSpec, Recipe};
+use zoo_recipes::DecodeSpec;
 
+use super::Recipe;
 use super::generated::full_batches;
 use super::material::Text;
 use super::size;
@@ -35,20 +36,16 @@ impl SearchBatches for Sentences {
 }
 
 /// A model with fresh weights and generated sentences, to time a search.
-pub fn searching(
-    recipe: &Recipe,
-    seed: u64,
-    device: &Device,
-    shape: Shape,
-    search: &DecodeSpec,
-) -> Searching {
+pub fn searching(recipe: &Recipe, seed: u64, device: &Device, shape: Shape, search: &str) -> Searching {
     let text = Text { train: Vec::new(), vocabularies: size::vocabularies(recipe) };
     let model = text.model(recipe, seed, device);
     let vocabularies = text.vocabularies;
     let full = full_batches(&vocabularies, shape.sentences, shape.tokens);
     let sources = full.take(BATCHES).flatten().map(|fetched| fetched.batch.source).collect();
-    let (spec, compute) = (search.clone(), Compute::of(&recipe.precision));
+    let spec = recipe.decode[search].clone().writing(shape.tokens);
+    let compute = Compute::of(&recipe.precision);
     Searching {
+        spec: serde_json::json!(spec),
         parameters: text.cost(recipe).parameters,
         vocabulary: vocabularies.target,
         batches: Box::new(Sentences { model, spec, vocabularies, sources, compute }),

@@ -10,7 +10,7 @@ use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabulari
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::{Objective, Pass, parameters};
-use zoo_recipes::{Document, LossScalingSpec, Recipe, ScheduleSpec, Selection};
+use zoo_recipes::{Document, ListedTask, LossScalingSpec, RecipeOf, ScheduleSpec, Selection, Translation};
 use zoo_training::Phase;
 use zoo_training::parts::Unwatched;
 use zoo_training::reduce::Local;
@@ -26,13 +26,13 @@ const SYMBOLS: u32 = 20;
 const SPECIALS: u32 = 4;
 const END: u32 = 3;
 
-fn recipe() -> Recipe {
+fn recipe() -> RecipeOf<Translation> {
     let document = Document::load("reversal-transformer").unwrap();
     let selection = Selection { arm: Some("mixed".into()), tier: Some("smoke".into()), overrides: vec![] };
-    document.resolve(&selection).unwrap().recipe
+    Translation::take(document.resolve(&selection).unwrap().recipe).unwrap()
 }
 
-fn model(recipe: &Recipe) -> Seq2Seq {
+fn model(recipe: &RecipeOf<Translation>) -> Seq2Seq {
     let words = WORDS as usize;
     let vocabularies =
         Vocabularies { source: words, target: words, languages: 1, pad: 0, begin: 2, end: END };
@@ -57,7 +57,7 @@ fn batch(index: u64) -> PairBatch {
 
 /// Of the gradients that are not zero in FP32, the share that is exactly zero. The loss is the mean
 /// over the batch's tokens, times the scale.
-fn vanished(recipe: &Recipe, model: &Seq2Seq, scale: f32) -> f64 {
+fn vanished(recipe: &RecipeOf<Translation>, model: &Seq2Seq, scale: f32) -> f64 {
     let objective = TranslationLoss::new(&recipe.loss);
     let batch = batch(1_000);
     let of = |compute: Compute| -> Vec<f32> {

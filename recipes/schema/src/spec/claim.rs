@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::DIRECT;
+
 /// One statement. Which keys a kind needs is checked by `validate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -89,6 +91,12 @@ pub struct ClaimSpec {
 }
 
 impl ClaimSpec {
+    /// Whether it is on the outputs of an evaluation set with a search. A claim that names no search is on
+    /// the outputs of a task without searches.
+    pub fn is_of(&self, eval: &str, decode: &str) -> bool {
+        self.eval.as_deref() == Some(eval) && self.decode.as_deref().unwrap_or(DIRECT) == decode
+    }
+
     /// Who stands behind it: the key that is there says so.
     pub fn statement(&self) -> Statement {
         match (&self.own, &self.extends) {

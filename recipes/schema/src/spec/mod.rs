@@ -11,6 +11,7 @@ mod decode;
 mod features;
 mod model;
 mod precision;
+mod recipe;
 mod recurrent;
 mod speech;
 mod symbols;
@@ -27,6 +28,7 @@ pub use decode::*;
 pub use features::*;
 pub use model::*;
 pub use precision::*;
+pub use recipe::*;
 pub use recurrent::*;
 pub use speech::*;
 pub use symbols::*;
@@ -34,35 +36,8 @@ pub use synthesis::*;
 pub use task::*;
 pub use train::*;
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// One recipe after all overlays were applied. The blocks stand in the order in which a recipe file has them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Recipe {
-    /// Who published what, where.
-    pub recipe: About,
-    /// Corpus, reader, tokenizer, features, filters, batching, evaluation sets.
-    pub data: DataSpec,
-    /// Embedding, encoder, decoder.
-    pub model: ModelSpec,
-    /// Training loss.
-    pub loss: LossSpec,
-    /// Length, seed, optimizer, schedule, regularizer, checkpoints.
-    pub train: TrainSpec,
-    /// Compute type and loss scaling.
-    #[serde(default)]
-    pub precision: PrecisionSpec,
-    /// Named searches.
-    #[serde(default)]
-    pub decode: BTreeMap<String, DecodeSpec>,
-    /// What was published; judged by `zoo reproduce` and `zoo judge`.
-    #[serde(default)]
-    pub claim: Vec<ClaimSpec>,
-}
 
 /// The `[recipe]` block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

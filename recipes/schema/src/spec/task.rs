@@ -1,16 +1,20 @@
-//! The tasks: a closed set. A new task is one line of [`Task`]'s table, and a folder of the catalog.
+//! The tasks: a closed set. A new task is one line of the table below, a folder of [`crate::tasks`] and one of the catalog.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
+use super::{Common, DataBlock, ListedTask, RecipeOf, SearchBlock};
 use crate::nearest::did_you_mean;
+use crate::tasks::{self, Checked};
+use crate::validate::Findings;
 
-/// Writes [`Task`] from its table: description, variant, word, and the kinds of decoder that its models may have.
+/// Writes [`Task`] and [`Recipe`] from the table of the tasks: description, variant, and word.
 macro_rules! tasks {
-    ($($(#[doc = $description:literal])+ $variant:ident = $word:literal, decoders $decoders:expr;)+) => {
+    ($($(#[doc = $description:literal])+ $variant:ident = $word:literal;)+) => {
         /// What a recipe's model does. The word is the folder of the catalog and the value of `recipe.task`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum Task {
@@ -26,28 +30,95 @@ macro_rules! tasks {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// The kinds of decoder that models of this task may have: the values of `model.decoder.kind`.
-            pub fn decoders(self) -> &'static [&'static str] {
-                match self { $(Self::$variant => &$decoders),+ }
+            /// The JSON Schema of a recipe of this task.
+            pub(crate) fn schema(self) -> serde_json::Value {
+                match self { $(Self::$variant => RecipeOf::<tasks::$variant>::schema()),+ }
             }
         }
+
+        /// One recipe after all overlays were applied. The blocks that all tasks have are read as if they were
+        /// fields: `recipe.train`. The others have the types of the recipe's task.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Recipe {
+            $($(#[doc = $description])+ $variant(Box<RecipeOf<tasks::$variant>>),)+
+        }
+
+        impl Deref for Recipe {
+            type Target = Common;
+
+            fn deref(&self) -> &Common {
+                match self { $(Self::$variant(recipe) => &recipe.common),+ }
+            }
+        }
+
+        impl DerefMut for Recipe {
+            fn deref_mut(&mut self) -> &mut Common {
+                match self { $(Self::$variant(recipe) => &mut recipe.common),+ }
+            }
+        }
+
+        impl Serialize for Recipe {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                match self { $(Self::$variant(recipe) => recipe.serialize(to)),+ }
+            }
+        }
+
+        impl Recipe {
+            /// What all tasks know of their data.
+            pub fn data(&self) -> &dyn DataBlock {
+                match self { $(Self::$variant(recipe) => &recipe.data),+ }
+            }
+
+            /// Names of the searches; [`DIRECT`](super::DIRECT) in a task without searches.
+            pub fn searches(&self) -> Vec<&str> {
+                match self { $(Self::$variant(recipe) => recipe.searches()),+ }
+            }
+
+            /// What all tasks know of a search.
+            pub fn search(&self, name: &str) -> Option<&dyn SearchBlock> {
+                match self { $(Self::$variant(recipe) => recipe.search(name)),+ }
+            }
+
+            /// Checks the blocks that the task selects.
+            pub(crate) fn check_blocks(&self, findings: &mut Findings<'_, '_>) {
+                match self { $(Self::$variant(recipe) => tasks::$variant::check(recipe, findings)),+ }
+            }
+
+            /// Reads a recipe of a task.
+            pub(super) fn of_task(task: Task, json: serde_json::Value) -> Result<Self, serde_json::Error> {
+                match task { $(Task::$variant => serde_json::from_value(json).map(Self::$variant)),+ }
+            }
+        }
+
+        $(impl From<RecipeOf<tasks::$variant>> for Recipe {
+            fn from(recipe: RecipeOf<tasks::$variant>) -> Self {
+                Self::$variant(Box::new(recipe))
+            }
+        }
+
+        impl ListedTask for tasks::$variant {
+            fn of(recipe: &Recipe) -> Option<&RecipeOf<Self>> {
+                if let Recipe::$variant(recipe) = recipe { Some(recipe) } else { None }
+            }
+
+            fn of_mut(recipe: &mut Recipe) -> Option<&mut RecipeOf<Self>> {
+                if let Recipe::$variant(recipe) = recipe { Some(recipe) } else { None }
+            }
+
+            fn take(recipe: Recipe) -> Option<RecipeOf<Self>> {
+                if let Recipe::$variant(recipe) = recipe { Some(*recipe) } else { None }
+            }
+        })+
     };
 }
 
 tasks! {
     /// From text to text in another language.
-    Translation = "translation", decoders ["transformer", "recurrent", "convolutional"];
+    Translation = "translation";
     /// From recordings to text.
-    SpeechRecognition = "speech-recognition", decoders ["ctc"];
+    SpeechRecognition = "speech-recognition";
     /// From text to spectrograms.
-    SpeechSynthesis = "speech-synthesis", decoders ["tacotron"];
-}
-
-impl Task {
-    /// The task whose models have decoders of this kind.
-    pub fn of_decoder(kind: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|task| task.decoders().contains(&kind))
-    }
+    SpeechSynthesis = "speech-synthesis";
 }
 
 impl fmt::Display for Task {
@@ -92,15 +163,6 @@ mod tests {
             assert_eq!(serde_json::from_value::<Task>(task.as_str().into()).unwrap(), *task);
             assert_eq!(task.as_str().parse(), Ok(*task));
             assert_eq!(format!("{task:>20}").trim_start(), task.as_str());
-        }
-    }
-
-    #[test]
-    fn no_two_tasks_share_a_kind_of_decoder() {
-        for task in Task::ALL {
-            for kind in task.decoders() {
-                assert_eq!(Task::of_decoder(kind), Some(*task), "{kind}");
-            }
         }
     }
 

@@ -1,3 +1,21 @@
-//! The blocks that only some tasks have. Each task is a folder here.
+//! The blocks that only some tasks have. Each task is a folder here, and a line of the list in
+//! [`crate::spec`].
 
 pub mod image_classification;
+mod sequences;
+mod speech_recognition;
+mod speech_synthesis;
+mod translation;
+
+pub use speech_recognition::SpeechRecognition;
+pub use speech_synthesis::SpeechSynthesis;
+pub use translation::Translation;
+
+use crate::spec::{RecipeOf, TaskTypes};
+use crate::validate::Findings;
+
+/// A task whose blocks can be checked.
+pub(crate) trait Checked: TaskTypes {
+    /// Checks what a schema cannot say of `[data]`, `[model]`, `[loss]` and `[decode.NAME]`.
+    fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>);
+}

@@ -162,24 +162,19 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
 /// Names of things that must be in the recipe.
 fn names(claim: &ClaimSpec, recipe: &Recipe, arms: &[&str], path: &str, findings: &mut Findings<'_, '_>) {
     if let Some(eval) = &claim.eval {
-        let sets = recipe.data.eval.keys().map(String::as_str);
+        let sets = recipe.data().eval_sets().into_iter();
         findings.exists(eval, sets, &format!("{path}.eval"), "evaluation set");
-        let targets = recipe.data.eval.get(eval).map(|set| recipe.data.targets_of(set));
-        if targets.is_some_and(|targets| targets.len() > 1) {
+        let languages = recipe.data().eval_set(eval).map(|set| set.languages.len());
+        if languages.is_some_and(|languages| languages > 1) {
             findings.report_with(
                 &format!("{path}.eval"),
-                format!("`{eval}` is in {} together", recipe.data.reader.targets().join(", ")),
+                format!("`{eval}` is in {} together", recipe.data().languages().join(", ")),
                 "an evaluation set that has a `target`: what is scored is in one language",
             );
         }
     }
     if let Some(decode) = &claim.decode {
-        findings.exists(
-            decode,
-            recipe.decode.keys().map(String::as_str),
-            &format!("{path}.decode"),
-            "search",
-        );
+        findings.exists(decode, recipe.searches().into_iter(), &format!("{path}.decode"), "search");
     }
     if let Some(arm) = claim.arm.as_deref().filter(|arm| *arm != "any") {
         findings.exists(arm, arms.iter().copied(), &format!("{path}.arm"), "arm");

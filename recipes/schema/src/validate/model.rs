@@ -1,21 +1,25 @@
-//! The `[model]`, `[loss]` and `[precision]` blocks.
+//! The `[model]` and `[loss]` blocks of text and speech.
 
-use super::{Findings, parts};
+use super::{Findings, Sequences, parts};
 use crate::spec::{
-    Architecture, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec, LossScalingSpec,
-    LossSpec, ModelSpec, Positions, PrecisionSpec, ReaderSpec, Recipe, Specials, TokenModel, TokenizerSpec,
-    Tying,
+    Architecture, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec, LossSpec, ModelSpec,
+    Positions, ReaderSpec, RecipeOf, ScheduleSpec, Specials, TokenModel, TokenizerSpec, Tying,
 };
 
-pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+pub(super) fn validate<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findings<'_, '_>) {
     let model = &recipe.model;
+    if let ScheduleSpec::TransformerPolicy { width, .. } = recipe.train.schedule {
+        let of_model = model.width.unwrap_or(width);
+        findings.require(width == of_model, "train.schedule.width", || {
+            format!("the schedule's width {width} is not the model's, {of_model}")
+        });
+    }
     match model.architecture() {
         Some(Architecture::Tokens(model)) => tokens(recipe, model, findings),
         Some(Architecture::Acoustic(encoder)) => super::speech::model(recipe, encoder, findings),
         Some(Architecture::Synthesis(parts)) => super::synthesis::model(recipe, parts, findings),
         None => misfit(model, findings),
     }
-    precision(&recipe.precision, findings);
 }
 
 /// Why the parts make no model.
@@ -42,7 +46,7 @@ fn misfit(model: &ModelSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-fn tokens(recipe: &Recipe, model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
+fn tokens<T: Sequences>(recipe: &RecipeOf<T>, model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
     let TokenModel { width, embedding, encoder, decoder } = model;
     findings.positive(u64::from(width), "model.width");
     findings.share(embedding.dropout, "model.embedding.dropout");
@@ -83,7 +87,11 @@ fn tokens(recipe: &Recipe, model: TokenModel<'_>, findings: &mut Findings<'_, '_
 }
 
 /// What the tables need of the vocabulary.
-fn vocabulary(recipe: &Recipe, embedding: &EmbeddingSpec, findings: &mut Findings<'_, '_>) {
+fn vocabulary<T: Sequences>(
+    recipe: &RecipeOf<T>,
+    embedding: &EmbeddingSpec,
+    findings: &mut Findings<'_, '_>,
+) {
     let (specials, joint, key) = match &recipe.data.tokenizer {
         TokenizerSpec::Words { specials, joint, .. } => (specials, *joint, "joint"),
         TokenizerSpec::SubwordNmt { specials, joined_dictionary, .. } => {
@@ -127,39 +135,4 @@ fn vocabulary(recipe: &Recipe, embedding: &EmbeddingSpec, findings: &mut Finding
     findings.require(!moses, "data.tokenizer.normalize", || {
         "generated strings of symbols are in no language; there is nothing to normalize".to_owned()
     });
-}
-
-fn precision(precision: &PrecisionSpec, findings: &mut Findings<'_, '_>) {
-    let range = |min: f64, max: f64, findings: &mut Findings<'_, '_>| {
-        findings.above_zero(min, "precision.loss_scaling.scale_min");
-        findings.require(min <= max, "precision.loss_scaling.scale_max", || {
-            format!("the largest scale, {max}, is less than the least, {min}")
-        });
-    };
-    match &precision.loss_scaling {
-        LossScalingSpec::None => {}
-        LossScalingSpec::Static { scale } => findings.above_zero(*scale, "precision.loss_scaling.scale"),
-        LossScalingSpec::Backoff { scale_init, scale_min, scale_max, step_factor, step_window } => {
-            range(*scale_min, *scale_max, findings);
-            if let Some(init) = scale_init {
-                findings.require(
-                    scale_min <= init && init <= scale_max,
-                    "precision.loss_scaling.scale_init",
-                    || format!("the first scale, {init}, is not between {scale_min} and {scale_max}"),
-                );
-            }
-            findings.require(*step_factor > 1.0, "precision.loss_scaling.step_factor", || {
-                format!("`step_factor` is {step_factor}; the scale would not change")
-            });
-            findings.positive(*step_window, "precision.loss_scaling.step_window");
-        }
-        LossScalingSpec::Logmax {
-            scale_min, scale_max, log_max: _, beta1, beta2, overflow_std_dev, ..
-        } => {
-            range(*scale_min, *scale_max, findings);
-            findings.share(*beta1, "precision.loss_scaling.beta1");
-            findings.share(*beta2, "precision.loss_scaling.beta2");
-            findings.not_negative(*overflow_std_dev, "precision.loss_scaling.overflow_std_dev");
-        }
-    }
 }

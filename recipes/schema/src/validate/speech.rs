@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Findings;
 use super::problems::Problem;
+use super::{Findings, Sequences};
 use crate::spec::{
-    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, LossSpec, Recipe, References,
+    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, LossSpec, RecipeOf, References,
     SymbolSet, TokenizerSpec, TonesSpec, WordsSpec,
 };
 
@@ -263,7 +263,11 @@ pub(super) fn lexicon(
 }
 
 /// A model of frames, its loss and its classes.
-pub(super) fn model(recipe: &Recipe, encoder: &AcousticSpec, findings: &mut Findings<'_, '_>) {
+pub(super) fn model<T: Sequences>(
+    recipe: &RecipeOf<T>,
+    encoder: &AcousticSpec,
+    findings: &mut Findings<'_, '_>,
+) {
     blame("model.encoder", encoder.problems(), findings);
     if recipe.data.reader.sample_rate_hz().is_none() {
         findings.report_with(
@@ -289,8 +293,8 @@ pub(super) fn model(recipe: &Recipe, encoder: &AcousticSpec, findings: &mut Find
 }
 
 /// A search through the words of the tokenizer.
-pub(super) fn lexicon_search(
-    recipe: &Recipe,
+pub(super) fn lexicon_search<T: Sequences>(
+    recipe: &RecipeOf<T>,
     (log10, end_log10, silence): (&BTreeMap<String, f64>, f64, f64),
     path: &str,
     findings: &mut Findings<'_, '_>,
@@ -319,8 +323,8 @@ pub(super) fn lexicon_search(
 }
 
 /// The words that a search may spell.
-pub(super) fn spelt_words(
-    recipe: &Recipe,
+pub(super) fn spelt_words<T: Sequences>(
+    recipe: &RecipeOf<T>,
     words: &WordsSpec,
     no_language_model: bool,
     path: &str,

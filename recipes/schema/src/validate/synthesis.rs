@@ -1,10 +1,16 @@
 //! Recipes that speak.
 
-use super::Findings;
-use crate::spec::{BatchNormSpec, FrameConvolutionsSpec, FreeRunningSpec, LossSpec, Recipe, SynthesisModel};
+use super::{Findings, Sequences};
+use crate::spec::{
+    BatchNormSpec, FrameConvolutionsSpec, FreeRunningSpec, LossSpec, RecipeOf, SynthesisModel,
+};
 
 /// Ranges and combinations of encoder, decoder and loss.
-pub(super) fn model(recipe: &Recipe, model: SynthesisModel<'_>, findings: &mut Findings<'_, '_>) {
+pub(super) fn model<T: Sequences>(
+    recipe: &RecipeOf<T>,
+    model: SynthesisModel<'_>,
+    findings: &mut Findings<'_, '_>,
+) {
     let SynthesisModel { encoder, decoder } = model;
     for (value, key) in [
         (encoder.width, "encoder.width"),
@@ -79,7 +85,7 @@ pub(super) fn free_running(spec: &FreeRunningSpec, path: &str, findings: &mut Fi
     findings.require(spec.threshold > 0.0 && spec.threshold < 1.0, &format!("{path}.threshold"), || {
         format!("`{path}.threshold` is {}; it is a probability between 0 and 1", spec.threshold)
     });
-    super::longest_of(&spec.max_frames, &format!("{path}.max_frames"), findings);
+    super::sequences::longest_of(&spec.max_frames, &format!("{path}.max_frames"), findings);
     let vocoder = &spec.vocoder;
     findings.above_zero(vocoder.power, &format!("{path}.vocoder.power"));
     findings.share(vocoder.momentum, &format!("{path}.vocoder.momentum"));

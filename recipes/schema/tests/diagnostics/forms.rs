@@ -38,7 +38,7 @@ const CLAIM: &str = "\n[[claim]]\nkind = \"value\"\nmetric = \"bleu\"\neval = \"
 
 #[test]
 fn an_arm_is_a_preset_and_what_the_file_states_above_it() {
-    let third = |arm: &str| resolve(&format!("[arm]\n{arm}\n"), Some("third")).precision;
+    let third = |arm: &str| resolve(&format!("[arm]\n{arm}\n"), Some("third")).precision.clone();
     let backoff = third("third = \"mixed-backoff\"");
     assert_eq!(third("third = { preset = \"mixed-backoff\" }"), backoff);
     assert_eq!(third("third = { preset = [\"mixed-backoff\"] }"), backoff);
@@ -98,9 +98,8 @@ fn a_part_lies_above_the_base_and_below_the_file() {
     assert!(found.contains("mine.toml:6:1: error: `model.encoder` has no key `seed_dropout`"), "{found}");
     let plain = text("[\"model/jasper-10x5\"]").replace("[model.encoder]\nseed_dropout = 1\n", "");
     let document = Document::parse(&plain, "mine.toml", Path::new("")).unwrap();
-    let model = |document: &Document| document.resolve(&Selection::default()).unwrap().recipe.model;
-    let layers =
-        |document: &Document| serde_json::to_value(model(document)).unwrap()["encoder"]["layer"].clone();
+    let model = |document: &Document| document.resolve(&Selection::default()).unwrap().recipe.block("model");
+    let layers = |document: &Document| model(document)["encoder"]["layer"].clone();
     assert_eq!(layers(&document), layers(&Document::load("jasper-10x5").unwrap()));
 
     let slip = parse("[\"model/jasper-10x\"]").unwrap_err().to_string();
@@ -158,7 +157,7 @@ fn what_others_sent_is_read_with_the_parts_that_came_with_it() {
 #[test]
 fn both_is_below_encoder_and_decoder_in_its_layer() {
     let model = |rest: &str| {
-        let json = serde_json::to_value(resolve(rest, None).model).unwrap();
+        let json = resolve(rest, None).block("model");
         (json["encoder"]["layers"].as_u64(), json["decoder"]["layers"].as_u64())
     };
     assert_eq!(model("[model.both]\nlayers = 2\n"), (Some(2), Some(2)));
@@ -184,7 +183,7 @@ fn rows_are_claims_and_stand_at_their_lines() {
     );
     let document = load(&rest);
     document.check().unwrap_or_else(|found| panic!("{found}"));
-    let claims = resolve(&rest, None).claim;
+    let claims = resolve(&rest, None).claim.clone();
     let shown: Vec<(Option<f64>, &str)> =
         claims.iter().map(|claim| (claim.value, claim.source.as_str())).collect();
     assert_eq!(shown, [(Some(41.0), "a document:7"), (Some(42.0), "a document:8-9"), (None, "another")]);

@@ -145,8 +145,7 @@ fn rows(page: &Page, scores: &[(&EvaluationPart, MetricValue)]) -> Vec<ScoreRow>
 fn published(claims: &[ClaimSpec], part: &EvaluationPart, score: &MetricValue) -> Vec<Published> {
     let fits = |claim: &&ClaimSpec| {
         matches!(claim.kind, ClaimKind::Value | ClaimKind::Bound)
-            && claim.eval.as_ref() == Some(&part.eval)
-            && claim.decode.as_ref() == Some(&part.decode)
+            && claim.is_of(&part.eval, &part.decode)
             && claim.signature.as_ref().is_some_and(|signature| {
                 signature_difference(signature, &score.signature.to_string()).is_none()
             })

@@ -94,7 +94,7 @@ impl Running<AcousticModel> for CtcLoss {
 
 #[cfg(test)]
 mod tests {
-    use zoo_recipes::{Architecture, Document, Selection};
+    use zoo_recipes::{Architecture, Document, ListedTask, Selection, SpeechRecognition};
 
     use super::*;
     use crate::parameters::{export, host_values};
@@ -102,6 +102,7 @@ mod tests {
 
     fn model() -> AcousticModel {
         let recipe = Document::load("yesno-tdnn").unwrap().resolve(&Selection::default()).unwrap().recipe;
+        let recipe = SpeechRecognition::take(recipe).unwrap();
         let Some(Architecture::Acoustic(spec)) = recipe.model.architecture() else { panic!("no frames") };
         AcousticModel::new(spec, 23, 4, 1, &Device::flex().autodiff())
     }

@@ -135,12 +135,13 @@ impl FrameGrid {
 
 #[cfg(test)]
 mod tests {
-    use zoo_recipes::{Architecture, Document, Selection};
+    use zoo_recipes::{Architecture, Document, ListedTask, Selection, SpeechRecognition};
 
     use super::*;
 
     fn grid(name: &str) -> FrameGrid {
         let recipe = Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe;
+        let recipe = SpeechRecognition::take(recipe).unwrap();
         let Some(Architecture::Acoustic(spec)) = recipe.model.architecture() else { panic!("{name}") };
         FrameGrid::of(spec)
     }

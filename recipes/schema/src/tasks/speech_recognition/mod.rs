@@ -1,0 +1,23 @@
+//! Speech recognition: from recordings to text.
+
+use super::Checked;
+use crate::spec::{DataSpec, DecodeSpec, LossSpec, ModelSpec, RecipeOf, Task, TaskTypes};
+use crate::validate::{self, Findings};
+
+/// From recordings to text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpeechRecognition {}
+
+impl TaskTypes for SpeechRecognition {
+    const TASK: Task = Task::SpeechRecognition;
+    type Data = DataSpec;
+    type Model = ModelSpec;
+    type Loss = LossSpec;
+    type Search = DecodeSpec;
+}
+
+impl Checked for SpeechRecognition {
+    fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
+        validate::sequences(recipe, findings);
+    }
+}

@@ -1,0 +1,23 @@
+//! Speech synthesis: from text to spectrograms.
+
+use super::Checked;
+use crate::spec::{DataSpec, DecodeSpec, LossSpec, ModelSpec, RecipeOf, Task, TaskTypes};
+use crate::validate::{self, Findings};
+
+/// From text to spectrograms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpeechSynthesis {}
+
+impl TaskTypes for SpeechSynthesis {
+    const TASK: Task = Task::SpeechSynthesis;
+    type Data = DataSpec;
+    type Model = ModelSpec;
+    type Loss = LossSpec;
+    type Search = DecodeSpec;
+}
+
+impl Checked for SpeechSynthesis {
+    fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
+        validate::sequences(recipe, findings);
+    }
+}

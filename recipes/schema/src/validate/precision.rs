@@ -1,0 +1,39 @@
+//! The `[precision]` block.
+
+use super::Findings;
+use crate::spec::{LossScalingSpec, PrecisionSpec};
+
+pub(super) fn validate(precision: &PrecisionSpec, findings: &mut Findings<'_, '_>) {
+    let range = |min: f64, max: f64, findings: &mut Findings<'_, '_>| {
+        findings.above_zero(min, "precision.loss_scaling.scale_min");
+        findings.require(min <= max, "precision.loss_scaling.scale_max", || {
+            format!("the largest scale, {max}, is less than the least, {min}")
+        });
+    };
+    match &precision.loss_scaling {
+        LossScalingSpec::None => {}
+        LossScalingSpec::Static { scale } => findings.above_zero(*scale, "precision.loss_scaling.scale"),
+        LossScalingSpec::Backoff { scale_init, scale_min, scale_max, step_factor, step_window } => {
+            range(*scale_min, *scale_max, findings);
+            if let Some(init) = scale_init {
+                findings.require(
+                    scale_min <= init && init <= scale_max,
+                    "precision.loss_scaling.scale_init",
+                    || format!("the first scale, {init}, is not between {scale_min} and {scale_max}"),
+                );
+            }
+            findings.require(*step_factor > 1.0, "precision.loss_scaling.step_factor", || {
+                format!("`step_factor` is {step_factor}; the scale would not change")
+            });
+            findings.positive(*step_window, "precision.loss_scaling.step_window");
+        }
+        LossScalingSpec::Logmax {
+            scale_min, scale_max, log_max: _, beta1, beta2, overflow_std_dev, ..
+        } => {
+            range(*scale_min, *scale_max, findings);
+            findings.share(*beta1, "precision.loss_scaling.beta1");
+            findings.share(*beta2, "precision.loss_scaling.beta2");
+            findings.not_negative(*overflow_std_dev, "precision.loss_scaling.overflow_std_dev");
+        }
+    }
+}
