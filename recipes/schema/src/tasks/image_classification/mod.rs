@@ -2,6 +2,8 @@
 
 mod data;
 mod model;
+mod shape;
 
 pub use data::*;
 pub use model::*;
+pub use shape::*;
