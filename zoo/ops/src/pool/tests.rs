@@ -1,0 +1,164 @@
+use burn::tensor::{Device, FloatDType, TensorData};
+
+use super::*;
+use crate::parameters::host_values;
+use crate::precision::{Compute, to_f32};
+use crate::random::Key;
+
+const KINDS: [PoolKind; 2] = [PoolKind::Max, PoolKind::Average];
+
+/// Shapes and pools: remainders, overlaps, gaps, one pixel, more channels than a vector.
+fn cases() -> impl Iterator<Item = ([usize; 4], Pooling)> {
+    let geometries = [
+        ([3, 6, 4, 5], 2, 2),
+        ([2, 7, 5, 19], 2, 2),
+        ([2, 8, 7, 3], 3, 2),
+        ([1, 6, 6, 33], 3, 1),
+        ([2, 5, 8, 4], 2, 3),
+        ([2, 9, 7, 2], 3, 3),
+        ([2, 4, 3, 6], 1, 1),
+        ([2, 4, 4, 6], 2, 1),
+        ([1, 2, 2, 1], 2, 2),
+    ];
+    geometries
+        .into_iter()
+        .flat_map(|(shape, size, stride)| KINDS.map(|of| (shape, Pooling { of, size, stride })))
+}
+
+/// Values of few steps, so that many squares have several equal maxima.
+fn values(n: usize, stream: u64) -> Vec<f32> {
+    let key = Key::new(5, stream, 0);
+    (0..n).map(|i| (2.0 * key.normal(i as u32)).round() / 2.0).collect()
+}
+
+/// Output and gradient, by a loop over the outputs.
+fn plain(x: &[f32], upstream: &[f32], [n, h, w, c]: [usize; 4], how: Pooling) -> [Vec<f32>; 2] {
+    let (rows, columns, size) = (how.outputs(h), how.outputs(w), how.size);
+    let (mut out, mut dx) = (Vec::new(), vec![0f32; x.len()]);
+    for place in 0..n * rows * columns * c {
+        let (channel, column) = (place % c, place / c % columns);
+        let (row, image) = (place / c / columns % rows, place / c / columns / rows);
+        let pixels = (0..size * size).map(|k| {
+            let (y, x) = (row * how.stride + k / size, column * how.stride + k % size);
+            ((image * h + y) * w + x) * c + channel
+        });
+        let pixels: Vec<usize> = pixels.collect();
+        match how.of {
+            PoolKind::Max => {
+                // `>` keeps the first of equal values.
+                let most = pixels.iter().copied().reduce(|a, b| if x[b] > x[a] { b } else { a }).unwrap();
+                out.push(x[most]);
+                dx[most] += upstream[place];
+            }
+            PoolKind::Average => {
+                out.push(pixels.iter().map(|&i| x[i]).sum::<f32>() / (size * size) as f32);
+                pixels.iter().for_each(|&i| dx[i] += upstream[place] / (size * size) as f32);
+            }
+        }
+    }
+    [out, dx]
+}
+
+/// Output and gradient of an operation.
+fn run(
+    x: &[f32],
+    upstream: &[f32],
+    shape: [usize; 4],
+    compute: Compute,
+    of: impl Fn(Tensor<4>) -> Tensor<4>,
+) -> [Vec<f32>; 2] {
+    let device = Device::flex().autodiff();
+    let x = Tensor::<4>::from_data(TensorData::new(x.to_vec(), shape), &device).require_grad();
+    let out = of(compute.cast(x.clone()));
+    assert_eq!(out.dtype(), compute.0.into());
+    let upstream = Tensor::from_data(TensorData::new(upstream.to_vec(), out.dims()), &device);
+    let grads = (to_f32(out.clone()) * upstream).sum().backward();
+    [host_values(out.inner()), host_values(x.grad(&grads).unwrap())]
+}
+
+fn assert_near(found: &[Vec<f32>; 2], due: &[Vec<f32>; 2], limit: f32, what: &str) {
+    for (part, (found, due)) in ["output", "gradient"].iter().zip(found.iter().zip(due)) {
+        assert_eq!(found.len(), due.len(), "{what}: {part}");
+        let far = found.iter().zip(due).position(|(a, b)| (a - b).abs() > limit * b.abs().max(1.0));
+        assert_eq!(far, None, "{what}: {part} {found:?} {due:?}");
+    }
+}
+
+#[test]
+fn outputs_and_gradients_are_those_of_a_plain_loop() {
+    for (shape, how) in cases() {
+        let x = values(shape.iter().product(), 0);
+        let upstream = values(how.shape(shape).iter().product(), 1);
+        let due = plain(&x, &upstream, shape, how);
+        let found = run(&x, &upstream, shape, Compute::FP32, |x| pool(x, how));
+        // A maximum is exact where no pixel adds several gradients.
+        let limit = if how.of == PoolKind::Max { 0.0 } else { 1e-6 };
+        assert_near(&found, &due, limit, &format!("{shape:?} {how:?}"));
+    }
+}
+
+#[test]
+fn half_types_are_computed_in_fp32_and_rounded_once() {
+    for (dtype, limit) in [(FloatDType::F16, 1e-3), (FloatDType::BF16, 8e-3)] {
+        for (shape, how) in cases() {
+            // Halves are exact in both types.
+            let x = values(shape.iter().product(), 0);
+            let upstream = values(how.shape(shape).iter().product(), 1);
+            let due = plain(&x, &upstream, shape, how);
+            let found = run(&x, &upstream, shape, Compute(dtype), |x| pool(x, how));
+            let limit = if how.of == PoolKind::Max { 0.0 } else { limit };
+            assert_near(&found, &due, limit, &format!("{dtype:?} {shape:?} {how:?}"));
+        }
+    }
+}
+
+#[test]
+fn kernel_and_composition_agree() {
+    for (shape, how) in cases() {
+        let key = Key::new(6, 0, 0);
+        // No two equal values: backends other than the CPU choose freely among equal maxima.
+        let x: Vec<f32> = (0..shape.iter().product()).map(|i: usize| key.normal(i as u32)).collect();
+        let upstream = values(how.shape(shape).iter().product(), 1);
+        let own = run(&x, &upstream, shape, Compute::FP32, |x| pool(x, how));
+        let composed = run(&x, &upstream, shape, Compute::FP32, |x| composed(x, how));
+        assert_near(&own, &composed, 1e-6, &format!("{shape:?} {how:?}"));
+    }
+}
+
+#[test]
+fn the_first_of_equal_maxima_gets_the_gradient() {
+    for (size, stride) in [(2, 2), (2, 3)] {
+        let how = Pooling { of: PoolKind::Max, size, stride };
+        let x = [1.0, 2.0, 2.0, 2.0];
+        let [_, dx] = run(&x, &[7.0], [1, 2, 2, 1], Compute::FP32, |x| pool(x, how));
+        assert_eq!(dx, [0.0, 7.0, 0.0, 0.0]);
+    }
+}
+
+#[test]
+fn a_nan_comes_through_and_its_gradient_is_not_lost() {
+    for (of, size) in KINDS.into_iter().flat_map(|of| [(of, 2), (of, 4)]) {
+        for place in 0..16 {
+            let mut x = vec![1.0; 16];
+            x[place] = f32::NAN;
+            let how = Pooling { of, size, stride: size };
+            let outputs = 16 / size / size;
+            let [out, dx] = run(&x, &vec![3.0; outputs], [1, 4, 4, 1], Compute::FP32, |x| pool(x, how));
+            assert_eq!(out.iter().filter(|x| x.is_nan()).count(), 1, "{how:?} {place}");
+            assert_eq!(dx.iter().sum::<f32>(), 3.0 * outputs as f32, "{how:?} {place}");
+        }
+    }
+}
+
+#[test]
+fn an_image_smaller_than_a_square_has_no_output_and_no_gradient() {
+    for of in KINDS {
+        let how = Pooling { of, size: 3, stride: 1 };
+        for own in [true, false] {
+            let found = run(&[1.0; 12], &[], [1, 2, 3, 2], Compute::FP32, |x| {
+                if own { pool(x, how) } else { composed(x, how) }
+            });
+            assert_eq!(found, [vec![], vec![0.0; 12]]);
+        }
+    }
+}
