@@ -34,6 +34,7 @@ mod recurrent;
 mod relu;
 mod residual;
 mod rounding;
+mod sigmoid;
 mod simd;
 mod stored;
 
@@ -60,6 +61,7 @@ pub use pool::{Pooling, pool};
 pub use recurrent::{Sequences, gru, lstm, lstm_dropping_states};
 pub use relu::relu_dropout;
 pub use residual::add_dropped;
+pub use sigmoid::sigmoid;
 pub use stored::stored;
 
 use burn::backend::DispatchDevice;
