@@ -7,6 +7,7 @@ pub mod contract;
 pub mod models;
 pub mod nn;
 pub mod search;
+pub mod tasks;
 
 pub use zoo_ops::{self as ops, Pass, parameters, precision, random};
 

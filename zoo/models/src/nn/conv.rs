@@ -25,6 +25,8 @@ pub enum ConvInit {
     KaimingNormalFanOut,
     /// PyTorch's default: weights and bias uniform with bound 1 / sqrt(fan in).
     Torch,
+    /// Uniform with this bound. Zero bias.
+    Uniform(f64),
 }
 
 impl ConvInit {
@@ -47,6 +49,7 @@ impl ConvInit {
             Self::Kaiming => at.uniform(shape, (6.0 / fan_in).sqrt()),
             Self::KaimingNormalFanOut => at.normal(shape, (2.0 / fan_out).sqrt()),
             Self::Torch => at.uniform(shape, fan_in.powf(-0.5)),
+            Self::Uniform(bound) => at.uniform(shape, bound),
         };
         let bias = bias.then(|| match self {
             Self::Torch => init.at("bias").uniform([shape[0]], fan_in.powf(-0.5)),
@@ -196,6 +199,7 @@ mod tests {
             (ConvInit::Xavier(0.5), 0.5 * (6f32 / 96.0).sqrt()),
             (ConvInit::Kaiming, (6f32 / 24.0).sqrt()),
             (ConvInit::Torch, 24f32.sqrt().recip()),
+            (ConvInit::Uniform(0.3), 0.3),
         ] {
             let (weights, bias) = drawn(start);
             assert!(largest(&weights) <= bound && largest(&weights) > 0.99 * bound, "{start:?}");

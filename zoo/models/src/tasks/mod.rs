@@ -1,0 +1,3 @@
+//! Models, batches and losses that only one task has. Each task is a folder here.
+
+pub mod image_classification;
