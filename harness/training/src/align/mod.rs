@@ -5,6 +5,7 @@
 //! rung that fails, because later rungs would fail for the same reason.
 
 mod acoustic;
+mod classifier;
 mod compare;
 mod limits;
 mod reference;
@@ -12,6 +13,7 @@ mod rung;
 mod synthesis;
 
 pub use acoustic::AcousticCase;
+pub use classifier::ClassifierCase;
 pub use reference::{AlignError, DescribedVocabulary, Description, Reference};
 pub use rung::{Alignment, Rung};
 pub use synthesis::SynthesisCase;

@@ -1,0 +1,195 @@
+//! Comparison of classifiers with the same models in PyTorch:
+//! `tests/fixtures/classifier.safetensors`.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Device, Tensor, TensorData};
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+use zoo_models::ops::{SmoothedTargets, cross_entropy};
+use zoo_models::parameters::{self, ParameterValues, host_values};
+use zoo_models::precision::{Compute, to_f32};
+use zoo_models::tasks::image_classification::{Classifier, ClassifierLoss, PictureBatch};
+use zoo_models::{Objective, Pass};
+use zoo_recipes::tasks::image_classification::{ClassifierLossSpec, ClassifierSpec};
+use zoo_recipes::{OptimizerSpec, Smoothing};
+
+use crate::flat::Flat;
+use crate::optimizer::{Gradient, Place, optimizer};
+
+/// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
+/// ours are FP32 sums of some dozens of products, through up to four layers with weights.
+const LIMIT: f64 = 5e-6;
+
+/// One model with its pictures, and PyTorch's results. Everything is computed in evaluation mode, so
+/// dropout does nothing.
+#[derive(Debug)]
+pub struct ClassifierCase {
+    /// Name of the case in the file.
+    pub name: String,
+    pub spec: ClassifierSpec,
+    /// Height, width and channels of a picture.
+    pub size: [usize; 3],
+    optimizer: OptimizerSpec,
+    rate: f64,
+    labels: Vec<u32>,
+    tensors: BTreeMap<String, Vec<f32>>,
+}
+
+#[derive(Deserialize)]
+struct Described {
+    cases: BTreeMap<String, DescribedCase>,
+    optimizer: OptimizerSpec,
+    learning_rate: f64,
+}
+
+#[derive(Deserialize)]
+struct DescribedCase {
+    size: [usize; 3],
+    #[serde(flatten)]
+    spec: ClassifierSpec,
+}
+
+impl ClassifierCase {
+    /// Reads all cases from the bytes of the file.
+    ///
+    /// # Errors
+    /// A description of the first problem of the file.
+    pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
+        let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
+        let described = described.ok_or("the metadata has no key `zoo`")?;
+        let Described { cases, optimizer, learning_rate } =
+            serde_json::from_str(described).map_err(|e| text(&e))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
+        let case = |(name, DescribedCase { size, spec }): (String, DescribedCase)| {
+            let [height, width, channels] = size.map(|n| n as u32);
+            spec.shapes([height, width, channels]).map_err(|problem| format!("{name}: {problem}"))?;
+            let (mut tensors, mut labels) = (BTreeMap::new(), Vec::new());
+            for (key, view) in file.tensors() {
+                let Some(key) = key.strip_prefix(&format!("{name}/")) else { continue };
+                if view.dtype() == Dtype::I64 {
+                    labels =
+                        view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as u32).collect();
+                } else {
+                    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
+                    tensors.insert(key.to_owned(), values.collect::<Vec<_>>());
+                }
+            }
+            let pixels = tensors.get("pixels").map_or(0, Vec::len);
+            if labels.is_empty() || pixels != labels.len() * size.iter().product::<usize>() {
+                return Err(format!("{name}: {pixels} pixels for {} pictures", labels.len()));
+            }
+            Ok(Self { name, spec, size, optimizer: optimizer.clone(), rate: learning_rate, labels, tensors })
+        };
+        cases.into_iter().map(case).collect()
+    }
+
+    /// The model with the file's weights.
+    ///
+    /// # Errors
+    /// If the spec does not fit the pictures, or if weights are missing or have another shape.
+    pub fn model(&self, device: &Device) -> Result<Classifier, String> {
+        let [height, width, channels] = self.size.map(|n| n as u32);
+        let shapes = self.spec.shapes([height, width, channels]);
+        shapes.map_err(|problem| format!("{}: {problem}", self.name))?;
+        let model = Classifier::new(&self.spec, self.size, 1, device);
+        let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
+            let values = self.given(&format!("weights/{path}"))?.to_vec();
+            match values.len() == shape.iter().product::<usize>() {
+                true => Ok(ParameterValues { path, shape, values }),
+                false => Err(format!("{}/weights/{path} is not {shape:?}", self.name)),
+            }
+        });
+        let weights = weights.collect::<Result<_, _>>()?;
+        parameters::import(model, weights).map_err(|error| error.to_string())
+    }
+
+    /// The pictures of the case.
+    pub fn batch(&self) -> PictureBatch {
+        let pixels = self.tensors.get("pixels").cloned().unwrap_or_default();
+        PictureBatch { pixels, size: self.size, labels: self.labels.clone() }
+    }
+
+    /// Computes the pictures in FP32 and updates the weights once. Logits, loss, number of right
+    /// answers, every gradient, also those of the pixels, and the update must equal PyTorch's.
+    /// Returns the number of compared tensors.
+    ///
+    /// # Errors
+    /// The first tensor that differs, and by how much.
+    pub fn follow(&self, device: &Device) -> Result<usize, String> {
+        let device = device.clone().autodiff();
+        let (model, batch) = (self.model(&device)?, self.batch());
+        let mut compared = 0;
+        let mut compare = |key: &str, found: &[f32]| {
+            compared += 1;
+            self.compare(key, found)
+        };
+        let pass = || Pass::evaluation(Compute::FP32);
+        let pixels = batch.pixels(&device).require_grad();
+        let logits = to_f32(model.forward(pixels.clone(), &mut pass()));
+        compare("logits", &host_values(logits.clone().inner()))?;
+        let loss = ClassifierLoss::new(&ClassifierLossSpec::CrossEntropy {});
+        let counts = loss.counts(&batch);
+        let terms = loss.terms(&model, &batch, &mut pass());
+        for (term, (name, _)) in terms.iter().zip(&counts) {
+            compare(name, &host_values(term.sum.clone().inner()))?;
+        }
+        let mean = terms.into_iter().zip(counts).next().map(|(term, (_, count))| term.sum / count);
+        let mut gradients = mean.ok_or("a loss has terms")?.backward();
+        let taken = parameters::take_gradients(&model, &mut gradients);
+        compare("pixel_gradients", &self.pixel_gradients(pixels, logits)?)?;
+        let mut rule = optimizer(&self.optimizer);
+        rule.begin();
+        let inner = device.inner();
+        let shapes = parameters::shapes(&model);
+        for (((path, shape), gradient), value) in
+            shapes.into_iter().zip(taken).zip(parameters::export(&model))
+        {
+            let gradient = gradient.ok_or_else(|| format!("{}: {path} has no gradient", self.name))?;
+            compare(&format!("gradients/{path}"), &host_values(gradient.clone()))?;
+            let n = value.values.len();
+            let value = Tensor::<1>::from_data(TensorData::new(value.values, [n]), &inner);
+            let place = Place { path: &path, shape: &shape, embedding: false };
+            let step = Gradient::new(Flat::from_tensor(gradient), 1.0);
+            let updated = rule.step(place, self.rate, Flat::from_tensor(value), step);
+            compare(&format!("updated/{path}"), &host_values(updated.into_tensor(&inner)))?;
+        }
+        let given =
+            self.tensors.keys().filter(|key| !key.starts_with("weights/") && *key != "pixels").count();
+        match compared == given {
+            true => Ok(compared),
+            false => Err(format!("{}: {compared} tensors were computed, {given} are given", self.name)),
+        }
+    }
+
+    /// Gradients of tracked pixels, of the mean cross-entropy of their logits.
+    fn pixel_gradients(&self, pixels: Tensor<4>, logits: Tensor<2>) -> Result<Vec<f32>, String> {
+        let [pictures, classes] = logits.dims();
+        let targets = SmoothedTargets::new(&self.labels, classes, 0.0, Smoothing::AllClasses);
+        let gradients = (cross_entropy(logits, &targets).0 / pictures as f64).backward();
+        let gradient = pixels.grad(&gradients);
+        gradient.map(host_values).ok_or_else(|| format!("{}: the pixels have no gradient", self.name))
+    }
+
+    fn given(&self, key: &str) -> Result<&[f32], String> {
+        let values = self.tensors.get(key).map(Vec::as_slice);
+        values.ok_or_else(|| format!("{}/{key} is missing", self.name))
+    }
+
+    fn compare(&self, key: &str, found: &[f32]) -> Result<(), String> {
+        let expected = self.given(key)?;
+        if found.len() != expected.len() {
+            let (found, expected) = (found.len(), expected.len());
+            return Err(format!("{}/{key} has {found} numbers where {expected} are due", self.name));
+        }
+        let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
+        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
+        // `find` instead of a maximum, because a maximum ignores NaN.
+        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
+            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Classifiers of pictures agree with PyTorch, and the fixture tells other models apart.
+
+use burn::tensor::{Device, FloatDType};
+use zoo_models::Pass;
+use zoo_models::precision::Compute;
+use zoo_models::tasks::image_classification::scores;
+use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, FlattenOrder, PoolKind};
+use zoo_training::align::ClassifierCase;
+
+fn cases() -> Vec<ClassifierCase> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/classifier.safetensors");
+    ClassifierCase::read_all(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn logits_losses_gradients_and_an_update_are_pytorchs() {
+    let cases = cases();
+    assert_eq!(cases.len(), 5);
+    for case in cases {
+        let compared = case.follow(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(compared >= 8, "{}: {compared}", case.name);
+    }
+}
+
+#[test]
+fn the_fixture_has_every_kind_of_layer() {
+    let mut kinds: Vec<String> = cases()
+        .iter()
+        .flat_map(|case| &case.spec.layer)
+        .map(|layer| match layer {
+            ClassifierLayerSpec::Pool { of, .. } => format!("{of:?}"),
+            ClassifierLayerSpec::Flatten { order } => format!("{order:?}"),
+            layer => layer.kind().to_owned(),
+        })
+        .collect();
+    kinds.sort();
+    kinds.dedup();
+    let due = [
+        "Average",
+        "ChannelsFirst",
+        "ChannelsLast",
+        "Max",
+        "convolution",
+        "dense",
+        "dropout",
+        "relu",
+        "sigmoid",
+    ];
+    assert_eq!(kinds, due);
+}
+
+/// Each change leaves the shapes as they are.
+#[test]
+fn another_model_is_told_apart() {
+    let mut told = 0;
+    for place in 0..cases().len() {
+        for layer in 0..cases()[place].spec.layer.len() {
+            let mut case = cases().swap_remove(place);
+            let changed = match &mut case.spec.layer[layer] {
+                ClassifierLayerSpec::Pool { of, .. } => {
+                    *of = if *of == PoolKind::Max { PoolKind::Average } else { PoolKind::Max };
+                    true
+                }
+                ClassifierLayerSpec::Flatten { order } => {
+                    *order = match order {
+                        FlattenOrder::ChannelsFirst => FlattenOrder::ChannelsLast,
+                        FlattenOrder::ChannelsLast => FlattenOrder::ChannelsFirst,
+                    };
+                    true
+                }
+                layer @ ClassifierLayerSpec::Relu {} => {
+                    *layer = ClassifierLayerSpec::Sigmoid {};
+                    true
+                }
+                layer @ ClassifierLayerSpec::Sigmoid {} => {
+                    *layer = ClassifierLayerSpec::Relu {};
+                    true
+                }
+                _ => false,
+            };
+            if changed {
+                assert!(case.follow(&Device::flex()).is_err(), "{}, layer {layer}", case.name);
+                told += 1;
+            }
+        }
+    }
+    assert!(told >= 15, "{told}");
+}
+
+#[test]
+fn half_precision_is_near() {
+    for case in cases() {
+        let model = case.model(&Device::flex()).unwrap();
+        let found = |compute| {
+            let rows = scores(&model, &case.batch(), &mut Pass::evaluation(compute));
+            rows.into_iter().flatten().collect::<Vec<f32>>()
+        };
+        let exact = found(Compute::FP32);
+        let size = exact.iter().fold(0f32, |most, x| most.max(x.abs()));
+        for (dtype, limit) in [(FloatDType::F16, 2e-3), (FloatDType::BF16, 2e-2)] {
+            let found = found(Compute(dtype));
+            let far = found.iter().zip(&exact).find(|(a, b)| !((*a - *b).abs() <= limit * size));
+            assert_eq!(far, None, "{} {dtype:?}", case.name);
+        }
+    }
+}
