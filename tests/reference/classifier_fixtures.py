@@ -4,6 +4,9 @@ For each case CASE: `CASE/pixels` [pictures, height, width, channels], `CASE/lab
 `CASE/loss` (cross-entropy, summed over the pictures), `CASE/top1` (number of right answers), `CASE/gradients/PATH` and
 `CASE/pixel_gradients` of the mean over the pictures, and `CASE/updated/PATH`, the weights after one update by SGD. Everything is computed in
 evaluation mode: dropout does nothing. Pixels have few different values, so that many maxima of pixels are equal.
+
+`CASE/half/logits`, `CASE/half/loss` and `CASE/half/gradients/PATH` are computed with FP16 products: operands and results of products, results
+of other layers, and all their gradients are rounded to FP16 (`half_precision.py`); the loss is not.
 """
 
 import numpy as np
@@ -11,6 +14,7 @@ import torch
 from torch import nn
 
 import fixture
+from half_precision import Convolution, Linear, half
 
 CLASSES, RATE = 5, 0.5
 START = {"weights": "xavier-uniform", "bias": "torch"}
@@ -64,6 +68,48 @@ def module(layer, channels, units):
     return {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "dropout": lambda: nn.Dropout(layer["rate"])}[kind]()
 
 
+class Rounded(torch.autograd.Function):
+    """Rounds a number and its gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return half(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return half(gradient)
+
+
+class RoundedSigmoid(torch.autograd.Function):
+    """The slope follows from the rounded output, as in PyTorch."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = half(torch.sigmoid(x))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (y,) = ctx.saved_tensors
+        return half(half(gradient) * y * (1 - y))
+
+
+def half_logits(model, x):
+    """The modules of a model in FP16."""
+    for layer in model:
+        if isinstance(layer, nn.Conv2d):
+            image, how = x.permute(0, 2, 3, 1), (layer.stride, layer.padding, 1)
+            x = Convolution.apply(image, layer.weight, layer.bias, *how).permute(0, 3, 1, 2)
+        elif isinstance(layer, nn.Linear):
+            x = Linear.apply(x, layer.weight, layer.bias)
+        elif isinstance(layer, nn.Sigmoid):
+            x = RoundedSigmoid.apply(x)
+        else:
+            x = Rounded.apply(layer(Rounded.apply(x)))
+    return x
+
+
 def main():
     tensors, described = {}, {}
     for seed, (name, (size, layers)) in enumerate(CASES.items()):
@@ -91,9 +137,18 @@ def main():
             f"{name}/pixels": pixels, f"{name}/labels": labels, f"{name}/logits": logits, f"{name}/loss": loss,
             f"{name}/pixel_gradients": pixels.grad.clone(),
         }
+        given = {}
         for path, value in paths.items():
             tensors[f"{name}/weights/{path}"] = value.detach().clone()
             tensors[f"{name}/gradients/{path}"] = value.grad.clone()
+            given[path], value.grad = value.grad, None
+        logits = half_logits(model, pixels.detach().permute(0, 3, 1, 2))
+        loss = nn.functional.cross_entropy(Rounded.apply(logits), labels, reduction="sum")
+        (loss / PICTURES).backward()
+        tensors |= {f"{name}/half/logits": logits, f"{name}/half/loss": loss}
+        for path, value in paths.items():
+            tensors[f"{name}/half/gradients/{path}"] = value.grad
+            value.grad = given[path]
         optimizer.step()
         for path, value in paths.items():
             tensors[f"{name}/updated/{path}"] = value

@@ -114,6 +114,7 @@ mod tests {
     use crate::parameters::host_values;
     use crate::precision::Compute;
     use crate::random::Key;
+    use crate::rounding::Half;
 
     #[test]
     fn kernel_and_composition_agree_in_value_and_gradient() {
@@ -137,6 +138,39 @@ mod tests {
                 let far = own.iter().zip(composed).find(|(a, b)| (*a - *b).abs() > limit);
                 assert_eq!(far, None, "{dtype:?}");
             }
+        }
+    }
+
+    #[test]
+    fn fp16_rounds_the_output_and_the_gradient_once() {
+        let device = Device::flex().autodiff();
+        let key = Key::new(18, 0, 0);
+        let draw = |factor: f32, from: u32| {
+            let mut values: Vec<f32> = (0..4000).map(|i| factor * key.normal(from + i)).collect();
+            Half::Fp16.round(&mut values);
+            values
+        };
+        // The small gradients become subnormal, or 0.
+        let (x, mut upstream) = (draw(3.0, 0), draw(0.5, 4000));
+        upstream[2000..].iter_mut().for_each(|g| *g *= 1.0 / 65_536.0);
+        Half::Fp16.round(&mut upstream);
+        let tensor =
+            |values: &[f32]| Tensor::<1>::from_data(TensorData::new(values.to_vec(), [4000]), &device);
+        let leaf = tensor(&x).require_grad();
+        let out = sigmoid(leaf.clone().cast(FloatDType::F16));
+        let gradients = (to_f32(out.clone()) * tensor(&upstream)).sum().backward();
+        let found = [host_values(out.inner()), host_values(leaf.grad(&gradients).unwrap())];
+        let mut y: Vec<f32> = x.iter().map(|x| (1.0 / (1.0 + f64::from(-x).exp())) as f32).collect();
+        Half::Fp16.round(&mut y);
+        let slope = |(y, g): (&f32, &f32)| (f64::from(*g) * f64::from(*y) * (1.0 - f64::from(*y))) as f32;
+        let mut dx: Vec<f32> = y.iter().zip(&upstream).map(slope).collect();
+        Half::Fp16.round(&mut dx);
+        for (found, due) in found.iter().zip([y, dx]) {
+            let apart = found.iter().zip(&due).filter(|(a, b)| a != b).count();
+            assert!(apart * 200 <= due.len(), "{apart} numbers are apart");
+            // A unit of the fraction, or the smallest subnormal number.
+            let far = |(a, b): &(&f32, &f32)| (*a - *b).abs() > b.abs() / 1024.0 + 6e-8;
+            assert_eq!(found.iter().zip(&due).find(far), None);
         }
     }
 

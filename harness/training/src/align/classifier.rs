@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::ops::{SmoothedTargets, cross_entropy};
@@ -20,6 +20,8 @@ use crate::optimizer::{Gradient, Place, optimizer};
 /// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
 /// ours are FP32 sums of some dozens of products, through up to four layers with weights.
 const LIMIT: f64 = 5e-6;
+/// The same with FP16 products: one unit of the fraction.
+const HALF_LIMIT: f64 = 1e-3;
 
 /// One model with its pictures, and PyTorch's results. Everything is computed in evaluation mode, so
 /// dropout does nothing.
@@ -156,12 +158,49 @@ impl ClassifierCase {
             let updated = rule.step(place, self.rate, Flat::from_tensor(value), step);
             compare(&format!("updated/{path}"), &host_values(updated.into_tensor(&inner)))?;
         }
-        let given =
-            self.tensors.keys().filter(|key| !key.starts_with("weights/") && *key != "pixels").count();
+        let given = |key: &&String| {
+            !["weights/", "half/"].iter().any(|part| key.starts_with(part)) && *key != "pixels"
+        };
+        let given = self.tensors.keys().filter(given).count();
         match compared == given {
             true => Ok(compared),
             false => Err(format!("{}: {compared} tensors were computed, {given} are given", self.name)),
         }
+    }
+
+    /// Computes the pictures with FP16 products. Logits, loss and gradients must be near those of a
+    /// reference that rounds at the same places. Returns how many numbers are the same, and how many
+    /// were compared.
+    ///
+    /// The reference's sums are FP64 and ours FP32; both are rounded once. If a sum is close to the
+    /// middle between two FP16 values, the results differ by one unit, and later layers differ.
+    ///
+    /// # Errors
+    /// The first tensor that differs by more than a unit of its largest value, and by how much.
+    pub fn follow_half(&self, device: &Device) -> Result<[usize; 2], String> {
+        let device = device.clone().autodiff();
+        let (model, batch) = (self.model(&device)?, self.batch());
+        let [mut same, mut all] = [0; 2];
+        let mut compare = |key: &str, found: &[f32]| {
+            let key = format!("half/{key}");
+            all += found.len();
+            same += self.given(&key)?.iter().zip(found).filter(|(a, b)| a == b).count();
+            self.compare_within(&key, found, HALF_LIMIT)
+        };
+        let pass = || Pass::evaluation(Compute(FloatDType::F16));
+        let logits = to_f32(model.forward(batch.pixels(&device), &mut pass()));
+        compare("logits", &host_values(logits.inner()))?;
+        let loss = ClassifierLoss::new(&ClassifierLossSpec::CrossEntropy {});
+        let loss = loss.terms(&model, &batch, &mut pass()).swap_remove(0).sum;
+        let mut gradients = (loss.clone() / self.labels.len() as f64).backward();
+        let taken = parameters::take_gradients(&model, &mut gradients);
+        for ((path, _), gradient) in parameters::shapes(&model).into_iter().zip(taken) {
+            let gradient = gradient.ok_or_else(|| format!("{}: {path} has no gradient", self.name))?;
+            compare(&format!("gradients/{path}"), &host_values(gradient))?;
+        }
+        // The loss is FP32: it is near, but not the same.
+        self.compare_within("half/loss", &host_values(loss.inner()), HALF_LIMIT)?;
+        Ok([same, all])
     }
 
     /// Gradients of tracked pixels, of the mean cross-entropy of their logits.
@@ -179,6 +218,10 @@ impl ClassifierCase {
     }
 
     fn compare(&self, key: &str, found: &[f32]) -> Result<(), String> {
+        self.compare_within(key, found, LIMIT)
+    }
+
+    fn compare_within(&self, key: &str, found: &[f32], limit: f64) -> Result<(), String> {
         let expected = self.given(key)?;
         if found.len() != expected.len() {
             let (found, expected) = (found.len(), expected.len());
@@ -187,8 +230,8 @@ impl ClassifierCase {
         let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
         let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
         // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
+        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= limit) {
+            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {limit:.0e} is allowed", self.name)),
             None => Ok(()),
         }
     }
