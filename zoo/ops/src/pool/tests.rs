@@ -133,9 +133,14 @@ fn kernel_and_composition_agree() {
 fn the_first_of_equal_maxima_gets_the_gradient() {
     for (size, stride) in [(2, 2), (2, 3)] {
         let how = Pooling { of: PoolKind::Max, size, stride };
-        let x = [1.0, 2.0, 2.0, 2.0];
-        let [_, dx] = run(&x, &[7.0], [1, 2, 2, 1], Compute::FP32, |x| pool(x, how));
-        assert_eq!(dx, [0.0, 7.0, 0.0, 0.0]);
+        for which in 1..16u32 {
+            let largest = [0, 1, 2, 3].map(|pixel| which >> pixel & 1 == 1);
+            let x = largest.map(|largest| if largest { 2.0 } else { 1.0 });
+            let [_, dx] = run(&x, &[7.0], [1, 2, 2, 1], Compute::FP32, |x| pool(x, how));
+            let mut due = [0.0; 4];
+            due[which.trailing_zeros() as usize] = 7.0;
+            assert_eq!(dx, due, "{x:?}");
+        }
     }
 }
 

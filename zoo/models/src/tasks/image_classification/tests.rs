@@ -168,11 +168,12 @@ fn weights_and_biases_start_within_their_bounds() {
 
 #[test]
 fn the_order_of_a_row_is_that_of_the_spec() {
-    // One pixel of two rows, one column and three channels each.
-    let x = Tensor::<4>::from_data([[[[1.0f32, 2.0, 3.0]], [[4.0, 5.0, 6.0]]]], &Device::flex());
+    // A picture of two rows, three columns and two channels: 10 for a row, 2 for a column.
+    let pixels = [[[[0.0f32, 1.0], [2.0, 3.0], [4.0, 5.0]], [[10.0, 11.0], [12.0, 13.0], [14.0, 15.0]]]];
+    let x = Tensor::<4>::from_data(pixels, &Device::flex());
     for (order, due) in [
-        (FlattenOrder::ChannelsFirst, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]),
-        (FlattenOrder::ChannelsLast, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+        (FlattenOrder::ChannelsFirst, [0.0, 2.0, 4.0, 10.0, 12.0, 14.0, 1.0, 3.0, 5.0, 11.0, 13.0, 15.0]),
+        (FlattenOrder::ChannelsLast, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0]),
     ] {
         let layer: Layer = Step::Flatten(order).into();
         let mut pass = Pass::evaluation(Compute::FP32);
