@@ -15,7 +15,7 @@ pub fn cost(spec: &ClassifierSpec, size: [usize; 3]) -> Result<Cost, ShapeProble
     let (mut parameters, mut operations) = (0u64, 0u64);
     for ((layer, input), output) in spec.layer.iter().zip(&shapes).zip(shapes.iter().skip(1)) {
         let (input, output) = (numbers(*input), numbers(*output));
-        // Products of one output, biases, and number of times that the weights are used.
+        // Products of one output, and number of biases.
         let (products, units) = match *layer {
             ClassifierLayerSpec::Convolution { kernel, .. } => {
                 (input.channels as u64 * u64::from(kernel) * u64::from(kernel), output.channels as u64)
