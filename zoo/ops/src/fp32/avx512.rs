@@ -68,7 +68,9 @@ unsafe fn rows<const ROWS: usize>(tile: &Tile, a: &[f32], b: &[f32]) {
             a = a.add(ROWS);
             b = b.add(COLUMNS);
         }
-        store(tile, &sums);
+        // A copy, because sums with a known address would be stored at every step.
+        let found = sums;
+        store(tile, &found);
     }
 }
 

@@ -177,6 +177,8 @@ unsafe fn weights_of<const N: usize>(
         }
     }
     let tile = Tile { to: to.as_mut_ptr(), stride: COLUMNS, rows: N, columns: COLUMNS, add: true, bias: &[] };
+    // A copy, because sums with a known address would be stored at every step.
+    let found = sums;
     // SAFETY: `weights` asserts the number of rows.
-    unsafe { store(&tile, &sums) }
+    unsafe { store(&tile, &found) }
 }
