@@ -21,7 +21,7 @@ mod fixtures;
 use clap::ValueEnum;
 use serde::Serialize;
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_recipes::{ClaimSpec, Document, LossScalingSpec, OptimizerSpec, Recipe};
+use zoo_recipes::{ClaimSpec, Document, LossScalingSpec, OptimizerSpec, Recipe, Velocity};
 
 use crate::{size, tasks};
 
@@ -122,7 +122,10 @@ pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
         OptimizerSpec::Novograd { variant, grad_averaging, .. } => {
             (None, Some((*variant, *grad_averaging)), false)
         }
-        OptimizerSpec::Sgd { nesterov, .. } => (None, None, *nesterov),
+        OptimizerSpec::Sgd { nesterov, velocity, .. } => {
+            (None, None, *nesterov || *velocity == Velocity::Steps)
+        }
+        OptimizerSpec::Rmsprop { .. } | OptimizerSpec::Adadelta { .. } => (None, None, false),
     };
     std::mem::discriminant(one) == std::mem::discriminant(other) && formula(one) == formula(other)
 }

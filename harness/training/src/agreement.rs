@@ -3,7 +3,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use zoo_models::ops::{Agreement, count_launches, difference};
-use zoo_recipes::{EpsilonPlace, NovogradVariant, OptimizerSpec};
+use zoo_recipes::{EpsilonPlace, NovogradVariant, OptimizerSpec, Velocity};
 
 use crate::flat::{Flat, magnitude};
 use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
@@ -15,7 +15,7 @@ const SHAPES: [&[usize]; 8] = [&[57, 64], &[64, 96], &[96], &[300, 40], &[40], &
 const LIMIT: f64 = 1e-5;
 
 /// Every update rule with each of its options.
-pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 8] {
+pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 11] {
     let adam = |lazy: bool, weight_decay: f64| {
         let (beta1, beta2, epsilon, epsilon_place) = (0.9, 0.98, 1e-8, EpsilonPlace::RawRoot);
         match lazy {
@@ -31,7 +31,12 @@ pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 8] {
         grad_averaging: true,
         variant,
     };
-    let sgd = |momentum, weight_decay, nesterov| OptimizerSpec::Sgd { momentum, weight_decay, nesterov };
+    let sgd = |momentum, weight_decay, nesterov| {
+        let velocity = Velocity::Gradients;
+        OptimizerSpec::Sgd { momentum, weight_decay, nesterov, velocity }
+    };
+    let steps =
+        OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.01, nesterov: false, velocity: Velocity::Steps };
     [
         ("adam, 8 parameters", adam(false, 0.0)),
         ("adam, decay, 8 parameters", adam(false, 0.01)),
@@ -39,6 +44,9 @@ pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 8] {
         ("sgd, 8 parameters", sgd(0.0, 0.0, false)),
         ("sgd, momentum and decay, 8 parameters", sgd(0.9, 0.01, false)),
         ("sgd, nesterov, 8 parameters", sgd(0.9, 0.01, true)),
+        ("sgd, sum of steps, 8 parameters", steps),
+        ("rmsprop, 8 parameters", OptimizerSpec::Rmsprop { rho: 0.9, epsilon: 1e-7 }),
+        ("adadelta, 8 parameters", OptimizerSpec::Adadelta { rho: 0.95, epsilon: 1e-7 }),
         ("novograd, 8 parameters", novograd(NovogradVariant::Published)),
         ("novograd as coded, 8 parameters", novograd(NovogradVariant::AsCoded)),
     ]

@@ -46,6 +46,15 @@ impl Magnitude {
 }
 
 impl Flat {
+    /// The device of the first that lies on one.
+    ///
+    /// # Panics
+    /// If all are on the host.
+    pub fn device_of<const N: usize>(flats: [&Self; N]) -> Device {
+        let device = |flat: &Self| if let Self::Device(tensor) = flat { Some(tensor.device()) } else { None };
+        flats.into_iter().find_map(device).expect("not all are on the host")
+    }
+
     /// Converts a flat FP32 tensor outside autodiff.
     pub fn from_tensor(tensor: Tensor<1>) -> Self {
         #[cfg(test)]

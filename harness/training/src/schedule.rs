@@ -52,6 +52,7 @@ impl Schedule {
         let invalid = |kind, reason: &str| Err(ScheduleError::Invalid { kind, reason: reason.to_string() });
         let (kind, (decay, begin)) = match spec {
             ScheduleSpec::Fixed { .. } => ("fixed", (1, 0)),
+            ScheduleSpec::Inv { .. } => ("inv", (1, 0)),
             ScheduleSpec::TransformerPolicy { warmup_updates, width, .. } => {
                 if *warmup_updates == 0 || *width == 0 {
                     return invalid("transformer-policy", "`warmup_updates` and `width` must be above 0");
@@ -202,6 +203,7 @@ impl Schedule {
                 }
             }
             ScheduleSpec::Plateau { lr, factor, .. } => lr * factor.powi(self.falls as i32),
+            ScheduleSpec::Inv { lr, gamma, power } => lr * (1.0 + gamma * update as f64).powf(-power),
             ScheduleSpec::PiecewiseConstant { lr, boundaries, factors } => {
                 // TensorFlow's intervals are closed on the right: the boundary itself still has the
                 // old factor.

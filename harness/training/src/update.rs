@@ -65,6 +65,8 @@ pub struct Phase<M, B> {
     pub larc: Option<LarcSpec>,
     /// How the loss averages over the batches of an update.
     pub loss_mean: LossMean,
+    /// Learning rate of biases, as a factor of that of the other parameters.
+    pub bias_lr: f64,
     /// The L2 penalty.
     pub l2: Option<RegularizerSpec>,
     /// Running statistics to commit after a successful update.
@@ -96,6 +98,7 @@ impl<M, B> Phase<M, B> {
             clip_norm: None,
             larc: None,
             loss_mean: LossMean::default(),
+            bias_lr: 1.0,
             l2: None,
             running: None,
             updates: 0,
@@ -106,6 +109,12 @@ impl<M, B> Phase<M, B> {
     /// Sets the maximum global norm of the gradients.
     pub fn clipped(mut self, norm: Option<f64>) -> Self {
         self.clip_norm = norm;
+        self
+    }
+
+    /// Sets the learning rate of biases, as a factor of that of the other parameters.
+    pub fn with_bias_lr(mut self, factor: Option<f64>) -> Self {
+        self.bias_lr = factor.unwrap_or(1.0);
         self
     }
 
@@ -289,6 +298,7 @@ pub fn run_phase<M: Module, B>(
         let square_sum = Some(magnitudes[moved].square_sum);
         let gradient = Gradient { values, factor: factor(moved), square_sum };
         moved += 1;
+        let lr = if is_bias(path) { lr * phase.bias_lr } else { lr };
         phase.optimizer.step(place, lr, weight, gradient).into_tensor(&device)
     });
     phase.updates += 1;
@@ -304,6 +314,11 @@ pub fn run_phase<M: Module, B>(
 fn adapted_rate(larc: &LarcSpec, lr: f64, weight: &Magnitude, gradient: &Magnitude) -> f64 {
     let (weight, gradient) = (weight.square_sum.sqrt(), gradient.square_sum.sqrt());
     (larc.eta * weight / (lr * (gradient + larc.epsilon))).max(larc.min_update).min(1.0)
+}
+
+/// Whether a parameter is a bias, judged by its name.
+fn is_bias(path: &str) -> bool {
+    path.rsplit('.').next().is_some_and(|name| name.starts_with("bias"))
 }
 
 /// Whether a parameter belongs to an LSTM or GRU layer, judged by its name.

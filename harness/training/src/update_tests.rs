@@ -89,7 +89,15 @@ fn an_update_on_a_device_reads_once_and_gives_what_the_host_gives() {
         epsilon_place: zoo_recipes::EpsilonPlace::default(),
         weight_decay: 0.0,
     };
-    let rules = [adam, OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: false }];
+    let rules = [
+        adam,
+        OptimizerSpec::Sgd {
+            momentum: 0.9,
+            weight_decay: 0.0,
+            nesterov: false,
+            velocity: Velocity::Gradients,
+        },
+    ];
     for (rule, scaling) in rules.iter().flat_map(|rule| {
         [LossScalingSpec::None, LossScalingSpec::Static { scale: 8.0 }].map(|scaling| (rule, scaling))
     }) {
@@ -143,7 +151,12 @@ fn the_mean_over_an_update_is_of_all_its_tokens_or_of_its_batches_means() {
         (LossMean::OfBatches, vec![&long, &long], 2.0),
     ] {
         for scale in [1.0, 8.0] {
-            let rule = OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false };
+            let rule = OptimizerSpec::Sgd {
+                momentum: 0.0,
+                weight_decay: 0.0,
+                nesterov: false,
+                velocity: Velocity::Gradients,
+            };
             let scaler = LossScaler::new(&LossScalingSpec::Static { scale }).unwrap();
             let schedule = ScheduleSpec::Fixed { lr: 0.1 };
             let phase = Phase::single(Box::new(Weighted), &rule, &schedule, scaler, None).unwrap();
@@ -213,7 +226,12 @@ fn adaptive_rates_are_those_of_the_reference() {
     let mut followed = 0;
     for (name, larc) in described["larc"].as_object().unwrap() {
         let larc: LarcSpec = serde_json::from_value(larc.clone()).unwrap();
-        let rule = OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: false };
+        let rule = OptimizerSpec::Sgd {
+            momentum: 0.9,
+            weight_decay: 0.0,
+            nesterov: false,
+            velocity: Velocity::Gradients,
+        };
         let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
         let fixed = |lr: f32| ScheduleSpec::Fixed { lr: f64::from(lr) };
         let phase = Phase::single(Box::new(Times), &rule, &fixed(0.1), scaler, None).unwrap();
@@ -307,7 +325,12 @@ impl Objective<Named, ()> for Factors {
 
 /// Decrease of each parameter in an update, divided by the learning rate.
 fn moves(factors: [f32; 6], with: impl FnOnce(Phase<Named, ()>) -> Phase<Named, ()>) -> Vec<f32> {
-    let rule = OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false };
+    let rule = OptimizerSpec::Sgd {
+        momentum: 0.0,
+        weight_decay: 0.0,
+        nesterov: false,
+        velocity: Velocity::Gradients,
+    };
     let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
     let schedule = ScheduleSpec::Fixed { lr: 0.5 };
     let phase = Phase::single(Box::new(Factors(factors)), &rule, &schedule, scaler, None).unwrap();

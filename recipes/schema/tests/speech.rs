@@ -403,7 +403,8 @@ fn nvidias_jasper_averages_its_weights_and_warms_up() {
 #[test]
 fn the_papers_deep_speech_2_has_nesterovs_momentum() {
     for name in ["deepspeech2-english", "deepspeech2-mandarin"] {
-        let sgd = OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: true };
+        let velocity = Velocity::Gradients;
+        let sgd = OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: true, velocity };
         let rule = body(name).common.train.optimizer;
         assert_eq!(rule, sgd, "{name}");
     }

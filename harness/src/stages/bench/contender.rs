@@ -189,7 +189,8 @@ fn bytes_moved(recipe: &Recipe) -> Option<u64> {
             return None;
         }
         OptimizerSpec::Adam { .. } | OptimizerSpec::LazyAdam { .. } => 2,
-        OptimizerSpec::Novograd { .. } => 1,
+        OptimizerSpec::Novograd { .. } | OptimizerSpec::Rmsprop { .. } => 1,
+        OptimizerSpec::Adadelta { .. } => 2,
         OptimizerSpec::Sgd { momentum, .. } => u64::from(momentum != 0.0),
     };
     Some(size_of::<f32>() as u64 * (2 + 2 * (1 + moments)))

@@ -199,7 +199,9 @@ impl Reference {
         let tiny = match spec {
             OptimizerSpec::Adam { epsilon, .. }
             | OptimizerSpec::LazyAdam { epsilon, .. }
-            | OptimizerSpec::Novograd { epsilon, .. } => *epsilon < 1e-4,
+            | OptimizerSpec::Novograd { epsilon, .. }
+            | OptimizerSpec::Rmsprop { epsilon, .. }
+            | OptimizerSpec::Adadelta { epsilon, .. } => *epsilon < 1e-4,
             OptimizerSpec::Sgd { .. } => false,
         };
         let floor = if tiny { 1e-4 * largest_gradient } else { 0.0 };

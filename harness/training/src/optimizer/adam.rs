@@ -138,10 +138,7 @@ impl Optimizer for Adam {
                 (Flat::Host(w), Moments { first: Flat::Host(m), second: Flat::Host(v) })
             }
             (w, g, m, v) => {
-                let device = [&w, &g, &m, &v]
-                    .into_iter()
-                    .find_map(|flat| if let Flat::Device(t) = flat { Some(t.device()) } else { None })
-                    .expect("not all are on the host");
+                let device = Flat::device_of([&w, &g, &m, &v]);
                 let tensor = |flat: Flat| flat.into_tensor(&device);
                 let (w, m, v) = c.apply_tensors(tensor(w), tensor(g), tensor(m), tensor(v), columns);
                 (Flat::Device(w), Moments { first: Flat::Device(m), second: Flat::Device(v) })

@@ -3,8 +3,10 @@
 //! Weights and moments are FP32, whatever the compute type is. Coefficients are computed in FP64
 //! and rounded once.
 
+mod adadelta;
 mod adam;
 mod novograd;
+mod rmsprop;
 mod sgd;
 
 use std::collections::BTreeMap;
@@ -13,8 +15,10 @@ use zoo_recipes::OptimizerSpec;
 
 use crate::flat::Flat;
 
+pub use adadelta::Adadelta;
 pub use adam::Adam;
 pub use novograd::{Novograd, NovogradSettings};
+pub use rmsprop::Rmsprop;
 pub use sgd::Sgd;
 
 /// The parameter that an update rule moves.
@@ -122,9 +126,11 @@ pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
                 variant,
             }))
         }
-        OptimizerSpec::Sgd { momentum, weight_decay, nesterov } => {
-            Box::new(Sgd::new(momentum, weight_decay, nesterov))
+        OptimizerSpec::Sgd { momentum, weight_decay, nesterov, velocity } => {
+            Box::new(Sgd::new(momentum, weight_decay, nesterov).summing(velocity))
         }
+        OptimizerSpec::Rmsprop { rho, epsilon } => Box::new(Rmsprop::new(rho, epsilon)),
+        OptimizerSpec::Adadelta { rho, epsilon } => Box::new(Adadelta::new(rho, epsilon)),
     }
 }
 

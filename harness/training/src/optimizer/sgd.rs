@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use zoo_recipes::Velocity;
 
 use super::adam::placed;
 use super::{
@@ -11,12 +12,14 @@ use super::{
 use crate::flat::{CHUNK, Flat};
 
 /// v = momentum v + (g + decay w) (no dampening), w = w - lr v. Nesterov, as in PyTorch: w = w - lr
-/// (g + decay w + momentum v).
+/// (g + decay w + momentum v). If the momentum sums steps, as in Caffe: v = momentum v + lr (g + decay
+/// w), w = w - v.
 #[derive(Debug)]
 pub struct Sgd {
     momentum: f64,
     decay: f64,
     nesterov: bool,
+    sums: Velocity,
     steps: u64,
     velocity: BTreeMap<String, Flat>,
     loaded: BTreeMap<String, Vec<f32>>,
@@ -25,7 +28,13 @@ pub struct Sgd {
 impl Sgd {
     /// A rule with an empty state.
     pub fn new(momentum: f64, decay: f64, nesterov: bool) -> Self {
-        Self { momentum, decay, nesterov, steps: 0, velocity: BTreeMap::new(), loaded: BTreeMap::new() }
+        let (velocity, loaded) = (BTreeMap::new(), BTreeMap::new());
+        Self { momentum, decay, nesterov, sums: Velocity::Gradients, steps: 0, velocity, loaded }
+    }
+
+    /// Sets what the momentum sums.
+    pub fn summing(self, sums: Velocity) -> Self {
+        Self { sums, ..self }
     }
 }
 
@@ -39,9 +48,13 @@ impl Optimizer for Sgd {
         if self.decay != 0.0 {
             gradient = gradient.plus_scaled(&weight, self.decay as f32);
         }
-        let rate = lr as f32;
+        let mut rate = lr as f32;
         if self.momentum == 0.0 {
             return weight.plus_scaled(&gradient, -rate);
+        }
+        if self.sums == Velocity::Steps {
+            gradient = gradient.scaled(rate);
+            rate = 1.0;
         }
         let velocity = match (self.velocity.remove(place.path), self.loaded.remove(place.path)) {
             (Some(velocity), _) => velocity,
@@ -116,6 +129,18 @@ mod tests {
             w = sgd.step(place(), 0.25, w, Gradient::new(Flat::Host(vec![1.0, -1.0]), 1.0));
         }
         assert_eq!(w.to_vec(), [-0.0625, 2.0625]);
+    }
+
+    #[test]
+    fn a_sum_of_steps_keeps_the_rate_that_each_step_had() {
+        let mut w = Flat::Host(vec![1.0, 1.0]);
+        let mut sgd = Sgd::new(0.5, 0.0, false).summing(Velocity::Steps);
+        // v = 0.25, then 0.125 + 0.125; w = 1 - 0.25 - 0.25. With a sum of gradients: 1 - 0.25 - 0.1875.
+        for lr in [0.25, 0.125] {
+            sgd.begin();
+            w = sgd.step(place(), lr, w, Gradient::new(Flat::Host(vec![1.0, -1.0]), 1.0));
+        }
+        assert_eq!(w.to_vec(), [0.5, 1.5]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use zoo_models::parameters;
 use zoo_models::precision::{Compute, matmul, to_f32};
 use zoo_models::random::Key;
 use zoo_models::{Objective, Pass, Term};
-use zoo_recipes::{EpsilonPlace, EvaluatedWeights, LossScalingSpec, OptimizerSpec, ScheduleSpec};
+use zoo_recipes::{EpsilonPlace, EvaluatedWeights, LossScalingSpec, OptimizerSpec, ScheduleSpec, Velocity};
 use zoo_training::batches::{Batches, Fetched, Share};
 use zoo_training::scaling::LossScaler;
 use zoo_training::{
@@ -159,7 +159,7 @@ pub const ADAM: OptimizerSpec = OptimizerSpec::Adam {
 };
 
 pub fn sgd() -> OptimizerSpec {
-    OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false }
+    OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false, velocity: Velocity::Gradients }
 }
 
 pub fn warm_up() -> ScheduleSpec {

@@ -36,6 +36,9 @@ pub struct TrainSpec {
     /// A line in the log every so many updates.
     #[serde(default = "log_every")]
     pub log_every: u64,
+    /// Learning rate of biases, as a factor of that of the other parameters (Caffe's `lr_mult`). Absent: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bias_lr: Option<f64>,
     /// Update rule.
     pub optimizer: OptimizerSpec,
     /// Learning rate by update.
@@ -186,7 +189,43 @@ pub enum OptimizerSpec {
         /// Nesterov's momentum as PyTorch has it: w = w - lr (g + d w + m v).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         nesterov: bool,
+        /// What the momentum sums.
+        #[serde(default, skip_serializing_if = "Velocity::is_of_gradients")]
+        velocity: Velocity,
     },
+    /// Gradients divided by the root of their mean square: a = rho a + (1 - rho) g^2, w = w - lr g / (sqrt(a) + epsilon), from a = 0
+    /// (Keras 2; PyTorch with rho as `alpha`).
+    Rmsprop {
+        /// Decay of the mean square.
+        rho: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
+    /// Zeiler 2012: a = rho a + (1 - rho) g^2, u = g sqrt(d + epsilon) / sqrt(a + epsilon), d = rho d + (1 - rho) u^2, w = w - lr u, from
+    /// a = d = 0 (Keras 2, PyTorch).
+    Adadelta {
+        /// Decay of both mean squares.
+        rho: f64,
+        /// Added under both roots.
+        epsilon: f64,
+    },
+}
+
+/// See [`OptimizerSpec::Sgd`]. Both are the same at a constant learning rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Velocity {
+    /// Gradients: v = m v + g, w = w - lr v (PyTorch).
+    #[default]
+    Gradients,
+    /// Steps: v = m v + lr g, w = w - v (Caffe).
+    Steps,
+}
+
+impl Velocity {
+    fn is_of_gradients(&self) -> bool {
+        *self == Self::Gradients
+    }
 }
 
 /// Layer-wise adaptive rate control (OpenSeq2Seq `larc_params`, mode `clip`): the gradient of each parameter is multiplied by
@@ -380,6 +419,15 @@ pub enum ScheduleSpec {
         keeps_falling: bool,
         /// Least value.
         min_lr: f64,
+    },
+    /// lr (1 + gamma s)^-power (Caffe's `inv`).
+    Inv {
+        /// First value.
+        lr: f64,
+        /// Growth of the divisor in an update.
+        gamma: f64,
+        /// Exponent.
+        power: f64,
     },
     /// lr times a factor that changes at each boundary.
     PiecewiseConstant {

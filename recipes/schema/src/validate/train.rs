@@ -1,7 +1,7 @@
 //! The `[train]` block.
 
 use super::Findings;
-use crate::spec::{DecodeSpec, EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec};
+use crate::spec::{EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec, Velocity};
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let train = &recipe.train;
@@ -29,7 +29,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         });
     }
 
-    let has_valid = recipe.data.eval.contains_key("valid");
+    let has_valid = recipe.data().has_eval_set("valid");
     let needs_valid = |path: &str, what: &str, findings: &mut Findings<'_, '_>| {
         if !has_valid {
             let message =
@@ -88,13 +88,25 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.above_zero(*epsilon, "train.optimizer.epsilon");
             findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
         }
-        OptimizerSpec::Sgd { momentum, weight_decay, nesterov } => {
+        OptimizerSpec::Rmsprop { rho, epsilon } | OptimizerSpec::Adadelta { rho, epsilon } => {
+            findings.share(*rho, "train.optimizer.rho");
+            findings.above_zero(*epsilon, "train.optimizer.epsilon");
+        }
+        OptimizerSpec::Sgd { momentum, weight_decay, nesterov, velocity } => {
             findings.share(*momentum, "train.optimizer.momentum");
+            findings.require(
+                !nesterov || *velocity == Velocity::Gradients,
+                "train.optimizer.velocity",
+                || "Nesterov's momentum sums gradients: `velocity` must be \"gradients\"".to_owned(),
+            );
             findings.require(!nesterov || *momentum > 0.0, "train.optimizer.nesterov", || {
                 "Nesterov's momentum of 0 is none: `momentum` must be above 0".to_owned()
             });
             findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
         }
+    }
+    if let Some(factor) = train.bias_lr {
+        findings.not_negative(factor, "train.bias_lr");
     }
     if let Some(RegularizerSpec::L2 { scale, .. }) = &train.regularizer {
         findings.not_negative(*scale, "train.regularizer.scale");
@@ -106,13 +118,13 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
 fn best_of(recipe: &Recipe, decode: Option<&str>, from_epoch: u64, findings: &mut Findings<'_, '_>) {
     if let Some(name) = decode {
         let path = "train.checkpoint.evaluate.decode";
-        findings.exists(name, recipe.decode.keys().map(String::as_str), path, "search");
-        let lacks = recipe.decode.get(name).is_some_and(DecodeSpec::lacks_language_model);
+        findings.exists(name, recipe.searches().into_iter(), path, "search");
+        let lacks = recipe.search(name).is_some_and(|search| search.lacks_language_model());
         findings.require(!lacks, path, || {
             format!("the search `{name}` needs a language model, and none is given")
         });
-        let targets = recipe.data.eval.get("valid").map(|set| recipe.data.targets_of(set));
-        findings.require(targets.is_none_or(|targets| targets.len() < 2), path, || {
+        let targets = recipe.data().eval_set("valid").map(|set| set.languages.len());
+        findings.require(targets.is_none_or(|targets| targets < 2), path, || {
             "the evaluation set `valid` is in several languages; what is scored is in one".to_owned()
         });
     }
@@ -144,13 +156,9 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     };
     match &recipe.train.schedule {
         ScheduleSpec::Fixed { lr: first } => lr(*first, findings),
-        ScheduleSpec::TransformerPolicy { lr: first, warmup_updates, width, max_lr, coefficient } => {
+        ScheduleSpec::TransformerPolicy { lr: first, warmup_updates, width: _, max_lr, coefficient } => {
             lr(*first, findings);
             findings.positive(*warmup_updates, "train.schedule.warmup_updates");
-            let of_model = recipe.model.width.unwrap_or(*width);
-            findings.require(*width == of_model, "train.schedule.width", || {
-                format!("the schedule's width {width} is not the model's, {of_model}")
-            });
             if let Some(cap) = max_lr {
                 findings.above_zero(*cap, "train.schedule.max_lr");
             }
@@ -227,9 +235,14 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
                 format!("`factor` is {factor}; the rate falls by one between 0 and 1")
             });
             floor(*min_lr, *first, findings);
-            findings.require(recipe.data.eval.contains_key("valid"), "train.schedule.kind", || {
+            findings.require(recipe.data().has_eval_set("valid"), "train.schedule.kind", || {
                 "the rate falls by what `data.eval.valid` says, and there is no such set".to_owned()
             });
+        }
+        ScheduleSpec::Inv { lr: first, gamma, power } => {
+            lr(*first, findings);
+            findings.not_negative(*gamma, "train.schedule.gamma");
+            findings.not_negative(*power, "train.schedule.power");
         }
         ScheduleSpec::PiecewiseConstant { lr: first, boundaries, factors } => {
             lr(*first, findings);

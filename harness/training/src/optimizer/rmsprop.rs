@@ -1,0 +1,106 @@
+//! RMSprop: gradients divided by the root of their mean square.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::adam::placed;
+use super::{
+    Gradient, Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments,
+};
+use crate::flat::{CHUNK, Flat};
+
+/// a = rho a + (1 - rho) g^2, w = w - lr g / (sqrt(a) + epsilon). Starts with a = 0.
+#[derive(Debug)]
+pub struct Rmsprop {
+    rho: f64,
+    epsilon: f64,
+    steps: u64,
+    squares: BTreeMap<String, Flat>,
+    /// State from a checkpoint. It moves to its device at the first step of its parameter.
+    loaded: BTreeMap<String, Vec<f32>>,
+}
+
+impl Rmsprop {
+    /// A rule with an empty state.
+    pub fn new(rho: f64, epsilon: f64) -> Self {
+        Self { rho, epsilon, steps: 0, squares: BTreeMap::new(), loaded: BTreeMap::new() }
+    }
+}
+
+impl Optimizer for Rmsprop {
+    fn begin(&mut self) {
+        self.steps += 1;
+    }
+
+    fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
+        let (rho, rest, epsilon) = (self.rho as f32, (1.0 - self.rho) as f32, self.epsilon as f32);
+        let (rate, factor) = (lr as f32, gradient.factor);
+        let squares = match (self.squares.remove(place.path), self.loaded.remove(place.path)) {
+            (Some(squares), _) => squares,
+            (None, Some(values)) => placed(values, &weight),
+            (None, None) => weight.zeros_like(),
+        };
+        let (weight, squares) = match (weight, gradient.values, squares) {
+            (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut a)) => {
+                let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(a.par_chunks_mut(CHUNK));
+                chunks.for_each(|((w, g), a)| {
+                    for ((w, g), a) in w.iter_mut().zip(g).zip(a) {
+                        let g = g * factor;
+                        *a = *a * rho + g * g * rest;
+                        *w -= g * rate / (a.sqrt() + epsilon);
+                    }
+                });
+                (Flat::Host(w), Flat::Host(a))
+            }
+            (w, g, a) => {
+                let device = Flat::device_of([&w, &g, &a]);
+                let tensor = |flat: Flat| flat.into_tensor(&device);
+                let (w, g, a) = (tensor(w), tensor(g) * factor, tensor(a));
+                let a = a * rho + g.clone() * g.clone() * rest;
+                let w = w - g * rate / (a.clone().sqrt() + epsilon);
+                (Flat::Device(w), Flat::Device(a))
+            }
+        };
+        self.squares.insert(place.path.to_string(), squares);
+        weight
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn export(&self) -> OptimizerState {
+        let mut moments = export_moments("squares", self.squares.iter());
+        moments.extend(self.loaded.iter().map(|(path, values)| Moment {
+            name: "squares".to_string(),
+            path: path.clone(),
+            values: values.clone(),
+        }));
+        moments.sort_by(|a, b| a.path.cmp(&b.path));
+        OptimizerState { steps: self.steps, moments }
+    }
+
+    fn import(&mut self, state: OptimizerState) -> Result<(), OptimizerError> {
+        let [squares] = import_moments(["squares"], state.moments)?;
+        self.steps = state.steps;
+        self.squares.clear();
+        self.loaded = squares;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epsilon_stands_outside_of_the_root() {
+        let mut rule = Rmsprop::new(0.75, 0.5);
+        rule.begin();
+        let place = Place { path: "w", shape: &[1], embedding: false };
+        // a = 0.25 x 4 = 1; 1 - 0.75 x 2 / (1 + 0.5), all exact in binary.
+        let w = rule.step(place, 0.75, Flat::Host(vec![1.0]), Gradient::new(Flat::Host(vec![2.0]), 1.0));
+        assert_eq!(w.to_vec(), [0.0]);
+    }
+}
