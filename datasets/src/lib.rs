@@ -9,5 +9,6 @@ pub mod prepare;
 pub mod random;
 pub mod readers;
 pub mod speech;
+pub mod tasks;
 pub mod temporary;
 pub mod text;

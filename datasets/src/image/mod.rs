@@ -4,6 +4,7 @@
 mod augment;
 mod crop;
 mod decode;
+mod encode;
 mod error;
 mod folder;
 mod idx;
@@ -15,6 +16,7 @@ mod shape;
 pub use augment::{Turn, Variation, VariedCrop};
 pub use crop::{CenterCrop, RandomCrop, RandomResizedCrop};
 pub use decode::{LARGEST_FILE, decode, decode_bytes};
+pub use encode::encode_png;
 pub use error::{PictureError, ShapeError};
 pub use folder::{FolderError, ListedPicture, PictureFolder};
 pub use idx::{IdxPictures, LARGEST_IDX, read_idx_labels, read_idx_pictures};

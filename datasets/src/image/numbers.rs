@@ -63,6 +63,31 @@ impl Pixels {
         Ok(Self { tables: mean.iter().zip(deviation).map(table).collect::<Result<_, _>>()? })
     }
 
+    /// Appends the numbers of bytes `[pixels, channels]` to `numbers`, in the same order.
+    ///
+    /// # Errors
+    /// [`ShapeError::Channels`] if the normalisation is of another number of channels.
+    pub fn append_bytes(
+        &self,
+        bytes: &[u8],
+        channels: usize,
+        numbers: &mut Vec<f32>,
+    ) -> Result<(), ShapeError> {
+        match self.tables.as_slice() {
+            [table] => numbers.extend(bytes.iter().map(|byte| table[usize::from(*byte)])),
+            tables if tables.len() == channels => {
+                numbers.extend(
+                    bytes.iter().zip(tables.iter().cycle()).map(|(byte, table)| table[usize::from(*byte)]),
+                );
+            }
+            tables => {
+                let actual = tables.len();
+                return Err(ShapeError::Channels { name: "the normalisation", actual, channels });
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the numbers of a picture, channel by channel, to `numbers`.
     ///
     /// # Errors

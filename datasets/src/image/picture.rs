@@ -26,7 +26,7 @@ impl Picture {
     }
 
     /// A picture whose sizes the caller has checked.
-    pub(super) fn of_checked(height: usize, width: usize, channels: usize, bytes: Vec<u8>) -> Self {
+    pub(crate) fn of_checked(height: usize, width: usize, channels: usize, bytes: Vec<u8>) -> Self {
         debug_assert_eq!(checked_bytes(height, width, channels), Ok(bytes.len()));
         Self { height, width, channels, bytes }
     }
@@ -84,6 +84,18 @@ impl Picture {
             bytes.extend(row.chunks_exact(self.channels).rev().flatten());
         }
         Self { bytes, ..*self }
+    }
+
+    /// The picture with each pixel repeated `times` in both directions.
+    pub fn enlarged(&self, times: usize) -> Self {
+        let times = times.max(1);
+        let mut bytes = Vec::with_capacity(self.bytes.len() * times * times);
+        for row in self.rows() {
+            let wide: Vec<u8> =
+                row.chunks_exact(self.channels).flat_map(|pixel| pixel.repeat(times)).collect();
+            (0..times).for_each(|_| bytes.extend_from_slice(&wide));
+        }
+        Self { height: self.height * times, width: self.width * times, bytes, ..*self }
     }
 
     /// The picture in RGB: grey is repeated, alpha is dropped, as with Pillow's `convert("RGB")`.

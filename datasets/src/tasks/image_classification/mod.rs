@@ -1,0 +1,16 @@
+//! Image classification: pictures and their classes in memory, and batches of them.
+//!
+//! Pictures are kept as bytes of the size that the model reads. They become numbers batch by batch.
+
+mod batches;
+mod error;
+mod own;
+mod prepared;
+mod source;
+mod stripes;
+
+pub use batches::{Ahead, PictureBatch, TrainingPictures};
+pub use error::PictureDataError;
+pub use own::{own_pictures, own_stamps};
+pub use prepared::{MOST_BYTES, PictureSplit, PreparedPictures, prepare_pictures};
+pub use source::read_picture;

@@ -1,0 +1,288 @@
+//! The pictures of a recipe in memory.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use zoo_recipes::DataBlock;
+use zoo_recipes::tasks::image_classification::{
+    PictureDataSpec, PictureReaderSpec, PictureSizeSpec, PixelSpec,
+};
+
+use super::batches::{PictureBatch, batch_of};
+use super::error::PictureDataError;
+use super::source::{fitted, pixels};
+use super::stripes::stripes;
+use crate::corpora::FetchedCorpus;
+use crate::image::{IdxPictures, Picture, PictureFolder, Pixels, read_idx_labels, read_idx_pictures};
+
+/// Bytes that the pictures of one split may take in memory.
+pub const MOST_BYTES: u64 = 8 << 30;
+
+/// The pictures of one split, in the order of their files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PictureSplit {
+    /// Name of the split.
+    pub name: String,
+    /// Bytes `[pictures, height, width, channels]`.
+    pub bytes: Vec<u8>,
+    /// Class of each picture.
+    pub labels: Vec<u32>,
+    /// Name of each picture's file; empty for pictures that have none.
+    pub names: Vec<String>,
+    size: [usize; 3],
+}
+
+impl PictureSplit {
+    /// Number of pictures.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether the split has no pictures.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Height, width and channels of a picture.
+    pub fn size(&self) -> [usize; 3] {
+        self.size
+    }
+
+    /// Bytes of a picture.
+    pub fn bytes_of(&self, index: usize) -> &[u8] {
+        let length = self.size.iter().product::<usize>();
+        &self.bytes[index * length..][..length]
+    }
+
+    /// A picture.
+    pub fn picture(&self, index: usize) -> Picture {
+        let [height, width, channels] = self.size;
+        Picture::of_checked(height, width, channels, self.bytes_of(index).to_vec())
+    }
+
+    /// SHA-256 over the size, the pictures and their classes.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        self.size.iter().for_each(|side| hash.update((*side as u64).to_le_bytes()));
+        hash.update(&self.bytes);
+        self.labels.iter().for_each(|label| hash.update(label.to_le_bytes()));
+        hex::encode(hash.finalize())
+    }
+
+    /// The pictures in their order, `together` in a batch; the last batch may have fewer.
+    ///
+    /// # Errors
+    /// The numbers of `spec` do not fit the channels.
+    pub fn batches(
+        &self,
+        spec: &PixelSpec,
+        together: usize,
+    ) -> Result<impl Iterator<Item = PictureBatch> + '_, PictureDataError> {
+        let pixels = pixels(spec)?;
+        check_channels(&pixels, self.size[2])?;
+        let starts = (0..self.len()).step_by(together.max(1));
+        Ok(starts.map(move |start| {
+            let pictures: Vec<usize> = (start..self.len().min(start + together)).collect();
+            batch_of(self, &pictures, &pixels, None)
+        }))
+    }
+}
+
+/// Finds out whether the numbers fit the channels, on no pixel.
+pub(super) fn check_channels(pixels: &Pixels, channels: usize) -> Result<(), PictureDataError> {
+    Ok(pixels.append_bytes(&[], channels, &mut Vec::new())?)
+}
+
+/// The splits of a recipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedPictures {
+    /// Splits by name.
+    pub splits: BTreeMap<String, PictureSplit>,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+}
+
+impl PreparedPictures {
+    /// The split of an evaluation set.
+    ///
+    /// # Errors
+    /// The set or its split is missing, or it has another number of pictures than the recipe says.
+    pub fn eval_set(&self, name: &str, data: &PictureDataSpec) -> Result<&PictureSplit, PictureDataError> {
+        let set = data.eval.get(name);
+        let split = set.and_then(|set| self.splits.get(&set.split)).ok_or_else(|| self.unknown(name))?;
+        match set.filter(|set| set.lines as usize != split.len()) {
+            Some(set) => {
+                let (found, expected) = (split.len(), set.lines);
+                Err(PictureDataError::Count { set: name.to_owned(), found, expected })
+            }
+            None => Ok(split),
+        }
+    }
+
+    /// The training split.
+    ///
+    /// # Errors
+    /// It was not prepared.
+    pub fn train(&self, data: &PictureDataSpec) -> Result<&PictureSplit, PictureDataError> {
+        self.splits.get(data.training()).ok_or_else(|| self.unknown(data.training()))
+    }
+
+    fn unknown(&self, split: &str) -> PictureDataError {
+        let known: Vec<&str> = self.splits.keys().map(String::as_str).collect();
+        PictureDataError::UnknownSplit { split: split.to_owned(), known: known.join(", ") }
+    }
+}
+
+/// Pictures as they were read, with their classes.
+struct Read {
+    pictures: Vec<Picture>,
+    labels: Vec<u32>,
+    names: Vec<String>,
+    classes: Vec<String>,
+}
+
+/// Reads the pictures of some splits. `base` is the folder that the recipe's paths are relative to.
+/// Folders are numbered as the training folder numbers them.
+///
+/// # Errors
+/// The pictures cannot be read, or they are not what the recipe says.
+pub fn prepare_pictures(
+    data: &PictureDataSpec,
+    corpus: Option<&FetchedCorpus>,
+    base: &Path,
+    splits: &[&str],
+) -> Result<PreparedPictures, PictureDataError> {
+    let mut found = BTreeMap::new();
+    let mut classes: Option<Vec<String>> = match &data.reader {
+        PictureReaderSpec::ImageFolder { folders } => {
+            let training = folders.get(data.training()).map(|folder| PictureFolder::list(&base.join(folder)));
+            training.transpose()?.map(|folder| folder.classes().to_vec())
+        }
+        PictureReaderSpec::Idx { .. } | PictureReaderSpec::Stripes { .. } => None,
+    };
+    for &name in splits {
+        let most = data.share.map_or(usize::MAX, |share| {
+            (if name == data.training() { share.train } else { share.eval }) as usize
+        });
+        let read = read(data, corpus, base, name, most, classes.as_deref())?;
+        check(data, name, &read)?;
+        classes.get_or_insert_with(|| read.classes.clone());
+        found.insert(name.to_owned(), kept(read, name, data.picture)?);
+    }
+    Ok(PreparedPictures { splits: found, classes: classes.unwrap_or_default() })
+}
+
+fn check(data: &PictureDataSpec, split: &str, read: &Read) -> Result<(), PictureDataError> {
+    if read.classes.len() != data.classes as usize {
+        let (found, expected) = (read.classes.len(), data.classes);
+        return Err(PictureDataError::Classes { split: split.to_owned(), found, expected });
+    }
+    match read.labels.iter().position(|label| *label >= data.classes) {
+        Some(at) => {
+            let (class, last) = (read.labels[at], data.classes - 1);
+            Err(PictureDataError::Label { split: split.to_owned(), picture: at + 1, class, last })
+        }
+        None => Ok(()),
+    }
+}
+
+fn kept(read: Read, name: &str, size: PictureSizeSpec) -> Result<PictureSplit, PictureDataError> {
+    let of_picture = u64::from(size.height) * u64::from(size.width) * u64::from(size.channels);
+    let bytes = of_picture.saturating_mul(read.labels.len() as u64);
+    if bytes > MOST_BYTES {
+        return Err(PictureDataError::TooLarge { split: name.to_owned(), bytes, limit: MOST_BYTES });
+    }
+    let fitted: Result<Vec<Picture>, _> =
+        read.pictures.into_par_iter().map(|picture| fitted(picture, size)).collect();
+    let mut bytes = Vec::with_capacity(bytes as usize);
+    fitted?.iter().for_each(|picture| bytes.extend_from_slice(picture.bytes()));
+    let size = [size.height, size.width, size.channels].map(|n| n as usize);
+    Ok(PictureSplit { name: name.to_owned(), bytes, labels: read.labels, names: read.names, size })
+}
+
+fn read(
+    data: &PictureDataSpec,
+    corpus: Option<&FetchedCorpus>,
+    base: &Path,
+    split: &str,
+    most: usize,
+    classes: Option<&[String]>,
+) -> Result<Read, PictureDataError> {
+    let numbered = || (0..data.classes).map(|class| class.to_string()).collect();
+    let unknown = |known: Vec<&String>| {
+        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
+        PictureDataError::UnknownSplit { split: split.to_owned(), known: known.join(", ") }
+    };
+    match (&data.reader, corpus) {
+        (PictureReaderSpec::Idx { .. }, Some(corpus)) => {
+            let pictures = corpus.split(split)?.pictures.as_ref();
+            let pictures =
+                pictures.ok_or_else(|| PictureDataError::NoPictures { split: split.to_owned() })?;
+            let read = pictures.read()?;
+            Ok(of_idx(&read.pictures, &read.labels, pictures.classes.clone(), most))
+        }
+        (PictureReaderSpec::Idx { files }, None) => {
+            let files = files.get(split).ok_or_else(|| unknown(files.keys().collect()))?;
+            let (images, labels_file) = (base.join(&files.images), base.join(&files.labels));
+            let (pictures, labels) = (read_idx_pictures(&images)?, read_idx_labels(&labels_file)?);
+            if pictures.len() != labels.len() {
+                let (pictures, labels) = (pictures.len(), labels.len());
+                return Err(PictureDataError::Unequal { images, pictures, labels_file, labels });
+            }
+            Ok(of_idx(&pictures, &labels, numbered(), most))
+        }
+        (PictureReaderSpec::ImageFolder { folders }, _) => {
+            let folder = folders.get(split).ok_or_else(|| unknown(folders.keys().collect()))?;
+            of_folder(&PictureFolder::list(&base.join(folder))?, split, most, classes)
+        }
+        (PictureReaderSpec::Stripes { train, test, seed }, _) => {
+            let (first, count) = match split {
+                "train" => (0, *train),
+                "test" => (*train, *test),
+                _ => {
+                    let known = "train, test".to_owned();
+                    return Err(PictureDataError::UnknownSplit { split: split.to_owned(), known });
+                }
+            };
+            let made = stripes(data.picture, data.classes, *seed, first..first.saturating_add(count))?;
+            let (pictures, labels) = made.into_iter().unzip();
+            Ok(Read { pictures, labels, names: Vec::new(), classes: numbered() })
+        }
+    }
+}
+
+fn of_idx(pictures: &IdxPictures, labels: &[u8], classes: Vec<String>, most: usize) -> Read {
+    let pictures = (0..pictures.len().min(most)).filter_map(|index| pictures.picture(index)).collect();
+    let labels = labels.iter().take(most).map(|label| u32::from(*label)).collect();
+    Read { pictures, labels, names: Vec::new(), classes }
+}
+
+fn of_folder(
+    folder: &PictureFolder,
+    split: &str,
+    most: usize,
+    classes: Option<&[String]>,
+) -> Result<Read, PictureDataError> {
+    let classes = classes.unwrap_or(folder.classes());
+    let number = |class: &String| {
+        let number = classes.iter().position(|known| known == class);
+        number
+            .map(|number| number as u32)
+            .ok_or_else(|| PictureDataError::UnknownClass { split: split.to_owned(), class: class.clone() })
+    };
+    let numbers: Vec<u32> = folder.classes().iter().map(number).collect::<Result<_, _>>()?;
+    let listed = &folder.pictures()[..folder.pictures().len().min(most)];
+    let pictures: Result<Vec<Picture>, _> =
+        (0..listed.len()).into_par_iter().filter_map(|index| folder.read(index)).collect();
+    Ok(Read {
+        pictures: pictures?,
+        labels: listed.iter().map(|picture| numbers[picture.class as usize]).collect(),
+        names: listed
+            .iter()
+            .map(|picture| format!("{}/{}", folder.classes()[picture.class as usize], picture.name))
+            .collect(),
+        classes: classes.to_vec(),
+    })
+}

@@ -1,0 +1,3 @@
+//! From corpora and own files to the batches of a task. Each task is a folder here.
+
+pub mod image_classification;
