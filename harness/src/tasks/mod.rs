@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod guard;
+mod image_classification;
 pub mod recordings;
 mod speech_recognition;
 mod speech_synthesis;
@@ -37,6 +38,7 @@ pub fn of(recipe: &Recipe) -> Box<dyn Task + '_> {
         Recipe::Translation(recipe) => Box::new(translation::Translation { recipe }),
         Recipe::SpeechRecognition(recipe) => Box::new(speech_recognition::SpeechRecognition { recipe }),
         Recipe::SpeechSynthesis(recipe) => Box::new(speech_synthesis::SpeechSynthesis { recipe }),
+        Recipe::ImageClassification(recipe) => Box::new(image_classification::ImageClassification { recipe }),
     }
 }
 

@@ -41,7 +41,9 @@ pub(crate) fn limit(root: &mut Node) {
         }
     }
     if let Some(batching) = table_at(root, "data.batching", false) {
-        for (key, most) in [("sentences", BATCH), ("utterances", BATCH), ("batches_together", 1)] {
+        for (key, most) in
+            [("sentences", BATCH), ("utterances", BATCH), ("pictures", BATCH), ("batches_together", 1)]
+        {
             at_most(batching, key, most, false);
         }
     }
@@ -84,8 +86,9 @@ fn generate(root: &mut Node, base: &Node, tier: &Overlay) {
 /// The first examples of each split; of data that the program generates, fewer are made.
 fn share(root: &mut Node) {
     let reader = table_at(root, "data.reader", false);
-    let generated =
-        reader.as_ref().is_some_and(|reader| matches!(reader.string("kind"), Some("reversal" | "tones")));
+    let generated = reader
+        .as_ref()
+        .is_some_and(|reader| matches!(reader.string("kind"), Some("reversal" | "tones" | "stripes")));
     if let Some(reader) = reader {
         for (key, most) in [("train", TRAIN), ("valid", EVAL), ("test", EVAL)] {
             at_most(reader, key, most, false);

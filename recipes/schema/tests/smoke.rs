@@ -29,13 +29,23 @@ fn data_of(recipe: &Recipe) -> Option<&DataSpec> {
         Recipe::Translation(recipe) => Some(&recipe.data),
         Recipe::SpeechRecognition(recipe) => Some(&recipe.data),
         Recipe::SpeechSynthesis(recipe) => Some(&recipe.data),
+        Recipe::ImageClassification(_) => None,
     }
+}
+
+/// A recipe upon `base` that reads pictures of its own, `valid` included.
+fn with_own_pictures(base: &str, stem: &str) -> Document {
+    let files = format!(
+        "[data.reader]\nkind = \"image-folder\"\nfolders = {{ train = \"{stem}\", valid = \"valid\" }}\n"
+    );
+    let set = "[data.eval.valid]\nsplit = \"valid\"\nlines = 500\n";
+    upon(base, &["data.eval", "data.corpus", "data.reader"], &format!("{files}{set}"))
 }
 
 /// A recipe upon `base` that reads files of its own, `valid` included.
 fn with_own_files(base: &str, stem: &str) -> Document {
     let recipe = full(base);
-    let data = data_of(&recipe).unwrap();
+    let Some(data) = data_of(&recipe) else { return with_own_pictures(base, stem) };
     let mut without = vec!["data.eval"];
     if data.corpus.is_some() {
         without.push("data.corpus");

@@ -1,5 +1,6 @@
 //! What a bundle may ask of the machine that checks it. It comes from somebody else: every limit is looked at before its cost is paid.
 
+use zoo_recipes::tasks::image_classification::{PictureDataSpec, PictureReaderSpec};
 use zoo_recipes::{AudioManifestSpec, DataSpec, ReaderSpec, Recipe, TokenizerSpec};
 
 /// Bytes of a bundle's file. The largest of this project has less than 1 MiB.
@@ -7,6 +8,9 @@ pub const MAX_BYTES: u64 = 64 << 20;
 
 /// Characters of generated references. The toy has 100,000.
 const MAX_CHARACTERS: u64 = 16 << 20;
+
+/// Numbers of generated pictures. A smoke tier has 50,000.
+const MAX_PIXELS: u64 = 64 << 20;
 
 /// Seconds of generated recordings: together, and of one. The tones of a smoke tier last a minute.
 const MAX_SECONDS: f64 = 4.0 * 3600.0;
@@ -27,12 +31,30 @@ pub fn may_derive_references(recipe: &Recipe, eval: &str) -> Result<(), String> 
         Recipe::Translation(recipe) => of_sequences(&recipe.data, eval),
         Recipe::SpeechRecognition(recipe) => of_sequences(&recipe.data, eval),
         Recipe::SpeechSynthesis(recipe) => of_sequences(&recipe.data, eval),
+        Recipe::ImageClassification(recipe) => of_pictures(&recipe.data, eval),
     }
 }
 
 /// The refusal of a recipe that reads files of its author.
 fn own_file(what: &str) -> Result<(), String> {
     Err(format!("the recipe reads {what} of its author, which a bundle may not name; give its references"))
+}
+
+fn of_pictures(data: &PictureDataSpec, eval: &str) -> Result<(), String> {
+    let set = data.eval.get(eval).ok_or_else(|| format!("the recipe has no evaluation set {eval}"))?;
+    match data.reader {
+        PictureReaderSpec::Stripes { train, test, .. } => {
+            let (size, pictures) = (data.picture, count(&set.split, train, test, test));
+            let numbers = [pictures, size.height, size.width, size.channels].into_iter().map(u64::from);
+            let bytes = numbers.fold(1, u64::saturating_mul);
+            match bytes > MAX_PIXELS {
+                true => too_much("generated pixels", bytes.to_string(), MAX_PIXELS.to_string()),
+                false => Ok(()),
+            }
+        }
+        _ if data.corpus.is_none() => own_file("pictures"),
+        _ => Ok(()),
+    }
 }
 
 /// The refusal of a recipe that asks for more than a bundle may.

@@ -119,6 +119,8 @@ tasks! {
     SpeechRecognition = "speech-recognition";
     /// From text to spectrograms.
     SpeechSynthesis = "speech-synthesis";
+    /// From a picture to one of several classes.
+    ImageClassification = "image-classification";
 }
 
 impl fmt::Display for Task {

@@ -7,6 +7,7 @@ mod speech_recognition;
 mod speech_synthesis;
 mod translation;
 
+pub use image_classification::ImageClassification;
 pub use speech_recognition::SpeechRecognition;
 pub use speech_synthesis::SpeechSynthesis;
 pub use translation::Translation;

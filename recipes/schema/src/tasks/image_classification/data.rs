@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::spec::ShareSpec;
+
 /// Pictures, their pixels as numbers, and how they form batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -12,9 +14,9 @@ pub struct PictureDataSpec {
     /// Name of a corpus of pictures; absent for the user's own files.
     #[serde(default)]
     pub corpus: Option<String>,
-    /// Train on this share of the training split, the first pictures of it; absent: all.
+    /// Read only the first pictures of each split; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<f64>,
+    pub share: Option<ShareSpec>,
     /// Where the pictures come from.
     pub reader: PictureReaderSpec,
     /// Size of the model's input. Pictures of another size are resized to it.
@@ -46,6 +48,16 @@ pub enum PictureReaderSpec {
     ImageFolder {
         /// For each split, its folder; relative to the recipe file.
         folders: BTreeMap<String, String>,
+    },
+    /// A toy of our own: stripes under noise, whose direction is the class. Splits `train` and
+    /// `test`.
+    Stripes {
+        /// Training pictures.
+        train: u32,
+        /// Test pictures.
+        test: u32,
+        /// Seed of the generator.
+        seed: u64,
     },
 }
 

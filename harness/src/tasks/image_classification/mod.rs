@@ -1,0 +1,152 @@
+//! Image classification: pictures to scores of classes.
+
+mod ask;
+mod data;
+mod decode;
+mod generated;
+mod material;
+mod parity;
+mod prepare;
+mod samples;
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use zoo_models::models::Cost;
+use zoo_models::tasks::image_classification::cost;
+use zoo_recipes::RecipeOf;
+use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, PictureReaderSpec, PictureSizeSpec};
+use zoo_results::metrics::{OfTerm, Unit};
+
+use self::data::PictureData;
+use self::material::Pictures;
+use super::Task;
+use crate::cli::InferArgs;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::evidence::{Aligner, Found, learned};
+use crate::size::{ModelSize, Workload};
+use crate::stages::Inference;
+use crate::stages::bench::{Searching, Shape};
+use crate::stages::data::{Material, Sets};
+use crate::stages::evaluate::claimed_signatures;
+use crate::stages::ready::Ready;
+use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
+
+/// A recipe of this task.
+pub type Recipe = RecipeOf<zoo_recipes::ImageClassification>;
+
+/// The task of a recipe.
+pub struct ImageClassification<'r> {
+    /// The recipe.
+    pub recipe: &'r Recipe,
+}
+
+impl Task for ImageClassification<'_> {
+    fn name(&self) -> &'static str {
+        "image-classification"
+    }
+
+    fn fits(&self) -> bool {
+        true
+    }
+
+    fn size(&self) -> Option<ModelSize> {
+        Some(ModelSize { rows: self.recipe.data.classes as usize, exact: true, cost: self.cost() })
+    }
+
+    fn cost(&self) -> Cost {
+        let nothing = Cost { parameters: 0, source_token: 0, target_token: 0 };
+        cost(&self.recipe.model, size(self.recipe)).unwrap_or(nothing)
+    }
+
+    fn width(&self) -> usize {
+        let width = |layer: &ClassifierLayerSpec| match *layer {
+            ClassifierLayerSpec::Convolution { channels, .. } => channels,
+            ClassifierLayerSpec::Dense { units, .. } => units,
+            _ => 1,
+        };
+        self.recipe.model.layer.iter().map(width).max().unwrap_or(1) as usize
+    }
+
+    fn workload(&self) -> Workload {
+        let unit = self.recipe.data.batching.pictures;
+        Workload { example: 1.0, batch: f64::from(unit), unit, sides: 1.0, examples: None, copies: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { sentences: self.recipe.data.batching.pictures, tokens: 1 }
+    }
+
+    fn own_examples(&self, base: &Path) -> Result<Option<usize>> {
+        prepare::own_examples(&self.recipe.data, base)
+    }
+
+    fn own_files(&self, base: &Path) -> Result<Vec<(String, String)>> {
+        prepare::own_files(&self.recipe.data, base)
+    }
+
+    fn generated(&self) -> Option<String> {
+        let PictureReaderSpec::Stripes { train, test, .. } = self.recipe.data.reader else { return None };
+        Some(format!("{train} training, {test} test pictures"))
+    }
+
+    fn signatures(&self, eval: &str, _: &str) -> Vec<String> {
+        let classes = self.recipe.data.classes;
+        claimed_signatures(self.recipe, eval, || {
+            format!("metric:accuracy|nrefs:1|top:1|classes:{classes}|ties:first")
+        })
+    }
+
+    fn training_unit(&self, of: OfTerm) -> Option<Unit> {
+        matches!(of, OfTerm::Objective | OfTerm::Accuracy { top: 1 }).then_some(Unit::Example)
+    }
+
+    fn parity(&self) -> Found {
+        parity::parity(&self.recipe.model)
+    }
+
+    fn align(&self, aligner: &mut Aligner) -> Found {
+        parity::align(&self.recipe.model, aligner)
+    }
+
+    fn counted(&self) -> std::result::Result<(u64, String), String> {
+        let cost = cost(&self.recipe.model, size(self.recipe)).map_err(|problem| problem.to_string())?;
+        Ok((cost.parameters, format!("{} classes", self.recipe.data.classes)))
+    }
+
+    fn built(&self) -> std::result::Result<u64, String> {
+        Ok(learned(&Pictures { prepared: None }.model(self.recipe, 0, &Device::flex())))
+    }
+
+    fn prepare(&self, ctx: &Context, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>> {
+        Ok(Box::new(PictureData { prepared: prepare::prepare(ctx, &self.recipe.data, base, sets)? }))
+    }
+
+    fn references(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Vec<String>> {
+        let prepared = prepare::prepare(ctx, &self.recipe.data, base, Sets::Evaluation(&[eval]))?;
+        let split = prepared.eval_set(eval, &self.recipe.data).map_err(prepare::failure)?;
+        Ok(split.labels.iter().map(u32::to_string).collect())
+    }
+
+    fn made_up(&self, ctx: &Context, shape: Option<Shape>, making: Making<'_>) -> Result<Measurable> {
+        let pictures = shape.map_or(self.recipe.data.batching.pictures, |shape| shape.sentences);
+        let updates = Updates::full(generated::full_batches(self.recipe, pictures));
+        of_updates(ctx, self.recipe, &Pictures { prepared: None }, updates, making)
+    }
+
+    fn searching(&self, _: u64, _: &Device, _: Shape, _: &str) -> Result<Searching> {
+        Err(Failure::usage("an image classifier has no searches to time")
+            .hint("`zoo infer RUN PICTURE --format json` prints the time per picture"))
+    }
+
+    fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
+        ask::classify(inference, self.recipe, args)
+    }
+}
+
+/// Height, width and channels of a model's input.
+fn size(recipe: &Recipe) -> [usize; 3] {
+    let PictureSizeSpec { height, width, channels } = recipe.data.picture;
+    [height, width, channels].map(|n| n as usize)
+}
