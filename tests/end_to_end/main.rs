@@ -8,6 +8,7 @@ mod doctor;
 mod explaining;
 mod help;
 mod hostile;
+mod image_classification;
 mod judging;
 mod ledger;
 mod looks;

@@ -25,6 +25,11 @@ RULES = {
     "sgd-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1},
     "sgd-nesterov": {"kind": "sgd", "momentum": 0.9, "nesterov": True},
     "sgd-nesterov-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1, "nesterov": True},
+    # Caffe's, and those of its LeNet.
+    "sgd-steps": {"kind": "sgd", "momentum": 0.9, "velocity": "steps"},
+    "sgd-steps-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 5e-4, "velocity": "steps"},
+    "sgd-steps-large-decay": {"kind": "sgd", "momentum": 0.5, "weight_decay": 0.1, "velocity": "steps"},
+    "sgd-steps-nesterov": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1, "nesterov": True, "velocity": "steps"},
     # On rows without a gradient Adam still moves (by its old moments); LazyAdam does not, and keeps the moments.
     "adam-sparse": {**ADAM, "epsilon": 1e-3, "epsilon_place": "raw-root"},
     "lazy-adam-sparse": {**ADAM, "kind": "lazy-adam", "epsilon": 1e-3, "epsilon_place": "raw-root"},
@@ -36,13 +41,34 @@ RULES = {
         **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "published"},
     "novograd-as-coded-averaging": {
         **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "as-coded"},
+    # Keras's numbers, and some whose epsilon shows its place. What these tensors are, PyTorch's optimizers computed.
+    "rmsprop": {"kind": "rmsprop", "rho": 0.9, "epsilon": 1e-7},
+    "rmsprop-large-epsilon": {"kind": "rmsprop", "rho": 0.5, "epsilon": 0.05},
+    "adadelta": {"kind": "adadelta", "rho": 0.95, "epsilon": 1e-7},
+    "adadelta-large-epsilon": {"kind": "adadelta", "rho": 0.5, "epsilon": 0.05},
 }  # fmt: skip
+
+# Rules that PyTorch's own optimizers compute here: the formulas in update_rules.py must give the same to 1e-12.
+PYTORCH = {"rmsprop": (torch.optim.RMSprop, "alpha"), "adadelta": (torch.optim.Adadelta, "rho")}
 
 # Of momentum 0.9; the published one, and one that leaves some updates as they are.
 LARC = {"larc": {"eta": 0.001}, "larc-rarely": {"eta": 0.03, "min_update": 1e-3, "epsilon": 0.1}}
 
 # Rows that have a gradient in each update. Row 6 never has one, row 2 only at first.
 ROWS = [[0, 2, 3], [0], [1, 3, 4], [5], [0, 1]]
+
+
+def by_pytorch(weight, gradients, rates, spec):
+    """The weights after each update by PyTorch's optimizer, in FP64. RMSprop is not centred there by default."""
+    optimizer, decay = PYTORCH[spec["kind"]]
+    moved, after = torch.nn.Parameter(weight.clone()), []
+    rule = optimizer([moved], lr=1.0, eps=spec["epsilon"], **{decay: spec["rho"]})
+    for gradient, rate in zip(gradients, rates):
+        moved.grad = gradient.clone()
+        rule.param_groups[0]["lr"] = float(rate)
+        rule.step()
+        after.append(moved.detach().clone())
+    return torch.stack(after)
 
 
 def main():
@@ -68,6 +94,10 @@ def main():
                 current = getattr(update_rules, spec["kind"])(*arguments)
             after.append(current)
         tensors[f"{name}/weights"] = torch.stack(after)
+        if spec["kind"] in PYTORCH:
+            of_formula = tensors[f"{name}/weights"]
+            tensors[f"{name}/weights"] = by_pytorch(weight, gradients, rates, spec)
+            torch.testing.assert_close(tensors[f"{name}/weights"], of_formula, rtol=1e-12, atol=1e-12)
     for name, spec in LARC.items():
         state, current, after = {}, weight, []
         for update in range(5):

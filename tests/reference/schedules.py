@@ -83,6 +83,11 @@ def inv_poly_decay(spec, s, total):
     return spec["lr"] / (1 + scale * s) ** power
 
 
+def inv(spec, s, total):
+    """Caffe, src/caffe/solvers/sgd_solver.cpp, `GetLearningRate`: its `iter` is 0 at the first update."""
+    return spec["lr"] * (1 + spec["gamma"] * s) ** -spec["power"]
+
+
 def warmup_steps(spec, s, total):
     """NVIDIA's GNMT: a hundredth to all of it, all of it, and then factors at equal distances up to the end."""
     w, hold = spec["warmup_updates"], int(spec["hold"] * total)
@@ -167,6 +172,8 @@ CASES = {
         {"kind": "transformer-policy", "lr": 9.0, "warmup_updates": 4000, "width": 128, "max_lr": 1e-3}, 2718),
     "inv-poly-decay": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 1e-5, "power": 2.0}, 1000),
     "inv-poly-decay-clamped": ({"kind": "inv-poly-decay", "lr": 1e-3, "min_lr": 0.0, "decay_updates": 400}, 1000),
+    "lenet-caffe": ({"kind": "inv", "lr": 0.01, "gamma": 1e-4, "power": 0.75}, 10000),
+    "inv": ({"kind": "inv", "lr": 0.5, "gamma": 0.25, "power": 2.0}, 400),
     "piecewise-constant": (
         {"kind": "piecewise-constant", "lr": 0.4, "boundaries": [30, 60, 80], "factors": [0.1, 0.01, 0.001]}, 100),
     "tacotron2-nvidia": (

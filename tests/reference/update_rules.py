@@ -60,9 +60,34 @@ def novograd(weight, gradient, state, lr, spec):
     return weight - lr * state["first"]
 
 
+def rmsprop(weight, gradient, state, lr, spec):
+    """Keras 2 (keras/optimizers.py, `RMSprop`), neither centred nor with momentum; epsilon stands outside the root."""
+    rho = spec["rho"]
+    state["second"] = rho * state.get("second", torch.zeros_like(weight)) + (1 - rho) * gradient**2
+    return weight - lr * gradient / (state["second"].sqrt() + spec["epsilon"])
+
+
+def adadelta(weight, gradient, state, lr, spec):
+    """Zeiler 2012, algorithm 1, with a rate (Keras 2, `Adadelta`): the old mean of squared updates, the new one of squared gradients."""
+    rho, epsilon = spec["rho"], spec["epsilon"]
+    state["second"] = rho * state.get("second", torch.zeros_like(weight)) + (1 - rho) * gradient**2
+    delta = state.get("delta", torch.zeros_like(weight))
+    update = gradient * (delta + epsilon).sqrt() / (state["second"] + epsilon).sqrt()
+    state["delta"] = rho * delta + (1 - rho) * update**2
+    return weight - lr * update
+
+
 def sgd(weight, gradient, state, lr, spec):
     """Heavy ball: v = momentum v + (g + decay w), no dampening, then w - lr v; Nesterov's (PyTorch) takes g + decay w + momentum v."""
     gradient = gradient + spec.get("weight_decay", 0.0) * weight
+    if spec.get("velocity", "gradients") == "steps":
+        # Caffe, src/caffe/solvers/sgd_solver.cpp: `Regularize`, then `ComputeUpdateValue` (history = momentum history + rate diff);
+        # nesterov_solver.cpp: (1 + momentum) of the new history less momentum of the old one.
+        old = state.get("velocity", torch.zeros_like(weight))
+        state["velocity"] = new = spec["momentum"] * old + lr * gradient
+        if spec.get("nesterov", False):
+            return weight - ((1 + spec["momentum"]) * new - spec["momentum"] * old)
+        return weight - new
     state["velocity"] = spec["momentum"] * state.get("velocity", torch.zeros_like(weight)) + gradient
     if spec.get("nesterov", False):
         return weight - lr * (gradient + spec["momentum"] * state["velocity"])

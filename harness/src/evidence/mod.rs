@@ -21,7 +21,7 @@ mod fixtures;
 use clap::ValueEnum;
 use serde::Serialize;
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_recipes::{ClaimSpec, Document, LossScalingSpec, OptimizerSpec, Recipe, Velocity};
+use zoo_recipes::{ClaimSpec, Document, LossScalingSpec, OptimizerSpec, Recipe};
 
 use crate::{size, tasks};
 
@@ -117,15 +117,13 @@ pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
     // Options that change the formula. All other options are numbers.
     let formula = |rule: &OptimizerSpec| match rule {
         OptimizerSpec::Adam { epsilon_place, .. } | OptimizerSpec::LazyAdam { epsilon_place, .. } => {
-            (Some(*epsilon_place), None, false)
+            (Some(*epsilon_place), None, None)
         }
         OptimizerSpec::Novograd { variant, grad_averaging, .. } => {
-            (None, Some((*variant, *grad_averaging)), false)
+            (None, Some((*variant, *grad_averaging)), None)
         }
-        OptimizerSpec::Sgd { nesterov, velocity, .. } => {
-            (None, None, *nesterov || *velocity == Velocity::Steps)
-        }
-        OptimizerSpec::Rmsprop { .. } | OptimizerSpec::Adadelta { .. } => (None, None, false),
+        OptimizerSpec::Sgd { nesterov, velocity, .. } => (None, None, Some((*nesterov, *velocity))),
+        OptimizerSpec::Rmsprop { .. } | OptimizerSpec::Adadelta { .. } => (None, None, None),
     };
     std::mem::discriminant(one) == std::mem::discriminant(other) && formula(one) == formula(other)
 }

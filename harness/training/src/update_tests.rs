@@ -3,7 +3,7 @@ use burn::tensor::{FloatDType, TensorData};
 use safetensors::SafeTensors;
 use zoo_models::Term;
 use zoo_models::parameters::reads;
-use zoo_recipes::LossScalingSpec;
+use zoo_recipes::{LossScalingSpec, Velocity};
 
 use super::*;
 use crate::flat::as_on_a_device;

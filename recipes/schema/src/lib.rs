@@ -36,6 +36,6 @@ pub use registry::{Embedded, EmbeddedPart, embedded, find, names, parts};
 pub use resolve::{Difference, Resolved, Selection, hash_of_arms};
 pub use schema::{schema, schema_text};
 pub use spec::*;
-pub use tasks::{ImageClassification, SpeechRecognition, SpeechSynthesis, Translation};
+pub use tasks::*;
 pub use tree::Origin;
 pub use validate::Problem;

@@ -8,6 +8,8 @@ mod own;
 mod prepared;
 mod source;
 mod stripes;
+#[cfg(test)]
+mod tests;
 
 pub use batches::{Ahead, PictureBatch, TrainingPictures};
 pub use error::PictureDataError;

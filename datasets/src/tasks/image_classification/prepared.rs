@@ -15,7 +15,9 @@ use super::error::PictureDataError;
 use super::source::{fitted, pixels};
 use super::stripes::stripes;
 use crate::corpora::FetchedCorpus;
-use crate::image::{IdxPictures, Picture, PictureFolder, Pixels, read_idx_labels, read_idx_pictures};
+use crate::image::{
+    IdxPictures, ListedPicture, Picture, PictureFolder, Pixels, read_idx_labels, read_idx_pictures,
+};
 
 /// Bytes that the pictures of one split may take in memory.
 pub const MOST_BYTES: u64 = 8 << 30;
@@ -273,9 +275,10 @@ fn of_folder(
             .ok_or_else(|| PictureDataError::UnknownClass { split: split.to_owned(), class: class.clone() })
     };
     let numbers: Vec<u32> = folder.classes().iter().map(number).collect::<Result<_, _>>()?;
-    let listed = &folder.pictures()[..folder.pictures().len().min(most)];
+    let taken = first_of_each_class(folder, most);
+    let listed: Vec<_> = taken.iter().map(|index| &folder.pictures()[*index]).collect();
     let pictures: Result<Vec<Picture>, _> =
-        (0..listed.len()).into_par_iter().filter_map(|index| folder.read(index)).collect();
+        taken.par_iter().filter_map(|index| folder.read(*index)).collect();
     Ok(Read {
         pictures: pictures?,
         labels: listed.iter().map(|picture| numbers[picture.class as usize]).collect(),
@@ -285,4 +288,20 @@ fn of_folder(
             .collect(),
         classes: classes.to_vec(),
     })
+}
+
+/// Indices of `most` pictures at most: the first of each class, then the second, and so on, so that a
+/// share has pictures of every class.
+fn first_of_each_class(folder: &PictureFolder, most: usize) -> Vec<usize> {
+    let mut places = vec![0usize; folder.classes().len()];
+    let place = |(index, picture): (usize, &ListedPicture)| {
+        let place = &mut places[picture.class as usize];
+        *place += 1;
+        (*place, index)
+    };
+    let mut order: Vec<(usize, usize)> = folder.pictures().iter().enumerate().map(place).collect();
+    order.sort_unstable();
+    let mut taken: Vec<usize> = order.into_iter().take(most).map(|(_, index)| index).collect();
+    taken.sort_unstable();
+    taken
 }

@@ -53,7 +53,7 @@ impl Gradient {
 /// One named array of an optimizer's state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moment {
-    /// `first`, `second` or `velocity`.
+    /// `first`, `second`, `velocity`, `squares` or `steps`.
     pub name: String,
     /// Path of its parameter.
     pub path: String,
@@ -172,6 +172,39 @@ mod tests {
     use zoo_models::parameters::reads;
 
     use super::*;
+
+    #[test]
+    fn every_rule_goes_on_bit_for_bit_from_a_saved_state_on_both_storages() {
+        for (name, spec) in crate::agreement::rules() {
+            let mut expected = Vec::new();
+            for (on_host, restart) in [(true, false), (true, true), (false, false), (false, true)] {
+                let flat = |values: [f32; 4]| match on_host {
+                    true => Flat::Host(values.to_vec()),
+                    false => Flat::Device(Tensor::from_data(values, &Device::flex())),
+                };
+                let mut rule = optimizer(&spec);
+                let mut weight = flat([1.0, -2.0, 0.5, 0.0]);
+                for update in 0..6u8 {
+                    if restart && update == 3 {
+                        let state = rule.export();
+                        rule = optimizer(&spec);
+                        rule.import(state.clone()).unwrap();
+                        assert_eq!(rule.export(), state, "{name}: not yet moved to a device");
+                    }
+                    rule.begin();
+                    let place = Place { path: "w", shape: &[2, 2], embedding: false };
+                    let part = f32::from(update);
+                    let gradient = flat([0.1 * part, -0.3, 0.7 - 0.2 * part, 1e-3]);
+                    let gradient = Gradient { values: gradient, factor: 0.7, square_sum: Some(0.5) };
+                    weight = rule.step(place, 0.01 * f64::from(update + 1), weight, gradient);
+                }
+                expected.push((weight.to_vec(), rule.export()));
+            }
+            assert_eq!(expected[0], expected[1], "{name}: on the host");
+            assert_eq!(expected[2], expected[3], "{name}: on a device");
+            assert_eq!(expected[0], expected[2], "{name}: host and device");
+        }
+    }
 
     #[test]
     fn no_rule_reads_from_its_device() {

@@ -9,7 +9,7 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use zoo_models::parameters;
 use zoo_models::precision::{Compute, matmul, to_f32};
 use zoo_models::{Objective, Pass, Term};
-use zoo_recipes::{LossScalingSpec, RegularizerSpec, ScheduleSpec};
+use zoo_recipes::{LossScalingSpec, OptimizerSpec, RegularizerSpec, ScheduleSpec, Velocity};
 use zoo_training::flat::Flat;
 use zoo_training::parts::{Part, Unwatched, Watch};
 use zoo_training::reduce::{Local, ReduceError, Reducer};
@@ -282,6 +282,38 @@ fn the_penalty_is_added_in_fp32_to_matrices_alone() {
     assert_eq!(with["bias"], without["bias"]);
     let half = Tensor::<1>::from_data([1e-8f32], &Device::flex()).cast(FloatDType::F16);
     assert_eq!(parameters::host_values(half)[0], 0.0, "control: in f16 this gradient does not exist");
+}
+
+/// Caffe's LeNet: `lr_mult` 2, `decay_mult` 1.
+#[test]
+fn biases_have_a_rate_of_their_own_and_the_decay_of_all() {
+    let start = || parameters::update(Toy::new(1), |_, value: Tensor<1>| value.ones_like());
+    let run = |rule: &OptimizerSpec, batch: &Batch, bias_lr: Option<f64>| {
+        let mut phase = phase(rule, &constant(0.125), &LossScalingSpec::None).with_bias_lr(bias_lr);
+        let (model, report) = step(&mut phase, start(), std::slice::from_ref(batch), Compute::FP32);
+        assert_eq!(report.lr, 0.125);
+        weights(&model)
+    };
+    // Of the second batch no parameter has a gradient: the output equals the targets.
+    let (moving, still) =
+        (plain(0), Batch { ids: vec![0], targets: vec![1.0; WIDTH], factor: 0.0, dropout: false });
+    for (momentum, velocity) in
+        [(0.0, Velocity::Gradients), (0.5, Velocity::Gradients), (0.5, Velocity::Steps)]
+    {
+        let rule = |weight_decay| OptimizerSpec::Sgd { momentum, weight_decay, nesterov: false, velocity };
+        let [none, one, two] = [Some(0.0), None, Some(2.0)].map(|factor| run(&rule(0.0), &moving, factor));
+        for path in ["embedding", "hidden"] {
+            assert_eq!(one[path], two[path], "{path}");
+            assert_ne!(one[path], weights(&start())[path], "{path}");
+        }
+        for (one, two) in one["bias"].iter().zip(&two["bias"]) {
+            assert!(*one != 1.0 && (2.0 * (one - 1.0) - (two - 1.0)).abs() < 1e-6, "{one} {two}");
+        }
+        assert_eq!(none["bias"], [1.0; WIDTH], "a rate of 0");
+        // 1 - 0.125 x 0.25 and, for a bias, 1 - 2 x 0.125 x 0.25.
+        let decayed = run(&rule(0.25), &still, Some(2.0));
+        assert_eq!((decayed["hidden"][0], decayed["bias"][0]), (0.968_75, 0.937_5));
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn decoders_of(task: Task) -> &'static [&'static str] {
         Task::Translation => &["transformer", "recurrent", "convolutional"],
         Task::SpeechRecognition => &["ctc"],
         Task::SpeechSynthesis => &["tacotron"],
-        Task::ImageClassification => &[],
+        _ => &[],
     }
 }
 

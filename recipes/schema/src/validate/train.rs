@@ -95,6 +95,11 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         OptimizerSpec::Sgd { momentum, weight_decay, nesterov, velocity } => {
             findings.share(*momentum, "train.optimizer.momentum");
             findings.require(
+                *momentum > 0.0 || *velocity == Velocity::Gradients,
+                "train.optimizer.velocity",
+                || "without momentum there is no velocity: `momentum` must be above 0".to_owned(),
+            );
+            findings.require(
                 !nesterov || *velocity == Velocity::Gradients,
                 "train.optimizer.velocity",
                 || "Nesterov's momentum sums gradients: `velocity` must be \"gradients\"".to_owned(),
@@ -107,6 +112,9 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     }
     if let Some(factor) = train.bias_lr {
         findings.not_negative(factor, "train.bias_lr");
+        findings.require(train.larc.is_none(), "train.bias_lr", || {
+            "`train.bias_lr` and `train.larc` both change the learning rate of a bias".to_owned()
+        });
     }
     if let Some(RegularizerSpec::L2 { scale, .. }) = &train.regularizer {
         findings.not_negative(*scale, "train.regularizer.scale");
@@ -242,7 +250,7 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         ScheduleSpec::Inv { lr: first, gamma, power } => {
             lr(*first, findings);
             findings.not_negative(*gamma, "train.schedule.gamma");
-            findings.not_negative(*power, "train.schedule.power");
+            findings.above_zero(*power, "train.schedule.power");
         }
         ScheduleSpec::PiecewiseConstant { lr: first, boundaries, factors } => {
             lr(*first, findings);

@@ -22,6 +22,7 @@ fn ranges_are_checked() {
     one("label_smoothing = 0.1", "label_smoothing = 1.0", "1.0\nsmoothing", "less than 1", "");
     one("norm_epsilon = 1e-5", "norm_epsilon = 0", "0\nattention_bias", "must be greater than 0", "");
     one("clip_norm = 25.0", "clip_norm = 0.0", "0.0\npatience", "must be greater than 0", "");
+    one("clip_norm = 25.0", "bias_lr = -1.0", "-1.0\npatience", "`train.bias_lr` is -1; it must not be", "");
     one("lr = 0.005", "lr = -0.005", "-0.005", "must not be negative", "");
     one("warmup_updates = 2000", "warmup_updates = 0", "0\nwarmup_init", "must be at least 1", "");
     one("beta2 = 0.98", "beta2 = 1.0", "1.0\nepsilon", "less than 1", "");
@@ -67,6 +68,75 @@ fn novograds_numbers_are_checked() {
     nvgrad("as-coded", "as-code", "\"as-code\"", "does not accept `as-code`", "did you mean `as-coded`?");
     nvgrad("grad_averaging", "grad_average", "grad_average", "has no key", "`grad_averaging`?");
     nvgrad("weight_decay", "epsilon_place", "epsilon_place", "has no key", "of kind `adam`");
+}
+
+const ADAM: &str =
+    "kind = \"adam\"\nbeta1 = 0.9\nbeta2 = 0.98\nepsilon = 1e-8\nepsilon_place = \"raw-root\"\n";
+
+/// A change after which the recipe is sound.
+#[track_caller]
+fn accepted(from: &str, to: &str) {
+    let changed = text(NAME).replacen(from, to, 1);
+    assert_ne!(changed, text(NAME));
+    Document::parse(&changed, &format!("{NAME}.toml"), Path::new("")).unwrap().check().unwrap();
+}
+
+#[test]
+fn the_numbers_of_rmsprop_and_adadelta_are_checked() {
+    for kind in ["rmsprop", "adadelta"] {
+        let rule = |numbers: &str| format!("kind = \"{kind}\"\n{numbers}\n");
+        let wrong = |numbers: &str, needle: &str, message: &str, hint: &str| {
+            one(ADAM, &rule(numbers), needle, message, hint);
+        };
+        wrong("rho = 1.0\nepsilon = 1e-7", "1.0\neps", "`train.optimizer.rho` is 1; it must be", "");
+        wrong("rho = -0.1\nepsilon = 1e-7", "-0.1", "at least 0 and less than 1", "");
+        wrong(
+            "rho = 0.9\nepsilon = 0.0",
+            "0.0\n\n[train.sch",
+            "`train.optimizer.epsilon` is 0; it must be greater",
+            "",
+        );
+        wrong("rho = 0.9\nepsilon = 1e-7\nbeta1 = 0.9", "beta1 = 0.9", "`beta1`", "");
+        accepted(ADAM, &rule("rho = 0.0\nepsilon = 1e-7"));
+    }
+}
+
+#[test]
+fn a_velocity_needs_momentum_and_is_of_a_known_kind() {
+    let sgd = |momentum: &str, velocity: &str| {
+        format!("kind = \"sgd\"\nmomentum = {momentum}\nvelocity = \"{velocity}\"\n")
+    };
+    one(ADAM, &sgd("0.0", "steps"), "\"steps\"", "without momentum there is no velocity", "");
+    one(ADAM, &sgd("0.9", "step"), "\"step\"", "does not accept `step`", "did you mean `steps`?");
+    for sound in [sgd("0.9", "steps"), sgd("0.9", "gradients"), sgd("0.0", "gradients")] {
+        accepted(ADAM, &sound);
+    }
+}
+
+#[test]
+fn the_numbers_of_inv_are_checked() {
+    let rate = "kind = \"inverse-sqrt\"\nlr = 0.005\nwarmup_updates = 2000\nwarmup_init_lr = 1e-7\n";
+    let inv = |numbers: &str| format!("kind = \"inv\"\n{numbers}\n");
+    let wrong = |numbers: &str, needle: &str, message: &str| one(rate, &inv(numbers), needle, message, "");
+    wrong("lr = -0.01\ngamma = 1e-4\npower = 0.75", "-0.01", "`train.schedule.lr` is -0.01");
+    wrong(
+        "lr = 0.01\ngamma = -1e-4\npower = 0.75",
+        "-1e-4",
+        "`train.schedule.gamma` is -0.0001; it must not",
+    );
+    wrong(
+        "lr = 0.01\ngamma = 1e-4\npower = 0.0",
+        "0.0\n\n[prec",
+        "`train.schedule.power` is 0; it must be greater",
+    );
+    accepted(rate, &inv("lr = 0.01\ngamma = 0.0\npower = 0.75"));
+}
+
+#[test]
+fn a_bias_has_one_rate() {
+    let both = "bias_lr = 2.0\nlarc = { eta = 0.001 }";
+    one("clip_norm = 25.0", both, "2.0\nlarc", "both change the learning rate of a bias", "");
+    accepted("clip_norm = 25.0", "bias_lr = 2.0");
 }
 
 #[test]

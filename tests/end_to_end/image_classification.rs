@@ -1,0 +1,148 @@
+//! Image classification: from generated pictures or own folders to verdicts, pictures of errors, and
+//! the class of a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::binary::Zoo;
+
+/// The smoke tier of a recipe, in FP32.
+fn smoke(zoo: &Zoo, recipe: &str) -> PathBuf {
+    let call = ["reproduce", recipe, "--tier", "smoke", "--arms", "fp32", "--format", "json"];
+    let outcome = zoo.ends_with(0, &call).json();
+    assert_eq!(outcome["judged"][0]["verdict"]["outcome"], "NOT-COMPARABLE", "{outcome}");
+    PathBuf::from(outcome["runs"][0].as_str().unwrap())
+}
+
+fn json_of(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn generated_pictures_go_from_a_recipe_to_records_and_pictures_of_errors() {
+    let zoo = Zoo::new();
+    let run = smoke(&zoo, "fashion-mnist-lenet-d2l");
+    let eval = run.join("eval");
+    let records = fs::read_to_string(eval.join("test.direct.hyp.txt")).unwrap();
+    assert_eq!(records.lines().count(), 64);
+    let first: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
+    assert_eq!(first["scores"].as_array().unwrap().len(), 10);
+    let labels = fs::read_to_string(eval.join("test.ref.txt")).unwrap();
+    // Of a model that has hardly learned, most answers are wrong: twelve of them are kept.
+    let samples = json_of(&eval.join("test.direct.samples.json"));
+    assert_eq!(samples[0]["title"], "Confusion matrix");
+    let right = samples[0]["scores"]["right"].as_u64().unwrap();
+    let scored = json_of(&eval.join("test.direct.json"))["scores"][0]["value"].as_f64().unwrap();
+    assert!((scored - 100.0 * right as f64 / 64.0).abs() < 1e-9, "{scored} {right}");
+    assert_eq!(samples.as_array().unwrap().len(), 13);
+    let confidences: Vec<f64> = samples.as_array().unwrap()[1..]
+        .iter()
+        .map(|one| one["scores"]["confidence"].as_f64().unwrap())
+        .collect();
+    assert!(confidences.is_sorted_by(|one, next| one >= next), "{confidences:?}");
+    assert!(labels.lines().all(|label| label.parse::<u32>().is_ok_and(|label| label < 10)));
+
+    // The picture of an error gets the answer that the evaluation gave. Enlarged pixels shrink to themselves.
+    let error = &samples[1];
+    let picture = eval.join(error["files"][0]["file"].as_str().unwrap());
+    let run = run.to_str().unwrap();
+    let call = ["infer", run, picture.to_str().unwrap(), "--format", "json"];
+    let found: Value = serde_json::from_str(&zoo.ends_with(0, &call).stdout).unwrap();
+    assert_eq!(found["class"], error["scores"]["answer"], "{found}");
+    let plain = zoo.ends_with(0, &["infer", run, picture.to_str().unwrap(), "--nbest", "3"]).stdout;
+    assert_eq!(plain.lines().count(), 3, "{plain}");
+    zoo.ends_with(2, &["infer", run]).says("no picture is named");
+    zoo.file("no.png", "text");
+    zoo.ends_with(4, &["infer", run, "no.png"]).says("no.png");
+
+    zoo.ends_with(0, &["report", run, "-o", "page.html"]);
+    let page = fs::read_to_string(zoo.home().join("page.html")).unwrap();
+    assert!(page.contains("Confusion matrix") && page.contains("taken for"), "the page shows the errors");
+}
+
+#[test]
+fn every_recipe_of_pictures_trains_in_both_arms() {
+    let zoo = Zoo::new();
+    for recipe in ["mnist-lenet-caffe", "mnist-cnn-keras", "mnist-mlp-keras"] {
+        let call = ["reproduce", recipe, "--tier", "smoke", "--format", "json"];
+        let outcome = zoo.ends_with(0, &call).json();
+        assert_eq!(outcome["runs"].as_array().unwrap().len(), 2, "{recipe}");
+        for score in outcome["scores"].as_array().unwrap() {
+            let value = score["scores"][0]["value"].as_f64().unwrap();
+            assert!((0.0..=100.0).contains(&value), "{recipe}: {score}");
+        }
+    }
+}
+
+/// A model of two classes upon the published one.
+const TWO_CLASSES: &str = r#"
+[data]
+classes = 2
+reader = { kind = "image-folder", folders = { train = "pictures", test = "pictures" } }
+batching = { pictures = 4, order = "shuffled", remainder = "short" }
+eval.test = { split = "test", lines = 12 }
+
+[model]
+layer = [
+    { kind = "flatten", order = "channels-last" },
+    { kind = "dense", units = 2, weights = "xavier-uniform", bias = "zero" },
+]
+
+[train]
+max_epochs = 400
+schedule = { kind = "fixed", lr = 0.01 }
+"#;
+
+#[test]
+fn own_folders_of_pictures_are_learned_and_told_apart() {
+    let zoo = Zoo::new();
+    // Pictures of one class of stripes each, as the smoke tier draws them.
+    let run = smoke(&zoo, "fashion-mnist-lenet-d2l");
+    let samples = json_of(&run.join("eval/test.direct.samples.json"));
+    for (at, sample) in samples.as_array().unwrap()[1..].iter().enumerate() {
+        let class = ["even", "odd"][at % 2];
+        let folder = zoo.home().join("pictures").join(class);
+        fs::create_dir_all(&folder).unwrap();
+        let file = run.join("eval").join(sample["files"][0]["file"].as_str().unwrap());
+        fs::copy(file, folder.join(format!("{at}.png"))).unwrap();
+    }
+    let about = "[recipe]\nname = \"mine\"\nbase = \"fashion-mnist-lenet-d2l\"\nsummary = \"Mine\"\norigin = \"mine\"\n\
+                 status = \"private\"\nwithout = [\"data.corpus\", \"data.eval\"]\n";
+    zoo.file("mine.toml", &format!("{about}{TWO_CLASSES}"));
+    let outcome = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--format", "json"]).json();
+    let right = outcome["scores"][0]["scores"][0]["value"].as_f64().unwrap();
+    assert!(right > 99.0, "twelve pictures are learned by heart: {right}");
+    let run = outcome["runs"][0].as_str().unwrap();
+    let found = zoo.ends_with(0, &["infer", run, "pictures/even/0.png", "pictures/odd/1.png"]).stdout;
+    assert_eq!(found, "pictures/even/0.png\teven\npictures/odd/1.png\todd\n");
+
+    // A picture that changed makes another run of it.
+    fs::copy(zoo.home().join("pictures/odd/1.png"), zoo.home().join("pictures/odd/3.png")).unwrap();
+    let plan = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--plan"]).stdout;
+    assert!(!plan.contains("trained already"), "{plan}");
+    fs::remove_dir_all(zoo.home().join("pictures/odd")).unwrap();
+    zoo.ends_with(4, &["reproduce", "mine.toml", "--arms", "fp32"]).says("has 1 classes");
+}
+
+#[test]
+fn what_an_image_recipe_lacks_is_said() {
+    let zoo = Zoo::new();
+    let show = |key: &str| zoo.ends_with(3, &["show", "mnist-cnn-keras", "--set", key]).stderr;
+    let search = show("decode.beam.beam=4");
+    assert!(search.contains("no key `decode`"), "{search}");
+    let tokenizer = show("data.tokenizer.kind=words");
+    assert!(tokenizer.contains("`data` has no key `tokenizer`"), "{tokenizer}");
+    let classes = show("data.classes=9");
+    assert!(classes.contains("the last layer has 10 units, and `data.classes` is 9"), "{classes}");
+    zoo.ends_with(2, &["bench", "mnist-cnn-keras", "--decode", "direct"]).says("no searches");
+    let sizes: Vec<String> =
+        ["fashion-mnist-lenet-d2l", "mnist-lenet-caffe", "mnist-cnn-keras", "mnist-mlp-keras"]
+            .into_iter()
+            .map(|recipe| {
+                zoo.ends_with(0, &["show", recipe, "--format", "json"]).json()["parameters"].to_string()
+            })
+            .collect();
+    assert_eq!(json!(sizes).as_array().unwrap().len(), 4);
+}
