@@ -86,9 +86,8 @@ fn generate(root: &mut Node, base: &Node, tier: &Overlay) {
 /// The first examples of each split; of data that the program generates, fewer are made.
 fn share(root: &mut Node) {
     let reader = table_at(root, "data.reader", false);
-    let generated = reader
-        .as_ref()
-        .is_some_and(|reader| matches!(reader.string("kind"), Some("reversal" | "tones" | "stripes")));
+    // A reader with a seed makes its examples.
+    let generated = reader.as_ref().is_some_and(|reader| reader.get("seed").is_some());
     if let Some(reader) = reader {
         for (key, most) in [("train", TRAIN), ("valid", EVAL), ("test", EVAL)] {
             at_most(reader, key, most, false);

@@ -1,7 +1,6 @@
 //! What a bundle may ask of the machine that checks it. It comes from somebody else: every limit is looked at before its cost is paid.
 
-use zoo_recipes::tasks::image_classification::{PictureDataSpec, PictureReaderSpec};
-use zoo_recipes::{AudioManifestSpec, DataSpec, ReaderSpec, Recipe, TokenizerSpec};
+use zoo_recipes::{Asked, Recipe};
 
 /// Bytes of a bundle's file. The largest of this project has less than 1 MiB.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -27,95 +26,45 @@ const MAX_JOINED: u64 = 100_000;
 /// # Errors
 /// Words on what it asks for that it may not have: more than the limits, or a file of this machine.
 pub fn may_derive_references(recipe: &Recipe, eval: &str) -> Result<(), String> {
-    match recipe {
-        Recipe::Translation(recipe) => of_sequences(&recipe.data, eval),
-        Recipe::SpeechRecognition(recipe) => of_sequences(&recipe.data, eval),
-        Recipe::SpeechSynthesis(recipe) => of_sequences(&recipe.data, eval),
-        Recipe::ImageClassification(recipe) => of_pictures(&recipe.data, eval),
+    if !recipe.data().has_eval_set(eval) {
+        return Err(format!("the recipe has no evaluation set {eval}"));
     }
+    recipe.data().asked(eval).into_iter().try_for_each(within_limits)
 }
 
-/// The refusal of a recipe that reads files of its author.
-fn own_file(what: &str) -> Result<(), String> {
-    Err(format!("the recipe reads {what} of its author, which a bundle may not name; give its references"))
-}
-
-fn of_pictures(data: &PictureDataSpec, eval: &str) -> Result<(), String> {
-    let set = data.eval.get(eval).ok_or_else(|| format!("the recipe has no evaluation set {eval}"))?;
-    match data.reader {
-        PictureReaderSpec::Stripes { train, test, .. } => {
-            let (size, pictures) = (data.picture, count(&set.split, train, test, test));
-            let numbers = [pictures, size.height, size.width, size.channels].into_iter().map(u64::from);
-            let bytes = numbers.fold(1, u64::saturating_mul);
-            match bytes > MAX_PIXELS {
-                true => too_much("generated pixels", bytes.to_string(), MAX_PIXELS.to_string()),
-                false => Ok(()),
-            }
-        }
-        _ if data.corpus.is_none() => own_file("pictures"),
-        _ => Ok(()),
-    }
-}
-
-/// The refusal of a recipe that asks for more than a bundle may.
-fn too_much(what: &str, asked: String, most: String) -> Result<(), String> {
-    Err(format!("the recipe asks for {asked} {what}, and a bundle may ask for {most}"))
-}
-
-fn of_sequences(data: &DataSpec, eval: &str) -> Result<(), String> {
-    let set = data.eval.get(eval).ok_or_else(|| format!("the recipe has no evaluation set {eval}"))?;
-    if let TokenizerSpec::SentencePiece { model: Some(_), .. } = &data.tokenizer {
-        return own_file("a SentencePiece model");
-    }
-    match &data.reader {
-        ReaderSpec::Reversal { max_length, train, valid, test, .. } => {
-            let lines = count(&set.split, *train, *valid, *test);
-            let characters = u64::from(lines) * 2 * u64::from(*max_length);
-            if characters > MAX_CHARACTERS {
-                return too_much("generated characters", characters.to_string(), MAX_CHARACTERS.to_string());
-            }
-        }
-        ReaderSpec::Tones(tones) => {
-            let letters = f64::from(tones.most_words) * (f64::from(tones.longest_word) + 1.0);
-            let one = letters * tones.letter_ms / 1000.0;
-            let all = one * f64::from(count(&set.split, tones.train, tones.valid, tones.test));
+fn within_limits(asked: Asked) -> Result<(), String> {
+    let too_much = |what: &str, asked: String, most: String| {
+        Err(format!("the recipe asks for {asked} {what}, and a bundle may ask for {most}"))
+    };
+    let at_most = |what: &str, asked: u64, most: u64| match asked > most {
+        true => too_much(what, asked.to_string(), most.to_string()),
+        false => Ok(()),
+    };
+    match asked {
+        Asked::OwnFiles(what) => Err(format!(
+            "the recipe reads {what} of its author, which a bundle may not name; give its references"
+        )),
+        Asked::Characters(count) => at_most("generated characters", count, MAX_CHARACTERS),
+        Asked::Joined(count) => at_most("joined recordings", count, MAX_JOINED),
+        Asked::Pixels(count) => at_most("generated pixels", count, MAX_PIXELS),
+        Asked::Recordings { seconds, longest, rate_hz } => {
             // A length that is not a number is not within a limit either.
-            if !(one <= MAX_UTTERANCE_SECONDS && all <= MAX_SECONDS) || tones.sample_rate_hz > MAX_RATE_HZ {
-                let asked = format!("{all:.0} s ({one:.0} s each, {} Hz)", tones.sample_rate_hz);
-                let most =
-                    format!("{MAX_SECONDS:.0} s ({MAX_UTTERANCE_SECONDS:.0} s each, {MAX_RATE_HZ} Hz)");
-                return too_much("of generated recordings", asked, most);
+            let short = longest <= MAX_UTTERANCE_SECONDS && seconds <= MAX_SECONDS;
+            if short && rate_hz <= MAX_RATE_HZ {
+                return Ok(());
             }
+            let asked = format!("{seconds:.0} s ({longest:.0} s each, {rate_hz} Hz)");
+            let most = format!("{MAX_SECONDS:.0} s ({MAX_UTTERANCE_SECONDS:.0} s each, {MAX_RATE_HZ} Hz)");
+            too_much("of generated recordings", asked, most)
         }
-        ReaderSpec::ParallelText { files, .. } if !files.is_empty() => return own_file("files"),
-        ReaderSpec::AudioManifest(AudioManifestSpec { files, folder, join, .. }) => {
-            if !files.is_empty() || folder.is_some() {
-                return own_file("files");
-            }
-            if let Some(join) = join {
-                let utterances = u64::from(join.utterances.get(&set.split).copied().unwrap_or(0));
-                let recordings = utterances * u64::from(join.most);
-                if recordings > MAX_JOINED {
-                    return too_much("joined recordings", recordings.to_string(), MAX_JOINED.to_string());
-                }
-            }
-        }
-        ReaderSpec::ParallelText { .. } => {}
-    }
-    Ok(())
-}
-
-fn count(split: &str, train: u32, valid: u32, test: u32) -> u32 {
-    match split {
-        "train" => train,
-        "valid" => valid,
-        _ => test,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use zoo_recipes::{DataStatus, Document, ListedTask, Selection, SpeechRecognition, Translation};
+    use zoo_recipes::{
+        DataStatus, Document, ListedTask, ReaderSpec, Selection, SpeechRecognition, Translation,
+    };
 
     use super::*;
 

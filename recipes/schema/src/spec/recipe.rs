@@ -107,6 +107,10 @@ pub trait DataBlock {
         Vec::new()
     }
 
+    /// What it takes to make the references of an evaluation set from the recipe alone. Empty for a
+    /// corpus, and for a set that does not exist.
+    fn asked(&self, eval: &str) -> Vec<Asked>;
+
     /// Whether an evaluation set of this name exists.
     fn has_eval_set(&self, name: &str) -> bool {
         self.eval_set(name).is_some()
@@ -125,6 +129,28 @@ pub struct EvalSet<'r> {
     pub languages: Vec<&'r str>,
     /// Language that the set itself names.
     pub target: Option<&'r str>,
+}
+
+/// What a recipe asks of the machine that makes its references.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Asked {
+    /// Files of the recipe's author, as words.
+    OwnFiles(&'static str),
+    /// Generated characters.
+    Characters(u64),
+    /// Generated recordings.
+    Recordings {
+        /// Seconds of all together.
+        seconds: f64,
+        /// Seconds of the longest.
+        longest: f64,
+        /// Samples a second.
+        rate_hz: u32,
+    },
+    /// Recordings of a corpus that are joined.
+    Joined(u64),
+    /// Generated numbers of pictures: pixels times channels.
+    Pixels(u64),
 }
 
 /// What all tasks know of a search.

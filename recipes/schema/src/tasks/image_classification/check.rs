@@ -2,9 +2,9 @@
 
 use super::{
     ClassifierLayerSpec, ImageClassification, PictureAugmentationSpec, PictureDataSpec, PictureReaderSpec,
-    PictureRemainder, ShapeProblem,
+    PictureRemainder, PictureSizeSpec, ShapeProblem,
 };
-use crate::spec::{DataBlock, EvalSet, RecipeOf};
+use crate::spec::{Asked, DataBlock, EvalSet, RecipeOf};
 use crate::tasks::Checked;
 use crate::validate::Findings;
 
@@ -15,6 +15,20 @@ impl DataBlock for PictureDataSpec {
 
     fn is_generated(&self) -> bool {
         matches!(self.reader, PictureReaderSpec::Stripes { .. })
+    }
+
+    fn asked(&self, eval: &str) -> Vec<Asked> {
+        match (self.reader.clone(), self.eval.get(eval)) {
+            (_, None) => Vec::new(),
+            (PictureReaderSpec::Stripes { train, test, .. }, Some(set)) => {
+                let pictures = if set.split == self.training() { train } else { test };
+                let PictureSizeSpec { height, width, channels } = self.picture;
+                let numbers = [pictures, height, width, channels].into_iter().map(u64::from);
+                vec![Asked::Pixels(numbers.fold(1, u64::saturating_mul))]
+            }
+            _ if self.corpus.is_none() => vec![Asked::OwnFiles("pictures")],
+            _ => Vec::new(),
+        }
     }
 
     fn most_training_examples(&self) -> Option<usize> {
