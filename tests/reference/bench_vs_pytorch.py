@@ -21,6 +21,7 @@ import time
 import torch
 
 import fast_acoustic
+import fast_classifier
 import fast_synthesis
 import fast_transformer
 from fast_decoding import Decoding
@@ -41,6 +42,11 @@ SHAPES = {
     # And four and a half.
     "tacotron2": "4x400",
     "tacotron2-nvidia": "4x400",
+    # Pictures.
+    "fashion-mnist-lenet-d2l": "256x1",
+    "mnist-lenet-caffe": "64x1",
+    "mnist-mlp-keras": "128x1",
+    "mnist-cnn-keras": "128x1",
 }
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken for so many frames.
 DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
@@ -76,7 +82,17 @@ def speaks(resolved):
     return resolved["model"]["decoder"]["kind"] == "tacotron" if "decoder" in resolved["model"] else False
 
 
+def sees(resolved):
+    return resolved["recipe"]["task"] == "image-classification"
+
+
+def unit_of(resolved):
+    return "pictures/s" if sees(resolved) else "frames/s" if is_speech(resolved) else "tokens/s"
+
+
 def training_of(resolved, *shape):
+    if sees(resolved):
+        return fast_classifier.Training(resolved, *shape)
     of = fast_synthesis if speaks(resolved) else fast_acoustic if is_speech(resolved) else fast_transformer
     return of.Training(resolved, *shape)
 
@@ -102,7 +118,7 @@ def compare(options, recipe, arm, shape):
         options.rounds,
         lambda: run_zoo(options, recipe, arm, shape)[0],
         lambda: run_pytorch(training, options.steps),
-        (1 if is_speech(resolved) else 2) * sentences * tokens,
+        (2 if unit_of(resolved) == "tokens/s" else 1) * sentences * tokens,
     )
     with multiprocessing.get_context("spawn").Pool(1) as fresh:
         memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))
@@ -112,7 +128,7 @@ def compare(options, recipe, arm, shape):
         "mode": MODES[arm],
         "shape": shape,
         **rows,
-        "unit": "frames/s" if is_speech(resolved) else "tokens/s",
+        "unit": unit_of(resolved),
         "memory": {"zoo": found["peak_memory"], "pytorch": memory},
         "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
         "machine": machine(options, found),
