@@ -115,6 +115,8 @@ CASES = {
     "fixed-tutorial": ({"kind": "fixed", "lr": 0.5}, 340000),
     "fixed-icefall": ({"kind": "fixed", "lr": 1e-2}, 300),
     "fixed-deepspeech2": ({"kind": "fixed", "lr": 3e-4}, 800),
+    "fixed-d2l": ({"kind": "fixed", "lr": 0.9}, 2350),
+    "fixed-keras-adadelta": ({"kind": "fixed", "lr": 1.0}, 5628),
     "wave2letter": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 219600}, 219600),
     "wave2letter-mixed": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 109800}, 109800),
     "fsdd-digits": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0}, 1870),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Moment, Recipe};
+use zoo_recipes::{ClaimKind, ClaimSpec, DIRECT, Moment, Recipe};
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{Outcome, Verdict, trained_term};
 
@@ -18,7 +18,7 @@ use crate::error::Result;
 /// The trajectory claims about an arm that can be scored from decoded output.
 fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSpec> {
     let scored = |claim: &&ClaimSpec| {
-        let search = claim.decode.as_ref().and_then(|name| recipe.search(name));
+        let search = recipe.search(claim.decode.as_deref().unwrap_or(DIRECT));
         claim.kind == ClaimKind::Trajectory
             && claim.eval.is_some()
             && claim.signature.is_some()
@@ -32,7 +32,8 @@ fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSp
 pub fn wanted(recipe: &Recipe, arm: &str) -> BTreeMap<Moment, Vec<(String, String)>> {
     let mut found: BTreeMap<Moment, Vec<(String, String)>> = BTreeMap::new();
     for claim in claims(recipe, arm) {
-        let Some(pair) = claim.eval.clone().zip(claim.decode.clone()) else { continue };
+        let Some(eval) = claim.eval.clone() else { continue };
+        let pair = (eval, claim.decode.as_deref().unwrap_or(DIRECT).to_owned());
         for moment in claim.moments() {
             let pairs = found.entry(moment).or_default();
             if !pairs.contains(&pair) {

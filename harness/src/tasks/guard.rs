@@ -24,6 +24,14 @@ const PARTS_OF_TASKS: [&str; 13] = [
     "zoo_datasets::prepare::Prepared",
 ];
 
+/// Tasks whose code in the other crates is in folders of their own as well. Translation and the two
+/// speech tasks still share the types of their blocks there.
+const WITH_FOLDERS: [Task; 1] = [Task::ImageClassification];
+
+/// Files of the other crates that name every task: the table of tasks, and the comparison with the
+/// fixtures of each.
+const REGISTRIES: [&str; 2] = ["recipes/schema/src/spec/task.rs", "harness/training/src/align/classifier.rs"];
+
 /// Numbered lines of code in a source: without comments, tests, and example commands of help texts.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let runs = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("zoo ");
@@ -53,6 +61,32 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
             false => found.push(path),
         }
     }
+}
+
+#[test]
+fn no_other_crate_names_a_task_that_has_folders_of_its_own() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let names = |task: &Task| {
+        let variant = format!("{task:?}");
+        [task.as_str().to_owned(), task.as_str().replace('-', "_"), variant]
+    };
+    let words: Vec<String> = WITH_FOLDERS.iter().flat_map(names).collect();
+    let mut leaks = Vec::new();
+    for crate_of in ["recipes/schema", "datasets", "results", "zoo/ops", "zoo/models", "harness/training"] {
+        let mut files = Vec::new();
+        sources(&root.join(crate_of).join("src"), &mut files);
+        assert!(files.len() > 15, "{crate_of}: {}", files.len());
+        for file in files {
+            let name = file.strip_prefix(&root).unwrap().display().to_string();
+            if REGISTRIES.contains(&name.as_str()) {
+                continue;
+            }
+            let text = fs::read_to_string(&file).unwrap();
+            let of_file = code(&text).filter_map(|(at, line)| Some((at, named(line, &words)?)));
+            leaks.extend(of_file.map(|(at, word)| format!("{name}:{at} names {word}")));
+        }
+    }
+    assert!(leaks.is_empty(), "only `tasks/` and the registries name a task:\n{}", leaks.join("\n"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The `[[claim]]` blocks.
 
 use super::Findings;
-use crate::spec::{ClaimKind, ClaimSpec, Recipe, Statistic};
+use crate::spec::{ClaimKind, ClaimSpec, DIRECT, Recipe, Statistic};
 
 /// Metrics of a machine. A claim on one names the hardware and no evaluation set.
 const MACHINE_METRICS: [&str; 2] = ["latency-ms", "scaling-efficiency"];
@@ -173,7 +173,13 @@ fn names(claim: &ClaimSpec, recipe: &Recipe, arms: &[&str], path: &str, findings
             );
         }
     }
-    if let Some(decode) = &claim.decode {
+    if claim.decode.is_some() && recipe.has_search(DIRECT) {
+        findings.report_with(
+            &format!("{path}.decode"),
+            format!("recipes of {} have no searches", recipe.recipe.task),
+            "leave `decode` out: the model's outputs are the answers",
+        );
+    } else if let Some(decode) = &claim.decode {
         findings.exists(decode, recipe.searches().into_iter(), &format!("{path}.decode"), "search");
     }
     if let Some(arm) = claim.arm.as_deref().filter(|arm| *arm != "any") {
