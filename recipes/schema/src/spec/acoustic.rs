@@ -1,52 +1,57 @@
-//! Encoders of speech: the layers between features and the classes of a frame.
+//! Speech encoders: the layers between the features and the classes of a frame.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Layers from the features on, one after the other, and a projection to the classes behind them.
+/// A stack of layers over the features, followed by a projection to the classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcousticSpec {
     /// Initialiser of convolutions, dense layers and the projection.
     pub init: AcousticInit,
-    /// Initialiser of the projection, where it is another.
+    /// Initialiser of the projection. Absent: `init`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_init: Option<AcousticInit>,
-    /// The batch norms.
+    /// Settings of all batch norms.
     pub norm: BatchNormSpec,
-    /// What the frames behind an utterance's end are in training. Inference never sees them.
+    /// How training treats the padding after an utterance's end. Inference never sees padding.
     #[serde(default, skip_serializing_if = "PaddedFrames::is_default")]
     pub padded_frames: PaddedFrames,
-    /// In order.
+    /// The layers, first to last.
     pub layer: Vec<AcousticLayerSpec>,
 }
 
-/// See [`AcousticSpec::init`]. Biases start at 0 but for `torch`.
+/// Initialiser of weights. Biases start at 0, except with `torch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcousticInit {
-    /// Glorot and Bengio 2010, uniform.
+    /// Xavier uniform (Glorot and Bengio 2010).
     XavierUniform,
-    /// The same, normal.
+    /// Xavier normal (Glorot and Bengio 2010).
     XavierNormal,
-    /// The same, normal and cut off at two deviations of sqrt(1.3 x 2 / (fan in + fan out)), which leaves the deviation of `xavier-normal`
-    /// (TensorFlow's `xavier_initializer(uniform=False)`).
+    /// Xavier normal, truncated at two standard deviations.
+    /// The deviation before the cut is sqrt(1.3 x 2 / (fan in + fan out)), so the truncated
+    /// distribution has the deviation of `xavier-normal` (TensorFlow's
+    /// `xavier_initializer(uniform=False)`).
     XavierTruncatedNormal,
-    /// PyTorch's own: weights and biases uniform in 1 / sqrt(fan in).
+    /// PyTorch's default: weights and biases uniform with bound 1 / sqrt(fan in).
     Torch,
 }
 
-/// See [`AcousticSpec::padded_frames`]. The sources of `counted` and `carried` evaluate one utterance at a time, which has no padding.
+/// How training treats padding frames. The sources of `counted` and `carried` evaluate one
+/// utterance at a time, without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PaddedFrames {
-    /// They do not count in batch norms, and are zeros before every layer: what is said of an utterance does not depend on its batch.
+    /// Batch norms ignore padding, and padding is set to zero before every layer.
+    /// The output for an utterance does not depend on the rest of its batch.
     #[default]
     LeftOut,
-    /// They count in batch norms, and are zeros before every layer (Jasper: OpenSeq2Seq's `use_conv_mask`, NVIDIA's `MaskedConv1d`).
+    /// Batch norms count padding, and padding is set to zero before every layer (Jasper:
+    /// OpenSeq2Seq's `use_conv_mask`, NVIDIA's `MaskedConv1d`).
     Counted,
-    /// They count in batch norms, and a layer reads what the one before made of them (OpenSeq2Seq's Wave2Letter and Deep Speech 2).
-    /// Recurrent layers read no padding in any case.
+    /// Batch norms count padding, and a layer reads the previous layer's outputs on it
+    /// (OpenSeq2Seq's Wave2Letter and Deep Speech 2). Recurrent layers never read padding.
     Carried,
 }
 
@@ -56,120 +61,127 @@ impl PaddedFrames {
     }
 }
 
-/// Batch norm over the frames of all utterances. Whether padding counts is said by [`AcousticSpec::padded_frames`].
+/// Batch norm over the frames of all utterances. `model.encoder.padded_frames` decides whether
+/// padding counts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchNormSpec {
-    /// Added to the variance.
+    /// Epsilon, added to the variance.
     pub epsilon: f64,
-    /// Share of a new batch in the running statistics: PyTorch's `momentum`, 1 less TensorFlow's.
+    /// Weight of a new batch in the running statistics.
+    /// PyTorch's `momentum`; 1 - TensorFlow's `momentum`.
     pub momentum: f64,
-    /// Learned scale and shift.
+    /// Whether the norm has a learned scale and shift.
     #[serde(default = "yes")]
     pub affine: bool,
-    /// The running variance is of n - 1 (PyTorch, and TensorFlow's fused kernel), not of n.
+    /// Whether the running variance divides by n - 1, not by n.
+    /// PyTorch and TensorFlow's fused kernel divide by n - 1.
     #[serde(default = "yes")]
     pub unbiased: bool,
 }
 
-/// A kind of layer.
+/// One layer of a speech encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum AcousticLayerSpec {
-    /// Over time and frequency, batch norm, activation.
+    /// Convolution over time and frequency, batch norm, activation.
     Convolution2d(Convolution2dSpec),
-    /// Over time: blocks of convolution, batch norm, activation, dropout.
+    /// A block of convolutions over time, each with batch norm, activation and dropout.
     Convolution(ConvolutionSpec),
-    /// LSTM or GRU layers.
+    /// A stack of LSTM or GRU layers.
     Recurrent(RecurrentSpec),
-    /// Each channel over some frames (Amodei et al. 2016, section 3.7), batch norm, activation.
+    /// Row convolution: each channel separately over a few frames (Amodei et al. 2016, section
+    /// 3.7), then batch norm and activation.
     RowConvolution(RowConvolutionSpec),
-    /// Every frame by itself: affine map, activation, dropout.
+    /// Dense layer on each frame separately: affine map, activation, dropout.
     Dense(DenseSpec),
 }
 
-/// See [`AcousticLayerSpec::Convolution2d`]. Zeros keep ceil(size / stride) positions on both axes.
+/// Convolution over time and frequency. Zero padding gives ceil(size / stride) positions on both
+/// axes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Convolution2dSpec {
-    /// Channels of the output.
+    /// Number of output channels.
     pub channels: u32,
-    /// Taps over time and over frequency.
+    /// Kernel size over time and over frequency.
     pub kernel: [u32; 2],
-    /// The same.
+    /// Stride over time and over frequency.
     pub stride: [u32; 2],
-    /// Behind the norm.
+    /// Activation after the norm.
     pub activation: Activation,
 }
 
-/// See [`AcousticLayerSpec::Convolution`].
+/// A block of convolutions over time, each with batch norm, activation and dropout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConvolutionSpec {
-    /// Convolutions, one after the other.
+    /// Number of convolutions in the block, one after the other.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// Channels of their outputs.
+    /// Number of output channels of each convolution.
     pub channels: u32,
-    /// Taps.
+    /// Kernel size, in frames.
     pub kernel: u32,
-    /// Frames from one output to the next; of a block of one.
+    /// Stride, in frames. Above 1 only if `repeat` is 1.
     #[serde(default = "one")]
     pub stride: u32,
-    /// Frames from one tap to the next.
+    /// Distance between two taps of the kernel, in frames.
     #[serde(default = "one")]
     pub dilation: u32,
-    /// What stands beside the frames.
+    /// Padding before the first and after the last frame.
     #[serde(default)]
     pub padding: FramePadding,
-    /// Each channel by itself over time, then all channels of a frame (depthwise separable).
+    /// Depthwise separable: each channel over time, then all channels of a frame.
     #[serde(default)]
     pub separable: bool,
-    /// A bias in the convolution: a norm that shifts makes it idle.
+    /// Bias of the convolutions. It has no effect before a norm with a shift.
     #[serde(default)]
     pub bias: bool,
-    /// What is added to the last norm's output before its activation.
+    /// Residual that is added to the last norm's output, before its activation.
     #[serde(default)]
     pub residual: Residual,
-    /// Behind the norm, or before it.
+    /// Activation after the norm, or before it: see `activation_before_norm`.
     pub activation: Activation,
-    /// The activation stands before the norm.
+    /// Whether the activation precedes the norm.
     #[serde(default)]
     pub activation_before_norm: bool,
-    /// Drop rate.
+    /// Dropout rate.
     #[serde(default)]
     pub dropout: f64,
 }
 
-/// See [`ConvolutionSpec::padding`].
+/// Padding of a convolution over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FramePadding {
-    /// Zeros, so that ceil(frames / stride) frames come out (TensorFlow's `SAME`, the odd zero behind).
+    /// Zeros, so that ceil(frames / stride) frames come out (TensorFlow's `SAME`: an odd zero goes
+    /// after the last frame).
     #[default]
     Same,
-    /// Nothing: the kernel's reach is lost.
+    /// No padding: the output is shorter than the input by the kernel's reach.
     None,
 }
 
-/// See [`ConvolutionSpec::residual`]. Each addend is projected by a convolution of one tap and has a norm of its own.
+/// Residual of a block. Each added input has its own projection (a convolution with kernel size 1)
+/// and its own norm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Residual {
-    /// Nothing.
+    /// No residual.
     #[default]
     None,
     /// The block's input.
     Block,
-    /// The inputs of this block and of all `dense` ones before it (Jasper's dense residual).
+    /// The inputs of this block and of all earlier `dense` blocks (Jasper's dense residual).
     Dense,
 }
 
-/// Behind a layer.
+/// Activation function of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activation {
-    /// Nothing.
+    /// Identity.
     None,
     /// max(x, 0).
     Relu,
@@ -178,55 +190,58 @@ pub enum Activation {
     Relu20,
 }
 
-/// See [`AcousticLayerSpec::Recurrent`]. Every layer but the first reads all outputs of the one before.
+/// A stack of LSTM or GRU layers. Every layer but the first reads the previous layer's outputs of
+/// all directions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecurrentSpec {
-    /// Kind of cell.
+    /// Kind of the recurrent cell.
     pub cell: RecurrentCell,
-    /// Layers.
+    /// Number of layers.
     pub layers: u32,
-    /// Outputs of a direction.
+    /// Number of units in each direction.
     pub hidden: u32,
-    /// A second layer reads from the end.
+    /// Whether each layer also reads the frames backwards.
     #[serde(default)]
     pub bidirectional: bool,
-    /// Bias vectors of a layer: cuDNN and PyTorch have 2, TensorFlow's own cells 1.
+    /// Bias vectors of a layer: 2 in cuDNN and PyTorch, 1 in TensorFlow's own cells.
     pub biases: u32,
-    /// Drop rate between layers.
+    /// Dropout rate between layers.
     #[serde(default)]
     pub dropout: f64,
 }
 
-/// See [`RecurrentSpec::cell`].
+/// Kind of a recurrent cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecurrentCell {
     /// Long short-term memory.
     Lstm,
-    /// Gated recurrent units, the reset gate behind the product (cuDNN).
+    /// Gated recurrent unit, with the reset gate applied after the product (cuDNN).
     Gru,
 }
 
-/// See [`AcousticLayerSpec::RowConvolution`].
+/// Row convolution: each channel separately over a few frames.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowConvolutionSpec {
-    /// Taps; zeros keep the frames, the odd one behind (OpenSeq2Seq centres them, the paper looks ahead alone).
+    /// Kernel size, in frames.
+    /// Zero padding keeps the number of frames; an odd zero goes after the last frame. OpenSeq2Seq
+    /// centres the kernel; the paper looks ahead only.
     pub width: u32,
-    /// Behind the norm.
+    /// Activation after the norm.
     pub activation: Activation,
 }
 
-/// See [`AcousticLayerSpec::Dense`].
+/// Dense layer on each frame separately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DenseSpec {
-    /// Outputs.
+    /// Number of outputs.
     pub units: u32,
-    /// Behind the map.
+    /// Activation after the affine map.
     pub activation: Activation,
-    /// Drop rate.
+    /// Dropout rate.
     #[serde(default)]
     pub dropout: f64,
 }

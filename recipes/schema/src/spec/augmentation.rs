@@ -1,56 +1,58 @@
-//! How training examples of speech are varied.
+//! Augmentation of speech training examples.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is done to training examples; each part may be left out.
+/// Augmentations of training examples. An absent part is not applied.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AugmentationSpec {
-    /// Speed, and pitch with it.
+    /// Speed perturbation. It also changes the pitch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<SpeedSpec>,
-    /// White noise on the waveform, after the speed.
+    /// White noise on the waveform, added after the speed perturbation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseSpec>,
-    /// Parts of the normalised features that become 0.
+    /// Masks: parts of the normalised features that are set to 0 (SpecAugment).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masks: Option<MasksSpec>,
 }
 
-/// A changed speed: the waveform is resampled and played at its old rate.
+/// Speed perturbation: the waveform is resampled and read at its original rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SpeedSpec {
-    /// A factor drawn from [1 - ratio, 1 + ratio] for each example (OpenSeq2Seq). It multiplies the *number of samples*:
-    /// 1.05 is slower.
+    /// A factor drawn from [1 - ratio, 1 + ratio] for each example (OpenSeq2Seq).
+    /// It multiplies the *number of samples*: 1.05 is slower.
     Uniform {
-        /// Largest change.
+        /// Largest change of the factor.
         ratio: f64,
-        /// Whose filter.
+        /// Version of resampy's filter.
         #[serde(default)]
         filter: KaiserBest,
     },
-    /// A factor of a list for each example (OpenSeq2Seq). It multiplies the *number of samples*: 1.1 is slower.
+    /// A factor drawn from a list for each example (OpenSeq2Seq).
+    /// It multiplies the *number of samples*: 1.1 is slower.
     Choice {
-        /// Factors, each as likely.
+        /// Factors, all equally likely.
         factors: Vec<f64>,
-        /// Whose filter.
+        /// Version of resampy's filter.
         #[serde(default)]
         filter: KaiserBest,
     },
-    /// Every example also at each of these speeds, in every epoch (Kaldi, lhotse). A factor *divides* the number of samples:
-    /// 1.1 is faster. torchaudio's sinc filter.
+    /// Adds a copy of every example at each of these speeds to every epoch (Kaldi, lhotse).
+    /// A factor *divides* the number of samples: 1.1 is faster. Resampling uses torchaudio's sinc
+    /// filter.
     Copies {
-        /// Factors, without 1.
+        /// Speed factors of the copies. Factor 1, the example itself, is not listed.
         factors: Vec<f64>,
     },
 }
 
-/// resampy's `kaiser_best`, which is not the same filter in all versions.
+/// The filter `kaiser_best` of resampy, which differs between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum KaiserBest {
-    /// resampy 0.2, of OpenSeq2Seq's time: 64 zero crossings.
+    /// resampy 0.2, current when OpenSeq2Seq was written: 64 zero crossings.
     #[default]
     #[serde(rename = "resampy-0.2")]
     Resampy02,
@@ -59,33 +61,34 @@ pub enum KaiserBest {
     Resampy04,
 }
 
-/// White Gaussian noise of a level drawn for each example: a whole number of decibels in [min_db, max_db). 0 dB is a
-/// deviation of 1 in the scale of the front end: of the peak for `librosa`, of one step of 16 bits for
-/// `python-speech-features`, where the published -90 to -60 dB are therefore next to nothing.
+/// White Gaussian noise. Its level is drawn for each example: a whole number of decibels in
+/// [min_db, max_db). 0 dB is a standard deviation of 1 in the scale of the front end. For `librosa`
+/// this is the peak. For `python-speech-features` it is one step of 16 bits, so the published -90
+/// to -60 dB have almost no effect there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseSpec {
-    /// Lowest level.
+    /// Lowest level, in decibels.
     pub min_db: i32,
-    /// Above the highest level.
+    /// Upper limit of the level, in decibels, exclusive.
     pub max_db: i32,
 }
 
-/// Masks over features and frames. A width is drawn from 0 to the largest, both included; the start from the places where it
-/// fits, the last one left out (OpenSeq2Seq).
+/// Masks over features and frames. The width is drawn from 0 to the largest, inclusive. The start
+/// is drawn from the positions where the mask fits, except the last one (OpenSeq2Seq).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MasksSpec {
-    /// Masks over features.
+    /// Number of masks over features.
     #[serde(default)]
     pub frequency_masks: u32,
-    /// Most features that a mask hides.
+    /// Largest width of a mask over features, in features.
     #[serde(default)]
     pub max_features: u32,
-    /// Masks over frames.
+    /// Number of masks over frames.
     #[serde(default)]
     pub time_masks: u32,
-    /// Most frames that a mask hides.
+    /// Largest width of a mask over frames, in frames.
     #[serde(default)]
     pub max_frames: u32,
 }

@@ -1,22 +1,25 @@
-//! The `[[claim]]` blocks: published numbers, numbers carried over from a sibling, and checks of this project.
+//! The `[[claim]]` blocks: published numbers, numbers published for a sibling configuration, and
+//! this project's own checks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DIRECT;
 
-/// One statement. Which keys a kind needs is checked by `validate`.
+/// One claim. `validate` checks which keys its kind needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimSpec {
-    /// What is claimed.
+    /// What is claimed: the kind of the claim.
     pub kind: ClaimKind,
-    /// A check of this project that nobody published for this system: a sentence that says why it is made. Counted apart.
+    /// Marks a check of this project that no one published for this system.
+    /// The value is a sentence with the reason for the check. Own claims are counted separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<String>,
-    /// `bleu`, `wer`, `loss`, `updates-per-second`, …
+    /// Name of the metric: `bleu`, `wer`, `loss`, `updates-per-second`, …
     pub metric: String,
-    /// Metric convention, e.g. `nrefs:1|case:lc|eff:no|tok:none|smooth:none`. Unlike signatures are never compared.
+    /// Metric convention, e.g. `nrefs:1|case:lc|eff:no|tok:none|smooth:none`.
+    /// Scores with different signatures are never compared.
     #[serde(default)]
     pub signature: Option<String>,
     /// Name of an evaluation set.
@@ -25,19 +28,19 @@ pub struct ClaimSpec {
     /// Name of a search.
     #[serde(default)]
     pub decode: Option<String>,
-    /// Arm that is held against the claim; `any` where the source does not say.
+    /// Arm that is compared with the claim. `any` if the source does not name an arm.
     #[serde(default)]
     pub arm: Option<String>,
     /// The published number. Absent for `parity`, `relation` and `diverges`.
     #[serde(default)]
     pub value: Option<f64>,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     #[serde(default)]
     pub direction: Option<Direction>,
-    /// What the published number is of its runs.
+    /// Statistic of the source's runs that the published number is.
     #[serde(default)]
     pub statistic: Statistic,
-    /// Runs behind the published number.
+    /// Number of runs behind the published number.
     #[serde(default)]
     pub n: Option<u32>,
     /// Published standard deviation between runs.
@@ -46,58 +49,60 @@ pub struct ClaimSpec {
     /// Row of the table of measured standard deviations, `results/src/statistics/spreads.toml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<String>,
-    /// Assumed standard deviation where none was measured. It concludes nothing by itself.
+    /// Assumed standard deviation, where none was measured. It cannot decide a verdict by itself.
     #[serde(default)]
     pub assumed_sigma: Option<f64>,
-    /// Why that one.
+    /// Reason for the assumed standard deviation.
     #[serde(default)]
     pub sigma_reason: Option<String>,
-    /// How much worse still counts.
+    /// Margin: how much worse than the published number still passes, in the metric's unit.
     #[serde(default)]
     pub margin: Option<f64>,
-    /// The margin as a share of the target's error (`parity`: of the baseline's), for scores near the end of their scale: 0.5 is at
-    /// most half as many errors more. The error is 100 less the score where more is better, the score itself where less is.
+    /// Margin as a share of the target's error (for `parity`, of the baseline's error).
+    /// For scores near the end of their scale: 0.5 allows at most half as many errors more. The
+    /// error is 100 - score where higher is better, and the score itself where lower is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin_of_error: Option<f64>,
-    /// Why that much.
+    /// Reason for the margin.
     #[serde(default)]
     pub margin_reason: Option<String>,
-    /// `ratio`: what must be equal between the arms.
+    /// `ratio`: what must be equal in both arms.
     #[serde(default)]
     pub protocol: Option<RatioProtocol>,
-    /// `ratio`: the arm that is 1.0. `parity`: the arm to be no worse than; absent: `fp32`.
+    /// `ratio`: the arm that is 1.0. `parity`: the arm to compare with; absent: `fp32`.
     #[serde(default)]
     pub baseline: Option<String>,
-    /// `ratio`, `memory`: the hardware of the source; elsewhere the claim is not comparable.
+    /// `ratio`, `memory`: hardware of the source. Elsewhere the claim is not comparable.
     #[serde(default)]
     pub hardware: Option<String>,
     /// `relation`: the other recipe.
     #[serde(default)]
     pub other: Option<String>,
-    /// `trajectory`: what its points count.
+    /// `trajectory`: unit of its points, epochs or updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// `trajectory`: points (epoch or update, value, sigma).
+    /// `trajectory`: its points (epoch or update, value, sigma).
     #[serde(default)]
     pub points: Vec<TrajectoryPoint>,
-    /// The source prints this for a sibling configuration, named here. Judged and shown apart.
+    /// The sibling configuration for which the source publishes this number.
+    /// Such claims are judged and shown separately.
     #[serde(default)]
     pub extends: Option<String>,
-    /// Document, section or line. Of a claim with `own`: where the idea is from.
+    /// Document, with section or line. For a claim with `own`: the source of the idea.
     pub source: String,
-    /// Conditions and conflicts worth knowing.
+    /// Conditions and contradictions in the source.
     #[serde(default)]
     pub note: Option<String>,
 }
 
 impl ClaimSpec {
-    /// Whether it is on the outputs of an evaluation set with a search. A claim that names no search is on
-    /// the outputs of a task without searches.
+    /// Whether the claim is about the outputs for an evaluation set with a search.
+    /// A claim that names no search is about the outputs of a task without searches.
     pub fn is_of(&self, eval: &str, decode: &str) -> bool {
         self.eval.as_deref() == Some(eval) && self.decode.as_deref().unwrap_or(DIRECT) == decode
     }
 
-    /// Who stands behind it: the key that is there says so.
+    /// Who makes the statement: the keys `own` and `extends` tell.
     pub fn statement(&self) -> Statement {
         match (&self.own, &self.extends) {
             (Some(_), _) => Statement::Own,
@@ -106,7 +111,8 @@ impl ClaimSpec {
         }
     }
 
-    /// Do both claim the same? Margins, standard deviations, texts and who stands behind them may differ.
+    /// Whether both claims state the same.
+    /// Margins, standard deviations, texts and who makes the statement may differ.
     pub fn claims_the_same(&self, other: &Self) -> bool {
         let parts = |claim: &Self| {
             let points: Vec<(u64, f64)> = claim.points.iter().map(|point| (point.at, point.value)).collect();
@@ -119,12 +125,12 @@ impl ClaimSpec {
         parts(self) == parts(other) && texts(self) == texts(other)
     }
 
-    /// Is it about this arm?
+    /// Whether the claim applies to this arm.
     pub fn speaks_of(&self, arm: &str) -> bool {
         self.arm.as_deref().is_none_or(|claimed| claimed == "any" || claimed == arm)
     }
 
-    /// The margin in the score's unit, where the score that it is relative to is `of`.
+    /// The margin in the score's unit. `of` is the score that a relative margin refers to.
     pub fn margin_at(&self, of: f64) -> Option<f64> {
         self.margin.or_else(|| {
             let error = if self.direction == Some(Direction::Lower) { of } else { 100.0 - of };
@@ -132,30 +138,32 @@ impl ClaimSpec {
         })
     }
 
-    /// The moments of a trajectory.
+    /// The points in time of a trajectory.
     pub fn moments(&self) -> impl Iterator<Item = Moment> {
         let clock = self.clock.iter();
         clock.flat_map(|&clock| self.points.iter().map(move |point| Moment { clock, at: point.at }))
     }
 }
 
-/// Who stands behind a claim. The three are listed and counted apart and never added up.
+/// Who makes the statement of a claim. The three groups are listed and counted separately, and
+/// never added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statement {
-    /// The source states it for this very configuration.
+    /// The source states it for exactly this configuration.
     Published,
     /// The source states it for a sibling configuration: the claim has the key `extends`.
     Extended,
-    /// Nobody published it for this system; this project checks it: the claim has the key `own`.
+    /// No one published it for this system; it is a check of this project.
+    /// The claim has the key `own`.
     Own,
 }
 
 impl Statement {
-    /// All of them, in the order of tables.
+    /// All variants, in the order of tables.
     pub const ALL: [Self; 3] = [Self::Published, Self::Extended, Self::Own];
 
-    /// The word of tables, and of JSON.
+    /// The word used in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -165,75 +173,75 @@ impl Statement {
     }
 }
 
-/// See [`ClaimSpec::kind`].
+/// Kind of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimKind {
-    /// A result.
+    /// A result, e.g. a score.
     Value,
     /// A threshold that the source promises.
     Bound,
-    /// The mixed arm is no worse than the baseline arm.
+    /// The mixed-precision arm is not worse than the baseline arm.
     Parity,
-    /// A speed-up.
+    /// A speed-up of one arm over another.
     Ratio,
     /// A difference between two settings.
     Relation,
-    /// Numbers on the way.
+    /// Results during training.
     Trajectory,
-    /// The source reports divergence.
+    /// The source reports that training diverges.
     Diverges,
-    /// A memory or batch factor.
+    /// A factor of memory or of batch size.
     Memory,
 }
 
-/// Which way is better.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// More is better.
+    /// Higher is better.
     Higher,
-    /// Less is better.
+    /// Lower is better.
     Lower,
 }
 
-/// What the published number is of its runs.
+/// Statistic of the source's runs that the published number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
     /// The source does not say.
     #[default]
     Unstated,
-    /// One run.
+    /// The result of one run.
     Single,
-    /// The mean of n.
+    /// The mean of n runs.
     Mean,
-    /// The best of n.
+    /// The best of n runs.
     Best,
 }
 
-/// See [`ClaimSpec::protocol`].
+/// What must be equal in the arms of a speed-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RatioProtocol {
-    /// The same batch in both arms.
+    /// Both arms use the same batch.
     EqualBatch,
-    /// Each arm with its published batch.
+    /// Each arm uses its published batch.
     AsPublished,
 }
 
-/// What tells how far a run is.
+/// Unit in which the progress of a run is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
-    /// Passes over the training data, at their ends.
+    /// Completed passes over the training data.
     Epochs,
     /// Updates of the weights.
     Updates,
 }
 
 impl Clock {
-    /// `epoch`, `update`.
+    /// The singular of the unit: `epoch` or `update`.
     pub fn one(self) -> &'static str {
         match self {
             Self::Epochs => "epoch",
@@ -242,16 +250,16 @@ impl Clock {
     }
 }
 
-/// A moment of a run.
+/// A point in time of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Moment {
-    /// What is counted.
+    /// Unit of `at`.
     pub clock: Clock,
-    /// How many of them.
+    /// Number of epochs or updates.
     pub at: u64,
 }
 
-/// `epoch 3`.
+/// Writes e.g. `epoch 3`.
 impl std::fmt::Display for Moment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.clock.one(), self.at)
@@ -262,11 +270,11 @@ impl std::fmt::Display for Moment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrajectoryPoint {
-    /// So many of what the claim's `clock` counts, from 1.
+    /// Number of epochs or updates, in the unit of the claim's `clock`, from 1.
     pub at: u64,
     /// Published number.
     pub value: f64,
-    /// Published spread.
+    /// Published standard deviation.
     #[serde(default)]
     pub sigma: Option<f64>,
 }

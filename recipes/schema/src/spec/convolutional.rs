@@ -5,56 +5,60 @@ use serde::{Deserialize, Serialize};
 
 use super::DecoderStart;
 
-/// Gated convolutions that read tokens. Every layer is weight-normalised; sums of two are scaled by sqrt(0.5).
+/// Gated convolutions that read tokens. Every layer is weight-normalised; sums of two terms are
+/// scaled by sqrt(0.5).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConvolutionalEncoderSpec {
-    /// First to last.
+    /// Groups of convolutions, first to last.
     pub layer: Vec<GatedConvolutionSpec>,
-    /// Learned positions.
+    /// Learned positions. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positions: Option<LearnedPositions>,
-    /// Drop rate of the embedded tokens and of each convolution's input.
+    /// Dropout rate of the embedded tokens and of each convolution's input.
     pub dropout: f64,
-    /// What comes back from so many attentions is divided by twice their number; the decoder's layers, mostly.
+    /// Number of attentions that read the encoder: usually the decoder's layers.
+    /// The gradient into the encoder is divided by twice this number.
     pub attentions: u32,
 }
 
-/// Gated convolutions, each with attention, that write tokens.
+/// Gated convolutions that write tokens, each with attention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConvolutionalDecoderSpec {
-    /// First to last.
+    /// Groups of convolutions, first to last.
     pub layer: Vec<GatedConvolutionSpec>,
-    /// Learned positions.
+    /// Learned positions. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positions: Option<LearnedPositions>,
-    /// Drop rate of the embedded tokens, of each convolution's input, and of what is projected.
+    /// Dropout rate of the embedded tokens, each convolution's input, and the projection's input.
     pub dropout: f64,
-    /// Width of what is projected; absent: the model's.
+    /// Width of the output projection's input. Absent: the model's width.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_width: Option<u32>,
-    /// Where output and target tokens are no one matrix: the projection is weight-normalised and has a bias, as every other layer.
+    /// Bias of the output projection, which is then weight-normalised like every other layer.
+    /// Only if the projection does not share the target embeddings' matrix.
     #[serde(default)]
     pub output_bias: bool,
-    /// What an attention's answer is scaled by the square root of.
+    /// Length of the source, by whose square root the attention context is scaled.
     #[serde(default, skip_serializing_if = "SourceLength::is_own")]
     pub source_length: SourceLength,
-    /// What stands before the first target token.
+    /// Input before the first target token.
     pub start: DecoderStart,
-    /// The target sequence itself begins with the begin token.
+    /// Whether the target sequence itself begins with the begin token.
     #[serde(default)]
     pub begin_token_in_target: bool,
 }
 
-/// How long a source is, for the scale of an attention's answer.
+/// Definition of a source's length, for the scale of the attention context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceLength {
-    /// Its own tokens (fairseq).
+    /// The source's own number of tokens (fairseq).
     #[default]
     Own,
-    /// The longest of its batch, of which it is padded to the length (OpenSeq2Seq). A search has a source at a time, as there.
+    /// The length of the batch's longest source, to which all are padded (OpenSeq2Seq).
+    /// A search processes one source at a time, as in OpenSeq2Seq.
     Padded,
 }
 
@@ -64,26 +68,26 @@ impl SourceLength {
     }
 }
 
-/// Some convolutions of the same size, each followed by a gated linear unit.
+/// A group of convolutions of the same size, each followed by a gated linear unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GatedConvolutionSpec {
-    /// Outputs, behind the gate.
+    /// Number of channels after the gate.
     pub channels: u32,
-    /// Taps: odd in an encoder.
+    /// Kernel size, in tokens. Odd in an encoder.
     pub kernel: u32,
-    /// So many, one behind the other.
+    /// Number of convolutions in the group.
     pub repeat: u32,
 }
 
-/// A table of position vectors, added to the tokens'; normal, standard deviation 0.1 as the tokens' are. Positions behind its
-/// end have none.
+/// Table of position vectors, added to the token embeddings. Initialised, as those, from a normal
+/// distribution with standard deviation 0.1. Nothing is added at positions beyond the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LearnedPositions {
-    /// Rows.
+    /// Number of rows: the positions that get a vector.
     pub rows: u32,
-    /// Nothing is added to the first token (OpenSeq2Seq: its table takes position 0 for padding).
+    /// Whether the first token gets no position (OpenSeq2Seq, whose table reserves 0 for padding).
     #[serde(default)]
     pub first_is_zero: bool,
 }

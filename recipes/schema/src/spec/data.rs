@@ -7,55 +7,59 @@ use serde::{Deserialize, Serialize};
 
 use super::{AudioManifestSpec, AugmentationSpec, Cleaners, FeaturesSpec, SymbolSet, TonesSpec};
 
-/// Where examples come from and how they become batches.
+/// The `[data]` block: where examples come from and how they become batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataSpec {
-    /// Name of a public corpus definition (URLs, digests, licence, splits). Absent for generated data and own files.
+    /// Name of a public corpus definition (URLs, digests, licence, splits).
+    /// Absent for generated data and the user's own files.
     #[serde(default)]
     pub corpus: Option<String>,
-    /// Split of the corpus or of the files that is trained on; absent: `train`.
+    /// Split of the corpus or of the files to train on. Absent: `train`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train_split: Option<String>,
     /// How examples are read.
     pub reader: ReaderSpec,
-    /// Read only the first examples of each split; absent: all. Sub-words are learnt on what is read.
+    /// Limits each split to its first examples. Absent: all are read.
+    /// Sub-words are learned from the examples that are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<ShareSpec>,
     /// How text becomes token ids.
     pub tokenizer: TokenizerSpec,
-    /// Source sequences begin with the begin token (OpenSeq2Seq's `use_start_token`). So do the targets: the decoder starts from
-    /// it, or writes it (`model.decoder.begin_token_in_target`). It counts in the lengths of both.
+    /// Whether source sequences begin with the begin token (OpenSeq2Seq's `use_start_token`).
+    /// Targets then begin with it too: the decoder starts from it, or writes it
+    /// (`model.decoder.begin_token_in_target`). It counts in the lengths of both.
     #[serde(default)]
     pub begin_token_in_source: bool,
-    /// How recordings become frames.
+    /// How recordings become frames of features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<FeaturesSpec>,
-    /// How training recordings are varied.
+    /// Augmentation of training recordings. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub augmentation: Option<AugmentationSpec>,
-    /// Which training examples are kept, and at what length.
+    /// Limits on the length of training examples.
     #[serde(default)]
     pub filter: FilterSpec,
-    /// How training examples are put together.
+    /// How training examples form batches.
     pub batching: BatchingSpec,
-    /// Named evaluation sets. `valid` is the one that training looks at.
+    /// Evaluation sets by name. Training validates on `valid`.
     pub eval: BTreeMap<String, EvalSetSpec>,
 }
 
 impl DataSpec {
-    /// Name of the split that is trained on.
+    /// Name of the split to train on.
     pub fn training(&self) -> &str {
         self.train_split.as_deref().unwrap_or("train")
     }
 
-    /// The corpus that is to be fetched: none of generated data, of own files, and of a corpus that lies in a folder of the user's.
+    /// The corpus to fetch; `None` for generated data, own files, and a corpus in a folder of the
+    /// user.
     pub fn corpus_to_fetch(&self) -> Option<&str> {
         let own = matches!(&self.reader, ReaderSpec::AudioManifest(spec) if spec.folder.is_some());
         self.corpus.as_deref().filter(|name| !name.is_empty() && !own)
     }
 
-    /// How many examples of a split are read at most.
+    /// Largest number of examples to read of a split; `None` for all.
     pub fn most_of(&self, split: &str) -> Option<usize> {
         let share = self.share?;
         Some(if split == self.training() { share.train } else { share.eval } as usize)
@@ -67,18 +71,19 @@ impl DataSpec {
     }
 }
 
-/// How many examples are read of each split, counted from its first. Joined recordings are counted by `reader.join` instead.
+/// Number of examples to read of each split, counted from its first. Joined recordings are counted
+/// by `reader.join` instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShareSpec {
-    /// Of the split that is trained on.
+    /// Examples of the split to train on.
     pub train: u32,
-    /// Of every other split.
+    /// Examples of every other split.
     pub eval: u32,
 }
 
 impl EvalSetSpec {
-    /// Indices of the target languages that the set is in: its own, or all of them.
+    /// Indices of the set's target languages: its own, or all.
     pub fn targets_among(&self, targets: &[impl AsRef<str>]) -> Vec<usize> {
         let own = |index: &usize| self.target.as_deref().is_none_or(|own| own == targets[*index].as_ref());
         (0..targets.len()).filter(own).collect()
@@ -89,47 +94,51 @@ impl EvalSetSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReaderSpec {
-    /// Two files of equal line count, line i of one being the translation of line i of the other.
+    /// Parallel text: two files with equal line counts, where line i of one is the translation of
+    /// line i of the other.
     ParallelText {
         /// Source language code, e.g. `en`.
         source: String,
         /// Target language code, e.g. `de`.
         target: String,
-        /// Further languages that the same lines are translated into, e.g. `["fr"]`: the model has one encoder and a decoder for each.
+        /// Further target languages of the same lines, e.g. `["fr"]`.
+        /// The model then has one encoder, and one decoder per target language.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         further_targets: Vec<String>,
-        /// The user's own files by split name; empty when `data.corpus` names a corpus.
+        /// The user's own files by split name. Empty if `data.corpus` names a corpus.
         #[serde(default)]
         files: BTreeMap<String, ParallelFiles>,
     },
-    /// OpenSeq2Seq's toy: a random string of symbols, to be reversed. Splits `train`, `valid`, `test`. Its language is `reversed`.
+    /// OpenSeq2Seq's toy task: reverse a random string of symbols. Splits `train`, `valid`, `test`.
+    /// The target language is `reversed`.
     Reversal {
-        /// Further languages of the toy, each with a decoder of its own.
+        /// Further target languages of the toy task, each with its own decoder.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         further_targets: Vec<ToyLanguage>,
-        /// Number of distinct symbols (published: 10 Greek letters).
+        /// Number of distinct symbols. Published: 10 Greek letters.
         symbols: u32,
-        /// Shortest string, inclusive.
+        /// Length of the shortest string, inclusive.
         min_length: u32,
-        /// Longest string, inclusive.
+        /// Length of the longest string, inclusive.
         max_length: u32,
-        /// Training pairs.
+        /// Number of training pairs.
         train: u32,
-        /// Validation pairs.
+        /// Number of validation pairs.
         valid: u32,
-        /// Test pairs.
+        /// Number of test pairs.
         test: u32,
-        /// Seed of the generator (the published one is unseeded).
+        /// Seed of the generator. The published one is unseeded.
         seed: u64,
     },
-    /// Recordings with their transcripts: those of a corpus, or those that files list.
+    /// Recordings with their transcripts, from a corpus or from the user's manifests.
     AudioManifest(AudioManifestSpec),
-    /// A toy of our own: random words, every letter of which is a tone. Splits `train`, `valid`, `test`.
+    /// A toy task of this project: random words in which every letter is a tone.
+    /// Splits `train`, `valid`, `test`.
     Tones(TonesSpec),
 }
 
 impl ReaderSpec {
-    /// Samples a second, of speech.
+    /// Sample rate of speech, in hertz; `None` for text.
     pub fn sample_rate_hz(&self) -> Option<u32> {
         match self {
             Self::AudioManifest(spec) => Some(spec.sample_rate_hz),
@@ -138,22 +147,23 @@ impl ReaderSpec {
         }
     }
 
-    /// It makes its data and reads nothing.
+    /// Whether the reader generates its data and reads no files.
     pub fn is_generated(&self) -> bool {
         matches!(self, Self::Reversal { .. } | Self::Tones(_))
     }
 }
 
-/// What a string of the toy may become beside its reverse.
+/// A target language of the toy task besides the reversed string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToyLanguage {
-    /// The string itself.
+    /// The string unchanged.
     Copied,
 }
 
 impl ReaderSpec {
-    /// The target languages, each with a decoder of its own; the first is that of `target`. Of speech, its one transcript.
+    /// The target languages, each with its own decoder. The first one is `target`.
+    /// Speech has one: its transcript.
     pub fn targets(&self) -> Vec<&str> {
         match self {
             Self::ParallelText { target, further_targets, .. } => {
@@ -168,7 +178,8 @@ impl ReaderSpec {
     }
 }
 
-/// One split of a user's own parallel text; paths are relative to the recipe file. `.gz` is read as well.
+/// One split of the user's own parallel text. Paths are relative to the recipe file; `.gz` files
+/// are decompressed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParallelFiles {
@@ -176,19 +187,19 @@ pub struct ParallelFiles {
     pub source: String,
     /// Path of the target side.
     pub target: String,
-    /// Paths of the further target languages, in the order of `data.reader.further_targets`.
+    /// Paths of further target languages, in the order of `data.reader.further_targets`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further_targets: Vec<String>,
 }
 
 impl ParallelFiles {
-    /// Path of the side in the target language of this index.
+    /// Path of the target side with this index of the target languages.
     pub fn target(&self, index: usize) -> Option<&str> {
         [&self.target].into_iter().chain(&self.further_targets).nth(index).map(String::as_str)
     }
 }
 
-/// Text normalisation steps, applied in the order given.
+/// Text normalisation steps. They are applied in the order given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NormalizeStep {
@@ -196,120 +207,129 @@ pub enum NormalizeStep {
     Lowercase,
     /// Moses `normalize-punctuation.perl` for the side's language.
     MosesPunctuation,
-    /// Moses `tokenizer.perl` for the side's language, escaping on, no aggressive hyphens.
+    /// Moses `tokenizer.perl` for the side's language, with escaping, without aggressive hyphens.
     MosesTokenize,
     /// Moses `tokenizer.perl -a`.
     MosesTokenizeAggressive,
-    /// The same since November 2018: the full stop of a line's last word always stands apart.
+    /// Moses `tokenizer.perl -a` since November 2018: the full stop after a line's last word is
+    /// always a separate token.
     #[serde(rename = "moses-tokenize-aggressive-2018")]
     MosesTokenizeAggressive2018,
-    /// Moses `remove-non-printing-char.perl`: a space for every control, format and unassigned character.
+    /// Moses `remove-non-printing-char.perl`: replaces every control, format and unassigned
+    /// character by a space.
     RemoveNonPrinting,
-    /// `’` becomes `'`.
+    /// Replaces `’` by `'`.
     StraightApostrophes,
 }
 
-/// From text to ids.
+/// A tokenizer: how text becomes ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TokenizerSpec {
-    /// White-space separated words, each an entry of a vocabulary counted on the training split.
+    /// Words separated by white space. The vocabulary is counted on the training split.
     Words {
         /// Ids of the special tokens.
         specials: Specials,
-        /// Round the number of rows up to a multiple of this.
+        /// The number of vocabulary rows is rounded up to a multiple of this.
         #[serde(default = "one")]
         pad_vocabulary_to: u32,
-        /// One vocabulary for both sides; else each side has its own.
+        /// Whether both sides share one vocabulary.
         #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
         joint: bool,
-        /// Most rows, special tokens included and before padding; the rarest words are left out (fairseq's `--nwordstgt`).
+        /// Largest number of vocabulary rows, special tokens included, before padding.
+        /// The rarest words are left out (fairseq's `--nwordstgt`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_vocabulary: Option<u32>,
-        /// Most rows of the target side's own vocabulary, where they are others.
+        /// `max_vocabulary` of the target side's own vocabulary. Absent: `max_vocabulary`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_target_vocabulary: Option<u32>,
-        /// Words that the training split has less often than this are left out (torchtext's `min_freq`).
+        /// Words that occur less often than this in training are left out (torchtext's `min_freq`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min_count: Option<u32>,
-        /// The words of the text are parts of words already, as subword-nmt marks them (`@@`): they are joined before anything is
-        /// scored.
+        /// Whether the text is already split into sub-words, marked as by subword-nmt (`@@`).
+        /// Sub-words are then joined before scoring.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         subwords: bool,
-        /// Steps before splitting.
+        /// Normalisation steps before splitting.
         #[serde(default)]
         normalize: Vec<NormalizeStep>,
     },
-    /// subword-nmt byte pair encoding, learnt on both sides of the training split together.
+    /// Byte pair encoding of subword-nmt, learned on both sides of the training split together.
     SubwordNmt {
         /// Number of merge operations to learn.
         merges: u32,
-        /// One dictionary for both sides, sorted by count as fairseq does.
+        /// Whether both sides share one dictionary, sorted by count as in fairseq.
         joined_dictionary: bool,
         /// Ids of the special tokens.
         specials: Specials,
-        /// Round the number of rows up to a multiple of this.
+        /// The number of vocabulary rows is rounded up to a multiple of this.
         #[serde(default = "one")]
         pad_vocabulary_to: u32,
-        /// Most rows, special tokens included and before padding; the rarest words are left out (fairseq's `--nwordstgt`).
+        /// Largest number of vocabulary rows, special tokens included, before padding.
+        /// The rarest words are left out (fairseq's `--nwordstgt`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_vocabulary: Option<u32>,
-        /// Steps before splitting.
+        /// Normalisation steps before splitting.
         #[serde(default)]
         normalize: Vec<NormalizeStep>,
     },
-    /// A SentencePiece model on raw text: one of others, or a BPE learnt on the training split.
+    /// A SentencePiece model on raw text: an existing one, or a BPE model learned on the training
+    /// split.
     SentencePiece {
         /// Number of pieces, the four special tokens included.
         pieces: u32,
-        /// One model for both sides.
+        /// Whether both sides share one model.
         joint: bool,
         /// Ids of the special tokens.
         specials: Specials,
-        /// A model to use rather than to train; relative to the recipe file.
+        /// Existing SentencePiece model to use, relative to the recipe file.
+        /// Absent: one is trained.
         #[serde(default)]
         model: Option<String>,
     },
-    /// The characters of a transcript, each a class of a frame.
+    /// Characters of a transcript. Each is an output class.
     Characters {
-        /// All of them, in the order of the classes; the space stands between words.
+        /// All characters, in the order of their classes. The space separates words.
         alphabet: String,
-        /// Steps before splitting.
+        /// Normalisation steps before splitting.
         #[serde(default)]
         normalize: Vec<NormalizeStep>,
     },
-    /// Words of a small lexicon, as the sounds that they are made of, each a class of a frame.
+    /// Words of a small lexicon, spelled in sounds. Each sound is an output class.
     Lexicon {
-        /// Sounds of each word.
+        /// Pronunciation of each word, as a list of sounds.
         words: BTreeMap<String, Vec<String>>,
-        /// A sound that may stand before, between and behind words, or not.
+        /// Optional sound before, between and after words. Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         silence: Option<String>,
     },
-    /// The symbols of a text that is to be spoken, each an id. A character that is no symbol is an error.
+    /// Input symbols of a speech synthesiser, each with an id.
+    /// A character that is not a symbol is an error.
     Symbols {
-        /// Which symbols.
+        /// Set of symbols.
         symbols: SymbolSet,
-        /// The characters of the set `own`, in the order of their ids.
+        /// Characters of the set `own`, in the order of their ids.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         characters: Option<String>,
-        /// What is done to a text first.
+        /// Cleaning of a text before it is split into symbols.
         #[serde(default)]
         cleaners: Cleaners,
-        /// Characters of a cleaned text that are passed over. (NVIDIA passes over whatever is no symbol: of LJSpeech these are `"`, `[` and
-        /// `]`.)
+        /// Characters of a cleaned text that are ignored.
+        /// NVIDIA ignores every character that is not a symbol: in LJSpeech these are `"`, `[` and
+        /// `]`.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         leave_out: String,
-        /// A text stands between the set's begin and end.
+        /// Whether a text is enclosed in the set's begin and end symbols.
         #[serde(default)]
         ends: bool,
-        /// Behind it the set's pad is repeated until the length is a multiple of this, once at least; the length counts them (OpenSeq2Seq: 8).
+        /// After the text, at least one pad is added, up to a multiple of this length.
+        /// The pads count in the length (OpenSeq2Seq: 8). Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pad_to: Option<u32>,
     },
 }
 
-/// Where the special tokens stand in the vocabulary.
+/// Ids of the special tokens in the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Specials {
@@ -321,134 +341,139 @@ pub enum Specials {
     Gnmt,
 }
 
-/// What happens to long training examples. Lengths of text are in tokens, special tokens included.
+/// Limits on training examples. Text lengths are in tokens, special tokens included.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilterSpec {
-    /// Longest source.
+    /// Longest source, in tokens.
     #[serde(default)]
     pub max_source_tokens: Option<u32>,
-    /// Longest target.
+    /// Longest target, in tokens.
     #[serde(default)]
     pub max_target_tokens: Option<u32>,
-    /// Cut or leave out what is longer.
+    /// Whether longer examples are truncated or left out.
     #[serde(default)]
     pub too_long: TooLong,
-    /// Pairs of which one side has more than so many times the tokens of the other are left out (Moses' `clean-corpus-n -ratio`).
-    /// Special tokens do not count.
+    /// Largest ratio of the two sides' tokens, without special tokens.
+    /// Pairs with a larger one are left out (Moses' `clean-corpus-n -ratio`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ratio: Option<f64>,
-    /// Shortest recording, before its speed is changed.
+    /// Shortest recording, in seconds, before speed perturbation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_seconds: Option<f64>,
-    /// Longest recording, before its speed is changed.
+    /// Longest recording, in seconds, before speed perturbation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_seconds: Option<f64>,
 }
 
-/// See [`FilterSpec`].
+/// Treatment of training examples that are too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TooLong {
-    /// Leave the pair out.
+    /// Leave the example out.
     #[default]
     Drop,
-    /// Cut it to the limit (OpenSeq2Seq does).
+    /// Truncate the example to the limit (OpenSeq2Seq).
     Truncate,
 }
 
-/// How training examples are put into batches. A batch is what one micro-step computes.
+/// How training examples form batches. One micro-step computes one batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum BatchingSpec {
-    /// A fixed number of sentences in shuffled order, no bucketing; the remainder of an epoch is left out.
+    /// A fixed number of sentences in shuffled order, without bucketing.
+    /// The remainder of an epoch is left out.
     Sentences {
-        /// Sentences a batch.
+        /// Sentences per batch.
         sentences: u32,
-        /// Round padded lengths up to a multiple of this.
+        /// Padded lengths are rounded up to a multiple of this.
         #[serde(default = "one")]
         pad_length_to: u32,
     },
-    /// As many sentences of like length as fit: sentences x longest side <= `max_tokens` (fairseq).
+    /// As many sentences of similar length as fit: sentences x longest side <= `max_tokens`
+    /// (fairseq).
     Tokens {
-        /// Largest padded size of the larger side.
+        /// Largest padded size of the larger side, in tokens.
         max_tokens: u32,
-        /// Batches of more sentences than this are cut to a multiple of it.
+        /// A batch with more sentences than this is cut to a multiple of it.
         #[serde(default = "one")]
         sentences_multiple_of: u32,
-        /// Round padded lengths up to a multiple of this.
+        /// Padded lengths are rounded up to a multiple of this.
         #[serde(default = "one")]
         pad_length_to: u32,
     },
-    /// A fixed number of sentences of like length (NVIDIA's GNMT). A pair is in the bucket of its longer side's length / `width`, the
-    /// last bucket if that is beyond it. Every epoch each bucket is shuffled and cut into blocks of `batches_together`; the remainder
-    /// is left out; then the blocks are shuffled.
+    /// A fixed number of sentences of similar length (NVIDIA's GNMT).
+    /// A pair's bucket is the length of its longer side / `width`, at most the last bucket. In
+    /// every epoch, each bucket is shuffled and cut into blocks of `batches_together` batches,
+    /// without the remainder. Then the blocks are shuffled.
     Buckets {
-        /// Sentences a batch.
+        /// Sentences per batch.
         sentences: u32,
-        /// Buckets.
+        /// Number of buckets.
         buckets: u32,
-        /// Lengths in a bucket, special tokens included.
+        /// Number of lengths in a bucket. Lengths include special tokens.
         width: u32,
-        /// Batches of one bucket that follow each other: those of the GPUs.
+        /// Consecutive batches from one bucket: in the source, those of the GPUs.
         #[serde(default = "one")]
         batches_together: u32,
-        /// Round padded lengths up to a multiple of this.
+        /// Padded lengths are rounded up to a multiple of this.
         #[serde(default = "one")]
         pad_length_to: u32,
     },
-    /// A fixed number of utterances in shuffled order; the remainder of an epoch is left out.
+    /// A fixed number of utterances in shuffled order. The remainder of an epoch is left out.
     Utterances {
-        /// Utterances a batch.
+        /// Utterances per batch.
         utterances: u32,
     },
-    /// Utterances in shuffled order, as many as last no longer than this together (lhotse's simple sampler); one at least.
+    /// Utterances in shuffled order, as many as fit into `max_seconds`, at least one (lhotse's
+    /// simple sampler).
     Seconds {
-        /// Sum of their lengths.
+        /// Largest total duration of a batch, in seconds.
         max_seconds: f64,
     },
 }
 
-/// A named evaluation set.
+/// An evaluation set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvalSetSpec {
     /// Split of the corpus or reader.
     pub split: String,
-    /// Target language, where the reader has several. `valid` may leave it out: it then is of all of them.
+    /// Target language, if the reader has several. Only `valid` may omit it: all languages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Lines (or utterances) the set must have in each of its target languages, those counted that the corpus's preparation leaves
-    /// out; another count is an error.
+    /// Lines (or utterances) that the set must have in each of its target languages.
+    /// Lines that the corpus's preparation leaves out count. Another number is an error.
     pub lines: u32,
-    /// Which text the hypotheses are scored against.
+    /// Text that hypotheses are scored against.
     #[serde(default)]
     pub references: References,
-    /// Take the tokenisation off the hypotheses before they are scored: for references that have none. Absent: they are scored as the
-    /// tokenizer writes them.
+    /// Detokenizes hypotheses before scoring, for references without tokenization.
+    /// Absent: hypotheses are scored as the tokenizer writes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detokenize: Option<Detokenizer>,
-    /// White-space tokens the references must have: tells versions of a test set apart.
+    /// Tokens, split at white space, that the references must have.
+    /// This tells versions of a test set apart.
     #[serde(default)]
     pub reference_tokens: Option<u32>,
 }
 
-/// See [`EvalSetSpec::references`].
+/// Text that hypotheses are scored against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum References {
-    /// After the tokenizer's `normalize` steps, sub-words undone.
+    /// The text after the tokenizer's `normalize` steps, with sub-words joined.
     #[default]
     Normalized,
-    /// The file as it is.
+    /// The file unchanged.
     Raw,
 }
 
-/// See [`EvalSetSpec::detokenize`].
+/// Detokenizer of hypotheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detokenizer {
-    /// Moses `detokenizer.perl` for the target's language.
+    /// Moses `detokenizer.perl` for the target language.
     Moses,
 }
 

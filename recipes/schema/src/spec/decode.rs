@@ -7,143 +7,158 @@ use serde::{Deserialize, Serialize};
 
 use super::FreeRunningSpec;
 
-/// A search over a decoder.
+/// A search for the output of a decoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DecodeSpec {
-    /// The likeliest token at each step.
+    /// Greedy search: the most likely token at each step.
     Greedy {
-        /// Longest output.
+        /// Largest length of an output.
         max_length: MaxLength,
     },
     /// Beam search.
     Beam {
-        /// Hypotheses kept alive.
+        /// Beam size: number of active hypotheses.
         beam: u32,
-        /// How finished hypotheses are ranked.
+        /// Score by which finished hypotheses are ranked.
         length_penalty: LengthPenalty,
-        /// When a sentence is done.
+        /// Condition that ends the search of a sentence.
         stop: StopRule,
-        /// Longest output.
+        /// Largest length of an output.
         max_length: MaxLength,
     },
-    /// Beam search of which an ended hypothesis goes on to hold one of the `beam` places (TensorFlow's BeamSearchDecoder, as
-    /// OpenSeq2Seq has it): every step keeps the best of log p / ((5 + n) / 6)^alpha. n counts the end token from the step on that
-    /// follows it. Done when all have ended, or at the limit, where those that have not count as they are.
+    /// Beam search in which a finished hypothesis keeps one of the `beam` slots (TensorFlow's
+    /// BeamSearchDecoder as in OpenSeq2Seq). Every step keeps the best by log p / ((5 + n) /
+    /// 6)^alpha, where n counts the end token only from the following step on. The search ends when
+    /// all hypotheses have finished, or at the length limit, where unfinished hypotheses count as
+    /// they are.
     TensorflowBeam {
-        /// Places.
+        /// Beam size: number of slots.
         beam: u32,
-        /// Exponent.
+        /// Exponent of the length penalty.
         alpha: f64,
-        /// Longest output.
+        /// Largest length of an output.
         max_length: MaxLength,
     },
-    /// The same places, kept by log p alone; what is weighed are the hypotheses at the end (NVIDIA's GNMT): log p / ((c + n) /
-    /// (c + 1))^alpha + b sum over the source of log min(A, 1), A being the attention that a position got, n the tokens and both
-    /// special ones. Positions without any attention count nothing.
+    /// Beam search with the slots of `tensorflow-beam`, kept by log p alone (NVIDIA's GNMT).
+    /// Only the final hypotheses are ranked, by log p / ((c + n) / (c + 1))^alpha + b sum over the
+    /// source of log min(A, 1). A is the total attention on a source position, and n counts the
+    /// tokens and both special tokens. Positions without any attention are left out of the sum.
     GnmtBeam {
-        /// Places.
+        /// Beam size: number of slots.
         beam: u32,
-        /// Exponent.
+        /// Exponent of the length penalty.
         alpha: f64,
-        /// c.
+        /// c: constant of the length penalty.
         constant: f64,
-        /// b, of a recurrent decoder. 0: attention does not count.
+        /// b: weight of the coverage term, for a recurrent decoder. 0: no term.
         coverage: f64,
-        /// Attention is summed by place, whichever hypothesis is in it, and a sentence at its limit is not weighed. Otherwise sums
-        /// go with their hypotheses, and all are weighed.
+        /// Whether to rank as the source's code does.
+        /// It sums attention per slot, whichever hypothesis is in it, and does not rank a sentence
+        /// at its length limit. Otherwise the sums follow their hypotheses, and all sentences are
+        /// ranked.
         #[serde(default)]
         as_coded: bool,
-        /// Longest output.
+        /// Largest length of an output.
         max_length: MaxLength,
     },
-    /// A beam in which ended hypotheses go on to be extended like the others (JoeyNMT): every step keeps the likeliest of all
-    /// extensions. Done when the likeliest has just ended, or at the limit. What is ranked by log p / ((5 + n) / 6)^alpha is what ended
-    /// on the way and what is in the beam then, ended or not; n and p are of all that was written, what is read ends at the first end token.
+    /// Beam search in which finished hypotheses are extended like the others (JoeyNMT).
+    /// Every step keeps the most likely of all extensions. The search ends when the most likely
+    /// hypothesis has just finished, or at the length limit. The hypotheses that finished on the
+    /// way and those in the beam at the end, finished or not, are ranked by log p / ((5 + n) /
+    /// 6)^alpha. n and p are those of the whole sequence; the output ends at its first end token.
     JoeynmtBeam {
-        /// Hypotheses kept.
+        /// Beam size: number of hypotheses kept.
         beam: u32,
-        /// Exponent.
+        /// Exponent of the length penalty.
         alpha: f64,
-        /// What ends again, having ended before, is ranked again, as in the code of 2019. Otherwise the first time alone.
+        /// Whether a hypothesis that finishes again is ranked again, as in the code of 2019.
+        /// Otherwise it is ranked only the first time.
         #[serde(default)]
         as_coded: bool,
-        /// Longest output.
+        /// Largest length of an output.
         max_length: MaxLength,
     },
-    /// The likeliest class of each frame; runs are one label, blanks none.
+    /// Greedy CTC: the most likely class of each frame, with repeats merged and blanks removed.
     CtcGreedy {},
-    /// The likeliest path through the words of `data.tokenizer`'s lexicon, weighed by a unigram, silence between them.
+    /// The most likely path through the words of the lexicon in `data.tokenizer`, weighted by a
+    /// unigram model, with optional silence between words.
     CtcLexicon {
-        /// log10 of the probability of each word.
+        /// log10 of each word's probability.
         log10: BTreeMap<String, f64>,
-        /// log10 of the probability that no word follows.
+        /// log10 of the probability that no further word follows.
         end_log10: f64,
-        /// Probability of a silence wherever one may stand.
+        /// Probability of a silence at each place where one may be.
         silence: f64,
     },
-    /// Prefix beam search (Hannun et al. 2014), with a language model of words where one is given.
+    /// CTC prefix beam search (Hannun et al. 2014), optionally with a language model of words.
     CtcBeam {
-        /// Prefixes kept.
+        /// Beam size: number of prefixes kept.
         beam: u32,
-        /// Classes of a frame are taken from the likeliest down until they have this probability together; 1 takes all.
+        /// Classes of a frame are taken by falling probability until their sum reaches this.
+        /// 1 takes all classes.
         #[serde(default = "all")]
         cutoff: f64,
-        /// And so many at most.
+        /// Largest number of classes taken from a frame.
         #[serde(default = "classes")]
         cutoff_classes: u32,
-        /// An n-gram model in ARPA's format, gzipped or not; relative to the recipe file.
+        /// n-gram model in ARPA format, optionally gzipped.
+        /// The path is relative to the recipe file. Absent: no language model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         language_model: Option<String>,
-        /// The language model is the user's to bring: until one is given the search is not run, and claims on it are not judged.
+        /// Whether the user must supply the language model.
+        /// Without one the search is not run, and its claims are not judged.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         needs_language_model: bool,
-        /// Weight of its log10 probabilities.
+        /// Weight of the language model's log10 probabilities.
         #[serde(default)]
         alpha: f64,
-        /// Added for every word.
+        /// Bonus added for every word.
         #[serde(default)]
         beta: f64,
-        /// The words that may be spelt; absent: any. Prefixes that begin none of them are dropped.
+        /// Words that may be spelt. Absent: any words.
+        /// Prefixes that do not begin any of these words are dropped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         words: Option<WordsSpec>,
     },
-    /// Frames of speech, each made of the one that was written before it.
+    /// Free-running inference: each frame of speech is computed from the model's own previous
+    /// frame.
     FreeRunning(FreeRunningSpec),
-    /// Frames of speech, each made of the true one before it: as many as there are.
+    /// Teacher forcing: each frame of speech is computed from the true previous frame.
+    /// The output is as long as the reference.
     TeacherForced {},
 }
 
-/// See [`DecodeSpec::CtcBeam`]. Words that the alphabet cannot spell are left out.
+/// Source of the words that may be spelt. Words that the alphabet cannot spell are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WordsSpec {
-    /// Those of the language model, as in Baidu's decoder.
+    /// The words of the language model, as in Baidu's decoder.
     OfLanguageModel {},
-    /// Those that a file begins its lines with, gzipped or not; relative to the recipe file.
+    /// The first word of each line of a file, optionally gzipped.
     Listed {
-        /// The file.
+        /// Path of the file, relative to the recipe file.
         file: String,
     },
 }
 
 impl DecodeSpec {
-    /// Does it read the classes of frames?
+    /// Whether the search reads classes of frames (CTC).
     pub fn is_of_classes(&self) -> bool {
         matches!(self, Self::CtcGreedy {} | Self::CtcLexicon { .. } | Self::CtcBeam { .. })
     }
 
-    /// Does it write frames of speech?
+    /// Whether the search writes frames of speech.
     pub fn is_of_frames(&self) -> bool {
         matches!(self, Self::FreeRunning(_) | Self::TeacherForced {})
     }
 
-    /// Does it write token by token?
+    /// Whether the search writes tokens one by one.
     pub fn is_of_tokens(&self) -> bool {
         self.hypotheses().is_some()
     }
 
-    /// Hypotheses of each sentence, of a search of tokens.
+    /// Number of hypotheses per sentence; `None` if the search does not write tokens.
     pub fn hypotheses(&self) -> Option<u32> {
         match self {
             Self::Greedy { .. } => Some(1),
@@ -159,7 +174,7 @@ impl DecodeSpec {
         }
     }
 
-    /// The same search, of outputs of so many tokens at most, whatever the source.
+    /// The search with output length limited to `tokens`, whatever the source's length.
     pub fn writing(mut self, tokens: u32) -> Self {
         match &mut self {
             Self::Greedy { max_length }
@@ -173,7 +188,8 @@ impl DecodeSpec {
         self
     }
 
-    /// Does it sum the attention of the source, which recurrent decoders alone have one of?
+    /// Whether the search sums attention over the source.
+    /// Only recurrent decoders have a single attention to sum.
     pub fn counts_attention(&self) -> bool {
         matches!(self, Self::GnmtBeam { coverage, .. } if *coverage > 0.0)
     }
@@ -194,47 +210,48 @@ impl DecodeSpec {
         }
     }
 
-    /// It means nothing without the language model that it has not: what is claimed of it is not run.
+    /// Whether the search needs a language model that is not given. Its claims are then not run.
     pub fn lacks_language_model(&self) -> bool {
         matches!(self, Self::CtcBeam { needs_language_model: true, language_model: None, .. })
     }
 }
 
-/// Tokens at most, the end token included: `factor` x source tokens (special tokens included), rounded down, + `extra`.
+/// Largest output length in tokens, including the end token: `factor` x source tokens (including
+/// special tokens), rounded down, + `extra`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaxLength {
-    /// Times the source's length.
+    /// Factor of the source's length.
     pub factor: f64,
-    /// Plus this.
+    /// Tokens added to that.
     pub extra: u32,
 }
 
-/// Score of a finished hypothesis of n tokens (end token included).
+/// Score of a finished hypothesis with n tokens, including the end token.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LengthPenalty {
-    /// log p.
+    /// log p: no length penalty.
     None,
     /// log p / ((5 + n) / 6)^alpha (Wu et al. 2016; tensor2tensor).
     Gnmt {
-        /// Exponent.
+        /// Exponent of the length penalty.
         alpha: f64,
     },
     /// log p / n^alpha (fairseq `lenpen`).
     LengthPower {
-        /// Exponent.
+        /// Exponent of the length penalty.
         alpha: f64,
     },
 }
 
-/// When the search of a sentence ends.
+/// Condition that ends the search of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopRule {
-    /// No alive hypothesis can beat the worst finished one any more (tensor2tensor, OpenSeq2Seq).
+    /// No active hypothesis can still beat the worst finished one (tensor2tensor, OpenSeq2Seq).
     CannotImprove,
-    /// As soon as `beam` hypotheses have ended (fairseq).
+    /// `beam` hypotheses have finished (fairseq).
     BeamFinished,
 }
 
@@ -242,7 +259,7 @@ fn all() -> f64 {
     1.0
 }
 
-/// Baidu's decoder in OpenSeq2Seq.
+/// Default of Baidu's decoder in OpenSeq2Seq.
 fn classes() -> u32 {
     40
 }

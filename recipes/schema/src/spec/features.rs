@@ -1,160 +1,167 @@
-//! From a waveform to the features that a recogniser reads. Frequencies in hertz, times in milliseconds.
+//! Features: how a waveform becomes the input of a recogniser. Frequencies are in hertz, times in
+//! milliseconds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A front end, named after the library whose numbers it gives.
+/// A front end, named after the library that it reproduces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FeaturesSpec {
-    /// python_speech_features 0.6 as OpenSeq2Seq calls it: samples scaled to a peak of 32,767 and cut to integers, frames
-    /// that are not centred, filters laid on whole FFT bins.
+    /// python_speech_features 0.6 as OpenSeq2Seq calls it.
+    /// Samples are scaled to a peak of 32,767 and truncated to integers, frames are not centred,
+    /// and mel filters are aligned to whole FFT bins.
     PythonSpeechFeatures {
-        /// What a frame becomes. Mel filters take a rectangular window, a spectrogram a symmetric Hann window.
+        /// Type of the features.
+        /// Mel filters use a rectangular window, a spectrogram a symmetric Hann window.
         output: FeatureOutput,
-        /// Features a frame. Cepstra are taken of twice as many mel filters and lifted by twice as much.
+        /// Features per frame.
+        /// Cepstra come from twice as many mel filters, with a lifter of twice as much.
         features: u32,
-        /// Length of a frame.
+        /// Length of a frame, in milliseconds.
         #[serde(default = "openseq2seq_window_ms")]
         window_ms: f64,
-        /// From one frame to the next.
+        /// Distance between the starts of two frames, in milliseconds.
         #[serde(default = "hop_ms")]
         hop_ms: f64,
-        /// FFT length of mel filters; a spectrogram's is the frame's.
+        /// FFT length of mel filters, in samples. A spectrogram's FFT is as long as the frame.
         #[serde(default = "python_speech_features_fft")]
         fft: u32,
-        /// y[t] = x[t] - preemphasis x[t - 1]; not of a spectrogram.
+        /// Pre-emphasis: y[t] = x[t] - preemphasis x[t - 1]. Does not apply to a spectrogram.
         #[serde(default = "preemphasis")]
         preemphasis: f64,
-        /// Silence is added until the number of frames is a multiple of this.
+        /// Silence is appended until the number of frames is a multiple of this.
         #[serde(default = "pad_frames_to")]
         pad_frames_to: u32,
-        /// Mean and deviation that become 0 and 1.
+        /// Which features are normalised to mean 0 and standard deviation 1.
         #[serde(default = "global")]
         normalize: FeatureNorm,
     },
     /// librosa as OpenSeq2Seq calls it: samples scaled to a peak of 1, centred frames.
     Librosa {
-        /// What a frame becomes.
+        /// Type of the features.
         output: FeatureOutput,
-        /// Features a frame. Cepstra are taken of twice as many mel filters.
+        /// Features per frame. Cepstra come from twice as many mel filters.
         features: u32,
-        /// Length of the window.
+        /// Length of the window, in milliseconds.
         #[serde(default = "openseq2seq_window_ms")]
         window_ms: f64,
-        /// From one frame to the next.
+        /// Distance between two frames, in milliseconds.
         #[serde(default = "hop_ms")]
         hop_ms: f64,
-        /// FFT length. Absent: the window's for a spectrogram, else the next power of two.
+        /// FFT length, in samples.
+        /// Absent: for a spectrogram the window's length, otherwise the next power of two.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fft: Option<u32>,
-        /// Window, in the middle of the FFT's frame.
+        /// Window function. The window is centred in the FFT's frame.
         #[serde(default = "symmetric_hann")]
         window: WindowFunction,
-        /// What lies before the first and after the last sample. librosa mirrored until 0.9.
+        /// Padding before the first and after the last sample.
+        /// Versions of librosa up to 0.9 mirror the samples.
         #[serde(default = "mirrored")]
         padding: Padding,
-        /// Leave out silence at both ends.
+        /// Trims silence at both ends. Absent: no trimming.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trim: Option<TrimSpec>,
-        /// Scale the samples to a peak of 1.
+        /// Whether to scale the samples to a peak of 1.
         #[serde(default = "yes")]
         peak_normalize: bool,
-        /// Deviation of the noise that is added to the samples.
+        /// Standard deviation of the noise that is added to the samples.
         #[serde(default)]
         dither: f64,
-        /// y[t] = x[t] - preemphasis x[t - 1]; not of a spectrogram.
+        /// Pre-emphasis: y[t] = x[t] - preemphasis x[t - 1]. Does not apply to a spectrogram.
         #[serde(default = "preemphasis")]
         preemphasis: f64,
-        /// Mel filters.
+        /// Settings of the mel filters.
         #[serde(default)]
         mel: MelSpec,
         /// Added to a mel energy before the logarithm.
         #[serde(default = "librosa_log_offset")]
         log_offset: f64,
-        /// Mean and deviation that become 0 and 1.
+        /// Which features are normalised to mean 0 and standard deviation 1.
         #[serde(default = "global")]
         normalize: FeatureNorm,
     },
-    /// Kaldi's log-mel filter bank; the defaults are lhotse's.
+    /// Kaldi's log-mel filter bank. The defaults are lhotse's.
     Kaldi {
-        /// Mel filters, which are the features.
+        /// Number of mel filters, which is the number of features.
         features: u32,
-        /// Length of a frame.
+        /// Length of a frame, in milliseconds.
         #[serde(default = "kaldi_window_ms")]
         window_ms: f64,
-        /// From one frame to the next.
+        /// Distance between two frames, in milliseconds.
         #[serde(default = "hop_ms")]
         hop_ms: f64,
-        /// Window.
+        /// Window function.
         #[serde(default = "povey")]
         window: WindowFunction,
-        /// y[t] = x[t] - preemphasis x[t - 1] within a frame.
+        /// Pre-emphasis within a frame: y[t] = x[t] - preemphasis x[t - 1].
         #[serde(default = "preemphasis")]
         preemphasis: f64,
-        /// Take a frame's mean off it.
+        /// Whether to subtract a frame's mean from its samples.
         #[serde(default = "yes")]
         remove_dc: bool,
-        /// Only frames that lie within the samples; else the samples are mirrored, and frames are counted by hops.
+        /// Whether to use only frames that lie within the samples.
+        /// Otherwise the samples are mirrored, and the number of frames follows from the hops.
         #[serde(default)]
         snip_edges: bool,
-        /// Largest sample.
+        /// Value range of the samples.
         #[serde(default)]
         scale: SampleScale,
-        /// Deviation of the noise that is added to the samples, in their scale.
+        /// Standard deviation of the noise that is added to the samples, in their `scale`.
         #[serde(default)]
         dither: f64,
-        /// Lower edge of the first filter.
+        /// Lower edge of the first filter, in hertz.
         #[serde(default = "kaldi_low_hz")]
         low_hz: f64,
-        /// Upper edge of the last filter; 0 or less: so far from half the sample rate.
+        /// Upper edge of the last filter, in hertz. 0 or less: an offset from half the sample rate.
         #[serde(default = "kaldi_high_hz")]
         high_hz: f64,
-        /// Least energy of a filter.
+        /// Minimum energy of a filter, applied before the logarithm.
         #[serde(default = "kaldi_energy_floor")]
         energy_floor: f64,
-        /// Mean and deviation that become 0 and 1.
+        /// Which features are normalised to mean 0 and standard deviation 1.
         #[serde(default)]
         normalize: FeatureNorm,
     },
-    /// TensorFlow's `audio_spectrogram` and `mfcc`: cepstra of frames that lie within the samples, under a periodic Hann window. The
-    /// defaults are those of Mozilla's DeepSpeech.
+    /// TensorFlow's `audio_spectrogram` and `mfcc`: cepstra of the frames that lie within the
+    /// samples, with a periodic Hann window. The defaults are those of Mozilla's DeepSpeech.
     #[serde(rename = "tensorflow")]
     TensorFlow {
-        /// Cepstra, which are the features.
+        /// Number of cepstra, which is the number of features.
         features: u32,
-        /// Length of a frame.
+        /// Length of a frame, in milliseconds.
         #[serde(default = "mozilla_window_ms")]
         window_ms: f64,
-        /// From one frame to the next.
+        /// Distance between two frames, in milliseconds.
         #[serde(default = "mozilla_hop_ms")]
         hop_ms: f64,
-        /// Mel filters, over magnitudes, that cepstra are taken of.
+        /// Number of mel filters that the cepstra come from. The filters read magnitudes.
         #[serde(default = "tensorflow_filters")]
         filters: u32,
-        /// Lower edge of the first filter.
+        /// Lower edge of the first filter, in hertz.
         #[serde(default = "tensorflow_low_hz")]
         low_hz: f64,
-        /// Upper edge of the last filter.
+        /// Upper edge of the last filter, in hertz.
         #[serde(default = "tensorflow_high_hz")]
         high_hz: f64,
-        /// Mean and deviation that become 0 and 1.
+        /// Which features are normalised to mean 0 and standard deviation 1.
         #[serde(default)]
         normalize: FeatureNorm,
     },
-    /// What a Tacotron 2 writes: log mel magnitudes of centred frames under a periodic Hann window, the samples mirrored at their ends. The
-    /// defaults are NVIDIA's for 22,050 Hz.
+    /// Target frames of Tacotron 2: log mel magnitudes of centred frames, with a periodic Hann
+    /// window and samples mirrored at both ends. The defaults are NVIDIA's for 22,050 Hz.
     Tacotron {
-        /// Mel filters, over magnitudes.
+        /// Number of mel filters. The filters read magnitudes.
         #[serde(default = "tacotron_filters")]
         filters: u32,
-        /// The filters.
+        /// Settings of the mel filters.
         #[serde(default = "tacotron_mel")]
         mel: MelSpec,
-        /// Least mel magnitude, of which the natural logarithm is taken.
+        /// Minimum mel magnitude, applied before the natural logarithm.
         #[serde(default = "tacotron_floor")]
         floor: f64,
-        /// Magnitudes of single bins beside them: a frame has the mels first.
+        /// Magnitudes of single FFT bins, appended to the mels of each frame. Absent: mels only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         magnitude: Option<MagnitudeSpec>,
         /// FFT length, in samples.
@@ -163,27 +170,30 @@ pub enum FeaturesSpec {
         /// Length of the window, in samples.
         #[serde(default = "tacotron_window_samples")]
         window_samples: u32,
-        /// From one frame to the next, in samples.
+        /// Distance between two frames, in samples.
         #[serde(default = "tacotron_hop_samples")]
         hop_samples: u32,
-        /// Leave out what lies this far below the loudest frame at both ends (`librosa.effects.trim`; frames of half an FFT, hops of half a hop).
+        /// Trims both ends where they are this many decibels below the loudest frame.
+        /// As `librosa.effects.trim`, with frames of half an FFT and hops of half a hop. Absent: no
+        /// trimming.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trim_db: Option<f64>,
-        /// Frames of silence follow, two at least, until their number is a multiple of this (OpenSeq2Seq: 8). They count in the length.
+        /// Silent frames, at least two, are appended up to a multiple of this.
+        /// They count in the length. OpenSeq2Seq: 8. Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pad_frames_to: Option<u32>,
-        /// What stands behind the shorter utterances of a batch. It does not count in their lengths.
+        /// Value that pads the shorter utterances of a batch. It does not count in their lengths.
         #[serde(default)]
         batch_padding: f64,
     },
 }
 
-/// Silence at both ends, as DALI's `nonsilent_region` finds it in NVIDIA's Jasper: what no window holds whose mean square comes near that of
-/// the loudest.
+/// Trimming of silence at both ends, as DALI's `nonsilent_region` in NVIDIA's Jasper. A sample is
+/// silent if no window that contains it has a mean square near that of the loudest window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrimSpec {
-    /// How near is near, in decibels below the loudest window.
+    /// Threshold, in decibels below the loudest window. Windows above it are not silent.
     #[serde(default = "nonsilent_below_db")]
     pub below_db: f64,
     /// Length of the window that moves over the samples, in samples.
@@ -195,72 +205,73 @@ pub struct TrimSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MagnitudeSpec {
-    /// How many bins.
+    /// Number of bins.
     pub bins: u32,
-    /// Least magnitude.
+    /// Minimum magnitude.
     #[serde(default = "tacotron_floor")]
     pub floor: f64,
-    /// They are natural logarithms; else magnitudes as they are (OpenSeq2Seq's `exp_mag`).
+    /// Whether to take natural logarithms, rather than plain magnitudes (OpenSeq2Seq's `exp_mag`).
     #[serde(default)]
     pub log: bool,
 }
 
-/// What a frame becomes.
+/// Type of the features of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureOutput {
     /// Power of the lowest bins, in decibels.
     Spectrogram,
-    /// Natural logarithm of mel energies.
+    /// Natural logarithm of the mel energies.
     LogMel,
-    /// Mel-frequency cepstra: the cosine transform of log mel energies.
+    /// Mel-frequency cepstra: the cosine transform of the log mel energies.
     Mfcc,
 }
 
-/// What is set to mean 0 and deviation 1. Where the deviation is 0, features become 0.
+/// Which features are normalised to mean 0 and standard deviation 1. A feature with deviation 0
+/// becomes 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureNorm {
-    /// Nothing.
+    /// No normalisation.
     #[default]
     None,
     /// All features of an utterance together.
     Global,
-    /// Each feature of an utterance over its frames.
+    /// Each feature of an utterance separately, over its frames.
     PerFeature,
 }
 
-/// A window function. numpy's and Kaldi's are symmetric; librosa and PyTorch use periodic ones.
+/// A window function. NumPy and Kaldi use symmetric windows; librosa and PyTorch use periodic ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowFunction {
-    /// Hann, both ends 0.
+    /// Symmetric Hann window: 0 at both ends.
     Hann,
-    /// Hann of a period, the first sample 0.
+    /// Periodic Hann window: 0 at the first sample.
     HannPeriodic,
-    /// Hamming, both ends 0.08.
+    /// Symmetric Hamming window: 0.08 at both ends.
     Hamming,
-    /// Hamming of a period.
+    /// Periodic Hamming window.
     HammingPeriodic,
-    /// Blackman, both ends 0.
+    /// Symmetric Blackman window: 0 at both ends.
     Blackman,
-    /// Kaldi's: the symmetric Hann window to the power of 0.85.
+    /// Kaldi's window: the symmetric Hann window to the power of 0.85.
     Povey,
-    /// All ones.
+    /// Rectangular window: all ones.
     Rectangular,
 }
 
-/// What lies beyond the samples where frames are centred on their hop.
+/// Padding at both ends of the samples, where frames are centred on their hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Padding {
-    /// The samples mirrored, the last one not doubled.
+    /// The samples mirrored, without repeating the last one.
     Reflect,
-    /// Silence.
+    /// Zeros (silence).
     Zeros,
 }
 
-/// What the largest sample counts as.
+/// Value range of the samples: the value of full scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampleScale {
@@ -271,32 +282,32 @@ pub enum SampleScale {
     Int16,
 }
 
-/// Triangular filters with their corners evenly spaced in mels.
+/// Triangular filters whose corners are evenly spaced in mels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MelSpec {
-    /// Which mels.
+    /// Definition of the mel scale.
     #[serde(default)]
     pub scale: MelScale,
-    /// Filters have the same area, not the same height.
+    /// Whether all filters have the same area, rather than the same height.
     #[serde(default = "yes")]
     pub area_normalized: bool,
-    /// Lower edge of the first filter.
+    /// Lower edge of the first filter, in hertz.
     #[serde(default)]
     pub low_hz: f64,
-    /// Upper edge of the last filter. Absent: half the sample rate.
+    /// Upper edge of the last filter, in hertz. Absent: half the sample rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high_hz: Option<f64>,
 }
 
 impl Default for MelSpec {
-    /// librosa's.
+    /// librosa's defaults.
     fn default() -> Self {
         Self { scale: MelScale::Slaney, area_normalized: true, low_hz: 0.0, high_hz: None }
     }
 }
 
-/// How hertz become mels.
+/// How hertz are converted to mels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MelScale {

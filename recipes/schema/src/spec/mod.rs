@@ -1,6 +1,7 @@
-//! What a recipe says, as types. Nothing here runs; each part of the product reads the block that is its own.
+//! The types of a recipe's blocks. Nothing here runs; each part of the product reads its own block.
 //!
-//! Every struct denies unknown keys, every `kind` is a closed set, units stand in the key or the value.
+//! Every struct denies unknown keys, every `kind` is a closed set, and units are part of the key or
+//! of the value.
 
 mod acoustic;
 mod augmentation;
@@ -43,28 +44,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// Name, equal to the file's stem.
+    /// Name of the recipe. It equals the file's stem.
     pub name: String,
-    /// What the model does. Equal to the folder of the catalog.
+    /// Task of the model. It equals the folder of the catalog.
     pub task: Task,
-    /// One line for `zoo list`.
+    /// One-line summary for `zoo list`.
     pub summary: String,
     /// Where the configuration was read: `repository@commit path`.
     pub origin: String,
     /// Can anybody get the data?
     pub status: DataStatus,
-    /// Free words to filter by.
+    /// Tags to filter by.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Keys that `--set` may change without the run losing its claim to reproduce anything, e.g. `train.log_every`.
+    /// Keys that `--set` may change in a reproduction, e.g. `train.log_every`.
+    /// After a change of any other key, the run no longer counts as a reproduction.
     #[serde(default)]
     pub free: Vec<String>,
-    /// Rows of the source's vocabulary, the special tokens among them, as they were counted in the prepared `data.corpus`: what the model's
-    /// size is told by before the data is there. Not inherited, and no part of the recipe's hash: the data decides.
+    /// Rows of the source's vocabulary, special tokens included.
+    /// They are counted in the prepared `data.corpus`, and give the model's size before the data is
+    /// fetched. Not inherited, and not part of the recipe's hash: the data decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary_rows: Option<u32>,
-    /// What is computed otherwise than in the source, a sentence each. `zoo show` prints them. They are not inherited from a base, whose
-    /// source is another one, and do not enter the recipe's hash.
+    /// Differences between this computation and the source's, one sentence each.
+    /// `zoo show` prints them. They are not inherited from a base, which has another source, and
+    /// are not part of the recipe's hash.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differs: Vec<String>,
 }
@@ -73,12 +77,12 @@ pub struct About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataStatus {
-    /// Fetched from public addresses.
+    /// The data is fetched from public addresses.
     Public,
-    /// Made by the program from a description.
+    /// The program generates the data from a description.
     Generated,
-    /// Behind a licence or a registration; the user brings the files.
+    /// The data needs a licence or a registration; the user brings the files.
     Gated,
-    /// Never released.
+    /// The data was never released.
     Private,
 }

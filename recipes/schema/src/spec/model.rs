@@ -8,23 +8,23 @@ use super::{
     RecurrentDecoderSpec, RecurrentEncoderSpec, SynthesisModel, TacotronDecoderSpec, TacotronEncoderSpec,
 };
 
-/// Any encoder with any decoder.
+/// The `[model]` block: an encoder and a decoder, each of any kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSpec {
-    /// Width of the embeddings, and of all layers of a Transformer. Models of tokens have one.
+    /// Width of the embeddings, and of all Transformer layers. Only for models of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
-    /// Token embeddings and positions. Models of tokens have them.
+    /// Token embeddings and positions. Only for models of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<EmbeddingSpec>,
-    /// Reads the source.
+    /// The encoder, which reads the source.
     pub encoder: EncoderSpec,
-    /// Writes the target.
+    /// The decoder, which writes the target.
     pub decoder: DecoderSpec,
 }
 
-/// A model as its parts make it.
+/// The kind of model that the encoder and the decoder form together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Architecture<'a> {
     /// Tokens to tokens.
@@ -35,21 +35,22 @@ pub enum Architecture<'a> {
     Synthesis(SynthesisModel<'a>),
 }
 
-/// Tokens to tokens: any encoder of tokens with any decoder of tokens.
+/// A model of tokens: any encoder of tokens with any decoder of tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenModel<'a> {
     /// Width of the embeddings.
     pub width: u32,
     /// Token embeddings and positions.
     pub embedding: &'a EmbeddingSpec,
-    /// Reads the source.
+    /// The encoder, which reads the source.
     pub encoder: &'a EncoderSpec,
-    /// Writes the target.
+    /// The decoder, which writes the target.
     pub decoder: &'a DecoderSpec,
 }
 
 impl ModelSpec {
-    /// What the parts make together; `None` if they do not fit (no recipe that was checked).
+    /// The kind of model that the parts form; `None` if they do not fit together, which no checked
+    /// recipe has.
     pub fn architecture(&self) -> Option<Architecture<'_>> {
         match (&self.encoder, &self.decoder, self.width, &self.embedding) {
             (EncoderSpec::Acoustic(encoder), DecoderSpec::Ctc {}, None, None) => {
@@ -69,7 +70,7 @@ impl ModelSpec {
 }
 
 impl TokenModel<'_> {
-    /// Width of what the encoder writes.
+    /// Width of the encoder's outputs.
     pub fn memory_width(&self) -> u32 {
         match self.encoder {
             EncoderSpec::Recurrent(e) if e.writes_both_directions() => e.units.saturating_mul(2),
@@ -81,7 +82,7 @@ impl TokenModel<'_> {
         }
     }
 
-    /// Width of what is projected to the vocabulary.
+    /// Width of the vectors that are projected to the vocabulary.
     pub fn projected_width(&self) -> u32 {
         match self.decoder {
             DecoderSpec::Recurrent(d) if d.context == ContextUse::Output => self.memory_width(),
@@ -104,7 +105,7 @@ impl DecoderSpec {
         }
     }
 
-    /// What stands before the first target token; `None` of frames.
+    /// The input before the first target token; `None` for a decoder of frames.
     pub fn start(&self) -> Option<DecoderStart> {
         match self {
             Self::Transformer(d) => Some(d.start),
@@ -114,7 +115,7 @@ impl DecoderSpec {
         }
     }
 
-    /// Does the target sequence itself begin with the begin token?
+    /// Whether the target sequence itself begins with the begin token.
     pub fn begin_token_in_target(&self) -> bool {
         match self {
             Self::Transformer(d) => d.begin_token_in_target,
@@ -124,7 +125,7 @@ impl DecoderSpec {
         }
     }
 
-    /// Has the output projection a bias?
+    /// Whether the output projection has a bias.
     pub fn output_bias(&self) -> bool {
         match self {
             Self::Recurrent(d) => d.output_bias,
@@ -134,166 +135,172 @@ impl DecoderSpec {
     }
 }
 
-/// Embedding tables and position codes.
+/// The `[model.embedding]` block: embedding tables and position encodings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingSpec {
-    /// Which of source table, target table and output projection are one matrix.
+    /// Which of source table, target table and output projection share one matrix.
     pub tied: Tying,
-    /// Multiply looked-up vectors by sqrt(width).
+    /// Whether embedded vectors are multiplied by sqrt(width).
     pub scale: bool,
-    /// Standard deviation of the normal initialiser; absent: width^-0.5.
+    /// Standard deviation of the normal initialiser. Absent: width^-0.5.
     #[serde(default)]
     pub init_std: Option<f64>,
-    /// Another initialiser.
+    /// Initialiser other than a normal one. Absent: normal, with `init_std`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<EmbeddingInit>,
-    /// Padding embeds as zeros and gets no gradient.
+    /// Whether the padding token embeds as zeros and gets no gradient.
     pub zero_padding: bool,
-    /// Position code added to the embeddings.
+    /// Position encoding that is added to the embeddings.
     pub positions: Positions,
-    /// Drop rate after adding positions.
+    /// Dropout rate after adding the positions.
     pub dropout: f64,
 }
 
-/// Initialiser of embeddings and of an output projection that is no embedding, other than a normal one.
+/// Initialiser, other than a normal one, of embeddings and of an output projection that is not an
+/// embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EmbeddingInit {
     /// Uniform in [-bound, bound).
     Uniform {
-        /// Largest size.
+        /// Bound of the uniform distribution.
         bound: f64,
     },
-    /// Glorot and Bengio 2010, uniform, of rows and width (TensorFlow's default).
+    /// Xavier uniform (Glorot and Bengio 2010) with fans rows and width (TensorFlow's default).
     XavierUniform,
 }
 
-/// See [`EmbeddingSpec::tied`].
+/// Which embedding tables and output projection share one matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tying {
-    /// Source, target and output are one.
+    /// Source table, target table and output projection share one matrix.
     All,
-    /// Target and output are one.
+    /// Target table and output projection share one matrix.
     Decoder,
-    /// Source and target are one.
+    /// Source and target table share one matrix.
     Inputs,
-    /// Three matrices.
+    /// Three separate matrices.
     None,
 }
 
-/// Position codes.
+/// Position encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Positions {
-    /// None; or what learned ones encoder and decoder have of their own.
+    /// No encoding here. Encoder and decoder may have learned positions of their own.
     None,
-    /// Sines then cosines, time scales 1..10000 with the end point, first position 0 (tensor2tensor, OpenSeq2Seq).
+    /// Sines, then cosines, with time scales 1..10000 including the end point; the first position
+    /// is 0 (tensor2tensor, OpenSeq2Seq).
     SinusoidTensor2tensor,
-    /// The same layout, first position 2, padding positions zero (fairseq with padding index 1).
+    /// Layout of `sinusoid-tensor2tensor`, with first position 2 and zeros at padding (fairseq with
+    /// padding index 1).
     SinusoidFairseq,
-    /// Sine and cosine interleaved, exponent 2i/width (Vaswani et al. 2017, section 3.5).
+    /// Sine and cosine interleaved, with exponent 2i/width (Vaswani et al. 2017, section 3.5).
     SinusoidPaper,
 }
 
-/// Encoder parts.
+/// An encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EncoderSpec {
-    /// Self-attention stack.
+    /// Transformer: a stack of self-attention layers.
     Transformer(TransformerSpec),
-    /// Recurrent stack.
+    /// A stack of recurrent layers.
     Recurrent(RecurrentEncoderSpec),
-    /// Gated convolutions.
+    /// Gated convolutions (Gehring et al. 2017).
     Convolutional(ConvolutionalEncoderSpec),
-    /// Layers over the frames of speech.
+    /// Speech encoder: a stack of layers over frames of features.
     Acoustic(AcousticSpec),
-    /// Symbols that are to be spoken.
+    /// Tacotron 2's encoder, which reads the input symbols of speech synthesis.
     Tacotron(TacotronEncoderSpec),
 }
 
-/// Decoder parts.
+/// A decoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DecoderSpec {
-    /// Causal self-attention, cross-attention.
+    /// Transformer: a stack of layers with causal self-attention and cross-attention.
     Transformer(TransformerDecoderSpec),
-    /// Recurrent stack with attention.
+    /// A stack of recurrent layers with attention.
     Recurrent(RecurrentDecoderSpec),
-    /// Gated convolutions with attention.
+    /// Gated convolutions with attention (Gehring et al. 2017).
     Convolutional(ConvolutionalDecoderSpec),
-    /// Each frame by itself: a class of the tokenizer, or the blank, which is the last class.
+    /// CTC: classifies each frame separately, as a class of the tokenizer or as the blank, which is
+    /// the last class.
     Ctc {},
-    /// Frames of speech.
+    /// Tacotron 2's decoder, which writes frames of speech.
     Tacotron(TacotronDecoderSpec),
 }
 
-/// One stack of Transformer layers.
+/// The encoder's stack of Transformer layers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransformerSpec {
-    /// Layers.
+    /// Number of layers.
     pub layers: u32,
-    /// Attention heads; divides the model width.
+    /// Number of attention heads. It divides the model's width.
     pub heads: u32,
     /// Inner width of the feed-forward part.
     pub ffn: u32,
-    /// Place of the norm. `pre` adds a norm after the last layer.
+    /// Position of the norm in a layer. `pre` adds a norm after the last layer.
     pub norm: NormPlace,
-    /// Added to the variance.
+    /// Epsilon of the norms, added to the variance.
     pub norm_epsilon: f64,
-    /// Biases in the four attention projections.
+    /// Whether the four attention projections have biases.
     pub attention_bias: bool,
     /// Initialiser of the projections.
     pub init: LinearInit,
-    /// Drop rate of each sub-layer's output.
+    /// Dropout rate of each sub-layer's output.
     pub dropout: f64,
-    /// Drop rate of attention weights.
+    /// Dropout rate of the attention weights.
     pub attention_dropout: f64,
-    /// Drop rate behind the feed-forward activation.
+    /// Dropout rate after the feed-forward activation.
     pub activation_dropout: f64,
-    /// Take padding out before the feed-forward part (OpenSeq2Seq's encoder). The result is the same; less is computed.
+    /// Whether padding is removed before the feed-forward part (OpenSeq2Seq's encoder).
+    /// The result is the same, with less computation.
     #[serde(default)]
     pub remove_padding: bool,
 }
 
-/// A Transformer decoder: the stack and what its first input is.
+/// The decoder's stack of Transformer layers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransformerDecoderSpec {
-    /// Layers.
+    /// Number of layers.
     pub layers: u32,
-    /// Attention heads; divides the model width.
+    /// Number of attention heads. It divides the model's width.
     pub heads: u32,
     /// Inner width of the feed-forward part.
     pub ffn: u32,
-    /// Place of the norm. `pre` adds a norm after the last layer.
+    /// Position of the norm in a layer. `pre` adds a norm after the last layer.
     pub norm: NormPlace,
-    /// Added to the variance.
+    /// Epsilon of the norms, added to the variance.
     pub norm_epsilon: f64,
-    /// Biases in the attention projections.
+    /// Whether the attention projections have biases.
     pub attention_bias: bool,
     /// Initialiser of the projections.
     pub init: LinearInit,
-    /// Drop rate of each sub-layer's output.
+    /// Dropout rate of each sub-layer's output.
     pub dropout: f64,
-    /// Drop rate of attention weights.
+    /// Dropout rate of the attention weights.
     pub attention_dropout: f64,
-    /// Drop rate behind the feed-forward activation.
+    /// Dropout rate after the feed-forward activation.
     pub activation_dropout: f64,
-    /// What stands before the first target token.
+    /// Input before the first target token.
     pub start: DecoderStart,
-    /// The target sequence itself begins with the begin token, so the model learns to write it (OpenSeq2Seq's `use_start_token`).
+    /// Whether the target sequence itself begins with the begin token.
+    /// The model then learns to write it (OpenSeq2Seq's `use_start_token`).
     #[serde(default)]
     pub begin_token_in_target: bool,
 }
 
-/// See [`TransformerDecoderSpec::start`].
+/// Input of a decoder before the first target token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecoderStart {
-    /// A vector of zeros in the embedding's place (tensor2tensor, OpenSeq2Seq).
+    /// A vector of zeros instead of an embedding (tensor2tensor, OpenSeq2Seq).
     Zeros,
     /// The end token (fairseq).
     End,
@@ -301,7 +308,7 @@ pub enum DecoderStart {
     Begin,
 }
 
-/// See [`TransformerSpec::norm`].
+/// Position of the norm in a Transformer layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NormPlace {
@@ -315,9 +322,9 @@ pub enum NormPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinearInit {
-    /// Glorot and Bengio 2010, uniform: TensorFlow's default.
+    /// Xavier uniform (Glorot and Bengio 2010), TensorFlow's default.
     XavierUniform,
-    /// fairseq: Xavier uniform; the query, key and value projections with gain 1/sqrt(2).
+    /// fairseq's: Xavier uniform, with gain 1/sqrt(2) for the query, key and value projections.
     Fairseq,
 }
 
@@ -325,63 +332,68 @@ pub enum LinearInit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossSpec {
-    /// Cross-entropy of the target tokens, padding excluded from the sum.
+    /// Cross-entropy of the target tokens. Padding does not count in the sum.
     CrossEntropy {
-        /// Mass taken from the true class.
+        /// Mass taken from the true class: the amount of label smoothing, 0 for none.
         label_smoothing: f64,
-        /// Where that mass goes.
+        /// Which classes get the smoothed mass.
         #[serde(default)]
         smoothing: Smoothing,
-        /// What the sum is divided by.
+        /// Divisor of the summed loss.
         denominator: Denominator,
     },
-    /// Connectionist temporal classification, FP32. Utterances of too few frames for what is said count nothing.
+    /// Connectionist temporal classification, computed in FP32.
+    /// An utterance with too few frames for its transcript contributes nothing.
     Ctc {
-        /// What the sum is divided by.
+        /// Divisor of the summed loss.
         denominator: CtcDenominator,
     },
-    /// Of the frames of speech: mean squared errors before and behind the post-net, and of magnitudes where there are any, and the
-    /// cross-entropy of whether to stop, in nats a frame; their sum. FP32.
+    /// Loss of speech frames: the sum of the mean squared errors before and after the post-net (and
+    /// of magnitudes, if there are any) and the cross-entropy of the stop prediction, in nats per
+    /// frame. Computed in FP32.
     Spectrogram {
-        /// Padding counts as frames of zeros at which to stop (NVIDIA).
+        /// Whether padding counts, as frames of zeros with the stop target set (NVIDIA).
         padding: bool,
-        /// What attention is told of where in a text a frame is likely to be. Absent: nothing, as published for Tacotron 2.
+        /// Guided attention. Absent: none, as published for Tacotron 2.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         guide: Option<AttentionGuide>,
     },
 }
 
-/// Guided attention (Tachibana et al. 2018, section 4.1): what lies far from the diagonal costs. Of frame t of T, attention a(n) on symbol n
-/// of N costs the sum of a(n) (1 - exp(-(n/N - t/T)^2 / (2 width^2))), the mean of which over frames is another term of the loss. The paper
-/// takes the mean over symbols, too, which is 1/N as much.
+/// Guided attention (Tachibana et al. 2018, section 4.1): attention far from the diagonal is
+/// penalised. For frame t of T, attention a(n) on symbol n of N costs the sum of a(n) (1 -
+/// exp(-(n/N - t/T)^2 / (2 width^2))). The mean of this cost over frames is another term of the
+/// loss. The paper also takes the mean over symbols, which is 1/N of this.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttentionGuide {
-    /// How far from the diagonal is near, as a share of the text: 0.2 in the paper, 0.4 in ESPnet.
+    /// Width of the diagonal, as a share of the text: 0.2 in the paper, 0.4 in ESPnet.
     pub width: f64,
-    /// Factor of the term.
+    /// Factor of this term in the loss.
     pub weight: f64,
 }
 
-/// The two published definitions of label smoothing.
+/// The two published definitions of label smoothing, with smoothing eps and V classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Smoothing {
-    /// eps/V on every class, the true one too (fairseq, NVIDIA).
+    /// eps/V on every class, including the true one (fairseq, NVIDIA).
     #[default]
     AllClasses,
-    /// eps/(V-1) on the other classes; the target's entropy is subtracted so that the least loss is 0 (tensor2tensor, OpenSeq2Seq).
+    /// eps/(V-1) on the other classes.
+    /// The target's entropy is subtracted, so that the lowest loss is 0 (tensor2tensor,
+    /// OpenSeq2Seq).
     OtherClasses,
 }
 
-/// See [`LossSpec`].
+/// Divisor of the summed cross-entropy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Denominator {
-    /// Target tokens that are not padding.
+    /// Number of target tokens, without padding.
     Tokens,
-    /// Sentences.
+    /// Number of sentences.
     Sentences,
-    /// All target positions, padding included.
+    /// Number of target positions, including padding.
     Positions,
 }

@@ -3,29 +3,30 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// In which type products are computed. Masters, optimizer state, gradients of the leaves, softmax, norms and losses are FP32
-/// whatever this says.
+/// The `[precision]` block: the type of products. Master weights, optimizer state, gradients of the
+/// weights, softmax, norms and losses are always FP32.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrecisionSpec {
-    /// Type of matrix products and convolutions, on every device. A CPU computes fp16 exactly, but not fast.
+    /// Type of matrix products and convolutions, on every device.
+    /// CPUs compute fp16 exactly, but not fast.
     #[serde(default)]
     pub compute: ComputeType,
-    /// How small gradients are kept from vanishing.
+    /// Loss scaling, which keeps small gradients from becoming zero.
     #[serde(default)]
     pub loss_scaling: LossScalingSpec,
 }
 
-/// A float type.
+/// A floating-point type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputeType {
-    /// IEEE single.
+    /// IEEE 754 single precision.
     #[default]
     Fp32,
-    /// IEEE half.
+    /// IEEE 754 half precision.
     Fp16,
-    /// Brain float.
+    /// Brain floating point: bfloat16.
     Bf16,
 }
 
@@ -33,43 +34,46 @@ pub enum ComputeType {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossScalingSpec {
-    /// Scale 1, still checked for finiteness.
+    /// Scale 1. Gradients are still checked for finite values.
     #[default]
     None,
-    /// A constant.
+    /// A constant scale.
     Static {
-        /// The scale.
+        /// The scale of the loss.
         scale: f64,
     },
-    /// Halve on overflow, double after a clean window (OpenSeq2Seq `Backoff`; NVIDIA and fairseq are settings of it).
+    /// Halves the scale on overflow, and doubles it after a window without overflow (OpenSeq2Seq
+    /// `Backoff`; NVIDIA's and fairseq's scalers are settings of it).
     Backoff {
-        /// First scale; absent: `scale_max`, as OpenSeq2Seq.
+        /// Initial scale. Absent: `scale_max`, as in OpenSeq2Seq.
         #[serde(default)]
         scale_init: Option<f64>,
-        /// Least.
+        /// Smallest scale.
         scale_min: f64,
-        /// Largest.
+        /// Largest scale.
         scale_max: f64,
-        /// Factor of a step.
+        /// Factor by which the scale falls or grows.
         step_factor: f64,
-        /// Clean updates before a growth.
+        /// Number of updates without overflow before the scale grows.
         step_window: u64,
     },
-    /// Keep the largest gradient's exponent below `log_max` with a margin taken from its spread (OpenSeq2Seq `LogMax`).
+    /// Keeps the exponent of the largest gradient below `log_max`, with a margin that follows from
+    /// its spread (OpenSeq2Seq `LogMax`).
     Logmax {
-        /// Least.
+        /// Smallest scale.
         scale_min: f64,
-        /// Largest.
+        /// Largest scale.
         scale_max: f64,
-        /// Target exponent.
+        /// Target exponent of the largest gradient.
         log_max: f64,
         /// Decay of the fast mean.
         beta1: f64,
         /// Decay of the slow moments.
         beta2: f64,
-        /// Margin in standard deviations.
+        /// Margin, in standard deviations.
         overflow_std_dev: f64,
-        /// Copy the published defect: an overflow enters the statistics as 2^log_max rather than log_max.
+        /// Whether to reproduce a defect of the published code.
+        /// An overflow then enters the statistics as 2^log_max instead of log_max.
         #[serde(default)]
         published_overflow_defect: bool,
     },

@@ -9,33 +9,33 @@ use super::{DecoderStart, RecurrentCell};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecurrentEncoderSpec {
-    /// Kind of cell.
+    /// Kind of the recurrent cell.
     pub cell: RecurrentCell,
-    /// Layers.
+    /// Number of layers.
     pub layers: u32,
-    /// Outputs of a layer, of each direction.
+    /// Number of units of a layer, in each direction.
     pub units: u32,
-    /// Which layers read from the end too.
+    /// Which layers also read the source backwards.
     pub directions: Directions,
-    /// From this layer on (the first is 1) a layer's input is added to its output; absent: nowhere.
+    /// First layer, counted from 1, whose input is added to its output. Absent: no residuals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residual_from: Option<u32>,
-    /// Bias vectors and how they start.
+    /// Bias vectors and their initial values.
     pub biases: RecurrentBiases,
-    /// Starts the forget gate's first bias.
+    /// Initial value of the forget gate's first bias. Absent: as `biases` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forget_bias: Option<f64>,
     /// Initialiser of weights.
     pub init: RecurrentInit,
-    /// Drop rate of each layer's input.
+    /// Dropout rate of each layer's input.
     pub dropout: f64,
-    /// Drop rate of the first layer's input, where it is another.
+    /// Dropout rate of the first layer's input. Absent: `dropout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_dropout: Option<f64>,
 }
 
 impl RecurrentEncoderSpec {
-    /// Is what it writes the outputs of two directions side by side?
+    /// Whether the outputs of both directions are concatenated.
     pub fn writes_both_directions(&self) -> bool {
         match self.directions {
             Directions::Forward => false,
@@ -45,15 +45,17 @@ impl RecurrentEncoderSpec {
     }
 }
 
-/// See [`RecurrentEncoderSpec::directions`].
+/// Which layers of an encoder also read the source backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Directions {
-    /// None does.
+    /// None: all layers read forwards only.
     Forward,
-    /// The first layer reads both ways; the second gets both outputs side by side (GNMT).
+    /// The first layer reads in both directions; the second layer reads both outputs, concatenated
+    /// (GNMT).
     FirstLayerBoth,
-    /// Two stacks that know nothing of each other, side by side at the end (OpenSeq2Seq's bidirectional encoder).
+    /// Two independent stacks, one per direction, whose outputs are concatenated at the end
+    /// (OpenSeq2Seq's bidirectional encoder).
     TwoStacks,
 }
 
@@ -61,114 +63,128 @@ pub enum Directions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecurrentDecoderSpec {
-    /// Kind of cell.
+    /// Kind of the recurrent cell.
     pub cell: RecurrentCell,
-    /// Layers.
+    /// Number of layers.
     pub layers: u32,
-    /// Outputs of a layer.
+    /// Number of units of a layer.
     pub units: u32,
-    /// From this layer on (the first is 1) a layer's input, without the context, is added to its output; absent: nowhere.
+    /// First layer, counted from 1, whose input is added to its output. Absent: no residuals.
+    /// The context is not part of the added input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residual_from: Option<u32>,
-    /// Bias vectors and how they start.
+    /// Bias vectors and their initial values.
     pub biases: RecurrentBiases,
-    /// Starts the forget gate's first bias.
+    /// Initial value of the forget gate's first bias. Absent: as `biases` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forget_bias: Option<f64>,
-    /// Initialiser of weights, those of the attention too.
+    /// Initialiser of weights, including those of the attention.
     pub init: RecurrentInit,
-    /// Drop rate of each layer's input, the context in it included.
+    /// Dropout rate of each layer's input, including the context.
     pub dropout: f64,
-    /// How positions of the source are weighed.
+    /// Attention over the source's positions.
     pub attention: AttentionSpec,
-    /// Where the context goes.
+    /// How the attention context is used.
     pub context: ContextUse,
-    /// Where the states of the layers begin; absent: at zero.
+    /// Initial states of the layers. Absent: zeros.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_state: Option<InitialState>,
-    /// W of input feeding has a bias, which starts at 0.
+    /// Whether the matrix W of input feeding has a bias, initially 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub combine_bias: bool,
-    /// Drop rate of what W of input feeding is multiplied with; absent: 0.
+    /// Dropout rate of the input of W in input feeding. Absent: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub combine_dropout: Option<f64>,
-    /// The output projection has a bias (`model.embedding.tied` is then `none` or `inputs`).
+    /// Whether the output projection has a bias.
+    /// Only if `model.embedding.tied` is `none` or `inputs`.
     #[serde(default)]
     pub output_bias: bool,
-    /// What stands before the first target token.
+    /// Input before the first target token.
     pub start: DecoderStart,
-    /// The target sequence itself begins with the begin token.
+    /// Whether the target sequence itself begins with the begin token.
     #[serde(default)]
     pub begin_token_in_target: bool,
 }
 
-/// Scores of the source's positions; softmax makes weights of them, and the weighted sum of what the encoder wrote is the context.
+/// Attention: scores of the source's positions, turned into weights by softmax. The context is the
+/// weighted sum of the encoder's outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AttentionSpec {
     /// v · tanh(W query + U memory) (Bahdanau et al. 2015).
     Additive {
-        /// Rows of W and U.
+        /// Number of rows of W and U.
         units: u32,
-        /// g v/|v| · tanh(W query + U memory + b) (Salimans and Kingma 2016), as GNMT has it. g starts at units^-0.5, b at 0.
+        /// Whether to use weight normalisation (Salimans and Kingma 2016), as in GNMT.
+        /// The scores are then g v/|v| · tanh(W query + U memory + b). Initially g is units^-0.5
+        /// and b is 0.
         normalized: bool,
     },
-    /// query · U memory (Luong et al. 2015, "general"): U has as many rows as the query.
+    /// query · U memory (Luong et al. 2015, "general").
+    /// U has as many rows as the query has elements.
     Multiplicative {},
 }
 
-/// See [`RecurrentDecoderSpec::context`].
+/// How a recurrent decoder uses the attention context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContextUse {
-    /// The first layer asks; each layer above it gets the answer beside its input. Whole sequences at once (NVIDIA's GNMT v2).
+    /// The first layer's output is the query. Each layer above reads the context next to its input.
+    /// Whole sequences are computed at once (NVIDIA's GNMT v2).
     UpperLayers,
-    /// The same, and the first layer gets the last step's answer beside its input (OpenSeq2Seq's `gnmt_v2`).
+    /// As `upper-layers`.
+    /// The first layer also reads the previous step's context next to its input (OpenSeq2Seq's
+    /// `gnmt_v2`).
     AllLayers,
-    /// The last layer asks; the first layer gets the last step's answer beside its input; the answer alone is what is projected
-    /// (TensorFlow's AttentionWrapper without an attention layer).
+    /// The last layer's output is the query, and the context alone is projected to the output.
+    /// The first layer reads the previous step's context next to its input (TensorFlow's
+    /// AttentionWrapper without an attention layer).
     Output,
-    /// The last layer asks; tanh(W [its output; the answer]), `units` wide, is projected, and is beside the first layer's next
-    /// input (Luong et al. 2015, input feeding).
+    /// Input feeding (Luong et al. 2015): the last layer's output is the query. tanh(W [output;
+    /// context]), `units` wide, is projected to the output, and is read by the first layer next to
+    /// its following input.
     InputFeeding,
 }
 
-/// See [`RecurrentDecoderSpec::initial_state`].
+/// Initial states of a decoder's layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialState {
-    /// Outputs and cells of all layers at what a recurrent encoder wrote of the source's last token: what its forward layer did, where both
-    /// directions lie side by side and are twice as wide (JoeyNMT's `init_hidden: last`).
+    /// Outputs and cells of all layers start as the encoder's output at the source's last token.
+    /// Where the encoder concatenates both directions, and so is twice as wide, this is the output
+    /// of its forward layer (JoeyNMT's `init_hidden: last`).
     LastOfEncoder,
 }
 
-/// Bias vectors of a layer.
+/// Bias vectors of a recurrent layer and their initial values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecurrentBiases {
-    /// One, of zeros (TensorFlow).
+    /// One vector, initially zeros (TensorFlow).
     OneOfZeros,
-    /// Two, the first drawn as weights are, the second of zeros (NVIDIA's GNMT).
+    /// Two vectors: the first is initialised as the weights are, the second with zeros (NVIDIA's
+    /// GNMT).
     SecondOfZeros,
-    /// Two, of zeros (cuDNN in TensorFlow, JoeyNMT).
+    /// Two vectors, initially zeros (cuDNN in TensorFlow, JoeyNMT).
     TwoOfZeros,
-    /// Two, drawn as weights are (PyTorch).
+    /// Two vectors, initialised as the weights are (PyTorch).
     Two,
 }
 
-/// How weights of recurrent layers and their attention start.
+/// Initialiser of the weights of recurrent layers and their attention.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RecurrentInit {
     /// Uniform in [-bound, bound).
     Uniform {
-        /// Largest size.
+        /// Bound of the uniform distribution.
         bound: f64,
     },
-    /// Glorot and Bengio 2010, uniform; input's and recurrent weights are one matrix to it (TensorFlow's default).
+    /// Xavier uniform (Glorot and Bengio 2010).
+    /// Input and recurrent weights count as one matrix (TensorFlow's default).
     XavierUniform,
-    /// The same of each gate's two matrices by themselves (JoeyNMT).
+    /// Xavier uniform, where each of a gate's two matrices counts separately (JoeyNMT).
     XavierUniformOfGates,
-    /// Uniform in units^-0.5 (PyTorch's default).
+    /// Uniform with bound units^-0.5 (PyTorch's default).
     Torch,
 }

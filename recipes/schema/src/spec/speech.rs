@@ -1,92 +1,97 @@
-//! Recordings and what is said in them: `data.reader`, the classes of a frame, and the loss and searches over them.
+//! Recordings and their transcripts: `data.reader`, and the CTC loss over them.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// See [`ReaderSpec::AudioManifest`](super::ReaderSpec::AudioManifest).
+/// Recordings with their transcripts, from a corpus or from the user's manifests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AudioManifestSpec {
-    /// Samples a second that recordings must have.
+    /// Sample rate that recordings must have, in hertz.
     pub sample_rate_hz: u32,
-    /// A recording that cannot be used (damaged, silent, empty, of another rate, stereo) is an error. Else it is named, counted and
-    /// left out.
+    /// Whether an unusable recording is an error.
+    /// Unusable is damaged, silent, empty, stereo, or with another sample rate. If not an error, it
+    /// is reported, counted and left out.
     #[serde(default)]
     pub strict: bool,
-    /// The user's own manifests by split name, relative to the recipe file; empty when `data.corpus` names a corpus. One JSON object a
-    /// line: `{"audio": "a.flac", "text": "what is said"}`, the path relative to the manifest, `"speaker"` if known.
+    /// The user's own manifests by split name, relative to the recipe file.
+    /// Empty if `data.corpus` names a corpus. A manifest has one JSON object per line: `{"audio":
+    /// "a.flac", "text": "what is said"}`. The path is relative to the manifest; `"speaker"` is
+    /// optional.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// A folder of the user's own that holds the corpus unpacked, relative to the recipe file: nothing is fetched. The splits are those of
-    /// `data.corpus`; the recordings are listed as they are found there.
+    /// The user's folder with the unpacked corpus, relative to the recipe file.
+    /// Absent: it is fetched. The splits are those of `data.corpus`; the recordings are those found
+    /// in the folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Which text of a corpus that has two; absent: the normalised one.
+    /// Text to use of a corpus with two texts. Absent: the normalised one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<TranscriptText>,
-    /// Utterances made of several recordings.
+    /// Joins several recordings into one utterance. Absent: no joining.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<JoinSpec>,
 }
 
-/// See [`AudioManifestSpec::transcript`].
+/// Which text of a recording is its transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TranscriptText {
-    /// As it was printed: numbers in digits, money by its signs.
+    /// The printed text: numbers in digits, money in symbols.
     Raw,
-    /// As it is read: numbers and money in words.
+    /// The spoken text: numbers and money in words.
     Normalized,
 }
 
-/// Recordings of one speaker behind each other, drawn at random.
+/// Joins recordings of one speaker, drawn at random, into utterances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JoinSpec {
-    /// Fewest recordings an utterance.
+    /// Smallest number of recordings per utterance.
     pub least: u32,
-    /// Most recordings an utterance.
+    /// Largest number of recordings per utterance.
     pub most: u32,
-    /// Silence between two.
+    /// Silence between two recordings, in milliseconds.
     pub gap_ms: f64,
-    /// Utterances of each split.
+    /// Number of utterances of each split, by split name.
     pub utterances: BTreeMap<String, u32>,
-    /// Seed of the draw.
+    /// Seed of the random draw.
     pub seed: u64,
 }
 
-/// See [`ReaderSpec::Tones`](super::ReaderSpec::Tones).
+/// A toy task of this project: random words in which every letter is a tone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TonesSpec {
-    /// Samples a second.
+    /// Sample rate, in hertz.
     pub sample_rate_hz: u32,
-    /// The letters `a`, `b`, … that words are made of; each is a tone of its own, a space is silence.
+    /// Number of letters `a`, `b`, … that words consist of.
+    /// Each letter is a different tone; a space is silence.
     pub letters: u32,
-    /// Letters of the longest word; the shortest has one.
+    /// Letters of the longest word. The shortest word has one.
     pub longest_word: u32,
-    /// Words of the longest utterance; the shortest has one.
+    /// Words of the longest utterance. The shortest utterance has one.
     pub most_words: u32,
-    /// Length of a letter.
+    /// Duration of a letter, in milliseconds.
     pub letter_ms: f64,
-    /// Training utterances.
+    /// Number of training utterances.
     pub train: u32,
-    /// Validation utterances.
+    /// Number of validation utterances.
     pub valid: u32,
-    /// Test utterances.
+    /// Number of test utterances.
     pub test: u32,
     /// Seed of the generator.
     pub seed: u64,
 }
 
-/// See [`LossSpec::Ctc`](super::LossSpec::Ctc).
+/// Divisor of the summed CTC loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CtcDenominator {
-    /// Utterances of the update (OpenSeq2Seq).
+    /// Number of utterances of the update (OpenSeq2Seq).
     Utterances,
-    /// Batches of the update: the loss of a batch is a sum (icefall).
+    /// Number of batches of the update: the loss of a batch is a sum (icefall).
     Batches,
 }

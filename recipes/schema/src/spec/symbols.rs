@@ -1,56 +1,60 @@
-//! The symbols that a synthesiser reads: `data.tokenizer` of kind `symbols`.
+//! The input symbols of a speech synthesiser: `data.tokenizer` with kind `symbols`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TokenizerSpec;
 
-/// See [`TokenizerSpec::Symbols`]. Id 0 of every set pads.
+/// A set of symbols. Id 0 of every set is the pad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SymbolSet {
-    /// OpenSeq2Seq's for LJSpeech: pad, begin, end, and the 91 characters of its `vocab_tts.txt`, digits and accented letters among them.
+    /// OpenSeq2Seq's set for LJSpeech: pad, begin, end, and the 91 characters of its
+    /// `vocab_tts.txt`, including digits and accented letters.
     Openseq2seq,
-    /// NVIDIA's Tacotron 2: pad, 11 signs and the space, 52 letters, and the 84 ARPAbet sounds, which stand in braces in a text.
+    /// NVIDIA's set for Tacotron 2: pad, 10 punctuation marks, the space, 52 letters, and the 84
+    /// ARPAbet sounds. In a text the sounds are written in braces.
     Nvidia,
-    /// Pad, begin, end, and `data.tokenizer.characters`.
+    /// Pad, begin, end, and the characters of `data.tokenizer.characters`.
     Own,
 }
 
-/// See [`TokenizerSpec::Symbols`].
+/// Cleaning of a text before it is split into symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cleaners {
-    /// Nothing.
+    /// No cleaning.
     #[default]
     None,
     /// Unicode lower case.
     Lowercase,
-    /// NVIDIA's `english_cleaners`: to ASCII, lower case, numbers, money and abbreviations in words, one space for every white space.
+    /// NVIDIA's `english_cleaners`: converts to ASCII and lower case, spells out numbers, money and
+    /// abbreviations, and turns all white space into single spaces.
     English,
 }
 
-/// The names of OpenSeq2Seq's ids 0, 1 and 2.
+/// Names of OpenSeq2Seq's ids 0, 1 and 2.
 const PAD_BEGIN_END: [&str; 3] = ["<p>", "<s>", "</s>"];
 
-/// The lines of OpenSeq2Seq's vocabulary.
+/// The lines of OpenSeq2Seq's vocabulary, one character each.
 const OPENSEQ2SEQ: &str =
     " !\"'(),-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyzÄÖÜßàâäèéêöü’“”";
 
-/// NVIDIA's pad, hyphen, signs and letters.
+/// NVIDIA's pad, hyphen, punctuation marks and letters.
 const NVIDIA: &str = "_-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Vowels, which may have a stress of 0, 1 or 2,
+/// Vowels of ARPAbet. A vowel may carry a stress of 0, 1 or 2.
 const VOWELS: [&str; 15] =
     ["AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW"];
-/// and consonants of ARPAbet.
+/// Consonants of ARPAbet.
 const CONSONANTS: [&str; 24] = [
     "B", "CH", "D", "DH", "F", "G", "HH", "JH", "K", "L", "M", "N", "NG", "P", "R", "S", "SH", "T", "TH",
     "V", "W", "Y", "Z", "ZH",
 ];
 
 impl SymbolSet {
-    /// The symbols by id; a sound of ARPAbet has an `@` before it. `characters` are those of the set `own`.
+    /// The symbols by id. ARPAbet sounds have an `@` before their name.
+    /// `characters` are those of the set `own`.
     pub fn names(self, characters: &str) -> Vec<String> {
         let marked = |characters: &str| {
             PAD_BEGIN_END.into_iter().map(String::from).chain(characters.chars().map(String::from)).collect()
@@ -69,14 +73,14 @@ impl SymbolSet {
         }
     }
 
-    /// Whether it has a begin (id 1) and an end (id 2).
+    /// Whether the set has a begin symbol (id 1) and an end symbol (id 2).
     pub fn has_ends(self) -> bool {
         self != Self::Nvidia
     }
 }
 
 impl TokenizerSpec {
-    /// The symbols of a text that is to be spoken, by id; none of another kind.
+    /// The input symbols of a synthesiser, by id; `None` for a tokenizer of another kind.
     pub fn symbols(&self) -> Option<Vec<String>> {
         match self {
             Self::Symbols { symbols, characters, .. } => {

@@ -1,16 +1,17 @@
-//! Synthesis of speech: symbols to the frames of a spectrogram (Tacotron 2), and from those to sound.
+//! Speech synthesis: from symbols to the frames of a spectrogram (Tacotron 2), and from frames to
+//! sound.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BatchNormSpec, DecoderSpec, EncoderSpec, MaxLength, RecurrentBiases};
 
-/// Symbols to frames: the two parts that go together.
+/// A synthesis model: the encoder and the decoder, which go together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SynthesisModel<'a> {
-    /// Reads symbols.
+    /// The encoder, which reads symbols.
     pub encoder: &'a TacotronEncoderSpec,
-    /// Writes frames.
+    /// The decoder, which writes frames.
     pub decoder: &'a TacotronDecoderSpec,
 }
 
@@ -25,7 +26,8 @@ impl<'a> SynthesisModel<'a> {
     }
 }
 
-/// Embeddings of symbols, convolutions over them, and an LSTM both ways (Shen et al. 2018).
+/// Tacotron 2's encoder: symbol embeddings, convolutions over them, and a bidirectional LSTM (Shen
+/// et al. 2018).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TacotronEncoderSpec {
@@ -33,157 +35,166 @@ pub struct TacotronEncoderSpec {
     pub width: u32,
     /// Convolutions, each with batch norm, ReLU and dropout.
     pub convolutions: FrameConvolutionsSpec,
-    /// Outputs of the LSTM, of each direction.
+    /// Number of LSTM units in each direction.
     pub units: u32,
-    /// Bias vectors of the LSTM and how they start.
+    /// Bias vectors of the LSTM and their initial values.
     pub biases: RecurrentBiases,
-    /// In training the LSTM goes over the padding of a batch, too (cuDNN's without lengths, OpenSeq2Seq).
+    /// Whether the LSTM also reads the padding of a batch in training.
+    /// This is cuDNN without sequence lengths (OpenSeq2Seq).
     #[serde(default)]
     pub reads_padding: bool,
-    /// How parameters start.
+    /// Initialiser of parameters.
     pub init: SynthesisInit,
 }
 
-/// Convolutions over time of one width. In training batch norms see padding as they see what is there, as in both published systems;
-/// behind an utterance's end there is nothing otherwise.
+/// Convolutions over time, all of one width. In training, batch norms count padding like any other
+/// frame, as in both published systems. Otherwise padding is treated as absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameConvolutionsSpec {
-    /// How many.
+    /// Number of convolutions.
     pub layers: u32,
-    /// Channels.
+    /// Number of channels.
     pub channels: u32,
-    /// Taps; zeros keep the frames, the odd one behind.
+    /// Kernel size, in frames. Zero padding keeps the number of frames; an odd zero goes last.
     pub kernel: u32,
-    /// A bias in the convolutions: a norm that shifts makes it idle.
+    /// Whether the convolutions have a bias. It has no effect before a norm with a shift.
     pub bias: bool,
-    /// Drop rate behind the activation.
+    /// Dropout rate after the activation.
     pub dropout: f64,
-    /// The batch norms.
+    /// Settings of the batch norms.
     pub norm: BatchNormSpec,
 }
 
-/// How parameters of a synthesiser start.
+/// Initialiser of a speech synthesiser's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SynthesisInit {
-    /// NVIDIA's Tacotron 2: Xavier uniform times the gain of what follows (ReLU sqrt 2, tanh 5/3), embeddings uniform in
-    /// sqrt(6 / (symbols + width)), LSTMs and biases as PyTorch starts them, scales of batch norms uniform in [0, 1).
+    /// NVIDIA's Tacotron 2: Xavier uniform times the gain of the following activation (ReLU sqrt 2,
+    /// tanh 5/3). Embeddings are uniform with bound sqrt(6 / (symbols + width)), LSTMs and biases
+    /// use PyTorch's defaults, and the scales of batch norms are uniform in [0, 1).
     Nvidia,
-    /// OpenSeq2Seq's: Xavier uniform, biases 0, an LSTM's input's and recurrent weights one matrix to it.
+    /// OpenSeq2Seq's: Xavier uniform with zero biases.
+    /// An LSTM's input and recurrent weights count as one matrix.
     Openseq2seq,
 }
 
-/// Writes a frame a step (Shen et al. 2018): pre-net, LSTM layers with an attention that knows where it has been, projections to the frame
-/// and to whether it is the last, and a post-net that corrects all frames.
+/// Tacotron 2's decoder, which writes one frame per step (Shen et al. 2018): a pre-net, LSTM layers
+/// with location-sensitive attention, projections to the frame and to the stop prediction, and a
+/// post-net that corrects all frames.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TacotronDecoderSpec {
-    /// What the last frame goes through.
+    /// Pre-net, which the previous frame passes through.
     pub prenet: PrenetSpec,
-    /// LSTM layers.
+    /// Number of LSTM layers.
     pub layers: u32,
-    /// The last of them that stands before the attention: it asks. The others get what was found beside what is below them; the first gets
-    /// what was found a step before.
+    /// Layer, counted from 1, whose output is the attention's query.
+    /// The layer above it also reads the context; the first layer also reads the previous step's
+    /// context.
     pub asking_layer: u32,
-    /// Outputs of a layer.
+    /// Number of units of a layer.
     pub units: u32,
-    /// Bias vectors of a layer and how they start.
+    /// Bias vectors of a layer and their initial values.
     pub biases: RecurrentBiases,
-    /// Starts the forget gate's first bias.
+    /// Initial value of the forget gate's first bias. Absent: as `biases` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forget_bias: Option<f64>,
-    /// Drop rate of the layers' outputs.
+    /// Dropout rate of the layers' outputs.
     pub dropout: f64,
-    /// What is dropped is missing from a layer's state, too (NVIDIA).
+    /// Whether the dropout also applies to the layers' recurrent state (NVIDIA).
     #[serde(default)]
     pub state_dropout: bool,
-    /// How symbols are weighed.
+    /// Attention over the symbols.
     pub attention: LocationAttentionSpec,
-    /// What is projected to whether a frame is the last.
+    /// Input of the stop prediction.
     pub stop_reads: StopReads,
-    /// Corrects the frames. Behind all but the last of its convolutions stands tanh.
+    /// Post-net, which corrects the frames. Tanh follows every convolution but the last.
     pub postnet: FrameConvolutionsSpec,
-    /// Makes magnitudes of corrected mel frames.
+    /// Network that computes magnitudes from corrected mel frames. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub magnitudes: Option<MagnitudesSpec>,
-    /// How parameters start.
+    /// Initialiser of parameters.
     pub init: SynthesisInit,
 }
 
-/// Affine maps with ReLU and a dropout that stays where nothing is trained.
+/// Pre-net: affine maps with ReLU and with dropout that is also active at inference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrenetSpec {
-    /// Outputs of each layer.
+    /// Number of outputs of each layer.
     pub units: Vec<u32>,
-    /// Biases.
+    /// Whether the affine maps have biases.
     pub bias: bool,
-    /// Drop rate.
+    /// Dropout rate, at inference too.
     pub dropout: f64,
 }
 
-/// v · tanh(W query + U memory + filter * weights + b) (Chorowski et al. 2015).
+/// Location-sensitive attention: v · tanh(W query + U memory + filter * weights + b) (Chorowski et
+/// al. 2015).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocationAttentionSpec {
-    /// Rows of W and U.
+    /// Number of rows of W and U.
     pub units: u32,
-    /// Filters over the sum of the weights so far; an affine map makes `units` of them.
+    /// Number of filters over the sum of all earlier attention weights.
+    /// An affine map turns their outputs into `units` values.
     pub filters: u32,
-    /// Their taps.
+    /// Kernel size of the filters, in symbols.
     pub kernel: u32,
-    /// They see the last step's weights, too.
+    /// Whether the filters also read the previous step's weights.
     pub last_weights: bool,
-    /// b, and biases of the filters.
+    /// Whether there is the bias b, and biases of the filters.
     pub bias: bool,
 }
 
-/// See [`TacotronDecoderSpec::stop_reads`].
+/// Input of the stop prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReads {
-    /// What the frame is projected from.
+    /// The vector from which the frame is projected.
     Output,
-    /// The frame.
+    /// The frame itself.
     Frame,
 }
 
-/// Convolutions with batch norm and ReLU over mel frames, e to the power of that, and a projection without a bias (OpenSeq2Seq).
+/// Network from mel frames to magnitudes: convolutions with batch norm and ReLU, optionally an
+/// exponential, and a projection without bias (OpenSeq2Seq).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MagnitudesSpec {
-    /// Channels of each convolution.
+    /// Number of channels of each convolution.
     pub channels: Vec<u32>,
-    /// Taps.
+    /// Kernel size, in frames.
     pub kernel: u32,
-    /// The batch norms.
+    /// Settings of the batch norms.
     pub norm: BatchNormSpec,
-    /// e to the power of the last convolution's outputs is projected, and the targets are magnitudes; else both are logarithms.
+    /// Whether the projection reads exp(x) of the last convolution's outputs x.
+    /// The targets are then magnitudes. Otherwise both are logarithms.
     pub exponential: bool,
 }
 
-/// See [`DecodeSpec::FreeRunning`](super::DecodeSpec::FreeRunning).
+/// Free-running inference, and the vocoder that turns its frames into sound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FreeRunningSpec {
-    /// The first frame whose probability to be the last is above this is the last.
+    /// Stop threshold: the output ends at the first frame with a stop probability above it.
     pub threshold: f64,
-    /// Frames at most.
+    /// Largest number of frames.
     pub max_frames: MaxLength,
-    /// Sound from frames.
+    /// Vocoder, which computes sound from frames.
     pub vocoder: VocoderSpec,
 }
 
-/// Griffin and Lim 1984, with the momentum of Perraudin et al. 2013.
+/// Griffin-Lim vocoder (Griffin and Lim 1984), with the momentum of Perraudin et al. 2013.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VocoderSpec {
-    /// Times that phases are taken from their own signal.
+    /// Number of iterations. Each takes the phases from the current signal.
     pub iterations: u32,
-    /// Magnitudes are raised to this.
+    /// Exponent applied to the magnitudes.
     pub power: f64,
-    /// 0: the method as it was published.
+    /// Momentum. 0 is the original method.
     #[serde(default)]
     pub momentum: f64,
 }

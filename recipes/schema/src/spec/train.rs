@@ -3,60 +3,64 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Length, seed and update rule.
+/// The `[train]` block: length, seed and update rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSpec {
-    /// Stop after this many updates.
+    /// Training stops after this many updates of the weights.
     #[serde(default)]
     pub max_updates: Option<u64>,
-    /// Stop after this many passes over the data. At least one of the two limits is given.
+    /// Training stops after this many passes over the data.
+    /// At least one of `max_updates` and `max_epochs` is given.
     #[serde(default)]
     pub max_epochs: Option<u64>,
-    /// Batches whose gradients make one update (published GPUs x accumulation). World x accumulation keeps it.
+    /// Batches whose gradients make one update (published GPUs x accumulation).
+    /// Number of workers x accumulation equals it.
     #[serde(default = "one")]
     pub batches_per_update: u32,
-    /// What the batches of an update are to its loss.
+    /// How the loss averages over the batches of an update.
     #[serde(default, skip_serializing_if = "LossMean::is_whole")]
     pub loss_mean: LossMean,
     /// First seed. `--seed` and `--seeds` count from it.
     pub seed: u64,
-    /// Scale gradients down to this global norm.
+    /// Gradients are scaled down to this global norm. Absent: no clipping.
     #[serde(default)]
     pub clip_norm: Option<f64>,
-    /// Scale each parameter's gradient down to a share of the parameter's own norm.
+    /// Limits each parameter's gradient by the parameter's norm (LARC). Absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub larc: Option<LarcSpec>,
-    /// Stop when validation no longer improves.
+    /// Early stopping, once validation no longer improves. Absent: none.
     #[serde(default)]
     pub patience: Option<PatienceSpec>,
-    /// Checkpoints.
+    /// When checkpoints are saved, and which weights are evaluated.
     #[serde(default)]
     pub checkpoint: CheckpointSpec,
-    /// A line in the log every so many updates.
+    /// Number of updates between two lines of the log.
     #[serde(default = "log_every")]
     pub log_every: u64,
-    /// Learning rate of biases, as a factor of that of the other parameters (Caffe's `lr_mult`). Absent: 1.
+    /// Learning rate of biases, as a factor of that of the other parameters (Caffe's `lr_mult`).
+    /// Absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bias_lr: Option<f64>,
-    /// Update rule.
+    /// Optimizer: the update rule of the weights.
     pub optimizer: OptimizerSpec,
-    /// Learning rate by update.
+    /// Learning rate as a function of the update.
     pub schedule: ScheduleSpec,
-    /// Penalty on the weights.
+    /// Penalty on the weights. Absent: none.
     #[serde(default)]
     pub regularizer: Option<RegularizerSpec>,
 }
 
-/// See [`TrainSpec::loss_mean`]. Both are the same where all batches have equally much to count.
+/// How the loss averages over the batches of an update. Both ways give the same result if all
+/// batches count equally much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossMean {
-    /// One sum over all batches, divided by what all of them count, e.g. their tokens (fairseq).
+    /// The sum over all batches, divided by the count of all batches, e.g. of tokens (fairseq).
     #[default]
     WholeUpdate,
-    /// The mean of each batch's own mean, whatever the batches count (a batch stands for a GPU's: Horovod and towers average what each
-    /// GPU's mean gives).
+    /// The mean of the batches' means, whatever each batch counts.
+    /// A batch stands for one GPU: Horovod and multi-tower training average the means of the GPUs.
     OfBatches,
 }
 
@@ -66,26 +70,29 @@ impl LossMean {
     }
 }
 
-/// Early stopping on the loss of the `valid` set, looked at after every epoch.
+/// Early stopping on the loss of the `valid` set, measured after every epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatienceSpec {
-    /// Epochs without a new best before training stops.
+    /// Epochs without a new best loss after which training stops.
     pub epochs: u32,
 }
 
-/// What is kept and which weights are evaluated.
+/// Which checkpoints are kept and which weights are evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointSpec {
-    /// Save a state to resume from every so many updates (beside the one at each epoch's end).
+    /// Number of updates between two saved states to resume from.
+    /// A state is also saved at each epoch's end.
     #[serde(default = "every_updates")]
     pub every_updates: u64,
-    /// Which weights are evaluated.
+    /// Weights that are evaluated.
     #[serde(default)]
     pub evaluate: EvaluatedWeights,
-    /// Keep a mean of the weights, running statistics too, that begins with the first ones and after each update is e times itself
-    /// and 1 - e times the new ones. Validation and evaluation then see it in place of the weights (NVIDIA's `--ema`).
+    /// Decay e of an exponential moving average of the weights and running statistics.
+    /// The average starts as the first weights; after each update it becomes e x average + (1 - e)
+    /// x weights. Validation and evaluation use it instead of the weights (NVIDIA's `--ema`).
+    /// Absent: no average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ema: Option<f64>,
 }
@@ -96,122 +103,128 @@ impl Default for CheckpointSpec {
     }
 }
 
-/// See [`CheckpointSpec::evaluate`].
+/// Weights that are evaluated.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EvaluatedWeights {
-    /// The last ones.
+    /// The weights at the end of training.
     #[default]
     Last,
-    /// Those of the best validation, of those at the ends of epochs and of the run.
+    /// The weights with the best validation, among those at the ends of epochs and of the run.
     Best {
-        /// The best is the one with the best score of the set `valid` with this search, by the convention of the claims; absent: the one
-        /// with the lowest loss.
+        /// Search whose score on the set `valid` selects the best, by the convention of the claims.
+        /// Absent: the lowest loss selects the best.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decode: Option<String>,
-        /// Epochs (from 1) before this one do not count; of a run that ends before it the last weights are taken (NVIDIA's
-        /// `--save_best_from`).
+        /// First epoch that counts, from 1 (NVIDIA's `--save_best_from`).
+        /// A run that ends before it uses its last weights.
         #[serde(default, skip_serializing_if = "is_none")]
         from_epoch: u64,
     },
-    /// The mean over the last epochs' ends (fairseq `average_checkpoints --num-epoch-checkpoints`).
+    /// The mean of the weights at the ends of the last epochs (fairseq `average_checkpoints
+    /// --num-epoch-checkpoints`).
     MeanOfEpochs {
-        /// How many.
+        /// Number of epochs to average.
         epochs: u32,
     },
-    /// The mean of the last checkpoints that were written at a fixed distance, whatever an epoch is (Vaswani et al. 2017).
+    /// The mean of the last checkpoints written at a fixed interval, independent of epochs (Vaswani
+    /// et al. 2017).
     MeanOfLast {
-        /// How many.
+        /// Number of checkpoints to average.
         checkpoints: u32,
-        /// Updates between two of them.
+        /// Number of updates between two checkpoints.
         every_updates: u64,
     },
 }
 
-/// Update rules. Epsilon is always stated: defaults differ between frameworks.
+/// Optimizers. Epsilon is always explicit, because defaults differ between frameworks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OptimizerSpec {
-    /// Adam, Kingma and Ba 2015, bias-corrected, epsilon outside the root.
+    /// Adam (Kingma and Ba 2015), bias-corrected, with epsilon outside the root.
     Adam {
-        /// First moment.
+        /// Decay of the first moment.
         beta1: f64,
-        /// Second moment.
+        /// Decay of the second moment.
         beta2: f64,
-        /// Added to the root.
+        /// Epsilon, added to the root.
         epsilon: f64,
-        /// Where the bias correction stands relative to epsilon.
+        /// Position of the bias correction relative to epsilon.
         #[serde(default)]
         epsilon_place: EpsilonPlace,
-        /// d: the gradient is g + d w, of every parameter, biases and norms too (PyTorch; no decoupled decay).
+        /// d of the gradient g + d w, for every parameter, biases and norms included.
+        /// This is PyTorch's L2 penalty, not decoupled weight decay.
         #[serde(default, skip_serializing_if = "is_zero")]
         weight_decay: f64,
     },
-    /// As TensorFlow's LazyAdam: rows of an embedding that got no gradient keep moments and weights. On a matrix that is also
-    /// the output projection every row has a gradient, and it is Adam.
+    /// TensorFlow's LazyAdam: embedding rows without a gradient keep their moments and weights.
+    /// On a matrix that is also the output projection every row has a gradient, so this is Adam.
     LazyAdam {
-        /// First moment.
+        /// Decay of the first moment.
         beta1: f64,
-        /// Second moment.
+        /// Decay of the second moment.
         beta2: f64,
-        /// Added to the root.
+        /// Epsilon, added to the root.
         epsilon: f64,
-        /// Where the bias correction stands relative to epsilon.
+        /// Position of the bias correction relative to epsilon.
         #[serde(default)]
         epsilon_place: EpsilonPlace,
     },
-    /// Momentum of gradients that are divided by their norm, one norm for each parameter tensor (Ginsburg et al. 2019). Weight
-    /// decay is added after the division, to every tensor, biases and norms too.
+    /// NovoGrad (Ginsburg et al. 2019): momentum of gradients divided by their norm, with one norm
+    /// per parameter tensor. Weight decay is added after the division, for every tensor, biases and
+    /// norms included.
     Novograd {
-        /// Decay of the momentum.
+        /// beta1: decay of the momentum.
         beta1: f64,
-        /// Decay of the squared norm.
+        /// beta2: decay of the squared norm.
         beta2: f64,
-        /// Added to the norm, or to its square: see `variant`.
+        /// Epsilon, added to the norm or to its square: see `variant`.
         epsilon: f64,
         /// d in m = beta1 m + (g / norm + d w).
         #[serde(default)]
         weight_decay: f64,
-        /// What is added to the momentum is multiplied by 1 - beta1.
+        /// Whether the term added to the momentum is multiplied by 1 - beta1.
         #[serde(default)]
         grad_averaging: bool,
-        /// The paper's formula, or what the code that the published scores come from computes.
+        /// Formula: that of the paper, or that of the code behind the published scores.
         #[serde(default)]
         variant: NovogradVariant,
     },
-    /// Gradient descent with momentum: v = m v + (g + d w), no dampening, and w = w - lr v.
+    /// Gradient descent with momentum: v = m v + (g + d w), without dampening, and w = w - lr v.
     Sgd {
-        /// m.
+        /// m: the momentum.
         momentum: f64,
-        /// d, of every parameter, biases and norms too (PyTorch).
+        /// d: the weight decay, for every parameter, biases and norms included (PyTorch).
         #[serde(default, skip_serializing_if = "is_zero")]
         weight_decay: f64,
-        /// Nesterov's momentum as PyTorch has it: w = w - lr (g + d w + m v).
+        /// Nesterov's momentum as in PyTorch: w = w - lr (g + d w + m v).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         nesterov: bool,
-        /// What the momentum sums.
+        /// Quantity that the momentum accumulates: gradients or steps.
         #[serde(default, skip_serializing_if = "Velocity::is_of_gradients")]
         velocity: Velocity,
     },
-    /// Gradients divided by the root of their mean square: a = rho a + (1 - rho) g^2, w = w - lr g / (sqrt(a) + epsilon), from a = 0
-    /// (Keras 2; PyTorch with rho as `alpha`).
+    /// RMSProp, which divides gradients by the root of their mean square: a = rho a + (1 - rho)
+    /// g^2, w = w - lr g / (sqrt(a) + epsilon), starting from a = 0 (Keras 2; PyTorch, where rho is
+    /// `alpha`).
     Rmsprop {
         /// Decay of the mean square.
         rho: f64,
-        /// Added to the root.
+        /// Epsilon, added to the root.
         epsilon: f64,
     },
-    /// Zeiler 2012: a = rho a + (1 - rho) g^2, u = g sqrt(d + epsilon) / sqrt(a + epsilon), d = rho d + (1 - rho) u^2, w = w - lr u, from
-    /// a = d = 0 (Keras 2, PyTorch).
+    /// Adadelta (Zeiler 2012): a = rho a + (1 - rho) g^2, u = g sqrt(d + epsilon) / sqrt(a +
+    /// epsilon), d = rho d + (1 - rho) u^2, w = w - lr u, starting from a = d = 0 (Keras 2,
+    /// PyTorch).
     Adadelta {
         /// Decay of both mean squares.
         rho: f64,
-        /// Added under both roots.
+        /// Epsilon, added under both roots.
         epsilon: f64,
     },
 }
 
-/// See [`OptimizerSpec::Sgd`]. Both are the same at a constant learning rate.
+/// Quantity that the momentum accumulates. Both give the same result at a constant learning rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Velocity {
@@ -228,32 +241,34 @@ impl Velocity {
     }
 }
 
-/// Layer-wise adaptive rate control (OpenSeq2Seq `larc_params`, mode `clip`): the gradient of each parameter is multiplied by
-/// min(1, max(eta |w| / (lr (|g| + epsilon)), min_update)), biases and norms too, before the update rule sees it.
+/// Layer-wise adaptive rate control (OpenSeq2Seq `larc_params`, mode `clip`). The gradient of each
+/// parameter is multiplied by min(1, max(eta |w| / (lr (|g| + epsilon)), min_update)) before the
+/// update rule, biases and norms included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LarcSpec {
-    /// eta.
+    /// eta: factor of the parameter's norm.
     pub eta: f64,
-    /// Least factor.
+    /// Smallest factor of a gradient.
     #[serde(default = "tiny")]
     pub min_update: f64,
-    /// Added to the gradient's norm.
+    /// Epsilon, added to the gradient's norm.
     #[serde(default = "tiny")]
     pub epsilon: f64,
-    /// What the parameters of LSTM and GRU layers are to it.
+    /// Whether LSTM and GRU layers get a factor per parameter or one in common.
     #[serde(default, skip_serializing_if = "RecurrentGroup::is_each")]
     pub recurrent: RecurrentGroup,
 }
 
-/// See [`LarcSpec::recurrent`].
+/// Factors of the parameters of recurrent layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecurrentGroup {
-    /// Each matrix and bias has a factor of its own.
+    /// Each matrix and bias has its own factor.
     #[default]
     Each,
-    /// All recurrent layers are one parameter with one factor, of the norms over all their matrices and biases (the opaque buffer of
+    /// All recurrent layers count as one parameter.
+    /// Its factor uses the norms over all their matrices and biases (the opaque buffer of
     /// TensorFlow's cuDNN layers).
     OneBuffer,
 }
@@ -264,194 +279,202 @@ impl RecurrentGroup {
     }
 }
 
-/// See [`OptimizerSpec::Adam`].
+/// Position of the bias correction of Adam relative to epsilon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EpsilonPlace {
-    /// m̂ / (sqrt(v̂) + eps): the paper's algorithm 1, PyTorch.
+    /// m̂ / (sqrt(v̂) + eps): the paper's algorithm 1, and PyTorch.
     #[default]
     CorrectedRoot,
-    /// sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + eps): TensorFlow, fairseq.
+    /// sqrt(1-b2^t)/(1-b1^t) m / (sqrt(v) + eps): TensorFlow and fairseq.
     RawRoot,
 }
 
-/// See [`OptimizerSpec::Novograd`].
+/// Formula of NovoGrad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NovogradVariant {
-    /// v = beta2 v + (1 - beta2) |g|^2, from v = |g|^2 on; the gradient is divided by sqrt(v) + eps.
+    /// The paper's formula: v = beta2 v + (1 - beta2) |g|^2, starting from v = |g|^2.
+    /// The gradient is divided by sqrt(v) + eps.
     #[default]
     Published,
-    /// OpenSeq2Seq's code: v is never written back, so that it is the |g|^2 of the update at hand and beta2 does nothing; the
-    /// gradient is divided by sqrt(v + eps).
+    /// OpenSeq2Seq's code, which never stores v.
+    /// So v is the |g|^2 of the current update, and beta2 has no effect. The gradient is divided by
+    /// sqrt(v + eps).
     AsCoded,
 }
 
-/// Learning rate as a function of the update number.
+/// Learning rate as a function of the update number s.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScheduleSpec {
-    /// Constant.
+    /// A constant learning rate.
     Fixed {
         /// Learning rate.
         lr: f64,
     },
-    /// coefficient * lr * width^-0.5 * min((s+1) w^-1.5, (s+1)^-0.5), capped (OpenSeq2Seq `transformer_policy`).
+    /// coefficient * lr * width^-0.5 * min((s+1) w^-1.5, (s+1)^-0.5), at most `max_lr` (OpenSeq2Seq
+    /// `transformer_policy`).
     TransformerPolicy {
-        /// Multiplier.
+        /// Factor of the learning rate.
         lr: f64,
-        /// w.
+        /// w: number of warm-up updates.
         warmup_updates: u64,
         /// Width of the model.
         width: u32,
-        /// Cap.
+        /// Largest learning rate. Absent: no limit.
         #[serde(default)]
         max_lr: Option<f64>,
-        /// A second multiplier.
+        /// Second factor of the learning rate.
         #[serde(default = "unit")]
         coefficient: f64,
     },
     /// fairseq `inverse_sqrt`: linear from `warmup_init_lr` to `lr`, then lr * sqrt(w / s).
     InverseSqrt {
-        /// Peak.
+        /// Largest learning rate, at the end of the warm-up.
         lr: f64,
-        /// w.
+        /// w: number of warm-up updates.
         warmup_updates: u64,
-        /// First value.
+        /// First learning rate of the warm-up.
         warmup_init_lr: f64,
     },
-    /// OpenSeq2Seq `exp_decay`; with a warm-up, NVIDIA's `lr_policy` of Jasper.
+    /// OpenSeq2Seq `exp_decay`: exponential decay.
+    /// With a warm-up, it is NVIDIA's `lr_policy` of Jasper.
     ExpDecay {
-        /// First value.
+        /// Initial learning rate.
         lr: f64,
-        /// Updates between two factors; absent: up to the last update.
+        /// Number of updates per factor `decay_rate`. Absent: up to the last update.
         #[serde(default)]
         decay_updates: Option<u64>,
-        /// Factor.
+        /// Factor of the decay.
         decay_rate: f64,
-        /// Floor the exponent.
+        /// Whether the exponent is rounded down, so that the rate falls in steps.
         #[serde(default)]
         staircase: bool,
-        /// Constant until then.
+        /// Update at which the decay begins. The rate is constant before it.
         #[serde(default)]
         begin_decay_at: u64,
-        /// Least value.
+        /// Smallest learning rate.
         #[serde(default)]
         min_lr: f64,
-        /// lr (s + 2) / (w + 1) until that is lr: as the source has it, whose steps are counted from 1. 0: none.
+        /// w: number of warm-up updates, with rate lr (s + 2) / (w + 1) until that reaches lr.
+        /// The formula is the source's, which counts steps from 1. 0: no warm-up.
         #[serde(default, skip_serializing_if = "is_none")]
         warmup_updates: u64,
     },
-    /// OpenSeq2Seq `poly_decay`.
+    /// OpenSeq2Seq `poly_decay`: polynomial decay.
     PolyDecay {
-        /// First value.
+        /// Initial learning rate.
         lr: f64,
-        /// Length of the decay; absent: up to the last update.
+        /// Length of the decay, in updates. Absent: up to the last update.
         #[serde(default)]
         decay_updates: Option<u64>,
-        /// Exponent.
+        /// Exponent of the polynomial.
         #[serde(default = "unit")]
         power: f64,
-        /// Constant until then.
+        /// Update at which the decay begins. The rate is constant before it.
         #[serde(default)]
         begin_decay_at: u64,
-        /// Least value.
+        /// Smallest learning rate.
         #[serde(default)]
         min_lr: f64,
-        /// Linear warm-up.
+        /// Number of updates of a linear warm-up.
         #[serde(default)]
         warmup_updates: u64,
     },
-    /// OpenSeq2Seq `cosine_decay`; the floor is a share of `lr`.
+    /// OpenSeq2Seq `cosine_decay`: cosine decay to a share of `lr`.
     CosineDecay {
-        /// First value.
+        /// Initial learning rate.
         lr: f64,
-        /// Length of the decay; absent: up to the last update.
+        /// Length of the decay, in updates. Absent: up to the last update.
         #[serde(default)]
         decay_updates: Option<u64>,
-        /// Constant until then.
+        /// Update at which the decay begins. The rate is constant before it.
         #[serde(default)]
         begin_decay_at: u64,
-        /// Least value as a share of `lr`.
+        /// Smallest learning rate, as a share of `lr`.
         #[serde(default)]
         min_lr_ratio: f64,
-        /// Linear warm-up.
+        /// Number of updates of a linear warm-up.
         #[serde(default)]
         warmup_updates: u64,
     },
-    /// OpenSeq2Seq `inv_poly_decay`.
+    /// OpenSeq2Seq `inv_poly_decay`: inverse polynomial decay.
     InvPolyDecay {
-        /// First value.
+        /// Initial learning rate.
         lr: f64,
-        /// Length of the decay; absent: up to the last update.
+        /// Length of the decay, in updates. Absent: up to the last update.
         #[serde(default)]
         decay_updates: Option<u64>,
-        /// Value at the end.
+        /// Learning rate at the end of the decay.
         min_lr: f64,
-        /// Exponent.
+        /// Exponent of the polynomial.
         #[serde(default = "unit")]
         power: f64,
     },
-    /// lr / 100 to lr exponentially, lr, then steps down (NVIDIA's GNMT, `WarmupMultiStepLR`): from update `hold` T on, rounded
-    /// down, every (T - hold T) / `steps` updates, rounded down, T being the last update of the run.
+    /// NVIDIA's GNMT, `WarmupMultiStepLR`: exponential warm-up from lr / 100 to lr, then constant,
+    /// then steps down. With T the last update of the run, the first step is at update `hold` T,
+    /// rounded down; further ones follow every (T - hold T) / `steps` updates, rounded down.
     WarmupSteps {
-        /// Peak.
+        /// Largest learning rate, at the end of the warm-up.
         lr: f64,
-        /// Updates of the warm-up.
+        /// Number of warm-up updates.
         warmup_updates: u64,
-        /// Share of the run that ends before the first step.
+        /// Share of the run before the first step.
         hold: f64,
-        /// Steps.
+        /// Number of steps.
         steps: u64,
-        /// Factor of a step.
+        /// Factor of the learning rate at each step.
         decay_rate: f64,
     },
-    /// lr until validation no longer improves; then times a factor. Training ends when the rate is below the least.
+    /// Constant until validation no longer improves, then multiplied by a factor.
+    /// Training ends when the rate is below `min_lr`.
     Plateau {
-        /// First value.
+        /// Initial learning rate.
         lr: f64,
-        /// Factor.
+        /// Factor of the learning rate.
         factor: f64,
-        /// Validations in a row without a new best that change nothing yet.
+        /// Consecutive validations without a new best that do not yet change the rate.
         patience: u32,
-        /// Once it has fallen it falls at every validation (Gehring et al. 2017).
+        /// Whether, after its first fall, the rate falls at every validation (Gehring et al. 2017).
         #[serde(default)]
         keeps_falling: bool,
-        /// Least value.
+        /// Smallest learning rate. Training ends below it.
         min_lr: f64,
     },
-    /// lr (1 + gamma s)^-power (Caffe's `inv`).
+    /// Caffe's `inv`: lr (1 + gamma s)^-power.
     Inv {
-        /// First value.
+        /// Initial learning rate.
         lr: f64,
-        /// Growth of the divisor in an update.
+        /// gamma: growth of the divisor per update.
         gamma: f64,
-        /// Exponent.
+        /// Exponent of the divisor.
         power: f64,
     },
     /// lr times a factor that changes at each boundary.
     PiecewiseConstant {
-        /// First value.
+        /// Initial learning rate.
         lr: f64,
         /// Updates at which the factor changes.
         boundaries: Vec<u64>,
-        /// Factors after each boundary, of the first value.
+        /// Factors after each boundary, relative to the initial learning rate.
         factors: Vec<f64>,
     },
 }
 
-/// Penalty on the weights.
+/// A penalty on the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RegularizerSpec {
-    /// scale * sum(w^2) / 2 on matrices (not biases; norms only as said), added to the gradient in FP32.
+    /// L2: scale * sum(w^2) / 2, added to the gradient in FP32.
+    /// It applies to matrices, not to biases, and to norms only with `norm_scales`.
     L2 {
-        /// Gradient is scale * w.
+        /// Scale of the penalty: the gradient gets scale * w.
         scale: f64,
-        /// On the matrices of LSTM and GRU layers too.
+        /// Whether it also applies to the matrices of LSTM and GRU layers.
         #[serde(default = "yes", skip_serializing_if = "is_yes")]
         recurrent: bool,
-        /// On the scales of norms too (OpenSeq2Seq's `gamma_regularizer`).
+        /// Whether it also applies to the scales of norms (OpenSeq2Seq's `gamma_regularizer`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         norm_scales: bool,
     },
