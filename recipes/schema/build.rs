@@ -1,5 +1,5 @@
-//! Embeds every recipe, `recipes/catalog/<task>/<name>.toml`, and every part, `recipes/parts/<folder>/<name>.toml`, so that there is no
-//! list of them to keep.
+//! Embeds every recipe, `recipes/catalog/<task>/<name>.toml`, and every part,
+//! `recipes/parts/<folder>/<name>.toml`, so that no list of them has to be maintained.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ fn run() -> io::Result<()> {
 
 /// The TOML files in the folders of `root`, by folder and stem.
 fn files(root: &Path) -> io::Result<BTreeMap<(String, String), String>> {
-    // The folder itself: a new file, or a new folder in it, is found by the next build.
+    // Watch the folder itself, so that the next build finds a new file or a new folder in it.
     println!("cargo::rerun-if-changed={}", root.display());
     let mut found = BTreeMap::new();
     for (folder, path) in entries(root)?.into_iter().filter(|(_, path)| path.is_dir()) {

@@ -1,4 +1,5 @@
-//! Checks a tree against the recipe's schema: unknown keys, missing keys, wrong types, words that are no choice.
+//! Checks a tree against the recipe schema: unknown keys, missing keys, wrong types, invalid
+//! choices.
 
 use serde_json::Value as Json;
 
@@ -8,8 +9,8 @@ use crate::schema::{ANY, follow, recipe_schema};
 use crate::spec::Task;
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
-/// Checks a whole resolved recipe. Its task selects the schema; of a recipe without a task only `[recipe]` is
-/// checked.
+/// Checks a whole resolved recipe. Its task selects the schema. If it has no valid task, only
+/// `[recipe]` is checked.
 pub(crate) fn check_recipe(root: &Node, found: &mut Diagnostics) {
     let about = root.table().and_then(|table| table.entry("recipe"));
     let task = about.and_then(|about| about.node.table()?.string("task")?.parse::<Task>().ok());
@@ -22,7 +23,7 @@ pub(crate) fn check_recipe(root: &Node, found: &mut Diagnostics) {
     }
 }
 
-/// Checks the block `[recipe]`, which recipes of all tasks have.
+/// Checks the block `[recipe]`, which recipes of all tasks share.
 pub(crate) fn check_about(block: &Node, at: &Origin, found: &mut Diagnostics) {
     let schema = recipe_schema(ANY);
     Check { schema, found }.value(&schema["properties"]["recipe"], block, "recipe", at);
@@ -34,7 +35,7 @@ struct Check<'s, 'f> {
 }
 
 impl<'s> Check<'s, '_> {
-    /// `at` is where the value's key stands; the value itself has its own origin.
+    /// Checks a value. `at` is the position of the value's key; the value has its own origin.
     fn value(&mut self, schema: &'s Json, node: &Node, path: &str, at: &Origin) {
         let schema = follow(self.schema, schema);
         if let Some(choices) = schema["oneOf"].as_array() {
@@ -77,7 +78,7 @@ impl<'s> Check<'s, '_> {
         }
     }
 
-    /// How many items an array has, where that is fixed.
+    /// Checks the number of items of an array, if the schema limits it.
     fn items(&mut self, schema: &Json, node: &Node, there: usize, path: &str) {
         let limit = |key: &str| schema[key].as_u64().and_then(|limit| usize::try_from(limit).ok());
         let (least, most) = (limit("minItems").unwrap_or(0), limit("maxItems").unwrap_or(usize::MAX));
@@ -115,7 +116,7 @@ impl<'s> Check<'s, '_> {
         }
     }
 
-    /// A table whose `kind` says which keys it has.
+    /// Checks a table whose `kind` determines its keys.
     fn tagged(&mut self, choices: &'s [Json], node: &Node, path: &str, at: &Origin) {
         let Some(table) = node.table() else { return self.wrong_type(node, "a table", path) };
         let kinds = choices.iter().filter_map(|choice| kind_of(choice));

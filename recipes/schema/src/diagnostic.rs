@@ -1,27 +1,27 @@
-//! What is wrong with a recipe, where, and what to do about it.
+//! Errors of a recipe: what is wrong, where, and what to do about it.
 
 use std::fmt;
 
 use crate::tree::Origin;
 
-/// One finding.
+/// One error.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Diagnostic {
-    /// Where.
+    /// Where the value was written.
     pub origin: Origin,
-    /// What.
+    /// What is wrong.
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    /// A finding without advice.
+    /// An error without a hint.
     pub fn new(origin: Origin, message: impl Into<String>) -> Self {
         Self { origin, message: message.into(), hint: None }
     }
 
-    /// Adds advice.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -39,51 +39,52 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// All findings of one check. As an error it is never empty.
+/// All errors of one check. A returned `Err` always contains at least one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diagnostics {
     found: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// Adds a finding unless it is there already (arms share what is below them).
+    /// Adds an error, unless it is already present. (Arms share the layers below them, so the same
+    /// error may be found several times.)
     pub fn push(&mut self, one: Diagnostic) {
         if !self.found.contains(&one) {
             self.found.push(one);
         }
     }
 
-    /// Adds all of another check's findings.
+    /// Adds all errors of another check.
     pub fn extend(&mut self, other: Diagnostics) {
         for one in other.found {
             self.push(one);
         }
     }
 
-    /// In the order in which they were found, or by place after [`Self::sort`].
+    /// The errors in the order in which they were found, or by place after [`Self::sort`].
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.found.iter()
     }
 
-    /// Number of findings.
+    /// Number of errors.
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Is nothing wrong?
+    /// Whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// By file, line and column; command line last.
+    /// Sorts by file, line and column, with the command line last.
     pub fn sort(&mut self) {
         self.found.sort();
     }
 
-    /// `value` if nothing was found.
+    /// Returns `value` if there are no errors.
     ///
     /// # Errors
-    /// The findings, sorted by place.
+    /// The errors, sorted by place.
     pub fn into_result<T>(mut self, value: T) -> Result<T, Diagnostics> {
         if self.is_empty() {
             return Ok(value);

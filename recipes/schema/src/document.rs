@@ -1,4 +1,4 @@
-//! A recipe file: read, put upon its base, taken apart into body, arms and tiers.
+//! A recipe file: reading it, laying it over its base, and splitting it into body, arms and tiers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use crate::split::Split;
 use crate::stack::Stack;
 use crate::tree::{self, Node, Origin, Value};
 
-/// A recipe file and what it inherits. Its arms and tiers are not applied yet; [`Document::resolve`] does.
+/// A recipe file with everything that it inherits. Arms and tiers are not applied yet;
+/// [`Document::resolve`] applies them.
 #[derive(Debug, Clone)]
 pub struct Document {
     pub(crate) about: About,
@@ -24,51 +25,53 @@ pub struct Document {
     pub(crate) stack: Stack,
 }
 
-/// Why a recipe could not be loaded.
+/// Error of loading a recipe.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// No embedded recipe has this name.
     #[error("there is no recipe `{name}`\nhint: {hint}")]
     Unknown {
-        /// As asked for.
+        /// The requested name.
         name: String,
-        /// What to ask for instead.
+        /// A suggestion of what to request instead.
         hint: String,
     },
     /// The file cannot be read.
     #[error("cannot read the recipe {}: {source}\nhint: a path works wherever a name does; `zoo list` shows the names", path.display())]
     Read {
-        /// As asked for.
+        /// The requested path.
         path: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         source: io::Error,
     },
-    /// The file is wrong.
+    /// The file has errors.
     #[error(transparent)]
     Invalid(#[from] Diagnostics),
 }
 
-/// Does this name a file rather than an embedded recipe? It does if it has a `/` or ends in `.toml`.
+/// Whether the name is that of a file rather than of an embedded recipe: it contains a `/` or ends
+/// in `.toml`.
 pub fn is_path(name: &str) -> bool {
     name.contains('/') || name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".toml")
 }
 
 impl Document {
-    /// Loads a recipe by name, or from a path. Syntax, base, arms and tiers are checked; [`Self::check`] checks the rest.
+    /// Loads a recipe by name, or from a path. This checks syntax, base, arms and tiers;
+    /// [`Self::check`] checks the rest.
     ///
     /// # Errors
-    /// See [`LoadError`]. A file that is wrong is reported with all that is wrong in it.
+    /// See [`LoadError`]. For a file with errors, all of them are reported together.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
         let source = Source::open(name_or_path, Path::new(""))?;
         let folder = source.folder.clone();
         Ok(Self::read_upon(source, Bases::In(&folder))?)
     }
 
-    /// Loads from text. `file` is what messages call it; its stem is the recipe's name. Relative paths of the recipe start
-    /// at `folder`.
+    /// Loads a recipe from text. `file` is the file's name in messages, and its stem is the
+    /// recipe's name. The recipe's relative paths start at `folder`.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the text.
     pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, Diagnostics> {
         let bases = Bases::In(folder);
         Self::read_upon(
@@ -77,12 +80,13 @@ impl Document {
         )
     }
 
-    /// As [`Self::parse`], without reading any file: its base is the first of `bases`, the base of that the second, and so on;
-    /// where they end, an embedded recipe. Texts of parts among them ([`Self::base_texts`]) win over the embedded parts. For recipes
-    /// that somebody else sent.
+    /// [`Self::parse`] without reading any file, for recipes that somebody else sent. The recipe's
+    /// base is the first of `bases`, the base's own base is the second, and so on. After the last
+    /// one, a base is an embedded recipe. Texts of parts among `bases` ([`Self::base_texts`])
+    /// replace the embedded parts.
     ///
     /// # Errors
-    /// All that is wrong with it; so is a base that is a path where `bases` has no text of it.
+    /// All errors of the text, including a base that is a path and has no text in `bases`.
     pub fn parse_sealed(text: &str, file: &str, bases: &[String]) -> Result<Self, Diagnostics> {
         let source = Source { text: text.to_owned(), file: file.to_owned(), folder: PathBuf::new() };
         Self::read_upon(source, Bases::Given(bases))
@@ -101,7 +105,7 @@ impl Document {
         let mut stack = below.unwrap_or_default().under(own, &mut found);
         stack.base_texts.extend(shelf.into_texts());
 
-        // Without its base everything would be missing.
+        // Without the base, every key would be reported as missing.
         let about = if base_found { about(&stack.bodies, &source.file, &mut found) } else { None };
         let refused = about.is_none() || !found.is_empty();
         let document = Self {
@@ -115,7 +119,7 @@ impl Document {
         if !refused {
             return Ok(document);
         }
-        // The file is refused: say at once everything that is wrong with it.
+        // The file is refused in any case, so report all of its errors at once.
         if base_found && let Err(more) = document.check() {
             found.extend(more);
         }
@@ -127,60 +131,62 @@ impl Document {
         &self.about
     }
 
-    /// `recipe.name`.
+    /// The value of `recipe.name`.
     pub fn name(&self) -> &str {
         &self.about.name
     }
 
-    /// `recipe.task`.
+    /// The value of `recipe.task`.
     pub fn task(&self) -> Task {
         self.about.task
     }
 
-    /// Can anybody get the data?
+    /// Availability of the recipe's data.
     pub fn data_status(&self) -> DataStatus {
         self.about.status
     }
 
-    /// Names of the arms, inherited ones first, in the order in which they were written.
+    /// Names of the arms, inherited ones first, each group in the order of its file.
     pub fn arms(&self) -> Vec<&str> {
         self.stack.arms.iter().map(|overlay| overlay.name.as_str()).collect()
     }
 
-    /// Names of the tiers that the file states, in their order, and [`SMOKE`](crate::smoke::SMOKE), which every recipe has.
+    /// Names of the tiers that the file defines, in its order, and [`SMOKE`](crate::smoke::SMOKE),
+    /// which every recipe has.
     pub fn tiers(&self) -> Vec<&str> {
         let stated = self.stack.tiers.iter().map(|overlay| overlay.name.as_str());
         stated.chain(self.has_usual_smoke().then_some(SMOKE)).collect()
     }
 
-    /// Whether the file leaves the tier `smoke` to the program: see [`crate::smoke`].
+    /// Whether the file does not define the tier `smoke`, so that the program provides it: see
+    /// [`crate::smoke`].
     pub(crate) fn has_usual_smoke(&self) -> bool {
         !self.stack.tiers.iter().any(|overlay| overlay.name == SMOKE)
     }
 
-    /// The recipe that this one is built upon, as the file names it.
+    /// The recipe's base, as the file names it.
     pub fn base(&self) -> Option<&str> {
         self.base.as_deref()
     }
 
-    /// The file as messages name it.
+    /// The file's name in messages.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Where the recipe's relative paths start. Empty for an embedded recipe.
+    /// The folder where the recipe's relative paths start. Empty for an embedded recipe.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where the claim of that place, from 0, was written: claims are never inherited, so in the file itself. Its first line where
-    /// there is no such claim.
+    /// Position in the file of claim number `at`, counted from 0. Claims are never inherited, so it
+    /// is in this file. The file's first line if there is no such claim.
     pub fn claim_origin(&self, at: usize) -> Origin {
         let start = Origin::File { file: self.file.as_str().into(), line: 1, column: 1 };
         self.claims().get(at).map_or(start, |item| item.origin.clone())
     }
 
-    /// How many claims the file makes.
+    /// Number of claims in the file.
     pub fn claim_count(&self) -> usize {
         self.claims().len()
     }
@@ -193,19 +199,19 @@ impl Document {
         }
     }
 
-    /// The file's own text, without its base.
+    /// The text of the file, without its base.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The texts of what it is built upon: those of the bases, the nearest base's first, then those of the parts and presets that it or a
-    /// base uses. A part's text begins with its name.
+    /// The texts that the recipe depends on: its bases, nearest first, then the parts and presets
+    /// that it or a base uses. The text of a part starts with the part's name.
     pub fn base_texts(&self) -> &[String] {
         &self.stack.base_texts
     }
 }
 
-/// What a document carries while its `[recipe]` block is unusable; never handed out.
+/// The `[recipe]` block of a document whose own is unusable. Such a document is never returned.
 fn unknown() -> About {
     About {
         name: String::new(),
@@ -223,7 +229,7 @@ fn unknown() -> About {
 fn about(bodies: &[Node], file: &str, found: &mut Diagnostics) -> Option<About> {
     let mut merged = bodies.first()?.clone();
     for body in bodies.iter().skip(1) {
-        // `without` has been looked at where bodies are put together; here only `[recipe]` counts.
+        // `without` is handled where bodies are laid over one another; here only `[recipe]` counts.
         overlay::merge(&mut merged, body);
     }
     let Some(entry) = merged.table().and_then(|table| table.entry("recipe")) else {

@@ -1,4 +1,5 @@
-//! What a recipe says: schema, parsing, validation, and the recipes themselves. Nothing in this crate runs a model.
+//! Recipes: schema, parsing, validation, and the embedded recipes themselves. Nothing in this crate
+//! runs a model.
 //!
 //! ```
 //! use zoo_recipes::{Document, Selection};

@@ -1,6 +1,6 @@
-//! "Did you mean …?"
+//! Suggestions of the form "did you mean …?".
 
-/// The candidate that `word` is most likely a slip for, if any is near enough.
+/// The candidate that `word` is most likely a misspelling of, if one is similar enough.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
     let word = plain(word);
@@ -8,7 +8,7 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .into_iter()
         .map(|candidate| (similarity(&word, &plain(candidate)), candidate))
         .filter(|(similarity, _)| *similarity >= 0.6)
-        // `max_by` takes the last of equals; the first written should win.
+        // `max_by` returns the last of equals; the first one should win.
         .fold(None, |best: Option<(f64, &str)>, (similarity, candidate)| match best {
             Some((most, _)) if most >= similarity => best,
             _ => Some((similarity, candidate)),
@@ -16,7 +16,8 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// 1 for equal, 0 for unrelated. Edit distance for slips, and containment for `epochs` meant as `max_epochs`.
+/// Similarity: 1 for equal words, 0 for unrelated ones. It combines the edit distance, for typing
+/// errors, with containment, for e.g. `epochs` instead of `max_epochs`.
 fn similarity(word: &str, candidate: &str) -> f64 {
     let edits = strsim::normalized_damerau_levenshtein(word, candidate);
     let contained =
@@ -24,7 +25,7 @@ fn similarity(word: &str, candidate: &str) -> f64 {
     if contained { edits.max(0.7) } else { edits }
 }
 
-/// A hint for an unknown word: the nearest valid one, or all of them.
+/// A hint for an unknown word: the nearest valid word, or all of them.
 pub(crate) fn did_you_mean<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str> + Clone,

@@ -1,13 +1,14 @@
-//! How one layer of a recipe is laid over another.
+//! Lays one layer of a recipe over another.
 //!
-//! Tables merge by key; arrays and plain values replace; a table whose `kind` changes replaces the old one wholesale. A
-//! layer's `without` lists dotted keys that are taken out before the layer is laid on.
+//! Tables merge by key. Arrays and plain values are replaced. A table whose `kind` changes is
+//! replaced as a whole. A layer's `without` lists dotted keys that are removed before the layer is
+//! applied.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::did_you_mean;
 use crate::tree::{Node, Value};
 
-/// Lays `layer` (a table, its `without` included) over `base`.
+/// Lays `layer` (a table, including its `without`) over `base`.
 pub(crate) fn apply(base: &mut Node, layer: &Node, found: &mut Diagnostics) {
     let mut layer = layer.clone();
     let without = layer.table_mut().and_then(|table| table.remove("without"));
@@ -17,7 +18,7 @@ pub(crate) fn apply(base: &mut Node, layer: &Node, found: &mut Diagnostics) {
     merge(base, &layer);
 }
 
-/// Takes the dotted keys that `list` names out of `base`.
+/// Removes the dotted keys in `list` from `base`.
 pub(crate) fn take_out(base: &mut Node, list: &Node, found: &mut Diagnostics) {
     let Value::Array(items) = &list.value else {
         let message = format!("`without` is {}; expected an array of dotted keys", list.value.type_name());

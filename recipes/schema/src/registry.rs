@@ -1,55 +1,56 @@
-//! The recipes that the program carries: every `recipes/catalog/<task>/<name>.toml`.
+//! The embedded recipes: every `recipes/catalog/<task>/<name>.toml`.
 
 use crate::nearest::nearest;
 
 /// One embedded recipe file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Embedded {
-    /// Folder: the recipe's task.
+    /// The file's folder, which is the recipe's task.
     pub task: &'static str,
-    /// Stem: the recipe's name.
+    /// The file's stem, which is the recipe's name.
     pub name: &'static str,
-    /// The file as messages name it, from the repository's root.
+    /// The file's name in messages: its path from the repository's root.
     pub file: &'static str,
-    /// The text.
+    /// The text of the file.
     pub text: &'static str,
 }
 
-/// One embedded part: TOML that recipes use by name, as a preset of an arm or tier or with `recipe.use`.
+/// One embedded part: TOML that recipes use by name, as a preset of an arm or tier or with
+/// `recipe.use`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddedPart {
     /// Folder and stem, such as `arm/mixed-backoff`.
     pub name: &'static str,
-    /// The text. Its first line is `# zoo part NAME`.
+    /// The text of the file. Its first line is `# zoo part NAME`.
     pub text: &'static str,
 }
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// All embedded recipes, by task and name.
+/// All embedded recipes, sorted by task and name.
 pub fn embedded() -> &'static [Embedded] {
     EMBEDDED
 }
 
-/// All embedded parts (`recipes/parts/<folder>/<name>.toml`), by name.
+/// All embedded parts (`recipes/parts/<folder>/<name>.toml`), sorted by name.
 pub fn parts() -> &'static [EmbeddedPart] {
     PARTS
 }
 
-/// The embedded part of that name.
+/// The embedded part with this name.
 pub(crate) fn part(name: &str) -> Option<&'static EmbeddedPart> {
     PARTS.iter().find(|part| part.name == name)
 }
 
-/// The names of all embedded recipes, by task and name.
+/// The names of all embedded recipes, sorted by task and name.
 pub fn names() -> Vec<&'static str> {
     EMBEDDED.iter().map(|recipe| recipe.name).collect()
 }
 
-/// The embedded recipe of that name.
+/// The embedded recipe with this name.
 ///
 /// # Errors
-/// A hint: the nearest name, or all of them.
+/// A hint: the nearest name, or all names.
 pub fn find(name: &str) -> Result<&'static Embedded, String> {
     if let Some(recipe) = EMBEDDED.iter().find(|recipe| recipe.name == name) {
         return Ok(recipe);

@@ -1,4 +1,4 @@
-//! From a document to one recipe: base < recipe < tier < arm < `--set`.
+//! Resolves a document to one recipe, with precedence base < recipe < tier < arm < `--set`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,19 +17,19 @@ use crate::stack::pick;
 use crate::tree::{self, Entry, Node, Origin, Table, Value, parse_override};
 use crate::validate::validate;
 
-/// What is laid over a recipe's body.
+/// What to apply to a recipe's body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
     /// Name of an arm; `None` for the body alone.
     pub arm: Option<String>,
     /// Name of a tier; `None` for the published size.
     pub tier: Option<String>,
-    /// `key=value`, dotted key, TOML value or bare word. A later one wins.
+    /// Overrides `key=value`: a dotted key, and a TOML value or bare word. Later ones win.
     pub overrides: Vec<String>,
 }
 
 impl Selection {
-    /// One arm at the published size.
+    /// Selects one arm at the published size.
     pub fn arm(name: &str) -> Self {
         Self { arm: Some(name.to_owned()), ..Self::default() }
     }
@@ -38,31 +38,34 @@ impl Selection {
 /// One recipe with everything applied and checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The recipe.
+    /// The resolved recipe.
     pub recipe: Recipe,
-    /// Which arm it is.
+    /// Name of the applied arm; `None` for the body.
     pub arm: Option<String>,
-    /// Which tier it is.
+    /// Name of the applied tier; `None` for the published size.
     pub tier: Option<String>,
     /// All overrides as given.
     pub overrides: Vec<String>,
-    /// The overrides whose keys `recipe.free` does not list: with one of them a run reproduces nothing.
+    /// The overrides of keys that `recipe.free` does not list. A run with one of them does not
+    /// count as a reproduction.
     pub binding_overrides: Vec<String>,
     /// SHA-256 (hexadecimal) over the canonical JSON of `recipe`.
     pub hash: String,
-    /// Where relative paths start. Empty: the working directory.
+    /// Folder where relative paths start. Empty: the working directory.
     pub folder: PathBuf,
     /// `recipe` as TOML; [`Recipe::from_toml`] reads it back.
     pub toml: String,
 }
 
 impl Resolved {
-    /// Is this what was published: no tier, and no override but of keys listed in `recipe.free`?
+    /// Whether a run counts as a reproduction: without a tier, and with overrides only of keys that
+    /// `recipe.free` lists.
     pub fn reproduces(&self) -> bool {
         self.tier.is_none() && self.binding_overrides.is_empty()
     }
 
-    /// SHA-256 over the canonical JSON of some top-level blocks, e.g. `["data"]` for what preparing data depends on.
+    /// SHA-256 over the canonical JSON of some top-level blocks, e.g. `["data"]` for everything
+    /// that data preparation depends on.
     pub fn hash_of(&self, blocks: &[&str]) -> String {
         let mut json = json_of(&self.recipe);
         if let Json::Object(members) = &mut json {
@@ -75,11 +78,11 @@ impl Resolved {
 /// One key in which an arm differs from the recipe's body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// Dotted key.
+    /// The dotted key.
     pub key: String,
-    /// The body's value as TOML; `None` where it has none.
+    /// The body's value as TOML; `None` if the body has none.
     pub base: Option<String>,
-    /// The arm's value as TOML; `None` where it has none.
+    /// The arm's value as TOML; `None` if the arm has none.
     pub arm: Option<String>,
 }
 
@@ -87,7 +90,7 @@ impl Document {
     /// Applies tier, arm and overrides, and checks the result.
     ///
     /// # Errors
-    /// All that is wrong with it, each at the place where it was written.
+    /// All errors, each with the place where the value was written.
     pub fn resolve(&self, selection: &Selection) -> Result<Resolved, Diagnostics> {
         let (recipe, binding_overrides) = self.selected(selection)?;
         let toml = recipe.to_toml().map_err(|error| Diagnostic::new(self.start(), error.to_string()))?;
@@ -103,11 +106,11 @@ impl Document {
         })
     }
 
-    /// The recipe, and the overrides that are not free.
+    /// The selected recipe, and the overrides of keys that are not free.
     fn selected(&self, selection: &Selection) -> Result<(Recipe, Vec<String>), Diagnostics> {
         let mut found = Diagnostics::default();
         let mut root = self.body(&self.stack.bodies, &mut found);
-        // Every recipe has a tier `smoke`: its own, or the usual one.
+        // Every recipe has a tier `smoke`: its own, or the one that the program provides.
         let usual = selection.tier.as_deref() == Some(SMOKE) && self.has_usual_smoke();
         if usual {
             let of_base = self.stack.base_tiers.iter().find(|tier| tier.name == SMOKE).map(|tier| {
@@ -137,7 +140,8 @@ impl Document {
         }
 
         check_recipe(&root, &mut found);
-        // A tree that has the schema's shape is what serde reads; what has not is not worth a second opinion.
+        // serde can read a tree only if it matches the schema. Otherwise it would report the same
+        // errors again.
         if !found.is_empty() {
             found.sort();
             return Err(found);
@@ -148,7 +152,7 @@ impl Document {
         found.into_result((recipe, binding_overrides))
     }
 
-    /// Bodies laid upon one another.
+    /// Lays the bodies over one another, the first one lowest.
     fn body(&self, bodies: &[Node], found: &mut Diagnostics) -> Node {
         let empty = || Node { value: Value::Table(Table::default()), origin: self.start() };
         let mut root = bodies.first().cloned().unwrap_or_else(empty);
@@ -159,7 +163,7 @@ impl Document {
     /// Checks the body and every arm in every tier.
     ///
     /// # Errors
-    /// All that is wrong with any of them, sorted by place.
+    /// All errors of any of them, sorted by place.
     pub fn check(&self) -> Result<(), Diagnostics> {
         let mut found = Diagnostics::default();
         for tier in std::iter::once(None).chain(self.tiers().into_iter().map(Some)) {
@@ -177,7 +181,8 @@ impl Document {
         found.into_result(())
     }
 
-    /// SHA-256 over the body and all arms, as tier and overrides leave them: what a ledger's entry is about.
+    /// SHA-256 over the body and all arms, with tier and overrides applied. A ledger's entry refers
+    /// to it.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -185,16 +190,17 @@ impl Document {
         Ok(hash_of_arms(&self.resolve_arms(tier, overrides)?))
     }
 
-    /// Was this version of the recipe what was run with these changes? Those of keys that `recipe.free` lists make no other of it; `hash`
-    /// is [`Self::hash`] as it was then.
+    /// Whether a run with these overrides used this version of the recipe. Overrides of keys that
+    /// `recipe.free` lists are ignored. `hash` is [`Self::hash`] at the time of the run.
     pub fn is_what_ran(&self, tier: Option<&str>, overrides: &[String], hash: &str) -> bool {
         let selection = Selection { arm: None, tier: tier.map(str::to_owned), overrides: overrides.to_vec() };
         let free = self.selected(&selection).is_ok_and(|(_, binding)| binding.is_empty());
         free && self.hash(tier, overrides).is_ok_and(|now| now == hash)
     }
 
-    /// As [`Self::is_what_ran`], were these the recipe's claims: a run stays one of the recipe when only claims changed since, in a
-    /// margin, a text, or who stands behind them. Which verdicts it still gives is another question.
+    /// [`Self::is_what_ran`], if the recipe had these claims. A run still belongs to a recipe of
+    /// which only claims have changed since, in a margin, a text, or who makes the statement.
+    /// Whether its verdicts still hold is a separate question.
     pub fn is_what_ran_with_claims(
         &self,
         tier: Option<&str>,
@@ -211,7 +217,7 @@ impl Document {
         hash_of_arms(&arms) == hash
     }
 
-    /// The body (under the empty name) and every arm, as tier and overrides leave them.
+    /// The body (under the empty name) and every arm, with tier and overrides applied.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -232,7 +238,7 @@ impl Document {
         Ok(all)
     }
 
-    /// What an arm changes at the published size, by key. Defaults are compared as well.
+    /// The keys that an arm changes at the published size. Default values are compared as well.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -264,8 +270,8 @@ impl Document {
     }
 }
 
-/// Lays the overrides on as one layer, so that a new `kind` and its keys come together. Gives back the leaf keys that
-/// each sets.
+/// Applies the overrides as one layer, so that a new `kind` and its keys are applied together.
+/// Returns the leaf keys that each override sets.
 fn lay_overrides(
     root: &mut Node,
     overrides: &[String],
@@ -292,7 +298,8 @@ fn lay_overrides(
     keys
 }
 
-/// `a.b=1` as the table `{ a = { b = 1 } }`, and the dotted keys of the values in it.
+/// Converts `a.b=1` to the table `{ a = { b = 1 } }`, and returns the dotted keys of the values in
+/// it.
 fn one_override(text: &str, origin: &Origin) -> Result<(Vec<String>, Node), Diagnostic> {
     let wrong = |message: String| Diagnostic::new(origin.clone(), message);
     let Some((key, value)) = text.split_once('=') else {
@@ -331,33 +338,34 @@ fn leaf_keys(node: &Node, key: &str, leaves: &mut Vec<String>) {
     }
 }
 
-/// SHA-256 (hexadecimal) over the canonical JSON of a body and its arms: [`Document::hash`], from what
-/// [`Document::resolve_arms`] gave.
+/// SHA-256 (hexadecimal) over the canonical JSON of a body and its arms: [`Document::hash`],
+/// computed from the result of [`Document::resolve_arms`].
 pub fn hash_of_arms(arms: &BTreeMap<String, Recipe>) -> String {
     digest(&arms.iter().map(|(arm, recipe)| (arm.clone(), hashed(recipe))).collect())
 }
 
 impl Recipe {
-    /// As TOML, blocks in their fixed order.
+    /// Writes the recipe as TOML, with the blocks in their fixed order.
     ///
     /// # Errors
-    /// If a value has no TOML form, such as a seed beyond 63 bits.
+    /// A value has no TOML form, such as a seed beyond 63 bits.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
     }
 
-    /// Reads what [`Self::to_toml`] wrote: a recipe without base, arms and tiers.
+    /// Reads a recipe that [`Self::to_toml`] wrote: without base, arms and tiers.
     ///
     /// # Errors
-    /// What the parser says, with line and column.
+    /// The parser's message, with line and column.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
 
-    /// With its searches changed by `key=value`, as `--set` gives them; whose weights are trained already can change nothing else.
+    /// The recipe with its searches changed by overrides `key=value`, as for `--set`. For a trained
+    /// run, only searches can change.
     ///
     /// # Errors
-    /// All that is wrong with the overrides, and with the recipe as they leave it.
+    /// All errors of the overrides, and of the changed recipe.
     pub fn searching(&self, overrides: &[String]) -> Result<Self, Diagnostics> {
         if overrides.is_empty() {
             return Ok(self.clone());
@@ -382,7 +390,8 @@ impl Recipe {
         }
         let recipe = Self::from_json(root.to_json())
             .map_err(|error| wrong(format!("the recipe cannot be read: {error}")))?;
-        // A resolved recipe has no arms; its claims name those that there were, or mean FP32.
+        // A resolved recipe has no arms. Its claims name the arms that it was resolved from, or
+        // imply FP32.
         let arms = self.claim.iter().flat_map(|claim| [claim.arm.as_deref(), claim.baseline.as_deref()]);
         let arms: Vec<&str> = arms.flatten().chain(["fp32"]).collect();
         validate(&recipe, &root, &arms, &mut found);
@@ -399,8 +408,9 @@ fn json_of(recipe: &Recipe) -> Json {
     serde_json::to_value(recipe).expect("a recipe has string keys only")
 }
 
-/// What a hash is of. `recipe.differs` and `recipe.vocabulary_rows` describe a recipe as its comments do: a better description makes no
-/// other recipe of it.
+/// The content of a recipe's hash. `recipe.differs` and `recipe.vocabulary_rows` are left out,
+/// because they only describe a recipe, as comments do: improving a description does not make it a
+/// different recipe.
 fn hashed(recipe: &Recipe) -> Json {
     let mut json = json_of(recipe);
     if let Some(about) = json["recipe"].as_object_mut() {
@@ -446,7 +456,7 @@ fn canonical(json: &Json, out: &mut String) {
     }
 }
 
-/// Every value that is no table, by dotted key, as TOML.
+/// Every value that is not a table, as TOML, with its dotted key.
 fn flat(recipe: &Recipe) -> Vec<(String, String)> {
     fn walk(json: &Json, key: &str, leaves: &mut Vec<(String, String)>) {
         match json {

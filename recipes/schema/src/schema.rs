@@ -1,5 +1,7 @@
-//! The JSON Schema of recipes, derived from the types in [`crate::spec`]: of a resolved recipe, against which every
-//! resolved tree is checked, and of a recipe file, for editors.
+//! The JSON Schemas of recipes, derived from the types in [`crate::spec`].
+//!
+//! There are two: one for a resolved recipe, against which every resolved tree is checked, and one
+//! for a recipe file, for editors.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -8,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::Task;
 
-/// Name of the copy of a definition in which nothing is required.
+/// Name prefix of the copy of a definition in which no key is required.
 const PARTIAL: &str = "Partial";
 
-/// A task, for what the schemas of all tasks have in common.
+/// Any task, for the parts of the schema that all tasks share.
 pub(crate) const ANY: Task = Task::ALL[0];
 
-/// The schema of a resolved recipe of a task. TOML has no null, so neither has this.
+/// The schema of a resolved recipe of a task. It has no null, because TOML has none.
 pub(crate) fn recipe_schema(task: Task) -> &'static Value {
     static SCHEMAS: OnceLock<BTreeMap<Task, Value>> = OnceLock::new();
     let schemas = SCHEMAS.get_or_init(|| {
@@ -28,7 +30,8 @@ pub(crate) fn recipe_schema(task: Task) -> &'static Value {
     &schemas[&task]
 }
 
-/// The blocks and definitions of all tasks. A block that differs between tasks is that of any of them.
+/// The blocks and definitions of all tasks. A block that differs between tasks may be that of any
+/// task.
 fn of_all_tasks() -> (Map<String, Value>, Map<String, Value>) {
     let mut blocks: Vec<(String, Vec<Value>)> = Vec::new();
     let mut defs = Map::new();
@@ -56,8 +59,9 @@ fn of_all_tasks() -> (Map<String, Value>, Map<String, Value>) {
     (blocks.into_iter().map(|(name, kinds)| (name, any(kinds))).collect(), defs)
 }
 
-/// The JSON Schema (draft 2020-12) of a recipe file: of a whole recipe, or, where `recipe.base` names one to build upon,
-/// of what differs from it; with `[arm.NAME]` and `[tier.NAME]` overlays of any part.
+/// The JSON Schema (draft 2020-12) of a recipe file. The file is a whole recipe, or, if
+/// `recipe.base` names a base, the differences from it. Both may have overlays `[arm.NAME]` and
+/// `[tier.NAME]` of any part.
 pub fn schema() -> Value {
     let (blocks, mut defs) = of_all_tasks();
     let required = recipe_schema(ANY)["required"].clone();
@@ -130,12 +134,13 @@ pub fn schema() -> Value {
     })
 }
 
-/// [`schema`] as it is committed: indented, with a line end.
+/// The text of [`schema`] as it is committed: indented, with a final line end.
 pub fn schema_text() -> String {
     format!("{:#}\n", schema())
 }
 
-/// `recipe.base` and `recipe.without` stand in files alone; a resolved recipe has neither.
+/// Adds the keys of `[recipe]` that only files have, e.g. `recipe.base` and `recipe.without`. A
+/// resolved recipe has none of them.
 fn about_of_a_file(defs: &mut Map<String, Value>) {
     if let Some(properties) = defs.get_mut("About").and_then(|about| about["properties"].as_object_mut()) {
         let base = json!({
@@ -149,7 +154,7 @@ fn about_of_a_file(defs: &mut Map<String, Value>) {
             named("Parts to build upon, such as `model/jasper-10x5`, in this order, above the base."),
         );
     }
-    // With a base, `[recipe]` inherits too; what a file must say itself is its name.
+    // With a base, `[recipe]` is inherited too, so only the name is required.
     if let Some(about) = defs.get_mut("About").and_then(Value::as_object_mut) {
         let required = about.insert("required".to_owned(), json!(["name"]));
         about.insert("if".to_owned(), json!({ "not": { "required": ["base"] } }));
@@ -157,7 +162,7 @@ fn about_of_a_file(defs: &mut Map<String, Value>) {
     }
 }
 
-/// The forms that a file has and a resolved recipe has not: see [`crate::forms`].
+/// Adds the short forms, which only files have: see [`crate::forms`].
 fn short_forms(
     defs: &mut Map<String, Value>,
     whole: &mut Map<String, Value>,
@@ -207,7 +212,7 @@ fn preset() -> Value {
     named("Presets to lay below: see docs/recipes.md for their names.")
 }
 
-/// A name, or several.
+/// The schema of one name or several names.
 fn named(description: &str) -> Value {
     json!({
         "description": description,
@@ -223,7 +228,7 @@ fn without() -> Value {
     })
 }
 
-/// Is this a table, or a choice of tables by `kind`?
+/// Whether the definition is a table, or a choice of tables by `kind`.
 fn is_table(definition: &Value) -> bool {
     definition["type"] == "object"
         || definition["oneOf"]
@@ -262,7 +267,7 @@ fn partial(schema: &Value, defs: &Map<String, Value>) -> Value {
             "additionalProperties" => {
                 copy.insert(key.clone(), partial(value, defs));
             }
-            // An array replaces as a whole, so its items are complete.
+            // An array is replaced as a whole, so its items must be complete.
             _ => {
                 copy.insert(key.clone(), value.clone());
             }
@@ -271,7 +276,7 @@ fn partial(schema: &Value, defs: &Map<String, Value>) -> Value {
     Value::Object(copy)
 }
 
-/// Rewrites optional things so that absence is the only way to leave them out.
+/// Removes null, so that leaving a key out is the only way to omit an optional value.
 fn drop_nulls(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -316,12 +321,12 @@ pub(crate) fn keys_of_claims() -> impl Iterator<Item = &'static str> + Clone {
     keys.into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }
 
-/// Does a recipe of some task have a key of this dotted path, in any of its kinds?
+/// Checks that a recipe of some task has a key with this dotted path, in any of its kinds.
 ///
 /// # Errors
-/// The segment that is unknown, and the keys that would be known in its place.
+/// The unknown segment, and the keys that are known in its place.
 pub(crate) fn find_path(path: &str) -> Result<(), (String, Vec<String>)> {
-    // A place, and the schema that its references are into.
+    // Pairs of a place and the schema that its references point into.
     let mut places: Vec<(&Value, &Value)> =
         Task::ALL.iter().map(|task| recipe_schema(*task)).map(|schema| (schema, schema)).collect();
     for segment in path.split('.') {
@@ -357,7 +362,7 @@ fn kinds(schema: &Value) -> Vec<&Value> {
     }
 }
 
-/// What a `$ref` stands for.
+/// Follows a `$ref`, if the schema is one.
 pub(crate) fn follow<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     match schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
         Some(name) => &root["$defs"][name],

@@ -1,26 +1,29 @@
-//! The tier `smoke` of a recipe that states none of its own: the recipe's own model, little data, few updates.
+//! The tier `smoke` of a recipe that does not define one: the recipe's own model, little data, few
+//! updates.
 //!
-//! A base's tier is sized for the base's model and data, so a recipe built upon it would run something else than what it says. Here the
-//! model, loss, optimizer and schedule stay what the recipe says. Of its data, a small share is read. Where the recipe leaves the
-//! base's data as they are, the base's generated data take their place: nothing is downloaded for a smoke run.
+//! A base's tier fits the base's model and data, so with it a derived recipe would run something
+//! other than its own settings. Here the recipe's model, loss, optimizer and schedule are
+//! unchanged. A small share of its data is read. If the recipe does not change the base's data, the
+//! base's generated data are used instead, so that a smoke run downloads nothing.
 
 use crate::diagnostic::Diagnostics;
 use crate::stack::Overlay;
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
-/// The tier's name.
+/// Name of the tier.
 pub(crate) const SMOKE: &str = "smoke";
 
-/// Examples that are trained on.
+/// Largest number of training examples.
 const TRAIN: i64 = 32;
-/// Examples of each evaluation set.
+/// Largest number of examples of each evaluation set.
 const EVAL: i64 = 8;
-/// Updates.
+/// Largest number of updates.
 const UPDATES: i64 = 10;
-/// Sentences or utterances of a batch.
+/// Largest number of sentences, utterances or pictures in a batch.
 const BATCH: i64 = 8;
 
-/// Reduces the data of a recipe. `of_base` is the nearest base that has a tier `smoke`, and that tier.
+/// Reduces the data of a recipe. `of_base` is the nearest base that defines a tier `smoke`, and
+/// that tier.
 pub(crate) fn shrink_data(root: &mut Node, of_base: Option<(Node, &Overlay)>) {
     match of_base.filter(|(base, _)| reads_the_same(root, base)) {
         Some((base, tier)) => generate(root, &base, tier),
@@ -28,7 +31,8 @@ pub(crate) fn shrink_data(root: &mut Node, of_base: Option<(Node, &Overlay)>) {
     }
 }
 
-/// Few updates, of small batches; the last weights in place of a mean over epochs that such a run does not have.
+/// Reduces updates and batches. Evaluation uses the last weights if the recipe averages over
+/// epochs, because such a run has too few of them.
 pub(crate) fn limit(root: &mut Node) {
     for (block, key, most) in [
         ("train", "max_updates", UPDATES),
@@ -54,13 +58,13 @@ pub(crate) fn limit(root: &mut Node) {
     }
 }
 
-/// Whether examples and evaluation sets come from where the base has them.
+/// Whether examples and evaluation sets come from the same source as the base's.
 fn reads_the_same(root: &Node, base: &Node) -> bool {
     let of = |node: &Node, key: &str| at(node, &format!("data.{key}")).map(Node::to_json);
     ["corpus", "reader", "train_split", "eval"].iter().all(|key| of(root, key) == of(base, key))
 }
 
-/// What the base's tier says of data, and of the searches that are the base's.
+/// Applies the base tier's settings of data, and of the searches that are the same as the base's.
 fn generate(root: &mut Node, base: &Node, tier: &Overlay) {
     let same_search = |name: &str| {
         let search = |node: &Node| at(node, &format!("decode.{name}")).map(Node::to_json);
@@ -83,10 +87,11 @@ fn generate(root: &mut Node, base: &Node, tier: &Overlay) {
     tier.apply(root, &mut Diagnostics::default());
 }
 
-/// The first examples of each split; of data that the program generates, fewer are made.
+/// Reads only the first examples of each split, or generates fewer examples if the program
+/// generates the data.
 fn share(root: &mut Node) {
     let reader = table_at(root, "data.reader", false);
-    // A reader with a seed makes its examples.
+    // A reader with a seed generates its examples.
     let generated = reader.as_ref().is_some_and(|reader| reader.get("seed").is_some());
     if let Some(reader) = reader {
         for (key, most) in [("train", TRAIN), ("valid", EVAL), ("test", EVAL)] {
@@ -117,7 +122,7 @@ fn at<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
     path.split('.').try_fold(root, |node, key| node.table()?.get(key))
 }
 
-/// The table at a dotted path; made, if that is asked for and it is not there.
+/// The table at a dotted path. With `make`, missing tables are inserted.
 fn table_at<'n>(root: &'n mut Node, path: &str, make: bool) -> Option<&'n mut Table> {
     path.split('.').try_fold(root.table_mut()?, |table, key| table_in(table, key, make))
 }
@@ -129,7 +134,7 @@ fn table_in<'t>(table: &'t mut Table, key: &str, make: bool) -> Option<&'t mut T
     table.get_mut(key)?.table_mut()
 }
 
-/// Lowers a number to `most`; `make`: writes it where there is none.
+/// Lowers a number to `most`. With `make`, a missing number is inserted.
 fn at_most(table: &mut Table, key: &str, most: i64, make: bool) {
     match table.get_mut(key) {
         Some(Node { value: Value::Integer(number), .. }) => *number = most.min(*number),

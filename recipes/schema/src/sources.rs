@@ -1,4 +1,4 @@
-//! Where the texts come from that a recipe file names: its bases and its parts.
+//! Finds the texts that a recipe file refers to: its bases and its parts.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::nearest::did_you_mean;
 use crate::registry;
 use crate::tree::{self, Node, Origin};
 
-/// A file's text and what it is called.
+/// The text of a file, and its name in messages.
 pub(crate) struct Source {
     pub(crate) text: String,
     pub(crate) file: String,
@@ -16,7 +16,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// A path starts at `folder`.
+    /// Reads an embedded recipe or a file. A relative path starts at `folder`.
     pub(crate) fn open(name_or_path: &str, folder: &Path) -> Result<Self, LoadError> {
         if !is_path(name_or_path) {
             return match registry::find(name_or_path) {
@@ -46,23 +46,23 @@ impl Source {
     }
 }
 
-/// Where a base is looked for.
+/// Where to look for a base.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bases<'a> {
-    /// Among the embedded recipes and the files below this folder.
+    /// Embedded recipes, and files with paths relative to this folder.
     In(&'a Path),
-    /// These texts, the nearest base's first; beyond them, embedded recipes. No file is read.
+    /// These texts, nearest base first, and after them embedded recipes. No file is read.
     Given(&'a [String]),
 }
 
 impl Bases<'_> {
-    /// The base with this name; `depth` is 1 for the base of the document itself.
+    /// Opens the base with this name. `depth` is 1 for the document's own base.
     pub(crate) fn open(self, name: &str, depth: usize) -> Result<Source, LoadError> {
         let texts = match self {
             Self::In(folder) => return Source::open(name, folder),
             Self::Given(texts) => texts,
         };
-        // Texts of parts stand among them.
+        // Texts of parts may be among them.
         match texts.iter().filter(|text| part_name(text).is_none()).nth(depth - 1) {
             Some(text) => Ok(Source { text: text.clone(), file: name.to_owned(), folder: PathBuf::new() }),
             None if is_path(name) => {
@@ -74,30 +74,30 @@ impl Bases<'_> {
     }
 }
 
-/// Bytes of the parts that a file and its bases may read together, a part counted each time. A file from others could name a large one
-/// often.
+/// Largest total size in bytes of the parts that a file and its bases use, counting each use.
+/// Without it, a file from others could use a large part many times.
 const MOST_BYTES: usize = 4 << 20;
 
-/// What the first line of a part's text says before its name.
+/// Start of a part's first line, before the part's name.
 const PART: &str = "# zoo part ";
 
-/// The name of a part, by its first line. `None`: the text is a recipe's.
+/// The name of a part, from its first line. `None` if the text is that of a recipe.
 pub(crate) fn part_name(text: &str) -> Option<&str> {
     text.lines().next()?.strip_prefix(PART).map(str::trim)
 }
 
-/// The parts that a file and its bases may use, and those that they have used.
+/// The parts available to a file and its bases, and those that they have used.
 pub(crate) struct Shelf<'a> {
-    /// Texts that came with the file; they win over the embedded ones.
+    /// Texts that came with the file. They replace the embedded ones.
     given: &'a [String],
-    /// The used parts' names and texts, in the order of their first use.
+    /// Names and texts of the used parts, in the order of their first use.
     used: Vec<(String, String)>,
-    /// Bytes that may still be read.
+    /// Bytes that may still be used.
     left: usize,
 }
 
 impl<'a> Shelf<'a> {
-    /// The shelf of a file whose bases are looked for in `bases`.
+    /// The parts available to a file whose bases are looked for in `bases`.
     pub(crate) fn of(bases: Bases<'a>) -> Self {
         let given = match bases {
             Bases::In(_) => &[],
@@ -106,7 +106,8 @@ impl<'a> Shelf<'a> {
         Self { given, used: Vec::new(), left: MOST_BYTES }
     }
 
-    /// The tree of a part, such as `arm/mixed-backoff`; named at `at` by a word of its `folder`. `None`, and why, if there is none.
+    /// Opens a part, such as `arm/mixed-backoff`. The file names it at `at`, by `word` within
+    /// `folder`. If there is none, this adds an error and returns `None`.
     pub(crate) fn open(
         &mut self,
         folder: &str,
@@ -143,7 +144,7 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// The texts of the parts that were used.
+    /// The texts of the used parts.
     pub(crate) fn into_texts(self) -> impl Iterator<Item = String> {
         self.used.into_iter().map(|(_, text)| text)
     }
@@ -151,7 +152,7 @@ impl<'a> Shelf<'a> {
 
 fn unknown_part(folder: &str, word: &str, at: &Origin) -> Diagnostic {
     let names = registry::parts().iter().map(|part| part.name);
-    // In `use` a part has its folder's name before it; presets have theirs from where they stand.
+    // `use` names a part with its folder. For presets, their position determines the folder.
     let here = |name: &&'static str| match folder {
         "" => !name.starts_with("arm/") && !name.starts_with("tier/"),
         _ => name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),

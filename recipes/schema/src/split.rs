@@ -1,4 +1,4 @@
-//! A recipe file taken apart: body, parts, arms and tiers.
+//! Splits a recipe file into body, parts, arms and tiers.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::forms;
@@ -6,10 +6,10 @@ use crate::sources::Shelf;
 use crate::stack::{Layer, Overlay};
 use crate::tree::{Node, Origin, Table, Value};
 
-/// A file taken apart, its short forms written out.
+/// A split file, with its short forms expanded.
 pub(crate) struct Split {
     pub(crate) body: Node,
-    /// The parts that it uses, in their order; they lie below the body.
+    /// The parts that the file uses, in its order. They lie below the body.
     pub(crate) parts: Vec<Node>,
     pub(crate) arms: Vec<Overlay>,
     pub(crate) tiers: Vec<Overlay>,
@@ -17,7 +17,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Takes a file's tree apart.
+    /// Splits a file's tree.
     pub(crate) fn of(mut root: Node, shelf: &mut Shelf<'_>, found: &mut Diagnostics) -> Self {
         forms::claims(&mut root, found);
         forms::both(&mut root, found);
@@ -89,7 +89,7 @@ fn named_overlays(what: &str, node: Node, shelf: &mut Shelf<'_>, found: &mut Dia
     overlays
 }
 
-/// Takes a tier's `inherit` out of it: where it says that the base's tier lies below.
+/// Removes `inherit` from a tier, and returns where it was written if it is `true`.
 fn inherits(tier: &mut Node, place: &str, found: &mut Diagnostics) -> Option<Origin> {
     let entry = tier.table_mut()?.remove("inherit")?;
     match entry.node.value {
@@ -102,7 +102,8 @@ fn inherits(tier: &mut Node, place: &str, found: &mut Diagnostics) -> Option<Ori
     }
 }
 
-/// An overlay changes what is computed, never who published what.
+/// Refuses blocks that an overlay cannot have: it changes the computation, not what was published
+/// by whom.
 fn forbid(layer: &Table, place: &str, found: &mut Diagnostics) {
     for entry in &layer.entries {
         let why = match entry.key.as_str() {
@@ -115,7 +116,7 @@ fn forbid(layer: &Table, place: &str, found: &mut Diagnostics) {
     }
 }
 
-/// Names that end up in file names and on the command line.
+/// Whether the text is a valid name for use in file names and on the command line.
 pub(crate) fn is_name(text: &str) -> bool {
     let first = text.starts_with(|first: char| first.is_ascii_lowercase() || first.is_ascii_digit());
     first && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')

@@ -1,4 +1,4 @@
-//! A recipe file upon its bases and parts.
+//! A recipe file with its bases and parts, as a stack of layers.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::LoadError;
@@ -8,31 +8,34 @@ use crate::sources::{Bases, Shelf};
 use crate::split::Split;
 use crate::tree::{self, Node, Origin};
 
-/// Longest chain of recipes that are built upon one another.
+/// Longest chain of bases.
 const MOST_BASES: usize = 8;
 
-/// A file upon its base, and that upon its own.
+/// A file together with its base, the base's own base, and so on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stack {
-    /// The texts of the bases, the nearest base's first.
+    /// The texts of the bases, nearest base first.
     pub(crate) base_texts: Vec<String>,
-    /// The bodies, the lowest base's first, this file's last; below each the parts that it uses.
+    /// The bodies, from the lowest base to this file. Each follows the parts that it uses.
     pub(crate) bodies: Vec<Node>,
     pub(crate) arms: Vec<Overlay>,
-    /// The tiers that this file states.
+    /// The tiers that this file defines.
     pub(crate) tiers: Vec<Overlay>,
-    /// The tiers of the nearest base that states them, sized for that one's model and data. A file inherits one by `inherit = true`.
+    /// The tiers of the bases, each from the nearest base that defines it, and sized for that
+    /// base's model and data. A file inherits one with `inherit = true`.
     pub(crate) base_tiers: Vec<Overlay>,
 }
 
-/// A named arm or tier: what the base says of it, then its presets, then what this file says.
+/// A named arm or tier. Its layers are those of the base, then its presets, then those of this
+/// file.
 #[derive(Debug, Clone)]
 pub(crate) struct Overlay {
     pub(crate) name: String,
     pub(crate) layers: Vec<Layer>,
-    /// Of a tier: how many of the bodies are those of its file and of what that is built upon.
+    /// For a tier: how many of the bodies belong to the file that defines it and to that file's
+    /// bases.
     pub(crate) bodies: usize,
-    /// Where a tier says that the base's lies below it.
+    /// For a tier with `inherit = true`: where that was written.
     pub(crate) inherit: Option<Origin>,
 }
 
@@ -49,16 +52,18 @@ impl Overlay {
     }
 }
 
-/// What one file says of an arm or tier.
+/// One layer of an arm or tier.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) node: Node,
-    /// Said by the base or by a preset. What its `without` names may not be there: the file upon it has the last word on the body.
+    /// Whether the layer comes from the base or from a preset. Its `without` may then name missing
+    /// keys, because the file above may have removed them from the body.
     pub(crate) inherited: bool,
 }
 
 impl Stack {
-    /// The recipe that a file names as its base, with what that is built upon. `None`, and why, if it cannot be read.
+    /// The stack of a file's base. If the base cannot be read, this adds an error and returns
+    /// `None`.
     pub(crate) fn of_base(
         (name, origin): (&str, &Origin),
         bases: Bases<'_>,
@@ -107,9 +112,10 @@ impl Stack {
         Some(stack)
     }
 
-    /// With a file laid upon it.
+    /// Adds a file on top.
     pub(crate) fn under(mut self, own: Split, found: &mut Diagnostics) -> Self {
-        // What somebody published for the base was not published for this; nor has this the base's source to differ from, or its data.
+        // A base's claims, its differences from its source, and the size of its vocabulary do not
+        // apply to the derived recipe.
         for table in self.bodies.iter_mut().filter_map(Node::table_mut) {
             table.remove("claim");
             if let Some(about) = table.get_mut("recipe").and_then(Node::table_mut) {
@@ -146,7 +152,7 @@ impl Stack {
     }
 }
 
-/// The overlay of that name.
+/// The overlay with this name.
 pub(crate) fn pick<'o>(
     overlays: &'o [Overlay],
     what: &str,

@@ -1,5 +1,5 @@
-//! A TOML tree in which every key and value knows where it was written, so that what is found after the overlays were
-//! applied can still be shown at its line and column.
+//! A TOML tree with the position of every key and value. An error that is found after the overlays
+//! were applied can thus still be reported with its line and column.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 /// Where a key or value was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
-    /// In a file, at a 1-based line and column (in characters).
+    /// In a file, at a 1-based line and column. Columns count characters.
     File {
-        /// The file as it is shown.
+        /// The file's name in messages.
         file: Arc<str>,
-        /// Line from 1.
+        /// Line, from 1.
         line: usize,
-        /// Column from 1.
+        /// Column, from 1.
         column: usize,
     },
     /// On the command line.
     Override {
-        /// `key=value` as given.
+        /// The text `key=value` as given.
         text: Arc<str>,
     },
-    /// Nowhere: a tier that the program has for every recipe.
+    /// In a tier that the program provides for every recipe.
     Tier {
-        /// Its name.
+        /// Name of the tier.
         name: &'static str,
     },
 }
@@ -49,7 +49,7 @@ pub(crate) struct Node {
     pub(crate) origin: Origin,
 }
 
-/// A TOML value. Date-times are kept as text: no recipe key takes one.
+/// A TOML value. Date-times are kept as text, because no recipe key has this type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     String(String),
@@ -62,7 +62,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The value's type as a message names it.
+    /// The name of the value's type in messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Value::String(_) => "a string",
@@ -76,7 +76,7 @@ impl Value {
     }
 }
 
-/// Keys in the order in which they were first written.
+/// A table, with its keys in the order in which they were first written.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
@@ -131,8 +131,8 @@ impl Node {
         }
     }
 
-    /// The origin of `path` (segments joined by `.`, array positions as numbers), or of the nearest thing around it that
-    /// is written down. A key's own origin wins over its value's where the value is a table.
+    /// The origin of `path` (segments joined by `.`, array positions as numbers), or of the nearest
+    /// enclosing value that was written. For a table, it is the origin of the key.
     pub(crate) fn locate(&self, path: &str) -> Origin {
         let mut node = self;
         let mut origin = &self.origin;
@@ -158,7 +158,8 @@ impl Node {
         origin.clone()
     }
 
-    /// As plain JSON. Non-finite floats become `null`; they are refused before anything reads them.
+    /// Converts to plain JSON. Non-finite floats become `null`; they are refused before the JSON is
+    /// read.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::String(text) | Value::Datetime(text) => serde_json::Value::from(text.as_str()),
@@ -173,7 +174,7 @@ impl Node {
     }
 }
 
-/// Byte offsets to lines and columns.
+/// Converts byte offsets to lines and columns.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -189,13 +190,13 @@ impl<'t> Lines<'t> {
     fn origin(&self, offset: usize) -> Origin {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let start = self.starts[line - 1];
-        // A span may begin inside a character only if the parser is wrong; count what is whole.
+        // A span starts inside a character only if the parser has a bug. The column is then 1.
         let column = self.text.get(start..offset).map_or(1, |before| before.chars().count() + 1);
         Origin::File { file: self.file.clone(), line, column }
     }
 }
 
-/// Reads TOML. All syntax errors are reported together.
+/// Parses TOML. All syntax errors are reported together.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Diagnostics> {
     let lines = Lines::new(text, file);
     let (root, errors) = DeTable::parse_recoverable(text);
@@ -210,7 +211,8 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Diagnostics> {
     found.into_result(node)
 }
 
-/// Reads the right-hand side of a `--set key=value`: TOML if it is TOML, else a bare string.
+/// Parses the right-hand side of `--set key=value`, as TOML if possible, otherwise as a bare
+/// string.
 pub(crate) fn parse_override(text: &str, origin: &Origin) -> Result<Node, String> {
     let node = match DeValue::parse(text) {
         Ok(value) => {
@@ -226,7 +228,7 @@ pub(crate) fn parse_override(text: &str, origin: &Origin) -> Result<Node, String
         }
         Err(error) => {
             let bare = !text.is_empty() && !text.contains(['"', '\'', '[', ']', '{', '}', '\n']);
-            // `.5`, `1e` or `0x` were meant as numbers; a word or a path is a bare string.
+            // `.5`, `1e` and `0x` are mistyped numbers. A word or a path is a bare string.
             let letters: Vec<bool> = text.chars().map(char::is_alphabetic).collect();
             let begins = letters.first() == Some(&true) || text.starts_with('/');
             if !bare || !(begins || letters.windows(2).any(|pair| pair[0] && pair[1])) {

@@ -1,10 +1,11 @@
-//! `[model.both]`: what encoder and decoder share.
+//! `[model.both]`: keys that the encoder and the decoder share.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::overlay::merge;
 use crate::tree::{Entry, Node, Table};
 
-/// Lays `model.both` of a layer below the layer's `model.encoder` and `model.decoder`, and takes it out.
+/// Lays a layer's `model.both` below its `model.encoder` and `model.decoder`, and removes
+/// `model.both`.
 pub(crate) fn both(layer: &mut Node, found: &mut Diagnostics) {
     let model = layer.table_mut().and_then(|table| table.get_mut("model")).and_then(Node::table_mut);
     let Some(model) = model else { return };
@@ -22,7 +23,7 @@ pub(crate) fn both(layer: &mut Node, found: &mut Diagnostics) {
             model.entries.push(Entry { key: side.to_owned(), ..entry.clone() });
             continue;
         };
-        // What is no table is refused where the model is checked.
+        // The check of the model refuses a side that is not a table.
         if let Some(table) = own.table() {
             other_kind(shared, table, side, found);
             let mut laid = entry.node.clone();
@@ -32,7 +33,7 @@ pub(crate) fn both(layer: &mut Node, found: &mut Diagnostics) {
     }
 }
 
-/// A side of another kind would lose all that is shared.
+/// Refuses a side of another kind, because it would lose all shared keys.
 fn other_kind(shared: &Table, own: &Table, side: &str, found: &mut Diagnostics) {
     let (Some(both), Some(kind), Some(at)) = (shared.string("kind"), own.string("kind"), own.get("kind"))
     else {

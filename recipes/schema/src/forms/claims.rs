@@ -1,21 +1,23 @@
-//! `[claims]`, and `columns` and `rows` of a `[[claim]]`: claims that have much in common.
+//! `[claims]`, and `columns` and `rows` of a `[[claim]]`: short forms for claims that share keys.
 //!
-//! A claim with `rows` stands for one claim for each row: the cells of a row are values of the keys that `columns` lists. Keys of the
-//! `[[claim]]` are the rows'; those of `[claims]` are every claim's of the file that does not state them itself. `line` continues the
-//! source: `source = "README.md"` with `line = 7` is `README.md:7`.
+//! A claim with `rows` stands for one claim per row. The cells of a row are the values of the keys
+//! in `columns`. Other keys of the `[[claim]]` apply to all of its rows. Keys of `[claims]` apply
+//! to every claim of the file that does not have them itself. `line` is appended to the source:
+//! `source = "README.md"` with `line = 7` is `README.md:7`.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::did_you_mean;
 use crate::schema::keys_of_claims;
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
-/// Bytes that the claims of a file may take up when they are written out. A file from others could repeat a long text in many rows.
+/// Largest size in bytes of a file's expanded claims. Without it, a file from others could repeat a
+/// long text in many rows.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The key that continues a source.
+/// The key whose value is appended to a source.
 const LINE: &str = "line";
 
-/// Writes out the claims of a file, and takes `[claims]` out.
+/// Expands the claims of a file, and removes `[claims]`.
 pub(crate) fn claims(root: &mut Node, found: &mut Diagnostics) {
     let Some(table) = root.table_mut() else { return };
     let shared = table.remove("claims").map(|entry| shared(entry, found)).unwrap_or_default();
@@ -39,7 +41,7 @@ pub(crate) fn claims(root: &mut Node, found: &mut Diagnostics) {
     *blocks = all;
 }
 
-/// The keys of `[claims]`.
+/// Checks the keys of `[claims]`, and returns them.
 fn shared(entry: Entry, found: &mut Diagnostics) -> Table {
     let Value::Table(table) = entry.node.value else {
         let message = format!("`claims` is {}; expected a table", entry.node.value.type_name());
@@ -59,7 +61,7 @@ fn shared(entry: Entry, found: &mut Diagnostics) -> Table {
     table
 }
 
-/// The claims of one `[[claim]]`.
+/// Expands one `[[claim]]`.
 fn of_block(
     mut block: Table,
     origin: &Origin,
@@ -100,7 +102,7 @@ fn of_block(
     written_out.collect()
 }
 
-/// About the bytes that a table takes up.
+/// Approximate size of a table, in bytes.
 fn bytes_of(table: &Table) -> usize {
     let of_entry = |entry: &Entry| size_of::<Entry>() + entry.key.len() + bytes_of_value(&entry.node.value);
     table.entries.iter().map(of_entry).sum()
@@ -115,7 +117,7 @@ fn bytes_of_value(value: &Value) -> usize {
     }
 }
 
-/// The cells of each row, under the keys of their columns.
+/// One table per row: its cells, under the keys of their columns.
 fn of_rows(columns: &Entry, rows: Entry, block: &Table, found: &mut Diagnostics) -> Vec<Node> {
     let Some(keys) = keys(columns, block, found) else { return Vec::new() };
     let Value::Array(rows) = rows.node.value else {
@@ -144,7 +146,8 @@ fn of_rows(columns: &Entry, rows: Entry, block: &Table, found: &mut Diagnostics)
     claims
 }
 
-/// The keys that `columns` lists. `None`, and why, if they are not keys, or are stated for all rows.
+/// The keys in `columns`. If they are not keys of a claim, or the block also has them, this adds an
+/// error and returns `None`.
 fn keys(columns: &Entry, block: &Table, found: &mut Diagnostics) -> Option<Vec<String>> {
     let Value::Array(items) = &columns.node.value else {
         let message = format!("`columns` is {}; expected an array of keys", columns.node.value.type_name());
@@ -173,7 +176,7 @@ fn keys(columns: &Entry, block: &Table, found: &mut Diagnostics) -> Option<Vec<S
     Some(keys)
 }
 
-/// Continues a claim's source by its `line`.
+/// Appends `line` to a claim's source.
 fn with_line(claim: &mut Table, found: &mut Diagnostics) {
     let Some(line) = claim.remove(LINE) else { return };
     let text = match &line.node.value {
@@ -187,7 +190,7 @@ fn with_line(claim: &mut Table, found: &mut Diagnostics) {
     };
     match claim.get_mut("source").map(|source| &mut source.value) {
         Some(Value::String(source)) => *source = format!("{source}:{text}"),
-        // A source of another type is refused where the claim is checked.
+        // The check of the claim refuses a source of another type.
         Some(_) => {}
         None => {
             let message = "`line` is a line of the source, and the claim has none";

@@ -1,5 +1,6 @@
-//! Short forms of a recipe file. Each is written out on the tree before anything else reads it, and what it stands for keeps the place
-//! where it was written: overlays, checks and hashes know the long form alone.
+//! Short forms of a recipe file. Each is expanded in the tree before anything else reads it, and
+//! the result keeps the position of the short form. Overlays, checks and hashes only see the long
+//! form.
 
 mod both;
 mod claims;

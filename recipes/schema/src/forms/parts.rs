@@ -1,6 +1,7 @@
-//! Parts: TOML of `recipes/parts` that a recipe uses by name.
+//! Parts: TOML files of `recipes/parts` that a recipe uses by name.
 //!
-//! `preset` of an arm or tier names parts of the folders `arm` and `tier`; `recipe.use` names the others, with their folder.
+//! `preset` of an arm or tier names parts in the folders `arm` and `tier`. `recipe.use` names other
+//! parts, with their folder.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::forms::both;
@@ -26,7 +27,8 @@ pub(crate) fn parts(named: &Entry, shelf: &mut Shelf<'_>, found: &mut Diagnostic
     trees
 }
 
-/// The layers of the presets that an arm or tier names: it is a word, or a table with `preset`, which is taken out of it.
+/// The layers of the presets of an arm or tier. The overlay is a name, or a table with `preset`,
+/// which this removes.
 pub(crate) fn presets(
     what: &str,
     place: &str,
@@ -49,7 +51,7 @@ pub(crate) fn presets(
     trees.map(|node| Layer { node, inherited: true }).collect()
 }
 
-/// A word, or several: in an array, or separated by commas.
+/// The names in a string, separated by commas, or in an array of strings.
 fn words(named: &Node, place: &str, found: &mut Diagnostics) -> Vec<(String, Origin)> {
     let items = match &named.value {
         Value::Array(items) => items.as_slice(),
@@ -70,7 +72,8 @@ fn words(named: &Node, place: &str, found: &mut Diagnostics) -> Vec<(String, Ori
     words
 }
 
-/// A part's tree, its short forms written out. Its root is where it was named.
+/// The tree of a part, with its short forms expanded. Its root has the position where the part was
+/// named.
 fn open(
     folder: &str,
     word: &str,

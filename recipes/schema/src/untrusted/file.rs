@@ -1,10 +1,11 @@
-//! Regular files only: a device such as `/dev/zero` never ends, and opening a FIFO waits for a writer.
+//! Reads regular files only. Reading a device such as `/dev/zero` never ends, and opening a FIFO
+//! waits for a writer.
 
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// The path names something other than a regular file.
+/// Error: the path is not that of a regular file.
 #[derive(Debug, thiserror::Error)]
 #[error("it is {found}, not a regular file")]
 struct NotRegular {
@@ -14,37 +15,38 @@ struct NotRegular {
 /// Opens a regular file, or a link to one, for reading.
 ///
 /// # Errors
-/// The file cannot be opened, or is a folder, a FIFO, a socket or a device. [`hint`] says what to do about it.
+/// The file cannot be opened, or is a folder, a FIFO, a socket or a device. [`hint`] gives advice
+/// for these errors.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Before it is opened, which waits where it is a FIFO.
+    // Check before opening, because opening a FIFO waits.
     check_regular(&fs::metadata(path)?)?;
     File::open(path)
 }
 
-/// Reads a regular file whole.
+/// Reads a whole regular file.
 ///
 /// # Errors
-/// As [`open`]; also when reading fails.
+/// As [`open`]; also if reading fails.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a regular file of UTF-8 whole.
+/// Reads a whole regular file of UTF-8 text.
 ///
 /// # Errors
-/// As [`read`]; also when the file is not UTF-8.
+/// As [`read`]; also if the file is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// Whether these are the metadata of a regular file.
+/// Checks that the metadata are those of a regular file.
 ///
 /// # Errors
-/// They are not; the error names the kind of file.
+/// The file is of another kind, which the error names.
 pub fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
@@ -70,7 +72,7 @@ fn kind_of(file: FileType) -> &'static str {
     if file.is_dir() { "a folder" } else { "something else" }
 }
 
-/// What to do about an error of the file system, where that is known.
+/// Advice for a file system error, if there is any.
 pub fn hint(error: &io::Error) -> Option<&'static str> {
     if error.get_ref().is_some_and(|inner| inner.is::<NotRegular>()) {
         return Some("name a regular file; save the output of a command to one first");
@@ -89,12 +91,12 @@ pub fn hint(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// [`hint`], or what the caller knows better where there is none.
+/// [`hint`], or `otherwise` if there is none.
 pub fn hint_or<'a>(error: &io::Error, otherwise: &'a str) -> &'a str {
     hint(error).unwrap_or(otherwise)
 }
 
-/// [`hint`] as the further line of a message; empty where there is none.
+/// [`hint`] as an additional line of a message; empty if there is none.
 pub fn hint_line(error: &io::Error) -> String {
     hint(error).map_or_else(String::new, |hint| format!("\nhint: {hint}"))
 }

@@ -1,5 +1,5 @@
-//! Input that this program did not write: files that a user or a recipe names, and text from them on its way to a
-//! terminal. It is in this crate because every other crate builds on it.
+//! Untrusted input: files that a user or a recipe names, and text from them that is printed to a
+//! terminal. It is part of this crate because every other crate depends on this one.
 
 mod file;
 mod text;

@@ -1,14 +1,14 @@
-//! Text of others, made fit for a terminal.
+//! Makes untrusted text safe to print to a terminal.
 
 use std::borrow::Cow;
 
-/// Characters of a text that [`shown`] keeps; of a longer one it keeps the two ends.
+/// Number of characters that [`shown`] keeps. Of a longer text, it keeps both ends.
 const MOST_SHOWN: usize = 200;
 
-/// A name or field of others as one line of a message: control characters are escaped, line feeds too, and the middle of a
-/// long text is left out.
+/// Untrusted text, such as a name, for one line of a message. Control characters, including line
+/// feeds, are escaped, and the middle of a long text is left out.
 pub fn shown(text: &str) -> String {
-    // The first characters alone tell whether it is long: it may have millions of them.
+    // Look at the first characters only, because the text may have millions of them.
     if text.chars().nth(MOST_SHOWN).is_none() {
         return one_line(text).into_owned();
     }
@@ -19,13 +19,14 @@ pub fn shown(text: &str) -> String {
     format!("{}… ({left_out} bytes left out) …{}", one_line(&text[..head]), one_line(&text[tail..]))
 }
 
-/// A field of others on one line: control characters are escaped, line feeds too.
+/// Untrusted text on one line. Control characters, including line feeds, are escaped.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escape(text, false)
 }
 
-/// A text of several lines without the characters that a terminal obeys: all control characters but line feed, tab and a
-/// carriage return before a line feed, and those that change the direction of text, are escaped.
+/// Untrusted text of several lines, without characters that control a terminal. Escapes all control
+/// characters except line feed, tab and a carriage return before a line feed, and escapes
+/// characters that change the direction of text.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, true)
 }
@@ -49,7 +50,8 @@ fn escape(text: &str, lines: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Unicode's embeddings, overrides and isolates: they show a text in another order than it has.
+/// Whether the character is one of Unicode's embeddings, overrides and isolates, which display text
+/// in a different order.
 fn turns_text(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
