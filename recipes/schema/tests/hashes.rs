@@ -1,11 +1,12 @@
-//! Recipes keep their hashes: a record in a ledger is about a hash, not about a name.
+//! Recipes keep their hashes, because a record in a ledger refers to a hash, not to a name.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use zoo_recipes::{Document, Selection, names};
 
-/// Every embedded recipe, tier and arm with the hash of its resolved JSON, a line each; `*` is the body.
+/// One line for every embedded recipe, tier and arm, with the hash of its resolved JSON. `*` is the
+/// body.
 fn hashes() -> String {
     let mut text = String::new();
     for name in names() {
@@ -23,7 +24,7 @@ fn hashes() -> String {
     text
 }
 
-/// The recipes of `tests/written-out` use no short form and no part; the catalog has them shorter.
+/// The recipes of `tests/written-out` use neither short forms nor parts. Those of the catalog do.
 #[test]
 fn a_short_recipe_is_the_one_that_is_written_out() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/written-out");
@@ -45,7 +46,7 @@ fn a_short_recipe_is_the_one_that_is_written_out() {
     assert!(seen >= 8, "{seen}");
 }
 
-/// `ZOO_WRITE_HASHES=1` writes the list anew, after a change that is meant to change recipes.
+/// `ZOO_WRITE_HASHES=1` rewrites the list, after an intended change of recipes.
 #[test]
 fn resolved_recipes_are_what_they_were() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hashes.txt");

@@ -1,4 +1,4 @@
-//! Recipes from files, upon bases, and with overrides.
+//! Recipes from files, with bases, and with overrides.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn overrides_win_over_everything_and_only_free_ones_reproduce() {
     let resolved = set(&["precision.compute=bf16"]).unwrap();
     assert!(resolved.toml.contains("compute = \"bf16\""), "an override lies over the arm");
 
-    // A changed kind comes with its keys, in whatever order they are given.
+    // A changed kind is applied together with its keys, in whatever order they are given.
     let resolved = set(&["train.optimizer.momentum=0.9", "train.optimizer.kind=sgd"]).unwrap();
     assert!(resolved.toml.contains("kind = \"sgd\"\nmomentum = 0.9"), "{}", resolved.toml);
     assert!(set(&["train.checkpoint={ every_updates = 5 }"]).unwrap().reproduces());
@@ -135,7 +135,8 @@ fn a_path_works_and_may_build_on_a_name_or_a_file_beside_it() {
     let resolved = document.resolve(&Selection::arm("mixed")).unwrap();
     assert!(resolved.toml.contains("lr = 0.0") && resolved.recipe.claim.is_empty());
 
-    // Its own arm lies over the inherited one of that name, and takes from it what it says to take.
+    // The file's own arm lies over the inherited arm of the same name, and its `without` removes
+    // keys of it.
     let own = "[arm.mixed]\nwithout = [\"precision.compute\"]\n[arm.mixed.precision.loss_scaling]\nkind = \"static\"\nscale = 8\n[arm.third]\n";
     let local = write("local.toml", &text(NAME).replace(&format!("name = \"{NAME}\""), "name = \"local\""));
     let beside = write("beside.toml", &(head("beside", "local.toml") + own));
@@ -165,7 +166,7 @@ fn a_path_works_and_may_build_on_a_name_or_a_file_beside_it() {
     let empty = error(&write("empty.toml", ""));
     assert!(empty.contains("empty.toml:1:1: error: the recipe lacks `recipe`"), "{empty}");
 
-    // What is wrong in an inherited part is shown where it stands.
+    // An error in an inherited part is shown at its place in the base's file.
     let broken = write("broken.toml", &text(NAME).replace("beam = 5", "beam = 0"));
     let upon = write("upon.toml", &head("upon", "broken.toml"));
     let found = load(&upon).unwrap().check().unwrap_err().to_string();
@@ -201,7 +202,7 @@ fn the_documented_example_is_a_recipe() {
     assert_eq!(resolved.recipe.data().corpus(), None);
     assert_eq!(resolved.recipe.data().eval_sets().len(), 1);
     assert_eq!(resolved.folder, Path::new("data"));
-    // A share of its own files, rather than the base's generated data.
+    // The tier uses a share of the recipe's own files, rather than the base's generated data.
     let smoke = Selection { tier: Some("smoke".into()), ..Selection::arm("fp32") };
     assert_eq!(document.resolve(&smoke).unwrap().recipe.data().eval_set("valid").unwrap().lines, 8);
 }

@@ -1,10 +1,11 @@
-//! What holds whatever is set: nothing panics, the schema and the types agree, and printing loses nothing.
+//! Properties that hold for all settings: nothing panics, the schema and the types agree, and
+//! printing loses nothing.
 
 use proptest::prelude::*;
 use serde_json::Value;
 use zoo_recipes::{Document, Recipe, Selection, names};
 
-/// Dotted keys of every value of every recipe, inner tables included.
+/// Dotted keys of all values of all recipes, including inner tables.
 fn keys() -> Vec<String> {
     fn walk(json: &Value, key: &str, keys: &mut Vec<String>) {
         if let Value::Object(members) = json {

@@ -335,7 +335,7 @@ fn nvgrad_is_big_with_another_optimizer_and_twice_the_updates() {
     assert_eq!(nvgrad.train.max_updates, Some(600_000));
     let OptimizerSpec::Novograd { variant, .. } = nvgrad.train.optimizer else { panic!("no NovoGrad") };
     assert_eq!(variant, NovogradVariant::AsCoded);
-    // The switch.
+    // The override that selects the published formula.
     let overrides = vec!["train.optimizer.variant=published".to_owned()];
     let selection = Selection { overrides, ..Selection::arm("mixed") };
     let switched = load("transformer-nvgrad").resolve(&selection).unwrap();
@@ -371,7 +371,8 @@ fn nvidias_arms_have_the_batches_and_rates_of_its_machines() {
             ("mixed-dgx2", 16, 10240, 1e-3, Fp16),
         ]
     );
-    // Half-precision arms scale alike, and an equal-batch claim is about arms of one batch or says what it was.
+    // Half-precision arms use the same loss scaling. The arms of an equal-batch claim have equal
+    // batches, or the claim's note gives the batch.
     let scaling = |arm| document.resolve(&Selection::arm(arm)).unwrap().recipe.precision.loss_scaling.clone();
     assert_eq!(scaling("mixed"), scaling("mixed-a100"));
     assert_eq!(scaling("mixed"), scaling("mixed-dgx2"));
@@ -388,7 +389,7 @@ fn nvidias_arms_have_the_batches_and_rates_of_its_machines() {
     }
 }
 
-/// 310,000 updates of 512 pairs are 35 epochs: the configuration's comment.
+/// 310,000 updates of 512 pairs are 35 epochs, according to the configuration's comment.
 #[test]
 fn convs2s_sees_its_pairs_equally_often_in_both_arms() {
     let arm = |arm: &str, tier: Option<&str>| {
@@ -410,7 +411,7 @@ fn arms_differ_in_precision_alone() {
         let differences = document.differences("mixed").unwrap();
         let keys: Vec<&str> = differences.iter().map(|difference| difference.key.as_str()).collect();
         assert!(keys.contains(&"precision.compute"), "{name}: {keys:?}");
-        // The published batches of these differ.
+        // The published batches of these recipes differ between arms.
         let batches = [
             "data.batching.utterances",
             "data.batching.sentences",
@@ -467,7 +468,8 @@ fn a_claim_changes_the_recipe_but_not_what_training_depends_on() {
     assert_ne!(one.hash_of(&["data"]), one.hash_of(&["model"]));
 }
 
-/// Claims by who stands behind them. A parity claim is published only if its source prints the scores of both arms for this system.
+/// Counts claims by who makes the statement. A parity claim is published only if its source prints
+/// the scores of both arms for this system.
 #[test]
 fn parity_is_published_only_where_both_scores_are_printed() {
     let mut counts = std::collections::BTreeMap::new();
@@ -480,7 +482,7 @@ fn parity_is_published_only_where_both_scores_are_printed() {
             if claim.kind == ClaimKind::Parity && statement == Statement::Published {
                 published.push(format!("{name} {}", at + 1));
             }
-            // A note that says so is a note of an own check.
+            // A note with these words belongs to an own check.
             let unpublished = claim.note.as_ref().is_some_and(|note| note.contains("nobody published"));
             assert!(!unpublished || statement == Statement::Own, "{name}: {:?}", claim.note);
         }

@@ -1,4 +1,4 @@
-//! The committed JSON Schema is the one that the types generate, and the recipes keep to it.
+//! The committed JSON Schema is the one that the types generate, and the recipes conform to it.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -25,7 +25,8 @@ fn the_committed_schema_is_current() {
     );
 }
 
-/// The part of JSON Schema that the schema uses; an unknown keyword is a failure, so that none is passed over.
+/// Validates against the part of JSON Schema that the schema uses. An unknown keyword is a failure,
+/// so that no keyword is ignored.
 fn valid(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), String> {
     let members = match schema {
         Value::Bool(true) => return Ok(()),
@@ -130,7 +131,7 @@ fn valid(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), 
     Ok(())
 }
 
-/// A recipe without short forms.
+/// The path of a recipe without short forms.
 fn written_out(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/written-out/{name}.toml"))
 }

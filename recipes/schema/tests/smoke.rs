@@ -1,4 +1,4 @@
-//! The tier `smoke` of recipes of a user's own.
+//! The tier `smoke` of a user's own recipes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use zoo_recipes::{DataSpec, Document, ReaderSpec, Recipe, Resolved, Selection, names};
 
-/// A file `mine.toml` upon a base.
+/// A file `mine.toml` with a base.
 fn upon(base: &str, without: &[&str], rest: &str) -> Document {
     let text = format!(
         "[recipe]\nname = \"mine\"\nbase = \"{base}\"\nsummary = \"Mine\"\norigin = \"mine\"\nstatus = \"private\"\nwithout = {without:?}\n\n{rest}"
@@ -33,7 +33,7 @@ fn data_of(recipe: &Recipe) -> Option<&DataSpec> {
     }
 }
 
-/// A recipe upon `base` that reads pictures of its own, `valid` included.
+/// A recipe based on `base` that reads its own pictures, including `valid`.
 fn with_own_pictures(base: &str, stem: &str) -> Document {
     let files = format!(
         "[data.reader]\nkind = \"image-folder\"\nfolders = {{ train = \"{stem}\", valid = \"valid\" }}\n"
@@ -42,7 +42,7 @@ fn with_own_pictures(base: &str, stem: &str) -> Document {
     upon(base, &["data.eval", "data.corpus", "data.reader"], &format!("{files}{set}"))
 }
 
-/// A recipe upon `base` that reads files of its own, `valid` included.
+/// A recipe based on `base` that reads its own files, including `valid`.
 fn with_own_files(base: &str, stem: &str) -> Document {
     let recipe = full(base);
     let Some(data) = data_of(&recipe) else { return with_own_pictures(base, stem) };
@@ -168,7 +168,7 @@ fn a_tier_of_the_base_is_inherited_where_the_file_says_so() {
     };
     assert!(same(&inherited, &of_base));
     assert_eq!(inherited.train.max_updates, Some(3));
-    // A stated tier is all of it.
+    // A tier that the file defines is used alone.
     let own = smoke("[tier.smoke.train]\nmax_updates = 3\n");
     assert!(same(&own, &full(base)));
 

@@ -1,4 +1,4 @@
-//! Recipes of speech against what their sources print.
+//! Compares the recipes of speech with what their sources print.
 
 use zoo_recipes::*;
 
@@ -40,7 +40,8 @@ fn utterances(recipe: &SpeechRecipe) -> u32 {
     utterances
 }
 
-/// First rate, length of the decay, and power of a polynomial or factor of an exponential.
+/// Initial learning rate, length of the decay, and power of a polynomial or factor of an
+/// exponential.
 fn schedule(recipe: &SpeechRecipe) -> (f64, Option<u64>, f64) {
     match recipe.train.schedule {
         ScheduleSpec::PolyDecay { lr, decay_updates, power, .. } => (lr, decay_updates, power),
@@ -49,7 +50,7 @@ fn schedule(recipe: &SpeechRecipe) -> (f64, Option<u64>, f64) {
     }
 }
 
-/// Repeats, kernel, channels, stride, dilation and the share that is kept.
+/// Repeats, kernel, channels, stride, dilation, and keep probability.
 fn convolutions(recipe: &SpeechRecipe) -> Vec<(u32, u32, u32, u32, u32, f64)> {
     let row = |layer: &AcousticLayerSpec| {
         let AcousticLayerSpec::Convolution(layer) = layer else { panic!("{layer:?}") };
@@ -73,7 +74,8 @@ fn every_recipe_resolves_in_every_arm_and_tier() {
 
 #[test]
 fn settings_are_those_of_the_configurations() {
-    // Arm, utterances a GPU, GPUs, first rate, length of the decay, power or factor, L2, LARC.
+    // Arm, utterances per GPU, GPUs, initial learning rate, length of the decay, power or factor,
+    // L2, LARC.
     type Row = (&'static str, &'static str, u32, u32, f64, Option<u64>, f64, Option<f64>, bool);
     let rows: [Row; 9] = [
         ("wave2letter", "fp32", 32, 8, 0.05, Some(281_241 / 32 / 8 * 200), 2.0, Some(1e-3), true),
@@ -106,7 +108,7 @@ fn settings_are_those_of_the_configurations() {
         let TokenizerSpec::Characters { alphabet, .. } = &recipe.data.tokenizer else { panic!("{name}") };
         assert_eq!(alphabet, " abcdefghijklmnopqrstuvwxyz'", "{name}");
     }
-    // Utterances / batch / GPUs x epochs, rounded down at each step as the source does.
+    // Utterances / batch / GPUs x epochs, rounded down at each step as in the source.
     for (name, updates) in [
         ("deepspeech2-large", 281_241 / 16 / 8 * 200),
         ("deepspeech2-medium", 281_241 / 32 / 4 * 50),
@@ -185,7 +187,8 @@ fn jasper_is_ten_dense_blocks_of_five_in_both_sources() {
 
 #[test]
 fn deep_speech_2_comes_in_the_published_sizes() {
-    // Channels of the convolutions; cells, layers, directions; row convolution; dense units; features.
+    // Channels of the convolutions; cells, layers, directions; row convolution; dense units;
+    // features.
     for (name, channels, (layers, hidden, both), row, units, features) in [
         ("deepspeech2-large", vec![32, 32], (5, 800, true), None, 1600, 160),
         ("deepspeech2-medium", vec![32, 64, 96], (3, 1024, false), Some(8), 2048, 160),
@@ -255,7 +258,7 @@ fn published_scores_are_those_of_the_sources() {
     let latencies: Vec<_> = values.map(|claim| (claim.metric.as_str(), claim.value.unwrap())).collect();
     let printed = [655.0, 700.0, 1200.0].map(|value| ("latency-ms", value));
     assert_eq!(latencies, printed, "no score is of a set that has a name");
-    // 2:27:54 and 1:39:03.
+    // Published training times: 2:27:54 and 1:39:03.
     let (fp32, mixed) = (2 * 3600 + 27 * 60 + 54, 3600 + 39 * 60 + 3);
     let ratio = (f64::from(fp32) / f64::from(mixed) * 100.0).round() / 100.0;
     assert!(mozilla.iter().any(|claim| claim.kind == ClaimKind::Ratio && claim.value == Some(ratio)));
@@ -294,9 +297,9 @@ fn claims_say_where_they_are_from_and_searches_wait_for_their_language_model() {
                 continue;
             };
             assert!(*needs_language_model && language_model.is_none(), "{name}.{search}");
-            // All are Baidu's decoder or made from it.
+            // All are Baidu's decoder or derived from it.
             assert_eq!(*words, Some(WordsSpec::OfLanguageModel {}), "{name}.{search}");
-            // Giving it takes nothing from what the run reproduces.
+            // A run with a given language model still counts as a reproduction.
             let overrides = vec![format!("decode.{search}.language_model=model.arpa.gz")];
             let given = load(name).resolve(&Selection { overrides, ..Selection::arm("mixed") }).unwrap();
             assert!(given.reproduces(), "{name}.{search}");
@@ -304,7 +307,8 @@ fn claims_say_where_they_are_from_and_searches_wait_for_their_language_model() {
     }
 }
 
-/// The text of a recipe: written out where `tests/written-out` has it so, else as the catalog has it.
+/// The text of a recipe: that of `tests/written-out` if there is one, otherwise that of the
+/// catalog.
 fn text(name: &str) -> String {
     let written_out =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/written-out/{name}.toml"));
@@ -312,7 +316,7 @@ fn text(name: &str) -> String {
         .unwrap_or_else(|_| embedded().iter().find(|recipe| recipe.name == name).unwrap().text.to_owned())
 }
 
-/// What is wrong with a changed copy.
+/// The errors of a changed copy.
 fn wrong(name: &str, from: &str, to: &str) -> String {
     let text = text(name);
     assert!(text.contains(from), "{name} has no {from:?}");
@@ -340,7 +344,7 @@ fn the_training_split_must_be_there() {
     }
     let found = wrong("fsdd-digits", "corpus = \"fsdd\"", "corpus = \"fsdd\"\ntrain_split = \"takes\"");
     assert!(found.contains("nothing is said of how many utterances `takes` has"), "{found}");
-    // A tier of generated data takes it out.
+    // A tier with generated data removes the key.
     let found = wrong("deepspeech2-small", "without = [\"data.train_split\"]", "");
     assert!(found.contains("the reader makes its data"), "{found}");
     assert!(found.contains("without = [\"data.train_split\"]"), "{found}");
@@ -378,7 +382,7 @@ fn nvidias_jasper_averages_its_weights_and_warms_up() {
     let best = EvaluatedWeights::Best { decode: Some("greedy".into()), from_epoch: 380 };
     assert_eq!(train.checkpoint.evaluate, best);
     let ScheduleSpec::ExpDecay { warmup_updates, begin_decay_at, .. } = train.schedule else { panic!() };
-    // Two epochs of warm-up and 140 at the peak; the decay's exponent is 1 in epoch 143.
+    // Two epochs of warm-up and 140 at the peak. The decay's exponent is 1 in epoch 143.
     assert_eq!((warmup_updates, begin_decay_at), (2 * 544, (2 + 140 - 1) * 544));
     let name = "jasper-10x5-nvidia";
     let found = wrong(name, "warmup_updates = 1088", "warmup_updates = 80000");

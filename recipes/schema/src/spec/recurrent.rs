@@ -17,7 +17,7 @@ pub struct RecurrentEncoderSpec {
     pub units: u32,
     /// Which layers also read the source backwards.
     pub directions: Directions,
-    /// First layer, counted from 1, whose input is added to its output. Absent: no residuals.
+    /// Layers from this one on, counted from 1, add their input to their output. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residual_from: Option<u32>,
     /// Bias vectors and their initial values.
@@ -69,7 +69,7 @@ pub struct RecurrentDecoderSpec {
     pub layers: u32,
     /// Number of units of a layer.
     pub units: u32,
-    /// First layer, counted from 1, whose input is added to its output. Absent: no residuals.
+    /// Layers from this one on, counted from 1, add their input to their output. Absent: none.
     /// The context is not part of the added input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residual_from: Option<u32>,

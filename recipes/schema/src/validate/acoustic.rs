@@ -1,4 +1,4 @@
-//! Layers of acoustic models, for recipes and for whoever makes a spec in code.
+//! Checks the layers of acoustic models, in a recipe or in a spec made in code.
 
 use super::problems::{Problem, Problems};
 use crate::spec::{
@@ -7,12 +7,13 @@ use crate::spec::{
 };
 
 impl AcousticSpec {
-    /// What is wrong with the values; empty: nothing.
+    /// The errors of the values; empty if there are none.
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Problems::default();
         found.above_zero(self.norm.epsilon, "norm.epsilon");
         found.within(self.norm.momentum, 0.0, 1.0, "norm.momentum");
-        // Frequencies are one behind the other until a layer mixes them; residuals need frames of one length.
+        // The frequency axis exists until a layer mixes the frequencies. Residuals need a constant
+        // number of frames.
         let (mut mixed, mut dense) = (false, false);
         for (at, layer) in self.layer.iter().enumerate() {
             let at = format!("layer.{at}");

@@ -1,4 +1,4 @@
-//! Values of front ends and of augmentation, for recipes and for whoever makes a spec in code.
+//! Checks the values of front ends and of augmentation, in a recipe or in a spec made in code.
 
 use super::problems::{LARGEST, Problem, Problems};
 use crate::spec::{
@@ -6,7 +6,7 @@ use crate::spec::{
     TrimSpec, WindowFunction,
 };
 
-/// Longest window and hop in milliseconds: above it a typing error is likelier than a wish.
+/// Longest window and hop, in milliseconds. A larger value is probably a typing error.
 const LONGEST_MS: f64 = 10_000.0;
 const RATES: std::ops::RangeInclusive<u32> = 100..=1_000_000;
 
@@ -53,14 +53,15 @@ impl Problems {
     }
 }
 
-/// Whole samples in a time, rounded down as all three libraries do.
+/// Number of whole samples in a time, rounded down as in all three libraries.
 fn samples_in(ms: f64, rate: u32) -> usize {
-    // The little more is for times such as 0.3 ms, whose product is a hair below a whole number.
+    // The small addition is for times such as 0.3 ms, whose product is slightly below a whole
+    // number.
     (f64::from(rate) * ms / 1000.0 + 1e-6).floor() as usize
 }
 
 impl FeaturesSpec {
-    /// Samples of a window at a sample rate.
+    /// Length of the window in samples, at a sample rate in hertz.
     pub fn window_samples(&self, rate: u32) -> usize {
         match self {
             Self::PythonSpeechFeatures { window_ms, .. }
@@ -71,7 +72,7 @@ impl FeaturesSpec {
         }
     }
 
-    /// Samples from a frame to the next at a sample rate.
+    /// Distance between two frames in samples, at a sample rate in hertz.
     pub fn hop_samples(&self, rate: u32) -> usize {
         match self {
             Self::Tacotron { hop_samples, .. } => *hop_samples as usize,
@@ -79,7 +80,7 @@ impl FeaturesSpec {
         }
     }
 
-    /// Milliseconds from a frame to the next at a sample rate.
+    /// Distance between two frames in milliseconds, at a sample rate in hertz.
     pub fn hop_ms(&self, rate: u32) -> f64 {
         match self {
             Self::PythonSpeechFeatures { hop_ms, .. }
@@ -90,7 +91,7 @@ impl FeaturesSpec {
         }
     }
 
-    /// Features a frame.
+    /// Number of features per frame.
     pub fn features(&self) -> u32 {
         match self {
             Self::PythonSpeechFeatures { features, .. }
@@ -103,7 +104,7 @@ impl FeaturesSpec {
         }
     }
 
-    /// FFT length at a sample rate.
+    /// FFT length in samples, at a sample rate in hertz.
     pub fn fft_length(&self, rate: u32) -> usize {
         let window = self.window_samples(rate);
         match self {
@@ -116,7 +117,8 @@ impl FeaturesSpec {
         }
     }
 
-    /// What is wrong with the values, for audio of `rate` hertz; empty: nothing.
+    /// The errors of the values, for audio with a sample rate of `rate` hertz; empty if there are
+    /// none.
     pub fn problems(&self, rate: u32) -> Vec<Problem> {
         let mut found = Problems::default();
         found.rate(rate);
@@ -272,7 +274,7 @@ impl FeaturesSpec {
         found.edges(mel.low_hz, mel.high_hz.unwrap_or(half), rate, "mel.low_hz", "mel.high_hz");
     }
 
-    /// What depends on the length of the window, if that makes sense.
+    /// Checks the FFT length against the window, if the window itself is valid.
     fn check_fft(&self, output: FeatureOutput, features: u32, rate: u32, found: &mut Problems) {
         if found.0.is_empty() {
             let fft = u32::try_from(self.fft_length(rate)).unwrap_or(u32::MAX);
@@ -292,7 +294,7 @@ impl FeaturesSpec {
 }
 
 impl AugmentationSpec {
-    /// What is wrong with the values for features of this width; empty: nothing.
+    /// The errors of the values, for this number of features per frame; empty if there are none.
     pub fn problems(&self, features: u32) -> Vec<Problem> {
         let mut found = Problems::default();
         match &self.speed {

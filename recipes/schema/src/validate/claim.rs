@@ -1,4 +1,4 @@
-//! The `[[claim]]` blocks.
+//! Checks the `[[claim]]` blocks.
 
 use super::Findings;
 use crate::spec::{ClaimKind, ClaimSpec, DIRECT, Recipe, Statistic};
@@ -6,7 +6,8 @@ use crate::spec::{ClaimKind, ClaimSpec, DIRECT, Recipe, Statistic};
 /// Metrics of a machine. A claim on one names the hardware and no evaluation set.
 const MACHINE_METRICS: [&str; 2] = ["latency-ms", "scaling-efficiency"];
 
-/// Metrics of hypotheses. A claim on one names the search, and the convention of the score in its signature.
+/// Metrics of hypotheses. A claim on one names the search, and has a signature with the scoring
+/// convention.
 const TEXT_METRICS: [&str; 5] = ["bleu", "chrf", "ter", "wer", "cer"];
 
 /// Metrics that training itself logs. A claim on one names neither an evaluation set nor a search.
@@ -24,7 +25,8 @@ pub(super) fn validate(recipe: &Recipe, arms: &[&str], findings: &mut Findings<'
     }
 }
 
-/// A claim has one statement behind it, and an own one says why it is made.
+/// Checks that a claim does not have both `own` and `extends`, and that an own one gives its
+/// reason.
 fn statement(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     let Some(why) = &claim.own else { return };
     findings.said(why, &format!("{path}.own"));
@@ -50,7 +52,7 @@ fn kind_name(kind: ClaimKind) -> &'static str {
     }
 }
 
-/// The keys that a kind needs, and those that it has no use for.
+/// Checks for the keys that a kind needs, and for keys that it does not use.
 fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     use ClaimKind::{Bound, Diverges, Memory, Parity, Ratio, Relation, Trajectory, Value};
     let kind = claim.kind;
@@ -60,7 +62,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     let judged = matches!(kind, Value | Bound | Parity) && !of_machine;
     let scored = judged && !of_training;
     let margin = claim.margin.is_some() || claim.margin_of_error.is_some();
-    // Name, is it there, is it needed, is it of use.
+    // Name of the key, and whether it is present, needed and allowed.
     let rules = [
         (
             "value",
@@ -107,7 +109,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
         ("other", claim.other.is_some(), kind == Relation, kind == Relation),
         ("points", !claim.points.is_empty(), kind == Trajectory, kind == Trajectory),
         ("clock", claim.clock.is_some(), kind == Trajectory, kind == Trajectory),
-        // A reason belongs to its number, whatever the kind.
+        // A reason needs its number, whatever the kind.
         ("margin_reason", claim.margin_reason.is_some(), margin, margin),
         (
             "sigma_reason",
@@ -159,7 +161,7 @@ fn keys(claim: &ClaimSpec, path: &str, findings: &mut Findings<'_, '_>) {
     );
 }
 
-/// Names of things that must be in the recipe.
+/// Checks that the names in a claim exist in the recipe.
 fn names(claim: &ClaimSpec, recipe: &Recipe, arms: &[&str], path: &str, findings: &mut Findings<'_, '_>) {
     if let Some(eval) = &claim.eval {
         let sets = recipe.data().eval_sets().into_iter();
@@ -185,7 +187,7 @@ fn names(claim: &ClaimSpec, recipe: &Recipe, arms: &[&str], path: &str, findings
     if let Some(arm) = claim.arm.as_deref().filter(|arm| *arm != "any") {
         findings.exists(arm, arms.iter().copied(), &format!("{path}.arm"), "arm");
     }
-    // TF32 is no arm of a recipe but what some devices make of FP32.
+    // TF32 is not an arm of a recipe; it is how some devices compute FP32.
     if let Some(baseline) = claim.baseline.as_deref().filter(|baseline| *baseline != "tf32") {
         findings.exists(baseline, arms.iter().copied(), &format!("{path}.baseline"), "arm");
     } else if claim.kind == ClaimKind::Parity && claim.baseline.is_none() && !arms.contains(&"fp32") {

@@ -1,4 +1,4 @@
-//! The `[data]` block.
+//! Checks the `[data]` block.
 
 use super::Findings;
 use crate::spec::{BatchingSpec, DataSpec, NormalizeStep, ReaderSpec, References, TokenizerSpec, TooLong};
@@ -9,7 +9,7 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     tokenizer(&data.tokenizer, findings);
     super::speech::data(data, findings);
     lengths(data, findings);
-    // Somebody's own text need not be scored.
+    // A user's own text does not need an evaluation set.
     let own = match &data.reader {
         ReaderSpec::ParallelText { files, .. } => !files.is_empty(),
         ReaderSpec::AudioManifest(spec) => !spec.files.is_empty(),
@@ -38,7 +38,8 @@ pub(super) fn validate(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-/// The language of an evaluation set is one that the model writes, and said where it writes several.
+/// Checks that the language of an evaluation set is a target language, and that it is given if
+/// there are several.
 fn target_language(data: &DataSpec, name: &str, findings: &mut Findings<'_, '_>) {
     let (set, targets) = (&data.eval[name], data.reader.targets());
     let path = format!("data.eval.{name}");
@@ -153,7 +154,8 @@ fn reader(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-/// A share is of examples that there are.
+/// Checks that `data.share` leaves examples to read, and that the reader reads rather than
+/// generates its data.
 fn share(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     let Some(share) = &data.share else { return };
     findings.positive(u64::from(share.train), "data.share.train");
@@ -164,14 +166,14 @@ fn share(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-/// A user's files have the split that is trained on.
+/// Checks that the user's files include the split to train on.
 pub(super) fn has_training(data: &DataSpec, there: bool, findings: &mut Findings<'_, '_>) {
     findings.require(there, "data.reader.files", || {
         format!("`data.reader.files` has no split `{}`", data.training())
     });
 }
 
-/// What is made by the program has no corpus, and as many lines as it says.
+/// Checks that generated data have no corpus, and that sets have as many lines as are generated.
 fn generated(data: &DataSpec, splits: [(&str, u32); 3], findings: &mut Findings<'_, '_>) {
     if data.corpus.is_some() {
         let hint = "in an overlay: without = [\"data.corpus\"]";
@@ -192,12 +194,12 @@ fn generated(data: &DataSpec, splits: [(&str, u32); 3], findings: &mut Findings<
     }
 }
 
-/// No target language is there twice.
+/// Checks that no target language is listed twice.
 fn further_languages(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     let targets = data.reader.targets();
     for (at, target) in targets.iter().enumerate().skip(1) {
         let path = format!("data.reader.further_targets.{}", at - 1);
-        // It becomes part of file names.
+        // The code becomes part of file names.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if target.is_empty() || !target.chars().all(plain) {
             findings.report_with(&path, format!("`{target}` is not a language code"), "such as fr or pt-BR");
@@ -304,7 +306,7 @@ fn lengths(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     let limits =
         [("max_source_tokens", filter.max_source_tokens), ("max_target_tokens", filter.max_target_tokens)];
     for (key, limit) in limits {
-        // The end token and one more.
+        // One token besides the end token.
         if let Some(limit) = limit {
             let path = format!("data.filter.{key}");
             findings.require(limit >= 2, &path, || {

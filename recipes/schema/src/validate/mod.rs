@@ -1,4 +1,4 @@
-//! What a schema cannot say: ranges, combinations, names that must exist.
+//! Checks that a schema cannot express: ranges, combinations, and names that must exist.
 
 mod acoustic;
 mod audio;
@@ -23,7 +23,8 @@ use crate::tree::Node;
 pub use problems::Problem;
 pub(crate) use sequences::{Sequences, validate as sequences};
 
-/// Checks a recipe of the right shape; `root` is the tree it was read from, `arms` the arms that claims may name.
+/// Checks a recipe that matches the schema. `root` is its tree; `arms` are the arms that claims may
+/// name.
 pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut Diagnostics) {
     let mut findings = Findings { root, found };
     about(recipe, &mut findings);
@@ -33,53 +34,53 @@ pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut 
     claim::validate(recipe, arms, &mut findings);
 }
 
-/// Collects findings at dotted paths.
+/// Collects errors at dotted paths.
 pub(crate) struct Findings<'r, 'f> {
     root: &'r Node,
     found: &'f mut Diagnostics,
 }
 
 impl Findings<'_, '_> {
-    /// A finding at `path`.
+    /// Adds an error at `path`.
     pub(crate) fn report(&mut self, path: &str, message: impl Into<String>) {
         self.found.push(Diagnostic::new(self.root.locate(path), message));
     }
 
-    /// A finding at `path` with advice.
+    /// Adds an error with a hint at `path`.
     pub(crate) fn report_with(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
         self.found.push(Diagnostic::new(self.root.locate(path), message).hint(hint));
     }
 
-    /// A finding unless `holds`.
+    /// Adds an error unless `holds`.
     pub(crate) fn require(&mut self, holds: bool, path: &str, message: impl FnOnce() -> String) {
         if !holds {
             self.report(path, message());
         }
     }
 
-    /// At least 1.
+    /// Requires at least 1.
     pub(crate) fn positive(&mut self, value: u64, path: &str) {
         self.require(value >= 1, path, || format!("`{path}` is 0; it must be at least 1"));
     }
 
-    /// Greater than 0.
+    /// Requires a value greater than 0.
     pub(crate) fn above_zero(&mut self, value: f64, path: &str) {
         self.require(value > 0.0, path, || format!("`{path}` is {value}; it must be greater than 0"));
     }
 
-    /// 0 or more.
+    /// Requires 0 or more.
     pub(crate) fn not_negative(&mut self, value: f64, path: &str) {
         self.require(value >= 0.0, path, || format!("`{path}` is {value}; it must not be negative"));
     }
 
-    /// In [0, 1): drop rates, decays, smoothing.
+    /// Requires a value in [0, 1): dropout rates, decays, smoothing.
     pub(crate) fn share(&mut self, value: f64, path: &str) {
         self.require((0.0..1.0).contains(&value), path, || {
             format!("`{path}` is {value}; it must be at least 0 and less than 1")
         });
     }
 
-    /// One of `names`.
+    /// Requires one of `names`.
     pub(crate) fn exists<'n>(
         &mut self,
         name: &str,
@@ -97,12 +98,12 @@ impl Findings<'_, '_> {
         }
     }
 
-    /// Text that says something.
+    /// Requires a text that is not empty.
     pub(crate) fn said(&mut self, text: &str, path: &str) {
         self.require(!text.trim().is_empty(), path, || format!("`{path}` is empty"));
     }
 
-    /// Fit for file names.
+    /// Requires a name that is valid in file names.
     pub(crate) fn named(&mut self, name: &str, path: &str) {
         if !is_name(name) {
             let hint = "lower-case letters, digits, `-` and `_`, and a letter or digit first";

@@ -1,4 +1,4 @@
-//! The `[model]` and `[loss]` blocks of text and speech.
+//! Checks the `[model]` and `[loss]` blocks of text and speech.
 
 use super::{Findings, Sequences, parts};
 use crate::spec::{
@@ -22,7 +22,7 @@ pub(super) fn validate<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findin
     }
 }
 
-/// Why the parts make no model.
+/// Reports why the encoder and the decoder do not form a model.
 fn misfit(model: &ModelSpec, findings: &mut Findings<'_, '_>) {
     let tokens = match (&model.encoder, &model.decoder) {
         (EncoderSpec::Acoustic(_), DecoderSpec::Ctc {})
@@ -86,7 +86,7 @@ fn tokens<T: Sequences>(recipe: &RecipeOf<T>, model: TokenModel<'_>, findings: &
     }
 }
 
-/// What the tables need of the vocabulary.
+/// Checks that the embedding tables fit the vocabulary.
 fn vocabulary<T: Sequences>(
     recipe: &RecipeOf<T>,
     embedding: &EmbeddingSpec,
@@ -124,7 +124,8 @@ fn vocabulary<T: Sequences>(
     if recipe.data.reader.sample_rate_hz().is_some() {
         findings.report("data.reader.kind", "the reader gives recordings; the model reads tokens");
     }
-    // Generated text is made of symbols; the other tokenizers learn from it as well, so this is no error, but Moses is.
+    // Generated text consists of symbols. The other tokenizers can learn from it too, so they are
+    // allowed, but Moses is not.
     let moses = match (&recipe.data.reader, &recipe.data.tokenizer) {
         (
             ReaderSpec::Reversal { .. },

@@ -1,4 +1,4 @@
-//! Encoders and decoders of tokens.
+//! Checks encoders and decoders of tokens.
 
 use super::Findings;
 use crate::spec::{
@@ -6,7 +6,7 @@ use crate::spec::{
     RecurrentCell, RecurrentDecoderSpec, RecurrentInit, TokenModel, Tying,
 };
 
-/// Ranges and combinations of `model.encoder`, which reads embeddings of this width.
+/// Checks ranges and combinations of `model.encoder`, which reads embeddings of this width.
 pub(super) fn encoder(encoder: &EncoderSpec, width: u32, findings: &mut Findings<'_, '_>) {
     match encoder {
         EncoderSpec::Transformer(e) => {
@@ -42,7 +42,7 @@ pub(super) fn encoder(encoder: &EncoderSpec, width: u32, findings: &mut Findings
     }
 }
 
-/// Ranges and combinations of `model.decoder`.
+/// Checks ranges and combinations of `model.decoder`.
 pub(super) fn decoder(model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
     let TokenModel { width, embedding, decoder, .. } = model;
     match decoder {
@@ -92,7 +92,7 @@ pub(super) fn decoder(model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
     });
 }
 
-/// What belongs to the W of input feeding.
+/// Checks the keys about the matrix W of input feeding.
 fn combination(decoder: &RecurrentDecoderSpec, findings: &mut Findings<'_, '_>) {
     let feeds = decoder.context == ContextUse::InputFeeding;
     if let Some(rate) = decoder.combine_dropout {
@@ -108,7 +108,7 @@ fn combination(decoder: &RecurrentDecoderSpec, findings: &mut Findings<'_, '_>) 
     }
 }
 
-/// States that begin at what the encoder wrote are as wide as that.
+/// Checks that states taken from the encoder have the decoder's width.
 fn initial_state(model: TokenModel<'_>, decoder: &RecurrentDecoderSpec, findings: &mut Findings<'_, '_>) {
     let path = "model.decoder.initial_state";
     match (decoder.initial_state, model.encoder) {
@@ -142,11 +142,11 @@ fn transformer(
     }
 }
 
-/// What recurrent encoders and decoders have in common.
+/// Settings that recurrent encoders and decoders share.
 struct Stack {
     part: &'static str,
     cell: RecurrentCell,
-    /// Layers, units.
+    /// Number of layers and of units.
     sizes: [u32; 2],
     residual_from: Option<u32>,
     forget_bias: Option<f64>,
@@ -155,7 +155,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// `doubled`: the second layer's input is twice as wide as its output.
+    /// Checks the settings. `doubled`: the second layer's input is twice as wide as its output.
     fn check(&self, width: u32, doubled: bool, findings: &mut Findings<'_, '_>) {
         let Self { part, sizes: [layers, units], .. } = *self;
         findings.positive(u64::from(layers), &format!("{part}.layers"));

@@ -1,4 +1,4 @@
-//! The `[precision]` block.
+//! Checks the `[precision]` block.
 
 use super::Findings;
 use crate::spec::{LossScalingSpec, PrecisionSpec};

@@ -1,8 +1,8 @@
-//! Findings on a block that is checked by itself, in a recipe or made in code.
+//! Errors of a block that is checked separately, in a recipe or made in code.
 
 use std::fmt;
 
-/// A value that cannot be, at a key of the block that was checked.
+/// An invalid value at a key of the checked block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Dotted path within the block, e.g. `mel.high_hz`.
@@ -23,10 +23,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Largest of what is counted: lengths of FFTs, features, channels.
+/// Largest allowed count: FFT length, features, channels.
 pub(super) const LARGEST: u32 = 1 << 17;
 
-/// Collects them.
+/// Collects the errors of a block.
 #[derive(Default)]
 pub(super) struct Problems(pub(super) Vec<Problem>);
 
@@ -55,7 +55,7 @@ impl Problems {
         });
     }
 
-    /// Finite and in [least, most].
+    /// Requires a finite value in [least, most].
     pub(super) fn within(&mut self, value: f64, least: f64, most: f64, key: &str) {
         self.require((least..=most).contains(&value), key, || {
             format!("`{key}` is {value}; it must be {least} to {most}")

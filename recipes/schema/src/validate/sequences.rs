@@ -1,4 +1,4 @@
-//! Recipes of text and speech: that data, model, loss and searches fit each other.
+//! Checks of text and speech recipes: data, model, loss and searches must fit together.
 
 use super::{Findings, data, model, speech, synthesis};
 use crate::spec::{
@@ -14,7 +14,7 @@ pub(crate) trait Sequences:
 
 impl<T: TaskTypes<Data = DataSpec, Model = ModelSpec, Loss = LossSpec, Search = DecodeSpec>> Sequences for T {}
 
-/// The kinds of decoder that models of a task may have: the values of `model.decoder.kind`.
+/// The decoders that a task allows: values of `model.decoder.kind`.
 fn decoders_of(task: Task) -> &'static [&'static str] {
     match task {
         Task::Translation => &["transformer", "recurrent", "convolutional"],
@@ -35,7 +35,7 @@ pub(crate) fn validate<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findin
     }
 }
 
-/// A task has models of its own: the decoder must be one of them.
+/// Checks that the decoder is one that the task allows.
 fn task<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findings<'_, '_>) {
     let (task, kind) = (T::TASK, recipe.model.decoder.kind());
     if decoders_of(task).contains(&kind) {

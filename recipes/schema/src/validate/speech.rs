@@ -1,4 +1,4 @@
-//! Recipes of speech: recordings, classes of a frame, the model over them, and searches.
+//! Checks of speech recipes: recordings, classes of a frame, the model over them, and searches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::spec::{
     SymbolSet, TokenizerSpec, TonesSpec, WordsSpec,
 };
 
-/// Reports what is wrong with a block that was checked by itself.
+/// Reports the errors of a block that was checked separately.
 fn blame(block: &str, problems: Vec<Problem>, findings: &mut Findings<'_, '_>) {
     for Problem { key, message, hint } in problems {
         let path = if key.is_empty() { block.to_owned() } else { format!("{block}.{key}") };
@@ -20,7 +20,7 @@ fn blame(block: &str, problems: Vec<Problem>, findings: &mut Findings<'_, '_>) {
     }
 }
 
-/// What recordings need, and text has no use for.
+/// Checks the keys that recordings need and text does not use.
 pub(super) fn data(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     let Some(rate) = data.reader.sample_rate_hz() else {
         let keys = [
@@ -89,7 +89,7 @@ pub(super) fn data(data: &DataSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-/// Symbols are read and frames of `tacotron` are written: one asks for the other.
+/// Checks that a tokenizer of symbols and the features `tacotron` are used together.
 fn synthesis(data: &DataSpec, features: &FeaturesSpec, findings: &mut Findings<'_, '_>) {
     let read = matches!(data.tokenizer, TokenizerSpec::Symbols { .. });
     match (read, matches!(features, FeaturesSpec::Tacotron { .. })) {
@@ -112,7 +112,7 @@ fn synthesis(data: &DataSpec, features: &FeaturesSpec, findings: &mut Findings<'
     }
 }
 
-/// The symbols of a text that is to be spoken.
+/// Checks the symbols of a synthesiser's text.
 pub(super) fn symbols(
     (set, characters): (SymbolSet, Option<&str>),
     leave_out: &str,
@@ -146,7 +146,7 @@ pub(super) fn symbols(
     }
 }
 
-/// Where recordings are.
+/// Checks where the recordings come from.
 pub(super) fn manifests(data: &DataSpec, spec: &AudioManifestSpec, findings: &mut Findings<'_, '_>) {
     match (&data.corpus, spec.files.is_empty()) {
         (Some(_), false) => findings.report_with(
@@ -235,7 +235,7 @@ pub(super) fn alphabet(alphabet: &str, findings: &mut Findings<'_, '_>) {
     distinct(alphabet, "data.tokenizer.alphabet", "the alphabet is empty", findings);
 }
 
-/// Some characters, none of them twice.
+/// Checks that there are characters, and that none is listed twice.
 fn distinct(characters: &str, path: &str, empty: &str, findings: &mut Findings<'_, '_>) {
     findings.require(!characters.is_empty(), path, || empty.to_owned());
     let mut seen = BTreeSet::new();
@@ -262,7 +262,7 @@ pub(super) fn lexicon(
     }
 }
 
-/// A model of frames, its loss and its classes.
+/// Checks a model of frames, its loss and its classes.
 pub(super) fn model<T: Sequences>(
     recipe: &RecipeOf<T>,
     encoder: &AcousticSpec,
@@ -292,7 +292,7 @@ pub(super) fn model<T: Sequences>(
     }
 }
 
-/// A search through the words of the tokenizer.
+/// Checks a search through the words of the tokenizer.
 pub(super) fn lexicon_search<T: Sequences>(
     recipe: &RecipeOf<T>,
     (log10, end_log10, silence): (&BTreeMap<String, f64>, f64, f64),
@@ -322,7 +322,7 @@ pub(super) fn lexicon_search<T: Sequences>(
     });
 }
 
-/// The words that a search may spell.
+/// Checks the words that a search may spell.
 pub(super) fn spelt_words<T: Sequences>(
     recipe: &RecipeOf<T>,
     words: &WordsSpec,

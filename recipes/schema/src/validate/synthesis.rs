@@ -1,11 +1,11 @@
-//! Recipes that speak.
+//! Checks of speech synthesis recipes.
 
 use super::{Findings, Sequences};
 use crate::spec::{
     BatchNormSpec, FrameConvolutionsSpec, FreeRunningSpec, LossSpec, RecipeOf, SynthesisModel,
 };
 
-/// Ranges and combinations of encoder, decoder and loss.
+/// Checks ranges and combinations of encoder, decoder and loss.
 pub(super) fn model<T: Sequences>(
     recipe: &RecipeOf<T>,
     model: SynthesisModel<'_>,
@@ -80,7 +80,7 @@ fn norm(norm: &BatchNormSpec, path: &str, findings: &mut Findings<'_, '_>) {
     });
 }
 
-/// A search that hears itself.
+/// Checks a free-running search.
 pub(super) fn free_running(spec: &FreeRunningSpec, path: &str, findings: &mut Findings<'_, '_>) {
     findings.require(spec.threshold > 0.0 && spec.threshold < 1.0, &format!("{path}.threshold"), || {
         format!("`{path}.threshold` is {}; it is a probability between 0 and 1", spec.threshold)

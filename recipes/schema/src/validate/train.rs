@@ -1,4 +1,4 @@
-//! The `[train]` block.
+//! Checks the `[train]` block.
 
 use super::Findings;
 use crate::spec::{EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec, Velocity};
@@ -122,7 +122,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     schedule(recipe, findings);
 }
 
-/// The best validation by a score, or of late epochs alone.
+/// Checks a selection of the best validation by a score, or among late epochs only.
 fn best_of(recipe: &Recipe, decode: Option<&str>, from_epoch: u64, findings: &mut Findings<'_, '_>) {
     if let Some(name) = decode {
         let path = "train.checkpoint.evaluate.decode";
@@ -149,7 +149,7 @@ fn best_of(recipe: &Recipe, decode: Option<&str>, from_epoch: u64, findings: &mu
 }
 
 fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
-    // A learning rate of 0 is allowed: it is how one sees that a verdict can be lost.
+    // A learning rate of 0 is allowed: with it one can check that a verdict can fail.
     let lr = |lr: f64, findings: &mut Findings<'_, '_>| findings.not_negative(lr, "train.schedule.lr");
     let floor = |min_lr: f64, lr: f64, findings: &mut Findings<'_, '_>| {
         findings.not_negative(min_lr, "train.schedule.min_lr");

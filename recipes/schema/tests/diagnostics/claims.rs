@@ -1,4 +1,4 @@
-//! What each kind of claim needs, and that it names what is there.
+//! Each kind of claim needs its keys, and the names in it must exist.
 
 use crate::{NAME, findings, one};
 

@@ -16,7 +16,7 @@ fn resolve(rest: &str, arm: Option<&str>) -> Recipe {
     load(rest).resolve(&selection).unwrap_or_else(|found| panic!("{found}")).recipe
 }
 
-/// All that is wrong with a file upon the base; its first line of its own is line 4.
+/// All errors of a file with the base. The given text starts at line 4.
 fn wrong(rest: &str) -> String {
     let text = format!("{HEAD}{rest}");
     match Document::parse(&text, "mine.toml", Path::new("")) {
@@ -76,7 +76,7 @@ fn an_unknown_preset_is_named_with_the_nearest_one() {
 
 #[test]
 fn what_a_preset_states_wrongly_for_a_recipe_is_shown_in_the_preset() {
-    // Frames of speech in a recipe of texts.
+    // Frames of speech in a recipe of text.
     says(
         "[tier.smoke]\npreset = \"speech-synthesis\"\n",
         &["recipes/parts/tier/speech-synthesis.toml:", "error:"],
@@ -93,7 +93,7 @@ fn a_part_lies_above_the_base_and_below_the_file() {
         )
     };
     let parse = |of: &str| Document::parse(&text(of), "mine.toml", Path::new(""));
-    // The file's own key is unknown, and said at its own place; the part was laid below it.
+    // The file's own unknown key is reported at its own place. The part lies below it.
     let found = parse("\"model/jasper-10x5\"").unwrap().check().unwrap_err().to_string();
     assert!(found.contains("mine.toml:6:1: error: `model.encoder` has no key `seed_dropout`"), "{found}");
     let plain = text("[\"model/jasper-10x5\"]").replace("[model.encoder]\nseed_dropout = 1\n", "");
@@ -138,13 +138,13 @@ fn what_others_sent_is_read_with_the_parts_that_came_with_it() {
     let sealed = Document::parse_sealed(document.text(), "mine.toml", texts).unwrap();
     assert_eq!(sealed.hash(None, &[]).unwrap(), document.hash(None, &[]).unwrap());
     assert_eq!(sealed.base_texts(), texts);
-    // The text that came wins over the embedded one.
+    // The text that came with the recipe replaces the embedded one.
     let changed: Vec<String> =
         texts.iter().map(|text| text.replace("step_window = 2000", "step_window = 7")).collect();
     let sealed = Document::parse_sealed(document.text(), "mine.toml", &changed).unwrap();
     let third = sealed.resolve(&Selection::arm("third")).unwrap();
     assert!(third.toml.contains("step_window = 7"), "{}", third.toml);
-    // Parts are laid below a recipe; they say nothing of who published what.
+    // Parts cannot change what was published by whom.
     let hostile: Vec<String> =
         texts.iter().map(|text| text.replace("[precision]", "[recipe]\nname = \"x\"\n[precision]")).collect();
     let found = Document::parse_sealed(document.text(), "mine.toml", &hostile).unwrap_err().to_string();
@@ -193,7 +193,7 @@ fn rows_are_claims_and_stand_at_their_lines() {
         assert_eq!(document.claim_origin(at).to_string(), format!("mine.toml:{}:5", line(needle)));
     }
     assert_eq!(document.claim_count(), 3);
-    // Of a value in a row, its cell is shown.
+    // An error of a value in a row is shown at its cell.
     let wrong = wrong(&rest.replace("[42.0,", "[\"x\","));
     assert!(
         wrong.contains(&format!("mine.toml:{}:6: error: `claim.1.value` is a string", line("[42.0"))),

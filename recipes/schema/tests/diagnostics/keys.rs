@@ -1,4 +1,4 @@
-//! Keys, types and words that the schema does not have.
+//! Keys, types and choices that the schema does not have.
 
 use std::path::Path;
 

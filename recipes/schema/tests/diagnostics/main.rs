@@ -1,4 +1,4 @@
-//! What is wrong is said, where it was written, with the nearest right thing.
+//! Errors are reported where the value was written, with the nearest valid alternative.
 
 mod claims;
 mod forms;
@@ -13,14 +13,15 @@ use zoo_recipes::{Diagnostics, Document, embedded};
 
 const NAME: &str = "multi30k-transformer-tiny";
 
-/// The text of a recipe: written out where `tests/written-out` has it so, else as the catalog has it.
+/// The text of a recipe: that of `tests/written-out` if there is one, otherwise that of the
+/// catalog.
 fn text(name: &str) -> String {
     let written_out = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/written-out/{name}.toml"));
     std::fs::read_to_string(written_out)
         .unwrap_or_else(|_| embedded().iter().find(|recipe| recipe.name == name).unwrap().text.to_owned())
 }
 
-/// Everything that is wrong with a changed copy of a recipe.
+/// All errors of a changed copy of a recipe.
 fn findings(name: &str, from: &str, to: &str) -> Diagnostics {
     let text = text(name);
     assert!(text.contains(from), "{name} has no {from:?}");
@@ -34,7 +35,7 @@ fn findings(name: &str, from: &str, to: &str) -> Diagnostics {
     }
 }
 
-/// `name.toml:line:column` of `needle` in the changed copy.
+/// The position `name.toml:line:column` of `needle` in the changed copy.
 fn place(name: &str, from: &str, to: &str, needle: &str) -> String {
     let changed = text(name).replacen(from, to, 1);
     let at = changed.find(needle).unwrap_or_else(|| panic!("{needle:?} is not there"));
@@ -44,7 +45,7 @@ fn place(name: &str, from: &str, to: &str, needle: &str) -> String {
     format!("{name}.toml:{line}:{column}")
 }
 
-/// Change, place, message and hint of one finding.
+/// Checks that a change causes an error with this place, message and hint.
 #[track_caller]
 fn one(from: &str, to: &str, needle: &str, message: &str, hint: &str) {
     one_of(NAME, from, to, needle, message, hint);
@@ -130,7 +131,7 @@ fn names_and_files_agree() {
 fn no_text_makes_it_panic() {
     let text = text(NAME);
     let lines: Vec<&str> = text.lines().collect();
-    // Every line left out, every line alone, and every line cut short.
+    // Remove each line, keep each line alone, and cut each line short.
     for at in 0..lines.len() {
         let without: Vec<&str> =
             lines.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, line)| *line).collect();

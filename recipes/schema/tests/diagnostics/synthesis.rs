@@ -1,4 +1,4 @@
-//! Keys of text that is to be spoken, in a recipe that recognises.
+//! Keys of synthesis text in a recipe of speech recognition.
 
 use crate::findings;
 

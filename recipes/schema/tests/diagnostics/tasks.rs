@@ -1,4 +1,4 @@
-//! A task that does not exist, and a task whose models are of another kind.
+//! A task that does not exist, and a task that does not allow the model.
 
 use crate::{findings, one, one_of};
 

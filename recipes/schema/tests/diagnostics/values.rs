@@ -1,4 +1,4 @@
-//! Numbers out of range and parts that do not go together.
+//! Numbers out of range, and parts that do not fit together.
 
 use std::path::Path;
 
@@ -73,7 +73,7 @@ fn novograds_numbers_are_checked() {
 const ADAM: &str =
     "kind = \"adam\"\nbeta1 = 0.9\nbeta2 = 0.98\nepsilon = 1e-8\nepsilon_place = \"raw-root\"\n";
 
-/// A change after which the recipe is sound.
+/// Checks that the recipe is valid after a change.
 #[track_caller]
 fn accepted(from: &str, to: &str) {
     let changed = text(NAME).replacen(from, to, 1);
