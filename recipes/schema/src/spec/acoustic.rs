@@ -132,10 +132,10 @@ pub struct ConvolutionSpec {
     /// Padding before the first and after the last frame.
     #[serde(default)]
     pub padding: FramePadding,
-    /// Depthwise separable: each channel over time, then all channels of a frame.
+    /// Whether convolutions are depthwise separable: each channel over time, then all channels.
     #[serde(default)]
     pub separable: bool,
-    /// Bias of the convolutions. It has no effect before a norm with a shift.
+    /// Whether the convolutions have a bias. It has no effect before a norm with a shift.
     #[serde(default)]
     pub bias: bool,
     /// Residual that is added to the last norm's output, before its activation.

@@ -36,11 +36,11 @@ pub struct ConvolutionalDecoderSpec {
     /// Width of the output projection's input. Absent: the model's width.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_width: Option<u32>,
-    /// Bias of the output projection, which is then weight-normalised like every other layer.
+    /// Whether the output projection has a bias, and is weight-normalised as all other layers.
     /// Only if the projection does not share the target embeddings' matrix.
     #[serde(default)]
     pub output_bias: bool,
-    /// Length of the source, by whose square root the attention context is scaled.
+    /// Length whose square root scales the attention context.
     #[serde(default, skip_serializing_if = "SourceLength::is_own")]
     pub source_length: SourceLength,
     /// Input before the first target token.

@@ -28,10 +28,10 @@ pub enum DecodeSpec {
         max_length: MaxLength,
     },
     /// Beam search in which a finished hypothesis keeps one of the `beam` slots (TensorFlow's
-    /// BeamSearchDecoder as in OpenSeq2Seq). Every step keeps the best by log p / ((5 + n) /
-    /// 6)^alpha, where n counts the end token only from the following step on. The search ends when
-    /// all hypotheses have finished, or at the length limit, where unfinished hypotheses count as
-    /// they are.
+    /// BeamSearchDecoder as in OpenSeq2Seq). Every step keeps the best by
+    /// log p / ((5 + n) / 6)^alpha, where n counts the end token only from the following step on.
+    /// The search ends when all hypotheses have finished, or at the length limit, where unfinished
+    /// hypotheses count as they are.
     TensorflowBeam {
         /// Beam size: number of slots.
         beam: u32,
@@ -65,8 +65,9 @@ pub enum DecodeSpec {
     /// Beam search in which finished hypotheses are extended like the others (JoeyNMT).
     /// Every step keeps the most likely of all extensions. The search ends when the most likely
     /// hypothesis has just finished, or at the length limit. The hypotheses that finished on the
-    /// way and those in the beam at the end, finished or not, are ranked by log p / ((5 + n) /
-    /// 6)^alpha. n and p are those of the whole sequence; the output ends at its first end token.
+    /// way and those in the beam at the end, finished or not, are ranked by
+    /// log p / ((5 + n) / 6)^alpha. n and p are those of the whole sequence; the output ends at its
+    /// first end token.
     JoeynmtBeam {
         /// Beam size: number of hypotheses kept.
         beam: u32,

@@ -16,7 +16,7 @@ pub enum FeaturesSpec {
         /// Mel filters use a rectangular window, a spectrogram a symmetric Hann window.
         output: FeatureOutput,
         /// Features per frame.
-        /// Cepstra come from twice as many mel filters, with a lifter of twice as much.
+        /// Cepstra come from twice as many mel filters, with lifter 2 x features.
         features: u32,
         /// Length of a frame, in milliseconds.
         #[serde(default = "openseq2seq_window_ms")]

@@ -361,9 +361,9 @@ pub enum LossSpec {
 }
 
 /// Guided attention (Tachibana et al. 2018, section 4.1): attention far from the diagonal is
-/// penalised. For frame t of T, attention a(n) on symbol n of N costs the sum of a(n) (1 -
-/// exp(-(n/N - t/T)^2 / (2 width^2))). The mean of this cost over frames is another term of the
-/// loss. The paper also takes the mean over symbols, which is 1/N of this.
+/// penalised. For frame t of T, attention a(n) on symbol n of N costs the sum of
+/// a(n) (1 - exp(-(n/N - t/T)^2 / (2 width^2))). The mean of this cost over frames is another term
+/// of the loss. The paper also takes the mean over symbols, which is 1/N of this.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttentionGuide {

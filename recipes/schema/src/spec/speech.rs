@@ -17,9 +17,9 @@ pub struct AudioManifestSpec {
     #[serde(default)]
     pub strict: bool,
     /// The user's own manifests by split name, relative to the recipe file.
-    /// Empty if `data.corpus` names a corpus. A manifest has one JSON object per line: `{"audio":
-    /// "a.flac", "text": "what is said"}`. The path is relative to the manifest; `"speaker"` is
-    /// optional.
+    /// Empty if `data.corpus` names a corpus. A manifest has one JSON object per line:
+    /// `{"audio": "a.flac", "text": "what is said"}`. The path is relative to the manifest;
+    /// `"speaker"` is optional.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
     /// The user's folder with the unpacked corpus, relative to the recipe file.

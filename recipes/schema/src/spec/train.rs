@@ -14,8 +14,8 @@ pub struct TrainSpec {
     /// At least one of `max_updates` and `max_epochs` is given.
     #[serde(default)]
     pub max_epochs: Option<u64>,
-    /// Batches whose gradients make one update (published GPUs x accumulation).
-    /// Number of workers x accumulation equals it.
+    /// Number of batches whose gradients make one update (published GPUs x accumulation).
+    /// The number of workers x accumulation must equal it.
     #[serde(default = "one")]
     pub batches_per_update: u32,
     /// How the loss averages over the batches of an update.
@@ -90,9 +90,9 @@ pub struct CheckpointSpec {
     #[serde(default)]
     pub evaluate: EvaluatedWeights,
     /// Decay e of an exponential moving average of the weights and running statistics.
-    /// The average starts as the first weights; after each update it becomes e x average + (1 - e)
-    /// x weights. Validation and evaluation use it instead of the weights (NVIDIA's `--ema`).
-    /// Absent: no average.
+    /// The average starts as the first weights; after each update it becomes
+    /// e x average + (1 - e) x weights. Validation and evaluation use it instead of the weights
+    /// (NVIDIA's `--ema`). Absent: no average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ema: Option<f64>,
 }
@@ -121,8 +121,8 @@ pub enum EvaluatedWeights {
         #[serde(default, skip_serializing_if = "is_none")]
         from_epoch: u64,
     },
-    /// The mean of the weights at the ends of the last epochs (fairseq `average_checkpoints
-    /// --num-epoch-checkpoints`).
+    /// The mean of the weights at the ends of the last epochs (fairseq
+    /// `average_checkpoints --num-epoch-checkpoints`).
     MeanOfEpochs {
         /// Number of epochs to average.
         epochs: u32,
@@ -204,18 +204,18 @@ pub enum OptimizerSpec {
         #[serde(default, skip_serializing_if = "Velocity::is_of_gradients")]
         velocity: Velocity,
     },
-    /// RMSProp, which divides gradients by the root of their mean square: a = rho a + (1 - rho)
-    /// g^2, w = w - lr g / (sqrt(a) + epsilon), starting from a = 0 (Keras 2; PyTorch, where rho is
-    /// `alpha`).
+    /// RMSProp, which divides gradients by the root of their mean square:
+    /// a = rho a + (1 - rho) g^2, w = w - lr g / (sqrt(a) + epsilon), starting from a = 0 (Keras 2;
+    /// PyTorch, where rho is `alpha`).
     Rmsprop {
         /// Decay of the mean square.
         rho: f64,
         /// Epsilon, added to the root.
         epsilon: f64,
     },
-    /// Adadelta (Zeiler 2012): a = rho a + (1 - rho) g^2, u = g sqrt(d + epsilon) / sqrt(a +
-    /// epsilon), d = rho d + (1 - rho) u^2, w = w - lr u, starting from a = d = 0 (Keras 2,
-    /// PyTorch).
+    /// Adadelta (Zeiler 2012): a = rho a + (1 - rho) g^2,
+    /// u = g sqrt(d + epsilon) / sqrt(a + epsilon), d = rho d + (1 - rho) u^2, w = w - lr u,
+    /// starting from a = d = 0 (Keras 2, PyTorch).
     Adadelta {
         /// Decay of both mean squares.
         rho: f64,
