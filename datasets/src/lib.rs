@@ -1,4 +1,5 @@
-//! Data: files fetched and verified, corpora, text, audio, pictures, samplers, batches. Nothing here knows a tensor library.
+//! Data: verified downloads, corpora, text, audio, pictures, samplers and batches. This crate does
+//! not depend on a tensor library.
 
 pub mod audio;
 pub mod batches;

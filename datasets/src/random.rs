@@ -1,15 +1,15 @@
-//! Philox4x32-10, the counter-based generator behind shuffles and generated data.
+//! Philox4x32-10, the counter-based random generator used for shuffles and generated data.
 //!
-//! A number is a function of (seed, stream, index) alone: there is no hidden state, so any part of a sequence can
-//! be computed on its own, in any order and on any thread. Constants, rounds and test vectors are those of Salmon,
-//! Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). The key is the seed, the counter
-//! is (index, stream), low words first.
+//! A number is a function of (seed, stream, index) alone. There is no hidden state, so any part of
+//! a sequence can be computed on its own, in any order and on any thread. Constants, rounds and
+//! test vectors are those of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1,
+//! 2, 3" (SC 2011). The key is the seed; the counter is (index, stream), low words first.
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// One Philox4x32-10 block: the four words for a counter and a key.
+/// One Philox4x32-10 block: four random words for a counter and a key.
 pub fn philox4x32(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let mut c = counter;
     let mut k = key;
@@ -22,7 +22,7 @@ pub fn philox4x32(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     c
 }
 
-/// What a stream of numbers is used for; keeps streams of one seed apart.
+/// What a stream of random numbers is used for. Keeps the streams of one seed apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
@@ -32,27 +32,27 @@ pub enum Purpose {
     Bucketing = 2,
     /// Generated examples.
     Examples = 3,
-    /// The order of a corpus that its preparation shuffles.
+    /// The order of a corpus that is shuffled during preparation.
     CorpusOrder = 4,
-    /// Noise so small that it only keeps logarithms from silence.
+    /// Very small noise that keeps the logarithm of silence finite.
     Dither = 5,
-    /// The speed of an utterance.
+    /// The speed factor of an utterance.
     Speed = 6,
-    /// Level and samples of the noise on an utterance.
+    /// Level and samples of the noise that is added to an utterance.
     Noise = 7,
-    /// Where features of an utterance are hidden.
+    /// Positions of the masks on an utterance's features.
     Masks = 8,
     /// Which recordings are joined.
     Join = 9,
-    /// The phases that a waveform is sought from.
+    /// The initial phases when a waveform is reconstructed from magnitudes.
     Phases = 10,
-    /// Which part of a picture is taken.
+    /// The crop region of a picture.
     Crop = 11,
     /// Whether a picture is mirrored.
     Flip = 12,
 }
 
-/// The numbers of one (seed, purpose, stream) in turn.
+/// The random numbers of one (seed, purpose, stream), in order.
 #[derive(Debug, Clone)]
 pub struct RandomStream {
     key: [u32; 2],
@@ -63,13 +63,15 @@ pub struct RandomStream {
 }
 
 impl RandomStream {
-    /// The stream `stream` (below 2^56, e.g. an epoch or an example) of `seed` for `purpose`, from its first number.
+    /// The stream `stream` of `seed` for `purpose`, from its first number. `stream` is below 2^56,
+    /// e.g. an epoch or an example.
     pub fn new(seed: u64, purpose: Purpose, stream: u64) -> Self {
         let stream = ((purpose as u64) << 56) | (stream & ((1 << 56) - 1));
         Self { key: [seed as u32, (seed >> 32) as u32], stream, block: 0, words: [0; 4], used: 4 }
     }
 
-    /// The stream of one `element` (an example of a data set) at one `step` (below 2^24, e.g. an epoch).
+    /// The stream of one `element` (an example of a data set) at one `step` (below 2^24, e.g. an
+    /// epoch).
     pub fn of_element(seed: u64, purpose: Purpose, step: u32, element: u32) -> Self {
         Self::new(seed, purpose, (u64::from(step) << 32) | u64::from(element))
     }
@@ -91,12 +93,14 @@ impl RandomStream {
         self.words[self.used - 1]
     }
 
-    /// A uniform number below `bound`, without bias (multiply and reject). Zero for a bound of zero.
+    /// A uniform number below `bound`, without bias (multiply and reject). Returns 0 if `bound` is
+    /// 0.
     pub fn below(&mut self, bound: u32) -> u32 {
         if bound == 0 {
             return 0;
         }
-        // Of the 2^32 products, the first 2^32 mod bound are thrown away, so that every result has equally many.
+        // The first 2^32 mod bound of the 2^32 products are rejected, so every result is equally
+        // likely.
         let threshold = bound.wrapping_neg() % bound;
         loop {
             let product = u64::from(self.next_u32()) * u64::from(bound);
@@ -111,7 +115,8 @@ impl RandomStream {
         f64::from(self.next_u32()) / 2_f64.powi(32)
     }
 
-    /// Adds independent normal numbers of mean 0 and the given deviation (Box and Muller; none is beyond 6.7 deviations).
+    /// Adds independent normal numbers of mean 0 and standard deviation `deviation` (Box-Muller).
+    /// All are within 6.7 standard deviations.
     pub fn add_normal(&mut self, samples: &mut [f32], deviation: f64) {
         for pair in samples.chunks_mut(2) {
             let radius = deviation * (-2.0 * (1.0 - self.unit()).ln()).sqrt();
@@ -122,7 +127,7 @@ impl RandomStream {
         }
     }
 
-    /// Puts `items` into a uniformly random order (Fisher-Yates from the last place down).
+    /// Puts `items` into a uniformly random order (Fisher-Yates, from the last item down).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let bound = u32::try_from(i + 1).expect("indices of examples and batches are 32 bit");
@@ -162,7 +167,7 @@ mod tests {
         for _ in 0..70_000 {
             counts[stream.below(7) as usize] += 1;
         }
-        // Standard deviation of a count is 93; six of them are never left by chance.
+        // The standard deviation of a count is 93; the bound is six of them.
         assert!(counts.iter().all(|&c| c.abs_diff(10_000) < 560), "{counts:?}");
         assert_eq!(stream.below(1), 0);
         assert_eq!(stream.below(0), 0);

@@ -1,7 +1,9 @@
-//! Temporary files and folders that say whether their owner lives: each is locked by the process that made it, and the
-//! system releases a lock when its process dies, however that happens. So a later process can remove what a dead one left,
-//! tens of gigabytes of a half unpacked corpus, and never what a living one uses. Process numbers would not tell: they are
-//! used again, and differ between machines that share a disk.
+//! Temporary files and folders with locks that show whether their owner is alive.
+//!
+//! The process that makes one holds a lock on it. The system releases the lock when the process
+//! dies, for any reason. A later process can therefore remove the remains of a dead process (a half
+//! unpacked corpus may take tens of gigabytes) without touching those of a live one. Process ids
+//! would not be enough: they are reused, and machines that share a disk have different ones.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,28 +13,29 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// Begins the name of a folder into which an archive is unpacked.
+/// Prefix of the name of a folder into which an archive is unpacked.
 pub(crate) const UNPACKING: &str = ".unpacking-";
-/// Begins the name of a folder in which text is prepared.
+/// Prefix of the name of a folder in which text is prepared.
 pub(crate) const PREPARING: &str = ".preparing-";
-/// Ends the name of the lock beside a folder.
+/// Suffix of the name of the lock file beside a folder.
 const LOCK: &str = ".lock";
-/// Begins the names of temporary files; six letters or digits follow.
+/// Prefix of the names of temporary files; six letters or digits follow.
 const FILE: &str = ".tmp";
-/// A folder without a lock is one of an earlier version; it is taken for dead when nothing in it changed for so long.
+/// A folder without a lock comes from an earlier version. It counts as dead if nothing in it
+/// changed for this time.
 const UNLOCKED: Duration = Duration::from_secs(24 * 3600);
 
 /// A folder that is removed when dropped, or by a later process if this one is killed.
 #[derive(Debug)]
 pub(crate) struct TemporaryFolder {
     folder: TempDir,
-    /// Dropped after the folder: a folder never lacks its lock.
+    /// Dropped after the folder, so the folder never exists without its lock.
     _lock: NamedTempFile,
 }
 
 impl TemporaryFolder {
-    /// A new folder in `parent`, after what dead processes left there is removed. `prefix` is [`UNPACKING`] or
-    /// [`PREPARING`].
+    /// Makes a new folder in `parent`, after removing the remains of dead processes there. `prefix`
+    /// is [`UNPACKING`] or [`PREPARING`].
     pub(crate) fn new_in(parent: &Path, prefix: &str) -> io::Result<Self> {
         remove_dead(parent);
         let lock = locked(parent, |parent| Builder::new().prefix(prefix).suffix(LOCK).tempfile_in(parent))?;
@@ -42,13 +45,14 @@ impl TemporaryFolder {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // As any folder, what the user's mask leaves: the default is for the user alone.
+            // The umask decides, as for any folder; the library's default is access for the user
+            // alone.
             builder.permissions(fs::Permissions::from_mode(0o777));
         }
         Ok(Self { folder: builder.tempdir_in(parent)?, _lock: lock })
     }
 
-    /// Where it lies.
+    /// Path of the folder.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -56,31 +60,32 @@ impl TemporaryFolder {
     /// Gives the folder its final name.
     pub(crate) fn rename(self, to: &Path) -> io::Result<()> {
         rename(self.path(), to)?;
-        // It has its name now: nothing is left to remove.
+        // The folder has its final name, so nothing is left to remove.
         let _ = self.folder.keep();
         Ok(())
     }
 }
 
-/// A new temporary file in `folder`, locked as long as it is open. It is removed when dropped, or by a later process if
-/// this one is killed.
+/// Makes a new temporary file in `folder`, locked while it is open. It is removed when dropped, or
+/// by a later process if this one is killed.
 pub(crate) fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What the umask leaves, as of any file: the default of 0600 would keep reports, bundles and caches from
-        // everybody but their owner.
+        // The umask decides, as for any file. The library's default of 0600 would make reports,
+        // bundles and caches readable by their owner only.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     locked(folder, |folder| builder.tempfile_in(folder))
 }
 
-/// Writes a file: its folders are created, the bytes go to a temporary file beside it and reach the disk, then the file
-/// is renamed, which reaches the disk too. A file of that name is replaced.
+/// Writes a file atomically. The folders are created, the bytes are written to a temporary file
+/// beside it and synced, then the file is renamed and the new name is synced. An existing file of
+/// that name is replaced.
 ///
 /// # Errors
-/// The folder, the temporary file or the name cannot be written; `file` is then as it was.
+/// The folder, the temporary file or the name cannot be written. `file` is then unchanged.
 pub fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -89,7 +94,7 @@ pub fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
     persist(temporary, file)
 }
 
-/// Gives a temporary file its final name once its bytes are on the disk. A file of that name is replaced.
+/// Syncs a temporary file and gives it its final name. An existing file of that name is replaced.
 pub(crate) fn persist(temporary: NamedTempFile, to: &Path) -> io::Result<()> {
     temporary.as_file().sync_all()?;
     temporary.persist(to).map_err(|e| e.error)?;
@@ -97,7 +102,7 @@ pub(crate) fn persist(temporary: NamedTempFile, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// [`persist`], but an error if there is a file of that name.
+/// Like [`persist`], but fails if a file of that name exists.
 pub(crate) fn persist_new(temporary: NamedTempFile, to: &Path) -> io::Result<()> {
     temporary.as_file().sync_all()?;
     temporary.persist_noclobber(to).map_err(|e| e.error)?;
@@ -105,14 +110,14 @@ pub(crate) fn persist_new(temporary: NamedTempFile, to: &Path) -> io::Result<()>
     Ok(())
 }
 
-/// Renames a file or folder whose bytes are on the disk; the new name reaches the disk.
+/// Renames a file or folder whose bytes are already synced, and syncs the new name.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_parent(to);
     Ok(())
 }
 
-/// Makes a new name in a folder durable. Not every system can open a folder; those that cannot need no such thing.
+/// Makes a new name in a folder durable. Systems that cannot open a folder do not need this.
 fn sync_parent(path: &Path) {
     let parent =
         path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
@@ -121,29 +126,30 @@ fn sync_parent(path: &Path) {
     }
 }
 
-/// Makes files until one is locked by us. Between its making and its locking a file looks like one of a dead process, so
-/// another process may have it in hand or have removed it.
+/// Makes files until this process gets the lock of one. Between creation and locking, a file looks
+/// like one of a dead process, so another process may hold it or may have removed it.
 fn locked(folder: &Path, make: impl Fn(&Path) -> io::Result<NamedTempFile>) -> io::Result<NamedTempFile> {
     loop {
         let file = make(folder)?;
         match file.as_file().try_lock() {
             Ok(()) if file.path().exists() => return Ok(file),
             Ok(()) | Err(TryLockError::WouldBlock) => {}
-            // A file system without locks, as some network ones: there nothing is ever taken for dead.
+            // A file system without locks (some network file systems): nothing there counts as
+            // dead.
             Err(TryLockError::Error(_)) => return Ok(file),
         }
     }
 }
 
-/// Removes from the folders of a data home what dead processes left; called when a program starts. What cannot be removed
-/// stays.
+/// Removes what dead processes left in the folders of a data home. Called when a program starts.
+/// Files that cannot be removed stay.
 pub fn remove_leftovers(home: &Path) {
     let folders = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         folders.map(|entry| entry.path()).collect()
     };
-    // One level below these two; deeper there are only the members of archives.
+    // Only one level below these two folders: everything deeper is a member of an archive.
     for parent in [home.join("corpora"), home.join("prepared")] {
         remove_dead(&parent);
         folders(&parent).iter().for_each(|folder| remove_dead(folder));
@@ -156,7 +162,7 @@ pub fn remove_leftovers(home: &Path) {
     }
 }
 
-/// Removes what dead processes left in one folder of ours.
+/// Removes what dead processes left in one folder of the data home.
 pub(crate) fn remove_dead(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -167,7 +173,7 @@ pub(crate) fn remove_dead(folder: &Path) {
             let _ = dead(&path).map(|_lock| fs::remove_file(&path));
         } else if kind.is_file() && ours && name.ends_with(LOCK) {
             let Some(_lock) = dead(&path) else { continue };
-            // The folder first: one without its lock would look like one of an earlier version.
+            // The folder goes first: without its lock it would look like one of an earlier version.
             if remove_folder(&path.with_extension("")).is_ok() {
                 let _ = fs::remove_file(&path);
             }
@@ -177,7 +183,7 @@ pub(crate) fn remove_dead(folder: &Path) {
     }
 }
 
-/// The lock of a file whose owner is dead.
+/// Locks a file whose owner is dead. `None` if the owner is alive.
 fn dead(file: &Path) -> Option<File> {
     let file = OpenOptions::new().read(true).write(true).open(file).ok()?;
     file.try_lock().ok()?;
@@ -191,7 +197,7 @@ fn remove_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a folder is one of an earlier version, which locked nothing, and old.
+/// Whether a folder comes from an earlier version (which did not lock) and is old.
 fn is_unlocked(folder: &Path) -> bool {
     let mut lock = folder.as_os_str().to_owned();
     lock.push(LOCK);
@@ -217,7 +223,8 @@ mod tests {
         names
     }
 
-    /// The umask belongs to the process, so it is not changed here: a file of `std::fs` shows what it leaves.
+    /// The umask belongs to the process, so the test does not change it. A file made with `std::fs`
+    /// shows the permissions that it leaves.
     #[cfg(unix)]
     #[test]
     fn a_written_file_has_the_permissions_that_the_umask_leaves() {
@@ -262,7 +269,7 @@ mod tests {
             fs::create_dir(parent.path().join(kept)).unwrap();
         }
         let before = names(parent.path());
-        // As a killed process leaves them: files and folders whose locks nobody holds.
+        // The state that a killed process leaves: files and folders whose locks are free.
         for file in [".tmpabc123", ".unpacking-abc123.lock", ".preparing-abc123.lock"] {
             fs::write(parent.path().join(file), "").unwrap();
         }

@@ -1,4 +1,4 @@
-//! What a corpus is, as its TOML says it.
+//! Definition of a corpus, read from TOML.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,20 +12,20 @@ use super::preparation::Preparation;
 use super::recordings::RecordingsDefinition;
 use crate::fetch::{DataHome, Wanted};
 
-/// The definitions in `corpora/`, by file stem.
+/// The built-in definitions of `corpora/`, by file stem.
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpora.rs"));
 
 /// A corpus: files, splits, licence.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorpusDefinition {
-    /// Name; that of its file, and of its folder in the home.
+    /// Name of the corpus, of its definition file and of its folder in the home.
     pub name: String,
-    /// One line.
+    /// Summary in one line.
     pub summary: String,
-    /// Where its makers describe it.
+    /// URL of its authors' description.
     pub homepage: String,
-    /// The terms, to be shown before the fetch.
+    /// Licence, shown before the fetch.
     pub licence: Licence,
     /// Files by name.
     #[serde(rename = "file")]
@@ -33,29 +33,29 @@ pub struct CorpusDefinition {
     /// Splits by name.
     #[serde(rename = "split")]
     pub splits: BTreeMap<String, SplitDefinition>,
-    /// How it was prepared for the published scores; absent: the recipe alone says.
+    /// How the corpus was prepared for the published scores. If absent, the recipe alone decides.
     #[serde(default)]
     pub preparation: Option<Preparation>,
 }
 
-/// What may be done with the data, and who says so.
+/// Terms of use, and their source.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Licence {
-    /// The terms in a sentence or two.
+    /// The terms in one or two sentences.
     pub terms: String,
-    /// Where the terms are stated.
+    /// URL of the terms.
     pub source: String,
 }
 
-/// A split: for each language, the texts that make it up, one after another; or recordings; or pictures.
+/// A split: for each language, the texts to concatenate; or recordings; or pictures.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitDefinition {
-    /// Lines, recordings or pictures it must have, where known.
+    /// Expected number of lines, recordings or pictures, if known.
     #[serde(default)]
     pub lines: Option<u64>,
-    /// How its files are read.
+    /// Format of its text files.
     #[serde(default)]
     pub format: TextFormat,
     /// Files by language code.
@@ -69,42 +69,43 @@ pub struct SplitDefinition {
     pub pictures: Option<PicturesDefinition>,
 }
 
-/// How a file holds its lines. A gzipped file is recognised and gunzipped while it is read.
+/// Format of a text file. A gzipped file is recognised and decompressed while it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TextFormat {
-    /// One example a line, separated by line feeds.
+    /// One example per line; lines are separated by line feeds.
     #[default]
     Lines,
-    /// The SGML of the WMT test sets, read as sacreBLEU reads it: one `<seg …>` a line, white space collapsed, entities
-    /// kept.
+    /// SGML of the WMT test sets, read as sacreBLEU does: one `<seg …>` per line, white space
+    /// collapsed, entities kept.
     Sgm,
-    /// The same files read as Moses' `input-from-sgm.perl` reads them: text between `<seg …>` and `</seg>`, whatever lies
-    /// around it, over several lines too; white space of ASCII collapsed, entities and other spaces kept.
+    /// The same SGML files, read as Moses' `input-from-sgm.perl` does: the text between `<seg …>`
+    /// and `</seg>`, at any position and over several lines; ASCII white space collapsed, entities
+    /// and other spaces kept.
     MosesSgm,
 }
 
-/// A part of a split's text.
+/// One file of a split's text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextPart {
     /// Name of the file.
     pub file: String,
-    /// Path inside it, if it is an archive.
+    /// Path inside the file, if it is an archive.
     #[serde(default)]
     pub member: Option<String>,
 }
 
 impl CorpusDefinition {
-    /// Names of the corpora that are built in, sorted.
+    /// Names of the built-in corpora, sorted.
     pub fn names() -> Vec<&'static str> {
         EMBEDDED.iter().map(|(name, _)| *name).collect()
     }
 
-    /// The corpus called `name`.
+    /// The built-in corpus called `name`.
     ///
     /// # Errors
-    /// [`CorpusError::Unknown`], with the names there are.
+    /// [`CorpusError::Unknown`], with the known names.
     pub fn find(name: &str) -> Result<Self, CorpusError> {
         match EMBEDDED.iter().find(|(known, _)| *known == name) {
             Some((name, text)) => Self::parse(text, &format!("corpora/{name}.toml")),
@@ -115,10 +116,10 @@ impl CorpusDefinition {
         }
     }
 
-    /// A definition from a file of the user's.
+    /// Reads a definition from a user's file.
     ///
     /// # Errors
-    /// The file cannot be read, or is no definition.
+    /// The file cannot be read, or is not a valid definition.
     pub fn load(path: &Path) -> Result<Self, CorpusError> {
         let origin = path.display().to_string();
         match zoo_recipes::untrusted::read_to_string(path) {
@@ -127,7 +128,7 @@ impl CorpusDefinition {
         }
     }
 
-    /// A definition from text; `origin` names it in errors.
+    /// Parses a definition. `origin` is its name in errors.
     ///
     /// # Errors
     /// [`CorpusError::Definition`].
@@ -253,14 +254,15 @@ impl CorpusDefinition {
         }
     }
 
-    /// Bytes of all files, as they are downloaded.
+    /// Size of all downloads in bytes.
     pub fn download_bytes(&self) -> ByteCount {
         let mut count = ByteCount::default();
         self.files.values().for_each(|f| count.add(f.source.size));
         count
     }
 
-    /// Bytes of the files that are not yet in `home`; looks, but verifies nothing.
+    /// Size in bytes of the files that `home` lacks. Checks whether they exist, but verifies
+    /// nothing.
     pub fn bytes_to_download(&self, home: &DataHome) -> ByteCount {
         let mut count = ByteCount::default();
         for file in self.files.values() {
@@ -272,7 +274,7 @@ impl CorpusDefinition {
         count
     }
 
-    /// Bytes on disk: what is downloaded, and what is unpacked from it.
+    /// Size on disk in bytes: the downloads and their unpacked members.
     pub fn disk_bytes(&self) -> ByteCount {
         let mut count = self.download_bytes();
         for file in self.files.values().filter(|f| f.unpack.is_some()) {

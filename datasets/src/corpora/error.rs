@@ -5,128 +5,128 @@ use std::path::PathBuf;
 use crate::fetch::FetchError;
 use crate::image::PictureError;
 
-/// Why a corpus could not be had or read.
+/// Why a corpus could not be fetched or read.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// No definition of that name.
+    /// There is no definition of this name.
     #[error("there is no corpus {name:?}\nhint: the corpora are {}", .known.join(", "))]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The known names.
         known: Vec<String>,
     },
-    /// A definition that cannot be right.
+    /// A definition is not valid.
     #[error("{origin}: {reason}\nhint: docs/data.md shows how a corpus is written")]
     Definition {
-        /// The file.
+        /// Name of the definition's file.
         origin: String,
-        /// What is wrong, with line and column where it is the form.
+        /// What is wrong; with line and column for an error of syntax.
         reason: String,
     },
-    /// A split that the corpus does not have.
+    /// The corpus does not have this split.
     #[error("corpus {corpus} has no split {split:?}\nhint: its splits are {}", .known.join(", "))]
     UnknownSplit {
-        /// The corpus.
+        /// Name of the corpus.
         corpus: String,
-        /// The split asked for.
+        /// The requested split.
         split: String,
-        /// The splits there are.
+        /// The known splits.
         known: Vec<String>,
     },
-    /// A language that the split does not have.
+    /// The split does not have this language.
     #[error("split {split:?} has no text in {language:?}\nhint: it has {}", .known.join(", "))]
     UnknownLanguage {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// The language asked for.
+        /// The requested language.
         language: String,
-        /// The languages there are.
+        /// The known languages.
         known: Vec<String>,
     },
-    /// A file could not be had.
+    /// A file could not be fetched.
     #[error("corpus {corpus}, file {file}: {source}")]
     Fetch {
-        /// The corpus.
+        /// Name of the corpus.
         corpus: String,
         /// The file's name in the definition.
         file: String,
-        /// What went wrong.
+        /// Error of the fetch.
         source: Box<FetchError>,
     },
-    /// A folder of the user's that does not hold the corpus.
+    /// A user's folder does not hold the corpus.
     #[error(
         "{}: it holds no {folder:?}, which corpus {corpus} has\nhint: give the folder in which the archive was unpacked, or the one that was in it", .path.display()
     )]
     Folder {
-        /// The corpus.
+        /// Name of the corpus.
         corpus: String,
         /// The user's folder.
         path: PathBuf,
-        /// What is missing.
+        /// The missing folder.
         folder: String,
     },
-    /// A text file that cannot be read.
+    /// A text file cannot be read.
     #[error("{}, line {line}: {reason}\nhint: verify the corpus; if its files are whole, its definition is wrong", .path.display())]
     Text {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, counted from 1.
         line: u64,
-        /// What is wrong.
+        /// What is wrong with the line.
         reason: String,
     },
-    /// Pictures of a split that cannot be read.
+    /// The pictures of a split cannot be read.
     #[error("split {split:?}: {source}")]
     Pictures {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// What went wrong.
+        /// Error of the reader.
         source: PictureError,
     },
-    /// A split with another number of pictures, or of their labels, than it must have.
+    /// A split has an unexpected number of pictures or labels.
     #[error(
         "split {split:?} has {actual} {what}, expected {expected}\n\
          hint: another version of the set; scores on it are not comparable"
     )]
     PictureCount {
-        /// The split.
+        /// Name of the split.
         split: String,
         /// `pictures` or `labels`.
         what: &'static str,
-        /// Number stated.
+        /// Expected number.
         expected: u64,
-        /// Number found.
+        /// Actual number.
         actual: u64,
     },
-    /// A picture whose class the definition does not name.
+    /// The definition has no class for a picture's label.
     #[error(
         "{}: picture {picture} is of class {class}, there are {classes} classes, from 0 on\n\
          hint: verify the corpus; if its files are whole, its definition is wrong", .path.display()
     )]
     PictureClass {
-        /// The file with the labels.
+        /// Path of the file with the labels.
         path: PathBuf,
-        /// The picture, counted from 0.
+        /// Index of the picture, counted from 0.
         picture: usize,
-        /// The number of its class.
+        /// Number of the picture's class.
         class: u8,
-        /// How many classes there are.
+        /// Number of classes in the definition.
         classes: usize,
     },
-    /// A split that has not the lines that it must have.
+    /// A split has an unexpected number of lines.
     #[error(
         "split {split:?} has {actual} lines in {language:?}, expected {expected}\n\
          hint: another version of the set; scores on it are not comparable"
     )]
     LineCount {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// The language.
+        /// Language of the lines.
         language: String,
-        /// Lines stated.
+        /// Expected number of lines.
         expected: u64,
-        /// Lines found.
+        /// Actual number of lines.
         actual: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! A corpus in a home: fetched, unpacked, verified, read.
+//! A corpus in a home: fetches, unpacks, verifies and reads it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use super::text::{Lines, TextFile, read_lines};
 use super::unpacked::UnpackedArchive;
 use crate::fetch::{self, DataHome, FetchError, FetchOptions, Progress};
 
-/// Files and splits of a corpus, verified.
+/// Verified files and splits of a corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedCorpus {
-    /// The corpus.
+    /// Name of the corpus.
     pub name: String,
-    /// What was fetched, by name of the file: what a ledger records.
+    /// Fingerprints by name of the file, for the ledger.
     pub fingerprints: BTreeMap<String, Fingerprint>,
-    /// The splits that were asked for.
+    /// The requested splits.
     pub splits: BTreeMap<String, FetchedSplit>,
 }
 
@@ -27,7 +27,7 @@ pub struct FetchedCorpus {
 pub struct Fingerprint {
     /// SHA-256 of the file as it was downloaded.
     pub sha256: String,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
     /// The digest it was checked against, e.g. `md5:…`, or `unknown` if it was pinned.
     pub checked: String,
@@ -36,26 +36,26 @@ pub struct Fingerprint {
 /// A split in a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedSplit {
-    /// Its name.
+    /// Name of the split.
     pub name: String,
-    /// Lines, recordings or pictures it must have, where known.
+    /// Expected number of lines, recordings or pictures, if known.
     pub lines: Option<u64>,
-    /// For each language, the files that hold its lines, one after another.
+    /// For each language, the files with its lines, in order.
     pub text: BTreeMap<String, Vec<TextFile>>,
-    /// Its recordings.
+    /// Recordings of the split.
     pub recordings: Option<FetchedRecordings>,
-    /// Its pictures.
+    /// Pictures of the split.
     pub pictures: Option<FetchedPictures>,
 }
 
-/// What came of verifying one file.
+/// Result of verifying one file.
 #[derive(Debug)]
 pub struct FileCheck {
-    /// Its name in the definition; for a member of an archive, that of the archive.
+    /// Name in the definition; for a member of an archive, the name of the archive.
     pub file: String,
-    /// Where it lies or should lie.
+    /// Path of the file, which may be missing.
     pub path: PathBuf,
-    /// Its SHA-256, or what is wrong with it.
+    /// SHA-256 of the file, or what is wrong with it.
     pub result: Result<String, FetchError>,
 }
 
@@ -63,7 +63,7 @@ impl CorpusDefinition {
     /// Fetches, verifies and unpacks all files.
     ///
     /// # Errors
-    /// [`CorpusError::Fetch`] for the first file that cannot be had.
+    /// [`CorpusError::Fetch`] for the first file that cannot be fetched.
     pub fn fetch_all(
         &self,
         home: &DataHome,
@@ -73,10 +73,11 @@ impl CorpusDefinition {
         self.fetch_splits(&all, home, options)
     }
 
-    /// Fetches, verifies and unpacks the files of `splits` alone.
+    /// Fetches, verifies and unpacks only the files of `splits`.
     ///
     /// # Errors
-    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Fetch`] for the first file that cannot be had.
+    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Fetch`] for the first file that cannot be
+    /// fetched.
     pub fn fetch_splits(
         &self,
         splits: &[&str],
@@ -132,12 +133,13 @@ impl CorpusDefinition {
         Ok(FetchedCorpus { name: self.name.clone(), fingerprints, splits })
     }
 
-    /// The recordings of `splits` in a folder of the user's, in which the corpus lies unpacked, or which is itself the top folder of what was
-    /// unpacked. Nothing is fetched or verified: there are no fingerprints.
+    /// The recordings of `splits` in a user's folder. The folder either contains the unpacked
+    /// corpus or is itself the corpus's top folder. Nothing is fetched or verified, so there are no
+    /// fingerprints.
     ///
     /// # Errors
-    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Folder`] if a folder of the splits is not there. Splits of text or
-    /// of pictures have no recordings.
+    /// [`CorpusError::UnknownSplit`], or [`CorpusError::Folder`] if a folder of the splits is
+    /// missing. Splits of text or of pictures have no recordings.
     pub fn in_folder(&self, folder: &Path, splits: &[&str]) -> Result<FetchedCorpus, CorpusError> {
         self.files_of(splits)?;
         let place = |wanted: &RecordingsFolder| {
@@ -165,8 +167,8 @@ impl CorpusDefinition {
         Ok(FetchedCorpus { name: self.name.clone(), fingerprints: BTreeMap::new(), splits: found })
     }
 
-    /// Reads every file of the corpus in `home` from end to end, unpacked members too, and tells of each whether it is
-    /// what it should be. Opens no connection.
+    /// Reads every file of the corpus in `home` from end to end, including unpacked members, and
+    /// reports for each whether it is the expected file. Opens no connection.
     pub fn verify(&self, home: &DataHome, progress: &dyn Progress) -> Vec<FileCheck> {
         let mut checks = Vec::new();
         for (file, definition) in &self.files {
@@ -207,10 +209,10 @@ impl FetchedCorpus {
 }
 
 impl FetchedSplit {
-    /// The lines in `language`, as they come.
+    /// Iterates over the lines in `language`.
     ///
     /// # Errors
-    /// [`CorpusError::UnknownLanguage`]; each line may be one of its own.
+    /// [`CorpusError::UnknownLanguage`]. Each line may also be an error of its own.
     pub fn lines(&self, language: &str) -> Result<Lines, CorpusError> {
         match self.text.get(language) {
             Some(files) => Ok(read_lines(files)),
@@ -222,10 +224,10 @@ impl FetchedSplit {
         }
     }
 
-    /// All lines in `language`, counted where their number is known.
+    /// Reads all lines in `language`, and checks their number if it is known.
     ///
     /// # Errors
-    /// A line cannot be read, or there are more or fewer than there must be.
+    /// A line cannot be read, or the number of lines is not the expected one.
     pub fn read(&self, language: &str) -> Result<Vec<String>, CorpusError> {
         let lines: Vec<String> = self.lines(language)?.collect::<Result<_, _>>()?;
         match self.lines {

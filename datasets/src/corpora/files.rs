@@ -6,16 +6,16 @@ use serde::Deserialize;
 
 use crate::fetch::{Packing, Source};
 
-/// A file to be downloaded.
+/// A file to download.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileDefinition {
-    /// URLs, size, digest.
+    /// URLs, size and digest.
     pub source: Source,
-    /// How its members are packed; absent for a file that is read as it is (gz included).
+    /// Archive format of the file. Absent for a file that is read directly, including gz files.
     #[serde(default)]
     pub unpack: Option<Packing>,
-    /// Bytes of the members that the splits use, unpacked, where known.
+    /// Unpacked size in bytes of the members that the splits use, if known.
     #[serde(default)]
     pub unpacked_size: Option<u64>,
 }
@@ -23,9 +23,9 @@ pub struct FileDefinition {
 /// A sum of sizes, some of which may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ByteCount {
-    /// The sum of those that are known, in bytes.
+    /// Sum of the known sizes in bytes.
     pub known: u64,
-    /// How many are not.
+    /// Number of unknown sizes.
     pub unknown: usize,
 }
 

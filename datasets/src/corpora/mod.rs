@@ -1,4 +1,4 @@
-//! Public corpora: where their files come from, under which terms, and how their splits are read.
+//! Public corpora: sources and licences of their files, and how their splits are read.
 //!
 //! A corpus is a TOML file in `corpora/` of this crate; docs/data.md shows how to add one.
 

@@ -1,4 +1,4 @@
-//! Splits of pictures: where the pixels and the classes are.
+//! Splits of pictures: the files of the pixels and classes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,11 +13,12 @@ use crate::image::{IdxPictures, read_idx_labels, read_idx_pictures};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PicturesDefinition {
-    /// Two IDX files, gzipped or not: grey pictures of one size, and one byte for each with the number of its class.
+    /// Two IDX files, gzipped or not: grey pictures of one size, and one byte per picture with the
+    /// number of its class.
     Idx {
         /// Name of the file with the pictures.
         images: String,
-        /// Name of the file with the classes' numbers.
+        /// Name of the file with the class numbers.
         labels: String,
         /// Names of the classes, by number from 0.
         classes: Vec<String>,
@@ -25,7 +26,7 @@ pub enum PicturesDefinition {
 }
 
 impl PicturesDefinition {
-    /// Names of the files it reads.
+    /// Names of the split's files.
     pub(super) fn files(&self) -> [&String; 2] {
         let Self::Idx { images, labels, .. } = self;
         [images, labels]
@@ -56,13 +57,13 @@ impl PicturesDefinition {
 /// The pictures of a split in a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedPictures {
-    /// The split's name.
+    /// Name of the split.
     pub split: String,
-    /// Pictures it must have, where known.
+    /// Expected number of pictures, if known.
     pub count: Option<u64>,
-    /// The IDX file with the pictures.
+    /// Path of the IDX file with the pictures.
     pub images: PathBuf,
-    /// The IDX file with the classes' numbers.
+    /// Path of the IDX file with the class numbers.
     pub labels: PathBuf,
     /// Names of the classes, by number.
     pub classes: Vec<String>,
@@ -73,7 +74,7 @@ pub struct FetchedPictures {
 pub struct LabelledPictures {
     /// The pictures.
     pub pictures: IdxPictures,
-    /// For each picture, the number of its class.
+    /// Class number of each picture.
     pub labels: Vec<u8>,
 }
 
@@ -92,8 +93,9 @@ impl FetchedPictures {
     /// Reads all pictures and their classes.
     ///
     /// # Errors
-    /// [`CorpusError::Pictures`] if a file cannot be read, [`CorpusError::PictureCount`] unless there are as many pictures as there must be
-    /// and as many classes' numbers, [`CorpusError::PictureClass`] for a number without a class.
+    /// [`CorpusError::Pictures`] if a file cannot be read; [`CorpusError::PictureCount`] if the
+    /// number of pictures or of class numbers is not the expected one;
+    /// [`CorpusError::PictureClass`] for a number without a class.
     pub fn read(&self) -> Result<LabelledPictures, CorpusError> {
         let error = |source| CorpusError::Pictures { split: self.split.clone(), source };
         let pictures = read_idx_pictures(&self.images).map_err(error)?;

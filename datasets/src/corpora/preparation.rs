@@ -1,58 +1,58 @@
-//! How a corpus was prepared by those who published scores on it.
+//! How a corpus was prepared for published scores.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::{NormalizeStep, TokenizerSpec};
 
-/// What a published script does with the text of a corpus, beside what the recipe's tokenizer says.
+/// Steps of a published script on the text of a corpus, in addition to the recipe's tokenizer.
 ///
-/// In this order: `normalize` (the recipe's steps where a split is not named here), `clean`, `shuffle`; then the
-/// recipe's sub-words.
+/// The order is: `normalize` (or the recipe's steps, for a split that it does not name), `clean`,
+/// `shuffle`, then the recipe's sub-words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preparation {
-    /// The script, with its commit where that is known.
+    /// The script, with its commit if known.
     pub source: String,
-    /// The tokenizer that it uses. `md5` is about text in its tokens.
+    /// The script's tokenizer. `md5` refers to text in its tokens.
     pub tokenizer: TokenizerSpec,
-    /// Steps for single splits that differ from the tokenizer's.
+    /// Steps for single splits that replace those of the tokenizer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub normalize: BTreeMap<String, Vec<NormalizeStep>>,
-    /// Which pairs are left out.
+    /// Which pairs are dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clean: Option<CleanSpec>,
-    /// Seed of the order that the training pairs are put into; absent: they stay as they come.
+    /// Seed of the shuffle of the training pairs. If absent, they stay in their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<u64>,
-    /// MD5 of the prepared text in tokens, one line each, by split and language; `raw.` before the language: of the
-    /// text as it is read.
+    /// MD5 of the prepared text in tokens, one example per line, by split and language. With `raw.`
+    /// before the language, the MD5 of the text as it is read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub md5: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Moses' `clean-corpus-n.perl`, and a filter of characters.
 ///
-/// White space becomes single spaces; `|` is taken out, unless the first pair of the split has one; pairs are left out
-/// of which a side has too few or too many words, or a word of more than 1,000 characters, or more than nine times the
-/// other's words.
+/// White space becomes single spaces. `|` is removed, unless the split's first pair has one. A pair
+/// is dropped if a side has too few or too many words, if a word has more than 1,000 characters, or
+/// if one side has more than nine times the other's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CleanSpec {
-    /// The splits it is for.
+    /// The splits to clean.
     pub splits: Vec<String>,
-    /// Fewest words of a side.
+    /// Minimum number of words per side.
     pub min_words: u32,
-    /// Most words of a side.
+    /// Maximum number of words per side.
     pub max_words: u32,
-    /// Leave out pairs with a character beyond Latin-1.
+    /// Drop pairs with a character beyond Latin-1.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub latin1: bool,
 }
 
 impl Preparation {
-    /// Whether `tokenizer` makes the same tokens of a text as the preparation's own. How they are numbered (special
-    /// tokens, padding, rows that are left out) does not matter.
+    /// Whether `tokenizer` produces the same tokens as the preparation's own tokenizer. Their
+    /// numbering (special tokens, padding, omitted rows) may differ.
     pub fn makes_the_tokens_of(&self, tokenizer: &TokenizerSpec) -> bool {
         use TokenizerSpec::{SentencePiece, SubwordNmt, Words};
         match (&self.tokenizer, tokenizer) {
@@ -66,7 +66,7 @@ impl Preparation {
         }
     }
 
-    /// What cannot be right about it, for a corpus with splits that `has_split` knows.
+    /// Checks the preparation for a corpus whose splits satisfy `has_split`. Returns what is wrong.
     pub(super) fn check(
         &self,
         has_split: impl Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! Splits of recordings: which files, and where it is said what is said in them.
+//! Splits of recordings: their files and transcripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,17 +8,18 @@ use serde::{Deserialize, Serialize};
 use super::files::FileDefinition;
 use crate::fetch::FolderMembers;
 
-/// The recordings of a split: every file of these folders, sorted by path folder by folder, that `select` takes.
+/// The recordings of a split: every file of these folders that `select` takes, sorted by path
+/// within each folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingsDefinition {
-    /// Folders of archives, one after another.
+    /// Folders of archives, in order.
     pub folders: Vec<RecordingsFolder>,
-    /// How the files' names end: `.wav` or `.flac`.
+    /// Suffix of the files' names: `.wav` or `.flac`.
     pub suffix: String,
-    /// Where the text is.
+    /// Source of the transcripts.
     pub transcripts: Transcripts,
-    /// Which of them; absent: all.
+    /// Selected recordings. If absent, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<Selection>,
 }
@@ -27,91 +28,92 @@ pub struct RecordingsDefinition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingsFolder {
-    /// Name of the file.
+    /// Name of the archive file.
     pub file: String,
-    /// Path inside it; recordings may lie at any depth below.
+    /// Path inside the archive. Recordings may be at any depth below it.
     pub folder: String,
 }
 
-/// Where it is said what is said.
+/// Source of the transcripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transcripts {
-    /// In the name of the file, whose parts `_` separates.
+    /// In the file's name, whose parts are separated by `_`.
     FileName {
-        /// What a part of it says: the words that the text has for it.
+        /// Words of the transcript by part of the name.
         words: BTreeMap<String, String>,
-        /// What its parts are, in their order; absent: all of them are words.
+        /// Meaning of the parts, in order. If absent, all parts are words.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         fields: Vec<NameField>,
     },
-    /// In `*.trans.txt` beside the recordings: a line is a name without its ending, a space, and the text. What stands before the
-    /// name's first `-` is the speaker (LibriSpeech).
+    /// In `*.trans.txt` beside the recordings. A line is a name without its ending, a space, and
+    /// the text. The part of the name before the first `-` is the speaker (LibriSpeech).
     TransTxt,
-    /// In a table in the folder itself: a line is a name without its ending, the text as it was printed, and the text as it is read, between
-    /// them `|` (LJSpeech).
+    /// In a table in the folder itself. A line is a name without its ending, the text as printed,
+    /// and the text as read aloud, separated by `|` (LJSpeech).
     Metadata {
-        /// The table's name.
+        /// File name of the table.
         file: String,
     },
 }
 
-/// What a part of a file's name is.
+/// Meaning of one part of a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameField {
-    /// A word that is said.
+    /// A spoken word.
     Word,
-    /// Who says it.
+    /// The speaker.
     Speaker,
-    /// Which of the recordings that say this it is.
+    /// Number of the recording among those of the same words.
     Number,
 }
 
-/// Some recordings of those there are. Names are without their ending.
+/// A selection of recordings. Names have no ending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Selection {
-    /// Of all, sorted, that at `first` (counted from 0), and from there on each that is `every` places further.
+    /// Of all recordings, sorted: the one at `first` (counted from 0), then every `every`-th one
+    /// after it.
     Places {
-        /// The first.
+        /// Place of the first recording.
         first: u32,
-        /// From one to the next.
+        /// Distance between two selected recordings.
         every: u32,
     },
-    /// Those whose number is in this range, both ends included.
+    /// Recordings whose number is in this range, both ends included.
     Numbers {
-        /// The least.
+        /// Smallest number.
         from: u32,
-        /// The greatest.
+        /// Largest number.
         to: u32,
     },
-    /// Those with these names.
+    /// Recordings with these names.
     Names {
         /// The names.
         names: BTreeSet<String>,
     },
-    /// Those whose name sorts from this one to that one, both included.
+    /// Recordings whose names sort between these two, both included.
     Between {
         /// The first name.
         from: String,
         /// The last name.
         to: String,
     },
-    /// Those that none of these splits takes; they are of the same folders.
+    /// Recordings that none of these splits takes. The splits must have the same folders.
     NotIn {
         /// The splits.
         splits: Vec<String>,
     },
-    /// Those that none of these takes: what `not-in` becomes.
+    /// Recordings that none of these selections takes; the resolved form of `not-in`.
     NoneOf {
-        /// What the splits select.
+        /// Selections of the splits.
         of: Vec<Selection>,
     },
 }
 
 impl Selection {
-    /// Whether it takes the recording at this place of all, sorted, with this name and number.
+    /// Whether it takes the recording at place `place` of all, sorted, with this name and number.
     pub(crate) fn takes(&self, place: u64, name: &str, number: Option<u32>) -> bool {
         match self {
             Self::Places { first, every } => {
@@ -150,7 +152,8 @@ impl Selection {
     }
 }
 
-/// Puts what the named splits select in the place of every `not-in`. `splits` are the recordings of each split.
+/// Replaces every `not-in` by the selections of the named splits. `splits` holds the recordings of
+/// each split.
 pub(super) fn resolve(splits: BTreeMap<&str, &mut RecordingsDefinition>) -> Result<(), String> {
     let known: BTreeMap<String, RecordingsDefinition> =
         splits.iter().map(|(name, recordings)| ((*name).to_owned(), (**recordings).clone())).collect();
@@ -176,13 +179,13 @@ pub(super) fn resolve(splits: BTreeMap<&str, &mut RecordingsDefinition>) -> Resu
 /// The recordings of a split in a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedRecordings {
-    /// The folders, in the order of [`RecordingsDefinition::folders`].
+    /// Paths of the folders, in the order of [`RecordingsDefinition::folders`].
     pub folders: Vec<PathBuf>,
-    /// What they hold.
+    /// Definition of the split.
     pub definition: RecordingsDefinition,
 }
 
-/// How the names of [`Transcripts::TransTxt`] end.
+/// Suffix of the file names of [`Transcripts::TransTxt`].
 pub(crate) const TRANS_TXT: &str = ".trans.txt";
 
 impl RecordingsDefinition {
@@ -235,7 +238,7 @@ impl RecordingsDefinition {
         self.select.as_ref().map_or(Ok(()), Selection::check)
     }
 
-    /// What is to be unpacked of an archive.
+    /// Folders of the archive `file` whose members must be unpacked.
     pub(super) fn members_of(&self, file: &str) -> Vec<FolderMembers> {
         let mut suffixes = vec![self.suffix.as_str()];
         match &self.transcripts {

@@ -8,17 +8,17 @@ use super::definition::TextFormat;
 use super::error::CorpusError;
 use crate::text::open_text;
 
-/// A file with lines in it.
+/// A file with lines of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextFile {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
-    /// How its lines are held.
+    /// Format of its lines.
     pub format: TextFormat,
 }
 
-/// The lines of several files, one after another, without their line feeds. Nothing else is changed: a carriage
-/// return, or a Unicode line separator, is a character of its line.
+/// The lines of several files in order, without their line feeds. Nothing else is changed: a
+/// carriage return or a Unicode line separator is a character of its line.
 pub struct Lines {
     files: VecDeque<TextFile>,
     open: Option<Open>,
@@ -28,11 +28,11 @@ struct Open {
     file: TextFile,
     reader: Box<dyn BufRead + Send>,
     line: u64,
-    /// A segment of [`TextFormat::MosesSgm`] that has begun but not ended.
+    /// A segment of [`TextFormat::MosesSgm`] that has started but not ended.
     begun: String,
 }
 
-/// Reads `files` one after another; each is opened when its turn comes.
+/// Reads `files` in order. Each file is opened when it is reached.
 pub fn read_lines(files: &[TextFile]) -> Lines {
     Lines { files: files.iter().cloned().collect(), open: None }
 }
@@ -97,7 +97,7 @@ impl Iterator for Lines {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.advance().transpose();
         if let Some(Err(_)) = next {
-            // What comes after an error is not to be trusted.
+            // Lines after an error are not reliable.
             self.files.clear();
             self.open = None;
         }
@@ -114,7 +114,8 @@ fn segment_of(line: &str) -> Option<String> {
     if !line.starts_with("<seg ") {
         return None;
     }
-    // From the first `>` to the last `</seg>`; what follows that stays, and a line without both is taken whole.
+    // The text is from the first `>` to the last `</seg>`. Text after `</seg>` is kept, and a line
+    // without both tags is kept whole.
     let inner = line.find('>').and_then(|start| {
         let end = line.rfind("</seg>").filter(|end| *end > start)?;
         Some(format!("{}{}", &line[start + 1..end], &line[end + 6..]))
@@ -128,17 +129,19 @@ fn endless_segment(open: &Open) -> CorpusError {
     CorpusError::Text { path: open.file.path.clone(), line: open.line, reason: "a <seg> does not end".into() }
 }
 
-/// More than any sentence has, in bytes; a segment is looked at anew with each of its lines.
+/// Maximum number of bytes of a segment, more than any sentence has. A segment is searched again
+/// with each of its lines.
 const LONGEST_SEGMENT: usize = 1 << 16;
 
-/// What a line, with those before it, has of a segment.
+/// Part of a segment in a line and the lines before it.
 enum Segment {
     None,
     Begun,
     Whole(String),
 }
 
-/// As Moses reads it: the text between the first `<seg …>` and the last `</seg>`, in any case.
+/// Finds a segment as Moses does: the text between the first `<seg …>` and the last `</seg>`, in
+/// any case.
 fn moses_segment(text: &str) -> Segment {
     let lower = text.to_ascii_lowercase();
     // `<seg` and at least one more character before `>`.
@@ -156,12 +159,12 @@ fn moses_segment(text: &str) -> Segment {
     }
 }
 
-/// What Perl's `\s` is in a string of bytes.
+/// Whether Perl's `\s` matches this character in a byte string.
 fn is_ascii_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{b}' | '\u{c}')
 }
 
-/// White space as Python's `\s` and `str.strip` have it: Unicode's, and the four separators of ASCII.
+/// White space as in Python's `\s` and `str.strip`: that of Unicode, and the four ASCII separators.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
@@ -213,7 +216,7 @@ mod tests {
         let sgm = "<doc>\n  <SEG id=\"1\"> A  &amp; B\u{a0} c </seg> junk\n<seg id=\"2\">\none\n\ttwo</seg>\n<hl>x</hl>\n\
                    <seg id=\"3\"></seg>\n";
         let lines = lines_of(sgm.as_bytes(), TextFormat::MosesSgm).unwrap();
-        // As the script does it, lines are joined without a space between them.
+        // Like the script, this joins lines without a space between them.
         assert_eq!(lines, ["A &amp; B\u{a0} c", "one two", ""]);
         let endless = [b"<seg id=\"1\">".to_vec(), b"word\n".repeat(20_000)].concat();
         let error = lines_of(&endless, TextFormat::MosesSgm).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The unpacked members of an archive in the home, and the record by which they are checked.
+//! The unpacked members of an archive in the home, and the record that they are checked against.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,8 +12,9 @@ use crate::fetch::{
 };
 use crate::temporary::rename;
 
-/// Members below this size are digested at every use; see the like bound of downloads. Members of folders are so only if all of them
-/// together are below it: hours would go by over a large corpus. The others are digested if their length or time has changed.
+/// Members below this size are digested at every use, like downloads. Members of folders are
+/// digested at every use only if all of them together are below it: digesting a large corpus takes
+/// hours. The others are digested if their length or modification time has changed.
 const ALWAYS_READ_BELOW: u64 = 64 << 20;
 
 /// `<file>.unpacked.json`, beside the folder.
@@ -21,7 +22,7 @@ const ALWAYS_READ_BELOW: u64 = 64 << 20;
 struct UnpackedRecord {
     /// SHA-256 of the archive that the members come from.
     archive: String,
-    /// Folders of which every member that matches is here.
+    /// Folders of which every matching member is unpacked.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     folders: BTreeSet<FolderMembers>,
     members: Vec<KeptMember>,
@@ -34,7 +35,7 @@ struct KeptMember {
     modified_ns: u64,
 }
 
-/// Where a member lies, and what it is or what is wrong with it.
+/// Path of a member, and the member or what is wrong with it.
 pub(super) type MemberCheck = (PathBuf, Result<Member, FetchError>);
 
 /// The folder of one archive of one corpus.
@@ -50,7 +51,7 @@ impl<'a> UnpackedArchive<'a> {
         Self { home, corpus, file, packing }
     }
 
-    /// The folder of the members.
+    /// Path of the folder with the members.
     pub(super) fn folder(&self) -> PathBuf {
         self.home.corpus_dir(self.corpus).join(self.file)
     }
@@ -59,7 +60,7 @@ impl<'a> UnpackedArchive<'a> {
         beside(&self.folder(), ".unpacked.json")
     }
 
-    /// Makes sure that the members `wanted` of `archive` are there and whole.
+    /// Makes sure that the `wanted` members of `archive` are present and undamaged.
     pub(super) fn ensure(
         &self,
         archive: &Fetched,
@@ -78,7 +79,8 @@ impl<'a> UnpackedArchive<'a> {
         self.unpack(archive, wanted, unpacked_size, progress)
     }
 
-    /// Are all `wanted`, of this very archive, there? A damaged one is an error that names it.
+    /// Whether all `wanted` members are present and come from this archive. A damaged one is an
+    /// error that names it.
     fn usable(
         &self,
         archive: &Fetched,
@@ -120,7 +122,8 @@ impl<'a> UnpackedArchive<'a> {
         progress: &dyn Progress,
     ) -> Result<(), FetchError> {
         let folder = self.folder();
-        // Ours alone, under the lock: left there by a process that was killed.
+        // Only the holder of the lock uses this folder, so an existing one was left by a killed
+        // process.
         let fresh = self.home.corpus_dir(self.corpus).join(format!(".new-{}", self.file));
         remove_folder(&fresh)?;
         if folder.exists() && !self.record_path().exists() {
@@ -134,7 +137,7 @@ impl<'a> UnpackedArchive<'a> {
         }
         let mut limits = UnpackLimits::default();
         if let Some(bytes) = unpacked_size {
-            // The other members of the archive count as well; they are read, though not kept.
+            // The limit includes the other members of the archive, which are read but not kept.
             limits.bytes = limits.bytes.min(bytes.saturating_mul(20).max(1 << 30));
         }
         let unpacked = unpack(&archive.path, self.packing, &fresh, Some(wanted), limits, progress)?;
@@ -144,7 +147,8 @@ impl<'a> UnpackedArchive<'a> {
             let metadata = fs::metadata(&path).map_err(FetchError::io("read", &path))?;
             kept.push(KeptMember { modified_ns: Stamp::of(&metadata).modified_ns, member });
         }
-        // Members of an older archive, or an incomplete folder: ours, and derived from the archive.
+        // Members of an older archive, or an incomplete folder: safe to remove, because both come
+        // from the archive.
         remove_folder(&folder)?;
         let record = UnpackedRecord {
             archive: archive.sha256.clone(),
@@ -155,8 +159,8 @@ impl<'a> UnpackedArchive<'a> {
         rename(&fresh, &folder).map_err(FetchError::io("rename to", &folder))
     }
 
-    /// Reads every member and compares it with the record; the results, member by member. Empty if nothing has been
-    /// unpacked yet.
+    /// Reads every member and compares it with the record. Returns one result per member; empty if
+    /// nothing has been unpacked yet.
     pub(super) fn verify(&self, progress: &dyn Progress) -> Result<Vec<MemberCheck>, FetchError> {
         let Some(record) = self.record()? else { return Ok(Vec::new()) };
         let check = |kept: KeptMember| {

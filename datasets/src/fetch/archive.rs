@@ -1,4 +1,4 @@
-//! What every step of unpacking an archive shares: its limits, its members, its errors.
+//! Types shared by all steps of unpacking an archive: limits, members, errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zoo_recipes::untrusted::{escaped, hint, shown};
 
-/// What an archive may grow to.
+/// Limits on the unpacked size of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnpackLimits {
-    /// Bytes in all, unpacked.
+    /// Maximum number of unpacked bytes in total.
     pub bytes: u64,
-    /// Unpacked bytes for each packed one, once more than 16 MiB came out. Text packs 3 to 10 times.
+    /// Maximum ratio of unpacked to packed bytes; applies after the first 16 MiB of output. Text
+    /// has a ratio of 3 to 10.
     pub ratio: u64,
-    /// Number of entries.
+    /// Maximum number of entries.
     pub entries: u64,
 }
 
@@ -23,18 +24,18 @@ impl Default for UnpackLimits {
     }
 }
 
-/// Why an archive was not unpacked. Nothing of it is left behind.
+/// Why an archive was not unpacked. Nothing that was unpacked is left behind.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}\nhint: {hint}", .archive.display())]
 pub struct UnpackError {
-    /// The archive.
+    /// Path of the archive.
     pub archive: PathBuf,
     reason: String,
     hint: &'static str,
 }
 
 impl UnpackError {
-    /// What happened, without the archive's name.
+    /// The reason, without the archive's name.
     pub fn reason(&self) -> String {
         self.reason.clone()
     }
@@ -47,15 +48,16 @@ impl UnpackError {
 /// One regular file of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Path inside the archive, `/` between the parts, no leading `./`.
+    /// Path inside the archive, with `/` between the parts and without a leading `./`.
     pub path: String,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
     /// SHA-256 of its bytes.
     pub sha256: String,
 }
 
-/// The error of an archive that is refused. Bytes of the archive in `reason` are escaped.
+/// The error for an archive that is refused. `reason` is escaped because it may contain bytes of
+/// the archive.
 pub(super) fn refused(archive: &Path, reason: String) -> UnpackError {
     let hint = if reason.contains("more than") {
         "if you trust the archive, unpack it manually"
@@ -65,10 +67,11 @@ pub(super) fn refused(archive: &Path, reason: String) -> UnpackError {
     UnpackError { archive: archive.into(), reason: escaped(&reason).into_owned(), hint }
 }
 
-/// What a reading or writing error means, with `what` before it.
+/// Converts an error of reading or writing; `what` goes before it in the message.
 pub(super) fn io_failure(archive: &Path, what: &str, e: &io::Error) -> UnpackError {
     let text = shown(&e.to_string());
-    // Of the system, not of the archive: a full disk, a missing right, a device.
+    // The error comes from the system (full disk, missing permission, device), not from the
+    // archive.
     let of_system = hint(e);
     let reason = match e.kind() {
         _ if of_system.is_some() => text,

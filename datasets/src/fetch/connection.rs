@@ -1,4 +1,5 @@
-//! A GET in a thread of its own. Whatever it waits for (a name, a handshake, the next byte), the caller can stop at once.
+//! A GET that runs in its own thread, so that the caller can stop at once while it waits (for a
+//! name, a handshake, the next byte).
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -10,19 +11,19 @@ use ureq::{Body, Error, ResponseExt};
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 16;
-/// Blocks that may wait for the disk.
+/// Maximum number of blocks in the queue to the disk.
 const WAITING: usize = 4;
-/// How often it is asked whether to go on.
+/// Interval between two checks whether to stop.
 const WAKE: Duration = Duration::from_millis(100);
 
-/// Why nothing more comes of a connection.
+/// Why a connection ended early.
 #[derive(Debug)]
 pub(super) enum Broken {
-    /// The caller wanted to stop.
+    /// The caller asked to stop.
     Stopped,
     /// The request failed.
     Request(Box<Error>),
-    /// The body broke.
+    /// The transfer of the body failed.
     Body(io::Error),
     /// The thread could not be started, or ended early.
     Thread,
@@ -34,24 +35,24 @@ pub(super) struct Connection<'a> {
     stopped: &'a dyn Fn() -> bool,
 }
 
-/// What a server says before the body.
+/// Response of a server, before the body.
 pub(super) struct Head {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// Every URL that was asked: the one of the request and those of its redirects.
+    /// Every URL that was requested: the original one and those of the redirects.
     pub chain: Vec<Uri>,
 }
 
 enum Piece {
     Head(Box<Head>),
-    /// Empty at the end of the body.
+    /// Bytes of the body; empty at its end.
     Bytes(Vec<u8>),
     Broken(Broken),
 }
 
 impl<'a> Connection<'a> {
-    /// Sends a request; `stopped` is asked ten times a second while something is waited for. A thread that is left behind
-    /// ends at the request's own time limits.
+    /// Sends a request. While this waits, `stopped` is called ten times a second. A thread that is
+    /// left behind ends at the request's own timeouts.
     pub(super) fn open(
         request: impl FnOnce() -> Result<Response<Body>, Error> + Send + 'static,
         stopped: &'a dyn Fn() -> bool,
@@ -64,7 +65,7 @@ impl<'a> Connection<'a> {
         Ok(Self { pieces, stopped })
     }
 
-    /// Status and headers; to be asked for first.
+    /// Status and headers. Call this before [`Self::block`].
     pub(super) fn head(&self) -> Result<Box<Head>, Broken> {
         match self.next()? {
             Piece::Head(head) => Ok(head),
@@ -95,7 +96,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Runs in the thread until the body ends or nobody takes it any more.
+/// Runs in the thread until the body ends or the receiver is dropped.
 fn transfer(request: impl FnOnce() -> Result<Response<Body>, Error>, sender: &SyncSender<Piece>) {
     let response = match request() {
         Ok(response) => response,

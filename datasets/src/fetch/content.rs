@@ -1,4 +1,4 @@
-//! A digest of what is in an archive, whatever the archive's own bytes are.
+//! A digest of an archive's contents that does not depend on how they are packed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,19 +11,22 @@ use super::digest::sha256_file;
 use super::packing::{Compression, HEAD, Packing, begins_tar, decompressed};
 use super::walk::walk;
 
-/// SHA-256 over one line `<sha256>  <path>\n` a regular file, sorted by path in byte order: what
-/// `find -type f -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum` prints inside the folder.
+/// SHA-256 over one line `<sha256>  <path>\n` for each regular file, sorted by path in byte order.
+/// It equals the output of `find -type f -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum |
+/// sha256sum` inside the folder.
 ///
-/// `path` is a folder, an archive, or a gz, bz2 or xz of one file (then the digest is of that file's bytes alone). Packing anew,
-/// other times, owners, orders and empty folders leave it as it is.
+/// `path` is a folder, an archive, or one file packed with gz, bz2 or xz (the digest is then that
+/// of the file's bytes alone). The digest does not change if the archive is repacked or if times,
+/// owners, orders or empty folders differ.
 ///
 /// # Errors
-/// The archive is refused (see [`super::unpack()`]), or something in the folder is no plain file.
+/// The archive is refused (see [`super::unpack()`]), or the folder holds something other than plain
+/// files.
 pub fn content_digest(path: &Path) -> Result<String, UnpackError> {
     content_digest_of(path, "")
 }
 
-/// The same over those files alone whose path ends in `suffix`.
+/// [`content_digest`] over only those files whose path ends in `suffix`.
 ///
 /// # Errors
 /// As [`content_digest`].
@@ -38,7 +41,7 @@ pub fn content_digest_of(path: &Path, suffix: &str) -> Result<String, UnpackErro
     let packing = match Compression::of_file(path).map_err(error)? {
         Some(Compression::Zip) => Packing::Zip,
         compression => {
-            // Whatever else it is, it is read as gzip and refused by that name.
+            // An unknown file is read as gzip, and refused with an error that says so.
             let compression = compression.unwrap_or(Compression::Gzip);
             if !holds_tar(path, compression).map_err(error)? {
                 let mut sha256 = Sha256::new();
@@ -82,7 +85,7 @@ fn copy(from: &mut dyn Read, into: &mut Sha256) -> io::Result<()> {
     }
 }
 
-/// Do the unpacked bytes begin with a tar header?
+/// Whether the unpacked bytes begin with a tar header.
 fn holds_tar(path: &Path, compression: Compression) -> io::Result<bool> {
     let mut head = Vec::with_capacity(HEAD as usize);
     decompressed(path, compression, UnpackLimits::default())?.take(HEAD).read_to_end(&mut head)?;

@@ -1,4 +1,4 @@
-//! Digests: what a file must be, and what it is.
+//! Expected and actual digests of files.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -8,23 +8,26 @@ use md5::Md5;
 use sha2::{Digest as _, Sha256};
 use zoo_recipes::untrusted::open;
 
-/// What is known about the bytes of a source.
+/// The published digest of a source, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Digest {
     /// SHA-256 of the file, 64 lower-case hexadecimal digits.
     Sha256(String),
-    /// MD5 of the file, 32 lower-case hexadecimal digits: guards against damage, not against malice.
+    /// MD5 of the file, 32 lower-case hexadecimal digits. It detects damage, but not a deliberate
+    /// change.
     Md5(String),
     /// [`super::content_digest`] of the archive, for archives whose own bytes are not stable.
     Content(String),
-    /// The same of those members alone whose path ends in this, where copies differ in the others.
+    /// [`super::content_digest_of`] the members whose path ends in `suffix`, for archives whose
+    /// copies differ in other members.
     ContentOf {
-        /// End of their paths, such as `.wav`.
+        /// Suffix of the members' paths, such as `.wav`.
         suffix: String,
-        /// The digest.
+        /// The content digest of these members.
         sha256: String,
     },
-    /// Nobody published one. The first fetch pins the SHA-256 that it saw; later ones must agree with it.
+    /// No digest is published. The first fetch pins the SHA-256 of its file, and later fetches must
+    /// match it.
     Unknown,
 }
 
@@ -40,46 +43,46 @@ impl fmt::Display for Digest {
     }
 }
 
-/// How a file differs from what it should be.
+/// How a file differs from the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// Another number of bytes.
+    /// The number of bytes differs.
     #[error("expected {expected} bytes, it has {actual}")]
     Size {
-        /// Bytes stated.
+        /// Expected number of bytes.
         expected: u64,
-        /// Bytes found.
+        /// Actual number of bytes.
         actual: u64,
     },
-    /// Another digest.
+    /// The digest differs.
     #[error("expected {kind} {expected}, it has {actual}")]
     Digest {
         /// `sha256`, `md5` or `content-sha256`.
         kind: &'static str,
-        /// Digest stated.
+        /// Expected digest.
         expected: String,
-        /// Digest found.
+        /// Actual digest.
         actual: String,
     },
-    /// Another digest than the one pinned when the file was first fetched.
+    /// The digest differs from the one pinned when the file was first fetched.
     #[error("expected sha256 {expected} (pinned when it was first fetched from {from}), it has {actual}")]
     Pin {
-        /// Digest pinned.
+        /// Pinned digest.
         expected: String,
-        /// Digest found.
+        /// Actual digest.
         actual: String,
-        /// Where the pinned file came from.
+        /// URL or path of the pinned file.
         from: String,
     },
-    /// A web page under the name of an archive or a text.
+    /// The file is a web page, but its name is that of an archive or a text.
     #[error("it is an HTML page, not the file that was due")]
     Html,
-    /// The first bytes are not those of the format that the name promises.
+    /// The first bytes do not match the format in the file's name.
     #[error("its name promises {expected}, its first bytes are {actual}")]
     Format {
-        /// The format.
+        /// The expected format.
         expected: &'static str,
-        /// The bytes found, in hexadecimal.
+        /// The first bytes, in hexadecimal.
         actual: String,
     },
     /// The content digest could not be computed: the archive is broken.
@@ -87,7 +90,7 @@ pub enum Mismatch {
     Archive(String),
 }
 
-/// SHA-256 and MD5 of one file, and its length.
+/// Length, SHA-256 and, on request, MD5 of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileDigest {
     pub sha256: String,
@@ -100,7 +103,7 @@ pub fn sha256_of(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Reads `path` once; MD5 only when asked for.
+/// Reads `path` once. Computes the MD5 only if `with_md5`.
 pub(crate) fn digest_file(path: &Path, with_md5: bool) -> io::Result<FileDigest> {
     let mut file = open(path)?;
     let mut sha256 = Sha256::new();
@@ -135,7 +138,7 @@ pub fn sha256_file(path: &Path) -> io::Result<String> {
     Ok(digest_file(path, false)?.sha256)
 }
 
-/// Is `text` `digits` lower-case hexadecimal digits?
+/// Whether `text` consists of `digits` lower-case hexadecimal digits.
 pub(crate) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

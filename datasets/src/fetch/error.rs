@@ -8,16 +8,16 @@ use zoo_recipes::untrusted::{hint_line, shown};
 use super::archive::UnpackError;
 use super::digest::Mismatch;
 
-/// One place that was tried and what came of it.
+/// One URL or path that was tried, and the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// URL or path.
     pub from: String,
-    /// Why it gave no file.
+    /// Why it did not give the file.
     pub reason: String,
 }
 
-/// Why a file could not be had.
+/// Why a file could not be fetched or verified.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// `--offline`, and the file is neither in the home nor in a mirror folder.
@@ -27,90 +27,91 @@ pub enum FetchError {
         source_line(.urls, *.size), .place.display(), mirror_line(.mirror.as_deref())
     )]
     Missing {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// Where it can be had.
+        /// URLs of the file.
         urls: Vec<String>,
         /// Its size in bytes, where known.
         size: Option<u64>,
-        /// Where it should be.
+        /// Expected path in the home.
         place: PathBuf,
-        /// Where it was looked for in the mirror.
+        /// Path in the mirror folder that was checked.
         mirror: Option<PathBuf>,
     },
     /// Every mirror and URL failed.
     #[error("{name} could not be fetched{}\nhint: {hint}", attempt_lines(.attempts))]
     AllFailed {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// What was tried, in order.
+        /// Attempts, in order.
         attempts: Vec<Attempt>,
-        /// What to do.
+        /// Hint for the user.
         hint: String,
     },
-    /// Every mirror and URL failed, and some were not asked: nothing would tell whether the file is the right one.
+    /// Every mirror and URL failed, and some were not tried because nothing could verify their
+    /// file.
     #[error(
         "{name} could not be fetched{}\n\
          hint: use a mirror that is a folder or an https URL, or pass --yes to trust plain http",
         attempt_lines(.attempts)
     )]
     Unconfirmed {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// What was tried, in order.
+        /// Attempts, in order.
         attempts: Vec<Attempt>,
     },
-    /// A file under its final name is not the file that it should be.
+    /// A file under its final name does not match the expected one.
     #[error(
         "{} is damaged or is another file: {mismatch}\n\
          hint: remove it and fetch again (nothing is overwritten silently){}",
         .path.display(), pin_line(.mismatch)
     )]
     Corrupt {
-        /// The damaged file.
+        /// Path of the damaged file.
         path: PathBuf,
-        /// Expected and actual.
+        /// Expected and actual values.
         mismatch: Mismatch,
     },
     /// The caller asked to stop.
     #[error("fetching {name} was interrupted\nhint: fetch again; downloaded bytes are kept")]
     Cancelled {
-        /// The file.
+        /// Name of the file.
         name: String,
     },
-    /// A URL that has no place in the `<host>/<path>` layout.
+    /// A URL that does not fit the `<host>/<path>` layout.
     #[error("unusable URL {url:?}: {reason}\nhint: give http://host/path or https://host/path")]
     Url {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// Why it does not fit.
         reason: String,
     },
-    /// A record that this crate keeps cannot be read.
+    /// A record file that this crate keeps cannot be read.
     #[error("{}: {reason}\nhint: mend the file or remove it", .path.display())]
     Record {
-        /// The record.
+        /// Path of the record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the record.
         reason: String,
     },
     /// The archive could not be read.
     #[error(transparent)]
     Unpack(#[from] UnpackError),
-    /// The file system said no.
+    /// An operation on the file system failed.
     #[error("cannot {doing} {}: {source}{}", .path.display(), hint_line(.source))]
     Io {
-        /// What was being done.
+        /// The operation, e.g. `write`.
         doing: &'static str,
-        /// To which file.
+        /// File or folder of the operation.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl FetchError {
-    /// An [`io::Error`] with what was being done to which path; for `map_err`.
+    /// Wraps an [`io::Error`] with the operation and the path; for `map_err`.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { doing, path, source }

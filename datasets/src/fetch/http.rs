@@ -1,4 +1,4 @@
-//! One GET of one URL into a part file, from where the last one stopped.
+//! One GET of one URL into a part file, resumed where the previous one stopped.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -17,17 +17,18 @@ use super::progress::{Event, Progress};
 use super::sniff;
 use super::source::Source;
 
-/// First bytes that tell a page from a file.
+/// Number of first bytes that are checked to distinguish a web page from a file.
 const HEAD: usize = 512;
-/// Most bytes of a file whose size nobody published: a body may have no end.
+/// Maximum number of bytes of a file whose size is not published: a body may be endless.
 pub(crate) const MOST_UNSIZED: u64 = 8 << 30;
 
-/// One agent, so that files of one host share a connection.
+/// One agent for all requests, so that files from one host share a connection.
 static AGENT: LazyLock<Agent> = LazyLock::new(|| {
     Agent::config_builder()
-        // A status is an answer to be judged here, not an error.
+        // Statuses are handled here and are not errors of the client.
         .http_status_as_error(false)
-        // The bytes that are stored, not a compressed form of them: digests and ranges are about those.
+        // Request the stored bytes, not a compressed form: digests and ranges refer to the stored
+        // bytes.
         .accept_encoding("identity")
         .user_agent(concat!("zoo-datasets/", env!("CARGO_PKG_VERSION")))
         .timeout_resolve(Some(Duration::from_secs(30)))
@@ -38,14 +39,14 @@ static AGENT: LazyLock<Agent> = LazyLock::new(|| {
         .new_agent()
 });
 
-/// Why an attempt did not end in a whole file.
+/// Why an attempt did not produce the whole file.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Worth another try at the same URL.
+    /// Another try at this URL may succeed.
     Transient { reason: String, retry_after: Option<Duration> },
-    /// This URL will not give the file.
+    /// This URL cannot give the file.
     Permanent(String),
-    /// Nothing that another URL could mend.
+    /// No other URL can help.
     Fatal(FetchError),
 }
 
@@ -61,20 +62,20 @@ impl From<FetchError> for Failure {
     }
 }
 
-/// What one GET needs to know.
+/// Inputs of one GET.
 pub(crate) struct Transfer<'a> {
     pub url: &'a str,
     pub source: &'a Source,
     pub part: &'a Part,
     pub name: &'a str,
     pub stall: Duration,
-    /// Most bytes where no size is published.
+    /// Maximum number of bytes if no size is published.
     pub most_unsized: u64,
     pub progress: &'a dyn Progress,
 }
 
 impl Transfer<'_> {
-    /// Brings the part file to its full length. `Ok(true)` if some of its bytes were there before.
+    /// Completes the part file. Returns `Ok(true)` if some of its bytes were there before.
     pub(crate) fn attempt(&self) -> Result<bool, Failure> {
         let (have, state) = self.usable_part();
         if let Some(state) = &state
@@ -133,16 +134,17 @@ impl Transfer<'_> {
         }
     }
 
-    /// Bytes of the part file that this URL can go on from.
+    /// Number of bytes of the part file from which this URL can resume, and their state.
     fn usable_part(&self) -> (u64, Option<PartState>) {
         let (have, Some(state)) = self.part.state() else { return (0, None) };
-        // Bytes of another version can only be told by a validator or, afterwards, by a digest.
+        // Only a validator or, afterwards, a digest can detect bytes of another version.
         let provable = state.validator().is_some() || self.source.digest != Digest::Unknown;
         let limit = self.source.size.or(state.length).unwrap_or(u64::MAX);
         if state.url == self.url && provable && have <= limit { (have, Some(state)) } else { (0, None) }
     }
 
-    /// Checks that a 206 goes on where the part file ends; the length of the whole file, if told.
+    /// Checks that a 206 response starts where the part file ends. Returns the length of the whole
+    /// file if the response states it.
     fn check_range(
         &self,
         headers: &HeaderMap,
@@ -164,7 +166,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// Appends the body to the first `have` bytes. `length` is that of the whole file where a range told it.
+    /// Appends the body to the first `have` bytes. `length` is that of the whole file if a range
+    /// states it.
     fn receive(
         &self,
         connection: &Connection<'_>,
@@ -191,7 +194,7 @@ impl Transfer<'_> {
                     ended = block.is_empty();
                     head.extend_from_slice(&block);
                 }
-                // Also of a page that broke off.
+                // A page is also recognised if its transfer broke off.
                 Err(_) if sniff::looks_like_html(&head) => ended = true,
                 Err(broken) => return Err(self.broken(broken)),
             }
@@ -259,7 +262,7 @@ impl Transfer<'_> {
                 Err(broken) => break Err(self.broken(broken)),
             }
         };
-        // Also when it broke: what is here is what the next attempt goes on from.
+        // Sync also after a failure: the next attempt resumes from these bytes.
         file.sync_all().map_err(FetchError::io("write", &self.part.path))?;
         end?;
         match due {
@@ -274,7 +277,8 @@ impl Transfer<'_> {
         format!("the most is {} bytes where its size is not published", self.most_unsized)
     }
 
-    /// Opens the part file at `have` bytes; the sidecar is written before the first of new ones.
+    /// Opens the part file at `have` bytes. For a new file, the sidecar is written before its first
+    /// byte.
     fn open(&self, have: u64, state: &PartState) -> Result<File, FetchError> {
         let path = &self.part.path;
         if have > 0 {
@@ -291,7 +295,7 @@ impl Transfer<'_> {
 
 const LOST_HTTPS: &str = "it redirects from https to http, where the file can be changed on its way";
 
-/// Whether a URL is one of https.
+/// Whether a URL uses https.
 pub(super) fn is_https(url: &str) -> bool {
     url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }
@@ -307,7 +311,7 @@ fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// `bytes 5-9/10` or `bytes 5-9/*`: first byte and length of the whole.
+/// Parses `bytes 5-9/10` or `bytes 5-9/*` into the first byte and the length of the whole file.
 fn parse_content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, length) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let start = range.trim().split_once('-')?.0.parse().ok()?;
@@ -334,7 +338,8 @@ fn refusal(error: &ureq::Error) -> Failure {
             Failure::transient(reason)
         }
         Error::RequireHttpsOnly(_) => Failure::Permanent(LOST_HTTPS.into()),
-        // A wrong name, a certificate that does not hold, a loop of redirects: the same again next time.
+        // A wrong name, an invalid certificate, a redirect loop: another try would give the same
+        // result.
         _ => Failure::Permanent(reason),
     }
 }

@@ -1,29 +1,30 @@
-//! Where things lie: the data home, and the `<host>/<path>` layout that it shares with mirrors.
+//! Paths: the data home, and the `<host>/<path>` layout that it shares with mirrors.
 
 use std::path::{Path, PathBuf};
 
 use super::digest::sha256_of;
 use super::error::FetchError;
 
-/// The folder that holds everything fetched and unpacked:
-/// `downloads/<host>/<path>`, `corpora/<name>/…`, `pins.json`, `locks/`.
+/// The folder for everything fetched and unpacked: `downloads/<host>/<path>`, `corpora/<name>/…`,
+/// `pins.json`, `locks/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataHome {
     root: PathBuf,
 }
 
 impl DataHome {
-    /// A home at `root`; nothing is created yet.
+    /// A home at `root`. Nothing is created yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The folder itself.
+    /// Path of the home.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where a downloaded file lies or will lie; `place` is its `<host>/<path>` ([`place_of`]).
+    /// Path of a downloaded file, whether it exists or not. `place` is its `<host>/<path>`
+    /// ([`place_of`]).
     pub fn download(&self, place: &str) -> PathBuf {
         self.root.join("downloads").join(place)
     }
@@ -33,23 +34,24 @@ impl DataHome {
         self.root.join("corpora").join(name)
     }
 
-    /// Digests that were unknown and were pinned at the first fetch.
+    /// Path of the file with the digests that were pinned at the first fetch.
     pub fn pins_path(&self) -> PathBuf {
         self.root.join("pins.json")
     }
 
-    /// The lock that guards `what`. Locks have a folder of their own, so that they can stay for ever: removing a lock
-    /// file while somebody waits for it would let two in.
+    /// Path of the lock that guards `what`. Locks have their own folder and are never removed:
+    /// removing a lock file while another process waits for it would let two processes in.
     pub(crate) fn lock_path(&self, what: &str) -> PathBuf {
         self.root.join("locks").join(format!("{}.lock", &sha256_of(what.as_bytes())[..16]))
     }
 }
 
-/// `<host>/<path>` of an http or https URL, with `/` between the parts. A port becomes `_port`, a query `@query`, and
-/// what file systems dislike becomes `_`. Percent signs stay as they are: nothing is decoded, so nothing can escape.
+/// `<host>/<path>` of an http or https URL, with `/` between the parts. A port becomes `_port`, a
+/// query becomes `@query`, and characters that are invalid in file names become `_`. Percent signs
+/// stay: nothing is decoded, so no path can escape the home.
 ///
 /// # Errors
-/// Not http or https, no host, no file name, or a `.` or `..` in it.
+/// The scheme is not http or https, there is no host or no file name, or a part is `.` or `..`.
 pub fn place_of(url: &str) -> Result<String, FetchError> {
     let bad = |reason: &str| FetchError::Url { url: url.into(), reason: reason.into() };
     let rest = url

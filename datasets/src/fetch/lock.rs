@@ -1,4 +1,4 @@
-//! One writer a file, over processes and threads.
+//! One writer per file, across processes and threads.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -16,7 +16,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock at `path` that guards `name`; the wait is told once and can be cancelled.
+    /// Waits for the lock at `path` that guards `name`. The wait is reported once and can be
+    /// cancelled.
     pub(crate) fn take_with(path: &Path, name: &str, progress: &dyn Progress) -> Result<Self, FetchError> {
         let mut told = false;
         Self::take(path, || {
@@ -30,9 +31,10 @@ impl Lock {
         })
     }
 
-    /// Waits for the lock at `path`. `waiting` is called ten times a second while somebody else holds it, and ends the wait
-    /// by an error. A file system without locks (some network ones) is used without: renames keep readers safe there, at the
-    /// price of work done twice.
+    /// Waits for the lock at `path`. While another owner holds it, `waiting` is called ten times a
+    /// second and can end the wait with an error. On a file system without locks (some network file
+    /// systems) this returns without one: renames keep readers safe there, but work may be done
+    /// twice.
     pub(crate) fn take(
         path: &Path,
         mut waiting: impl FnMut() -> Result<(), FetchError>,

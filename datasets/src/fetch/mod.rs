@@ -1,4 +1,5 @@
-//! Files from URLs and mirrors: resumed, retried, verified, and only then under their name.
+//! Fetches files from URLs and mirrors: downloads are resumed, retried and verified before a file
+//! gets its final name.
 
 mod archive;
 mod connection;
@@ -49,30 +50,32 @@ use record::FetchedRecord;
 
 use crate::temporary;
 
-/// Files below this many bytes are read and digested at every fetch; larger ones only if they were written to since
-/// they were verified. [`verify`] always reads.
+/// Files below this many bytes are digested at every fetch. Larger ones are digested only if they
+/// were modified since they were verified. [`verify`] always reads the file.
 const ALWAYS_READ_BELOW: u64 = 64 << 20;
 /// Longest pause between tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// How to fetch.
+/// Options of a fetch.
 #[derive(Clone)]
 pub struct FetchOptions<'a> {
-    /// A folder or an http(s) URL laid out as `<host>/<path>`, tried before the URLs and checked like them.
+    /// A folder or an http(s) URL with the `<host>/<path>` layout. It is tried before the URLs, and
+    /// its files are verified like downloads.
     pub mirror: Option<String>,
     /// Do not open network connections. A mirror folder is still used.
     pub offline: bool,
-    /// Who is told.
+    /// Receives the events of the fetch.
     pub progress: &'a dyn Progress,
-    /// Who is asked before a file without a published digest comes over plain http.
+    /// Called before a file without a published digest is downloaded over plain http.
     pub consent: &'a dyn Consent,
-    /// Tries after the first at one URL; a try that brought bytes starts the count anew.
+    /// Number of retries after the first try at one URL. A try that received bytes resets the
+    /// count.
     pub retries: u32,
-    /// Pause before the first retry; doubled each time, up to a minute.
+    /// Pause before the first retry. It doubles with each retry, up to a minute.
     pub backoff: Duration,
-    /// Give a connection up when nothing came for so long.
+    /// Close a connection that received nothing for this time.
     pub stall: Duration,
-    /// Most bytes of a file whose source states no size: a body may have no end.
+    /// Maximum number of bytes of a file whose source states no size: a body may be endless.
     pub most_unsized: u64,
 }
 
@@ -91,38 +94,39 @@ impl Default for FetchOptions<'_> {
     }
 }
 
-/// A file that is there and is what it should be.
+/// A file that is present and verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
-    /// SHA-256, 64 lower-case hexadecimal digits, whatever digest it was checked against.
+    /// SHA-256, 64 lower-case hexadecimal digits, whichever digest the file was checked against.
     pub sha256: String,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// The URL or mirror path it came from; `by hand` if somebody put it there.
+    /// The URL or mirror path it came from; `by hand` if the user put it there.
     pub from: String,
 }
 
-/// Makes sure that the file of `source` lies in `home`, whole and verified.
+/// Makes sure that `home` holds the whole, verified file of `source`.
 ///
 /// # Errors
-/// See [`FetchError`]. A damaged file under the final name is named with its digests and left for the user to remove;
-/// damaged downloads are removed, and the error says so.
+/// See [`FetchError`]. A damaged file under the final name is reported with its digests and left
+/// for the user to remove. Damaged downloads are removed, and the error says so.
 pub fn fetch(source: &Source, home: &DataHome, options: &FetchOptions<'_>) -> Result<Fetched, FetchError> {
     let job = Job::new(source, home, options)?;
     if let Some(fetched) = job.present(false)? {
         return Ok(fetched);
     }
     let _lock = Lock::take_with(&home.lock_path(&job.name), &job.name, options.progress)?;
-    // Somebody may have fetched it while we waited.
+    // Another process may have fetched it during the wait.
     if let Some(fetched) = job.present(true)? {
         return Ok(fetched);
     }
     job.obtain()
 }
 
-/// Reads the file of `source` in `home` from end to end and checks it; opens no connection, changes nothing.
+/// Reads the file of `source` in `home` from end to end and checks it. Opens no connection and
+/// changes nothing.
 ///
 /// # Errors
 /// [`FetchError::Missing`] or [`FetchError::Corrupt`].
@@ -137,7 +141,7 @@ pub fn verify(source: &Source, home: &DataHome, progress: &dyn Progress) -> Resu
     Ok(job.fetched(digest.sha256, digest.bytes, record.map_or_else(|| "by hand".into(), |r| r.from)))
 }
 
-/// One source on its way into one home.
+/// The fetch of one source into one home.
 struct Job<'a> {
     source: &'a Source,
     home: &'a DataHome,
@@ -185,7 +189,8 @@ impl<'a> Job<'a> {
         self.options.mirror.as_deref().filter(|m| !is_url(m)).map(Path::new)
     }
 
-    /// The file, if it is under its final name already. Only who holds the lock may write records.
+    /// Returns the file if it already has its final name. Only the holder of the lock may write
+    /// records.
     fn present(&self, locked: bool) -> Result<Option<Fetched>, FetchError> {
         let Ok(metadata) = fs::metadata(&self.target) else { return Ok(None) };
         let stamp = Stamp::of(&metadata);
@@ -202,7 +207,8 @@ impl<'a> Job<'a> {
         let digest = self.check(&self.target)?.map_err(|mismatch| self.corrupt(mismatch))?;
         let known = record.as_ref().is_some_and(|r| r.sha256 == digest.sha256 && r.checked == checked);
         if !known && !locked {
-            // Put there by hand, or with a record of something else: to be recorded under the lock.
+            // The user put the file there, or its record is for another file: the caller records it
+            // under the lock.
             return Ok(None);
         }
         let from = record.filter(|r| r.sha256 == digest.sha256).map_or_else(|| "by hand".into(), |r| r.from);
@@ -212,7 +218,7 @@ impl<'a> Job<'a> {
         Ok(Some(self.fetched(digest.sha256, digest.bytes, from)))
     }
 
-    /// Is the file at `path` the source's?
+    /// Checks whether the file at `path` is that of the source.
     fn check(&self, path: &Path) -> Result<Result<FileDigest, Mismatch>, FetchError> {
         let read = |e| FetchError::io("read", path)(e);
         let bytes = fs::metadata(path).map_err(read)?.len();
@@ -253,7 +259,7 @@ impl<'a> Job<'a> {
         Ok(mismatch.map_or(Ok(digest), Err))
     }
 
-    /// Writes down what was verified, pinning what nobody published a digest of.
+    /// Records a verified file. Pins its digest if none is published.
     fn record(&self, digest: &FileDigest, from: &str, stamp: Stamp) -> Result<(), FetchError> {
         if self.source.digest == Digest::Unknown {
             let new = Pin {
@@ -276,7 +282,7 @@ impl<'a> Job<'a> {
         write_json(&self.record_path(), &record)
     }
 
-    /// Mirror first, then each URL.
+    /// Tries the mirror, then each URL.
     fn obtain(&self) -> Result<Fetched, FetchError> {
         let mut attempts = Vec::new();
         let mut refuse = |from: String, reason: String| {
@@ -286,7 +292,7 @@ impl<'a> Job<'a> {
         let mut places = Vec::new();
         for url in &self.source.urls {
             let place = place_of(url)?;
-            // http and https of one host are one place.
+            // http and https of one host share one place.
             if !places.contains(&place) {
                 places.push(place);
             }
@@ -299,7 +305,7 @@ impl<'a> Job<'a> {
                 let path = folder.join(place);
                 match self.copy(&path)? {
                     Ok(fetched) => return Ok(fetched),
-                    // A mirror need not have everything.
+                    // A mirror may lack files.
                     Err(None) => {}
                     Err(Some(reason)) => refuse(path.display().to_string(), reason),
                 }
@@ -321,7 +327,7 @@ impl<'a> Job<'a> {
         let mut urls: Vec<String> = mirrored.chain(self.source.urls.iter().cloned()).collect();
         let unchecked = self.unchecked()?;
         if unchecked {
-            // The same file over https, if it can be had so, needs nobody's consent.
+            // Try https first: it needs no consent.
             urls.sort_by_key(|url| !is_https(url));
         }
         let mut unconfirmed = false;
@@ -349,7 +355,7 @@ impl<'a> Job<'a> {
         Err(FetchError::AllFailed { name: self.name.clone(), attempts, hint })
     }
 
-    /// Whether nothing, neither a published digest nor an earlier fetch, says what the file is.
+    /// Whether neither a published digest nor a pin of an earlier fetch identifies the file.
     fn unchecked(&self) -> Result<bool, FetchError> {
         Ok(self.source.digest == Digest::Unknown && record::pin_of(self.home, &self.name)?.is_none())
     }
@@ -361,7 +367,7 @@ impl<'a> Job<'a> {
         self.options.consent.allows(&risk)
     }
 
-    /// Copies from a mirror folder. `Err(None)`: it is not there.
+    /// Copies the file from a mirror folder. `Err(None)` means that the mirror does not have it.
     fn copy(&self, from: &Path) -> Result<Result<Fetched, Option<String>>, FetchError> {
         match fs::metadata(from).map(|metadata| check_regular(&metadata)) {
             Ok(Ok(())) => {}
@@ -401,7 +407,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Downloads from one URL, with retries. `Ok(Err(reason))`: this URL does not have it.
+    /// Downloads from one URL, with retries. `Ok(Err(reason))` means that this URL does not have
+    /// the file.
     fn download(&self, url: &str) -> Result<Result<Fetched, String>, FetchError> {
         let part = Part::of(&self.target);
         let transfer = Transfer {
@@ -427,7 +434,8 @@ impl<'a> Job<'a> {
                         if !resumed || started_over {
                             return Ok(Err(format!("{mismatch}; what was downloaded is removed")));
                         }
-                        // The first bytes may be those of an older file: once more, from the first.
+                        // The first bytes may be those of an older file, so download it once more
+                        // from the start.
                         started_over = true;
                         (format!("{mismatch}; starting over"), None)
                     }
@@ -451,7 +459,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Sleeps, but wakes up to be cancelled.
+    /// Sleeps, and wakes up regularly to check for cancellation.
     fn pause(&self, wait: Duration) -> Result<(), FetchError> {
         let end = Instant::now() + wait;
         loop {
@@ -466,10 +474,10 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Gives a verified file its name.
+    /// Gives a verified file its final name.
     fn accept(&self, verified: &Path, digest: &FileDigest, from: &str) -> Result<Fetched, FetchError> {
         let metadata = fs::metadata(verified).map_err(FetchError::io("read", verified))?;
-        // A rename keeps the stamp, so the record can come first and is never missing.
+        // A rename keeps the stamp, so the record can be written first and is never missing.
         self.record(digest, from, Stamp::of(&metadata))?;
         temporary::rename(verified, &self.target).map_err(FetchError::io("rename to", &self.target))?;
         self.options.progress.event(Event::Finished { name: &self.name, bytes: digest.bytes });
@@ -477,7 +485,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Whether a mirror is asked over the network; else it is a folder.
+/// Whether a mirror is a URL; otherwise it is a folder.
 pub fn is_url(mirror: &str) -> bool {
     mirror.starts_with("http://") || mirror.starts_with("https://")
 }

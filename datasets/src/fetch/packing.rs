@@ -1,4 +1,4 @@
-//! Archive formats, and their bytes as one stream that cannot grow without limit.
+//! Archive formats, and their unpacked bytes as one stream with a limited size.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::archive::UnpackLimits;
 /// Archive formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Packing {
-    /// tar by itself.
+    /// Uncompressed tar.
     #[serde(rename = "tar")]
     Tar,
     /// tar in gzip.
@@ -29,7 +29,7 @@ pub enum Packing {
     /// tar in xz.
     #[serde(rename = "tar.xz")]
     TarXz,
-    /// zip, its entries stored or deflated, not encrypted.
+    /// zip with stored or deflated entries, not encrypted.
     #[serde(rename = "zip")]
     Zip,
 }
@@ -46,24 +46,24 @@ impl fmt::Display for Packing {
     }
 }
 
-/// Small archives may pack as well as they like.
+/// The ratio limit applies beyond this many unpacked bytes. Small archives may have any ratio.
 const RATIO_FROM: u64 = 16 << 20;
 pub(super) const BLOCK: usize = 1 << 16;
-/// What an xz stream may ask for, in KiB: twice the dictionary of `xz -9`.
+/// Memory limit of an xz stream in KiB: twice the dictionary of `xz -9`.
 const XZ_MEMORY: u32 = 128 << 10;
 
-/// First bytes of a file that tell what it is: those of a tar archive's first entry.
+/// Number of first bytes that identify a file: the header of a tar archive's first entry.
 pub(super) const HEAD: u64 = 512;
 
-/// How a file is compressed, told by its first bytes.
+/// Compression of a file, identified by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
-    /// A tar archive as it is.
+    /// An uncompressed tar archive.
     None,
     Gzip,
     Bzip2,
     Xz,
-    /// The first bytes of a zip archive, full or empty.
+    /// Whether a file begins like a zip archive, full or empty.
     Zip,
 }
 
@@ -85,7 +85,7 @@ impl Compression {
     }
 }
 
-/// POSIX's and GNU's archives have this in their first entry.
+/// Whether a file begins with the header of a POSIX or GNU tar archive.
 pub(super) fn begins_tar(head: &[u8]) -> bool {
     head.get(257..262) == Some(b"ustar".as_slice())
 }
@@ -108,11 +108,11 @@ impl From<Packing> for Compression {
     }
 }
 
-/// An error unless `archive` begins as `packing` does.
+/// Returns an error unless `archive` begins as `packing` requires.
 pub(super) fn check_type(archive: &Path, packing: Packing) -> io::Result<()> {
     let head = head_of(archive)?;
     if Compression::of_head(&head) == Some(packing.into()) {
-        // Of what is not compressed nothing else tells that it is whole.
+        // An uncompressed archive has no other sign that it is complete.
         return if packing == Packing::Tar { check_end(archive) } else { Ok(()) };
     }
     let begins = match head.len() {
@@ -122,7 +122,7 @@ pub(super) fn check_type(archive: &Path, packing: Packing) -> io::Result<()> {
     Err(io::Error::other(format!("it is no {packing}: it {begins}")))
 }
 
-/// A tar archive ends with two blocks of zeros.
+/// Checks that a tar archive ends with two blocks of zeros.
 fn check_end(archive: &Path) -> io::Result<()> {
     let mut file = open(archive)?;
     let mut end = Vec::with_capacity(1024);
@@ -137,17 +137,18 @@ fn check_end(archive: &Path) -> io::Result<()> {
     Err(io::Error::other("it is cut short: it does not end as a tar archive does"))
 }
 
-/// Counts unpacked bytes, over all entries, against the limits.
+/// Counts unpacked bytes over all entries and compares them with the limits.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     limits: UnpackLimits,
     unpacked: Rc<Cell<u64>>,
-    /// Packed bytes that these came from.
+    /// Number of packed bytes read so far.
     packed: Rc<Cell<u64>>,
 }
 
 impl Budget {
-    /// `packed`: packed bytes read so far; a stream that is read through [`Counted`] adds to it.
+    /// `packed` is the number of packed bytes read so far. A stream that is read through
+    /// [`Counted`] adds to it.
     pub(super) fn new(limits: UnpackLimits, packed: u64) -> Self {
         Self { limits, unpacked: Rc::default(), packed: Rc::new(Cell::new(packed)) }
     }
@@ -168,7 +169,7 @@ impl Budget {
     }
 }
 
-/// Counts what is read through it.
+/// A reader that counts its bytes.
 pub(super) struct Counted<R> {
     pub inner: R,
     pub bytes: Rc<Cell<u64>>,
@@ -193,7 +194,7 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 }
 
-/// An unpacked stream that refuses to grow beyond its limits.
+/// An unpacked stream that fails when it exceeds its limits.
 pub(super) struct Bounded<R> {
     inner: R,
     budget: Budget,
@@ -213,7 +214,8 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The bytes inside a gzip, bzip2 or xz file, or of a file as it is. Several streams after one another are one.
+/// The decompressed bytes of a gzip, bzip2 or xz file, or the bytes of an uncompressed file.
+/// Concatenated streams are read as one.
 pub(super) fn decompressed(
     archive: &Path,
     compression: Compression,

@@ -1,4 +1,4 @@
-//! `NAME.part` and its sidecar: a download that is not finished.
+//! An unfinished download: `NAME.part` and its sidecar.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use super::error::FetchError;
 use super::record::{beside, read_json, write_json};
 
-/// What the server said about the file whose first bytes lie in the part file.
+/// Headers of the server for the file whose first bytes are in the part file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PartState {
-    /// The URL that the bytes came from. Another URL may have another file.
+    /// The URL of the bytes. Another URL may have a different file.
     pub url: String,
-    /// `ETag`, if strong.
+    /// `ETag`, if it is strong.
     pub etag: Option<String>,
     /// `Last-Modified`.
     pub last_modified: Option<String>,
-    /// Length of the whole file.
+    /// Length of the whole file in bytes.
     pub length: Option<u64>,
 }
 
 impl PartState {
-    /// What goes into `If-Range`: a strong `ETag`, else the date.
+    /// Value of `If-Range`: a strong `ETag`, or else the date.
     pub(crate) fn validator(&self) -> Option<&str> {
         self.etag.as_deref().or(self.last_modified.as_deref())
     }
 }
 
-/// A part file and its sidecar.
+/// Paths of a part file and its sidecar.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub path: PathBuf,
@@ -36,12 +36,13 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The part of the file that will be called `target`.
+    /// The part file of `target`, which is the final name.
     pub(crate) fn of(target: &Path) -> Self {
         Self { path: beside(target, ".part"), sidecar: beside(target, ".part.json") }
     }
 
-    /// Bytes there, and where they came from. Nothing usable, for whatever reason, is zero bytes.
+    /// Length of the part file, and where its bytes came from. Anything unusable, for any reason,
+    /// counts as zero bytes.
     pub(crate) fn state(&self) -> (u64, Option<PartState>) {
         let bytes = fs::metadata(&self.path).map_or(0, |m| m.len());
         match read_json::<PartState>(&self.sidecar) {
@@ -50,12 +51,12 @@ impl Part {
         }
     }
 
-    /// Notes where the bytes come from; to be done before the first byte is written.
+    /// Writes the sidecar. Call this before the first byte is written.
     pub(crate) fn note(&self, state: &PartState) -> Result<(), FetchError> {
         write_json(&self.sidecar, state)
     }
 
-    /// Forgets the sidecar: the bytes are whole, or no longer of use.
+    /// Removes the sidecar: the file is complete, or its bytes are useless.
     pub(crate) fn forget(&self) {
         let _ = fs::remove_file(&self.sidecar);
     }

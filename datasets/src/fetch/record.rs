@@ -1,4 +1,5 @@
-//! Small JSON records kept beside the data: what was fetched, from where, and pins of digests that nobody published.
+//! Small JSON records kept beside the data: what was fetched from where, and the pins of files
+//! without a published digest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -14,7 +15,8 @@ use super::layout::DataHome;
 use super::lock::Lock;
 use crate::temporary::write_whole;
 
-/// Length and modification time: equal stamps mean that nobody wrote to the file since it was verified.
+/// Length and modification time of a file. Equal stamps mean that the file was not written since it
+/// was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     pub bytes: u64,
@@ -34,15 +36,15 @@ fn nanoseconds(time: SystemTime) -> u64 {
 /// `NAME.fetched.json`, beside each fetched file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FetchedRecord {
-    /// URL or mirror path; `by hand` for a file that somebody put there.
+    /// URL or mirror path; `by hand` for a file that the user put there.
     pub from: String,
     /// SHA-256 of the file.
     pub sha256: String,
-    /// The digest that it was checked against, as [`super::Digest`] prints it.
+    /// The digest that it was checked against, in the format of [`super::Digest`]'s `Display`.
     pub checked: String,
-    /// When it was verified, seconds since 1970.
+    /// Time of verification, in seconds since 1970.
     pub verified: u64,
-    /// The file's stamp then.
+    /// The file's stamp at that time.
     pub stamp: Stamp,
 }
 
@@ -58,7 +60,7 @@ pub(crate) fn now() -> u64 {
     nanoseconds(SystemTime::now()) / 1_000_000_000
 }
 
-/// Reads a record; `None` where there is none.
+/// Reads a record; `None` if the file does not exist.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FetchError> {
     let text = match fs::read(path) {
         Ok(text) => text,
@@ -81,13 +83,13 @@ pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), Fet
 /// A digest pinned at the first fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
-    /// SHA-256 of the file as it was first seen.
+    /// SHA-256 of the file at the first fetch.
     pub sha256: String,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
     /// The URL or path it came from.
     pub from: String,
-    /// When, in seconds since 1970.
+    /// Time of the pin, in seconds since 1970.
     pub pinned: u64,
 }
 
@@ -100,7 +102,7 @@ pub(crate) fn pin_of(home: &DataHome, place: &str) -> Result<Option<Pin>, FetchE
     Ok(pins.and_then(|mut pins| pins.remove(place)))
 }
 
-/// Pins `place` unless it is pinned already; the pin that holds is returned.
+/// Pins `place` unless it is pinned already. Returns the pin that is in force.
 pub(crate) fn pin(home: &DataHome, place: &str, new: Pin) -> Result<Pin, FetchError> {
     let path = home.pins_path();
     let _lock = Lock::take(&home.lock_path("pins.json"), || Ok(()))?;

@@ -1,4 +1,5 @@
-//! Is this the kind of file that its name promises? Dead hosts answer with pages, not with errors.
+//! Checks that a file has the format that its name promises. Dead hosts often answer with a web
+//! page instead of an error.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,7 +8,7 @@ use zoo_recipes::untrusted::open;
 
 use super::digest::Mismatch;
 
-/// Formats told by their first bytes, by the ending of the name.
+/// Formats and their first bytes, by the ending of the name.
 const MAGIC: &[(&[&str], &str, &[u8])] = &[
     (&[".gz", ".tgz"], "gzip", &[0x1f, 0x8b]),
     (&[".bz2", ".tbz2"], "bzip2", b"BZh"),
@@ -15,7 +16,7 @@ const MAGIC: &[(&[&str], &str, &[u8])] = &[
     (&[".zip"], "zip", b"PK"),
 ];
 
-/// Does this text begin like an HTML page?
+/// Whether the text begins like an HTML page.
 pub(crate) fn looks_like_html(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let starts = |tag: &[u8]| head.len() >= tag.len() && head[..tag.len()].eq_ignore_ascii_case(tag);
@@ -58,7 +59,7 @@ mod tests {
         }
         assert_eq!(check_head("page.html", b"<html>"), Ok(()));
         assert_eq!(check_head("train.en", b"A <html> tag in a text."), Ok(()));
-        // SGML test sets of WMT begin so.
+        // SGML test sets of WMT begin like this.
         assert_eq!(check_head("newstest.sgm", b"<srcset setid=\"newstest2014\""), Ok(()));
     }
 

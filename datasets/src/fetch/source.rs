@@ -1,4 +1,4 @@
-//! What can be fetched, and how it is written in TOML.
+//! Downloadable files, and their TOML form.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,25 @@ use super::layout::place_of;
 
 /// One file that can be downloaded.
 ///
-/// In TOML: `urls`, `size`, and exactly one of `sha256`, `md5`, `content_sha256` or `digest = "unknown"`; `content_suffix` restricts
-/// `content_sha256` to the members that end so.
+/// In TOML: `urls`, `size`, and exactly one of `sha256`, `md5`, `content_sha256` or `digest =
+/// "unknown"`. `content_suffix` restricts `content_sha256` to the members with this ending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SourceText", into = "SourceText")]
 pub struct Source {
-    /// Where it can be had, in the order to try; the first gives its place in the home. Never empty.
+    /// URLs in the order to try. The first one determines the file's path in the home. Never empty.
     pub urls: Vec<String>,
-    /// Bytes, where known.
+    /// Length in bytes, if known.
     pub size: Option<u64>,
-    /// What its bytes must be.
+    /// Expected digest.
     pub digest: Digest,
 }
 
 impl Source {
-    /// A source, checked.
+    /// Checks and makes a source.
     ///
     /// # Errors
-    /// No URL, one outside of the `<host>/<path>` layout, or a digest that is none; the text says which.
+    /// There is no URL, a URL does not fit the `<host>/<path>` layout, or the digest is not valid.
+    /// The text says which.
     pub fn new(urls: Vec<String>, size: Option<u64>, digest: Digest) -> Result<Self, String> {
         if urls.is_empty() {
             return Err("`urls` is empty".into());
@@ -51,7 +52,7 @@ impl Source {
     /// `<host>/<path>` of the first URL: the file's name in messages, pins and the home.
     ///
     /// # Errors
-    /// The first URL is missing or unusable; not after [`Source::new`].
+    /// The first URL is missing or unusable. This does not happen to a source from [`Source::new`].
     pub fn place(&self) -> Result<String, FetchError> {
         match self.urls.first() {
             Some(url) => place_of(url),
@@ -60,7 +61,7 @@ impl Source {
     }
 }
 
-/// [`Source`] as it is written.
+/// The TOML form of a [`Source`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceText {

@@ -1,4 +1,4 @@
-//! Archives, unpacked as if they came from an enemy: they come from the network.
+//! Unpacks archives. They come from the network, so all of their contents are treated as hostile.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,10 +15,10 @@ use super::walk::walk;
 use super::wanted::Wanted;
 use crate::temporary::{TemporaryFolder, UNPACKING, file_in, persist_new, rename};
 
-/// Members of at least this size are on disk before their folder gets its name.
+/// Members of at least this size are synced to disk before their folder gets its name.
 const SYNC_FROM: u64 = 1 << 20;
 
-/// What came out.
+/// Result of unpacking an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpacked {
     /// The regular files that were written, in the archive's order.
@@ -27,14 +27,16 @@ pub struct Unpacked {
     pub bytes: u64,
 }
 
-/// Unpacks `archive` into the new folder `into`. `only`, where given, names the members that are written; the others
-/// are read and judged all the same.
+/// Unpacks `archive` into the new folder `into`. `only`, if given, selects the members that are
+/// written; the others are still read and checked.
 ///
-/// The folder appears under its name when everything is in it. Refused: absolute paths, `..`, links, devices, sparse
-/// files, paths that appear twice, names that are not UTF-8, streams that end early, growth beyond `limits`.
+/// The folder gets its name when it is complete. Refused: absolute paths, `..`, links, devices,
+/// sparse files, paths that appear twice, names that are not UTF-8, streams that end early, growth
+/// beyond `limits`.
 ///
 /// # Errors
-/// See [`UnpackError`]; also when `into` exists, or a member that `only` names is not in the archive.
+/// See [`UnpackError`]. Also fails if `into` exists, or if a member that `only` names is not in the
+/// archive.
 pub fn unpack(
     archive: &Path,
     packing: Packing,
@@ -52,7 +54,7 @@ pub fn unpack(
         io_failure(archive, &format!("cannot {doing} {}: ", path.display()), &e)
     };
     fs::create_dir_all(parent).map_err(|e| io_error("create", parent, e))?;
-    // Removed when dropped, whatever goes wrong.
+    // Removed when dropped, after any error.
     let temporary =
         TemporaryFolder::new_in(parent, UNPACKING).map_err(|e| io_error("create a folder in", parent, e))?;
     let root = temporary.path().join("files");
@@ -86,7 +88,8 @@ pub fn unpack(
                 return Err(io::Error::other("it was interrupted"));
             }
         }
-        // Many small files would take minutes; a lost one is noticed, its length is recorded.
+        // Syncing many small files would take minutes. A lost one is detected because its length is
+        // recorded.
         if bytes > SYNC_FROM {
             file.sync_all()?;
         }
@@ -103,10 +106,11 @@ pub fn unpack(
     Ok(Unpacked { members, bytes: written })
 }
 
-/// Unpacks one gz file to `to`, which appears when it is whole. Several gzip members after one another are one file.
+/// Unpacks one gz file to `to`, which appears when it is complete. Concatenated gzip members form
+/// one file.
 ///
 /// # Errors
-/// See [`UnpackError`]; also when `to` exists.
+/// See [`UnpackError`]. Also fails if `to` exists.
 pub fn gunzip(
     archive: &Path,
     to: &Path,

@@ -1,4 +1,4 @@
-//! Going through the regular files of an archive, every entry judged.
+//! Visits the regular files of an archive and checks every entry.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -13,20 +13,22 @@ use zoo_recipes::untrusted::{open, shown};
 use super::archive::{Member, UnpackError, UnpackLimits, io_failure, refused};
 use super::packing::{BLOCK, Bounded, Budget, Counted, Packing, check_type, decompressed};
 
-/// Most bytes of what describes one entry of a tar archive: its header, with the long names and pax records before it.
+/// Maximum number of bytes that describe one entry of a tar archive: its header, with the long
+/// names and pax records before it.
 const TAR_HEADER: u64 = 1 << 20;
-/// Most bytes of the directory of a zip archive, which is read into memory whole.
+/// Maximum number of bytes of a zip archive's directory, which is read into memory as a whole.
 const ZIP_DIRECTORY: u64 = 64 << 20;
-/// Longest path of an entry in bytes: that of Linux.
+/// Maximum length of an entry's path in bytes: the limit of Linux.
 const LONGEST_PATH: usize = 4096;
-/// Most bytes of all paths together, which are kept to find one that appears twice.
+/// Maximum number of bytes of all paths together. They are kept in memory to detect duplicates.
 const ALL_PATHS: u64 = 256 << 20;
 
-/// Gets each path and its bytes; returns the SHA-256 of what it kept, if it kept it.
+/// Called with each path and its bytes. Returns the SHA-256 of the bytes if it kept them.
 pub(super) type Visitor<'a> = dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<String>> + 'a;
 
-/// Goes through all regular files of an archive. `visit` gets each path and its bytes, and returns the SHA-256 of what
-/// it kept, if it kept it. All is read to the very end, so that the format's own checksums are verified.
+/// Visits all regular files of an archive. `visit` is called with each path and its bytes, and
+/// returns the SHA-256 of the bytes if it kept them. Everything is read to the end, so that the
+/// format's own checksums are verified.
 pub(super) fn walk(
     archive: &Path,
     packing: Packing,
@@ -42,7 +44,7 @@ pub(super) fn walk(
     }
 }
 
-/// What an entry is.
+/// Kind of an entry.
 enum Kind {
     File,
     Folder,
@@ -59,7 +61,7 @@ struct Walk<'a> {
     entries: u64,
 }
 
-/// Bounds what a library reads at once where it reads headers: it would keep all of them in memory.
+/// Limits how many bytes a library reads for headers, because it keeps all of them in memory.
 struct Headers<R> {
     inner: R,
     what: &'static str,
@@ -69,7 +71,7 @@ struct Headers<R> {
 }
 
 impl<R> Headers<R> {
-    /// A reader that gives at most `most` bytes until [`Cell::set`] of what is returned beside it allows more.
+    /// A reader that gives at most `most` bytes. [`Cell::set`] on the returned cell allows more.
     fn new(inner: R, what: &'static str, most: u64) -> (Self, Rc<Cell<u64>>) {
         let left = Rc::new(Cell::new(most));
         (Self { inner, what, most, left: left.clone() }, left)
@@ -108,7 +110,7 @@ impl Walk<'_> {
         io_failure(self.archive, what, e)
     }
 
-    /// One more entry; an error if that is one too many.
+    /// Counts one more entry. Fails if there are too many.
     fn count(&mut self) -> Result<(), UnpackError> {
         self.entries += 1;
         match self.entries > self.limits.entries {
@@ -117,7 +119,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The path to write a regular file to; `None` for a folder.
+    /// Checks an entry and returns the path for a regular file; `None` for a folder.
     fn path(&mut self, raw: &[u8], kind: Kind) -> Result<Option<String>, UnpackError> {
         let entry = || format!("entry \"{}\"", shown(&String::from_utf8_lossy(raw)));
         if raw.len() > LONGEST_PATH {
@@ -144,7 +146,7 @@ impl Walk<'_> {
         Ok(Some(path))
     }
 
-    /// Hands one file to `visit`; all of its `due` bytes must have been there.
+    /// Passes one file to `visit`, and checks that all of its `due` bytes were present.
     fn visit(
         &mut self,
         path: String,
@@ -170,7 +172,8 @@ impl Walk<'_> {
         let mut tar = tar::Archive::new(stream);
         let mut entries = tar.entries().map_err(|e| self.broken(&e))?;
         loop {
-            // The headers of the next entry and nothing else: what came before has been read to its end.
+            // Allows the headers of the next entry only: the previous entry has been read to its
+            // end.
             left.set(TAR_HEADER);
             let Some(entry) = entries.next() else { break };
             let mut entry = entry.map_err(|e| self.broken(&e))?;
@@ -217,7 +220,8 @@ impl Walk<'_> {
         if zip.has_duplicate_names() {
             return Err(self.refused("an entry appears twice"));
         }
-        // The two lists of what is in it must agree, and entries must not share bytes, as they do in some bombs.
+        // The two directories of the archive must agree, and entries must not share bytes, as they
+        // do in some zip bombs.
         zip.validate_header_consistency().map_err(damaged)?;
         let budget = Budget::new(self.limits, length);
         for index in 0..zip.len() {
@@ -225,7 +229,7 @@ impl Walk<'_> {
             let damaged = |e: ZipError| refused(archive, format!("entry {index} is damaged ({e})"));
             let entry = zip.by_index(index).map_err(damaged)?;
             let raw = entry.name_raw().to_vec();
-            // The upper bits of a Unix mode; an archive made elsewhere has none.
+            // The upper bits of a Unix mode. An archive made on another system has none.
             let kind = match entry.unix_mode().unwrap_or(0) & 0o170_000 {
                 0o120_000 => Kind::Link,
                 _ if entry.is_dir() => Kind::Folder,
@@ -244,7 +248,7 @@ impl Walk<'_> {
     }
 }
 
-/// The path of an entry as `/`-separated plain names; empty for the archive's own root.
+/// The path of an entry as plain names separated by `/`; empty for the archive's root.
 pub(super) fn safe_path(raw: &[u8]) -> Result<String, &'static str> {
     let text = std::str::from_utf8(raw).map_err(|_| "has a name that is not UTF-8")?;
     if text.contains('\0') || text.contains('\\') {
@@ -258,7 +262,7 @@ pub(super) fn safe_path(raw: &[u8]) -> Result<String, &'static str> {
         match part {
             "" | "." => {}
             ".." => return Err("leaves its folder (`..`)"),
-            // `C:` of Windows, and its streams.
+            // Windows has drives such as `C:`, and named streams.
             part if part.contains(':') && cfg!(windows) => return Err("has a colon in its name"),
             part => parts.push(part),
         }
@@ -266,7 +270,7 @@ pub(super) fn safe_path(raw: &[u8]) -> Result<String, &'static str> {
     Ok(parts.join("/"))
 }
 
-/// Can `member` be the path of a regular file, as [`Member::path`] writes it?
+/// Checks that `member` can be the path of a regular file in the form of [`Member::path`].
 pub(crate) fn check_member(member: &str) -> Result<(), &'static str> {
     match safe_path(member.as_bytes())? {
         path if path == member && !path.is_empty() => Ok(()),

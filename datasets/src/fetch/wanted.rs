@@ -1,15 +1,15 @@
-//! Which members of an archive are written.
+//! Selection of the members of an archive that are written.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Members by name, and all members of folders.
+/// Selected members: single ones by name, and all members of folders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wanted {
-    /// Paths as [`super::Member::path`] has them; each must be there.
+    /// Paths in the form of [`super::Member::path`]. Each must be in the archive.
     pub named: BTreeSet<String>,
-    /// Whatever is in these folders.
+    /// Folders whose matching members are all selected.
     pub folders: BTreeSet<FolderMembers>,
 }
 
@@ -18,12 +18,12 @@ pub struct Wanted {
 pub struct FolderMembers {
     /// The folder's path, without a `/` at its end.
     pub folder: String,
-    /// How their names end, such as `.flac`.
+    /// Suffix of their names, such as `.flac`.
     pub suffix: String,
 }
 
 impl FolderMembers {
-    /// Whether it is one of them.
+    /// Whether the member at `path` is selected.
     pub fn takes(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
         below.is_some_and(|name| name.ends_with(&self.suffix))
@@ -31,7 +31,7 @@ impl FolderMembers {
 }
 
 impl Wanted {
-    /// Whether it is one of them.
+    /// Whether the member at `path` is in the folder and has the suffix.
     pub fn takes(&self, path: &str) -> bool {
         self.named.contains(path) || self.folders.iter().any(|folder| folder.takes(path))
     }

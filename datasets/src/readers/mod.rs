@@ -1,4 +1,4 @@
-//! Generic readers: where pairs of lines come from.
+//! Generic readers of pairs of lines.
 
 pub mod parallel_text;
 pub mod reversal;
@@ -13,9 +13,9 @@ pub use stream::PairReader;
 pub struct SplitText {
     /// Source lines, without line feeds.
     pub source: Vec<String>,
-    /// Target lines, as many.
+    /// Target lines, as many as source lines.
     pub target: Vec<String>,
-    /// Pairs left out because one side was empty.
+    /// Number of pairs skipped because one side was empty.
     pub skipped_empty: u64,
 }
 
@@ -25,7 +25,7 @@ impl SplitText {
         self.source.len()
     }
 
-    /// Whether there is no pair.
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.source.is_empty()
     }

@@ -1,4 +1,5 @@
-//! Two files of equal line count, line i of one being the translation of line i of the other; plain or `.gz`.
+//! Two files with equal numbers of lines, plain or `.gz`. Line i of one is the translation of line
+//! i of the other.
 
 use std::path::{Path, PathBuf};
 
@@ -8,37 +9,37 @@ use super::stream::{OwnLines, PairReader};
 use crate::corpora::CorpusError;
 use crate::text::TextError;
 
-/// What to do with a pair of which one side is empty or blank.
+/// What to do with a pair that has an empty or blank side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyLines {
-    /// Leave it out and count it: training.
+    /// Skip the pair and count it; for training.
     Skip,
-    /// Keep it: evaluation, where every line counts.
+    /// Keep the pair; for evaluation, where every line counts.
     Keep,
 }
 
-/// What can go wrong with parallel text.
+/// Errors of reading parallel text.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file cannot be read or is not text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// A file has no line.
+    /// A file has no lines.
     #[error("{}: the file is empty\nhint: check the path and that the download or export was complete", file.display())]
     Empty {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
     },
-    /// The two sides do not have the same number of lines.
+    /// The two sides have different numbers of lines.
     #[error("{}:{line}: the file ends here, but {} has {other_lines} lines\nhint: line i of one file must be the translation of line i of the other", file.display(), other.display())]
     LineCounts {
-        /// The shorter file.
+        /// Path of the shorter file.
         file: PathBuf,
-        /// Its last line.
+        /// Number of the shorter file's last line.
         line: usize,
-        /// The longer file.
+        /// Path of the longer file.
         other: PathBuf,
-        /// Lines of the longer file.
+        /// Number of lines of the longer file.
         other_lines: usize,
     },
     /// A corpus cannot be read.
@@ -47,20 +48,20 @@ pub enum ReadError {
     /// A split cannot be generated.
     #[error(transparent)]
     Reversal(#[from] ReversalError),
-    /// Nothing says where a split is.
+    /// The source of a split's text is not specified.
     #[error("no text for the split `{split}`: {problem}\nhint: {hint}")]
     NoText {
-        /// The split.
+        /// Name of the split.
         split: String,
         /// What is missing.
         problem: String,
-        /// What to do next.
+        /// Hint for the user.
         hint: &'static str,
     },
 }
 
-/// All lines of a text file, plain or, by its first bytes, gzip. Line feeds and carriage returns before them are taken
-/// off; only a line feed ends a line.
+/// All lines of a text file, plain or gzip (recognised by its first bytes). Line feeds, and
+/// carriage returns before them, are removed. Only a line feed ends a line.
 pub fn read_lines(file: &Path) -> Result<Vec<String>, ReadError> {
     let mut reader = OwnLines::open(file)?;
     let mut lines = Vec::new();

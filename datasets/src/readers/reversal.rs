@@ -1,17 +1,18 @@
 //! OpenSeq2Seq's toy task: a random string of Greek letters, and its reverse.
 //!
-//! The published generator is unseeded and makes 10 letters, lengths 5 to 50 inclusive. Here example `i` of a split
-//! is a function of (seed, split, i): its length is the first number of its random stream, then come its symbols.
+//! The published generator is unseeded and uses 10 letters and lengths from 5 to 50 inclusive.
+//! Here, example `i` of a split is a function of (seed, split, i). The first number of its random
+//! stream gives its length, the next ones its symbols.
 
 use zoo_recipes::{ReaderSpec, ToyLanguage};
 
 use super::SplitText;
 use crate::random::{Purpose, RandomStream};
 
-/// Letters of the alphabet; the form of sigma at the end of words is not one of its own.
+/// Number of letters of the alphabet, without the final form of sigma.
 const LETTERS: u32 = 24;
 
-/// A reversal task that cannot be generated.
+/// Why a reversal task cannot be generated.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("reader `reversal`: {problem}\nhint: {hint}")]
 pub struct ReversalError {
@@ -19,20 +20,21 @@ pub struct ReversalError {
     hint: &'static str,
 }
 
-/// The split's part of the stream number; a split's examples do not depend on the size of another.
+/// The split's part of the stream number, so that the examples of a split do not depend on the size
+/// of another split.
 fn split_number(split: &str) -> Option<u64> {
     ["train", "valid", "test"].iter().position(|name| *name == split).map(|at| at as u64)
 }
 
 /// Symbol `index` (below 24): small Greek letters in the order of the alphabet.
 fn symbol(index: u32) -> char {
-    // U+03C2 is the final sigma: skipped.
+    // Skips U+03C2, the final sigma.
     let code = 0x3b1 + index + u32::from(index >= 17);
     char::from_u32(code).expect("the small Greek letters are characters")
 }
 
-/// Generates a split (`train`, `valid` or `test`) of a `reversal` reader in its target language of this index; `None` for
-/// another kind of reader.
+/// Generates a split (`train`, `valid` or `test`) of a `reversal` reader in its target language
+/// number `target`. `None` for another kind of reader.
 pub fn generate(reader: &ReaderSpec, split: &str, target: usize) -> Option<Result<SplitText, ReversalError>> {
     let ReaderSpec::Reversal { symbols, min_length, max_length, train, valid, test, seed, further_targets } =
         reader
@@ -134,7 +136,7 @@ mod tests {
         }
         assert_eq!(pairs.len(), 10_000);
         assert_eq!(letters.into_iter().collect::<String>(), "αβγδεζηθικ");
-        // 46 lengths, 217 of each, standard deviation 15.
+        // 46 lengths with about 217 examples each; standard deviation 15.
         assert!(lengths[5..=50].iter().all(|&n| n.abs_diff(217) < 75), "{lengths:?}");
     }
 

@@ -1,4 +1,4 @@
-//! The splits that a recipe's `[data]` block names, as text.
+//! Text of the splits that a recipe's `[data]` block names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::corpora::{FetchedCorpus, FetchedSplit, read_lines};
 /// Name of the training split.
 pub const TRAIN: &str = "train";
 
-/// The splits that `data` uses: the one that is trained on and those of its evaluation sets.
+/// Names of the splits that `data` uses: the training split and those of its evaluation sets.
 pub fn split_names(data: &DataSpec) -> BTreeSet<String> {
     data.eval.values().map(|set| set.split.clone()).chain([data.training().to_string()]).collect()
 }
@@ -22,7 +22,7 @@ pub fn split_names(data: &DataSpec) -> BTreeSet<String> {
 /// A split in one of its target languages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PairSplit {
-    /// The split.
+    /// Name of the split.
     pub split: String,
     /// Index of the language in [`ReaderSpec::targets`].
     pub target: usize,
@@ -39,18 +39,19 @@ impl PairSplit {
         Self { split: split.to_string(), target, name }
     }
 
-    /// `train`; `train@fr` in a further target language.
+    /// `train` for the first target language, `train@fr` for a further one.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is trained on.
+    /// Whether it is the training split.
     pub fn is_train(&self) -> bool {
         self.split == TRAIN
     }
 }
 
-/// The splits that `data` uses in the languages that it uses them in: `train` in all of them.
+/// The splits that `data` uses, each in the languages in which it is used; `train` in all
+/// languages.
 pub fn pair_splits(data: &DataSpec) -> BTreeSet<PairSplit> {
     let targets = &data.reader.targets();
     let split = |name, target| PairSplit::new(name, targets, target);
@@ -61,9 +62,9 @@ pub fn pair_splits(data: &DataSpec) -> BTreeSet<PairSplit> {
     evaluated.chain(train).collect()
 }
 
-/// Reads or generates every split that `data` uses, by [`PairSplit::name`]. Empty lines are left out of `train` and counted; they are kept
-/// elsewhere. Paths of a user's own files are relative to `base`; `corpus` is what was fetched where `data.corpus`
-/// names one.
+/// Reads or generates every split that `data` uses, by [`PairSplit::name`]. Pairs with an empty
+/// side are skipped and counted in `train`, and kept in other splits. Paths of a user's own files
+/// are relative to `base`. `corpus` is the fetched corpus if `data.corpus` names one.
 pub fn read_splits(
     data: &DataSpec,
     base: &Path,
@@ -76,10 +77,10 @@ pub fn read_splits(
     pair_splits(data).into_iter().map(read).collect()
 }
 
-/// Opens a split, to be read pair by pair; as [`read_splits`].
+/// Opens a split to read it pair by pair; as [`read_splits`].
 ///
 /// # Errors
-/// Nothing says where the split is, or its first file cannot be opened.
+/// The source of the split is not specified, or its first file cannot be opened.
 pub fn open_split(
     data: &DataSpec,
     base: &Path,
@@ -176,7 +177,7 @@ mod tests {
     fn a_share_is_of_the_first_pairs_of_each_split() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "1\n2\n3\n4\n").unwrap();
-        // What is not read may be uneven or no text.
+        // The part that is not read may have unequal lengths or invalid text.
         std::fs::write(folder.path().join("b"), b"one\ntwo\nthree\n\xff\n\n").unwrap();
         let files = ParallelFiles { source: "a".into(), target: "b".into(), further_targets: Vec::new() };
         let mut data = data([(TRAIN.to_string(), files.clone()), ("dev".to_string(), files)].into());
@@ -230,7 +231,7 @@ mod tests {
         let lines = |name: &str| (splits[name].source.join(" "), splits[name].target.join(" "));
         assert_eq!(splits.keys().collect::<Vec<_>>(), ["dev@fr", "train", "train@fr"]);
         assert_eq!(lines("train"), ("x y".into(), "X Y".into()));
-        // The pair whose French side is empty is left out of the French pairs alone.
+        // The pair with the empty French side is skipped in the French pairs only.
         assert_eq!(lines("train@fr"), ("y".into(), "z".into()));
         assert_eq!(lines("dev@fr"), ("x y".into(), " z".into()));
     }

@@ -1,4 +1,4 @@
-//! Pairs of lines in turn, however many there are: what is held is what was asked for.
+//! Reads pairs of lines one chunk at a time; only the requested pairs are in memory.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -8,35 +8,35 @@ use super::parallel_text::{EmptyLines, ReadError};
 use crate::corpora::{CorpusError, Lines};
 use crate::text::{TextError, open_text};
 
-/// The pairs of a split in turn.
+/// Reads the pairs of a split in order.
 pub struct PairReader {
     source: Side,
     target: Side,
     empty: EmptyLines,
-    /// Pairs left out because one side was empty.
+    /// Number of pairs skipped because one side was empty.
     skipped: u64,
-    /// Split and lines that it must have.
+    /// Name of the split, and its expected number of lines.
     due: Option<(String, u64)>,
-    /// Pairs that are read at most.
+    /// Maximum number of pairs to read.
     most: Option<u64>,
     done: bool,
 }
 
 struct Side {
     lines: LineSource,
-    /// For messages: where the lines end.
+    /// Path for messages: the file in which the lines end.
     file: PathBuf,
     language: String,
     read: u64,
 }
 
-/// Where the lines of a side come from.
+/// Source of the lines of one side.
 pub(super) enum LineSource {
     /// The files of a corpus.
     Corpus(Lines),
     /// A user's file.
     Own(OwnLines),
-    /// Lines that are there already.
+    /// Lines that are already in memory.
     Memory(std::vec::IntoIter<String>),
 }
 
@@ -53,7 +53,7 @@ impl Side {
 }
 
 impl PairReader {
-    /// Reads both sides; each is (where its lines come from, the last file, language).
+    /// Reads both sides. Each side is (source of its lines, its last file, its language).
     pub(super) fn new(
         source: (LineSource, PathBuf, String),
         target: (LineSource, PathBuf, String),
@@ -64,10 +64,10 @@ impl PairReader {
         Self { source: side(source), target: side(target), empty, skipped: 0, due, most: None, done: false }
     }
 
-    /// Reads two files of a user's.
+    /// Reads two of the user's files.
     ///
     /// # Errors
-    /// One cannot be opened.
+    /// One of them cannot be opened.
     pub fn open(source: &Path, target: &Path, empty: EmptyLines) -> Result<Self, ReadError> {
         let side = |file: &Path| -> Result<_, ReadError> {
             Ok((LineSource::Own(OwnLines::open(file)?), file.to_path_buf(), String::new()))
@@ -75,12 +75,12 @@ impl PairReader {
         Ok(Self::new(side(source)?, side(target)?, empty, None))
     }
 
-    /// Only the first pairs, empty ones counted; `None`: all.
+    /// Limits the reader to the first `most` pairs, including skipped ones. `None`: all pairs.
     pub(super) fn first(self, most: Option<usize>) -> Self {
         Self { most: most.map(|most| most as u64), ..self }
     }
 
-    /// Pairs that are in memory already, none left out any more.
+    /// A reader of pairs that are already in memory. It skips no pairs.
     pub fn of(text: SplitText) -> Self {
         let side = |lines: Vec<String>| {
             (LineSource::Memory(lines.into_iter()), PathBuf::from("the given text"), String::new())
@@ -90,10 +90,11 @@ impl PairReader {
         reader
     }
 
-    /// At most `pairs` more pairs; `None` after the last.
+    /// Reads at most `pairs` more pairs. Returns `None` after the last.
     ///
     /// # Errors
-    /// A line cannot be read, a side ends before the other, is empty, or has not the lines that it must have.
+    /// A line cannot be read, a side ends before the other, a side is empty, or a side does not
+    /// have the expected number of lines.
     pub fn next_chunk(&mut self, pairs: usize) -> Result<Option<SplitText>, ReadError> {
         let mut chunk = SplitText::default();
         let most = self.most.unwrap_or(u64::MAX);
@@ -120,12 +121,12 @@ impl PairReader {
         Ok((!chunk.is_empty() || chunk.skipped_empty > 0).then_some(chunk))
     }
 
-    /// Pairs left out so far because one side was empty.
+    /// Number of pairs skipped so far because one side was empty.
     pub fn skipped_empty(&self) -> u64 {
         self.skipped
     }
 
-    /// All pairs.
+    /// Reads all pairs.
     ///
     /// # Errors
     /// As [`Self::next_chunk`].
@@ -158,7 +159,8 @@ impl PairReader {
     }
 }
 
-/// One side has ended; the other, which has been read one line further, is read to its end to say how long it is.
+/// The error for sides of unequal length. The longer side has been read one line further, and is
+/// read to its end here to report its length.
 fn uneven(long: &mut Side, short: &Side) -> Result<ReadError, ReadError> {
     while long.next()?.is_some() {}
     if short.read == 0 {
@@ -172,8 +174,9 @@ fn uneven(long: &mut Side, short: &Side) -> Result<ReadError, ReadError> {
     })
 }
 
-/// The lines of a user's file, plain or, by its first bytes, gzip. Line feeds, carriage returns before them and a byte
-/// order mark at the beginning are taken off; only a line feed ends a line.
+/// The lines of a user's file, plain or gzip (recognised by its first bytes). Line feeds, carriage
+/// returns before them and a byte order mark at the beginning are removed. Only a line feed ends a
+/// line.
 pub(super) struct OwnLines {
     reader: Box<dyn BufRead + Send>,
     file: PathBuf,
