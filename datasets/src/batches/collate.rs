@@ -1,13 +1,13 @@
-//! Sequences padded to a rectangle.
+//! Pads sequences to a matrix.
 
 use super::PairSource;
 
 /// Sequences of token ids as a matrix, row after row, padded on the right.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PaddedSequences {
-    /// Sequences.
+    /// Number of sequences.
     pub rows: usize,
-    /// Columns: the longest length, rounded up to the multiple asked for.
+    /// Number of columns: the longest length, rounded up to the requested multiple.
     pub cols: usize,
     /// `rows * cols` ids.
     pub tokens: Vec<u32>,
@@ -29,26 +29,27 @@ impl PaddedSequences {
         Self { rows: sequences.len(), cols, tokens, lengths }
     }
 
-    /// Row `row` without its padding; `None` beyond the last.
+    /// Row `row` without its padding; `None` if `row` is beyond the last row.
     pub fn sequence(&self, row: usize) -> Option<&[u32]> {
         let length = *self.lengths.get(row)? as usize;
         self.tokens.get(row * self.cols..row * self.cols + length)
     }
 
-    /// Tokens that are not padding.
+    /// Number of tokens that are not padding.
     pub fn token_count(&self) -> u64 {
         self.lengths.iter().map(|&l| u64::from(l)).sum()
     }
 }
 
-/// What a model gets in one micro-step.
+/// Input of a model for one micro-step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
     /// Index of each example in its split.
     pub ids: Vec<u32>,
-    /// Sources, end token included.
+    /// Source sequences, end token included.
     pub source: PaddedSequences,
-    /// What is to be predicted: targets, end token included, and the begin token where targets have one.
+    /// Target sequences to predict, end token included. They include the begin token if targets
+    /// have one.
     pub target: PaddedSequences,
 }
 
@@ -64,7 +65,7 @@ pub struct Collator {
 }
 
 impl Collator {
-    /// The batch of the pairs `ids`, in their order.
+    /// Makes the batch of the pairs `ids`, in their order.
     pub fn batch(&self, pairs: &dyn PairSource, ids: &[u32]) -> Batch {
         let (sources, targets): (Vec<&[u32]>, Vec<&[u32]>) = ids.iter().map(|&id| pairs.pair(id)).unzip();
         Batch {
@@ -75,17 +76,17 @@ impl Collator {
     }
 }
 
-/// How much of the computed positions is padding.
+/// Counts how many of the computed positions are padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaddingWaste {
-    /// Tokens of both sides.
+    /// Number of tokens of both sides.
     pub tokens: u64,
-    /// Positions of both sides, padding included.
+    /// Number of positions of both sides, padding included.
     pub positions: u64,
 }
 
 impl PaddingWaste {
-    /// Counts a batch.
+    /// Adds the counts of a batch.
     pub fn add(&mut self, batch: &Batch) {
         for side in [&batch.source, &batch.target] {
             self.tokens += side.token_count();
@@ -93,7 +94,7 @@ impl PaddingWaste {
         }
     }
 
-    /// Padding as a share of all positions, 0 to 1; 0 where there are none.
+    /// Padding as a share of all positions, 0 to 1; 0 if there are no positions.
     pub fn share(&self) -> f64 {
         if self.positions == 0 {
             return 0.0;
@@ -106,7 +107,7 @@ impl PaddingWaste {
 pub(super) mod tests {
     use super::*;
 
-    /// Pairs given as they are.
+    /// Pairs in memory.
     pub struct Pairs(pub Vec<(Vec<u32>, Vec<u32>)>);
 
     impl PairSource for Pairs {

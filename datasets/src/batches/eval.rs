@@ -1,18 +1,19 @@
-//! Batches for evaluation: every example once, sentences of like length together.
+//! Evaluation batches: every example once, grouped by similar length.
 
 use super::plan::{PlanError, batches_by_tokens};
 
-/// How large a batch of an evaluation may be.
+/// Maximum size of an evaluation batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvalLimit {
-    /// Sentences x longest side.
+    /// Maximum of sentences x longest side, in tokens.
     Tokens(u32),
-    /// Sentences.
+    /// Maximum number of sentences.
     Sentences(u32),
 }
 
-/// All examples, those of greatest source length first (so that too little memory shows at once), then by target
-/// length and index. An example longer than [`EvalLimit::Tokens`] has a batch of its own.
+/// Batches of all examples. They are sorted by source length, the longest first (so that a lack of
+/// memory shows at once), then by target length and index. An example longer than
+/// [`EvalLimit::Tokens`] has its own batch.
 pub fn eval_batches(lengths: &[(u32, u32)], limit: EvalLimit) -> Vec<Vec<u32>> {
     let mut order: Vec<u32> = (0..lengths.len() as u32).collect();
     order.sort_by_key(|&example| std::cmp::Reverse(lengths[example as usize]));
@@ -31,8 +32,8 @@ pub fn eval_batches(lengths: &[(u32, u32)], limit: EvalLimit) -> Vec<Vec<u32>> {
     }
 }
 
-/// Results that came batch by batch, in the order of the examples. `None` unless there is exactly one result for each
-/// example of `batches`.
+/// Puts results that came batch by batch into the order of the examples. `None` unless there is
+/// exactly one result for each example of `batches`.
 pub fn restore_order<T>(batches: &[Vec<u32>], results: impl IntoIterator<Item = T>) -> Option<Vec<T>> {
     let count = batches.iter().map(Vec::len).sum();
     let mut places: Vec<Option<T>> = std::iter::repeat_with(|| None).take(count).collect();

@@ -1,10 +1,10 @@
-//! Pairs of several splits as one source.
+//! Concatenates pairs of several splits.
 
 use std::sync::Arc;
 
 use super::PairSource;
 
-/// Splits one behind the other, e.g. the same text in several target languages.
+/// Concatenated splits, e.g. the same text in several target languages.
 pub struct Groups {
     groups: Vec<Arc<dyn PairSource>>,
     /// Index of each group's first pair.
@@ -12,7 +12,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// In this order.
+    /// Concatenates `groups` in this order.
     pub fn new(groups: Vec<Arc<dyn PairSource>>) -> Self {
         let mut firsts = Vec::with_capacity(groups.len());
         let mut first = 0;
@@ -23,12 +23,12 @@ impl Groups {
         Self { groups, firsts }
     }
 
-    /// Pairs of each group.
+    /// Number of pairs in each group.
     pub fn sizes(&self) -> Vec<usize> {
         self.groups.iter().map(|group| group.len()).collect()
     }
 
-    /// The group of pair `index`, an empty one never.
+    /// The group of pair `index`; never an empty group.
     pub fn group(&self, index: u32) -> usize {
         self.firsts.partition_point(|&first| first <= index) - 1
     }

@@ -1,4 +1,4 @@
-//! Batches: which examples go together, in which order, and their padded form.
+//! Batches: which examples they contain, their order, and their padded form.
 
 mod collate;
 mod eval;
@@ -17,7 +17,7 @@ pub trait PairSource: Send + Sync {
     /// Number of pairs.
     fn len(&self) -> usize;
 
-    /// Whether there is no pair.
+    /// Whether there are no pairs.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

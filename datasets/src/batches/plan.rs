@@ -1,4 +1,5 @@
-//! Which examples make a batch, and the order of batches in an epoch: a function of (seed, epoch) alone.
+//! Assigns examples to batches, and orders the batches of an epoch. The result is a function of
+//! (seed, epoch) alone.
 
 use std::ops::Range;
 
@@ -6,19 +7,19 @@ use zoo_recipes::BatchingSpec;
 
 use crate::random::{Purpose, RandomStream};
 
-/// A batching that cannot be made.
+/// Why batches cannot be planned.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PlanError {
-    /// An example is longer than a whole batch may be.
+    /// An example is longer than the limit of a batch.
     #[error(
         "example {example} has {length} tokens (padded), more than max_tokens = {max_tokens}\nhint: raise data.batching.max_tokens or set data.filter.max_source_tokens and max_target_tokens"
     )]
     TooLong {
         /// Index of the example.
         example: u32,
-        /// Its longer side, padded.
+        /// Length of its longer side, padded.
         length: u32,
-        /// The limit.
+        /// Maximum number of tokens of a batch.
         max_tokens: u32,
     },
     /// There are not enough examples for one batch.
@@ -26,26 +27,27 @@ pub enum PlanError {
         "{examples} examples do not fill one batch of {sentences}\nhint: lower data.batching.sentences (of buckets, times batches_together) or give more data"
     )]
     TooFew {
-        /// Examples there are.
+        /// Number of examples.
         examples: usize,
-        /// Sentences a batch, or of a block of batches.
+        /// Number of sentences in a batch, or in a block of batches.
         sentences: u64,
     },
-    /// Batches of recordings are not batches of text.
+    /// The batching is for recordings, but the examples are text.
     #[error(
         "data.batching: these are batches of recordings, the examples are text\nhint: kind = \"sentences\", \"tokens\" or \"buckets\""
     )]
     Recordings,
-    /// A number of the recipe makes no sense.
+    /// A setting of the recipe must not be zero.
     #[error("data.batching: {0} must be at least 1\nhint: leave the key out for its default")]
     Zero(&'static str),
 }
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// Examples of each pool in a new order each epoch, cut into blocks of batches of this many.
+    /// Each epoch shuffles the examples of each pool and cuts them into blocks of batches of this
+    /// many sentences.
     Shuffled { pools: Vec<Vec<u32>>, sentences: usize, together: usize },
-    /// Batches made once; their order is new each epoch.
+    /// Batches that are made once; each epoch shuffles their order.
     Frozen(Vec<Vec<u32>>),
 }
 
@@ -60,18 +62,22 @@ pub struct BatchPlan {
 impl BatchPlan {
     /// Plans batches of examples with these (source, target) lengths, special tokens included.
     ///
-    /// `sentences`: every epoch a new order of all examples is cut into batches; the remainder is left out.
-    /// `tokens` (fairseq): examples are shuffled once, sorted by target length and then, stably, by source length,
-    /// and taken in turn while sentences x longest side, padding included, stays within `max_tokens`. A batch of more
-    /// sentences than `sentences_multiple_of` is cut to a multiple of it; what is cut off begins the next batch. The
-    /// batches are kept; an epoch changes their order only.
-    /// `buckets` (NVIDIA's GNMT): as `sentences`, of each bucket of lengths by itself, in blocks of batches that stay together.
+    /// - `sentences`: every epoch shuffles all examples and cuts them into batches. The remainder
+    ///   is dropped.
+    /// - `tokens` (fairseq): examples are shuffled once, then sorted by target length and, stably,
+    ///   by source length. They are added to a batch in this order while sentences x longest side,
+    ///   padding included, is at most `max_tokens`. A batch with more sentences than
+    ///   `sentences_multiple_of` is cut to a multiple of it; the rest begins the next batch. The
+    ///   batches are fixed; an epoch changes only their order.
+    /// - `buckets` (NVIDIA's GNMT): as `sentences`, within each bucket of lengths, in blocks of
+    ///   batches that stay together.
     pub fn new(lengths: &[(u32, u32)], batching: &BatchingSpec, seed: u64) -> Result<Self, PlanError> {
         Self::of_groups(lengths, &[lengths.len()], batching, seed)
     }
 
-    /// The same for examples of several groups, one group of these many behind the other, e.g. one for each target language.
-    /// A batch is of one group; the batches of all groups make one order.
+    /// Plans batches of examples in several groups, e.g. one per target language. `groups` are
+    /// their sizes, in order. A batch has examples of one group. The batches of all groups are
+    /// ordered together.
     pub fn of_groups(
         lengths: &[(u32, u32)],
         groups: &[usize],
@@ -107,7 +113,7 @@ impl BatchPlan {
                 ])?;
                 let block = u64::from(sentences) * u64::from(batches_together);
                 let bucket = |&(source, target): &(u32, u32)| (source.max(target) / width).min(buckets - 1);
-                // The others are empty.
+                // Higher buckets are empty.
                 let buckets = lengths.iter().map(bucket).max().map_or(0, |last| last as usize + 1);
                 let mut pools = Vec::with_capacity(groups.len() * buckets);
                 for group in groups {
@@ -152,7 +158,7 @@ impl BatchPlan {
         }
     }
 
-    /// Batches an epoch; the same for every epoch.
+    /// Number of batches per epoch; the same for every epoch.
     pub fn batches_per_epoch(&self) -> usize {
         match &self.kind {
             Kind::Shuffled { pools, sentences, together } => {
@@ -167,7 +173,7 @@ impl BatchPlan {
         self.pad_length_to
     }
 
-    /// The batches of an epoch (from 0), as indices of examples.
+    /// The batches of an epoch (counted from 0), as indices of examples.
     pub fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
         let mut stream = RandomStream::new(self.seed, Purpose::EpochOrder, epoch);
         match &self.kind {
@@ -178,7 +184,7 @@ impl BatchPlan {
                     stream.shuffle(&mut order);
                     blocks.extend(order.chunks_exact(sentences * together).map(<[u32]>::to_vec));
                 }
-                // The blocks of one pool are in a random order already.
+                // The blocks of a single pool are already in a random order.
                 if pools.len() > 1 {
                     stream.shuffle(&mut blocks);
                 }
@@ -192,8 +198,9 @@ impl BatchPlan {
         }
     }
 
-    /// The batches of an epoch that rank `rank` of `world` computes: batch b goes to rank b mod `world`. All ranks get
-    /// equally many; where batches run out the last ones are empty and count for nothing.
+    /// The batches of an epoch that rank `rank` of `world` computes: batch b goes to rank b mod
+    /// `world`. All ranks get the same number of batches; missing ones at the end are empty and do
+    /// not count.
     pub fn shard(&self, epoch: u64, rank: usize, world: usize) -> Vec<Vec<u32>> {
         let world = world.max(1);
         let each = self.batches_per_epoch().div_ceil(world);
@@ -231,7 +238,7 @@ pub(super) fn batches_by_tokens(
             let length = u32::try_from(length).unwrap_or(u32::MAX);
             return Err(PlanError::TooLong { example, length, max_tokens });
         }
-        // What a cut leaves over may, with this example, be too much again.
+        // The rest of a cut and this example may again exceed the limit.
         while !batch.is_empty() && (batch.len() as u64 + 1) * longest.max(length) > u64::from(max_tokens) {
             let multiple = multiple as usize;
             let whole = batch.len() / multiple * multiple;
@@ -313,7 +320,7 @@ mod tests {
             batches_together: 2,
             pad_length_to: 1,
         };
-        // By the longer side: 20 below 10, 14 below 20, 7 from 20 on, however long.
+        // By the longer side: 20 below 10, 14 below 20, 7 of at least 20.
         let lengths: Vec<(u32, u32)> = (0..41)
             .map(|i| match i {
                 0..20 => (9, 3),
@@ -372,7 +379,8 @@ mod tests {
     fn a_batch_of_tokens_is_cut_to_the_multiple_and_the_rest_begins_the_next() {
         let order: Vec<u32> = (0..13).collect();
         let batches = batches_by_tokens(&order, &[(5, 4); 13], 52, 8, 1).unwrap();
-        // Ten sentences of five fit; eight are kept together; the five left are the end.
+        // Ten sentences of length five fit. Eight are kept together, and the remaining five are the
+        // end.
         assert_eq!(batches, [(0..8).collect::<Vec<_>>(), (8..13).collect()]);
         let few = batches_by_tokens(&order[..5], &[(5, 4); 5], 15, 8, 1).unwrap();
         assert_eq!(few.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2]);

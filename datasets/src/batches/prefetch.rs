@@ -1,4 +1,4 @@
-//! Batches made ahead on a thread of their own.
+//! Makes batches ahead of time in a separate thread.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -6,37 +6,37 @@ use std::thread::JoinHandle;
 
 use super::{Batch, BatchPlan, Collator, PairSource};
 
-/// Batches that wait at most.
+/// Maximum number of finished batches in the queue.
 const QUEUE: usize = 4;
 
-/// A place in the sequence of all batches that a rank computes.
+/// A position in the sequence of all batches of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
-    /// Epoch, from 0.
+    /// Epoch, counted from 0.
     pub epoch: u64,
-    /// Batch of the rank in the epoch, from 0.
+    /// Index of the batch among the rank's batches of the epoch, from 0.
     pub batch: u64,
 }
 
-/// A batch and its place.
+/// A batch and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedBatch {
-    /// Where the batch stands.
+    /// Position of the batch.
     pub position: Position,
-    /// Where the next one stands: what a checkpoint taken after this batch keeps.
+    /// Position of the next batch, stored by a checkpoint taken after this batch.
     pub next: Position,
-    /// Whether it is the rank's last of the epoch.
+    /// Whether it is the rank's last batch of the epoch.
     pub last_of_epoch: bool,
-    /// The batch; empty where the epoch has none left for this rank.
+    /// The batch; empty if the epoch has no batches left for this rank.
     pub batch: Batch,
 }
 
-/// Where to begin, and whose batches.
+/// Start position and rank of a [`Prefetch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrefetchOptions {
-    /// The first batch.
+    /// Position of the first batch.
     pub start: Position,
-    /// This process, from 0.
+    /// Rank of this process, from 0.
     pub rank: usize,
     /// Number of processes.
     pub world: usize,
@@ -44,8 +44,8 @@ pub struct PrefetchOptions {
     pub collator: Collator,
 }
 
-/// Batches from a position on, epoch after epoch without end, at most four of them made ahead. What comes out depends
-/// on the plan and the position alone. Dropping it ends the thread.
+/// An endless sequence of batches from a position on, epoch after epoch. At most four batches are
+/// made ahead. The batches depend only on the plan and the position. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct Prefetch {
     receiver: Option<Receiver<PlacedBatch>>,
@@ -62,7 +62,7 @@ impl Prefetch {
         let (sender, receiver) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new().name("batches".into()).spawn(move || {
             for placed in sequence(pairs, plan, options) {
-                // The receiver is gone: nobody wants more.
+                // The receiver was dropped, so no more batches are needed.
                 if sender.send(placed).is_err() {
                     break;
                 }
@@ -72,14 +72,14 @@ impl Prefetch {
     }
 }
 
-/// The batches themselves, made when asked for.
+/// The sequence of batches, made on demand.
 fn sequence(
     pairs: Arc<dyn PairSource>,
     plan: Arc<BatchPlan>,
     options: PrefetchOptions,
 ) -> impl Iterator<Item = PlacedBatch> {
     let PrefetchOptions { start, rank, world, collator } = options;
-    // A position at or beyond the end of its epoch is the start of the next.
+    // A position at or beyond the end of its epoch means the start of the next epoch.
     (start.epoch..).flat_map(move |epoch| {
         let shard = plan.shard(epoch, rank, world);
         let first = if epoch == start.epoch { start.batch as usize } else { 0 };
@@ -105,7 +105,7 @@ fn sequence(
 impl Iterator for Prefetch {
     type Item = PlacedBatch;
 
-    /// The next batch; `None` only if the thread that makes them has died.
+    /// The next batch; `None` only if the thread that makes them has panicked.
     fn next(&mut self) -> Option<PlacedBatch> {
         self.receiver.as_ref()?.recv().ok()
     }
@@ -113,7 +113,7 @@ impl Iterator for Prefetch {
 
 impl Drop for Prefetch {
     fn drop(&mut self) {
-        // The thread sees the closed channel at its next batch.
+        // The thread notices the closed channel at its next batch.
         self.receiver = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

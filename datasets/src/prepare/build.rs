@@ -1,5 +1,5 @@
-//! Preparing a corpus of any size: text goes from file to file, and what is held in memory is the words with their
-//! counts.
+//! Prepares a corpus of any size. Text goes from file to file; only the words and their counts are
+//! in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -24,13 +24,14 @@ use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::{SentencePiece, TrainerError, learn_from_counts as learn_pieces};
 use crate::text::vocabulary::{SpecialIds, Vocabulary};
 
-/// What was written, for the manifest.
+/// Digests and statistics of the written files, for the manifest.
 pub(super) struct Built {
     pub files: BTreeMap<String, String>,
     pub splits: BTreeMap<String, SplitStatistics>,
 }
 
-/// Prepares `splits` into `folder`, which is empty and only ours. `open` gives the text of each.
+/// Prepares `splits` into `folder`, which is empty and used by this process only. `open` opens the
+/// text of each split.
 pub(super) fn build(
     folder: &Path,
     data: &DataSpec,
@@ -99,7 +100,7 @@ struct Builder<'a> {
     surroundings: &'a Surroundings<'a>,
 }
 
-/// Tokenizers of speech: see [`crate::speech`].
+/// The error for a tokenizer of speech; see [`crate::speech`] for those.
 const CLASSES_OF_FRAMES: PrepareError = PrepareError::Unavailable {
     what: "text in classes of frames",
     hint: "data.tokenizer.kind = \"words\", \"subword-nmt\" or \"sentence-piece\"; recordings are read by data.reader.kind = \"audio-manifest\"",
@@ -136,7 +137,7 @@ impl Builder<'_> {
         let treatment = Treatment::of(self.data, own.map(Vec::as_slice))?;
         let clean = self.preparation().and_then(|preparation| preparation.clean.as_ref());
         let train = split.is_train();
-        // A model that is given needs no counts.
+        // A model that is given does not need the counts.
         let given = matches!(&self.data.tokenizer, TokenizerSpec::SentencePiece { model: Some(_), .. });
         let order = StageOrder {
             split,
@@ -148,7 +149,7 @@ impl Builder<'_> {
         stage(reader, self.work, order)
     }
 
-    /// Sub-words and vocabularies, from the words of the training text.
+    /// Learns sub-words and vocabularies from the words of the training text.
     fn learn(&self, counts: TrainingWords) -> Result<TextPipeline, PrepareError> {
         let begin = (self.data.begin_token_in_source, self.options.begin_token_in_target);
         let treatment = Treatment::of(self.data, None)?;
@@ -215,7 +216,8 @@ impl Builder<'_> {
         Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin))
     }
 
-    /// A share of the text may give fewer pieces than all of it: as many as it gives.
+    /// A share of the text may give fewer pieces than the whole text. In that case the model has as
+    /// many as the share gives.
     fn learnt_pieces(
         &self,
         words: WordCounts,
@@ -273,7 +275,7 @@ impl Builder<'_> {
         Ok(digest)
     }
 
-    /// Writes the tokens and the ids of a split, and checks them against what was published.
+    /// Writes the tokens and ids of a split, and checks them against the published digests.
     fn encode(
         &self,
         pipeline: &TextPipeline,
@@ -338,7 +340,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Compares prepared text with the digests that were published for this very tokenizer.
+    /// Compares prepared text with the digests that were published for this tokenizer.
     fn check_published(
         &self,
         split: &PairSplit,
@@ -376,7 +378,7 @@ impl Builder<'_> {
     }
 }
 
-/// How often each token is in the encoded text of these words.
+/// Number of occurrences of each token in the encoded text of these words.
 fn token_counts(encoder: &Encoder, words: &WordCounts) -> BTreeMap<String, u64> {
     let words: Vec<(&str, u64)> = words.iter().collect();
     let mut counts: HashMap<String, u64> = HashMap::new();
@@ -384,7 +386,7 @@ fn token_counts(encoder: &Encoder, words: &WordCounts) -> BTreeMap<String, u64> 
         let encoded: Vec<(String, u64)> =
             some.par_iter().map(|(word, count)| (encoder.word(word), *count)).collect();
         for (word, count) in encoded {
-            // A word may hold white space that is no ASCII space.
+            // A word may hold white space other than ASCII spaces.
             for token in word.split_whitespace() {
                 match counts.get_mut(token) {
                     Some(sum) => *sum += count,
@@ -398,7 +400,7 @@ fn token_counts(encoder: &Encoder, words: &WordCounts) -> BTreeMap<String, u64> 
     counts.into_iter().collect()
 }
 
-/// A pair with its special tokens, counted; `None` if it is left out.
+/// Adds the special tokens to a pair and counts it. Returns `None` if the pair is dropped.
 fn number(
     pipeline: &TextPipeline,
     filter: &FilterSpec,

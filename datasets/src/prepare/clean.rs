@@ -1,17 +1,17 @@
-//! Which pairs of a corpus are left out, as Moses' `clean-corpus-n.perl` does it.
+//! Drops pairs of a corpus as Moses' `clean-corpus-n.perl` does.
 
 use crate::corpora::CleanSpec;
 
-/// Sides whose word counts differ by more than this factor are left out: the script's default.
+/// A pair is dropped if its word counts differ by more than this factor: the script's default.
 const MAX_RATIO: usize = 9;
-/// Longest word in characters: the script's default.
+/// Maximum length of a word in characters: the script's default.
 const MAX_WORD: usize = 1000;
 
-/// Cleans the pairs of one split in turn.
+/// Cleans the pairs of one split in order.
 #[derive(Debug)]
 pub(super) struct Cleaner<'s> {
     spec: &'s CleanSpec,
-    /// Whether `|` separates the factors of words; decided by the first pair.
+    /// Whether `|` separates the factors of words. The first pair decides.
     factored: Option<bool>,
 }
 
@@ -20,7 +20,7 @@ impl<'s> Cleaner<'s> {
         Self { spec, factored: None }
     }
 
-    /// The next pair, its white space made single; `None` if it is left out.
+    /// Cleans the next pair: white space becomes single spaces. `None` if the pair is dropped.
     pub fn pair(&mut self, source: &str, target: &str) -> Option<(String, String)> {
         let factored = *self.factored.get_or_insert_with(|| source.contains('|') || target.contains('|'));
         let source = self.side(source, factored)?;
@@ -32,7 +32,7 @@ impl<'s> Cleaner<'s> {
         Some((source.0, target.0))
     }
 
-    /// A side and its number of words.
+    /// One cleaned side and its number of words. `None` if the side is invalid.
     fn side(&self, line: &str, factored: bool) -> Option<(String, usize)> {
         let mut text = String::with_capacity(line.len());
         let mut words = 0;

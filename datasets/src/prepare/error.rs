@@ -1,4 +1,4 @@
-//! What can go wrong while data is prepared.
+//! Errors of preparing data.
 
 use std::path::{Path, PathBuf};
 
@@ -11,139 +11,139 @@ use crate::text::sentencepiece::TrainerError;
 /// An error of preparing or loading prepared data.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// Text or one of its files.
+    /// A text or a file of the text treatment is not valid.
     #[error(transparent)]
     Text(#[from] TextError),
     /// The text of a split cannot be read.
     #[error(transparent)]
     Read(Box<ReadError>),
-    /// No SentencePiece model can be learnt.
+    /// A SentencePiece model cannot be learnt.
     #[error("data.tokenizer: {0}")]
     Trainer(#[from] TrainerError),
-    /// A model has another number of pieces than the recipe says.
+    /// A model's number of pieces differs from the recipe's.
     #[error(
         "{}: it gives {found} rows with the four special tokens, data.tokenizer.pieces says {expected}\nhint: set data.tokenizer.pieces = {found}, or give the model that is meant", file.display()
     )]
     Pieces {
-        /// The model.
+        /// Path of the model.
         file: PathBuf,
-        /// Rows that it gives.
+        /// Number of rows that the model gives.
         found: usize,
-        /// Rows that the recipe says.
+        /// Number of rows in the recipe.
         expected: u32,
     },
-    /// Prepared text is not what was published.
+    /// Prepared text differs from the published text.
     #[error(
         "split `{split}`, {file}: its MD5 is {found}, {by} published {published}\nhint: the text, its order or a step differs from theirs; another tokenizer in the recipe is not compared, and its scores are not theirs"
     )]
     NotAsPublished {
-        /// The split.
+        /// Name of the split.
         split: String,
         /// Language, or `raw.` and the language.
         file: String,
-        /// MD5 of what was prepared.
+        /// MD5 of the prepared text.
         found: String,
-        /// MD5 that was published.
+        /// Published MD5.
         published: String,
-        /// Who published it.
+        /// Publisher of the MD5.
         by: String,
     },
-    /// More lines than indices.
+    /// A split has more lines than an index can number.
     #[error("split `{0}`: it has more than 2^32 pairs\nhint: use a part of it")]
     TooManyLines(String),
     /// A file or folder could not be read or written.
     #[error("{}: {source}\nhint: {}", path.display(), hint_or(source, "check the path and its permissions"))]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// An evaluation set that is to be scored is not in one language.
+    /// An evaluation set to be scored has several target languages.
     #[error(
         "data.eval.{set}: it is in {targets} together\nhint: add an evaluation set of its split for each, with its `target`"
     )]
     Languages {
-        /// The evaluation set.
+        /// Name of the evaluation set.
         set: String,
-        /// The target languages.
+        /// Its target languages.
         targets: String,
     },
     /// A split that the recipe uses has no text.
     #[error("there is no split `{split}`, which {user} uses\nhint: the splits are {known}")]
     MissingSplit {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// What needs it.
+        /// Setting that needs the split.
         user: String,
-        /// The splits there are.
+        /// The known splits.
         known: String,
     },
-    /// Nothing is left to train on.
+    /// The training split has no pairs left.
     #[error("split `{split}`: 0 of {read} training examples are left\nhint: check the files and data.filter")]
     NothingToTrainOn {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// Pairs that were read.
+        /// Number of pairs that were read.
         read: u64,
     },
-    /// The two sides of a split differ in length.
+    /// The two sides of a split have different numbers of lines.
     #[error(
         "split `{split}`: {source_lines} source and {target_lines} target lines\nhint: line i of one must be the translation of line i of the other"
     )]
     LineCounts {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// Lines of the source.
+        /// Number of source lines.
         source_lines: usize,
-        /// Lines of the target.
+        /// Number of target lines.
         target_lines: usize,
     },
-    /// An evaluation set is not the one that the recipe means.
+    /// An evaluation set does not have the size that the recipe states.
     #[error(
         "data.eval.{set}: its split `{split}` has {found} {what}, the recipe says {expected}\nhint: another version of the set is not comparable; check the corpus and its version"
     )]
     EvalSet {
-        /// The set.
+        /// Name of the evaluation set.
         set: String,
-        /// Its split.
+        /// Name of its split.
         split: String,
-        /// Lines or reference tokens.
+        /// The counted unit: lines or reference tokens.
         what: &'static str,
-        /// How many there are.
+        /// Actual number.
         found: usize,
-        /// How many there must be.
+        /// Expected number.
         expected: u32,
     },
-    /// A tokenizer that cannot be made.
+    /// The tokenizer cannot be made.
     #[error("{what} is not available yet\nhint: {hint}")]
     Unavailable {
-        /// What was asked for.
+        /// The requested treatment.
         what: &'static str,
-        /// What to do next.
+        /// Hint for the user.
         hint: &'static str,
     },
-    /// A split's name cannot be a file's name.
+    /// A split's name is not valid as a file name.
     #[error(
         "split `{0}`: a name is letters, digits, `_`, `-` and `.`, and does not begin with `.`\nhint: rename the split"
     )]
     SplitName(String),
-    /// A prepared file is not what was written.
+    /// A prepared file differs from the one that was written.
     #[error("{}: {problem}\nhint: remove the folder {}; it is made again from the text", file.display(), folder.display())]
     Damaged {
-        /// The file.
+        /// Name of the file.
         file: PathBuf,
         /// What is wrong.
         problem: String,
-        /// The prepared folder.
+        /// Path of the prepared folder.
         folder: PathBuf,
     },
-    /// A prepared folder belongs to other settings.
+    /// A prepared folder was made with other settings.
     #[error("{}: prepared with other settings ({what})\nhint: remove the folder or give another one", folder.display())]
     OtherSettings {
-        /// The prepared folder.
+        /// Path of the prepared folder.
         folder: PathBuf,
-        /// What differs.
+        /// The settings that differ.
         what: String,
     },
 }

@@ -1,5 +1,5 @@
-//! From the text of splits to token ids: normalisation, cleaning, sub-words, vocabularies, filter; kept on disk and
-//! verified.
+//! From the text of splits to token ids: normalisation, cleaning, sub-words, vocabularies and
+//! length filter. Results are cached on disk and verified when read.
 
 mod build;
 mod clean;

@@ -1,4 +1,4 @@
-//! Files of a prepared folder while they are written: digested on the way.
+//! Output files of a prepared folder, digested while they are written.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,14 +7,14 @@ use std::path::Path;
 use md5::Md5;
 use sha2::{Digest, Sha256};
 
-/// Digests of a file that was written.
+/// Digests of a written file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileDigest {
     pub sha256: String,
     pub md5: String,
 }
 
-/// A new file.
+/// A new file that is being written.
 pub(super) struct OutputFile {
     file: BufWriter<File>,
     sha256: Sha256,
@@ -27,13 +27,13 @@ impl OutputFile {
         Ok(Self { file, sha256: Sha256::new(), md5: Md5::new() })
     }
 
-    /// A line and its line feed.
+    /// Writes a line and its line feed.
     pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
         self.write_all(line.as_bytes())?;
         self.write_all(b"\n")
     }
 
-    /// All of it is on disk.
+    /// Flushes the file to disk and returns its digests.
     pub(super) fn finish(mut self) -> io::Result<FileDigest> {
         self.file.flush()?;
         self.file.get_ref().sync_all()?;

@@ -1,4 +1,4 @@
-//! A SentencePiece model as a tokenizer of a recipe: its pieces as rows of a vocabulary.
+//! A SentencePiece model as the tokenizer of a recipe, with its pieces as rows of a vocabulary.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,8 +12,9 @@ use crate::text::bpe::words_of;
 use crate::text::sentencepiece::SentencePiece;
 use crate::text::vocabulary::{SpecialIds, Vocabulary};
 
-/// A model and the rows of its pieces: the special tokens where the recipe has them, then all other pieces in the
-/// model's order. A model whose special pieces stand like the recipe's keeps its own ids.
+/// A model and the rows of its pieces: the special tokens at the recipe's positions, then all other
+/// pieces in the model's order. A model whose special pieces are at the recipe's positions keeps
+/// its own ids.
 #[derive(Debug)]
 pub struct Pieces {
     model: SentencePiece,
@@ -22,15 +23,16 @@ pub struct Pieces {
     rows: Vec<u32>,
     /// Piece of each row; `None` for special tokens that the model does not have.
     ids: Vec<Option<u32>>,
-    /// The pieces of a line are those of its words, one after another.
+    /// Whether the pieces of a line are those of its words, concatenated.
     by_words: bool,
 }
 
 impl Pieces {
-    /// `pieces` is how many rows the recipe says that there are, where it does; `file` is only for messages.
+    /// `pieces` is the number of rows that the recipe states, if it does. `file` is used in
+    /// messages only.
     ///
     /// # Errors
-    /// The model has another number.
+    /// The model has another number of rows.
     pub(super) fn new(
         model: SentencePiece,
         layout: Specials,
@@ -68,31 +70,32 @@ impl Pieces {
         Ok(Self { model, vocabulary, rows, ids, by_words: false })
     }
 
-    /// For a model that was learnt here: no piece and no rule of its normalisation reaches from one word into the next,
-    /// so that each different word needs to be looked at once only.
+    /// Marks a model that was learnt here. None of its pieces and none of its normalisation rules
+    /// reach from one word into the next, so each different word needs to be encoded only once.
     pub(super) fn learnt_here(mut self) -> Self {
         self.by_words = true;
         self
     }
 
-    /// The model itself.
+    /// The SentencePiece model.
     pub fn model(&self) -> &SentencePiece {
         &self.model
     }
 
-    /// The rows.
+    /// The vocabulary of the rows.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
 
-    /// The rows of a line, without special tokens.
+    /// Encodes a line as rows, without special tokens.
     pub fn rows(&self, line: &str) -> Vec<u32> {
         let unknown = self.vocabulary.specials().unknown;
         let row = |id: u32| self.rows.get(id as usize).copied().unwrap_or(unknown);
         self.model.ids(line).into_iter().map(row).collect()
     }
 
-    /// The rows of a line, and the line in pieces with spaces between them, unknown text as it is.
+    /// Encodes a line as rows, and as its pieces separated by spaces. Unknown text is kept
+    /// unchanged in the pieces.
     pub(super) fn rows_and_text(&self, line: &str) -> (Vec<u32>, String) {
         let rows = self.rows(line);
         let text = if rows.contains(&self.vocabulary.specials().unknown) {
@@ -122,7 +125,7 @@ impl Pieces {
             let (mut rows, mut text) = (Vec::new(), String::with_capacity(line.len() * 3 / 2));
             for word in words_of(line) {
                 let (of_word, text_of_word) = &done[known[word]];
-                // Some words have nothing that is kept: a zero-width space, say.
+                // Normalisation removes some words entirely, e.g. a zero-width space.
                 if !of_word.is_empty() {
                     rows.extend_from_slice(of_word);
                     text.push_str(if text.is_empty() { "" } else { " " });
@@ -134,8 +137,8 @@ impl Pieces {
         lines.par_iter().map(line).collect()
     }
 
-    /// A hypothesis as text: up to its first end token, begin and pad left out, an unknown piece as the model's sign for
-    /// it.
+    /// Converts a hypothesis to text: up to the first end token, without begin and pad tokens. An
+    /// unknown piece becomes the model's sign for unknown text.
     pub fn undo(&self, rows: &[u32]) -> String {
         let specials = self.vocabulary.specials();
         let unknown = self.model.specials().unknown;

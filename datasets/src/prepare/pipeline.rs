@@ -1,4 +1,4 @@
-//! One line of raw text to token ids, and a hypothesis back to text.
+//! Converts raw lines to token ids, and hypotheses back to text.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::text::bpe::{Codes, Encoder, undo};
 use crate::text::moses::Normalizer;
 use crate::text::vocabulary::Vocabulary;
 
-/// The text treatment of a recipe, before any vocabulary.
+/// The recipe's treatment of text before the vocabulary.
 #[derive(Debug)]
 pub(super) struct Treatment {
     pub source: Normalizer,
-    /// One for each target language.
+    /// One normalizer per target language.
     pub targets: Vec<Normalizer>,
-    /// The text is in sub-words from the start.
+    /// Whether the input text is already in sub-words.
     pub subwords: bool,
 }
 
-/// The `normalize` steps of a tokenizer; SentencePiece normalises by itself.
+/// The `normalize` steps of a tokenizer. Empty for SentencePiece, which has its own normalisation.
 fn steps(tokenizer: &TokenizerSpec) -> &[NormalizeStep] {
     match tokenizer {
         TokenizerSpec::Words { normalize, .. }
@@ -34,13 +34,13 @@ fn steps(tokenizer: &TokenizerSpec) -> &[NormalizeStep] {
 }
 
 impl Treatment {
-    /// The tokenizer's steps, or others in their place.
+    /// The treatment with the tokenizer's steps, or with `others` in their place.
     pub fn of(data: &DataSpec, others: Option<&[NormalizeStep]>) -> Result<Self, PrepareError> {
         let steps = others.unwrap_or_else(|| steps(&data.tokenizer));
         let targets = data.reader.targets();
         let (source, targets) = match &data.reader {
             ReaderSpec::ParallelText { source, .. } => (source.as_str(), targets),
-            // Generated symbols are of no language.
+            // Generated symbols do not belong to a language.
             _ => ("", vec![""; targets.len()]),
         };
         let subwords = matches!(data.tokenizer, TokenizerSpec::Words { subwords: true, .. });
@@ -50,14 +50,14 @@ impl Treatment {
     }
 }
 
-/// How normalised text becomes tokens.
+/// How normalised text is split into tokens.
 #[derive(Debug)]
 pub(super) enum Segmenter {
-    /// White space separates them.
+    /// Tokens are separated by white space.
     Words,
-    /// subword-nmt.
+    /// Sub-words of subword-nmt.
     SubwordNmt { codes: Codes, encoder: Encoder },
-    /// The very same model for both sides, or one each.
+    /// Pieces of SentencePiece: one shared model for both sides, or one per side.
     SentencePiece { source: Arc<Pieces>, target: Arc<Pieces> },
 }
 
@@ -67,20 +67,21 @@ impl Segmenter {
     }
 }
 
-/// Everything that turns raw lines into ids and ids into text, learnt on the training split.
+/// Converts raw lines to ids and ids to text; learnt on the training split.
 #[derive(Debug)]
 pub struct TextPipeline {
     pub(super) treatment: Treatment,
     pub(super) segmenter: Segmenter,
-    /// Merges, where the tokenizer is subword-nmt's.
+    /// Merges, if the tokenizer is subword-nmt's.
     pub codes: Option<Codes>,
     /// Vocabulary of the source.
     pub source: Arc<Vocabulary>,
-    /// Vocabulary of the target languages together; the very same where there is one for both sides.
+    /// Vocabulary of all target languages together. The same object as `source` if both sides share
+    /// one.
     pub target: Arc<Vocabulary>,
-    /// Source sequences begin with the begin token.
+    /// Whether source sequences begin with the begin token.
     pub begin_in_source: bool,
-    /// Target sequences begin with the begin token.
+    /// Whether target sequences begin with the begin token.
     pub begin_in_target: bool,
 }
 
@@ -109,12 +110,12 @@ impl TextPipeline {
         self.begin_in_source && !self.begin_in_target
     }
 
-    /// Whether one vocabulary serves both sides.
+    /// Whether both sides share one vocabulary.
     pub fn joined(&self) -> bool {
         Arc::ptr_eq(&self.source, &self.target)
     }
 
-    /// A raw source line as ids, special tokens included, not cut.
+    /// Converts a raw source line to ids, with special tokens and without truncation.
     pub fn encode_source(&self, line: &str) -> Vec<u32> {
         let normalized = self.treatment.source.line(line);
         let ids = match &self.segmenter {
@@ -132,13 +133,13 @@ impl TextPipeline {
         }
     }
 
-    /// Normalised source lines as ids without special tokens, and as text in tokens. On all threads; each result depends
-    /// on its own line only.
+    /// Converts normalised source lines to ids without special tokens, and to text in tokens. Uses
+    /// all threads; each result depends on its own line only.
     pub(super) fn tokens_source(&self, lines: &[String]) -> Vec<(Vec<u32>, String)> {
         self.tokens(lines, Side::Source)
     }
 
-    /// Normalised target lines; see [`Self::tokens_source`].
+    /// Converts normalised target lines; see [`Self::tokens_source`].
     pub(super) fn tokens_target(&self, lines: &[String]) -> Vec<(Vec<u32>, String)> {
         self.tokens(lines, Side::Target)
     }
@@ -157,8 +158,9 @@ impl TextPipeline {
         pieces.lines(lines)
     }
 
-    /// A hypothesis as text: up to the first end token, special tokens removed, sub-words joined. An unknown token is
-    /// `<unk>`, with SentencePiece the model's sign for it.
+    /// Converts a hypothesis to text: up to the first end token, special tokens removed, sub-words
+    /// joined. An unknown token becomes `<unk>`, or with SentencePiece the model's sign for unknown
+    /// text.
     pub fn undo(&self, ids: &[u32]) -> String {
         match &self.segmenter {
             Segmenter::Words if self.treatment.subwords => undo(&self.target.text(ids)),
@@ -169,8 +171,8 @@ impl TextPipeline {
     }
 }
 
-/// [begin] + ids + [end]; with a limit, as many of the first ids as leave room for the special tokens. Says whether
-/// ids were cut.
+/// [begin] + ids + [end]. With a limit, the ids are truncated to leave room for the special tokens.
+/// Also returns whether ids were truncated.
 pub(super) fn with_specials(
     ids: &[u32],
     vocabulary: &Vocabulary,

@@ -1,4 +1,4 @@
-//! Token sequences in one piece of memory, and in a file.
+//! Token sequences in one contiguous block of memory, and their file format.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 
 use super::outputs::{FileDigest, OutputFile};
 
-/// Sequences of token ids, one after another.
+/// Sequences of token ids, stored contiguously.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sequences {
     tokens: Vec<u32>,
-    /// Where each sequence ends.
+    /// End of each sequence in `tokens`.
     ends: Vec<usize>,
 }
 
@@ -21,7 +21,7 @@ impl Sequences {
         Self { tokens: Vec::with_capacity(tokens), ends: Vec::with_capacity(sequences) }
     }
 
-    /// Adds a sequence at the end.
+    /// Appends a sequence.
     pub fn push(&mut self, sequence: &[u32]) {
         self.tokens.extend_from_slice(sequence);
         self.ends.push(self.tokens.len());
@@ -32,7 +32,7 @@ impl Sequences {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no sequences.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -44,17 +44,17 @@ impl Sequences {
         self.tokens.get(start..end)
     }
 
-    /// All sequences in turn.
+    /// Iterates over all sequences in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// All tokens of all sequences.
+    /// The tokens of all sequences, concatenated.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Length of the longest sequence; 0 where there is none.
+    /// Length of the longest sequence; 0 if there are none.
     pub fn longest(&self) -> usize {
         self.iter().map(<[u32]>::len).max().unwrap_or(0)
     }
@@ -72,14 +72,15 @@ impl<S: AsRef<[u32]>> FromIterator<S> for Sequences {
 
 const MAGIC: &[u8; 8] = b"ZOOPAIR1";
 const DIGEST: usize = 32;
-/// Magic, number of pairs, bytes a token.
+/// Size in bytes of the header: magic, number of pairs, bytes per token.
 const HEAD: usize = 16;
-/// Line, source length, target length.
+/// Size in bytes of a pair's entry: line, source length, target length.
 const PAIR: usize = 12;
 
-/// Writes the ids of a split: magic, number of pairs and bytes a token (u32 each), then per pair its line, source length
-/// and target length (u32), then all source and all target tokens (u16 or u32), then the SHA-256 of all of it. Little
-/// endian. The three parts are files of their own until the end, so that no split need be in memory.
+/// Writes the ids of a split. The file holds: magic, number of pairs and bytes per token (u32
+/// each); for each pair its line, source length and target length (u32); all source tokens, then
+/// all target tokens (u16 or u32); the SHA-256 of everything before. Little endian. The three parts
+/// are separate files until the end, so a split does not need to fit in memory.
 pub(super) struct IdsWriter {
     parts: [BufWriter<File>; 3],
     paths: [PathBuf; 3],
@@ -88,7 +89,7 @@ pub(super) struct IdsWriter {
 }
 
 impl IdsWriter {
-    /// Ids below `rows`; `work` is where the parts lie meanwhile.
+    /// Starts a file of ids below `rows`. `work` is the folder of the parts until the end.
     pub(super) fn new(work: &Path, name: &str, rows: usize) -> io::Result<Self> {
         let paths = ["lengths", "source", "target"].map(|part| work.join(format!("{name}.ids.{part}")));
         let open = |path: &Path| Ok::<_, io::Error>(BufWriter::with_capacity(1 << 16, File::create(path)?));
@@ -96,7 +97,7 @@ impl IdsWriter {
         Ok(Self { parts, paths, pairs: 0, width: if rows <= 1 << 16 { 2 } else { 4 } })
     }
 
-    /// The next pair, which is line `line` of the text.
+    /// Appends the next pair, which is line `line` of the text.
     pub(super) fn push(&mut self, line: u32, source: &[u32], target: &[u32]) -> io::Result<()> {
         for number in [line, source.len() as u32, target.len() as u32] {
             self.parts[0].write_all(&number.to_le_bytes())?;
@@ -110,10 +111,10 @@ impl IdsWriter {
         Ok(())
     }
 
-    /// Puts the parts together in `file`.
+    /// Joins the parts in `file`.
     pub(super) fn finish(mut self, file: &Path) -> io::Result<FileDigest> {
         let mut out = OutputFile::create(file)?;
-        // What is digested is all that comes before the digest.
+        // The digest covers everything before it.
         let mut inner = Sha256::new();
         let mut put = |out: &mut OutputFile, bytes: &[u8]| {
             inner.update(bytes);
@@ -142,8 +143,9 @@ impl IdsWriter {
 /// Sources, targets and lines.
 pub(super) type Ids = (Sequences, Sequences, Vec<u32>);
 
-/// Reads what [`IdsWriter`] writes: `length` bytes. `rows` are the sizes of the vocabularies, which no id may reach. The
-/// error says what is wrong; its kind is `InvalidData` unless reading itself failed.
+/// Reads `length` bytes that [`IdsWriter`] wrote. `rows` are the sizes of the vocabularies; every
+/// id must be below. The error says what is wrong. Its kind is `InvalidData` unless reading itself
+/// failed.
 pub(super) fn read_ids(from: impl Read, length: u64, rows: (u32, u32)) -> io::Result<Ids> {
     let bad = |what: &'static str| io::Error::new(io::ErrorKind::InvalidData, what);
     let short = |e: io::Error| match e.kind() {
@@ -161,7 +163,7 @@ pub(super) fn read_ids(from: impl Read, length: u64, rows: (u32, u32)) -> io::Re
     if width != 2 && width != 4 {
         return Err(bad("its tokens have an unknown size"));
     }
-    // Before anything of that size is asked of the memory.
+    // Check the size before memory for it is allocated.
     let room = (length as i128) - (HEAD + DIGEST) as i128 - i128::from(pairs) * PAIR as i128;
     let fits = |tokens: i128| room == tokens * i128::from(width);
     if room < 0 {
@@ -211,7 +213,7 @@ pub(super) fn read_ids(from: impl Read, length: u64, rows: (u32, u32)) -> io::Re
     Ok((source, target, lines))
 }
 
-/// Digests what is read through it.
+/// A reader that digests its bytes.
 struct Digested<R> {
     inner: R,
     sha256: Sha256,

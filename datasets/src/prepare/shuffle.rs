@@ -1,7 +1,8 @@
-//! A random order of pairs of lines, the same for both sides, in little memory.
+//! Shuffles pairs of lines, in the same random order on both sides, with little memory.
 //!
-//! Pair `i` gets a key of 64 bits, a function of (seed, i) alone; the order is by key. Pairs go to files by the upper
-//! part of their keys, and each file is then sorted in memory: the order does not depend on how many files there are.
+//! Pair `i` gets a key of 64 bits, a function of (seed, i) alone, and pairs are sorted by key. They
+//! are distributed to files by the upper part of their keys, and each file is then sorted in
+//! memory. The order does not depend on the number of files.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use crate::random::{Purpose, RandomStream};
 
-/// What is sorted in memory at once, in bytes of text.
+/// Bytes of text that are sorted in memory at once.
 const BUCKET: u64 = 64 << 20;
 
 fn key(seed: u64, index: u64) -> u64 {
@@ -66,7 +67,7 @@ fn shuffle_in(source: &Path, target: &Path, seed: u64, work: &Path, buckets: u64
             records.push((number(at), at + 24, source, target));
             at += 24 + source + target;
         }
-        // Stable: equal keys stay in the order of the text.
+        // The sort is stable: pairs with equal keys stay in the order of the text.
         records.sort_by_key(|(key, ..)| *key);
         for (_, start, source, target) in records {
             sides[0].write_all(&bytes[start..start + source])?;
@@ -100,7 +101,7 @@ mod tests {
         assert!(pairs.iter().all(|(source, target)| source[1..] == target[1..]));
         let mut numbers: Vec<usize> = pairs.iter().map(|(s, _)| s[1..].parse().unwrap()).collect();
         assert_ne!(numbers, (0..1000).collect::<Vec<_>>());
-        // About half of all neighbours are in rising order.
+        // About half of all neighbours are in ascending order.
         let rising = numbers.windows(2).filter(|w| w[0] < w[1]).count();
         assert!((420..580).contains(&rising), "{rising}");
         numbers.sort_unstable();

@@ -1,4 +1,4 @@
-//! The text of a split after its own steps: normalised, cleaned, in two files with one line a pair.
+//! Stages the text of a split: normalised and cleaned, in two files with one line per pair.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -19,22 +19,22 @@ use crate::text::bpe::{undo, words_of};
 use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::learns_from;
 
-/// Pairs that are worked on at once.
+/// Number of pairs that are processed at once.
 pub(super) const CHUNK: usize = 1 << 14;
 
-/// How often each word of the training text was seen.
+/// Counts of the words of the training text.
 #[derive(Debug, Default)]
 pub(super) struct TrainingWords {
     pub source: WordCounts,
-    /// Empty where both sides are counted together.
+    /// Empty if both sides are counted together.
     pub target: WordCounts,
     pub together: bool,
     pub words: WordKind,
-    /// There for text in several target languages.
+    /// Present for text in several target languages.
     counted: Option<Counted>,
 }
 
-/// What separates the words that are counted.
+/// The separator of the words that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum WordKind {
     /// White space of any kind.
@@ -42,7 +42,7 @@ pub(super) enum WordKind {
     WhiteSpace,
     /// ASCII spaces.
     Spaces,
-    /// ASCII spaces, in lines that SentencePiece learns from.
+    /// ASCII spaces, in the lines from which SentencePiece learns.
     SentencePiece,
 }
 
@@ -51,7 +51,8 @@ impl TrainingWords {
         Self { words, together, ..Self::default() }
     }
 
-    /// For text in several target languages: a source counts in the first language that has it.
+    /// Prepares the counts for text in several target languages: a source line is counted only in
+    /// the first language that has it.
     pub fn of_languages(mut self, languages: usize) -> Self {
         self.counted = (languages > 1).then(Counted::default);
         self
@@ -73,7 +74,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Whether no earlier language has the line. Within a language equal lines count each time.
+    /// Whether no earlier language has the line. Equal lines within one language are all counted.
     fn is_new(&mut self, line: &str) -> bool {
         let mut hasher = std::hash::DefaultHasher::new();
         line.hash(&mut hasher);
@@ -94,18 +95,18 @@ fn add_line(counts: &mut WordCounts, line: &str, words: WordKind) {
     }
 }
 
-/// What is asked of the text of one split.
+/// Options for staging the text of one split.
 pub(super) struct StageOrder<'a> {
     pub split: &'a PairSplit,
     pub treatment: &'a Treatment,
     pub clean: Option<&'a CleanSpec>,
-    /// Keep the lines to score against.
+    /// Keep the lines as references for scoring.
     pub references: bool,
-    /// Count the words.
+    /// Where to count the words.
     pub counts: Option<&'a mut TrainingWords>,
 }
 
-/// A split whose text lies in files.
+/// A split whose text is in files.
 #[derive(Debug)]
 pub(super) struct StagedSplit {
     pub split: PairSplit,
@@ -113,7 +114,7 @@ pub(super) struct StagedSplit {
     pub target: PathBuf,
     pub statistics: SplitStatistics,
     pub references: Option<SplitReferences>,
-    /// MD5 of the text as it was read, one line each.
+    /// MD5 of the text as it was read, one example per line, of (source, target).
     pub raw_md5: (String, String),
 }
 
@@ -192,7 +193,7 @@ fn digest_line(md5: &mut Md5, line: &str) {
     md5.update(b"\n");
 }
 
-/// The lines of a staged file, some at a time.
+/// Reads the lines of a staged file in chunks.
 pub(super) struct StagedLines {
     file: BufReader<File>,
     path: PathBuf,
@@ -204,12 +205,12 @@ impl StagedLines {
         Ok(Self { file: BufReader::with_capacity(1 << 16, file), path: path.into() })
     }
 
-    /// At most `lines` more.
+    /// Reads at most `lines` more lines.
     pub fn next_chunk(&mut self, lines: usize) -> Result<Vec<String>, PrepareError> {
         let mut chunk = Vec::new();
         while chunk.len() < lines {
             let mut line = String::new();
-            // Only a line feed ends a line, as it was written.
+            // Only a line feed ends a line, as when it was written.
             match self.file.read_line(&mut line).map_err(PrepareError::io(&self.path))? {
                 0 => break,
                 _ => line.pop(),

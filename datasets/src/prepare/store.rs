@@ -1,8 +1,8 @@
-//! Prepared data on disk: written whole or not at all, verified when read.
+//! Prepared data on disk: written atomically, verified when read.
 //!
-//! A folder has `manifest.jsonl` (settings, statistics and the SHA-256 of every other file, and in a second line its
-//! own), `codes` or SentencePiece models, the vocabularies, and for each split its text in tokens, its references and
-//! its ids.
+//! A folder has `manifest.jsonl`, `codes` or SentencePiece models, the vocabularies, and for each
+//! split its text in tokens, its references and its ids. The manifest holds the settings, the
+//! statistics and the SHA-256 of every other file; its second line holds its own SHA-256.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -51,18 +51,20 @@ struct ManifestDigest {
     sha256: String,
 }
 
-/// The preparation of the corpus that `data` names; none if it names none that is built in.
+/// The preparation of the corpus that `data` names. `None` if it does not name a built-in corpus.
 fn preparation_of(data: &DataSpec) -> Option<Preparation> {
     CorpusDefinition::find(data.corpus.as_deref()?).ok()?.preparation
 }
 
-/// Loads what lies in `folder`, or reads the text, prepares it and keeps it there. The caller names the folder after
-/// everything that the text depends on; the settings are compared.
+/// Loads the prepared data in `folder`. If there is none, prepares `text` and writes it to
+/// `folder`. The caller names the folder after everything that the text depends on; the settings
+/// are compared.
 ///
-/// All text is in memory meanwhile, by [`PairSplit::name`], and a model's path is relative to the current folder: see [`prepare_from_files`].
+/// All text is in memory, by [`PairSplit::name`]. A model's path is relative to the current folder.
+/// For large corpora see [`prepare_from_files`].
 ///
 /// # Errors
-/// See [`PrepareError`]; nothing is left behind.
+/// See [`PrepareError`]. Nothing is left behind.
 pub fn prepare_cached<E: From<PrepareError>>(
     folder: &Path,
     data: &DataSpec,
@@ -93,24 +95,25 @@ pub fn prepare_cached<E: From<PrepareError>>(
     Ok(prepare_into(folder, data, options, &surroundings, &names, &mut open)?)
 }
 
-/// Where [`prepare_from_files`] finds what it needs, and whom it tells.
+/// Paths, corpus and progress callback for [`prepare_from_files`].
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The folder that the recipe's paths are relative to.
     pub base: &'a Path,
     /// The corpus that the recipe names.
     pub definition: Option<&'a CorpusDefinition>,
-    /// Told of every step as it begins.
+    /// Called at the beginning of every step.
     pub progress: &'a dyn Fn(PrepareStep<'_>),
 }
 
-/// Loads what lies in `folder`, or reads the text from its files, prepares it and keeps it there. However large the
-/// corpus, memory holds its words with their counts, and in the end its ids.
+/// Loads the prepared data in `folder`. If there is none, reads the text from its files, prepares
+/// it and writes it to `folder`. For a corpus of any size, memory holds only its words with their
+/// counts, and at the end its ids.
 ///
-/// `fetch` gets the corpus; it is asked only if there is something to prepare.
+/// `fetch` fetches the corpus. It is called only if there is something to prepare.
 ///
 /// # Errors
-/// See [`PrepareError`]; nothing is left behind.
+/// See [`PrepareError`]. Nothing is left behind.
 pub fn prepare_from_files<E: From<PrepareError>>(
     folder: &Path,
     data: &DataSpec,
@@ -129,7 +132,7 @@ pub fn prepare_from_files<E: From<PrepareError>>(
     Ok(prepare_into(folder, data, options, &surroundings, &names, &mut open)?)
 }
 
-/// Prepares in a folder beside `folder`, which then takes its name.
+/// Prepares in a temporary folder beside `folder`, which is then renamed to it.
 fn prepare_into(
     folder: &Path,
     data: &DataSpec,
@@ -145,11 +148,11 @@ fn prepare_into(
     let built = build(temporary.path(), data, options, surroundings, names, open)?;
     write_manifest(temporary.path(), settings, built)?;
     (surroundings.progress)(PrepareStep::Load);
-    // Read back before it gets its name: an evaluation set that is not the one that is meant leaves nothing behind.
+    // Load the data before the rename, so that a wrong evaluation set leaves nothing behind.
     let prepared = load_from(temporary.path(), data, options, surroundings)?;
     match temporary.rename(folder) {
         Ok(()) => Ok(prepared),
-        // Another process was faster; what it wrote is the same.
+        // Another process finished first; its output is the same.
         Err(_) if folder.join(MANIFEST).exists() => Ok(prepared),
         Err(error) => Err(PrepareError::io(folder)(error)),
     }
@@ -164,8 +167,8 @@ fn write_manifest(folder: &Path, settings: Value, built: Built) -> Result<(), Pr
     write_whole(&file, format!("{first}\n{second}\n").as_bytes()).map_err(PrepareError::io(&file))
 }
 
-/// Loads a prepared folder. Every file is checked against its digest; an error names the one that differs. A model's
-/// path is relative to the current folder.
+/// Loads a prepared folder. Every file is checked against its digest, and an error names the file
+/// that differs. A model's path is relative to the current folder.
 ///
 /// # Errors
 /// A file is damaged, or the folder was made with other settings.
@@ -221,7 +224,7 @@ fn load_from(
         let split = PreparedSplit { name: name.clone(), source, target, lines, references, statistics };
         splits.insert(name, Arc::new(split));
     }
-    // Those that are only there to be looked at.
+    // Files that are not used here and exist for inspection.
     for (name, digest) in unread {
         folder.check(&name, &digest)?;
     }
@@ -253,7 +256,7 @@ impl Folder<'_> {
     ) -> Result<TextPipeline, PrepareError> {
         let treatment = Treatment::of(data, None)?;
         if let TokenizerSpec::SentencePiece { specials, pieces, model, .. } = &data.tokenizer {
-            // What was learnt on a share may have fewer.
+            // A model that was learnt on a share of the text may have fewer pieces.
             let pieces = (data.share.is_none() || model.is_some()).then_some(*pieces);
             let joined = manifest.files.contains_key(&model_file(true, ""));
             let mut model = |side| -> Result<Arc<Pieces>, PrepareError> {
@@ -345,7 +348,7 @@ impl Folder<'_> {
     }
 }
 
-/// Digests what is read through it.
+/// A reader that digests its bytes.
 struct Tee<'s> {
     inner: File,
     sha256: &'s mut Sha256,

@@ -1,4 +1,5 @@
-//! What every step of preparing is told: the recipe's folder, the corpus's preparation, whom to tell, and the files' names.
+//! Inputs of all preparation steps: the recipe's folder, the corpus's preparation, the progress
+//! callback and the file names.
 
 use std::path::Path;
 
@@ -10,46 +11,46 @@ use super::translation::PrepareOptions;
 use crate::corpora::Preparation;
 use crate::fetch::sha256_file;
 
-/// The file of the learnt merges.
+/// File name of the learnt merges.
 pub(super) const CODES: &str = "codes";
 
-/// The file of a vocabulary: that of both sides, or of `side`.
+/// File name of a vocabulary: the shared one, or that of `side`.
 pub(super) fn vocabulary_file(joined: bool, side: &str) -> String {
     if joined { "vocabulary".into() } else { format!("vocabulary.{side}") }
 }
 
-/// The file of a SentencePiece model: that of both sides, or of `side`.
+/// File name of a SentencePiece model: the shared one, or that of `side`.
 pub(super) fn model_file(joined: bool, side: &str) -> String {
     if joined { "sentencepiece.model".into() } else { format!("sentencepiece.{side}.model") }
 }
 
-/// What preparing depends on beside `[data]` and the text.
+/// Inputs of the preparation besides `[data]` and the text.
 pub(super) struct Surroundings<'a> {
     /// The folder that the recipe's paths are relative to.
     pub base: &'a Path,
-    /// What the corpus's definition says.
+    /// The preparation in the corpus's definition.
     pub preparation: Option<&'a Preparation>,
-    /// Told of every step as it begins.
+    /// Called at the beginning of every step.
     pub progress: &'a dyn Fn(PrepareStep<'_>),
 }
 
-/// A step of preparing.
+/// A step of the preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrepareStep<'a> {
-    /// The text of a split is read, normalised, cleaned, and its words are counted.
+    /// Reads, normalises and cleans the text of this split, and counts its words.
     Text(&'a str),
-    /// The training pairs are put into a random order.
+    /// Shuffles the training pairs.
     Shuffle,
-    /// Sub-words and vocabularies are learnt.
+    /// Learns sub-words and vocabularies.
     Learn,
-    /// A split is written in tokens and ids.
+    /// Writes this split as tokens and ids.
     Encode(&'a str),
-    /// What was written is read back.
+    /// Loads the written files.
     Load,
 }
 
 impl Surroundings<'_> {
-    /// What the prepared ids depend on beside the text itself.
+    /// Everything on which the prepared ids depend, besides the text itself.
     pub(super) fn settings(&self, data: &DataSpec, options: PrepareOptions) -> Result<Value, PrepareError> {
         let mut settings = json!({
             "reader": data.reader,

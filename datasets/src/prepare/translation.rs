@@ -1,4 +1,4 @@
-//! Translation data as ids.
+//! Translation data as token ids.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,58 +12,58 @@ use super::sequences::Sequences;
 use crate::batches::PairSource;
 use crate::readers::{PairSplit, TRAIN};
 
-/// What preparing needs to know beside `[data]`.
+/// Options of the preparation besides `[data]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PrepareOptions {
-    /// Target sequences begin with the begin token (`model.decoder.begin_token_in_target`).
+    /// Whether target sequences begin with the begin token (`model.decoder.begin_token_in_target`).
     pub begin_token_in_target: bool,
 }
 
 impl PrepareOptions {
-    /// Those of a recipe.
+    /// The options of a recipe.
     pub fn of(recipe: &RecipeOf<Translation>) -> Self {
         Self { begin_token_in_target: recipe.model.decoder.begin_token_in_target() }
     }
 
-    /// Targets have a begin token which is the decoder's first input and no part of the sequence.
+    /// Whether a begin token is the decoder's first input but not part of the target sequence.
     pub fn begins_before_target(self, data: &DataSpec) -> bool {
         data.begin_token_in_source && !self.begin_token_in_target
     }
 }
 
-/// Counts of one split.
+/// Statistics of one split.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitStatistics {
-    /// Pairs of the text, empty ones included.
+    /// Number of pairs in the text, including those with an empty side.
     pub pairs_read: u64,
-    /// Pairs left out because a side was empty.
+    /// Number of pairs skipped because a side was empty.
     pub skipped_empty: u64,
-    /// Pairs left out by the preparation of the corpus.
+    /// Number of pairs dropped by the preparation of the corpus.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped_by_cleaning: u64,
-    /// Pairs left out because a side was too long.
+    /// Number of pairs dropped because a side was too long.
     pub dropped_too_long: u64,
-    /// Pairs left out because one side was so much longer than the other.
+    /// Number of pairs dropped because the ratio of the lengths was too large.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped_unequal: u64,
-    /// Source sequences cut.
+    /// Number of truncated source sequences.
     pub truncated_source: u64,
-    /// Target sequences cut.
+    /// Number of truncated target sequences.
     pub truncated_target: u64,
-    /// Pairs kept.
+    /// Number of pairs kept.
     pub pairs: u64,
-    /// Source tokens of pairs kept, special tokens included.
+    /// Number of source tokens in the pairs kept, special tokens included.
     pub source_tokens: u64,
-    /// Target tokens of pairs kept, special tokens included.
+    /// Number of target tokens in the pairs kept, special tokens included.
     pub target_tokens: u64,
-    /// Unknown tokens among the source tokens.
+    /// Number of unknown tokens among the source tokens.
     pub source_unknown: u64,
-    /// Unknown tokens among the target tokens.
+    /// Number of unknown tokens among the target tokens.
     pub target_unknown: u64,
-    /// Longest source sequence, in tokens.
+    /// Length of the longest source sequence, in tokens.
     pub longest_source: u64,
-    /// Longest target sequence, in tokens.
+    /// Length of the longest target sequence, in tokens.
     pub longest_target: u64,
 }
 
@@ -71,30 +71,30 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The target lines of a split that is evaluated.
+/// The target lines of an evaluation split.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SplitReferences {
-    /// As read.
+    /// Lines as read.
     pub raw: Vec<String>,
     /// After the tokenizer's `normalize` steps, words separated by single spaces, not in sub-words.
     pub normalized: Vec<String>,
 }
 
-/// One split as ids.
+/// One split as token ids.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PreparedSplit {
-    /// Its name.
+    /// Name of the split.
     pub name: String,
     /// Source sequences, special tokens included.
     pub source: Sequences,
     /// Target sequences, special tokens included.
     pub target: Sequences,
-    /// For each pair, its index in the split's prepared text: what was cleaned away is not counted, and `train` may have
-    /// been shuffled.
+    /// For each pair, its index in the split's prepared text. Pairs dropped by cleaning are not
+    /// counted, and `train` may be shuffled.
     pub lines: Vec<u32>,
     /// The references; `None` for the training split.
     pub references: Option<SplitReferences>,
-    /// Counts.
+    /// Statistics of the split.
     pub statistics: SplitStatistics,
 }
 
@@ -111,7 +111,7 @@ impl PairSource for PreparedSplit {
     }
 }
 
-/// A named evaluation set, checked against what the recipe says of it.
+/// A named evaluation set, checked against the recipe.
 #[derive(Debug, Clone)]
 pub struct EvalSet<'p> {
     /// The split.
@@ -122,19 +122,19 @@ pub struct EvalSet<'p> {
     pub references: &'p [String],
 }
 
-/// All splits as ids, with what made them.
+/// All splits as token ids, with the pipeline that made them.
 #[derive(Debug)]
 pub struct PreparedTranslation {
-    /// Text to ids and back.
+    /// Converts text to ids and back.
     pub pipeline: TextPipeline,
-    /// Target languages, each with a decoder of its own.
+    /// Target languages. Each has its own decoder.
     pub targets: Vec<String>,
     /// The splits by [`PairSplit::name`].
     pub splits: BTreeMap<String, Arc<PreparedSplit>>,
 }
 
 impl PreparedTranslation {
-    /// A split by name; `user` is what needs it, for the message.
+    /// A split by name. `user` is the setting that needs it, for the message.
     pub fn split(&self, name: &str, user: &str) -> Result<&Arc<PreparedSplit>, PrepareError> {
         self.splits.get(name).ok_or_else(|| missing(name, user, self.splits.keys()))
     }
@@ -148,19 +148,20 @@ impl PreparedTranslation {
         self.split(PairSplit::new(split, &self.targets, target).name(), user)
     }
 
-    /// A hypothesis of the model as text; see [`TextPipeline::undo`].
+    /// Converts a hypothesis of the model to text; see [`TextPipeline::undo`].
     pub fn undo(&self, ids: &[u32]) -> String {
         self.pipeline.undo(ids)
     }
 
-    /// The evaluation set `name` as `spec` says, in each of its target languages (one, but for a `valid` of all); an error
-    /// unless lines and reference tokens are as stated.
+    /// The evaluation set `name` that `spec` describes, in each of its target languages. There is
+    /// only one, except for a `valid` set of all languages. Fails unless the numbers of lines and
+    /// reference tokens are as stated.
     pub fn eval_sets(&self, name: &str, spec: &EvalSetSpec) -> Result<Vec<EvalSet<'_>>, PrepareError> {
         let targets = spec.targets_among(&self.targets).into_iter();
         targets.map(|target| self.eval_set_in(name, spec, target)).collect()
     }
 
-    /// See [`Self::eval_sets`]; an error if the set is in several languages.
+    /// As [`Self::eval_sets`]. Fails if the set has several target languages.
     pub fn eval_set(&self, name: &str, spec: &EvalSetSpec) -> Result<EvalSet<'_>, PrepareError> {
         let mut sets = self.eval_sets(name, spec)?;
         match (sets.pop(), sets.is_empty()) {

@@ -1,24 +1,25 @@
-//! Words and how often each was seen, for millions of different words: one piece of memory for all their letters.
+//! Word counts for millions of different words. All letters are in one block of memory.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A place of the table that is free.
+/// A free slot of the table.
 const FREE: u32 = u32::MAX;
 
-/// Counted words, in the order in which they were first seen.
+/// Words and their counts, in the order in which they were first added.
 #[derive(Debug, Clone, Default)]
 pub struct WordCounts {
     letters: String,
-    /// Where each word ends in `letters`.
+    /// End of each word in `letters`.
     ends: Vec<usize>,
     counts: Vec<u64>,
-    /// Open addressing: indices of words; a power of two of them, at most three quarters used.
+    /// Hash table with open addressing: indices of words. Its size is a power of two, and at most
+    /// three quarters are used.
     table: Vec<u32>,
     hasher: RandomState,
 }
 
 impl WordCounts {
-    /// Counts a word `times` more.
+    /// Adds `times` to the count of a word.
     pub fn add(&mut self, word: &str, times: u64) {
         if self.counts.len() * 4 >= self.table.len() * 3 {
             self.grow();
@@ -56,7 +57,7 @@ impl WordCounts {
         &self.letters[start..self.ends[index]]
     }
 
-    /// Where the word stands in the table or would stand.
+    /// The word's slot in the table, or the free slot where it would go.
     fn place(&self, word: &str) -> usize {
         let mask = self.table.len() - 1;
         let mut place = self.hasher.hash_one(word) as usize & mask;
@@ -71,7 +72,7 @@ impl WordCounts {
         self.table = Vec::new();
         self.table = vec![FREE; size];
         for index in 0..self.counts.len() {
-            // All are different: the first free place is the word's.
+            // All words are different, so the first free slot is the right one.
             let mask = size - 1;
             let mut place = self.hasher.hash_one(self.word(index)) as usize & mask;
             while self.table[place] != FREE {

@@ -1,4 +1,4 @@
-//! Text as it lies on disk.
+//! Reading text files.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,10 +8,10 @@ use zoo_recipes::untrusted::open;
 
 use super::TextError;
 
-/// Opens a text, gunzipping it if its first two bytes are gzip's.
+/// Opens a text file. Decompresses it if its first two bytes are those of gzip.
 ///
 /// # Errors
-/// It cannot be opened, or is not a regular file.
+/// The file cannot be opened, or is not a regular file.
 pub fn open_text(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     let mut head = [0; 2];
     let mut file = open(path)?;
@@ -30,7 +30,7 @@ pub fn open_text(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     })
 }
 
-/// The text of bytes that must be UTF-8; the error names the line.
+/// Converts bytes to text. If they are not UTF-8, the error names the line.
 pub(crate) fn decode_utf8(bytes: Vec<u8>, file: &Path) -> Result<String, TextError> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
@@ -40,7 +40,7 @@ pub(crate) fn decode_utf8(bytes: Vec<u8>, file: &Path) -> Result<String, TextErr
     })
 }
 
-/// The error of a line that is UTF-8 for `good` bytes only.
+/// The error for a line of which only the first `good` bytes are valid UTF-8.
 pub(crate) fn not_utf8(file: &Path, line: usize, good: usize) -> TextError {
     TextError::malformed(
         file,

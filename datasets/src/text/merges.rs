@@ -1,34 +1,37 @@
-//! Learning merges from counted words: the bookkeeping that every byte pair encoding shares.
+//! Learning merges from counted words: the data structures that all byte pair encodings share.
 //!
-//! Words are symbols in one array. For every pair of neighbours there are its count and the words that have it; a queue
-//! holds the pairs by rank. A merge touches the words of its pair alone.
+//! Words are symbols in one array. Every pair of neighbours has its count and a list of the words
+//! that contain it. A queue holds the pairs by rank. A merge changes only the words with its pair.
 //!
-//! Memory at millions of different words: pairs below a threshold are kept out of the queue until it runs empty, when
-//! the threshold is lowered and the queue filled again. The merges learnt do not depend on it.
+//! To limit memory for millions of different words, pairs below a threshold stay out of the queue.
+//! When the queue is empty, the threshold is lowered and the queue is filled again. The learnt
+//! merges do not depend on the threshold.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// Two neighbouring symbols.
 pub(super) type Pair = (u32, u32);
 
-/// What one kind of byte pair encoding says about pairs.
+/// Rules of one kind of byte pair encoding.
 pub(super) trait Rule {
-    /// The order of merges: the greatest is made first. Pairs of greater count must have greater rank.
+    /// Rank of a merge; the greatest is made first. Pairs with a greater count must have a greater
+    /// rank.
     type Rank: Ord;
 
-    /// Pairs of lower counts are not merged.
+    /// Minimum count of a pair that is merged.
     fn least_count(&self) -> u64;
 
-    /// The rank of a pair with this count; `None` if it may never be merged.
+    /// The rank of a pair with this count; `None` if it must never be merged.
     fn rank(&self, pair: Pair, count: u64) -> Option<Self::Rank>;
 
-    /// Takes note that `pair` is the next merge. The symbol that it makes; `None` if it is passed over for good.
+    /// Accepts `pair` as the next merge. Returns the symbol that it makes, or `None` to skip the
+    /// pair for good.
     fn accept(&mut self, pair: Pair) -> Option<u32>;
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Word {
-    /// In the array of all symbols, in units of one symbol: up to 16 GiB of them.
+    /// Start in the array of all symbols, counted in symbols. The array may have up to 16 GiB.
     start: u32,
     length: u32,
     count: u64,
@@ -37,7 +40,7 @@ struct Word {
 #[derive(Debug, Default)]
 struct Statistics {
     count: u64,
-    /// Words that have or have had the pair; one may be there more than once.
+    /// Words that contain or contained the pair. A word may be listed more than once.
     words: Vec<u32>,
 }
 
@@ -60,12 +63,13 @@ impl<R: Ord> PartialOrd for Candidate<R> {
 }
 impl<R: Ord> Ord for Candidate<R> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        // Equal ranks are the rule's to avoid; the pair makes the order total all the same.
+        // Rules should avoid equal ranks. Comparing the pairs as well makes the order total in any
+        // case.
         self.rank.cmp(&other.rank).then(other.pair.cmp(&self.pair))
     }
 }
 
-/// Words as symbols, with how often each was seen.
+/// Words as symbols, with their counts.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     symbols: Vec<u32>,
@@ -73,12 +77,13 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Room for so many words and symbols; growing by doubling would take twice the memory for a moment.
+    /// Reserves memory for this many words and symbols. Growing by doubling would temporarily need
+    /// twice the memory.
     pub fn with_capacity(words: usize, symbols: usize) -> Self {
         Self { symbols: Vec::with_capacity(symbols), words: Vec::with_capacity(words) }
     }
 
-    /// Adds a word. One of a single symbol has nothing to merge and is not kept.
+    /// Adds a word. A word of a single symbol has nothing to merge and is not stored.
     pub fn push(&mut self, symbols: impl IntoIterator<Item = u32>, count: u64) {
         let start = self.symbols.len();
         self.symbols.extend(symbols);
@@ -96,7 +101,7 @@ impl Words {
     }
 }
 
-/// Learns merges until `wanted` of them were accepted or none is left.
+/// Learns merges until `wanted` of them are accepted or none is left.
 pub(super) fn learn<R: Rule>(words: Words, rule: &mut R, wanted: usize) {
     let mut state = State::new(words);
     let greatest = state.statistics.values().map(|s| s.count).max().unwrap_or(0);
@@ -121,15 +126,15 @@ struct State<R: Rule> {
     words: Words,
     statistics: HashMap<Pair, Statistics>,
     passed_over: HashSet<Pair>,
-    /// For every pair of at least the threshold's count an entry with at least its count; entries with more are put
-    /// right when they come up.
+    /// Candidates by rank. Every pair whose count reaches the threshold has an entry with at least
+    /// its count. An entry with a greater count is corrected when it is popped.
     queue: BinaryHeap<Candidate<R::Rank>>,
     threshold: u64,
 }
 
 impl<R: Rule> State<R> {
     fn new(words: Words) -> Self {
-        // Counted first, so that the lists have the room that they need and no more.
+        // Count first, so that the lists are allocated with exactly the size that they need.
         let mut sizes: HashMap<Pair, u32> = HashMap::new();
         for word in &words.words {
             for pair in words.symbols(*word).windows(2) {
@@ -152,7 +157,7 @@ impl<R: Rule> State<R> {
         Self { words, statistics, passed_over: HashSet::new(), queue: BinaryHeap::new(), threshold: 0 }
     }
 
-    /// Puts every pair of at least the threshold's count, and less than `below`, into the queue.
+    /// Adds every pair to the queue whose count is at least the threshold and less than `below`.
     fn fill(&mut self, rule: &R, below: u64) {
         let (threshold, queue) = (self.threshold, &mut self.queue);
         for (pair, statistics) in &self.statistics {
@@ -183,7 +188,8 @@ impl<R: Rule> State<R> {
                 if now == candidate.count {
                     return Some(candidate.pair);
                 }
-                // An entry for a count that has grown since is followed or preceded by one with the new count.
+                // If the count has grown since this entry was pushed, the queue also has or had an
+                // entry with the new count.
                 if now < candidate.count {
                     self.enqueue(rule, candidate.pair);
                 }
@@ -231,7 +237,7 @@ impl<R: Rule> State<R> {
             }
         }
         for (changed, difference) in changes {
-            // The merged pair itself is gone from all words.
+            // The merged pair no longer occurs in any word.
             if changed == pair || difference == 0 {
                 continue;
             }
@@ -246,7 +252,8 @@ impl<R: Rule> State<R> {
     }
 }
 
-/// Makes `pair` one symbol in place, from the left, occurrences not overlapping. Gives back how many symbols are left.
+/// Replaces `pair` by one symbol in place, from left to right, without overlaps. Returns the number
+/// of symbols left.
 fn replace(symbols: &mut [u32], pair: Pair, merged: u32) -> usize {
     let (mut from, mut to) = (0, 0);
     while from < symbols.len() {

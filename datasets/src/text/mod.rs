@@ -16,37 +16,37 @@ pub(crate) use file::{decode_utf8, not_utf8};
 
 use zoo_recipes::untrusted::hint_or;
 
-/// What can go wrong with text and the files that describe how to treat it.
+/// Errors of text, and of the files that define its treatment.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     /// A file could not be read or written.
     #[error("{}: {source}\nhint: {}", file.display(), hint_or(source, "check that the file exists and that you may use it"))]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A line of a file is not what it should be.
+    /// A line of a file is not valid.
     #[error("{}:{line}: {problem}\nhint: {hint}", file.display())]
     Malformed {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong with the line.
         problem: String,
-        /// What to do next.
+        /// Hint for the user.
         hint: String,
     },
-    /// A file that holds a model is not one that can be used.
+    /// A file does not hold a usable model.
     #[error("{}: {problem}\nhint: {hint}", file.display())]
     Model {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What is wrong.
+        /// What is wrong with the model.
         problem: String,
-        /// What to do next.
+        /// Hint for the user.
         hint: String,
     },
     /// A normalisation step has no rules for a language.
@@ -54,11 +54,11 @@ pub enum TextError {
         "{step} has no rules for the language `{language}`\nhint: it knows {known}; leave the step out or prepare the text beforehand"
     )]
     Language {
-        /// The step.
+        /// Name of the step.
         step: &'static str,
-        /// The language code that was asked for.
+        /// The requested language code.
         language: String,
-        /// The codes there are.
+        /// The known language codes.
         known: &'static str,
     },
 }

@@ -1,8 +1,11 @@
-//! The numbers of tokens.
+//! Vocabularies: the ids of tokens.
 //!
-//! Order of the rows: the four special tokens as the layout says; then the words by count, the most frequent first,
-//! equal counts in the order of their code points (fairseq's dictionary: sorted by symbol, then stably by count);
-//! then, up to the multiple asked for, `madeupword0000` and so on with count 0, as fairseq pads.
+//! Order of the rows:
+//!
+//! 1. The four special tokens, in the order of the layout.
+//! 2. The words by count, the most frequent first. Words with equal counts are in the order of
+//!    their code points (as in fairseq's dictionary: sorted by symbol, then stably by count).
+//! 3. `madeupword0000` and so on with count 0, up to the requested multiple, as in fairseq.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -19,11 +22,11 @@ const HEADER: &str = "#zoo-vocabulary 1";
 /// Ids of the special tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpecialIds {
-    /// Fills rows of a batch.
+    /// Padding of the rows of a batch.
     pub pad: u32,
-    /// Begins a sequence.
+    /// Beginning of a sequence.
     pub begin: u32,
-    /// Ends a sequence.
+    /// End of a sequence.
     pub end: u32,
     /// Any token that is not in the vocabulary.
     pub unknown: u32,
@@ -39,10 +42,10 @@ impl SpecialIds {
         }
     }
 
-    /// How many there are; words begin at this id.
+    /// Number of special tokens; words begin at this id.
     pub const COUNT: u32 = 4;
 
-    /// How a special token is written, if `id` is one.
+    /// The text of the special token with this id; `None` for any other id.
     pub fn symbol(&self, id: u32) -> Option<&'static str> {
         [(self.pad, "<pad>"), (self.begin, "<s>"), (self.end, "</s>"), (self.unknown, "<unk>")]
             .into_iter()
@@ -73,7 +76,7 @@ impl Vocabulary {
         Self::from_most_frequent(lines, layout, pad_to, None)
     }
 
-    /// The same with a limit: see [`Vocabulary::from_counts`].
+    /// [`Vocabulary::from_lines`] with a limit: see [`Vocabulary::from_counts`].
     pub fn from_most_frequent<S: AsRef<str>>(
         lines: impl IntoIterator<Item = S>,
         layout: Specials,
@@ -94,8 +97,8 @@ impl Vocabulary {
         Self::from_counts(counts, layout, pad_to, max_rows)
     }
 
-    /// Words with their counts. With `max_rows`, no more of them than leave room for the special tokens; then padding.
-    /// Text that spells a special token is left out.
+    /// A vocabulary of words with their counts. `max_rows` limits the rows of words and special
+    /// tokens together; padding is added afterwards. Text that spells a special token is left out.
     pub fn from_counts(
         counts: BTreeMap<String, u64>,
         layout: Specials,
@@ -116,7 +119,8 @@ impl Vocabulary {
         Self::from_words(layout, words)
     }
 
-    /// The pieces of a sub-word model, in its order, without its special tokens. They are not counted.
+    /// A vocabulary of the pieces of a sub-word model, in its order and without its special tokens.
+    /// The pieces have no counts.
     pub fn from_pieces(layout: Specials, pieces: Vec<String>) -> Self {
         Self::from_words(layout, pieces.into_iter().map(|piece| (piece, 0)).collect())
     }
@@ -131,12 +135,12 @@ impl Vocabulary {
         self.words.len() + SpecialIds::COUNT as usize
     }
 
-    /// Never: there are always the special tokens.
+    /// Always false, because the special tokens are always there.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Where the special tokens stand.
+    /// Positions of the special tokens.
     pub fn layout(&self) -> Specials {
         self.layout
     }
@@ -146,7 +150,8 @@ impl Vocabulary {
         SpecialIds::of(self.layout)
     }
 
-    /// The id of a word; the unknown token's where there is none. Text that spells a special token is unknown.
+    /// The id of a word; the unknown token's if the word is not in the vocabulary. Text that spells
+    /// a special token is unknown.
     pub fn id(&self, word: &str) -> u32 {
         self.ids.get(word).copied().unwrap_or(self.specials().unknown)
     }
@@ -156,7 +161,7 @@ impl Vocabulary {
         line.split_whitespace().map(|token| self.id(token)).collect()
     }
 
-    /// How the token of an id is written; `<unk>` for an id beyond the vocabulary.
+    /// The text of the token with this id; `<unk>` for an id beyond the vocabulary.
     pub fn symbol(&self, id: u32) -> &str {
         if let Some(symbol) = self.specials().symbol(id) {
             return symbol;
@@ -164,14 +169,15 @@ impl Vocabulary {
         self.words.get((id - SpecialIds::COUNT) as usize).map_or("<unk>", |(word, _)| word)
     }
 
-    /// How often the word of an id was counted; 0 for special tokens.
+    /// The count of the word with this id; 0 for special tokens.
     pub fn count(&self, id: u32) -> u64 {
         id.checked_sub(SpecialIds::COUNT)
             .and_then(|row| self.words.get(row as usize))
             .map_or(0, |(_, count)| *count)
     }
 
-    /// A hypothesis as text: up to its first end token, begin and pad left out, an unknown token as `<unk>`.
+    /// Converts a hypothesis to text: up to the first end token, without begin and pad tokens, and
+    /// with `<unk>` for an unknown token.
     pub fn text(&self, ids: &[u32]) -> String {
         let specials = self.specials();
         let mut out = String::new();
@@ -186,7 +192,8 @@ impl Vocabulary {
         out
     }
 
-    /// The file's text: a header with the layout, then a line `word count` for each row from id 4 on.
+    /// The contents of the vocabulary's file: a header with the layout, then a line `word count`
+    /// for each row from id 4 on.
     pub fn to_file_text(&self) -> String {
         let layout = match self.layout {
             Specials::Openseq2seq => "openseq2seq",
@@ -200,7 +207,7 @@ impl Vocabulary {
         text
     }
 
-    /// Reads what [`Self::to_file_text`] writes; `file` is only for messages.
+    /// Parses the output of [`Self::to_file_text`]. `file` is used in messages only.
     pub fn parse(text: &str, file: &Path) -> Result<Self, TextError> {
         let again = "the file is damaged; prepare the data again";
         let malformed = |line: usize, problem: String| TextError::malformed(file, line, problem, again);
@@ -234,7 +241,7 @@ impl Vocabulary {
         Self::parse(&crate::text::decode_utf8(bytes, file)?, file)
     }
 
-    /// Writes a vocabulary file, replacing one that is there.
+    /// Writes a vocabulary file, replacing an existing one.
     pub fn save(&self, file: &Path) -> Result<(), TextError> {
         write_whole(file, self.to_file_text().as_bytes()).map_err(|e| TextError::io(file, e))
     }

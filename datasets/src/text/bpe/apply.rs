@@ -1,4 +1,4 @@
-//! Applying merge operations to text, and taking them back.
+//! Applying merge operations to text, and undoing them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,19 +7,20 @@ use rayon::prelude::*;
 
 use super::{Codes, END_OF_WORD, SEPARATOR, words_of};
 
-/// A symbol that no merge mentions.
+/// A symbol that does not occur in any merge.
 const FOREIGN: u32 = u32::MAX;
 
 /// Encodes text with learnt codes.
 #[derive(Debug)]
 pub struct Encoder {
     symbols: HashMap<String, u32>,
-    /// Pair -> (rank, symbol that it makes).
+    /// Pair -> (rank, symbol of the merge).
     merges: HashMap<(u32, u32), (u32, u32)>,
 }
 
 impl Encoder {
-    /// Takes the codes in their order; a merge given twice counts where it comes first.
+    /// An encoder with these codes, in their order. If a merge occurs twice, its first position
+    /// counts.
     pub fn new(codes: &Codes) -> Self {
         let mut symbols: HashMap<String, u32> = HashMap::new();
         let mut id = |text: &str| {
@@ -37,7 +38,7 @@ impl Encoder {
 
     /// The parts of one word, without separators; their concatenation is the word.
     pub fn parts<'w>(&self, word: &'w str) -> Vec<&'w str> {
-        // (symbol, where it ends in the word)
+        // (symbol, its end in the word)
         let mut parts: Vec<(u32, usize)> = Vec::with_capacity(word.len());
         let mut text = String::new();
         for (start, character) in word.char_indices() {
@@ -82,18 +83,19 @@ impl Encoder {
             .collect()
     }
 
-    /// One word with separators, e.g. `viel@@ er`.
+    /// Encodes one word with separators, e.g. `viel@@ er`.
     pub fn word(&self, word: &str) -> String {
         self.parts(word).join(&format!("{SEPARATOR} "))
     }
 
-    /// One line; words are what ASCII spaces separate, and are joined by one space. Spaces at the ends of the line
-    /// stay as they are.
+    /// Encodes one line. Words are separated by ASCII spaces, and joined by one space. Spaces at
+    /// the ends of the line are kept.
     pub fn line(&self, line: &str) -> String {
         assembled(line, |word| Cow::Owned(self.word(word)))
     }
 
-    /// Many lines, each different word encoded once. The result does not depend on the number of threads.
+    /// Encodes many lines; each different word is encoded once. The result does not depend on the
+    /// number of threads.
     pub fn lines<S: AsRef<str> + Sync>(&self, lines: &[S]) -> Vec<String> {
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut different: Vec<&str> = Vec::new();
@@ -111,10 +113,10 @@ impl Encoder {
     }
 }
 
-/// What is trimmed from a line before it is split into words.
+/// Characters that are trimmed from the ends of a line before it is split into words.
 const ENDS: [char; 3] = ['\r', '\n', ' '];
 
-/// The line with each word replaced by `encode` of it.
+/// Replaces each word of the line by its encoding.
 fn assembled<'e>(line: &str, encode: impl Fn(&str) -> Cow<'e, str>) -> String {
     let body = line.trim_start_matches(ENDS);
     let mut out = String::with_capacity(line.len() * 5 / 4);
@@ -129,7 +131,7 @@ fn assembled<'e>(line: &str, encode: impl Fn(&str) -> Cow<'e, str>) -> String {
     out
 }
 
-/// Encoded text with the parts of words joined again. A separator left at the end of the line is dropped.
+/// Joins the parts of words in encoded text. A separator at the end of the line is dropped.
 pub fn undo(encoded: &str) -> String {
     let joined = encoded.replace(&format!("{SEPARATOR} "), "");
     joined.strip_suffix(SEPARATOR).unwrap_or(&joined).trim_end().to_string()

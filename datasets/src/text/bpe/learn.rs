@@ -7,11 +7,11 @@ use super::super::counts::WordCounts;
 use super::super::merges::{self, Pair, Rule, Words};
 use super::{Codes, END_OF_WORD};
 
-/// Pairs seen less often than this are not merged.
+/// Minimum count of a pair that is merged.
 const MIN_FREQUENCY: u64 = 2;
 
-/// Learns `merges` operations (fewer where no pair is left that occurs twice) from lines of text. Words are what
-/// ASCII spaces separate.
+/// Learns `merges` operations from lines of text, or fewer if no pair is left that occurs twice.
+/// Words are separated by ASCII spaces.
 pub fn learn<S: AsRef<str>>(lines: impl IntoIterator<Item = S>, merges: usize) -> Codes {
     let mut counts = WordCounts::default();
     for line in lines {
@@ -20,13 +20,13 @@ pub fn learn<S: AsRef<str>>(lines: impl IntoIterator<Item = S>, merges: usize) -
     learn_from_counts(&[&counts], merges)
 }
 
-/// The words of a line, as subword-nmt sees them.
+/// The words of a line, split as in subword-nmt.
 pub fn words_of(line: &str) -> impl Iterator<Item = &str> {
     line.trim_matches(['\r', '\n', ' ']).split(' ').filter(|w| !w.is_empty())
 }
 
-/// [`learn`] from words that were counted. Neither their order nor whether one is in several of the counts makes a
-/// difference.
+/// [`learn`] from counted words. The result does not depend on their order, nor on whether a word
+/// is in several of the counts.
 pub fn learn_from_counts(counts: &[&WordCounts], merges: usize) -> Codes {
     let all = || counts.iter().flat_map(|counts| counts.iter());
     let (different, letters) =
@@ -52,7 +52,7 @@ pub fn learn_from_counts(counts: &[&WordCounts], merges: usize) -> Codes {
     Codes { merges: rule.learnt }
 }
 
-/// Symbols by number. Two merges that make the same string make the same symbol.
+/// Symbols by number. Two merges that give the same string give the same symbol.
 #[derive(Default)]
 struct SubwordNmt {
     texts: Vec<Arc<str>>,
@@ -74,7 +74,7 @@ impl SubwordNmt {
 }
 
 impl Rule for SubwordNmt {
-    /// Count, then left, then right.
+    /// Count, then left symbol, then right symbol.
     type Rank = (u64, Arc<str>, Arc<str>);
 
     fn least_count(&self) -> u64 {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, counted afresh for every merge.
+    /// Reference implementation: counts all pairs again for every merge.
     fn learn_slowly(lines: &[String], merges: usize) -> Vec<(String, String)> {
         let mut words: BTreeMap<Vec<String>, i64> = BTreeMap::new();
         for word in lines.iter().flat_map(|l| l.split(' ')).filter(|w| !w.is_empty()) {

@@ -1,8 +1,10 @@
-//! Byte pair encoding as subword-nmt defines it (Sennrich, Haddow and Birch, 2016; codes version 0.2).
+//! Byte pair encoding as defined by subword-nmt (Sennrich, Haddow and Birch, 2016; codes version
+//! 0.2).
 //!
-//! A word is its characters, the last with `</w>` added. Learning merges, again and again, the most frequent pair of
-//! neighbours; among equals the pair that is greatest as (left, right) strings. Applying makes, again and again, the
-//! earliest learnt merge that the word has. In encoded text every part but a word's last carries `@@`.
+//! A word is the sequence of its characters, with `</w>` appended to the last one. Learning
+//! repeatedly merges the most frequent pair of neighbours. Among equally frequent pairs it takes
+//! the greatest one as (left, right) strings. Encoding repeatedly applies the earliest learnt merge
+//! that occurs in the word. In encoded text, every part of a word except the last ends in `@@`.
 
 mod apply;
 mod learn;
@@ -18,7 +20,7 @@ use crate::temporary::write_whole;
 
 /// Marks the end of a word inside the codes.
 pub const END_OF_WORD: &str = "</w>";
-/// Added to every part of a word but the last.
+/// Appended to every part of a word except the last.
 pub const SEPARATOR: &str = "@@";
 
 const HEADER: &str = "#version: 0.2";
@@ -26,12 +28,12 @@ const HEADER: &str = "#version: 0.2";
 /// Merge operations in the order in which they were learnt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Codes {
-    /// (left, right), the first the most frequent.
+    /// (left, right) pairs; the first is the most frequent.
     pub merges: Vec<(String, String)>,
 }
 
 impl Codes {
-    /// Reads codes of version 0.2; `file` is only for messages.
+    /// Parses codes of version 0.2. `file` is used in messages only.
     pub fn parse(text: &str, file: &Path) -> Result<Self, TextError> {
         let mut lines = text.lines().enumerate();
         match lines.next() {
@@ -71,7 +73,7 @@ impl Codes {
         Self::parse(&crate::text::decode_utf8(bytes, file)?, file)
     }
 
-    /// The codes as subword-nmt writes them, byte for byte.
+    /// The codes in subword-nmt's format, byte for byte.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADER}\n");
         for (left, right) in &self.merges {
@@ -80,7 +82,7 @@ impl Codes {
         text
     }
 
-    /// Writes a codes file, replacing one that is there.
+    /// Writes a codes file, replacing an existing one.
     pub fn save(&self, file: &Path) -> Result<(), TextError> {
         write_whole(file, self.to_text().as_bytes()).map_err(|e| TextError::io(file, e))
     }

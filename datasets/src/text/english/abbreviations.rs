@@ -1,10 +1,10 @@
-//! Abbreviations of titles and firms in words.
+//! Expands abbreviations of titles and companies to words.
 
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// As the source has them, the spelling of `misess` included.
+/// Abbreviations and words of the source, including its spelling `misess`.
 const WORDS: [(&str, &str); 18] = [
     ("mrs", "misess"),
     ("mr", "mister"),
@@ -26,7 +26,7 @@ const WORDS: [(&str, &str); 18] = [
     ("ft", "fort"),
 ];
 
-/// Lower-case text in which every abbreviation with its full stop is a word.
+/// Replaces every abbreviation with its full stop by its word. The text is in lower case.
 pub(super) fn expanded(text: &str) -> String {
     static PATTERN: OnceLock<Regex> = OnceLock::new();
     let pattern = PATTERN.get_or_init(|| {

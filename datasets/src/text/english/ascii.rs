@@ -1,6 +1,6 @@
-//! ASCII for Latin letters and for the signs of typesetting, as Unidecode 1.3 writes them.
+//! Converts Latin letters and typographic signs to ASCII, as Unidecode 1.3 does.
 
-/// What stands for each of the characters behind it.
+/// ASCII text, and the characters that it replaces.
 const FOLDED: [(&str, &str); 74] = [
     ("A", "ÀÁÂÃÄÅĀĂĄ"),
     ("a", "àáâãäåāăąª"),
@@ -78,7 +78,7 @@ const FOLDED: [(&str, &str); 74] = [
     (" 3/4", "¾"),
 ];
 
-/// The text with every such character as ASCII. Others stay.
+/// The text with all these characters in ASCII. Other characters are kept.
 pub(super) fn folded(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     for character in text.chars() {

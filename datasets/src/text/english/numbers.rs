@@ -1,4 +1,4 @@
-//! Numbers and money in words, as Keith Ito's `numbers.py` has them read by the `inflect` package.
+//! Numbers and money in words, as Keith Ito's `numbers.py` writes them with the `inflect` package.
 
 use std::sync::LazyLock;
 
@@ -28,7 +28,7 @@ const ONES: [&str; 20] = [
 ];
 const TENS: [&str; 10] =
     ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-/// Of each three digits, from the last on.
+/// Names of the groups of three digits, from the last group on.
 const THOUSANDS: [&str; 12] = [
     "",
     " thousand",
@@ -44,7 +44,7 @@ const THOUSANDS: [&str; 12] = [
     " decillion",
 ];
 
-/// One of the patterns below.
+/// One of the regular expressions below.
 type Pattern = LazyLock<Regex>;
 
 fn pattern(text: &str) -> Regex {
@@ -58,7 +58,7 @@ static DECIMAL: Pattern = LazyLock::new(|| pattern(r"([0-9]+)\.([0-9]+)"));
 static ORDINAL: Pattern = LazyLock::new(|| pattern(r"([0-9]+)(?:st|nd|rd|th)"));
 static NUMBER: Pattern = LazyLock::new(|| pattern(r"[0-9]+"));
 
-/// Lower-case text in which numbers, years, ordinals, pounds and dollars are words.
+/// Replaces numbers, years, ordinals, pounds and dollars by words. The text is in lower case.
 pub(super) fn expanded(text: &str) -> String {
     let text = WITH_COMMAS.replace_all(text, |found: &Captures<'_>| found[0].replace(',', ""));
     let text = POUNDS.replace_all(&text, "$1 pounds");
@@ -71,7 +71,7 @@ pub(super) fn expanded(text: &str) -> String {
     NUMBER.replace_all(&text, words).into_owned()
 }
 
-/// The number that some digits write, if it has a name.
+/// The value of a string of digits, if the number has a name.
 fn whole(digits: &str) -> Option<u128> {
     let digits = digits.trim_start_matches('0');
     match digits.len() {
@@ -81,7 +81,7 @@ fn whole(digits: &str) -> Option<u128> {
     }
 }
 
-/// An amount in digits with the names of its units. Whatever follows the point counts as cents.
+/// An amount in digits with the names of its units. All digits after the point count as cents.
 fn dollars(amount: &str) -> String {
     let mut parts = amount.split('.');
     let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
@@ -99,7 +99,7 @@ fn dollars(amount: &str) -> String {
     }
 }
 
-/// A number in words; those between 1000 and 3000 as years are read.
+/// A number in words. Numbers between 1000 and 3000 are read as years.
 fn read(number: u128) -> String {
     let (hundreds, rest) = (number / 100, number % 100);
     match number {
@@ -122,7 +122,8 @@ fn below_hundred(number: u128) -> String {
     }
 }
 
-/// A number below 10^36 in words. `and` stands before what is less than a hundred, behind something larger.
+/// A number below 10^36 in words. `and` goes before a part below one hundred that follows a larger
+/// part.
 fn cardinal(number: u128, and: &str) -> String {
     let mut groups = Vec::new();
     let mut rest = number;
@@ -150,7 +151,7 @@ fn cardinal(number: u128, and: &str) -> String {
     }
 }
 
-/// The ordinal of a number in words: its last word changes.
+/// Converts a number in words to its ordinal by changing the last word.
 fn ordinal(words: &str) -> String {
     const CHANGED: [(&str, &str); 7] = [
         ("one", "first"),

@@ -1,7 +1,7 @@
-//! What Moses' `detokenizer.perl` does, for the languages that the tokenizer knows.
+//! Detokenisation as in Moses' `detokenizer.perl`, for the languages that the tokenizer supports.
 //!
-//! It has no inverse: where the tokenizer put a space before a quotation mark and one behind it, this takes one of the two away by
-//! counting quotation marks.
+//! It is not an exact inverse of the tokenizer. The tokenizer puts spaces on both sides of a
+//! quotation mark; the detokenizer counts quotation marks to decide which of the two to remove.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use regex::Regex;
 
 use super::Language;
 
-/// Escapes of the tokenizer, older ones included, in the script's order: `&amp;` is the last, so that `&amp;lt;` gives `&lt;`.
+/// Escapes of the tokenizer, including older ones, in the script's order. `&amp;` is the last, so
+/// `&amp;lt;` gives `&lt;`.
 const ESCAPES: [(&str, &str); 11] = [
     ("&bar;", "|"),
     ("&#124;", "|"),
@@ -28,7 +29,7 @@ const ESCAPES: [(&str, &str); 11] = [
 #[derive(Debug)]
 pub struct Detokenizer {
     language: Language,
-    /// Currency signs and opening brackets: nothing stands between them and the next word.
+    /// Currency signs and opening brackets; the next word follows without a space.
     opening: Regex,
     contraction: Regex,
     letter_or_digit_last: Regex,
@@ -53,7 +54,7 @@ impl Detokenizer {
         }
     }
 
-    /// One line of tokens, without its line feed, as text.
+    /// Converts one line of tokens, without its line feed, to text.
     pub fn line(&self, line: &str) -> String {
         if line.len() > 2 && line.starts_with('<') && line.ends_with('>') {
             return line.to_owned();
@@ -67,7 +68,7 @@ impl Detokenizer {
         let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
         let mut out = String::with_capacity(text.len());
         let mut space = " ";
-        // How many quotation marks of each spelling there were.
+        // Number of quotation marks of each spelling so far.
         let mut quotes: HashMap<&str, u32> = HashMap::new();
         for (at, &word) in words.iter().enumerate() {
             let before = at.checked_sub(1).map(|at| words[at]);
@@ -83,7 +84,7 @@ impl Detokenizer {
                 out.push_str(word);
                 space = "";
             } else if word.chars().all(|c| ",.?!:;\\%}])".contains(c)) {
-                // A plain space, although the script calls it one that does not break.
+                // A plain space, although the script's comment calls it a no-break space.
                 if self.language == Language::French && matches!(word, "?" | "!" | ":" | ";" | "\\" | "%") {
                     out.push(' ');
                 }
@@ -131,7 +132,7 @@ impl Detokenizer {
     }
 }
 
-/// Chinese, Japanese and Korean characters stand side by side without a space.
+/// Chinese, Japanese and Korean characters, which are written without spaces between them.
 fn is_cjk(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -152,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// Right sides: sacremoses 0.2.0, a port of the script.
+    /// The expected lines are from sacremoses 0.2.0, a port of the script.
     #[test]
     fn lines_come_out_as_the_script_writes_them() {
         for (language, tokens, expected) in [
@@ -202,7 +203,8 @@ mod tests {
         }
     }
 
-    /// The script leaves a contraction alone that follows no letter or digit; the port does not.
+    /// Unlike the port, the script does not join a contraction that follows neither a letter nor a
+    /// digit.
     #[test]
     fn an_apostrophe_is_joined_to_what_can_be_contracted() {
         let english = Detokenizer::new(Language::English);

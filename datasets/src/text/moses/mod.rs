@@ -1,7 +1,8 @@
-//! The text treatment of the Moses toolkit, as its scripts behave: lower-casing, punctuation, tokenisation and its reverse.
+//! The text treatment of the Moses toolkit, compatible with its scripts: lower-casing, punctuation,
+//! tokenisation and detokenisation.
 //!
-//! Multi30k's published `lc.norm.tok` files are its raw files lower-cased, then punctuation-normalised, then
-//! tokenised, in this order.
+//! Multi30k's published `lc.norm.tok` files are its raw files after lower-casing, punctuation
+//! normalisation and tokenisation, in this order.
 
 mod detokenizer;
 mod punctuation;
@@ -17,10 +18,10 @@ pub use tokenizer::Tokenizer;
 
 use super::TextError;
 
-/// The languages that have a list of words ending in a full stop.
+/// The languages with a list of words that end in a full stop.
 const KNOWN: &str = "en, de, fr";
 
-/// A language whose rules are known.
+/// A supported language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// `en`
@@ -43,7 +44,7 @@ impl Language {
     }
 }
 
-/// Lower case, character by character as Perl's `lc` does it (no rule for a final sigma).
+/// Lower case, character by character as in Perl's `lc` (without a rule for a final sigma).
 pub fn lowercase(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -67,7 +68,8 @@ pub struct Normalizer {
 }
 
 impl Normalizer {
-    /// The steps in their order, with the rules of `language` (a code such as `de`; only Moses steps look at it).
+    /// The steps in their order, with the rules of `language`: a code such as `de`, which only
+    /// Moses steps use.
     pub fn new(steps: &[NormalizeStep], language: &str) -> Result<Self, TextError> {
         let rules = |step| {
             Language::from_code(language).ok_or_else(|| TextError::Language {
@@ -104,7 +106,7 @@ impl Normalizer {
         Ok(Self { steps })
     }
 
-    /// One line, without its line feed.
+    /// Normalises one line, without its line feed.
     pub fn line(&self, line: &str) -> String {
         let mut text = line.to_string();
         for step in &self.steps {
@@ -119,7 +121,7 @@ impl Normalizer {
         text
     }
 
-    /// Many lines, on all threads; each result depends on its own line only.
+    /// Normalises many lines, on all threads. Each result depends on its own line only.
     pub fn lines<S: AsRef<str> + Sync>(&self, lines: &[S]) -> Vec<String> {
         lines.par_iter().map(|line| self.line(line.as_ref())).collect()
     }

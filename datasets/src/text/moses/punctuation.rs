@@ -1,7 +1,8 @@
-//! What Moses' `normalize-punctuation.perl` does.
+//! Punctuation normalisation as in Moses' `normalize-punctuation.perl`.
 //!
-//! The script as it was when Multi30k was made: single quotation marks standing alone become double ones (later
-//! versions make them apostrophes). Its classes are ASCII, because it reads bytes.
+//! This follows the version of the script with which Multi30k was made: single quotation marks
+//! standing alone become double ones (later versions make them apostrophes). Its character classes
+//! are ASCII, because it reads bytes.
 
 use regex::Regex;
 
@@ -34,13 +35,14 @@ impl PunctuationNormalizer {
             digit_percent: compiled(r"([0-9]) %"),
             quote_in_word: compiled(r"([a-zA-Z])[‘’]([a-zA-Z])"),
             quote_then_stop: compiled(r#""([,.]+)"#),
-            // The line feed, which the script sees, is one of the characters that may follow: hence the end.
+            // The script's line still has its line feed, which is one of the characters that may
+            // follow. Here `$` takes its place.
             stop_then_quote: compiled(r#"(\.+)"([ \t\r\n\f\x0b]*[^<]|$)"#),
             digits_apart: compiled(r"([0-9])\x{a0}([0-9])"),
         }
     }
 
-    /// One line, without its line feed.
+    /// Normalises one line, without its line feed.
     pub fn line(&self, line: &str) -> String {
         let mut text = line.replace('\r', "");
         self.brackets(&mut text);
@@ -69,7 +71,8 @@ impl PunctuationNormalizer {
         text
     }
 
-    /// A space before an opening and after a closing bracket, none inside; none before a mark.
+    /// Puts a space before an opening and after a closing bracket, and removes those inside and
+    /// before punctuation marks.
     fn brackets(&self, text: &mut String) {
         exchange(text, &[("(", " ("), (")", ") ")]);
         single_spaces(text);
@@ -84,7 +87,7 @@ impl PunctuationNormalizer {
         single_spaces(text);
         exchange(text, &[("´", "'")]);
         if text.contains(['‘', '’']) {
-            // The script has one rule for each mark, the first mark first.
+            // The script has one rule per mark, and applies them in this order.
             for mark in ["‘", "’"] {
                 if text.contains(mark) {
                     *text = self
@@ -103,7 +106,7 @@ impl PunctuationNormalizer {
         exchange(text, &[("‘", "\""), ("‚", "\""), ("’", "\"")]);
     }
 
-    /// Which of a closing quotation mark and a comma or full stop comes first.
+    /// Orders a closing quotation mark and a comma or full stop.
     fn quotes_and_stops(&self, text: &mut String) {
         if !text.contains('"') {
             return;
@@ -118,7 +121,7 @@ impl PunctuationNormalizer {
     }
 }
 
-/// Replaces each of the strings by its partner, one after the other.
+/// Replaces each first string by its second, one pair after the other.
 fn exchange(text: &mut String, pairs: &[(&str, &str)]) {
     for (from, to) in pairs {
         if text.contains(from) {
@@ -137,7 +140,7 @@ fn guillemets(text: &mut String) {
     exchange(text, &[(" « ", " \""), ("« ", "\""), ("«", "\""), (" » ", "\" "), (" »", "\""), ("»", "\"")]);
 }
 
-/// Removes or normalises the no-break spaces that French and Spanish put before and after signs.
+/// Removes or normalises the no-break spaces that French and Spanish use before and after signs.
 fn pseudo_spaces(text: &mut String) {
     if !text.contains(NO_BREAK_SPACE) {
         return;

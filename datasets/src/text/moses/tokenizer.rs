@@ -1,4 +1,5 @@
-//! What Moses' `tokenizer.perl` does, with escaping: the script as it was when Multi30k was made.
+//! Tokenisation as in Moses' `tokenizer.perl`, with escaping, in the version with which Multi30k
+//! was made.
 
 use std::collections::HashMap;
 
@@ -6,10 +7,11 @@ use regex::Regex;
 
 use super::Language;
 
-/// Stands for one of several dots in a row; control characters are removed from the text before.
+/// Placeholder for one of several dots in a row. Control characters are removed from the text
+/// before.
 const DOT_OF_MANY: char = '\u{1}';
 
-/// When a full stop after a word does not end the sentence.
+/// Conditions under which a full stop after a word does not end the sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prefix {
     Always,
@@ -26,7 +28,7 @@ pub struct Tokenizer {
     decimal_digit: Regex,
     comma_after: Regex,
     comma_before: Regex,
-    /// Apostrophe rules in their order.
+    /// Apostrophe rules, in order.
     apostrophes: Vec<(Regex, &'static str)>,
 }
 
@@ -79,18 +81,20 @@ impl Tokenizer {
         }
     }
 
-    /// The script since November 2018 (pull request 204): the full stop of a line's last word always stands apart.
+    /// Follows the script since November 2018 (pull request 204): the full stop of a line's last
+    /// word is always a separate token.
     pub fn splitting_last_words(mut self) -> Self {
         self.split_last = true;
         self
     }
 
-    /// The language whose rules these are.
+    /// The language of the rules.
     pub fn language(&self) -> Language {
         self.language
     }
 
-    /// One line, without its line feed. Tokens are separated by single spaces. A blank line stays as it is.
+    /// Tokenises one line, without its line feed. Tokens are separated by single spaces. A blank
+    /// line is returned unchanged.
     pub fn line(&self, line: &str) -> String {
         if line.chars().all(char::is_whitespace) {
             return line.to_string();
@@ -101,7 +105,7 @@ impl Tokenizer {
         let text = self.separate_commas(text);
         let text = self.separate_apostrophes(text);
         let mut text = self.separate_full_stops(&text);
-        // A full stop and an apostrophe at the end; the rule leaves a space behind them.
+        // A full stop and an apostrophe at the end. The rule leaves a space after them.
         if let Some(rest) = text.strip_suffix(".'") {
             text = format!("{rest} . ' ");
         }
@@ -116,7 +120,8 @@ impl Tokenizer {
             || (character.is_numeric() && self.decimal_digit.is_match(character.encode_utf8(&mut [0; 4])))
     }
 
-    /// Spaces round everything that is neither letter, digit, space nor one of the signs with rules of their own.
+    /// Puts spaces around everything except letters, digits, spaces and the signs that have their
+    /// own rules.
     fn separate_signs(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + 16);
         for character in text.chars() {
@@ -148,7 +153,7 @@ impl Tokenizer {
         out
     }
 
-    /// Commas stand apart unless digits are on both sides.
+    /// Separates commas, unless there are digits on both sides.
     fn separate_commas(&self, text: String) -> String {
         if !text.contains(',') {
             return text;
@@ -170,7 +175,8 @@ impl Tokenizer {
         text
     }
 
-    /// The full stop at the end of a word stands apart, unless the word or what follows says that it belongs to it.
+    /// Separates the full stop at the end of a word, unless the word or the text after it shows
+    /// that it belongs to the word.
     fn separate_full_stops(&self, text: &str) -> String {
         let mut words: Vec<&str> = text.split(char::is_whitespace).collect();
         while words.last() == Some(&"") {
@@ -198,7 +204,7 @@ impl Tokenizer {
     }
 
     fn keeps_full_stop(&self, stem: &str, next: Option<&str>) -> bool {
-        // The one behind Multi30k asks its rules about the last word of a line as well.
+        // The version used for Multi30k also applies its rules to the last word of a line.
         if self.split_last && next.is_none() {
             return false;
         }
@@ -211,7 +217,8 @@ impl Tokenizer {
     }
 }
 
-/// Single spaces for runs of white space, none at the ends, no ASCII control characters.
+/// Replaces runs of white space by single spaces, trims the ends and removes ASCII control
+/// characters.
 fn clean(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for word in line.split(char::is_whitespace) {
@@ -225,7 +232,7 @@ fn clean(line: &str) -> String {
     out
 }
 
-/// Two or more dots in a row become a word of their own.
+/// Makes two or more dots in a row a separate word.
 fn mark_runs_of_dots(text: &str) -> String {
     if !text.contains("..") {
         return text.to_string();
@@ -248,7 +255,8 @@ fn mark_runs_of_dots(text: &str) -> String {
     out
 }
 
-/// The characters that Moses' file formats use themselves, as entities; and the dots of runs again.
+/// Replaces characters with a meaning in Moses' file formats by entities, and restores the runs of
+/// dots.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for character in text.chars() {

@@ -1,7 +1,7 @@
-//! SentencePiece models: those of others, loaded and applied as SentencePiece applies them, and our own, learnt here.
+//! SentencePiece models: existing models, and models learnt here.
 //!
-//! Normalising, segmenting and decoding are the crate `sentencepiece-rust`'s. What it does not do as SentencePiece
-//! does is refused when a model is loaded.
+//! The crate `sentencepiece-rust` normalises, segments and decodes. Models that it would apply
+//! differently from SentencePiece are refused when they are loaded.
 
 mod proto;
 mod train;
@@ -16,7 +16,7 @@ use crate::temporary::write_whole;
 
 pub use train::{TrainerError, learn, learn_from_counts, learns_from};
 
-/// Ids of the four special pieces; `None` where a model has none.
+/// Ids of the four special pieces; `None` if a model lacks one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpecialPieces {
     /// `<pad>`
@@ -29,7 +29,7 @@ pub struct SpecialPieces {
     pub unknown: Option<u32>,
 }
 
-/// A model: pieces with their ids, and how text becomes pieces.
+/// A model: pieces with their ids, and the rules to segment text.
 pub struct SentencePiece {
     processor: SentencePieceProcessor,
     bytes: Vec<u8>,
@@ -43,11 +43,11 @@ impl std::fmt::Debug for SentencePiece {
 }
 
 impl SentencePiece {
-    /// A model from the bytes of a `.model` file; `file` is only for messages.
+    /// Parses the bytes of a `.model` file. `file` is used in messages only.
     ///
     /// # Errors
-    /// The bytes are no model, or one that would be applied otherwise than SentencePiece does: word and character
-    /// models, user-defined and unused pieces.
+    /// The bytes are not a model, or the model has features that would be applied differently from
+    /// SentencePiece: word and character models, user-defined and unused pieces.
     pub fn parse(bytes: Vec<u8>, file: &Path) -> Result<Self, TextError> {
         let error = |problem: String, hint: &str| TextError::Model {
             file: PathBuf::from(file),
@@ -93,15 +93,15 @@ impl SentencePiece {
     /// Reads a `.model` file.
     ///
     /// # Errors
-    /// The file cannot be read; else see [`Self::parse`].
+    /// The file cannot be read, or one of the errors of [`Self::parse`].
     pub fn load(file: &Path) -> Result<Self, TextError> {
         Self::parse(zoo_recipes::untrusted::read(file).map_err(|e| TextError::io(file, e))?, file)
     }
 
-    /// Writes the `.model` file, replacing one that is there.
+    /// Writes the `.model` file, replacing an existing one.
     ///
     /// # Errors
-    /// The file system says no.
+    /// The file cannot be written.
     pub fn save(&self, file: &Path) -> Result<(), TextError> {
         write_whole(file, &self.bytes).map_err(|e| TextError::io(file, e))
     }
@@ -116,7 +116,7 @@ impl SentencePiece {
         self.processor.piece_size()
     }
 
-    /// Never: a model without pieces is none.
+    /// Always false, because a model without pieces is not accepted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -126,26 +126,26 @@ impl SentencePiece {
         self.specials
     }
 
-    /// The text of a piece; `None` beyond the last.
+    /// The text of a piece; `None` if `id` is beyond the last piece.
     pub fn piece(&self, id: u32) -> Option<&str> {
         self.processor.id_to_piece(i32::try_from(id).ok()?)
     }
 
-    /// The ids of a line, without special ones; a run of unknown text is one unknown piece.
+    /// Encodes a line as ids, without special pieces. A run of unknown text is one unknown piece.
     pub fn ids(&self, line: &str) -> Vec<u32> {
-        // The types that cannot be encoded are refused when a model is loaded.
+        // Models whose type cannot encode are refused when they are loaded.
         let ids = self.processor.encode(line).unwrap_or_default();
         let unknown = self.specials.unknown.unwrap_or_default();
         ids.into_iter().map(|id| u32::try_from(id).unwrap_or(unknown)).collect()
     }
 
-    /// The pieces of a line; unknown text is as it is.
+    /// Splits a line into pieces. Unknown text is kept unchanged.
     pub fn pieces(&self, line: &str) -> Vec<String> {
         self.processor.encode_pieces(line).unwrap_or_default()
     }
 
-    /// Ids as text again. Control pieces vanish, an unknown piece is the model's sign for it (` ⁇ `), ids beyond the
-    /// last are left out.
+    /// Converts ids to text. Control pieces are removed, an unknown piece becomes the model's sign
+    /// for unknown text (` ⁇ `), and ids beyond the last are ignored.
     pub fn text(&self, ids: &[u32]) -> String {
         let ids: Vec<i32> = ids
             .iter()
@@ -160,8 +160,9 @@ fn special(vocab: &sentencepiece_rust::Vocab, id: i32, kind: PieceType) -> Optio
     (vocab.kind(id) == Some(kind)).then(|| u32::try_from(id).ok()).flatten()
 }
 
-/// The rules of SentencePiece's `nmt_nfkc`, compiled: NFKC with what it does to spaces and control characters. From a
-/// model of SentencePiece 0.2.3 (Copyright Google, Apache License 2.0), where the field is `precompiled_charsmap`.
+/// The compiled rules of SentencePiece's `nmt_nfkc`: NFKC, and its treatment of spaces and control
+/// characters. They come from the field `precompiled_charsmap` of a model made with SentencePiece
+/// 0.2.3 (Copyright Google, Apache License 2.0).
 pub(crate) fn nmt_nfkc() -> Vec<u8> {
     use std::io::Read;
     let mut rules = Vec::with_capacity(240_007);

@@ -1,13 +1,14 @@
-//! A model as protocol-buffer bytes: the fields of `sentencepiece_model.proto` that make a model what it is.
+//! Encodes a model as protocol-buffer bytes, with the fields of `sentencepiece_model.proto` that a
+//! model needs.
 
 use super::nmt_nfkc;
 use crate::text::vocabulary::SpecialIds;
 
-/// What a trained model consists of.
+/// Contents of a trained model.
 pub(super) struct ModelText<'m> {
-    /// Pieces from id 4 on; their scores are 0, -1, -2, ...
+    /// Pieces from id 4 on. Their scores are 0, -1, -2, ...
     pub pieces: &'m [String],
-    /// Where the special pieces stand: the first four ids.
+    /// Positions of the special pieces, which have the first four ids.
     pub specials: SpecialIds,
 }
 
@@ -36,7 +37,7 @@ impl ModelText<'_> {
         model.message(2, &trainer);
         let mut normalizer = Message::default();
         normalizer.text(1, "nmt_nfkc").bytes(2, &nmt_nfkc());
-        // Dummy prefix, extra spaces removed, spaces escaped: the defaults, said aloud.
+        // Dummy prefix, extra spaces removed, spaces escaped: the defaults, written explicitly.
         normalizer.number(3, 1).number(4, 1).number(5, 1);
         model.message(3, &normalizer);
         model.bytes

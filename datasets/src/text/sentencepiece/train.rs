@@ -1,10 +1,17 @@
-//! Learning a BPE model in SentencePiece's manner.
+//! Learning a BPE model as SentencePiece does.
 //!
-//! What SentencePiece's BPE trainer does, with its defaults but character coverage 1: text normalised by `nmt_nfkc`,
-//! spaces written as `▁` in front of words; a piece has at most 16 characters, `▁` only at its beginning, and letters
-//! of one script, as which digits and signs count together. Again and again the most frequent pair becomes a piece; among equals the
-//! shorter, then the one that sorts first. A piece that was made from another pair already is passed over. All single
-//! characters follow, the most frequent first. docs/data.md says where the result may differ.
+//! This follows SentencePiece's BPE trainer with its defaults, except for a character coverage of
+//! 1:
+//!
+//! - Text is normalised by `nmt_nfkc`, and spaces are written as `▁` before words.
+//! - A piece has at most 16 characters, `▁` only at its beginning, and letters of one script.
+//!   Digits and signs together count as one script.
+//! - The most frequent pair repeatedly becomes a piece. Among equally frequent pairs it is the
+//!   shorter, then the one that sorts first. A piece that was already made from another pair is
+//!   skipped.
+//! - All single characters follow, the most frequent first.
+//!
+//! docs/data.md says where the result may differ.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -21,48 +28,49 @@ use crate::text::vocabulary::SpecialIds;
 
 /// Marks the beginning of a word.
 const SPACE: char = '\u{2581}';
-/// SentencePiece keeps this one for itself.
+/// A character that SentencePiece reserves for itself.
 const RESERVED: char = '\u{2585}';
-/// Longest line that is learnt from, in bytes: SentencePiece's `max_sentence_length`.
+/// Maximum length in bytes of a line to learn from: SentencePiece's `max_sentence_length`.
 const LONGEST_LINE: usize = 4192;
-/// Longest piece in characters: SentencePiece's `max_sentencepiece_length`.
+/// Maximum length of a piece in characters: SentencePiece's `max_sentencepiece_length`.
 const LONGEST_PIECE: usize = 16;
 
 /// Why a model could not be learnt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrainerError {
-    /// The characters alone are more than the pieces.
+    /// The text has more different characters than there are pieces.
     #[error(
         "{characters} different characters and the special tokens do not fit into {pieces} pieces\nhint: raise data.tokenizer.pieces to more than {}", .characters + 4
     )]
     TooFew {
-        /// Pieces asked for.
+        /// Requested number of pieces.
         pieces: u32,
-        /// Different characters in the text.
+        /// Number of different characters in the text.
         characters: usize,
     },
-    /// The text has not enough to merge.
+    /// The text does not have enough pairs to merge.
     #[error(
         "the text gives {found} pieces, not the {pieces} asked for\nhint: lower data.tokenizer.pieces to {found} or give more text"
     )]
     TooMany {
-        /// Pieces asked for.
+        /// Requested number of pieces.
         pieces: u32,
-        /// Pieces that there are.
+        /// Number of pieces that the text gives.
         found: usize,
     },
 }
 
-/// Does SentencePiece learn from this line? It leaves out those longer than 4,192 bytes, and those with a character that
-/// it keeps for itself.
+/// Whether SentencePiece learns from this line. It skips lines longer than 4,192 bytes, and lines
+/// with a character that it reserves for itself.
 pub fn learns_from(line: &str) -> bool {
     line.len() <= LONGEST_LINE && !line.contains(RESERVED)
 }
 
-/// Learns a model of `pieces` pieces, the four special ones at `specials` included, from lines of raw text.
+/// Learns a model of `pieces` pieces, including the four special ones at `specials`, from lines of
+/// raw text.
 ///
 /// # Errors
-/// The pieces are too few for the characters, or more than the text gives.
+/// There are fewer pieces than characters, or more pieces than the text gives.
 pub fn learn<S: AsRef<str>>(
     lines: impl IntoIterator<Item = S>,
     pieces: u32,
@@ -76,8 +84,9 @@ pub fn learn<S: AsRef<str>>(
     learn_from_counts(counts, pieces, specials)
 }
 
-/// [`learn`] from raw words, separated by ASCII spaces, that were counted. No rule of the normalisation reaches across an
-/// ASCII space, so words are normalised one by one. The counts are let go before the merges are learnt.
+/// [`learn`] from counted raw words, separated by ASCII spaces. None of the normalisation rules
+/// cross an ASCII space, so words are normalised separately. The counts are dropped before the
+/// merges are learnt.
 ///
 /// # Errors
 /// As [`learn`].
@@ -86,10 +95,11 @@ pub fn learn_from_counts(
     pieces: u32,
     specials: SpecialIds,
 ) -> Result<SentencePiece, TrainerError> {
-    // A model of no pieces normalises, and leaves the text as it then is unknown.
+    // A model without pieces normalises text and returns it as unknown.
     let bytes = ModelText { pieces: &[], specials }.to_bytes();
     let normalizer = SentencePieceProcessor::from_bytes(&bytes).expect("we wrote it ourselves");
-    // Numbers of characters in the order in which they come; made the alphabet's below.
+    // Characters are numbered in the order of their first occurrence; renumbered below in the
+    // alphabet's order.
     let mut ids: HashMap<char, u32> = HashMap::new();
     let mut characters: Vec<(char, u64)> = Vec::new();
     let letters = counts.iter().map(|(word, _)| 1 + word.chars().count()).sum();
@@ -97,7 +107,7 @@ pub fn learn_from_counts(
     let mut symbols = Vec::new();
     for (word, count) in counts.iter() {
         let text = normalizer.encode_pieces(word).unwrap_or_default().concat();
-        // What a word becomes may be several.
+        // One word may become several after normalisation.
         let mut begun = false;
         for character in text.chars().filter(|c| !matches!(c, '\0' | ' ' | '\t')) {
             if character == SPACE && begun {
@@ -131,12 +141,12 @@ pub fn learn_from_counts(
     Ok(model.expect("we wrote it ourselves"))
 }
 
-/// A symbol: its text, and what decides whether it may grow.
+/// A symbol: its text, and the properties that decide whether it may grow.
 struct Symbol {
     text: String,
     characters: usize,
     begins_word: bool,
-    /// Of its characters; `None` before the first that has one.
+    /// Script of its first character that has one; `None` if none has.
     first_script: Option<Script>,
     last_script: Option<Script>,
 }
@@ -154,7 +164,8 @@ impl Symbol {
     }
 }
 
-/// The script of a character as SentencePiece sees it; `None` for a mark that takes its neighbour's.
+/// The script of a character in SentencePiece's classification; `None` for a mark, which takes its
+/// neighbour's script.
 fn script(character: char) -> Option<Script> {
     match character.script() {
         Script::Inherited => None,
@@ -168,7 +179,7 @@ fn script(character: char) -> Option<Script> {
 /// SentencePiece's rules for pieces.
 struct Manner {
     symbols: Vec<Symbol>,
-    /// Texts that are pieces already.
+    /// Texts that are already pieces.
     made: HashSet<String>,
     learnt: Vec<String>,
 }
@@ -183,7 +194,7 @@ impl Manner {
     }
 }
 
-/// The order among pairs of equal count: the shorter first, then the one that sorts first.
+/// Order of pairs with equal counts: the shorter first, then the one that sorts first.
 type Rank = (u64, std::cmp::Reverse<(usize, String)>);
 
 impl Rule for Manner {
@@ -243,7 +254,7 @@ mod tests {
     fn the_most_frequent_pair_comes_first_then_the_shorter_then_the_one_that_sorts_first() {
         // Characters: a, b, c, d and the sign for a space.
         assert_eq!(learnt(&["ab ab ab cd cd"], 11), ["ab", "▁ab", "▁", "a", "b", "c", "d"]);
-        // `▁a` and `ab` are as frequent: `ab` sorts first.
+        // `▁a` and `ab` are equally frequent, and `ab` sorts first.
         assert_eq!(learnt(&["ab cd"], 10)[0], "ab");
     }
 
