@@ -1,4 +1,4 @@
-//! Batches of frames: planned from lengths alone, and made of the sound when their turn comes.
+//! Batches of frames: planned from lengths alone; recordings are read only when a batch is made.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -16,40 +16,45 @@ use super::prepared::{Parts, PreparedSpeech, SpeechSplit};
 use super::splits::whole;
 use crate::audio::{Extractor, Features, FrontEnd, Turn};
 
-/// Batches that wait at most; one more is in the making.
+/// Maximum number of finished batches in the queue; one more is being made.
 const QUEUE: usize = 3;
 
-/// Epochs of a [`Turn`] come from 24 bits.
+/// Number of epochs that the 24 bits of a [`Turn`] can hold.
 const EPOCHS: u64 = 1 << 24;
 
-/// Utterances as frames.
+/// A batch of utterances as frames.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpeechBatch {
-    /// Places of the utterances in their split. Copies of one at several speeds have the same place.
+    /// Indices of the utterances in their split. Copies of one utterance at several speeds have the
+    /// same index.
     pub ids: Vec<u32>,
-    /// [utterances, longest, features] row-major; behind the end of each zeros, or what the front end says.
+    /// [utterances, longest, features] row-major. Padded at the end of each utterance with zeros or
+    /// the front end's padding value.
     pub features: Vec<f32>,
-    /// Features a frame.
+    /// Number of features per frame.
     pub width: usize,
-    /// Frames of each, with the silence that the front end puts behind its sound.
+    /// Length of each utterance in frames, including the silence that the front end appends.
     pub lengths: Vec<usize>,
-    /// Frames of each that its recording gave.
+    /// Length of each utterance in frames, without the appended silence.
     pub sounding: Vec<usize>,
-    /// Labels of each.
+    /// Labels of each utterance.
     pub labels: Vec<Vec<u32>>,
-    /// What they last together, copies at their speed; a speed that is drawn does not count.
+    /// Total duration in seconds, copies at their own speed. Randomly drawn speeds are not taken
+    /// into account.
     pub seconds: f64,
-    /// Training utterances that were left out of it, because they cannot be used. Always empty if `data.reader.strict`, and in evaluation.
+    /// Training utterances that were left out because they cannot be used. Always empty with
+    /// `data.reader.strict` and in evaluation.
     pub skipped: Vec<Skipped>,
 }
 
 impl SpeechBatch {
-    /// Frames of the longest.
+    /// Length of the longest utterance in frames.
     pub fn longest(&self) -> usize {
         self.lengths.iter().copied().max().unwrap_or(0)
     }
 
-    /// The frame of each from which on a synthesiser is to say that it has ended: the first of silence, else the last of sound.
+    /// For each utterance, the frame from which a synthesiser should predict the end: the first
+    /// frame of silence, or the last frame of sound if there is no silence.
     pub fn ends(&self) -> Vec<usize> {
         self.sounding
             .iter()
@@ -94,7 +99,7 @@ struct Example {
 
 type Made = Result<Result<Example, Skipped>, SpeechError>;
 
-/// An utterance whose frames `frames` makes.
+/// Reads an utterance and makes its frames with `frames`.
 fn example(
     split: &SpeechSplit,
     utterance: u32,
@@ -109,7 +114,7 @@ fn example(
     checked(split, utterance, samples, frames(&waveform))
 }
 
-/// An utterance with its frames, if they can be used.
+/// Checks that the frames of an utterance can be used.
 fn checked(split: &SpeechSplit, utterance: u32, samples: u64, features: Features) -> Made {
     let known = &split.utterances[utterance as usize];
     if let Some(at) = features.values.iter().position(|value| !value.is_finite()) {
@@ -125,10 +130,12 @@ fn checked(split: &SpeechSplit, utterance: u32, samples: u64, features: Features
     Ok(Ok(Example { utterance, samples, features }))
 }
 
-/// The training batches of all epochs. A batch is a function of seed, epoch and its number: of no order and no thread.
+/// The training batches of all epochs. A batch is a function of seed, epoch and batch number; it
+/// does not depend on the order of requests or on threads.
 ///
-/// An utterance whose damage shows only now is left out of its batch and named in [`SpeechBatch::skipped`]; with
-/// `data.reader.strict` it is an error. A batch of which nothing is left is an error.
+/// If an utterance turns out to be damaged when it is read, it is left out of its batch and named
+/// in [`SpeechBatch::skipped`]. With `data.reader.strict` this is an error. If no utterance of a
+/// batch can be used, the next batch takes its place; if none of the epoch can, it is an error.
 #[derive(Debug)]
 pub struct SpeechBatches {
     split: Arc<SpeechSplit>,
@@ -137,9 +144,9 @@ pub struct SpeechBatches {
     examples: u32,
     seed: u64,
     strict: bool,
-    /// Frames that were made once; of recordings that are varied none are kept.
+    /// Cache of frames. `None` if recordings are augmented.
     cache: Option<FrameCache>,
-    /// The epoch that was asked for last.
+    /// The epoch that was requested last.
     epoch: Mutex<Option<(u64, Arc<Epoch>)>>,
 }
 
@@ -147,7 +154,7 @@ impl SpeechBatches {
     /// Plans the batches of the training split.
     ///
     /// # Errors
-    /// Batching or augmentation that cannot be, or too few utterances for a batch.
+    /// The batching or augmentation is not valid, or there are too few utterances for a batch.
     pub fn training(prepared: &PreparedSpeech, data: &DataSpec, seed: u64) -> Result<Arc<Self>, SpeechError> {
         let split = prepared.train()?.clone();
         let augmentation = data.augmentation.clone().unwrap_or_default();
@@ -176,17 +183,18 @@ impl SpeechBatches {
         Ok(Arc::new(this))
     }
 
-    /// Utterances of an epoch before batching, copies at other speeds included.
+    /// Number of utterances in an epoch before batching, including copies at other speeds.
     pub fn examples(&self) -> usize {
         self.examples as usize
     }
 
-    /// Batches of an epoch (from 0). With `seconds` it may be another number in another epoch.
+    /// Number of batches in an epoch (counted from 0). With `seconds` batching it may differ
+    /// between epochs.
     pub fn per_epoch(&self, epoch: u64) -> usize {
         self.epoch(epoch).len()
     }
 
-    /// Share of padding among the frames of the first epoch, from lengths alone.
+    /// Share of padding among the frames of the first epoch, computed from lengths alone.
     pub fn padding(&self) -> f64 {
         let frames =
             |example: &u32| self.extractor.front_end().frames(self.samples(*example) as usize) as u64;
@@ -198,14 +206,16 @@ impl SpeechBatches {
         if all == 0 { 0.0 } else { 1.0 - real as f64 / all as f64 }
     }
 
-    /// A batch of an epoch, both from 0: read, varied, turned into frames, on all threads.
+    /// A batch of an epoch, both counted from 0. Reads and augments the recordings and computes
+    /// their frames, on all threads.
     ///
     /// # Errors
-    /// There is no such batch; a recording has changed since it was listed; nothing of the batch can be used, or, if
-    /// `data.reader.strict`, not all of it.
+    /// There is no such batch; a recording has changed since it was listed; no utterance can be
+    /// used, or, with `data.reader.strict`, not all of them.
     pub fn batch(&self, epoch: u64, index: usize) -> Result<SpeechBatch, SpeechError> {
         let (mut skipped, count) = (Vec::new(), self.per_epoch(epoch));
-        // A batch of which nothing can be used has the next one in its place: an epoch keeps its length.
+        // If no utterance of a batch can be used, the next batch takes its place, so an epoch keeps
+        // its length.
         for instead in 0..count.max(1) {
             let batch = self.planned(epoch, if instead == 0 { index } else { (index + instead) % count })?;
             skipped.extend(batch.skipped.iter().cloned());
@@ -219,12 +229,12 @@ impl SpeechBatches {
         }
     }
 
-    /// A batch as it was planned, without what cannot be used of it.
+    /// A batch as planned, without the utterances that cannot be used.
     fn planned(&self, epoch: u64, index: usize) -> Result<SpeechBatch, SpeechError> {
         let planned = self.epoch(epoch);
         let missing = || SpeechError::NoSuchBatch { epoch, batch: index, batches: planned.len() };
         let examples = planned.batch(index).ok_or_else(missing)?;
-        // Evaluation has turn 0.
+        // Turn 0 is for evaluation.
         let turn = ((epoch + 1) % EPOCHS) as u32;
         let made: Vec<Made> = examples.par_iter().map(|number| self.example(turn, *number)).collect();
         let (mut examples, mut skipped) = (Vec::with_capacity(made.len()), Vec::new());
@@ -245,8 +255,9 @@ impl SpeechBatches {
         }
     }
 
-    /// The batches of an epoch from number `from` on of which `wanted` says yes, made on a thread of their own, at most four ahead.
-    /// After an error nothing follows. Dropping it ends the thread.
+    /// Makes the batches of an epoch from number `from` on for which `wanted` returns true, in a
+    /// separate thread, at most four ahead. The sequence ends after an error. Dropping it ends the
+    /// thread.
     pub fn ahead(
         self: &Arc<Self>,
         epoch: u64,
@@ -260,7 +271,7 @@ impl SpeechBatches {
             for index in (from..count).filter(|index| wanted(*index)) {
                 let made = batches.batch(epoch, index as usize).map(|batch| (index, batch));
                 let last = made.is_err();
-                // The receiver is gone: nobody wants more.
+                // The receiver was dropped, so no more batches are needed.
                 if sender.send(made).is_err() || last {
                     break;
                 }
@@ -272,10 +283,10 @@ impl SpeechBatches {
         }
     }
 
-    /// An example: utterance and speed by its number.
+    /// Makes example `number`, which determines the utterance and its speed.
     fn example(&self, turn: u32, number: u32) -> Made {
         let (utterance, version) = self.version(number);
-        // Every version has draws of its own.
+        // Each version draws its own random numbers.
         let turn = Turn { seed: self.seed, epoch: turn, utterance: number };
         let frames = |samples: &[f32]| self.extractor.training(samples, version, turn);
         let samples = self.samples(number);
@@ -292,7 +303,7 @@ impl SpeechBatches {
         Ok(made)
     }
 
-    /// The one file of an utterance that is made of one.
+    /// The file of an utterance that consists of a single recording.
     fn recording(&self, utterance: u32) -> Option<PathBuf> {
         let known = &self.split.utterances[utterance as usize];
         let single = matches!(known.parts, Parts::One(_));
@@ -304,7 +315,7 @@ impl SpeechBatches {
         (number / versions, (number % versions) as usize)
     }
 
-    /// Samples of an example, a drawn speed left aside.
+    /// Number of samples of an example, without the effect of a randomly drawn speed.
     fn samples(&self, number: u32) -> u64 {
         let (utterance, version) = self.version(number);
         let samples = self.split.utterances[utterance as usize].samples;
@@ -325,7 +336,7 @@ impl SpeechBatches {
     }
 }
 
-/// See [`SpeechBatches::ahead`].
+/// Batches that are made ahead of time; see [`SpeechBatches::ahead`].
 #[derive(Debug)]
 pub struct Ahead {
     receiver: Option<Receiver<Result<(u64, SpeechBatch), SpeechError>>>,
@@ -340,7 +351,7 @@ impl Iterator for Ahead {
         if let Some(made) = self.receiver.as_ref().and_then(|receiver| receiver.recv().ok()) {
             return Some(made);
         }
-        // The end, unless the thread did not get there.
+        // The sequence ended, unless the thread panicked.
         self.receiver = None;
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             self.failed = Some("it panicked".into());
@@ -351,7 +362,7 @@ impl Iterator for Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        // The thread sees the closed channel at its next batch.
+        // The thread notices the closed channel at its next batch.
         self.receiver = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -359,8 +370,9 @@ impl Drop for Ahead {
     }
 }
 
-/// All utterances of a split as they are, the longest first, as many together as last no longer than `most_seconds` with their padding,
-/// one at least. Frames of an utterance depend on no batch. An utterance that cannot be used is an error.
+/// Batches of all utterances of a split without augmentation, the longest first. A batch has at
+/// least one utterance, and at most `most_seconds` of audio with its padding. The frames of an
+/// utterance do not depend on its batch. An utterance that cannot be used is an error.
 pub fn evaluation_batches<'p>(
     prepared: &'p PreparedSpeech,
     split: &'p SpeechSplit,

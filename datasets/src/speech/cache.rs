@@ -1,7 +1,9 @@
-//! Frames that a synthesiser is to write, kept from one epoch to the next: a file for each recording, verified when it is read.
+//! Cache of the frames that a synthesiser learns to predict, reused in later epochs: one file per
+//! recording, verified when it is read.
 //!
-//! A file's name is a digest of everything that its frames depend on: the front end, this code's version, and the recording's path, length,
-//! time of change and samples. Frames that are damaged are made again. What is kept changes no batch.
+//! A file's name is a digest of everything that its frames depend on: the front end, the version of
+//! this code, and the recording's path, length, modification time and samples. Damaged frames are
+//! computed again. The cache does not change any batch.
 
 use std::fs;
 use std::io::Write;
@@ -15,17 +17,18 @@ use super::manifest::add_state;
 use crate::audio::Features;
 use crate::temporary::{file_in, remove_dead};
 
-/// Of what is computed. Raise it when frames change.
+/// Version of the computation. Increase it when frames change.
 const VERSION: u32 = 2;
 
-/// Frames beyond this are not kept, in bytes. LJSpeech with 593 features a frame takes 18 GB, with 80 it takes 2.4 GB.
+/// Maximum size of the cache in bytes; frames beyond it are not stored. LJSpeech takes 18 GB with
+/// 593 features per frame, and 2.4 GB with 80.
 const MOST: u64 = 20 << 30;
 
-/// How a file begins; 4 bytes of width and 32 of SHA-256 over the rest follow.
+/// Magic at the start of a file. 4 bytes of width and 32 bytes of SHA-256 over the rest follow.
 const MAGIC: &[u8; 8] = b"zooframe";
 const HEAD: usize = 8 + 4 + 32;
 
-/// A folder of frames.
+/// A folder of cached frames.
 #[derive(Debug)]
 pub(super) struct FrameCache {
     folder: PathBuf,
@@ -37,7 +40,8 @@ pub(super) struct FrameCache {
 }
 
 impl FrameCache {
-    /// Frames of this front end, among others in the folder, which need not be there.
+    /// A cache for this front end. `folder` may hold frames of other front ends, and does not need
+    /// to exist.
     pub fn new(folder: &Path, features: &FeaturesSpec, rate: u32) -> Self {
         Self::bounded(folder, features, rate, MOST)
     }
@@ -53,7 +57,7 @@ impl FrameCache {
         }
     }
 
-    /// The place of a recording's frames.
+    /// Path of a recording's frames.
     pub fn place(&self, recording: &Path, samples: u64) -> PathBuf {
         let mut hash = Sha256::new();
         hash.update(&self.front_end);
@@ -65,7 +69,7 @@ impl FrameCache {
         self.folder.join(&name[..2]).join(&name[2..])
     }
 
-    /// The frames at a place, if they are there and whole.
+    /// Reads the frames at a path, if they exist and are undamaged.
     pub fn read(&self, place: &Path) -> Option<Features> {
         let bytes = fs::read(place).ok()?;
         let (head, values) = bytes.split_at_checked(HEAD)?;
@@ -80,7 +84,8 @@ impl FrameCache {
         })
     }
 
-    /// Keeps frames, if there is room. That they cannot be written is no error: they are made again.
+    /// Stores frames, if there is room. A failure to write is not an error: the frames are computed
+    /// again later.
     pub fn write(&self, place: &Path, features: &Features) {
         let bytes: Vec<u8> = features.values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let all = (HEAD + bytes.len()) as u64;
@@ -96,7 +101,7 @@ impl FrameCache {
             file.write_all(&(self.width as u32).to_le_bytes())?;
             file.write_all(&Sha256::digest(&bytes))?;
             file.write_all(&bytes)?;
-            // Not forced to the disk: half a file does not have its digest.
+            // Not synced to disk: an incomplete file does not match its digest.
             file.persist(place).map_err(|e| e.error)?;
             Ok(())
         };
@@ -106,7 +111,8 @@ impl FrameCache {
     }
 }
 
-/// Bytes of the files in a folder and in its folders, after what dead processes left there is removed.
+/// Total bytes of the files in a folder and its subfolders, after the remains of dead processes are
+/// removed.
 fn size(folder: &Path) -> u64 {
     remove_dead(folder);
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
@@ -188,7 +194,7 @@ mod tests {
             places.iter().map(|place| full.read(place).is_some()).collect::<Vec<_>>(),
             [true, true, false]
         );
-        // What lies there already counts.
+        // Existing files count towards the limit.
         let again = cache(folder.path(), "\"filters\": 2", 2 * frames_take + 1);
         again.write(&places[2], &frames());
         assert!(again.read(&places[2]).is_none());

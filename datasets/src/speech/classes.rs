@@ -1,4 +1,4 @@
-//! The classes of a frame or the symbols of a text, and text in them.
+//! The labels of speech: the classes of a frame or the symbols of a text. Converts text to labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,11 @@ use super::error::SpeechError;
 use super::symbols::Symbols;
 use crate::text::moses::Normalizer;
 
-/// The classes of a frame: what the tokenizer's labels spell or sound like, in their order, and the blank behind them.
+/// The classes of a frame: the tokenizer's labels in order, followed by the blank.
 ///
-/// Labels of `characters` are the places in its alphabet; of `lexicon`, the silence (if there is one), then all other sounds, sorted; of
-/// `symbols`, the ids of its set, which a synthesiser reads and which have no use for the blank.
+/// Labels of `characters` are positions in its alphabet. Labels of a `lexicon` are the silence (if
+/// there is one), then all other sounds, sorted. Labels of `symbols` are the ids of its set; a
+/// synthesiser reads them and does not use the blank.
 #[derive(Debug)]
 pub struct Classes {
     names: Vec<String>,
@@ -29,7 +30,8 @@ impl Classes {
     /// The classes of a tokenizer.
     ///
     /// # Errors
-    /// It is one of text, its alphabet has a character twice, or a word has no sound or a silent one.
+    /// It is a tokenizer of text, its alphabet contains a character twice, or a word has no sounds
+    /// or a silent one.
     pub fn of(tokenizer: &TokenizerSpec) -> Result<Self, SpeechError> {
         match tokenizer {
             TokenizerSpec::Characters { alphabet, normalize } => {
@@ -41,7 +43,8 @@ impl Classes {
                     }
                 }
                 let names = alphabet.chars().map(String::from).collect();
-                // Text of speech is lower-cased at most; no step of it asks for a language.
+                // Text of speech is at most lower-cased, and none of its steps depends on the
+                // language.
                 let normalizer = Normalizer::new(normalize, "en")?;
                 Ok(Self { names, kind: Kind::Characters { labels, normalizer } })
             }
@@ -73,18 +76,18 @@ impl Classes {
         Ok(Self { kind: Kind::Lexicon { words, sounds, silence: silence.map(|_| 0) }, names })
     }
 
-    /// How many there are, with the blank.
+    /// Number of classes, including the blank.
     #[expect(clippy::len_without_is_empty, reason = "the blank is always there")]
     pub fn len(&self) -> usize {
         self.names.len() + 1
     }
 
-    /// The last class.
+    /// The blank, which is the last class.
     pub fn blank(&self) -> u32 {
         self.names.len() as u32
     }
 
-    /// The silence of a lexicon.
+    /// The label of a lexicon's silence.
     pub fn silence(&self) -> Option<u32> {
         match &self.kind {
             Kind::Lexicon { silence, .. } => *silence,
@@ -92,12 +95,12 @@ impl Classes {
         }
     }
 
-    /// What each label spells or sounds like; the blank is not among them.
+    /// The spelling or sound of each label, without the blank.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The label that stands between words of characters.
+    /// The label between words of `characters`.
     pub fn space(&self) -> Option<u32> {
         match &self.kind {
             Kind::Characters { labels, .. } => labels.get(&' ').copied(),
@@ -105,7 +108,7 @@ impl Classes {
         }
     }
 
-    /// The words of a lexicon, sorted; none of characters.
+    /// The words of a lexicon, sorted; empty for characters.
     pub fn words(&self) -> &[String] {
         match &self.kind {
             Kind::Lexicon { words, .. } => words,
@@ -113,7 +116,7 @@ impl Classes {
         }
     }
 
-    /// The sounds of the word at this place of [`Self::words`]; none if there is no such word.
+    /// The sounds of word number `word` in [`Self::words`]; empty if there is no such word.
     pub fn pronunciation(&self, word: usize) -> &[u32] {
         match &self.kind {
             Kind::Lexicon { sounds, .. } => sounds.get(word).map_or(&[], Vec::as_slice),
@@ -121,8 +124,8 @@ impl Classes {
         }
     }
 
-    /// Text as it is labelled and scored: the tokenizer's steps, then single spaces between words and none around them. Spaces that are
-    /// symbols stay as the steps leave them.
+    /// Normalises a text for labelling and scoring: applies the tokenizer's steps, then puts single
+    /// spaces between words and trims the ends. For `symbols`, spaces stay as the steps leave them.
     pub fn normalized(&self, text: &str) -> String {
         let collapsed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match &self.kind {
@@ -132,11 +135,16 @@ impl Classes {
         }
     }
 
-    /// The labels of a text, which is normalised first. Characters: one each. Lexicon: the sounds of its words, with a silence before,
-    /// between and behind them if the lexicon has one. Symbols: one for each, with the begin, the end and the pads that the tokenizer asks for.
+    /// The labels of a text, which is normalised first:
+    ///
+    /// - Characters: one label per character.
+    /// - Lexicon: the sounds of the words, with a silence before, between and after them if the
+    ///   lexicon has one.
+    /// - Symbols: one label per symbol, with the begin, end and pad symbols that the tokenizer asks
+    ///   for.
     ///
     /// # Errors
-    /// What of the text has no label.
+    /// A part of the text has no label.
     pub fn labels(&self, text: &str) -> Result<Vec<u32>, UnknownText> {
         self.labels_of_normalized(&self.normalized(text))
     }
@@ -162,25 +170,25 @@ impl Classes {
     }
 }
 
-/// What of a text has no label.
+/// The part of a text that has no label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownText {
-    /// A character beyond the alphabet.
+    /// A character that is not in the alphabet.
     #[error(
         "its text has {0:?}, which is not in the alphabet\nhint: add it to data.tokenizer.alphabet, normalize it away, or mend the text"
     )]
     Character(char),
-    /// A word beyond the lexicon.
+    /// A word that is not in the lexicon.
     #[error(
         "its text has the word {0:?}, which is not in the lexicon\nhint: add it to data.tokenizer.words, or mend the text"
     )]
     Word(String),
-    /// A character that is no symbol.
+    /// A character that is not a symbol.
     #[error(
         "its text has {0:?}, which is not a symbol\nhint: fix the text, skip it with data.tokenizer.leave_out, or take other symbols or cleaners"
     )]
     Symbol(char),
-    /// A sound in braces that ARPAbet does not have.
+    /// A sound in braces that is not in ARPAbet.
     #[error(
         "its text has the sound {0:?}, which is not in ARPAbet\nhint: write sounds in braces as {{HH AW1 S}}"
     )]

@@ -1,4 +1,4 @@
-//! Recordings that cannot be used, and what else can go wrong with speech.
+//! Unusable utterances, and other errors of speech data.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,23 +17,23 @@ use crate::text::TextError;
 pub enum Fault {
     /// Its file cannot be read.
     Unreadable,
-    /// Its file is neither WAV nor FLAC, or of a kind that is not read.
+    /// Its file is neither WAV nor FLAC, or uses an unsupported encoding.
     Unsupported,
-    /// Its file contradicts itself.
+    /// Its file is inconsistent.
     Corrupt,
     /// Its file ends early.
     Truncated,
-    /// It has no sample.
+    /// It has no samples.
     Empty,
     /// All its samples are 0.
     Silent,
-    /// Another sample rate.
+    /// Its sample rate is not the expected one.
     Rate,
-    /// Several channels.
+    /// It has several channels.
     Channels,
-    /// Nothing is said in it.
+    /// Its transcript is empty.
     NoText,
-    /// Its text has characters or words that the tokenizer does not know.
+    /// Its text has characters or words that the tokenizer does not have.
     UnknownText,
     /// It is shorter than a frame.
     NoFrame,
@@ -56,15 +56,15 @@ impl From<Reason> for Fault {
     }
 }
 
-/// An utterance that is left out.
+/// An utterance that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Skipped {
-    /// Its name.
+    /// Name of the utterance.
     pub utterance: String,
-    /// Why.
+    /// Kind of the fault.
     pub fault: Fault,
-    /// The same in words, with what to do about it.
+    /// Description of the fault, with a hint.
     pub problem: String,
 }
 
@@ -90,157 +90,157 @@ pub enum SpeechError {
     /// A file or folder could not be read or written.
     #[error("{}: {source}\nhint: {}", path.display(), hint_or(source, "check the path and its permissions"))]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A line of a list of recordings that says nothing usable.
+    /// A line of a list of recordings is not valid.
     #[error("{}:{line}: {problem}\nhint: {hint}", file.display())]
     Manifest {
-        /// The file.
+        /// Path of the list.
         file: PathBuf,
         /// Line, counted from 1.
         line: u64,
-        /// What is wrong.
+        /// What is wrong with the line.
         problem: String,
-        /// The mend.
+        /// Hint for the user.
         hint: &'static str,
     },
-    /// A file of a corpus that is not what its definition says.
+    /// A file of a corpus does not match the corpus's definition.
     #[error("{}: {problem}\nhint: verify the corpus; if its files are whole, its definition is wrong", file.display())]
     Corpus {
-        /// The file or folder.
+        /// Path of the file or folder.
         file: PathBuf,
         /// What is wrong.
         problem: String,
     },
-    /// A corpus could not be had.
+    /// A corpus could not be fetched.
     #[error(transparent)]
     Definition(#[from] CorpusError),
-    /// An utterance that cannot be used where none may be left out.
+    /// An utterance cannot be used in a split from which none may be left out.
     #[error("split `{split}`, {skipped}{}", others(*.more, .why))]
     Unusable {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// The first of them.
+        /// The first unusable utterance.
         skipped: Skipped,
-        /// How many more there are, as far as is known.
+        /// Number of further unusable utterances found so far.
         more: u64,
-        /// Why none may be left out.
+        /// Why no utterance may be left out.
         why: &'static str,
     },
-    /// Text treatment that cannot be done.
+    /// The text treatment cannot be done.
     #[error(transparent)]
     Text(#[from] TextError),
     /// A front end or an augmentation that cannot be made.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A part of the recipe that does not belong to speech, or cannot be.
+    /// A part of the recipe is not valid for speech.
     #[error("data.{key}: {problem}\nhint: {hint}")]
     Recipe {
-        /// The key.
+        /// The key in the recipe.
         key: String,
-        /// What is wrong.
+        /// What is wrong with it.
         problem: String,
-        /// The mend.
+        /// Hint for the user.
         hint: &'static str,
     },
-    /// A split that the recipe uses is not there.
+    /// A split that the recipe uses does not exist.
     #[error("there is no split `{split}`, which {user} uses\nhint: the splits are {known}")]
     MissingSplit {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// What needs it.
+        /// Setting that needs the split.
         user: String,
-        /// The splits there are.
+        /// The known splits.
         known: String,
     },
-    /// A split has another number of recordings than its corpus states.
+    /// A split's number of recordings differs from the one in its corpus's definition.
     #[error(
         "split `{split}` has {found} recordings where {expected} were due\nhint: another version of the set; scores on it are not comparable"
     )]
     Recordings {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// How many there are.
+        /// Actual number of recordings.
         found: u64,
-        /// How many there must be.
+        /// Expected number of recordings.
         expected: u64,
     },
-    /// An evaluation set is not the one that the recipe means.
+    /// An evaluation set does not have the size that the recipe states.
     #[error(
         "data.eval.{set}: its split `{split}` has {found} {what}, the recipe says {expected}\nhint: another version of the set is not comparable; check the corpus and its version"
     )]
     EvalSet {
-        /// The set.
+        /// Name of the evaluation set.
         set: String,
-        /// Its split.
+        /// Name of its split.
         split: String,
-        /// Utterances or words.
+        /// The counted unit: utterances or words.
         what: &'static str,
-        /// How many there are.
+        /// Actual number.
         found: usize,
-        /// How many there must be.
+        /// Expected number.
         expected: u32,
     },
-    /// Nothing is left to train on.
+    /// Too few training utterances are left.
     #[error(
         "split `{split}`: {left} utterances are left of {read}, {problem}\nhint: check the recordings, data.filter and data.batching"
     )]
     NothingToTrainOn {
-        /// The split.
+        /// Name of the split.
         split: String,
-        /// Utterances that are left.
+        /// Number of utterances left.
         left: usize,
-        /// Utterances that were read.
+        /// Number of utterances read.
         read: u64,
-        /// Why that is not enough.
+        /// Why these are not enough.
         problem: &'static str,
     },
-    /// A recording is not the one that was listed.
+    /// A recording has changed since it was listed.
     #[error(
         "{}: it has {found} samples, {listed} when it was listed\nhint: remove {}; the recordings are listed again", file.display(), listing.display()
     )]
     Changed {
-        /// The recording.
+        /// Path of the recording.
         file: PathBuf,
-        /// Samples it has now.
+        /// Current number of samples.
         found: u64,
-        /// Samples it had.
+        /// Number of samples when it was listed.
         listed: u64,
-        /// The folder of the lists.
+        /// Path of the folder with the lists.
         listing: PathBuf,
     },
     /// No utterance of a batch can be used.
     #[error("epoch {epoch}, batch {batch}: none of its utterances can be used; the first: {first}")]
     EmptyBatch {
-        /// The epoch, from 0.
+        /// Epoch, counted from 0.
         epoch: u64,
-        /// The batch, from 0.
+        /// Batch, counted from 0.
         batch: usize,
-        /// The first of them.
+        /// The first unusable utterance.
         first: Skipped,
     },
-    /// There is no such batch.
+    /// The epoch does not have this batch.
     #[error("epoch {epoch} has {batches} batches, none with the number {batch}\nhint: batches count from 0")]
     NoSuchBatch {
-        /// The epoch, from 0.
+        /// Epoch, counted from 0.
         epoch: u64,
-        /// The batch, from 0.
+        /// Batch, counted from 0.
         batch: usize,
-        /// Batches of the epoch.
+        /// Number of batches in the epoch.
         batches: usize,
     },
-    /// A kept list is not what was written.
+    /// A stored list differs from the one that was written.
     #[error("{}: {problem}\nhint: remove it; the recordings are listed again", file.display())]
     Damaged {
-        /// The list.
+        /// Path of the list.
         file: PathBuf,
         /// What is wrong.
         problem: String,
     },
-    /// The thread that makes batches ended.
+    /// The thread that makes batches could not be started, or ended early.
     #[error("the thread that makes batches ended: {0}\nhint: please report it with the recipe")]
     Thread(String),
 }

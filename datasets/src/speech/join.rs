@@ -1,4 +1,4 @@
-//! Utterances made of several recordings of one speaker.
+//! Joins several recordings of one speaker to utterances.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::error::SpeechError;
 use super::listing::Listed;
 use crate::random::{Purpose, RandomStream};
 
-/// One of them: places of its recordings in the list.
+/// A joined utterance: positions of its recordings in the list.
 pub(super) struct Joined {
     pub recordings: Box<[u32]>,
     pub text: String,
 }
 
-/// The utterances of a split. Speaker, number of recordings and each recording are drawn evenly, with repetition; utterance i is a
-/// function of seed, split and i.
+/// The joined utterances of a split. Speaker, number of recordings and each recording are drawn
+/// uniformly, with repetition. Utterance i is a function of seed, split and i.
 pub(super) fn join(split: &str, recordings: &[Listed], spec: &JoinSpec) -> Result<Vec<Joined>, SpeechError> {
     let key = |name: &str| format!("reader.join.{name}");
     let Some(utterances) = spec.utterances.get(split) else {
@@ -55,7 +55,7 @@ pub(super) fn join(split: &str, recordings: &[Listed], spec: &JoinSpec) -> Resul
     Ok((0..*utterances).map(one).collect())
 }
 
-/// 24 bits of a split's name, so that splits have draws of their own (FNV-1a).
+/// 24 bits of a hash (FNV-1a) of a split's name, so that splits draw different random numbers.
 fn split_number(split: &str) -> u64 {
     let hash =
         split.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

@@ -1,6 +1,8 @@
-//! Lists of recordings with their lengths: made by looking into every file once, kept as JSON lines, verified when read again.
+//! Lists of recordings with their lengths. A list is made by reading every file once, stored as
+//! JSON lines, and verified when it is read again.
 //!
-//! `SPLIT.jsonl` has a line of settings, a line a recording, and a line with the SHA-256 of all lines before it.
+//! `SPLIT.jsonl` has a line of settings, one line per recording, and a line with the SHA-256 of all
+//! lines before it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,32 +18,34 @@ use super::error::{Fault, Skipped, SpeechError};
 use crate::audio::decode::{AudioError, decode, header};
 use crate::temporary::{file_in, persist};
 
-/// Splits whose files are no more bytes than this together are decoded when they are listed, so that all damage shows at once. Of larger
-/// ones only headers are read: what a header does not tell shows when a batch is made.
+/// Splits of at most this many bytes in total are decoded when they are listed, so that all damage
+/// is found at once. For larger splits only headers are read; damage that a header does not show is
+/// found when a batch is made.
 const DECODED_UP_TO: u64 = 1 << 30;
 
-/// Recordings that are looked into between two reports.
+/// Number of recordings between two progress reports.
 const CHUNK: usize = 2048;
 
-/// Unusable recordings that are kept with their reasons; the others are counted.
+/// Maximum number of unusable recordings that are stored with their reasons; the others are only
+/// counted.
 pub(super) const KEPT: usize = 100;
 
 const FORMAT: u32 = 1;
 
-/// A recording that somebody names.
+/// A recording named by a corpus or a manifest.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub id: Box<str>,
-    /// Which of the roots its path is relative to.
+    /// Index of the root folder of its path.
     pub root: u32,
     pub audio: Box<str>,
     pub text: Box<str>,
     pub speaker: Option<Box<str>>,
-    /// Its line in a manifest.
+    /// Line number in the manifest.
     pub line: Option<u64>,
 }
 
-/// A recording that can be used.
+/// A usable recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Listed {
@@ -59,7 +63,7 @@ fn is_zero(root: &u32) -> bool {
     *root == 0
 }
 
-/// Utterances that cannot be used: all counted, the first described.
+/// Unusable utterances: all are counted, the first ones are described.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LeftOut {
@@ -75,7 +79,7 @@ impl LeftOut {
         }
     }
 
-    /// An error if there is one and `why` says that there must be none.
+    /// Returns an error if an utterance was left out and `why` says that none may be.
     pub fn check(&self, split: &str, why: Option<&'static str>) -> Result<(), SpeechError> {
         match (self.first.first(), why) {
             (Some(first), Some(why)) => Err(SpeechError::Unusable {
@@ -92,19 +96,19 @@ impl LeftOut {
 /// The recordings of a split.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Listing {
-    /// Recordings that were named.
+    /// Number of recordings named by the corpus or manifest.
     pub read: u64,
     pub left_out: LeftOut,
     pub recordings: Vec<Listed>,
 }
 
-/// What a list depends on.
+/// Everything on which a list depends.
 pub(super) struct Origin<'a> {
     pub split: &'a str,
     pub rate: u32,
-    /// Folders that paths are relative to.
+    /// Folders to which paths are relative.
     pub roots: &'a [PathBuf],
-    /// Why no recording may be left out, if so.
+    /// Why no recording may be left out; `None` if recordings may be.
     pub whole: Option<&'static str>,
     /// Everything else: digests of the corpus or of the manifest.
     pub settings: Value,
@@ -127,7 +131,8 @@ struct Seal {
 }
 
 impl Listing {
-    /// Looks into every recording; `told` hears how many were. On all threads, in the order of the candidates.
+    /// Makes the list by checking every recording, on all threads and in the order of the
+    /// candidates. `told` is called with the number of recordings checked so far.
     pub fn make(
         candidates: Vec<Candidate>,
         origin: &Origin<'_>,
@@ -174,7 +179,8 @@ impl Listing {
         }
     }
 
-    /// The list in `file`, if it is there and of this origin. One of another origin is to be made again.
+    /// Reads the list in `file`. `None` if there is none or it has another origin, so that it must
+    /// be made again.
     pub fn load(file: &Path, origin: &Origin<'_>) -> Result<Option<Self>, SpeechError> {
         let opened = match File::open(file) {
             Ok(opened) => opened,
@@ -219,7 +225,7 @@ impl Listing {
         Err(SpeechError::Damaged { file: file.into(), problem: "it ends early".into() })
     }
 
-    /// Writes the list; `file` appears when it is whole.
+    /// Writes the list; `file` appears when it is complete.
     pub fn save(&self, file: &Path, origin: &Origin<'_>) -> Result<(), SpeechError> {
         let folder = file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(SpeechError::io(folder))?;
@@ -257,7 +263,7 @@ impl<W: Write> Sealed<W> {
     }
 }
 
-/// Samples of a mono recording of this rate.
+/// Number of samples of a mono recording with this rate.
 fn measure(file: &Path, rate: u32, decoded: bool) -> Result<u64, AudioError> {
     if !decoded {
         let header = header(file)?;

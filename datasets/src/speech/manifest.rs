@@ -1,4 +1,4 @@
-//! A user's own recordings: one JSON object a line.
+//! Manifests of a user's own recordings: one JSON object per line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::error::SpeechError;
 use super::listing::Candidate;
 use crate::fetch::sha256_file;
 
-/// A line that is longer is none of a manifest.
+/// Maximum length of a line in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
 const HINT: &str = "a line is {\"audio\": \"a.flac\", \"text\": \"what is said\"}, with \"speaker\" if known";
@@ -26,7 +26,8 @@ struct Line {
     speaker: Option<String>,
 }
 
-/// The recordings that a manifest lists; their paths are relative to its folder. Blank lines count for nothing.
+/// Reads the recordings in a manifest. Their paths are relative to its folder. Blank lines are
+/// ignored.
 pub(super) fn read(file: &Path) -> Result<Vec<Candidate>, SpeechError> {
     let mut reader = BufReader::new(open(file).map_err(SpeechError::io(file))?);
     let mut found = Vec::new();
@@ -71,11 +72,12 @@ pub(super) fn read(file: &Path) -> Result<Vec<Candidate>, SpeechError> {
     }
 }
 
-/// SHA-256 over a manifest, and over length and time of change of every recording that it lists: another one says that a recording may
-/// be another. None of them is read.
+/// SHA-256 over a manifest, and over the length and modification time of every recording in it. A
+/// different digest means that a recording may have changed. The recordings themselves are not
+/// read.
 ///
 /// # Errors
-/// The manifest is none. A recording that is not there counts as such.
+/// The manifest is not valid. A missing recording is not an error, but part of the digest.
 pub fn stamp(file: &Path) -> Result<String, SpeechError> {
     let root = file.parent().unwrap_or(Path::new(""));
     let mut hash = Sha256::new();
@@ -86,7 +88,7 @@ pub fn stamp(file: &Path) -> Result<String, SpeechError> {
     Ok(hex::encode(hash.finalize()))
 }
 
-/// Length and time of change of a file that may not be there.
+/// Adds the length and modification time of a file, which may be missing, to a hash.
 pub(super) fn add_state(hash: &mut Sha256, file: &Path) {
     let found = std::fs::metadata(file).ok();
     let changed = found.as_ref().and_then(|found| found.modified().ok());

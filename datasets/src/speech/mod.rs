@@ -1,9 +1,10 @@
-//! Recordings and what is said in them: from a recipe's `[data]` to batches of frames.
+//! Recordings and their transcripts: from a recipe's `[data]` to batches of frames.
 //!
-//! [`prepare`] lists the recordings of the splits (a corpus's, a user's own, or generated tones), checks them, and keeps the lists;
-//! [`PreparedSpeech`] has what is known of every utterance, but no sound. [`SpeechBatches`] plans epochs, and reads, varies and
-//! turns recordings into frames batch by batch; [`evaluation_batches`] does so for evaluation. Recognition reads frames and writes labels;
-//! synthesis reads labels, which are the symbols of a text, and writes frames.
+//! [`prepare`] lists the recordings of the splits (from a corpus, the user's own, or generated
+//! tones), checks them, and stores the lists. [`PreparedSpeech`] has the data of every utterance
+//! except the sound. [`SpeechBatches`] plans epochs, reads and augments recordings, and computes
+//! frames batch by batch; [`evaluation_batches`] does so for evaluation. Recognition reads frames
+//! and writes labels. Synthesis reads labels, which are the symbols of a text, and writes frames.
 
 mod batch;
 mod cache;

@@ -1,4 +1,4 @@
-//! A corpus that lies unpacked in a folder of the user's.
+//! A corpus that the user has already unpacked in a folder.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::recordings::find;
 use crate::corpora::{CorpusDefinition, FetchedCorpus, FetchedRecordings};
 use crate::readers::split_names;
 
-/// The splits of the recipe's corpus in a folder.
+/// The splits of the recipe's corpus in the folder.
 pub(super) fn corpus(
     data: &DataSpec,
     folder: &Path,
@@ -26,7 +26,8 @@ pub(super) fn corpus(
     Ok(CorpusDefinition::find(corpus)?.in_folder(folder, &splits)?)
 }
 
-/// SHA-256 over name, text, length and time of change of every recording of a split: another one says that a recording may be another.
+/// SHA-256 over the name, text, length and modification time of every recording of a split. A
+/// different digest means that a recording may have changed.
 pub(super) fn state(
     recordings: &FetchedRecordings,
     transcript: Option<TranscriptText>,
@@ -43,8 +44,9 @@ pub(super) fn state(
     Ok(hex::encode(hash.finalize()))
 }
 
-/// Path of the folder that the recipe names in the place of its corpus, and a digest over the state of the recordings of all splits that the
-/// recipe uses. None of them is read.
+/// Path of the folder that the recipe names instead of fetching its corpus, and a digest over the
+/// state of the recordings of all splits that the recipe uses. The recordings themselves are not
+/// read.
 ///
 /// # Errors
 /// The folder does not hold the corpus.

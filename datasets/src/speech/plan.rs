@@ -1,4 +1,4 @@
-//! Which training examples make a batch, in which order: a function of seed and epoch.
+//! Assigns training examples to batches and orders the batches, as a function of seed and epoch.
 
 use std::ops::Range;
 
@@ -7,12 +7,13 @@ use zoo_recipes::BatchingSpec;
 use super::error::SpeechError;
 use crate::random::{Purpose, RandomStream};
 
-/// How the examples of an epoch are put together. An example is an utterance at one of its speeds.
+/// How the examples of an epoch are batched. An example is an utterance at one of its speeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Plan {
-    /// So many; the remainder is left out.
+    /// This many utterances per batch; the remainder is dropped.
     Utterances(usize),
-    /// As many as last no longer together, in samples; one at least; nothing is left out.
+    /// As many utterances as have at most this many samples together, but at least one. No
+    /// utterance is dropped.
     Samples(f64),
 }
 
@@ -20,7 +21,7 @@ pub(super) enum Plan {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     order: Vec<u32>,
-    /// Where each batch ends.
+    /// End of each batch in the order of the examples.
     ends: Vec<u32>,
 }
 
@@ -51,7 +52,8 @@ impl Plan {
         }
     }
 
-    /// The batches of an epoch of `examples` examples, of so many samples each.
+    /// The batches of an epoch of `examples` examples. `samples` gives the number of samples of
+    /// each.
     pub fn epoch(self, examples: u32, samples: impl Fn(u32) -> u64, seed: u64, epoch: u64) -> Epoch {
         let mut order: Vec<u32> = (0..examples).collect();
         RandomStream::new(seed, Purpose::EpochOrder, epoch).shuffle(&mut order);
@@ -61,7 +63,7 @@ impl Plan {
                 order.truncate(order.len() / count * count);
                 ends.extend((1..=order.len() / count).map(|batch| (batch * count) as u32));
             }
-            // lhotse's SimpleCutSampler.
+            // Follows lhotse's SimpleCutSampler.
             Self::Samples(most) => {
                 let (mut sum, mut first) = (0_u64, 0);
                 for (place, example) in (0..).zip(&order) {
@@ -84,7 +86,7 @@ impl Epoch {
         self.ends.len()
     }
 
-    /// The examples of a batch, if there is one of this number.
+    /// The examples of batch `index`; `None` if there is no such batch.
     pub fn batch(&self, index: usize) -> Option<&[u32]> {
         let end = *self.ends.get(index)? as usize;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);

@@ -1,4 +1,4 @@
-//! From a recipe's `[data]` to its splits.
+//! Prepares the splits of a recipe's `[data]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,33 +17,36 @@ use super::{manifest, own, recordings, tones};
 use crate::audio::FrontEnd;
 use crate::corpora::FetchedCorpus;
 
-/// A step of preparing.
+/// A step of the preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpeechStep<'a> {
-    /// A split is made of its kept list, or of tones.
+    /// Makes a split from its stored list or from tones.
     Split(&'a str),
-    /// The recordings of a split are looked into for the first time: so many of so many.
+    /// Checks the recordings of a split for the first time: (split, recordings done, recordings in
+    /// total).
     List(&'a str, usize, usize),
 }
 
-/// Where [`prepare`] finds what it needs, and whom it tells.
+/// Paths and progress callback for [`prepare`].
 #[derive(Clone, Copy)]
 pub struct SpeechPlace<'a> {
     /// The folder that the recipe's paths are relative to.
     pub base: &'a Path,
-    /// Told of every step.
+    /// Called at every step.
     pub progress: &'a dyn Fn(SpeechStep<'_>),
 }
 
-/// Some splits of `data`: all that it uses ([`crate::readers::split_names`]), or those that are to be scored. Every recording is looked into once; the lists of recordings are kept in `folder` and verified when
-/// they are read again. A list of other recordings (another digest of the corpus or of the manifest) is made again; nothing else in
-/// the recipe touches it, so recipes may share a folder.
+/// Prepares some splits of `data`: all that it uses ([`crate::readers::split_names`]), or those to
+/// be scored. Every recording is checked once. The lists of recordings are stored in `folder`, and
+/// verified when they are read again. A list is made again if the recordings differ (another digest
+/// of the corpus or of the manifest). No other part of the recipe affects it, so recipes may share
+/// a folder.
 ///
-/// `fetch` gets the corpus that the recipe names, with these splits. Unlike that of text it is asked every time:
-/// training reads the recordings themselves.
+/// `fetch` fetches the corpus that the recipe names, with these splits. Unlike for text, it is
+/// called every time, because training reads the recordings themselves.
 ///
 /// # Errors
-/// See [`SpeechError`]; no incomplete list is left behind.
+/// See [`SpeechError`]. No incomplete list is left behind.
 pub fn prepare<E: From<SpeechError>>(
     folder: &Path,
     data: &DataSpec,
@@ -146,7 +149,7 @@ impl<'a> Preparing<'a> {
                 return Err(self.missing(split, Some(known.join(", "))));
             }
         };
-        // Joined utterances have counts of their own, and are made of all recordings.
+        // With `join`, the limit applies to joined utterances, which are made from all recordings.
         let most = self.data.most_of(split).filter(|_| spec.join.is_none());
         if let Some(most) = most {
             found.settings["first"] = json!(most);
@@ -188,7 +191,7 @@ impl<'a> Preparing<'a> {
     }
 }
 
-/// Where the recordings of a split are; they are looked for only if they are not listed yet.
+/// Source of a split's recordings. They are searched for only if they are not listed yet.
 struct Found<'a> {
     roots: Vec<PathBuf>,
     settings: serde_json::Value,
@@ -201,7 +204,8 @@ impl<'a> Found<'a> {
         let root = file.parent().map(Path::to_path_buf).unwrap_or_default();
         let file = file.to_path_buf();
         Ok(Self {
-            // Relative paths of the same manifest elsewhere are other recordings.
+            // The same manifest in another folder refers to other recordings, since its paths are
+            // relative.
             settings: json!({"manifest": stamp, "folder": root.to_string_lossy()}),
             roots: vec![root],
             candidates: Box::new(move || manifest::read(&file)),
@@ -253,7 +257,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A split's name as that of its list.
+/// Checks that a split's name is valid as the file name of its list.
 fn file_stem(split: &str) -> Result<&str, SpeechError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     match split.is_empty() || split.starts_with('.') || !split.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! What is known of the utterances of a recipe; their sound stays in its files.
+//! Prepared data of a recipe's utterances. The sound stays in its files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,85 +13,86 @@ use super::error::{Fault, Skipped, SpeechError};
 use super::source::Sounds;
 use crate::audio::FrontEnd;
 
-/// All splits of a recipe of speech.
+/// All splits of a speech recipe.
 #[derive(Debug)]
 pub struct PreparedSpeech {
     /// The classes of a frame.
     pub classes: Arc<Classes>,
-    /// How recordings become frames.
+    /// The front end's settings.
     pub features: FeaturesSpec,
-    /// Samples a second.
+    /// Sample rate in hertz.
     pub sample_rate_hz: u32,
-    /// A recording that cannot be used is an error in training, too.
+    /// Whether a recording that cannot be used is an error in training, too.
     pub strict: bool,
-    /// Name of the split that is trained on.
+    /// Name of the training split.
     pub training: String,
     /// The splits by name.
     pub splits: BTreeMap<String, Arc<SpeechSplit>>,
     pub(super) front_end: FrontEnd,
-    /// Where frames that a synthesiser is to write may be kept.
+    /// Folder of the cache for frames that a synthesiser learns to predict.
     pub(super) frames: Option<PathBuf>,
 }
 
 /// One split.
 #[derive(Debug)]
 pub struct SpeechSplit {
-    /// Its name.
+    /// Name of the split.
     pub name: String,
-    /// Its utterances.
+    /// Utterances of the split.
     pub utterances: Vec<Utterance>,
-    /// What is said in each, as it is labelled: normalised, single spaces between words; what is to be spoken, as its tokenizer cleans it.
+    /// Transcript of each utterance in the form for labelling: normalised, with single spaces
+    /// between words; for synthesis, as its tokenizer cleans it.
     pub references: Vec<String>,
-    /// The same as it is written where it was read; empty for the one that is trained on.
+    /// Transcript of each utterance as it was read; empty for the training split.
     pub raw: Vec<String>,
-    /// Counts.
+    /// Statistics of the split.
     pub statistics: SpeechStatistics,
-    /// Utterances that cannot be used, the first hundred of them; [`SpeechStatistics::skipped`] counts all.
+    /// The first hundred utterances that cannot be used; [`SpeechStatistics::skipped`] counts all.
     pub skipped: Vec<Skipped>,
     pub(super) sounds: Sounds,
     pub(super) classes: Arc<Classes>,
 }
 
-/// What is known of an utterance.
+/// Data of one utterance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Utterance {
-    /// Its name: of its file, as the corpus or the manifest has it; else its number.
+    /// Name of the utterance: that of its file in the corpus or the manifest, or else its number.
     pub id: Box<str>,
-    /// Samples, before any change of speed.
+    /// Number of samples before any change of speed.
     pub samples: u64,
     pub(super) parts: Parts,
 }
 
-/// Which sounds of a split an utterance is made of.
+/// The recordings of a split that form an utterance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Parts {
     One(u32),
     Several(Box<[u32]>),
 }
 
-/// Counts of a split.
+/// Statistics of a split.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct SpeechStatistics {
-    /// Utterances that were named or generated.
+    /// Number of utterances that were named or generated.
     pub read: u64,
-    /// Those that cannot be used, by reason.
+    /// Number of unusable utterances, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<Fault, u64>,
-    /// Training utterances below `data.filter.min_seconds`.
+    /// Number of training utterances below `data.filter.min_seconds`.
     pub too_short: u64,
-    /// Training utterances above `data.filter.max_seconds`.
+    /// Number of training utterances above `data.filter.max_seconds`.
     pub too_long: u64,
-    /// Utterances kept.
+    /// Number of utterances kept.
     pub utterances: u64,
-    /// Seconds of the utterances kept, before any change of speed.
+    /// Total duration in seconds of the utterances kept, before any change of speed.
     pub seconds: f64,
-    /// The shortest of them.
+    /// Duration in seconds of the shortest utterance kept.
     pub shortest_seconds: f64,
-    /// The longest of them.
+    /// Duration in seconds of the longest utterance kept.
     pub longest_seconds: f64,
-    /// Words of their references.
+    /// Number of words in the references.
     pub words: u64,
-    /// Labels of their references.
+    /// Number of labels of the references.
     pub labels: u64,
 }
 
@@ -104,7 +105,7 @@ impl PreparedSpeech {
         self.split(&self.training, "training")
     }
 
-    /// A split by name; `user` is what needs it, for the message.
+    /// A split by name. `user` is the setting that needs it, for the message.
     ///
     /// # Errors
     /// [`SpeechError::MissingSplit`].
@@ -115,7 +116,8 @@ impl PreparedSpeech {
         })
     }
 
-    /// The split of the evaluation set `name`, which must have the utterances and words that `spec` states.
+    /// The split of the evaluation set `name`, checked for the numbers of utterances and words that
+    /// `spec` states.
     ///
     /// # Errors
     /// [`SpeechError::MissingSplit`], [`SpeechError::EvalSet`].
@@ -143,7 +145,7 @@ impl PreparedSpeech {
         Ok(split)
     }
 
-    /// The front end that makes the frames.
+    /// The front end that computes the frames.
     pub fn front_end(&self) -> &FrontEnd {
         &self.front_end
     }
@@ -155,19 +157,19 @@ impl SpeechSplit {
         self.utterances.len()
     }
 
-    /// Whether there is no utterance.
+    /// Whether there are no utterances.
     pub fn is_empty(&self) -> bool {
         self.utterances.is_empty()
     }
 
-    /// The labels of an utterance; none if there is no such utterance.
+    /// The labels of an utterance; empty if there is no such utterance.
     pub fn labels(&self, utterance: u32) -> Vec<u32> {
         let text = self.references.get(utterance as usize);
-        // Whatever has no label was left out when the split was made.
+        // Text without labels was left out when the split was made.
         text.and_then(|text| self.classes.labels_of_normalized(text).ok()).unwrap_or_default()
     }
 
-    /// The references that an evaluation set is scored against; `raw` is not kept of `train`.
+    /// The references for scoring an evaluation set. `raw` is not stored for `train`.
     pub fn references_as(&self, references: References) -> &[String] {
         match references {
             References::Normalized => &self.references,
@@ -175,12 +177,13 @@ impl SpeechSplit {
         }
     }
 
-    /// The files that an utterance is made of; none if it is generated.
+    /// The files of an utterance; empty if it is generated.
     pub fn files(&self, utterance: &Utterance) -> Vec<PathBuf> {
         utterance.parts.places().iter().filter_map(|place| self.sounds.file(*place)).collect()
     }
 
-    /// SHA-256 over name, length and text of every utterance in order: what training and decoding saw, beside the sound itself.
+    /// SHA-256 over name, length and text of every utterance in order. It identifies the inputs of
+    /// training and decoding, except the sound itself.
     pub fn fingerprint(&self) -> String {
         let mut sha256 = Sha256::new();
         for (utterance, text) in self.utterances.iter().zip(&self.references) {

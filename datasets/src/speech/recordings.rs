@@ -1,4 +1,4 @@
-//! The recordings of a corpus: found in its folders, with what is said in them.
+//! Finds the recordings of a corpus in its folders, with their transcripts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,8 @@ use super::error::SpeechError;
 use super::listing::Candidate;
 use crate::corpora::{FetchedRecordings, NameField, TRANS_TXT, Transcripts};
 
-/// The recordings of a split, folder by folder, each sorted by path, with one of the texts that their corpus has for them.
+/// The recordings of a split, folder by folder, sorted by path in each, with one of the transcripts
+/// that the corpus has for them.
 pub(super) fn find(
     recordings: &FetchedRecordings,
     transcript: Option<TranscriptText>,
@@ -82,7 +83,7 @@ impl Files {
     }
 }
 
-/// Texts by the names of their recordings.
+/// Transcripts by the names of their recordings, from `*.trans.txt` files.
 fn trans_txt(folder: &Path, files: &[String]) -> Result<BTreeMap<String, Box<str>>, SpeechError> {
     let mut texts = BTreeMap::new();
     for file in files {
@@ -102,7 +103,7 @@ fn trans_txt(folder: &Path, files: &[String]) -> Result<BTreeMap<String, Box<str
     Ok(texts)
 }
 
-/// Texts by the names of their recordings, of a table with two texts for each.
+/// Transcripts by the names of their recordings, from a table with two texts for each.
 fn metadata(path: &Path, transcript: TranscriptText) -> Result<BTreeMap<String, Box<str>>, SpeechError> {
     let table = untrusted::read_to_string(path).map_err(SpeechError::io(path))?;
     let mut texts = BTreeMap::new();
@@ -127,7 +128,7 @@ fn metadata(path: &Path, transcript: TranscriptText) -> Result<BTreeMap<String, 
 
 type Named = (Box<str>, Option<Box<str>>, Option<u32>);
 
-/// Text, speaker and number that a name says.
+/// Text, speaker and number from the name of a recording.
 fn from_name(id: &str, words: &BTreeMap<String, String>, fields: &[NameField]) -> Result<Named, String> {
     let parts: Vec<&str> = id.split('_').collect();
     if !fields.is_empty() && fields.len() != parts.len() {
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
     use crate::corpora::CorpusDefinition;
 
-    /// All that a list of LJSpeech depends on: its names.
+    /// A list of LJSpeech depends only on its names.
     #[test]
     fn splits_of_ljspeech_are_the_published_lists() {
         let Some(samples) = std::env::var_os("ZOO_SAMPLES") else {

@@ -1,4 +1,4 @@
-//! The samples of an utterance: read, joined or generated.
+//! The samples of an utterance: read from one recording, joined from several, or generated.
 
 use std::path::PathBuf;
 
@@ -7,27 +7,27 @@ use super::prepared::{SpeechSplit, Utterance};
 use super::tones::Tones;
 use crate::audio::decode::decode;
 
-/// What the utterances of a split are made of.
+/// Source of the utterances of a split.
 #[derive(Debug)]
 pub(super) enum Sounds {
     Recordings(Recordings),
     Tones(Tones),
 }
 
-/// Files with sound in them.
+/// Audio files of a split.
 #[derive(Debug)]
 pub(super) struct Recordings {
-    /// Folders that paths are relative to.
+    /// Folders to which paths are relative.
     pub roots: Vec<PathBuf>,
     pub files: Vec<Recording>,
     pub rate: u32,
-    /// Silence between two of an utterance, in samples.
+    /// Silence between two joined recordings, in samples.
     pub gap: usize,
-    /// Where their lengths were written down.
+    /// Path of the list with their lengths.
     pub listing: PathBuf,
 }
 
-/// One of them.
+/// One audio file.
 #[derive(Debug)]
 pub(super) struct Recording {
     pub root: u32,
@@ -35,11 +35,11 @@ pub(super) struct Recording {
     pub samples: u64,
 }
 
-/// Samples, or why there are none.
+/// Samples, or why the utterance cannot be used.
 pub(super) type Samples = Result<Vec<f32>, Skipped>;
 
 impl Sounds {
-    /// The file of a sound.
+    /// The file of recording number `place`.
     pub fn file(&self, place: u32) -> Option<PathBuf> {
         let Self::Recordings(recordings) = self else { return None };
         recordings.files.get(place as usize).map(|recording| recordings.path(recording))
@@ -81,7 +81,7 @@ impl SpeechSplit {
     /// The samples of an utterance of this split, in [-1, 1), or why it cannot be used.
     ///
     /// # Errors
-    /// A recording is not the one that was listed.
+    /// A recording has changed since it was listed.
     pub(super) fn samples(&self, utterance: &Utterance) -> Result<Samples, SpeechError> {
         match &self.sounds {
             Sounds::Recordings(recordings) => recordings.samples(utterance),

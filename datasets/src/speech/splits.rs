@@ -1,4 +1,5 @@
-//! From the recordings of a split to its utterances: joined, normalised, labelled, filtered, counted.
+//! Makes utterances from the recordings of a split: joins, normalises, labels, filters and counts
+//! them.
 
 use std::sync::Arc;
 
@@ -13,15 +14,15 @@ use super::source::{Recording, Recordings, Sounds};
 use super::tones::Tones;
 use crate::audio::FrontEnd;
 
-/// What utterances are judged by.
+/// Criteria that utterances must meet.
 pub(super) struct Judge<'a> {
     pub split: &'a str,
-    /// It is trained on.
+    /// Whether this is the training split.
     pub training: bool,
     pub classes: &'a Arc<Classes>,
     pub front_end: &'a FrontEnd,
     pub filter: &'a FilterSpec,
-    /// Why no utterance may be left out, if so.
+    /// Why no utterance may be left out; `None` if utterances may be.
     pub whole: Option<&'static str>,
 }
 
@@ -37,7 +38,7 @@ impl<'a> Judge<'a> {
         Self { split, training, classes, front_end, filter: &data.filter, whole: whole(training, strict) }
     }
 
-    /// The split of listed recordings. `sounds` has everything but its files.
+    /// Makes a split from listed recordings. `sounds` has everything except its files.
     pub fn recordings(
         &self,
         listing: Listing,
@@ -79,7 +80,7 @@ impl<'a> Judge<'a> {
         building.finish(Sounds::Recordings(sounds))
     }
 
-    /// A generated split; `None` if there is no such split.
+    /// Makes a generated split; `None` if there is no such split.
     pub fn tones(&self, spec: &TonesSpec) -> Result<Option<SpeechSplit>, SpeechError> {
         let Some((tones, count)) = Tones::new(spec, self.split)? else { return Ok(None) };
         let mut building = Building::new(self, LeftOut::default());
@@ -93,7 +94,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Why no utterance of a split may be left out, if so.
+/// Why no utterance of a split may be left out; `None` if utterances may be.
 pub(super) fn whole(training: bool, strict: bool) -> Option<&'static str> {
     match (training, strict) {
         (false, _) => Some("an evaluation set must not lose an utterance"),
@@ -123,7 +124,7 @@ impl<'j> Building<'j> {
         }
     }
 
-    /// Takes an utterance, or says that it did not.
+    /// Adds an utterance. Returns whether it was kept.
     fn add(&mut self, utterance: Utterance, raw: &str) -> Result<bool, SpeechError> {
         let Judge { split, training: train, classes, front_end, filter, whole } = *self.judge;
         let seconds = utterance.samples as f64 / f64::from(front_end.rate());

@@ -1,4 +1,4 @@
-//! The symbols of a text that is to be spoken.
+//! The input symbols of a text for speech synthesis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use super::classes::UnknownText;
 use super::error::SpeechError;
 use crate::text::english;
 
-/// Ids that every set has, and those of the sets with ends.
+/// Id of the pad in every set. The sets with ends also have the next two ids.
 const PAD: u32 = 0;
 const BEGIN: u32 = 1;
 const END: u32 = 2;
 
-/// A set of symbols, and how a text is written in it.
+/// A set of symbols, and the rules to encode a text in it.
 #[derive(Debug)]
 pub(super) struct Symbols {
     characters: BTreeMap<char, u32>,
-    /// ARPAbet, which stands in braces; empty: braces are characters like others.
+    /// ARPAbet sounds, which are written in braces. If empty, braces are ordinary characters.
     sounds: BTreeMap<String, u32>,
     cleaners: Cleaners,
     leave_out: BTreeSet<char>,
@@ -33,7 +33,8 @@ enum Part<'t> {
 
 impl Symbols {
     /// # Errors
-    /// The tokenizer is of another kind, its own characters have one twice, or it asks for ends that its set does not have.
+    /// The tokenizer is of another kind, its own characters contain one twice, or it asks for ends
+    /// that its set does not have.
     pub fn new(tokenizer: &TokenizerSpec) -> Result<Self, SpeechError> {
         let error = |key: &str, problem: String, hint| {
             Err(SpeechError::recipe(format!("tokenizer.{key}"), problem, hint))
@@ -51,7 +52,7 @@ impl Symbols {
         }
         let (mut characters, mut sounds) = (BTreeMap::new(), BTreeMap::new());
         let names = symbols.names(own.as_deref().unwrap_or_default());
-        // The pad is no character of a text, whatever it looks like.
+        // The pad is never a character of a text, whatever its name is.
         for (id, name) in (0..).zip(&names).skip(1) {
             let mut letters = name.chars();
             match (letters.next(), letters.next()) {
@@ -78,7 +79,7 @@ impl Symbols {
         })
     }
 
-    /// A text as it is read; sounds in braces stay as they are.
+    /// Cleans a text for reading aloud. Sounds in braces are not changed.
     pub fn cleaned(&self, text: &str) -> String {
         let clean = |text: &str| match self.cleaners {
             Cleaners::None => text.to_owned(),
@@ -116,7 +117,7 @@ impl Symbols {
         Ok(ids)
     }
 
-    /// Text and sounds in turn. Braces that nothing is in, or that do not close, are text.
+    /// Splits a text into plain text and sounds in turn. Empty or unclosed braces are plain text.
     fn parts<'t>(&self, text: &'t str) -> Vec<Part<'t>> {
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some((before, sounds, behind)) = (!self.sounds.is_empty()).then(|| braces(rest)).flatten() {
@@ -128,7 +129,7 @@ impl Symbols {
     }
 }
 
-/// What stands before, in and behind the first braces.
+/// The text before, in and after the first braces.
 fn braces(text: &str) -> Option<(&str, &str, &str)> {
     let (before, opened) = text.split_once('{')?;
     let (sounds, behind) = opened.split_once('}')?;
@@ -148,10 +149,10 @@ mod tests {
         let read = symbols(r#""symbols": "openseq2seq", "cleaners": "lowercase", "ends": true, "pad_to": 8"#);
         let read = read.unwrap();
         let ids = |text: &str| read.ids(&read.cleaned(text)).unwrap();
-        // `a` is the 53rd of the vocabulary's lines; ids begin with 3.
+        // `a` is on line 53 of the vocabulary; ids begin with 3.
         let a = 3 + " !\"'(),-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]".chars().count() as u32;
         assert_eq!(ids("A b"), [1, a, 3, a + 1, 2, 0, 0, 0]);
-        // One pad at least: eight where the text with its ends fills a multiple.
+        // There is at least one pad: eight if the text with its ends fills a multiple.
         assert_eq!(ids("aaaaaa").len(), 16);
         assert_eq!(ids("aaaaa"), [1, a, a, a, a, a, 2, 0]);
         assert_eq!(read.ids("a~"), Err(UnknownText::Symbol('~')));

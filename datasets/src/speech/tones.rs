@@ -1,7 +1,8 @@
 //! Generated speech: words of random letters, each letter a tone.
 //!
-//! Letter k of n is a sine of 300 Hz (0.4 rate / 300 Hz)^(k / (n - 1)); its length, loudness and phase vary a little, its ends are
-//! smooth, and there is noise over everything. A space is silence.
+//! Letter k of n is a sine of 300 Hz (0.4 rate / 300 Hz)^(k / (n - 1)). Its length, loudness and
+//! phase vary a little, its ends are smooth, and noise is added to the whole utterance. A space is
+//! silence.
 
 use std::f64::consts::{PI, TAU};
 
@@ -10,11 +11,11 @@ use zoo_recipes::TonesSpec;
 use super::error::SpeechError;
 use crate::random::{Purpose, RandomStream};
 
-/// Deviation of the noise; the tones have an amplitude of 0.3 to 0.5.
+/// Standard deviation of the noise; the tones have an amplitude of 0.3 to 0.5.
 const NOISE: f64 = 0.01;
-/// Letters last from 1 - this to 1 + this of their length.
+/// Relative variation of a letter's length: it is multiplied by a factor from 1 - this to 1 + this.
 const VARIATION: f64 = 0.2;
-/// Longest utterance in seconds: above it a typing error is likelier than a wish.
+/// Maximum length of an utterance in seconds. A larger value is probably a typing error.
 const LONGEST_SECONDS: f64 = 600.0;
 
 /// The generated splits, in the order of their numbers.
@@ -27,7 +28,7 @@ pub(super) struct Tones {
     split: u64,
 }
 
-/// A letter or a space.
+/// The sound of a letter or a space.
 struct Sound {
     letter: Option<u32>,
     samples: usize,
@@ -36,7 +37,7 @@ struct Sound {
 }
 
 impl Tones {
-    /// The generator of a split and how many utterances it has; `None` if there is no such split.
+    /// The generator of a split and its number of utterances; `None` if there is no such split.
     pub fn new(spec: &TonesSpec, split: &str) -> Result<Option<(Self, u32)>, SpeechError> {
         let error = |key: &str, problem: String, hint| {
             Err(SpeechError::recipe(format!("reader.{key}"), problem, hint))
@@ -84,7 +85,7 @@ impl Tones {
                 continue;
             };
             let step = TAU * self.frequency(letter) / rate;
-            // Ten milliseconds, or a quarter of a letter.
+            // The ramp takes ten milliseconds, or a quarter of a letter if that is shorter.
             let ramp = (rate / 100.0).min(length as f64 / 4.0).max(1.0);
             samples.extend((0..length).map(|at| {
                 let from_end = (at.min(length - 1 - at) as f64 + 0.5) / ramp;
@@ -104,7 +105,7 @@ impl Tones {
         bottom * (top / bottom).powf(f64::from(letter) / steps)
     }
 
-    /// The sounds of an utterance, and the numbers that its noise is made of.
+    /// The sounds of an utterance, and the random stream for its noise.
     fn sounds(&self, index: u32) -> (Vec<Sound>, RandomStream) {
         let TonesSpec { letters, longest_word, most_words, letter_ms, sample_rate_hz, seed, .. } = self.spec;
         let mut stream = RandomStream::new(seed, Purpose::Examples, (self.split << 32) | u64::from(index));

@@ -1,15 +1,20 @@
-//! English text as it is read aloud: `english_cleaners` of Keith Ito's Tacotron, which NVIDIA's Tacotron 2 uses.
+//! English text as it is read aloud: `english_cleaners` of Keith Ito's Tacotron, which NVIDIA's
+//! Tacotron 2 uses.
 //!
-//! To ASCII, lower case, numbers and money in words, abbreviations in words, one space for every white space. Where we knowingly differ:
-//! the source turns `£` into `PS` before its rule for pounds is asked, so that `£10` becomes `psten`; here the rule is asked. What ASCII has no
-//! letters for stays, and so is found to be no symbol, where the source writes Unidecode's guess or nothing. Numbers from 10^36 on, with
-//! which the source fails, stay digits.
+//! The steps are: conversion to ASCII, lower case, numbers and money in words, abbreviations in
+//! words, single spaces for runs of white space. Known differences from the source:
+//!
+//! - The source turns `£` into `PS` before it applies its rule for pounds, so `£10` becomes
+//!   `psten`. Here the rule is applied.
+//! - Characters that ASCII letters cannot represent are kept, so that they are later reported as
+//!   unknown symbols. The source writes Unidecode's guess or nothing.
+//! - Numbers from 10^36 on stay digits. The source fails on them.
 
 mod abbreviations;
 mod ascii;
 mod numbers;
 
-/// A text as it is read.
+/// Converts a text to the words that are read aloud.
 pub fn clean(text: &str) -> String {
     let text = ascii::folded(text).to_lowercase();
     let text = abbreviations::expanded(&numbers::expanded(&text));
