@@ -1,4 +1,4 @@
-//! Samples become a WAV file: one channel, 16-bit PCM.
+//! Writes samples as a WAV file: one channel, 16-bit PCM.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -7,62 +7,65 @@ use hound::{SampleFormat, WavSpec, WavWriter};
 
 use crate::temporary::write_whole;
 
-/// Full scale: what 1 is as an integer, the inverse of [`decode`](super::decode::decode).
+/// The integer for a sample of 1; the inverse of [`decode`](super::decode::decode).
 const SCALE: f32 = 32_768.0;
-/// Samples that a header can count, with room for the header.
+/// Maximum number of samples that a header can state, with room for the header.
 const MOST: usize = (u32::MAX as usize - 64) / 2;
 
-/// How loud samples are written.
+/// Level at which samples are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Level {
-    /// As they are. Those beyond full scale are cut and counted.
+    /// Unchanged. Samples beyond full scale are clipped and counted.
     Kept,
-    /// So that the largest magnitude is this, above 0 and at most 1. Silence stays silence.
+    /// Scaled so that the largest magnitude is this value, above 0 and at most 1. Silence stays
+    /// silence.
     Peak(f32),
 }
 
-/// What was written.
+/// Statistics of a written file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Samples that were beyond full scale.
+    /// Number of samples that were beyond full scale.
     pub clipped: usize,
 }
 
-/// Why no file was written. Whatever had its name before is as it was.
+/// Why no file was written. An existing file of that name is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// It could not be written.
+    /// The file could not be written.
     #[error("{}: {source}\nhint: check that the folder is there, its permissions and the free space", file.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A sample is infinite or not a number.
     #[error("{}: sample {at} is {value}\nhint: the samples come from features that are not finite", file.display())]
     NotFinite {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Which sample, from 0.
+        /// Index of the sample, from 0.
         at: usize,
-        /// What it is.
+        /// Value of the sample.
         value: f32,
     },
-    /// WAV does not hold so much, no rate of 0, or the peak is none.
+    /// There are more samples than WAV can hold, the rate is 0 or too large, or the peak is not
+    /// valid.
     #[error("{}: {what}\nhint: WAV holds up to 4 GiB, rates of 1 hertz and more, peaks above 0 and up to 1", file.display())]
     Unsupported {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What is asked for.
+        /// The invalid request.
         what: String,
     },
 }
 
-/// Writes samples of `rate` hertz, full scale at 1, under a temporary name beside the file, and renames it.
+/// Writes samples of `rate` hertz, with full scale at 1. The file is written under a temporary name
+/// and then renamed.
 ///
 /// # Errors
-/// See [`EncodeError`]; each names the file.
+/// See [`EncodeError`]. Each error names the file.
 pub fn write_wav(path: &Path, samples: &[f32], rate: u32, level: Level) -> Result<Written, EncodeError> {
     let unsupported = |what| EncodeError::Unsupported { file: path.to_path_buf(), what };
     if let Some(at) = samples.iter().position(|sample| !sample.is_finite()) {
@@ -75,7 +78,7 @@ pub fn write_wav(path: &Path, samples: &[f32], rate: u32, level: Level) -> Resul
         Level::Kept => 1.0,
         Level::Peak(peak) if peak > 0.0 && peak <= 1.0 => {
             let largest = samples.iter().fold(0.0_f32, |most, sample| most.max(sample.abs()));
-            // In FP64: the least peak is a number beyond FP32's over it.
+            // In FP64, because the quotient may exceed FP32's range for the smallest peaks.
             if largest > 0.0 { f64::from(peak) / f64::from(largest) } else { 1.0 }
         }
         Level::Peak(peak) => return Err(unsupported(format!("a peak of {peak}"))),
@@ -84,7 +87,7 @@ pub fn write_wav(path: &Path, samples: &[f32], rate: u32, level: Level) -> Resul
     let integers = samples.iter().map(|sample| {
         let scaled = (f64::from(*sample) * gain * f64::from(SCALE)).round();
         let kept = scaled.clamp(f64::from(i16::MIN), f64::from(i16::MAX));
-        // A peak of 1 is one step beyond the largest integer: that is no cut.
+        // A peak of 1 is one step beyond the largest integer, which does not count as clipping.
         clipped += usize::from(kept != scaled && level == Level::Kept);
         kept as i16
     });

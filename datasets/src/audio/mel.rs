@@ -1,17 +1,17 @@
-//! Mel scales and filter banks: librosa's, Kaldi's, python_speech_features', TensorFlow's.
+//! Mel scales and filter banks as in librosa, Kaldi, python_speech_features and TensorFlow.
 
 use zoo_recipes::{MelScale, MelSpec};
 
 use super::vectors::vectorised;
 
-/// Slaney's scale is linear up to here (hertz),
+/// Slaney's scale is linear up to this frequency in hertz.
 const SLANEY_LINEAR_TO: f64 = 1000.0;
-/// with so many hertz a mel,
+/// Hertz per mel in the linear part of Slaney's scale.
 const SLANEY_HERTZ: f64 = 200.0 / 3.0;
-/// and takes so many mels for a factor of 6.4 above.
+/// Mels per factor of 6.4 in frequency, above the linear part of Slaney's scale.
 const SLANEY_MELS: f64 = 27.0;
 
-/// Mels of a frequency in hertz.
+/// Converts a frequency in hertz to mels.
 pub fn mel(scale: MelScale, hertz: f64) -> f64 {
     match scale {
         MelScale::Htk => 2595.0 * (1.0 + hertz / 700.0).log10(),
@@ -22,7 +22,7 @@ pub fn mel(scale: MelScale, hertz: f64) -> f64 {
     }
 }
 
-/// Frequency in hertz of mels; the inverse of [`mel`].
+/// Converts mels to a frequency in hertz; the inverse of [`mel`].
 pub fn hertz(scale: MelScale, mels: f64) -> f64 {
     let corner = SLANEY_LINEAR_TO / SLANEY_HERTZ;
     match scale {
@@ -32,22 +32,24 @@ pub fn hertz(scale: MelScale, mels: f64) -> f64 {
     }
 }
 
-/// HTK's mels as Kaldi and TensorFlow reckon them.
+/// HTK's mels, with the natural logarithm as in Kaldi and TensorFlow.
 fn natural_mel(hertz: f64) -> f64 {
     1127.0 * (1.0 + hertz / 700.0).ln()
 }
 
-/// Filters over the `fft / 2 + 1` bins of a spectrum. They are computed in FP64, stored in FP32 without their zeros.
+/// Mel filters over the `fft / 2 + 1` bins of a spectrum. They are computed in FP64 and stored in
+/// FP32 without their zeros.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MelFilters {
     bins: usize,
-    /// First bin and end within `weights` of each filter.
+    /// First bin of each filter, and its end in `weights`.
     filters: Vec<(usize, usize)>,
     weights: Vec<f32>,
 }
 
 impl MelFilters {
-    /// librosa's `filters.mel`: triangles in hertz whose corners are evenly spaced in mels.
+    /// Filters of librosa's `filters.mel`: triangles in hertz whose corners are evenly spaced in
+    /// mels.
     pub fn triangular(rate: u32, fft: usize, count: usize, spec: &MelSpec) -> Self {
         let rate = f64::from(rate);
         let (low, high) = (mel(spec.scale, spec.low_hz), mel(spec.scale, spec.high_hz.unwrap_or(rate / 2.0)));
@@ -60,8 +62,8 @@ impl MelFilters {
         })
     }
 
-    /// Kaldi's: triangles in mels (HTK's, by natural logarithms); the highest bin is in none. A `high_hz` of 0 or less counts
-    /// from half the rate.
+    /// Kaldi's filters: triangles in mels (HTK's, with natural logarithms). The highest bin is in
+    /// none of them. A `high_hz` of 0 or less is relative to half the rate.
     pub fn kaldi(rate: u32, fft: usize, count: usize, low_hz: f64, high_hz: f64) -> Self {
         let rate = f64::from(rate);
         let high_hz = if high_hz <= 0.0 { high_hz + rate / 2.0 } else { high_hz };
@@ -77,8 +79,8 @@ impl MelFilters {
         })
     }
 
-    /// TensorFlow's: Kaldi's triangles, of which the bins up to the one nearest `low_hz` and those above `high_hz` are in none. It lays them
-    /// over magnitudes.
+    /// TensorFlow's filters: Kaldi's triangles, without the bins up to the one nearest to `low_hz`
+    /// and without those above `high_hz`. TensorFlow applies them to magnitudes.
     pub fn tensorflow(rate: u32, fft: usize, count: usize, low_hz: f64, high_hz: f64) -> Self {
         let spacing = f64::from(rate) / fft as f64;
         let (first, last) = ((1.5 + low_hz / spacing) as usize, (high_hz / spacing) as usize);
@@ -92,8 +94,8 @@ impl MelFilters {
         })
     }
 
-    /// python_speech_features' `get_filterbanks`: HTK mels from 0 to half the rate, corners moved down to whole bins. A filter
-    /// whose corners fall together is empty.
+    /// Filters of python_speech_features' `get_filterbanks`: HTK mels from 0 to half the rate, with
+    /// corners rounded down to whole bins. A filter whose corners coincide is empty.
     pub fn on_whole_bins(rate: u32, fft: usize, count: usize) -> Self {
         let rate = f64::from(rate);
         let high = mel(MelScale::Htk, rate / 2.0);
@@ -132,12 +134,12 @@ impl MelFilters {
         self.filters.len()
     }
 
-    /// Is there no filter?
+    /// Whether there are no filters.
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty()
     }
 
-    /// Bins of the spectra that they are for.
+    /// Number of bins of the spectra to filter.
     pub fn bins(&self) -> usize {
         self.bins
     }
@@ -151,10 +153,10 @@ impl MelFilters {
         dense
     }
 
-    /// What each filter lets through of several spectra side by side: `energies[f] = sum over b of weight[f, b] spectra[b]`.
+    /// Filters several spectra side by side: `energies[f] = sum over b of weight[f, b] spectra[b]`.
     ///
     /// # Panics
-    /// Where the spectra have fewer than [`Self::bins`] bins.
+    /// If the spectra have fewer than [`Self::bins`] bins.
     pub fn apply<const SIDES: usize>(&self, spectra: &[[f64; SIDES]], energies: &mut [[f64; SIDES]]) {
         vectorised(
             #[inline(always)]
@@ -166,10 +168,11 @@ impl MelFilters {
         );
     }
 
-    /// The transposed filters over several rows of energies side by side: `spectra[b] = sum over f of weight[f, b] energies[f]`.
+    /// Applies the transposed filters to several rows of energies side by side: `spectra[b] = sum
+    /// over f of weight[f, b] energies[f]`.
     ///
     /// # Panics
-    /// Where the spectra have fewer than [`Self::bins`] bins.
+    /// If the spectra have fewer than [`Self::bins`] bins.
     pub fn apply_transposed<const SIDES: usize>(
         &self,
         energies: &[[f64; SIDES]],
@@ -194,7 +197,8 @@ impl MelFilters {
     }
 }
 
-/// Weighted sums, every fourth term together, or every addition waits for the one before.
+/// Weighted sums in four independent chains (every fourth term in one), so that an addition does
+/// not wait for the previous one.
 #[inline(always)]
 fn weighted<const SIDES: usize>(weights: &[f32], spectra: &[[f64; SIDES]]) -> [f64; SIDES] {
     let (fours, rest) = weights.as_chunks::<4>();
@@ -220,7 +224,7 @@ fn add<const SIDES: usize>(sums: &mut [f64; SIDES], weight: f64, spectrum: &[f64
     }
 }
 
-/// Frames whose spectra are filtered side by side.
+/// Number of frames whose spectra are filtered side by side.
 const SIDES: usize = 8;
 
 /// Writes two spectra side by side.
@@ -235,7 +239,7 @@ fn put<const SIDE: usize>(spectra: &mut [[f64; SIDES]], first: &[f64], second: &
     );
 }
 
-/// Collects spectra, and filters several of them at once.
+/// Collects spectra and filters several of them at once.
 #[derive(Debug)]
 pub(super) struct MelEnergies<'f> {
     filters: &'f MelFilters,
@@ -246,7 +250,7 @@ pub(super) struct MelEnergies<'f> {
 }
 
 impl<'f> MelEnergies<'f> {
-    /// Of so many frames to come.
+    /// Starts a collection for `frames` frames.
     pub(super) fn new(filters: &'f MelFilters, frames: usize) -> Self {
         Self {
             filters,
@@ -257,7 +261,7 @@ impl<'f> MelEnergies<'f> {
         }
     }
 
-    /// The spectra of the next frame, or the next two.
+    /// Adds the spectra of the next frame, or of the next two.
     pub(super) fn push(&mut self, first: &[f64], second: Option<&[f64]>) {
         let spectra = &mut self.spectra;
         match (self.waiting, second) {
@@ -321,7 +325,7 @@ mod tests {
             .map(|frame| (0..257).map(|bin| (bin * 37 * frame % 101) as f64).collect())
             .collect();
         let mut collected = MelEnergies::new(&filters, frames.len());
-        // In pairs, alone, and in pairs that two blocks share.
+        // Frames in pairs, alone, and in pairs that straddle two blocks.
         let (pairs, alone) = frames.as_chunks::<2>();
         let (begin, end) = pairs.split_at(2);
         begin.iter().for_each(|[first, second]| collected.push(first, Some(second)));

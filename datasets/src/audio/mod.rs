@@ -1,9 +1,10 @@
-//! Speech: files become samples, samples become features.
+//! Speech audio: from files to samples and from samples to features, and back.
 //!
-//! [`decode`] reads WAV and FLAC. [`FrontEnd`] turns samples into features as python_speech_features, librosa or Kaldi do;
-//! [`mel`], [`window`], [`stft`] and [`spectrum`] are what it is made of, and what speech synthesis needs as well.
-//! [`synthesis`] makes samples of features again, [`encode`] a file of them; [`trim`] takes silence from both ends.
-//! [`Extractor`] varies training examples on the way; [`resample`] has its filters.
+//! [`decode`] reads WAV and FLAC. [`FrontEnd`] turns samples into features as
+//! python_speech_features, librosa, Kaldi or another library does. It consists of [`mel`],
+//! [`window`], [`stft`] and [`spectrum`], which speech synthesis needs as well. [`synthesis`] turns
+//! features into samples, and [`encode`] writes them to a file. [`trim`] removes silence from both
+//! ends. [`Extractor`] augments training examples; [`resample`] has its filters.
 
 mod augment;
 pub mod decode;

@@ -1,4 +1,5 @@
-//! Spectra of single frames, in FP64: quiet bins of a log spectrum lie further below the loudest than FP32 reaches.
+//! Spectra of single frames, in FP64: quiet bins of a log spectrum are further below the loudest
+//! bin than FP32 can resolve.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,15 +11,17 @@ use rustfft::{Fft, FftPlanner};
 
 use super::vectors::{squares, vectorised};
 
-/// A planned Fourier transform of real frames. Many threads can use one plan, each with a [`SpectrumRoom`].
+/// A planned Fourier transform of real frames. Many threads can share a plan; each needs its own
+/// [`SpectrumRoom`].
 #[derive(Clone)]
 pub struct Spectrum {
     plan: Arc<dyn RealToComplex<f64>>,
-    /// Of two frames at once.
+    /// Transform of two frames at once.
     pairs: Arc<dyn Fft<f64>>,
 }
 
-/// A frame whose power is less than this share of its neighbour's is transformed alone: rounding of the louder one would be heard in it.
+/// A frame whose power is below this share of its neighbour's is transformed alone. Otherwise the
+/// rounding errors of the louder frame would affect it.
 const ALONE: f64 = 1e-10;
 
 impl fmt::Debug for Spectrum {
@@ -27,19 +30,19 @@ impl fmt::Debug for Spectrum {
     }
 }
 
-/// Memory for the spectrum of one frame.
+/// Buffers for the spectrum of one frame.
 #[derive(Debug)]
 pub struct SpectrumRoom {
-    /// The frame: written by the caller, spoilt by the transform.
+    /// The frame. The caller writes it, and the transform overwrites it.
     pub frame: Vec<f64>,
     bins: Vec<Complex<f64>>,
     scratch: Vec<Complex<f64>>,
     power: Vec<f64>,
 }
 
-/// Memory for the spectra of two frames.
+/// Buffers for the spectra of two frames.
 struct PairRoom {
-    /// What is not zero of them, and where it begins.
+    /// The nonzero part of each frame; `first` is its position.
     frames: [Vec<f64>; 2],
     first: usize,
     both: Vec<Complex<f64>>,
@@ -57,17 +60,17 @@ impl Spectrum {
         }
     }
 
-    /// Samples of a frame.
+    /// Number of samples in a frame.
     pub fn length(&self) -> usize {
         self.plan.len()
     }
 
-    /// Bins of a spectrum: `length / 2 + 1`.
+    /// Number of bins in a spectrum: `length / 2 + 1`.
     pub fn bins(&self) -> usize {
         self.plan.complex_len()
     }
 
-    /// Memory for one thread.
+    /// Allocates the buffers for one thread.
     pub fn room(&self) -> SpectrumRoom {
         SpectrumRoom {
             frame: self.plan.make_input_vec(),
@@ -77,7 +80,8 @@ impl Spectrum {
         }
     }
 
-    /// The transform of `room.frame`, not scaled: `X[k] = sum over t of x[t] exp(-2 pi i k t / length)`.
+    /// The unscaled transform of `room.frame`: `X[k] = sum over t of x[t] exp(-2 pi i k t /
+    /// length)`.
     pub fn complex<'r>(&self, room: &'r mut SpectrumRoom) -> &'r [Complex<f64>] {
         let SpectrumRoom { frame, bins, scratch, power: _ } = room;
         self.plan
@@ -101,9 +105,10 @@ impl Spectrum {
         power
     }
 
-    /// `|X[k]|^2` of so many frames in turn, which are zero but for the places `inside`: `fill` writes these, `visit` sees the spectra of two
-    /// frames, or of the last. Two real frames are the parts of a complex one, whose transform takes little more than half the time of
-    /// two transforms of real ones.
+    /// `|X[k]|^2` of `frames` frames in order. The frames are zero except in the range `inside`,
+    /// which `fill` writes. `visit` is called with the spectra of two frames, or of the last one
+    /// alone. Two real frames form the parts of a complex one, whose transform takes little more
+    /// than half the time of two real transforms.
     pub fn each_pair(
         &self,
         frames: usize,
@@ -128,7 +133,7 @@ impl Spectrum {
             fill(first + 1, &mut pair.frames[1]);
             let energies = self.powers(&mut pair);
             for side in 0..2 {
-                // What is not a number is not far below anything.
+                // A NaN does not count as quiet.
                 if energies[side] < ALONE * energies[1 - side] {
                     alone(&pair.frames[side], &mut pair.powers[side]);
                 }
@@ -137,7 +142,7 @@ impl Spectrum {
         }
     }
 
-    /// As [`Self::each_pair`], `visit` seeing one spectrum after the other.
+    /// As [`Self::each_pair`], but `visit` is called with one spectrum at a time.
     pub fn each_power(
         &self,
         frames: usize,
@@ -163,8 +168,8 @@ impl Spectrum {
         }
     }
 
-    /// Powers of the room's frames x and y, and the frames' energies: of z = x + i y, X[k] = (Z[k] + Z*[n-k]) / 2 and
-    /// i Y[k] = (Z[k] - Z*[n-k]) / 2.
+    /// Computes the powers of the frames x and y in `room`, and returns the energies of the frames.
+    /// For z = x + i y, X[k] = (Z[k] + Z*[n-k]) / 2 and i Y[k] = (Z[k] - Z*[n-k]) / 2.
     fn powers(&self, room: &mut PairRoom) -> [f64; 2] {
         let PairRoom { frames: [x, y], first, both, scratch, powers } = room;
         let energies = vectorised(
@@ -199,7 +204,7 @@ impl Spectrum {
     }
 }
 
-/// Samples under a window.
+/// Multiplies samples by a window.
 pub(super) fn windowed(place: &mut [f64], samples: &[f64], window: &[f64]) {
     vectorised(
         #[inline(always)]
@@ -215,7 +220,8 @@ pub(super) fn windowed(place: &mut [f64], samples: &[f64], window: &[f64]) {
 mod tests {
     use super::*;
 
-    /// What is due, by the definition; no bit of it is of a neighbour.
+    /// The expected spectrum, computed from the definition and thus without influence of a
+    /// neighbour.
     fn plain(frame: &[f64]) -> Vec<f64> {
         let spectrum = Spectrum::new(frame.len());
         let mut room = spectrum.room();

@@ -9,22 +9,26 @@ use super::spectrum::{Spectrum, SpectrumRoom};
 use super::vectors::vectorised;
 use super::window::window;
 
-/// A planned transform. `n_fft` 1024, hop 256, a periodic Hann window and mirrored padding are those of Tacotron 2.
+/// A planned transform. Tacotron 2 uses `n_fft` 1024, hop 256, a periodic Hann window and mirrored
+/// padding.
 #[derive(Debug, Clone)]
 pub struct Stft {
     spectrum: Spectrum,
-    /// The window, which lies in the middle of the frame, and where it begins there.
+    /// The window, which is centred in the frame; `first` is its position there.
     window: Vec<f64>,
     first: usize,
     hop: usize,
-    /// `None`: the first frame begins at the first sample. Else it is centred on it.
+    /// Padding if frames are centred on their samples. `None` if the first frame begins at the
+    /// first sample.
     centred: Option<Padding>,
-    /// Of the samples y[t] = x[t] - preemphasis x[t - 1] is transformed, y[0] = x[0].
+    /// Coefficient of the pre-emphasis y[t] = x[t] - preemphasis x[t - 1], y[0] = x[0], before the
+    /// transform.
     preemphasis: f64,
 }
 
 impl Stft {
-    /// `window_length` is at most `n_fft`; what is beyond is left out. Lengths are in samples, at least 1.
+    /// Plans a transform. `window_length` is at most `n_fft`; a larger value is reduced to it.
+    /// Lengths are in samples, at least 1.
     pub fn new(
         n_fft: usize,
         hop: usize,
@@ -38,21 +42,23 @@ impl Stft {
         Self { spectrum, window, first, hop: hop.max(1), centred, preemphasis: 0.0 }
     }
 
-    /// Of the samples y[t] = x[t] - preemphasis x[t - 1] instead, y[0] = x[0], mirrored or padded when that is done.
+    /// Adds a pre-emphasis: transforms y[t] = x[t] - preemphasis x[t - 1], y[0] = x[0], which is
+    /// then mirrored or padded.
     #[must_use]
     pub fn pre_emphasising(self, preemphasis: f64) -> Self {
         Self { preemphasis, ..self }
     }
 
-    /// Bins of a frame.
+    /// Number of bins per frame.
     pub fn bins(&self) -> usize {
         self.spectrum.bins()
     }
 
-    /// Frames of so many samples. Not centred, a rest that fills no frame is left out.
+    /// Number of frames for `samples` samples. If frames are not centred, a remainder shorter than
+    /// a frame is dropped.
     pub fn frames(&self, samples: usize) -> usize {
         let length = match self.centred {
-            // What mirroring cannot make of nothing.
+            // An empty signal cannot be mirrored.
             Some(_) if samples == 0 => return 0,
             Some(_) => samples + 2 * self.margin(),
             None => samples,
@@ -77,13 +83,14 @@ impl Stft {
         spectra
     }
 
-    /// Calls `visit` with the power spectrum of each frame in turn.
+    /// Calls `visit` with the power spectrum of each frame, in order.
     pub(super) fn each_power(&self, samples: &[f32], visit: impl FnMut(&[f64])) {
         let (frames, fill) = (self.frames(samples.len()), self.framing(samples));
         self.spectrum.each_power(frames, self.inside(), fill, visit);
     }
 
-    /// Calls `visit` with the power spectra of each two frames in turn, or of the last.
+    /// Calls `visit` with the power spectra of two frames at a time, in order, or of the last one
+    /// alone.
     pub(super) fn each_pair(&self, samples: &[f32], visit: impl FnMut(&[f64], Option<&[f64]>)) {
         let (frames, fill) = (self.frames(samples.len()), self.framing(samples));
         self.spectrum.each_pair(frames, self.inside(), fill, visit);
@@ -98,17 +105,17 @@ impl Stft {
         }
     }
 
-    /// Where the window lies in a frame.
+    /// Range of the window in a frame.
     fn inside(&self) -> Range<usize> {
         self.first..self.first + self.window.len()
     }
 
-    /// Writes what lies under the window of a frame of the samples.
+    /// Returns a function that writes the windowed samples of a frame.
     fn framing<'s>(&'s self, samples: &'s [f32]) -> impl Fn(usize, &mut [f64]) + 's {
         let before = self.centred.map_or(0, |_| self.margin());
         move |frame, place| {
             let start = (frame * self.hop + self.first) as isize - before as isize;
-            // With the sample before the first.
+            // Includes the sample before the first one, for the pre-emphasis.
             let from = usize::try_from(start - 1).ok();
             let inside = from.and_then(|from| samples.get(from..=from + place.len()));
             vectorised(
@@ -136,7 +143,7 @@ impl Stft {
         }
     }
 
-    /// The sample at a place that may lie before or behind them.
+    /// The sample at a position that may be before or after the samples.
     fn beyond(&self, samples: &[f32], at: isize) -> f64 {
         let emphasised = |at: usize| match at.checked_sub(1) {
             Some(before) if self.preemphasis != 0.0 => {
@@ -158,7 +165,8 @@ impl Stft {
     }
 }
 
-/// Where a place comes from when the samples are mirrored at both ends as often as it takes (`numpy.pad`): the last one not doubled.
+/// Source of a position when the samples are mirrored at both ends as often as necessary
+/// (`numpy.pad`), without repeating the last sample.
 pub(super) fn mirrored(at: isize, length: usize) -> usize {
     if length == 1 {
         return 0;
@@ -193,7 +201,7 @@ mod tests {
         let magnitudes = stft.magnitudes(&tone);
         assert_eq!(magnitudes.len(), 17 * 513);
         let middle = &magnitudes[8 * 513..9 * 513];
-        // A periodic Hann window has the sum 512, of which half is at the positive frequency.
+        // A periodic Hann window has the sum 512; half of it is at the positive frequency.
         assert!((middle[64] - 256.0).abs() < 1e-2, "{}", middle[64]);
         assert!(middle[70] < 1e-2);
     }

@@ -1,39 +1,42 @@
-//! Silence off both ends: as `librosa.effects.trim` finds it, and as DALI's `nonsilent_region` does.
+//! Removes silence from both ends, as librosa's `librosa.effects.trim` and DALI's
+//! `nonsilent_region` do.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::vectors::{largest, sum};
 
-/// What librosa takes for the least power (the square of the amplitude 1e-5).
+/// Minimum power in librosa (the square of the amplitude 1e-5).
 const LEAST_POWER: f64 = 1e-10;
 
-/// What silence is: frames whose root mean square is `top_db` decibels or more below that of the loudest.
+/// librosa's definition of silence: frames whose root mean square is at least `top_db` decibels
+/// below that of the loudest frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trim {
-    /// Samples of a frame; frames are centred, with silence before and behind the samples.
+    /// Number of samples in a frame. Frames are centred, with silence before and after the samples.
     pub frame_length: usize,
-    /// Samples from frame to frame.
+    /// Number of samples from frame to frame.
     pub hop: usize,
     /// Decibels below the loudest frame.
     pub top_db: f64,
 }
 
 impl Default for Trim {
-    /// librosa's.
+    /// librosa's defaults.
     fn default() -> Self {
         Self { frame_length: 2048, hop: 512, top_db: 60.0 }
     }
 }
 
 impl Trim {
-    /// As OpenSeq2Seq trims before a transform of `n_fft` samples and a hop.
+    /// OpenSeq2Seq's trimming before a transform with `n_fft` samples and this hop.
     pub fn openseq2seq(n_fft: usize, hop: usize) -> Self {
         Self { frame_length: n_fft / 2, hop: hop / 2, ..Self::default() }
     }
 
-    /// Where the samples are that are kept: from the middle of the first frame that is not silent to that of the frame behind the last one.
-    /// Empty where nothing is kept. Samples that are all 0 are all kept, as there. Lengths of 0 count as 1.
+    /// The range of samples to keep: from the middle of the first frame that is not silent to the
+    /// middle of the frame after the last such frame. Empty if nothing is kept. If all samples are
+    /// 0, all are kept, as in librosa. Lengths of 0 count as 1.
     pub fn interval(&self, samples: &[f32]) -> Range<usize> {
         let (length, hop) = (self.frame_length.max(1), self.hop.max(1));
         let margin = length / 2;
@@ -59,20 +62,22 @@ impl Trim {
     }
 }
 
-/// What silence is: samples that are in no window whose mean square is less than `below_db` decibels below that of the loudest.
+/// DALI's definition of silence: samples outside every window whose mean square is less than
+/// `below_db` decibels below that of the loudest window.
 ///
-/// Where we knowingly differ: FP64 where DALI adds up in FP32.
+/// Known difference: sums are in FP64; DALI's are in FP32.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nonsilent {
-    /// Samples of the window, which moves by one; before the first sample there is silence.
+    /// Number of samples in the window, which moves by one sample. There is silence before the
+    /// first sample.
     pub window: usize,
     /// Decibels below the loudest window.
     pub below_db: f64,
 }
 
 impl Nonsilent {
-    /// Where the samples are that are kept: from the beginning of the first window that is not silent to the end of the last one. Samples
-    /// that are all 0 are all kept. A length of 0 counts as 1.
+    /// The range of samples to keep: from the beginning of the first window that is not silent to
+    /// the end of the last one. If all samples are 0, all are kept. A length of 0 counts as 1.
     pub fn interval(&self, samples: &[f32]) -> Range<usize> {
         let window = self.window.max(1);
         let square = |at: usize| f64::from(samples[at]).powi(2);
@@ -84,7 +89,7 @@ impl Nonsilent {
         });
         let sums: Vec<f64> = windows.collect();
         let least = largest(&sums, 0.0) * 10.0_f64.powf(-self.below_db / 10.0);
-        // What is no number is not silence: whoever looks at the features is to see it.
+        // A NaN does not count as silence, so it stays visible in the features.
         let loud = |sum: &f64| sum.partial_cmp(&least) != Some(Ordering::Less);
         match (sums.iter().position(loud), sums.iter().rposition(loud)) {
             (Some(first), Some(last)) => first.saturating_sub(window - 1)..last + 1,
@@ -110,16 +115,16 @@ mod tests {
     #[test]
     fn windows_that_hold_no_sound_go() {
         let rule = Nonsilent { window: 4, below_db: 20.0 };
-        // A hundredth of the loudest window's power is not silence, less is.
+        // A hundredth of the loudest window's power does not count as silence; less does.
         let mut samples = [0.0_f32; 20];
         samples[6] = 0.11;
         samples[10] = 1.0;
         samples[15] = 0.09;
-        // The first window that holds 6 ends there.
+        // The first window with sample 6 ends there.
         assert_eq!(rule.interval(&samples), 3..14);
         samples[15] = 0.11;
         assert_eq!(rule.interval(&samples), 3..19);
-        // Before the beginning is silence.
+        // There is silence before the beginning.
         assert_eq!(rule.interval(&samples[6..]), 0..13);
         assert_eq!(rule.interval(&[]), 0..0);
         assert_eq!(rule.interval(&[0.5]), 0..1);

@@ -1,26 +1,28 @@
-//! Loops over many numbers, compiled for the widest vectors that the processor has.
+//! Loops over many numbers, compiled for the widest vector instructions of the processor.
 //!
-//! Products are not fused with sums, so that a loop gives the same bits whatever it is compiled for.
+//! Multiplications and additions are not fused, so a loop gives the same bits for every instruction
+//! set.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::OnceLock;
 
 use pulp::Arch;
 
-/// Does work whose loops are to be vectorised: a closure that is `#[inline(always)]`, as is what it calls.
+/// Runs a closure whose loops are to be vectorised. The closure and the functions that it calls
+/// must be `#[inline(always)]`.
 #[inline(always)]
 pub(super) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     static ARCH: OnceLock<Arch> = OnceLock::new();
     ARCH.get_or_init(Arch::new).dispatch(work)
 }
 
-/// Sum of all, in eight lanes.
+/// Sum of all values, in eight lanes.
 #[inline(always)]
 pub(super) fn sum(values: &[f64]) -> f64 {
     sum_of(values, |value| value)
 }
 
-/// Sum of the squares of all, in eight lanes.
+/// Sum of the squares of all values, in eight lanes.
 #[inline(always)]
 pub(super) fn squares(values: &[f64]) -> f64 {
     sum_of(values, |value| value * value)
@@ -38,7 +40,7 @@ fn sum_of(values: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     lanes.iter().sum::<f64>() + rest.iter().map(|value| term(*value)).sum::<f64>()
 }
 
-/// The largest of all; of none, `least`.
+/// The largest value, but not less than `least`.
 pub(super) fn largest(values: &[f64], least: f64) -> f64 {
     vectorised(
         #[inline(always)]
@@ -55,15 +57,16 @@ pub(super) fn largest(values: &[f64], least: f64) -> f64 {
     )
 }
 
-/// Natural logarithms, in place, to within one unit in the last place. As [`f64::ln`] of zero, of what is negative or infinite, and of
-/// NaN.
+/// Computes natural logarithms in place, to within one unit in the last place. Zero, negative
+/// numbers, infinity and NaN are handled as by [`f64::ln`].
 pub(super) fn logarithms(values: &mut [f64]) {
     vectorised(
         #[inline(always)]
         || {
             let (sixteens, rest) = values.as_chunks_mut::<16>();
             for sixteen in sixteens {
-                // Almost always: what is left out then is a third of the work.
+                // Almost no block has unusual numbers; skipping their handling saves a third of the
+                // work.
                 let unusual = sixteen
                     .iter()
                     .fold(0, |any, x| any | u64::from(x.to_bits().wrapping_sub(NORMAL) >= NORMALS));
@@ -77,19 +80,19 @@ pub(super) fn logarithms(values: &mut [f64]) {
     );
 }
 
-/// ln 2 in two parts, of which the first times an exponent is exact.
+/// ln 2 in two parts. The product of the first part and an exponent is exact.
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
 const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
-/// 2^52, whose bits take a whole number below it as their last.
+/// 2^52. Adding a whole number below it stores that number in the last bits.
 const WHOLE: f64 = (1_u64 << MANTISSA) as f64;
 
-/// Bits of the least normal number, and how many are from there to infinity.
+/// Bits of the smallest normal number. The next constant counts the numbers from there to infinity.
 const NORMAL: u64 = f64::MIN_POSITIVE.to_bits();
 const NORMALS: u64 = f64::INFINITY.to_bits() - NORMAL;
 
-/// Of any number, without a branch.
+/// Logarithm of any number, without a branch.
 #[inline(always)]
 fn logarithm(x: f64) -> f64 {
     let subnormal = x < f64::MIN_POSITIVE;
@@ -105,8 +108,9 @@ fn logarithm(x: f64) -> f64 {
     if x > 0.0 && x < f64::INFINITY { value } else { special }
 }
 
-/// Of x / 2^less, x normal and above 0: x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f) and |s| < 0.172
-/// ln(1 + f) = 2 atanh(s) = 2 s + s r, r = 2/3 s^2 + 2/5 s^4 + ...; 2 s = f - f^2/2 + s f^2/2 loses nothing where f is small.
+/// Logarithm of x / 2^less, for normal x above 0. x = 2^e (1 + f) with 1 + f in [sqrt(1/2),
+/// sqrt(2)). With s = f / (2 + f), |s| < 0.172, ln(1 + f) = 2 atanh(s) = 2 s + s r, r = 2/3 s^2 +
+/// 2/5 s^4 + ...; the form 2 s = f - f^2/2 + s f^2/2 keeps its precision where f is small.
 #[inline(always)]
 fn usual_logarithm(x: f64, less: f64) -> f64 {
     let moved = x.to_bits().wrapping_add(1.0_f64.to_bits() - FRAC_1_SQRT_2.to_bits());
@@ -115,7 +119,7 @@ fn usual_logarithm(x: f64, less: f64) -> f64 {
     let f = f64::from_bits(mantissa) - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
-    // Terms up to 2/23 s^22, in two chains.
+    // Terms up to 2/23 s^22, in two independent chains.
     let w = z * z;
     let odd = w * (2.0 / 5.0 + w * (2.0 / 9.0 + w * (2.0 / 13.0 + w * (2.0 / 17.0 + w * (2.0 / 21.0)))));
     let even = z

@@ -6,7 +6,8 @@ use zoo_recipes::WindowFunction;
 
 /// A window of `length` samples.
 ///
-/// Symmetric windows are numpy's `hanning`, `hamming`, `blackman`, and Kaldi's; periodic ones SciPy's with `fftbins`.
+/// Symmetric windows are those of numpy's `hanning`, `hamming` and `blackman`, and Kaldi's.
+/// Periodic windows are SciPy's with `fftbins`.
 pub fn window(function: WindowFunction, length: usize) -> Vec<f64> {
     use WindowFunction::{Blackman, Hamming, HammingPeriodic, Hann, HannPeriodic, Povey, Rectangular};
     // A window of one sample is 1 in all of these libraries.

@@ -1,4 +1,5 @@
-//! Masks over features and frames, after normalisation: 0 is then the mean (OpenSeq2Seq's Jasper; Park et al., SpecAugment).
+//! Masks over features and frames, applied after normalisation, so that 0 is the mean
+//! (OpenSeq2Seq's Jasper; Park et al., SpecAugment).
 
 use zoo_recipes::MasksSpec;
 
@@ -30,7 +31,8 @@ impl Masks {
     }
 }
 
-/// A mask of 0 to `widest` places among so many; none where it does not leave one.
+/// Draws a mask of 0 to `widest` out of `places` positions. `None` if the mask would cover all of
+/// them.
 fn place(stream: &mut RandomStream, widest: u32, places: u32) -> Option<std::ops::Range<usize>> {
     let width = stream.below(widest + 1);
     let first = stream.below(places.saturating_sub(width));

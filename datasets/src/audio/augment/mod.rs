@@ -1,5 +1,5 @@
-//! Variations of training examples. Every draw is a function of the seed, the epoch and the utterance alone: of no order and no
-//! thread.
+//! Augmentation of training examples. Every random number is a function of the seed, the epoch and
+//! the utterance alone, and does not depend on order or threads.
 
 mod masks;
 mod speed;
@@ -11,14 +11,14 @@ use self::speed::Speed;
 use super::front_end::{Features, FrontEnd, SpecError};
 use crate::random::{Purpose, RandomStream};
 
-/// Whose turn it is: the numbers drawn for an utterance in an epoch.
+/// Identifies the random numbers for an utterance in an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     /// Seed of the run.
     pub seed: u64,
     /// Epoch, below 2^24; 0 for evaluation.
     pub epoch: u32,
-    /// Number of the utterance.
+    /// Number of the utterance in its split.
     pub utterance: u32,
 }
 
@@ -28,8 +28,8 @@ impl Turn {
     }
 }
 
-/// A front end with what varies its training examples, in the order of the source: scale, speed, noise, dither, features,
-/// normalisation, masks.
+/// A front end with the augmentation of its training examples. The steps follow the source's order:
+/// scale, speed, noise, dither, features, normalisation, masks.
 #[derive(Debug, Clone)]
 pub struct Extractor {
     front_end: FrontEnd,
@@ -39,7 +39,7 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// Plans the augmentation in front of and behind a front end.
+    /// Plans the augmentation before and after a front end.
     ///
     /// # Errors
     /// What is wrong with the spec's values.
@@ -55,18 +55,21 @@ impl Extractor {
         &self.front_end
     }
 
-    /// Training examples that an utterance gives: itself and its copies at other speeds.
+    /// Number of training examples per utterance: the utterance itself and its copies at other
+    /// speeds.
     pub fn versions(&self) -> usize {
         self.speed.versions()
     }
 
-    /// Samples of a version of an utterance before any draw, and so of all draws but of the speed.
+    /// Number of samples of an utterance's version before any random change. Only a randomly drawn
+    /// speed changes it.
     pub fn version_samples(&self, samples: usize, version: usize) -> usize {
         self.speed.version_length(samples, version)
     }
 
-    /// Features of a training example: of samples in [-1, 1), in one of its [`Self::versions`] (0: itself). A version has draws
-    /// of its own only if its turn has a number of its own.
+    /// Features of a training example, from samples in [-1, 1), in one of its [`Self::versions`] (0
+    /// is the utterance itself). For versions to draw different random numbers, their turns must
+    /// have different utterance numbers.
     pub fn training(&self, samples: &[f32], version: usize, turn: Turn) -> Features {
         let waveform = self.waveform(samples, version, turn);
         let mut features = self.front_end.of_scaled(waveform, Some(turn.stream(Purpose::Dither)));
@@ -74,7 +77,7 @@ impl Extractor {
         features
     }
 
-    /// The waveform of a training example, in the scale of the front end's source.
+    /// The waveform of a training example, in the front end's scale.
     fn waveform(&self, samples: &[f32], version: usize, turn: Turn) -> Vec<f32> {
         let mut waveform =
             self.speed.change(self.front_end.scaled(samples), version, turn.stream(Purpose::Speed));

@@ -7,7 +7,7 @@ use zoo_recipes::{KaiserBest, SpeedSpec};
 use crate::audio::resample::{KaiserResampler, SincResampler};
 use crate::random::RandomStream;
 
-/// How speeds change.
+/// Kind of speed perturbation.
 #[derive(Debug, Clone)]
 pub(super) enum Speed {
     Same,
@@ -29,7 +29,7 @@ impl Speed {
                     .map(|factor| KaiserResampler::new(*filter, rate, times(rate, *factor)))
                     .collect(),
             ),
-            // lhotse rounds where OpenSeq2Seq cuts.
+            // lhotse rounds, while OpenSeq2Seq truncates.
             Some(SpeedSpec::Copies { factors }) => Self::Copies(
                 factors
                     .iter()
@@ -41,7 +41,7 @@ impl Speed {
         }
     }
 
-    /// The example and its copies.
+    /// Number of versions: the example and its copies.
     pub(super) fn versions(&self) -> usize {
         match self {
             Self::Copies(resamplers) => 1 + resamplers.len(),
@@ -49,12 +49,12 @@ impl Speed {
         }
     }
 
-    /// Samples of a version of so many samples.
+    /// Number of samples of a version, for an utterance of `samples` samples.
     pub(super) fn version_length(&self, samples: usize, version: usize) -> usize {
         self.copy(version).map_or(samples, |resampler| resampler.length(samples))
     }
 
-    /// Which resampler makes a version, if it is a copy.
+    /// The resampler of a version; `None` if the version is not a copy.
     fn copy(&self, version: usize) -> Option<&SincResampler> {
         match self {
             Self::Copies(resamplers) => resamplers.get(version.checked_sub(1)?),
@@ -80,7 +80,7 @@ impl Speed {
     }
 }
 
-/// OpenSeq2Seq's new rate: cut to a whole number.
+/// OpenSeq2Seq's new rate, truncated to a whole number.
 fn times(rate: u32, factor: f64) -> u32 {
     (f64::from(rate) * factor) as u32
 }

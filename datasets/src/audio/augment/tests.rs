@@ -97,7 +97,7 @@ fn masks_hide_what_they_say_and_no_more() {
             features.values[open * 20..][..20].iter().map(|value| *value == 0.0).collect();
         widths[columns.iter().filter(|hidden| **hidden).count()] += 1;
         heights[rows.iter().filter(|hidden| **hidden).count()] += 1;
-        // Within the last place, which is never taken.
+        // The last position is never masked.
         assert!(!columns[19] && !rows[29]);
     }
     assert!(widths.iter().all(|count: &u32| count.abs_diff(2_000 / 7) < 100), "{widths:?}");

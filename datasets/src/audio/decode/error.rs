@@ -1,83 +1,84 @@
-//! Why a file gave no audio.
+//! Errors of decoding audio files.
 
 use std::path::PathBuf;
 
 use zoo_recipes::untrusted::hint_or;
 
-/// A file that gives no audio. The caller decides whether that is an end or a count; [`AudioError::reason`] is for counting.
+/// Why a file gives no audio. The caller decides whether to stop or to count the error by its
+/// [`AudioError::reason`].
 #[derive(Debug, thiserror::Error)]
 pub enum AudioError {
-    /// It could not be read.
+    /// The file could not be read.
     #[error("{}: {source}\nhint: {}", file.display(), hint_or(source, "check the path and its permissions"))]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// It is neither WAV nor FLAC, or WAV of a kind that is not PCM.
+    /// The file is neither WAV nor FLAC, or is a WAV file without PCM data.
     #[error("{}: {what}\nhint: convert it to FLAC or PCM WAV", file.display())]
     Unsupported {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What it is.
+        /// Format of the file.
         what: String,
     },
-    /// Its bytes contradict each other.
+    /// The bytes of the file are inconsistent.
     #[error("{}: corrupt: {what}\nhint: fetch the file again, or leave it out", file.display())]
     Corrupt {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
         /// What is wrong.
         what: String,
     },
-    /// It ends before its samples do.
+    /// The file ends before its last sample.
     #[error(
         "{}: truncated: {found} of {expected} samples\nhint: fetch the file again, or leave it out", file.display()
     )]
     Truncated {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Samples of each channel that are there.
+        /// Number of samples per channel in the file.
         found: u64,
-        /// Samples of each channel that the header states.
+        /// Number of samples per channel in the header.
         expected: u64,
     },
-    /// It has no sample.
+    /// The file has no samples.
     #[error("{}: it has no sample\nhint: leave it out", file.display())]
     Empty {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
     },
     /// All samples are 0.
     #[error("{}: all {samples} samples are 0\nhint: leave it out", file.display())]
     Silent {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// How many samples it has.
+        /// Number of samples in the file.
         samples: usize,
     },
-    /// It has another sample rate than is due.
+    /// The sample rate is not the expected one.
     #[error("{}: {found} Hz, expected {expected} Hz\nhint: resample the corpus once, or set the rate in the recipe", file.display())]
     Rate {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Its rate, in hertz.
+        /// Actual rate in hertz.
         found: u32,
-        /// The rate that is due, in hertz.
+        /// Expected rate in hertz.
         expected: u32,
     },
-    /// It has several channels.
+    /// The file has several channels.
     #[error("{}: {found} channels, expected one\nhint: mix it down or take one channel, as the corpus defines", file.display())]
     Channels {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// How many it has.
+        /// Number of channels.
         found: usize,
     },
 }
 
-/// [`AudioError`] without its details.
+/// The kind of an [`AudioError`], without its details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// [`AudioError::Io`].
@@ -99,7 +100,7 @@ pub enum Reason {
 }
 
 impl AudioError {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn reason(&self) -> Reason {
         match self {
             Self::Io { .. } => Reason::Unreadable,

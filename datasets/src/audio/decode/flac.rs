@@ -1,4 +1,4 @@
-//! FLAC files, through symphonia.
+//! FLAC files, decoded by symphonia.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn open<'s>(
     Ok((format, header))
 }
 
-/// What `accept` makes of the header, which must be of a mono file, and all samples.
+/// Decodes all samples of a mono file. Also returns the value that `accept` returns for the header.
 pub(super) fn decode<T>(
     bytes: Vec<u8>,
     file: &Path,
@@ -57,7 +57,7 @@ pub(super) fn decode<T>(
         .make_audio_decoder(parameters, &options)
         .map_err(|error| failed(error, file))?;
 
-    // The header may promise more than there is.
+    // The header may state more samples than there are.
     let mut samples = Vec::with_capacity(header.samples.map_or(0, |stated| stated.min(most as u64) as usize));
     let mut frame = Vec::new();
     let mut broken = None;
@@ -87,7 +87,7 @@ pub(super) fn decode<T>(
     }
     let found = samples.len() as u64;
     match header.samples {
-        // A damaged frame is skipped, or the stream ends early: which of the two, the last bytes do not say.
+        // Either a damaged frame was skipped or the stream ended early. The last error tells which.
         Some(expected) if found < expected => match broken {
             Some(Error::DecodeError(what)) => Err(corrupt(what)),
             _ => Err(AudioError::Truncated { file: file.to_path_buf(), found, expected }),

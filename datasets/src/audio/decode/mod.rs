@@ -1,7 +1,7 @@
-//! WAV and FLAC files become samples, or a typed reason why not.
+//! Decodes WAV and FLAC files to samples, or returns a typed error.
 //!
-//! A file's first bytes say what it is, not its name. Every sample is checked for: a stated length that is not reached, a FLAC
-//! whose MD5 is another, numbers that are not finite.
+//! The format is recognised by the file's first bytes, not by its name. The samples are checked:
+//! against the stated length, against the MD5 of a FLAC file, and for numbers that are not finite.
 
 mod error;
 mod flac;
@@ -14,12 +14,13 @@ use zoo_recipes::untrusted;
 
 pub use error::{AudioError, Reason};
 
-/// One channel of sound.
+/// One channel of audio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audio {
-    /// Samples in [-1, 1): integers over 2^(bits - 1). Files of floats are taken as they are, also beyond.
+    /// Samples in [-1, 1): integers divided by 2^(bits - 1). Float samples are used unchanged and
+    /// may be beyond this range.
     pub samples: Vec<f32>,
-    /// Samples a second.
+    /// Sample rate in hertz.
     pub rate: u32,
 }
 
@@ -30,25 +31,25 @@ impl Audio {
     }
 }
 
-/// What a file's header states.
+/// Contents of a file's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AudioHeader {
-    /// Samples of each channel; `None` where the writer did not know.
+    /// Number of samples per channel; `None` if the header does not state it.
     pub samples: Option<u64>,
-    /// Samples a second.
+    /// Sample rate in hertz.
     pub rate: u32,
-    /// Channels.
+    /// Number of channels.
     pub channels: usize,
 }
 
 impl AudioHeader {
-    /// Length in seconds, where it is known.
+    /// Length in seconds, if known.
     pub fn seconds(&self) -> Option<f64> {
         self.samples.map(|samples| samples as f64 / f64::from(self.rate))
     }
 }
 
-/// Bytes that tell what a file is.
+/// Number of first bytes that identify a file's format.
 const START: usize = 12;
 
 #[derive(Clone, Copy)]
@@ -57,20 +58,21 @@ enum Container {
     Flac,
 }
 
-/// Reads a mono file that is not silent, at `rate` hertz if one is given.
+/// Decodes a mono file that is not silent. If `rate` is given, the sample rate must be this many
+/// hertz.
 ///
 /// # Errors
-/// Why there is no such audio.
+/// Why the file gives no valid audio.
 pub fn decode(file: &Path, rate: Option<u32>) -> Result<Audio, AudioError> {
     let bytes =
         untrusted::read(file).map_err(|source| AudioError::Io { file: file.to_path_buf(), source })?;
     decode_bytes(bytes, file, rate)
 }
 
-/// The same of a file's content; `file` is for messages.
+/// Decodes the contents of a file, like [`decode`]. `file` is used in messages only.
 ///
 /// # Errors
-/// Why there is no such audio.
+/// Why the bytes give no valid audio.
 pub fn decode_bytes(bytes: Vec<u8>, file: &Path, rate: Option<u32>) -> Result<Audio, AudioError> {
     let accept = |header: &AudioHeader| match rate {
         _ if header.channels != 1 => {
@@ -98,10 +100,10 @@ pub fn decode_bytes(bytes: Vec<u8>, file: &Path, rate: Option<u32>) -> Result<Au
     Ok(Audio { samples, rate })
 }
 
-/// Reads no more than the header: rate, channels, and how long the file says it is.
+/// Reads only the header: rate, channels and stated length.
 ///
 /// # Errors
-/// The file cannot be read, or has no header of WAV or FLAC.
+/// The file cannot be read, or does not have a WAV or FLAC header.
 pub fn header(file: &Path) -> Result<AudioHeader, AudioError> {
     let io = |source| AudioError::Io { file: file.to_path_buf(), source };
     let mut opened = untrusted::open(file).map_err(io)?;
@@ -120,7 +122,8 @@ fn container(start: &[u8], file: &Path) -> Result<Container, AudioError> {
     match start {
         [] => Err(AudioError::Empty { file: file.to_path_buf() }),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Ok(Container::Wav),
-        // Some writers put an ID3 tag before FLAC; MP3 begins with one, too, and is refused when it is probed.
+        // Some writers put an ID3 tag before FLAC data. MP3 files also begin with one, and are
+        // refused when they are probed.
         [b'f', b'L', b'a', b'C', ..] | [b'I', b'D', b'3', ..] => Ok(Container::Flac),
         [b'R', b'I', b'F', b'F', ..] => Err(AudioError::Corrupt {
             file: file.to_path_buf(),

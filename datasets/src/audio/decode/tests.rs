@@ -42,7 +42,7 @@ fn every_width_has_the_same_scale() {
         let one = 1_i64 << (bits - 1);
         let samples = [0, one / 2, -one, one - 1, -one / 4].map(|sample| sample as i32);
         let audio = decoded(&integers(bits, &samples)).unwrap();
-        // FP32 has no room for the last of 32 bits: 1 - 2^-31 is 1 there.
+        // FP32 cannot represent the last of 32 bits: 1 - 2^-31 rounds to 1.
         let largest = if bits == 32 { 1.0 } else { 1.0 - 1.0 / one as f32 };
         assert_eq!(audio, Audio { samples: vec![0.0, 0.5, -1.0, largest, -0.25], rate: 8_000 }, "{bits}");
     }
@@ -80,7 +80,7 @@ fn each_reason_is_named_with_its_file() {
 fn a_header_is_read_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (wav, flac) = (folder.path().join("a"), folder.path().join("b"));
-    // The names say nothing, and most of the samples are gone.
+    // The files' names do not show the format, and most of the samples are missing.
     std::fs::write(&wav, &integers(16, &[7; 1000])[..60]).unwrap();
     std::fs::write(&flac, &FLAC[..2000]).unwrap();
     assert_eq!(header(&wav).unwrap(), AudioHeader { samples: Some(1000), rate: 8_000, channels: 1 });
@@ -92,7 +92,7 @@ fn a_header_is_read_alone() {
 #[test]
 fn flac_with_a_changed_byte_is_never_taken_for_whole() {
     let whole = decode_bytes(FLAC.to_vec(), Path::new("a.flac"), None).unwrap();
-    // Behind the stream information and its MD5, in steps that meet all frames.
+    // Change bytes after the stream information and its MD5, in steps that hit all frames.
     for at in (FLAC.len() / 8..FLAC.len()).step_by(97) {
         let mut bytes = FLAC.to_vec();
         bytes[at] ^= 0x10;
@@ -105,7 +105,7 @@ fn flac_with_a_changed_byte_is_never_taken_for_whole() {
     }
 }
 
-/// Cuts and changes that a file may suffer.
+/// Truncations and changes of a file.
 fn damaged(whole: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let length = whole.len();
     // Half of the changes hit the header.

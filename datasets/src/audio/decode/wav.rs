@@ -23,7 +23,8 @@ fn open<R: Read>(reader: R, file: &Path) -> Result<(WavReader<R>, AudioHeader), 
     Ok((reader, header))
 }
 
-/// What `accept` makes of the header, and all samples of all channels in turn.
+/// Decodes all samples, with the channels interleaved. Also returns the value that `accept` returns
+/// for the header.
 pub(super) fn decode<T>(
     bytes: &[u8],
     file: &Path,
@@ -33,7 +34,7 @@ pub(super) fn decode<T>(
     let accepted = accept(&header)?;
     let spec = reader.spec();
     let expected = reader.len() as usize;
-    // The header may promise more than there is.
+    // The header may state more samples than there are.
     let mut samples = Vec::with_capacity(expected.min(bytes.len()));
     let mut broken = None;
     match spec.sample_format {
@@ -95,7 +96,7 @@ fn failed(error: Error, file: &Path) -> AudioError {
         Error::IoError(source) if source.kind() == std::io::ErrorKind::UnexpectedEof => {
             AudioError::Corrupt { file, what: "it ends within its header".to_owned() }
         }
-        // hound's own word for an end within the header.
+        // hound's error for a file that ends within its header.
         Error::IoError(source) if source.kind() == std::io::ErrorKind::Other => {
             AudioError::Corrupt { file, what: source.to_string() }
         }

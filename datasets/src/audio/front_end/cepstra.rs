@@ -2,16 +2,16 @@
 
 use std::f64::consts::PI;
 
-/// What the first coefficient, which is a sum, is scaled by.
+/// Scaling of the first coefficient, which is a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scaling {
     /// `sqrt(1 / n)`: the transform is orthonormal.
     Orthonormal,
-    /// `sqrt(2 / n)`, as all others (HTK, TensorFlow).
+    /// `sqrt(2 / n)`, as for all other coefficients (HTK, TensorFlow).
     Alike,
 }
 
-/// A DCT-II of which the first coefficients are kept, and a lifter.
+/// A DCT-II that keeps the first coefficients, and a lifter.
 #[derive(Debug, Clone)]
 pub(super) struct Cepstra {
     /// [coefficients, filters] row-major.
@@ -20,7 +20,9 @@ pub(super) struct Cepstra {
 }
 
 impl Cepstra {
-    /// Coefficients but the first are scaled by `sqrt(2 / n)`. `lifter` 0: none. Else coefficient n is multiplied by `1 + lifter / 2 sin(pi n / lifter)`.
+    /// Plans the transform. All coefficients except the first are scaled by `sqrt(2 / n)`. `lifter`
+    /// 0 means no lifter; otherwise coefficient n is multiplied by `1 + lifter / 2 sin(pi n /
+    /// lifter)`.
     pub(super) fn new(filters: usize, coefficients: usize, scaling: Scaling, lifter: usize) -> Self {
         let filters_f64 = filters as f64;
         let mut table = Vec::with_capacity(coefficients * filters);
@@ -39,7 +41,7 @@ impl Cepstra {
         Self { table, filters }
     }
 
-    /// The coefficients of each frame: of [frames, filters] log energies [frames, coefficients].
+    /// The coefficients [frames, coefficients] of log energies [frames, filters].
     pub(super) fn of(&self, energies: &[f64]) -> Vec<f64> {
         let mut values =
             Vec::with_capacity(energies.len() / self.filters * (self.table.len() / self.filters));

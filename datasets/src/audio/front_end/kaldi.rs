@@ -1,8 +1,12 @@
-//! Kaldi's log-mel filter bank, as lhotse's `Fbank` computes it from samples in [-1, 1) (icefall's recipes do).
+//! Kaldi's log-mel filter bank, as computed by lhotse's `Fbank` from samples in [-1, 1) (used in
+//! icefall's recipes).
 //!
-//! Where we knowingly differ: lhotse refuses utterances that are shorter than what it mirrors; here they are mirrored again, as
-//! Kaldi does. With an odd hop lhotse begins one sample later than Kaldi, whose place is taken. Kaldi draws its dither frame
-//! by frame; as in lhotse it is on the samples here.
+//! Known differences:
+//!
+//! - lhotse refuses utterances shorter than the part that it mirrors. Here they are mirrored
+//!   repeatedly, as in Kaldi.
+//! - With an odd hop, lhotse begins one sample later than Kaldi. Here the position is Kaldi's.
+//! - Kaldi draws its dither per frame. Here, as in lhotse, it is added to the samples.
 
 use zoo_recipes::{FeaturesSpec, SampleScale};
 
@@ -81,7 +85,7 @@ impl Kaldi {
         }
         let frames = self.frames(samples.len());
         let length = self.window.len();
-        // Not snipped, the middle of frame k is in the middle of hop k.
+        // If edges are not snipped, the middle of frame k is the middle of hop k.
         let before = if self.snip_edges { 0 } else { (length / 2) as isize - (self.hop / 2) as isize };
         let mut signal = vec![0.0; length];
         let mut energies = MelEnergies::new(&self.filters, frames);
@@ -109,7 +113,8 @@ impl Kaldi {
         values
     }
 
-    /// Mean off, pre-emphasis, window. Before the first sample of a frame stands its copy.
+    /// Subtracts the mean, applies the pre-emphasis and the window. The first sample of a frame is
+    /// also used as the sample before it.
     #[inline(always)]
     fn shape(&self, signal: &mut [f64], shaped: &mut [f64]) {
         if self.remove_dc {
@@ -126,7 +131,8 @@ impl Kaldi {
     }
 }
 
-/// Where a place before or behind the samples comes from: mirrored with the last sample doubled, as often as it takes.
+/// Source of a position before or after the samples: mirrored as often as necessary, with the last
+/// sample repeated.
 fn mirrored(at: isize, length: usize) -> usize {
     let length = length as isize;
     let around = at.rem_euclid(2 * length);

@@ -1,7 +1,8 @@
-//! librosa as OpenSeq2Seq's `get_speech_features_librosa` calls it (Jasper, QuartzNet).
+//! librosa as called by OpenSeq2Seq's `get_speech_features_librosa` (Jasper, QuartzNet).
 //!
-//! Where we knowingly differ: FP64 inside where librosa keeps the samples' FP32; `mfcc` is librosa's own, of decibels (floor
-//! 1e-10, at most 80 below the loudest), while OpenSeq2Seq hands the power spectrum to librosa in place of decibels.
+//! Known differences: computation is in FP64, while librosa keeps the samples' FP32. `mfcc` is
+//! librosa's own, computed from decibels (floor 1e-10, at most 80 below the loudest), while
+//! OpenSeq2Seq passes the power spectrum to librosa in place of decibels.
 
 use std::ops::Range;
 
@@ -15,11 +16,11 @@ use crate::audio::trim::Nonsilent;
 use crate::audio::vectors::{largest, logarithms, vectorised};
 use crate::random::RandomStream;
 
-/// Least power of a spectrogram's bin.
+/// Minimum power of a spectrogram's bin.
 const POWER_FLOOR: f64 = 1e-30;
-/// Least mel energy under cepstra,
+/// Minimum mel energy for cepstra.
 const CEPSTRA_FLOOR: f64 = 1e-10;
-/// and how far below the loudest they may lie, in decibels.
+/// Maximum distance of a mel energy below the loudest one for cepstra, in decibels.
 const CEPSTRA_RANGE: f64 = 80.0;
 
 #[derive(Debug, Clone)]
@@ -81,22 +82,23 @@ impl Librosa {
         })
     }
 
-    /// Of samples that are not trimmed; how many a trimmed recording has only its sound tells.
+    /// Number of frames for samples that are not trimmed. For trimmed recordings it depends on the
+    /// sound.
     pub(super) fn frames(&self, samples: usize) -> usize {
         self.stft.frames(samples)
     }
 
-    /// The samples that frames are made of.
+    /// Range of the samples from which frames are made.
     pub(super) fn kept(&self, samples: &[f32]) -> Range<usize> {
         self.trim.map_or(0..samples.len(), |trim| trim.interval(samples))
     }
 
-    /// Scaled to a peak of 1, in FP32 as there.
+    /// Scales samples to a peak of 1, in FP32 as in OpenSeq2Seq.
     pub(super) fn scaled(&self, samples: &[f32]) -> Vec<f32> {
         if !self.peak_normalize {
             return samples.to_vec();
         }
-        // A power of two changes no digit of the peak.
+        // Scaling by a power of two is exact.
         let peak = peak(samples, INT16);
         let mut scaled = Vec::with_capacity(samples.len());
         vectorised(

@@ -1,6 +1,7 @@
-//! Front ends: waveforms become the features of a recogniser, or what a synthesiser is to write. Each file follows one library.
+//! Front ends: compute the input features of a recogniser, or the target features of a synthesiser,
+//! from waveforms. Each file follows one library.
 //!
-//! A [`FrontEnd`] is planned once and used by many threads. Inside all numbers are FP64.
+//! A [`FrontEnd`] is planned once and used by many threads. All internal numbers are FP64.
 
 mod cepstra;
 mod kaldi;
@@ -28,7 +29,7 @@ use crate::random::{Purpose, RandomStream};
 pub struct Features {
     /// [frames, width] row-major.
     pub values: Vec<f32>,
-    /// Features a frame.
+    /// Number of features per frame.
     pub width: usize,
 }
 
@@ -39,11 +40,11 @@ impl Features {
     }
 }
 
-/// A spec that no front end or augmentation can be made of.
+/// Why a spec does not give a valid front end or augmentation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct SpecError {
-    /// What is wrong with it.
+    /// The problems of the spec.
     pub problems: Vec<Problem>,
 }
 
@@ -97,17 +98,18 @@ impl FrontEnd {
         Ok(Self { analysis, normalize: *normalize, width: spec.features() as usize, rate })
     }
 
-    /// The sample rate that it is for, in hertz.
+    /// The expected sample rate in hertz.
     pub fn rate(&self) -> u32 {
         self.rate
     }
 
-    /// Features a frame.
+    /// Number of features per frame.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The samples that frames are made of: all, but for silence at both ends where the spec leaves it out.
+    /// Range of the samples from which frames are made: all samples, or without silence at both
+    /// ends if the spec trims it.
     pub fn kept(&self, samples: &[f32]) -> Range<usize> {
         match &self.analysis {
             Analysis::Librosa(analysis) => analysis.kept(&analysis.scaled(samples)),
@@ -116,7 +118,7 @@ impl FrontEnd {
         }
     }
 
-    /// Frames that so many samples become, of which nothing is left out.
+    /// Number of frames for `samples` samples that are not trimmed.
     pub fn frames(&self, samples: usize) -> usize {
         match &self.analysis {
             Analysis::PythonSpeechFeatures(analysis) => analysis.frames(samples),
@@ -127,7 +129,8 @@ impl FrontEnd {
         }
     }
 
-    /// How many frames of silence a batch puts behind so many of sound, and what such a frame is. They count in an utterance's length.
+    /// Number of silent frames that a batch appends to `frames` frames of sound, and the values of
+    /// a silent frame. They count in an utterance's length.
     pub fn tail(&self, frames: usize) -> (usize, Vec<f32>) {
         match &self.analysis {
             Analysis::Tacotron(analysis) => analysis.tail(frames),
@@ -135,7 +138,7 @@ impl FrontEnd {
         }
     }
 
-    /// What stands behind the shorter utterances of a batch.
+    /// Padding value after the shorter utterances of a batch.
     pub fn batch_padding(&self) -> f32 {
         match &self.analysis {
             Analysis::Tacotron(analysis) => analysis.batch_padding(),
@@ -143,20 +146,21 @@ impl FrontEnd {
         }
     }
 
-    /// Features of samples in [-1, 1). `dither` gives the noise that the spec asks for; without it there is none.
+    /// Features of samples in [-1, 1). `dither` is the random stream for the noise in the spec;
+    /// without it no noise is added.
     pub fn features(&self, samples: &[f32], dither: Option<RandomStream>) -> Features {
         self.of_scaled(self.scaled(samples), dither)
     }
 
-    /// Features of an evaluation set's utterance of this number (of a recording that is in no set: 0), as it is; dithered, if the front end
-    /// is.
+    /// Features of utterance number `utterance` of an evaluation set (0 for a recording outside a
+    /// set), without augmentation but with the front end's dither.
     pub fn evaluation(&self, samples: &[f32], utterance: u32) -> Features {
         let turn = Turn { seed: 0, epoch: 0, utterance };
         self.features(samples, Some(turn.stream(Purpose::Dither)))
     }
 
-    /// Samples in the scale in which this front end's source varies them: its augmentations come between this and
-    /// [`Self::of_scaled`].
+    /// Converts samples to the scale in which this front end's source augments them. Augmentation
+    /// comes between this and [`Self::of_scaled`].
     pub(super) fn scaled(&self, samples: &[f32]) -> Vec<f32> {
         match &self.analysis {
             Analysis::PythonSpeechFeatures(_) => samples.iter().map(|sample| sample * INT16).collect(),
@@ -179,13 +183,13 @@ impl FrontEnd {
     }
 }
 
-/// What a sample of 1 is among integers of 16 bits.
+/// The 16-bit integer for a sample of 1.
 const INT16: f32 = 32_768.0;
 
-/// OpenSeq2Seq adds this, in the scale of 16 bits, to the peak that it divides by.
+/// OpenSeq2Seq adds this value, in the scale of 16 bits, to the peak before it divides by it.
 const OVER_PEAK: f32 = 1e-5;
 
-/// The largest magnitude of samples that are scaled by a power of two, and a little more.
+/// The largest magnitude of samples scaled by a power of two, plus [`OVER_PEAK`].
 fn peak(samples: &[f32], scale: f32) -> f32 {
     vectorised(
         #[inline(always)]
@@ -202,7 +206,7 @@ fn peak(samples: &[f32], scale: f32) -> f32 {
     )
 }
 
-/// What is below `floor`, that high.
+/// Raises values below `floor` to `floor`.
 fn at_least(values: &mut [f64], floor: f64) {
     vectorised(
         #[inline(always)]
@@ -210,7 +214,7 @@ fn at_least(values: &mut [f64], floor: f64) {
     );
 }
 
-/// 10 log10 of powers, in place.
+/// Computes 10 log10 of powers, in place.
 fn decibels(powers: &mut [f64]) {
     logarithms(powers);
     vectorised(

@@ -1,10 +1,11 @@
-//! Features of mean 0 and deviation 1.
+//! Normalises features to mean 0 and standard deviation 1.
 
 use zoo_recipes::FeatureNorm;
 
 use crate::audio::vectors::vectorised;
 
-/// [frames, width] row-major features, normalised. The deviation is that of the whole population, as numpy's.
+/// Normalises features, [frames, width] row-major. The standard deviation is that of the
+/// population, as in numpy.
 pub(super) fn normalized(values: &[f64], width: usize, norm: FeatureNorm) -> Vec<f32> {
     if norm == FeatureNorm::None {
         return values.iter().map(|value| *value as f32).collect();
@@ -20,7 +21,8 @@ pub(super) fn normalized(values: &[f64], width: usize, norm: FeatureNorm) -> Vec
 #[inline(always)]
 fn normalize_by(values: &[f64], made: &mut Vec<f32>, width: usize, global: bool) {
     let frames = (values.len() / width) as f64;
-    // All columns are of the same length: what holds for everything is the mean over them.
+    // All columns have the same length, so the value over all features is the mean over the
+    // columns.
     let finish = |sums: &mut [f64]| {
         sums.iter_mut().for_each(|sum| *sum /= frames);
         if global {
@@ -42,7 +44,8 @@ fn normalize_by(values: &[f64], made: &mut Vec<f32>, width: usize, global: bool)
     finish(&mut scales);
     for (scale, mean) in scales.iter_mut().zip(&means) {
         let deviation = scale.sqrt();
-        // Rounding leaves a constant a deviation of some 1e-16 of its size; the sources divide by it, or by zero.
+        // Rounding gives a constant a relative deviation of about 1e-16. The sources divide by it,
+        // or by zero.
         *scale = if deviation <= 1e-12 * mean.abs() { 0.0 } else { 1.0 / deviation };
     }
     for row in values.chunks_exact(width) {

@@ -1,8 +1,10 @@
-//! python_speech_features 0.6 (`base.py`, `sigproc.py`) as OpenSeq2Seq's `get_speech_features_psf` calls it.
+//! python_speech_features 0.6 (`base.py`, `sigproc.py`) as called by OpenSeq2Seq's
+//! `get_speech_features_psf`.
 //!
-//! Where we knowingly differ: utterances shorter than a frame become one frame and its padding; OpenSeq2Seq stops at some of
-//! them. A frame's length is rounded down for all outputs; there it is rounded to the nearest for mel filters, which is the same
-//! for whole milliseconds at whole kilohertz.
+//! Known differences: an utterance shorter than a frame becomes one frame and its padding, while
+//! OpenSeq2Seq fails on some of them. A frame's length is rounded down for all outputs; OpenSeq2Seq
+//! rounds to the nearest for mel filters, which gives the same length for whole milliseconds at
+//! whole kilohertz.
 
 use zoo_recipes::{FeatureOutput, FeaturesSpec, WindowFunction};
 
@@ -13,7 +15,7 @@ use crate::audio::spectrum::{Spectrum, windowed};
 use crate::audio::vectors::{largest, logarithms, vectorised};
 use crate::audio::window::window;
 
-/// Least power of a bin in decibels' logarithm.
+/// Minimum power of a bin before the conversion to decibels.
 const POWER_FLOOR: f64 = 1e-30;
 
 #[derive(Debug, Clone)]
@@ -60,7 +62,7 @@ impl PythonSpeechFeatures {
         })
     }
 
-    /// Frames that the samples reach into, before any are added.
+    /// Number of frames that the samples reach, without padding frames.
     fn reached(&self, samples: usize) -> usize {
         1 + samples.saturating_sub(self.window.len()).div_ceil(self.hop)
     }
@@ -69,7 +71,7 @@ impl PythonSpeechFeatures {
         if samples == 0 { 0 } else { self.reached(samples).next_multiple_of(self.pad_frames_to) }
     }
 
-    /// Of samples in the scale of 16 bits.
+    /// Features of samples in the scale of 16 bits.
     pub(super) fn features(&self, samples: &[f32]) -> Vec<f64> {
         let frames = self.frames(samples.len());
         if frames == 0 {
@@ -108,7 +110,8 @@ impl PythonSpeechFeatures {
                 values
             }
             Output::Mel { filters, preemphasis, cepstra } => {
-                // OpenSeq2Seq's silence is there before the pre-emphasis, python_speech_features' own after it.
+                // OpenSeq2Seq appends its silence before the pre-emphasis, python_speech_features
+                // its own after it.
                 let added = (frames - self.reached(samples.len())) * self.hop;
                 integers.resize(samples.len() + added, 0.0);
                 let mut signal = pre_emphasised(&integers, *preemphasis);
@@ -138,13 +141,14 @@ impl PythonSpeechFeatures {
         }
     }
 
-    /// Writes what lies under the window of a frame.
+    /// Returns a function that writes the windowed samples of a frame.
     fn framing<'s>(&'s self, signal: &'s [f64]) -> impl Fn(usize, &mut [f64]) + 's {
         |frame, place| windowed(place, &signal[frame * self.hop..], &self.window)
     }
 }
 
-/// Samples as integers of which the largest has 15 bits; in FP32, as there: what is cut off depends on the last bit.
+/// Converts samples to integers; the largest has 15 bits. In FP32 as in OpenSeq2Seq, because the
+/// truncation depends on the last bit.
 fn integers(samples: &[f32]) -> Vec<f32> {
     let peak = peak(samples, 1.0);
     let mut integers = Vec::with_capacity(samples.len());

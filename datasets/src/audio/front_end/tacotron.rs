@@ -1,8 +1,8 @@
-//! What a Tacotron 2 learns to write: NVIDIA's `TacotronSTFT.mel_spectrogram`, and OpenSeq2Seq's `get_speech_features` of the kind `mel` or
-//! `both`.
+//! Target features of Tacotron 2: NVIDIA's `TacotronSTFT.mel_spectrogram`, and OpenSeq2Seq's
+//! `get_speech_features` of the kinds `mel` and `both`.
 //!
-//! Where we knowingly differ: FP64 inside where both keep FP32, and recordings shorter than half an FFT are mirrored as often as it takes,
-//! where PyTorch refuses them.
+//! Known differences: computation is in FP64, while both sources keep FP32. Recordings shorter than
+//! half an FFT are mirrored as often as necessary, while PyTorch refuses them.
 
 use std::ops::Range;
 
@@ -53,17 +53,18 @@ impl Tacotron {
         })
     }
 
-    /// Of samples that are not trimmed; how many a trimmed recording has only its sound tells.
+    /// Number of frames for samples that are not trimmed. For trimmed recordings it depends on the
+    /// sound.
     pub(super) fn frames(&self, samples: usize) -> usize {
         self.stft.frames(samples)
     }
 
-    /// The samples that frames are made of.
+    /// Range of the samples from which frames are made.
     pub(super) fn kept(&self, samples: &[f32]) -> Range<usize> {
         self.trim.map_or(0..samples.len(), |trim| trim.interval(samples))
     }
 
-    /// Frames of the sound alone, [frames, mels and then bins].
+    /// Frames of the sound without appended silence, [frames, mels followed by bins].
     pub(super) fn features(&self, samples: &[f32]) -> Vec<f64> {
         let samples = &samples[self.kept(samples)];
         let frames = self.stft.frames(samples.len());
@@ -95,7 +96,8 @@ impl Tacotron {
         rows.flat_map(|(mels, bins)| mels.iter().chain(bins)).copied().collect()
     }
 
-    /// How many frames of silence stand behind so many of sound, and what such a frame is.
+    /// Number of silent frames that follow `frames` frames of sound, and the values of a silent
+    /// frame.
     pub(super) fn tail(&self, frames: usize) -> (usize, Vec<f32>) {
         let Some(multiple) = self.pad_frames_to else { return (0, Vec::new()) };
         let mut frame = vec![self.floor.ln() as f32; self.filters.len()];
@@ -103,7 +105,7 @@ impl Tacotron {
             let value = if log { floor.ln() } else { floor } as f32;
             frame.resize(frame.len() + bins as usize, value);
         }
-        // OpenSeq2Seq: 2 to 9 of them where the multiple is 8.
+        // As in OpenSeq2Seq: 2 to 9 frames if the multiple is 8.
         (multiple - (frames + 1) % multiple + 1, frame)
     }
 

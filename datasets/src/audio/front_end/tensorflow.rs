@@ -1,7 +1,9 @@
-//! TensorFlow's ops `AudioSpectrogram` (of squared magnitudes) and `Mfcc` (`tensorflow/core/kernels/spectrogram.cc`, `mfcc.cc`,
-//! `mfcc_mel_filterbank.cc`, `mfcc_dct.cc`) as Mozilla's DeepSpeech calls them (`util/feeding.py`).
+//! TensorFlow's ops `AudioSpectrogram` (of squared magnitudes) and `Mfcc`
+//! (`tensorflow/core/kernels/spectrogram.cc`, `mfcc.cc`, `mfcc_mel_filterbank.cc`, `mfcc_dct.cc`)
+//! as called by Mozilla's DeepSpeech (`util/feeding.py`).
 //!
-//! Where we knowingly differ: FP64 throughout, where one op hands the other its spectrogram in FP32.
+//! Known difference: computation is in FP64 throughout, while the first op passes its spectrogram
+//! to the second in FP32.
 
 use zoo_recipes::{FeaturesSpec, WindowFunction};
 
@@ -12,7 +14,7 @@ use crate::audio::spectrum::{Spectrum, windowed};
 use crate::audio::vectors::{logarithms, vectorised};
 use crate::audio::window::window;
 
-/// Least output of a filter under the logarithm.
+/// Minimum output of a filter before the logarithm.
 const FLOOR: f64 = 1e-12;
 
 #[derive(Debug, Clone)]
@@ -37,7 +39,7 @@ impl TensorFlow {
         })
     }
 
-    /// Those that lie within the samples.
+    /// Number of frames that are completely within the samples.
     pub(super) fn frames(&self, samples: usize) -> usize {
         samples.checked_sub(self.window.len()).map_or(0, |rest| 1 + rest / self.hop)
     }

@@ -88,7 +88,8 @@ fn noise(samples: usize) -> Vec<f32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Also shorter than a window, shorter than what is mirrored, silent, one sample, none.
+    /// Includes utterances shorter than a window or than the mirrored part, silent ones, single
+    /// samples and empty ones.
     #[test]
     fn any_length_gives_its_frames(samples in prop_oneof![0..700_usize, 0..5000_usize], silent: bool, rate in prop_oneof![Just(8_000), Just(16_000), Just(11_025), Just(44_100_u32)]) {
         let sound = if silent { vec![0.0; samples] } else { noise(samples) };

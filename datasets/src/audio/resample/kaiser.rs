@@ -1,6 +1,7 @@
-//! resampy's `kaiser_best` (Smith, "Digital Audio Resampling"): a table of half a Kaiser-windowed sinc, read by linear interpolation.
+//! resampy's `kaiser_best` (Smith, "Digital Audio Resampling"): a table of half a Kaiser-windowed
+//! sinc, read with linear interpolation.
 //!
-//! Where we knowingly differ: FP32 products in eight sums, where resampy adds FP64 products into one FP32 sum.
+//! Known difference: FP32 products in eight sums; resampy adds FP64 products to one FP32 sum.
 
 use std::f64::consts::PI;
 use std::sync::OnceLock;
@@ -9,11 +10,11 @@ use zoo_recipes::KaiserBest;
 
 use super::dot;
 
-/// Half of a filter.
+/// One half of a symmetric filter.
 struct Filter {
-    /// From the middle to the last zero crossing.
+    /// Values from the middle to the last zero crossing.
     table: Vec<f64>,
-    /// Steps from a zero crossing of the sinc (before its roll-off) to the next.
+    /// Number of steps between two zero crossings of the sinc (before its roll-off).
     precision: usize,
 }
 
@@ -43,7 +44,8 @@ impl Filter {
     }
 }
 
-/// Modified Bessel function of the first kind and order 0, by its power series: all terms are positive.
+/// Modified Bessel function of the first kind and order 0, computed by its power series, whose
+/// terms are all positive.
 fn bessel_i0(x: f64) -> f64 {
     let quarter = x * x / 4.0;
     let (mut term, mut sum) = (1.0, 1.0);
@@ -62,7 +64,8 @@ fn bessel_i0(x: f64) -> f64 {
 pub struct KaiserResampler {
     from: u32,
     to: u32,
-    /// The filter and what it grows by from each step to the next: row r has the steps r, r + stride, r + 2 stride, ...
+    /// The filter, and in `growth` its increase from each step to the next. Row r has the steps r,
+    /// r + stride, r + 2 stride, ...
     values: Vec<f32>,
     growth: Vec<f32>,
     columns: usize,
@@ -73,13 +76,13 @@ pub struct KaiserResampler {
 }
 
 impl KaiserResampler {
-    /// Rates are in hertz, above 0; only their ratio counts, up to 1 to 256.
+    /// Plans a resampler. Rates are in hertz, above 0. Only their ratio matters, up to 1 to 256.
     pub fn new(version: KaiserBest, from: u32, to: u32) -> Self {
         let filter = Filter::of(version);
         let ratio = f64::from(to.max(1)) / f64::from(from.max(1));
         let scale = ratio.min(1.0);
         let steps = filter.table.len();
-        // resampy cuts this to a whole number, and so moves the zero crossings a little.
+        // resampy truncates the stride to a whole number, which moves the zero crossings slightly.
         let stride = ((scale * filter.precision as f64) as usize).max(1);
         let columns = steps.div_ceil(stride);
         let (mut values, mut growth) = (vec![0.0; stride * columns], vec![0.0; stride * columns]);
@@ -91,12 +94,13 @@ impl KaiserResampler {
         Self { from, to, values, growth, columns, stride, steps, precision: filter.precision, version }
     }
 
-    /// Samples that so many become.
+    /// Number of output samples for `samples` input samples.
     pub fn length(&self, samples: usize) -> usize {
         (samples as f64 * f64::from(self.to) / f64::from(self.from)) as usize
     }
 
-    /// The samples at the new rate. Equal rates are filtered by resampy 0.2 and left alone by 0.4.
+    /// Resamples the samples. For equal rates, resampy 0.2 applies its filter, and resampy 0.4
+    /// returns the samples unchanged.
     pub fn resample(&self, samples: &[f32]) -> Vec<f32> {
         let length = samples.len();
         if length == 0 || (self.from == self.to && self.version == KaiserBest::Resampy04) {
@@ -108,24 +112,26 @@ impl KaiserResampler {
         let mut sum = 0.0;
         (0..self.length(length))
             .map(|at| {
-                // A time that is a whole number may come out below it, and is then seen from the sample before: with a stride
-                // that was cut, that is another value. So times are added up where resampy adds them up.
+                // Rounding may put a time that should be a whole number just below it. It is then
+                // interpolated from the previous sample, and with a truncated stride the result
+                // differs. So times are computed as in resampy: version 0.2 accumulates them.
                 let time = match self.version {
                     KaiserBest::Resampy02 => sum,
                     KaiserBest::Resampy04 => at as f64 * step,
                 };
                 sum += step;
-                // Rounding may carry the last time to the end.
+                // Rounding may move the last time to the end.
                 let now = (time as usize).min(length - 1);
                 let share = scale * (time - now as f64);
-                // The sample now and those before it, then those after it.
+                // The current sample and those before it, then those after it.
                 self.wing(share, &backwards[length - 1 - now..])
                     + self.wing(scale - share, &samples[now + 1..])
             })
             .collect()
     }
 
-    /// One side of the filter, `distance` from its middle, over samples that go away from it.
+    /// Applies one side of the filter, from `distance` off its middle, to samples in the direction
+    /// away from the middle.
     fn wing(&self, distance: f64, samples: &[f32]) -> f32 {
         let steps = distance.max(0.0) * self.precision as f64;
         let whole = steps as usize;
@@ -143,7 +149,7 @@ mod tests {
 
     #[test]
     fn bessel_function_has_its_tabulated_values() {
-        // Of I0 itself (scipy.special.i0).
+        // Values of I0 from scipy.special.i0.
         for (x, due) in [
             (0.0, 1.0),
             (1.0, 1.266_065_877_752_008_4),
@@ -166,7 +172,7 @@ mod tests {
                 let due = tone(f64::from(to), made.len());
                 let middle = 200..made.len() - 200;
                 let worst = middle.map(|at| (made[at] - due[at]).abs()).fold(0.0, f32::max);
-                // The stride cut to a whole number costs 0.1 % at 15,217 Hz.
+                // The truncated stride costs 0.1 % at 15,217 Hz.
                 assert!(worst < 4e-3, "{version:?} {to}: {worst}");
             }
         }

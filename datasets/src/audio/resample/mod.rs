@@ -1,5 +1,5 @@
-//! Resampling by windowed sincs: [`KaiserResampler`] as resampy, for any rates; [`SincResampler`] as torchaudio, for rates with a
-//! large common divisor.
+//! Resampling with windowed sincs. [`KaiserResampler`] follows resampy and supports any rates.
+//! [`SincResampler`] follows torchaudio and suits rates with a large common divisor.
 
 mod kaiser;
 mod sinc;

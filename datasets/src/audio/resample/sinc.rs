@@ -1,8 +1,9 @@
-//! torchaudio's `Resample` with its defaults: a Hann-windowed sinc of 6 zero crossings and a roll-off of 0.99, one row of taps
-//! for each phase. lhotse's `Speed` uses it.
+//! torchaudio's `Resample` with its defaults: a Hann-windowed sinc with 6 zero crossings and a
+//! roll-off of 0.99, and one row of taps per phase. lhotse's `Speed` uses it.
 //!
-//! Eight samples that follow each other are made at once, of one table: a sample of the old rate, times a row of it, is what it gives
-//! to each of the eight. Eight such groups a common period apart share the table's rows.
+//! Eight consecutive output samples form a group and are computed together from one table: an input
+//! sample times a row of the table gives its contribution to each of the eight. Eight groups that
+//! are a common period apart share the rows of the table.
 
 use std::f64::consts::PI;
 
@@ -10,33 +11,34 @@ use crate::audio::vectors::vectorised;
 
 const ZERO_CROSSINGS: f64 = 6.0;
 const ROLLOFF: f64 = 0.99;
-/// Samples of a group, and groups that are made together.
+/// Number of samples in a group, and number of groups that are computed together.
 const GROUP: usize = 8;
 
-/// Resamples from one rate to another. There is a row of taps for each sample of the new rate within the common period, so
-/// memory grows with the new rate over the greatest common divisor.
+/// Resamples from one rate to another. There is one row of taps per output sample within the common
+/// period, so memory grows with the new rate divided by the greatest common divisor.
 #[derive(Debug, Clone)]
 pub struct SincResampler {
-    /// Rates over their greatest common divisor.
+    /// Old rate over the greatest common divisor of the rates; `to` is the new one.
     from: usize,
     to: usize,
-    /// [groups, rows]: what a sample gives to those of the group, by its place behind the first that they need. Groups come back after
-    /// `to` of them at the latest.
+    /// [groups, rows]: contributions of an input sample to the samples of a group, by its distance
+    /// from the first input sample that the group needs. Groups repeat after at most `to` of them.
     taps: Vec<[f32; GROUP]>,
     rows: usize,
-    /// Samples before the one at a place that it needs.
+    /// Number of input samples needed before the current position.
     before: usize,
 }
 
 impl SincResampler {
-    /// Rates are in hertz, above 0.
+    /// Plans a resampler. Rates are in hertz, above 0.
     pub fn new(from: u32, to: u32) -> Self {
         let divisor = greatest_common_divisor(from.max(1), to.max(1));
         let groups = (to.max(1) / divisor) / greatest_common_divisor(to.max(1) / divisor, GROUP as u32);
         let (from, to) = ((from.max(1) / divisor) as usize, (to.max(1) / divisor) as usize);
         let base = from.min(to) as f64 * ROLLOFF;
         let before = (ZERO_CROSSINGS * from as f64 / base).ceil() as usize;
-        // The taps of a place reach `before` to both sides of the sample before it.
+        // The taps of an output sample reach `before` input samples to both sides of the input
+        // sample before it.
         let tap = |place: usize, column: usize| {
             let phase = place % to;
             let distance = (phase * from / to + column) as f64 - before as f64;
@@ -61,19 +63,19 @@ impl SincResampler {
         Self { from, to, taps, rows, before }
     }
 
-    /// Samples that so many become: rounded up.
+    /// Number of output samples for `samples` input samples, rounded up.
     pub fn length(&self, samples: usize) -> usize {
         (samples * self.to).div_ceil(self.from)
     }
 
-    /// The samples at the new rate.
+    /// Resamples the samples.
     pub fn resample(&self, samples: &[f32]) -> Vec<f32> {
         if self.from == self.to {
             return samples.to_vec();
         }
         let length = self.length(samples.len());
         let groups = self.taps.len() / self.rows;
-        // Groups after which the same come again, and the samples that they take.
+        // The number of groups in a period, and the input samples that they advance.
         let advance = groups * GROUP * self.from / self.to;
         let needed = (GROUP - 1) * advance + advance + self.rows;
         let mut edge = vec![0.0; needed];
@@ -107,7 +109,7 @@ impl SincResampler {
     }
 }
 
-/// The samples of eight groups whose signals begin `advance` behind each other.
+/// The samples of eight groups whose inputs are `advance` samples apart.
 #[inline(always)]
 fn eight_groups(taps: &[[f32; GROUP]], signal: &[f32], advance: usize) -> [[f32; GROUP]; GROUP] {
     let signals: [&[f32]; GROUP] = std::array::from_fn(|group| &signal[group * advance..][..taps.len()]);

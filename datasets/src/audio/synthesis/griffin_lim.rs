@@ -1,9 +1,11 @@
-//! Phases for magnitudes, after Griffin and Lim, "Signal estimation from modified short-time Fourier transform" (1984), and with
-//! momentum Perraudin, Balazs and Søndergaard, "A fast Griffin-Lim algorithm" (2013), in the arithmetic of `librosa.griffinlim`.
+//! Phase reconstruction from magnitudes, after Griffin and Lim, "Signal estimation from modified
+//! short-time Fourier transform" (1984). The variant with momentum is that of Perraudin, Balazs and
+//! Søndergaard, "A fast Griffin-Lim algorithm" (2013). The arithmetic follows `librosa.griffinlim`.
 //!
-//! One pass over the frames is one iteration: a frame is cut out of the last samples, transformed, given its magnitudes,
-//! transformed back and added to the next samples, all while it is in the cache. Frames are taken in runs of [`RUN`], whatever the
-//! threads are, and the runs' samples are added in order: the sums are the same on any number of threads.
+//! One pass over the frames is one iteration: a frame is cut out of the previous samples,
+//! transformed, given its magnitudes, transformed back and added to the next samples, while it is
+//! in the cache. Frames are processed in runs of [`RUN`] for any number of threads, and the runs'
+//! samples are added in order, so the sums do not depend on the number of threads.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -21,31 +23,31 @@ use crate::audio::vectors::vectorised;
 use crate::audio::window::window;
 use crate::random::{Purpose, RandomStream};
 
-/// Frames that one thread takes together.
+/// Number of frames that one thread processes together.
 const RUN: usize = 32;
 
-/// How phases are sought.
+/// Settings of the phase reconstruction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GriffinLimSpec {
-    /// Samples of a frame, 2 or more.
+    /// Number of samples in a frame, 2 or more.
     pub n_fft: usize,
-    /// Samples from frame to frame, from 1 to `window_length`.
+    /// Number of samples from frame to frame, from 1 to `window_length`.
     pub hop: usize,
-    /// The window, before the transform and behind its inverse.
+    /// The window, applied before the transform and after its inverse.
     pub window: WindowFunction,
-    /// Samples of the window, from 1 to `n_fft`; it lies in the middle of the frame.
+    /// Number of samples in the window, from 1 to `n_fft`. The window is centred in the frame.
     pub window_length: usize,
-    /// What is before and behind the samples when they are transformed.
+    /// Padding before and after the samples when they are transformed.
     pub padding: Padding,
-    /// Transforms there and back after the first inverse.
+    /// Number of forward and inverse transforms after the first inverse.
     pub iterations: u32,
-    /// 0 is the classic algorithm, 0.99 the fast one; from 0 to 1.
+    /// Momentum from 0 to 1. 0 gives the classic algorithm, 0.99 the fast one.
     pub momentum: f64,
 }
 
 impl GriffinLimSpec {
-    /// librosa's defaults for frames of `n_fft` samples: a hop of a quarter, a periodic Hann window, silence around, 32 iterations,
-    /// momentum 0.99.
+    /// librosa's defaults for frames of `n_fft` samples: a hop of a quarter, a periodic Hann
+    /// window, zero padding, 32 iterations, momentum 0.99.
     pub fn librosa(n_fft: usize) -> Self {
         Self {
             n_fft,
@@ -80,26 +82,27 @@ impl GriffinLimSpec {
     }
 }
 
-/// The phases to begin with.
+/// The initial phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// All 0. Frames are pulses then, from which worse sound comes: for comparisons.
+    /// All phases are 0. Frames then begin as pulses and the sound is worse; for comparisons.
     Zero,
-    /// Uniformly random: a function of the seed, the utterance (below 2^32), the frame (below 2^24) and the bin.
+    /// Uniformly random phases: a function of the seed, the utterance (below 2^32), the frame
+    /// (below 2^24) and the bin.
     Random {
-        /// The seed.
+        /// Random seed.
         seed: u64,
-        /// The utterance's number.
+        /// Number of the utterance.
         utterance: u64,
     },
 }
 
-/// A planned search for phases, in FP32. Many threads can use one plan.
+/// A planned phase reconstruction, in FP32. Many threads can share a plan.
 #[derive(Clone)]
 pub struct GriffinLim {
     forward: Arc<dyn RealToComplex<f32>>,
     backward: OverlapAdd<f32>,
-    /// Before the transform, and where it begins in the frame.
+    /// The window before the transform; `first` is its position in the frame.
     window: Vec<f32>,
     first: usize,
     spec: GriffinLimSpec,
@@ -111,21 +114,21 @@ impl fmt::Debug for GriffinLim {
     }
 }
 
-/// What a run of frames keeps from iteration to iteration.
+/// State of a run of frames between iterations.
 struct Run {
     room: FrameRoom<f32>,
     scratch: Vec<Complex<f32>>,
-    /// Spectra of the iteration before, [frames, bins]; without momentum none.
+    /// Spectra of the previous iteration, [frames, bins]; empty without momentum.
     before: Vec<Complex<f32>>,
-    /// The run's samples, from the beginning of its first frame.
+    /// Samples of the run, from the beginning of its first frame.
     sound: Vec<f32>,
 }
 
 impl GriffinLim {
-    /// Plans a search.
+    /// Plans a phase reconstruction.
     ///
     /// # Errors
-    /// A setting has no meaning.
+    /// A setting is not valid.
     pub fn new(spec: &GriffinLimSpec) -> Result<Self, SynthesisError> {
         spec.check()?;
         let GriffinLimSpec { n_fft, hop, window: function, window_length, .. } = *spec;
@@ -138,17 +141,18 @@ impl GriffinLim {
         })
     }
 
-    /// Bins of a frame.
+    /// Number of bins per frame.
     pub fn bins(&self) -> usize {
         self.backward.bins()
     }
 
-    /// Samples whose magnitudes are nearly these, [frames, bins] row-major. `length`: of the recording that they come from; absent, the
-    /// samples end in the middle of the last frame.
+    /// Reconstructs samples whose magnitudes are close to these, [frames, bins] row-major. `length`
+    /// is the number of samples of the original recording. If absent, the samples end in the middle
+    /// of the last frame.
     ///
     /// # Errors
-    /// The magnitudes are no whole number of frames, negative, not finite, so large that their sound is not, or another number of frames
-    /// than `length` samples have.
+    /// The magnitudes are not a whole number of frames, are negative, not finite, or so large that
+    /// the samples are not finite; or `length` samples have another number of frames.
     pub fn samples(
         &self,
         magnitudes: &[f32],
@@ -206,12 +210,13 @@ impl GriffinLim {
         }
     }
 
-    /// What of the spectra of the iteration before is taken off; the first has none before it.
+    /// Share of the previous iteration's spectra to subtract. The first iteration has no previous
+    /// spectra.
     fn share(&self, iteration: u32) -> f32 {
         if iteration < 2 { 0.0 } else { (self.spec.momentum / (1.0 + self.spec.momentum)) as f32 }
     }
 
-    /// The spectrum of the frame at the beginning of the sound.
+    /// Computes the spectrum of the frame at the beginning of `sound`.
     fn analyse(&self, run: &mut Run, sound: &[f32]) {
         let FrameRoom { bins, frame, .. } = &mut run.room;
         vectorised(
@@ -232,7 +237,8 @@ impl GriffinLim {
             .expect("the room has the plan's sizes and its frame is real");
     }
 
-    /// The samples of all runs, divided by the squared windows, with what is before and behind them.
+    /// Adds the samples of all runs, divides them by the squared windows, and fills in the padding
+    /// before and after them.
     fn join(&self, runs: &[Run], gains: &[f32], sound: &mut [f32], length: usize) {
         let margin = self.spec.n_fft / 2;
         vectorised(
@@ -258,7 +264,7 @@ impl GriffinLim {
     }
 }
 
-/// Magnitudes with the phases of the start.
+/// Sets a frame's spectrum to its magnitudes with the initial phases.
 fn begin(bins: &mut [Complex<f32>], magnitudes: &[f32], start: Start, frame: usize) {
     let mut stream = match start {
         Start::Zero => None,
@@ -273,7 +279,8 @@ fn begin(bins: &mut [Complex<f32>], magnitudes: &[f32], start: Start, frame: usi
     }
 }
 
-/// Magnitudes with the phases of spectra, less a share of those before. Where there is nothing before, nothing is kept.
+/// Sets spectra to their magnitudes, with the phases of the spectra minus a share of the previous
+/// ones. If `before` is empty, spectra are not stored in it.
 fn project(bins: &mut [Complex<f32>], before: &mut [Complex<f32>], magnitudes: &[f32], share: f32) {
     vectorised(
         #[inline(always)]
@@ -293,7 +300,8 @@ fn project(bins: &mut [Complex<f32>], before: &mut [Complex<f32>], magnitudes: &
     );
 }
 
-/// A number of this magnitude in the direction of another; of 0, none. Squares neither overflow nor vanish.
+/// A number with this magnitude and the direction of another; 0 if the other is 0. Scaling avoids
+/// overflow and underflow of the squares.
 #[inline(always)]
 fn turned(direction: Complex<f32>, magnitude: f32) -> Complex<f32> {
     const FAR: f32 = (1_u64 << 62) as f32;
@@ -330,7 +338,7 @@ mod tests {
         Stft::new(spec.n_fft, spec.hop, spec.window, spec.window_length, Some(spec.padding)).magnitudes(sound)
     }
 
-    /// Distance of the magnitudes over their length.
+    /// Norm of the difference between the magnitudes, divided by the norm of the expected ones.
     fn convergence(due: &[f32], made: &[f32]) -> f64 {
         let squares = due.iter().zip(made).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
         (squares / due.iter().map(|a| f64::from(*a).powi(2)).sum::<f64>()).sqrt()

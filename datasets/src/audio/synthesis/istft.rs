@@ -1,5 +1,6 @@
-//! The inverse short-time Fourier transform, as librosa and PyTorch define it: frames are transformed back, laid under the window a
-//! second time, added where they overlap, and divided by the sum of the squared windows there.
+//! The inverse short-time Fourier transform, as defined by librosa and PyTorch. Frames are
+//! transformed back, multiplied by the window a second time, added where they overlap, and divided
+//! by the sum of the squared windows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::{SynthesisError, frames};
 use crate::audio::vectors::vectorised;
 use crate::audio::window::window;
 
-/// A planned inverse transform; FP64 inside. Many threads can use one.
+/// A planned inverse transform; FP64 inside. Many threads can share one.
 #[derive(Debug, Clone)]
 pub struct InverseStft {
     frames: OverlapAdd<f64>,
@@ -20,7 +21,8 @@ pub struct InverseStft {
 }
 
 impl InverseStft {
-    /// The inverse of [`Stft::new`](crate::audio::stft::Stft::new) with the same arguments, whatever the padding was.
+    /// The inverse of [`Stft::new`](crate::audio::stft::Stft::new) with the same arguments, for any
+    /// padding.
     pub fn new(
         n_fft: usize,
         hop: usize,
@@ -31,20 +33,22 @@ impl InverseStft {
         Self { frames: OverlapAdd::new(n_fft, hop, function, window_length), centred }
     }
 
-    /// Bins of a frame.
+    /// Number of bins per frame.
     pub fn bins(&self) -> usize {
         self.frames.bins()
     }
 
-    /// Samples of so many frames, where no length is given: half a frame less at both ends if they are centred.
+    /// Number of samples for `frames` frames if no length is given; shorter by half a frame at both
+    /// ends if frames are centred.
     pub fn samples(&self, frames: usize) -> usize {
         self.frames.length(frames).saturating_sub(2 * self.margin())
     }
 
-    /// Samples of spectra, [frames, bins] row-major. Of `length` samples, those that no frame reaches are 0.
+    /// Transforms spectra, [frames, bins] row-major, to samples. If `length` is given, samples that
+    /// no frame reaches are 0.
     ///
     /// # Errors
-    /// The spectra are no whole number of frames.
+    /// The spectra are not a whole number of frames.
     pub fn inverse(
         &self,
         spectra: &[Complex<f32>],
@@ -71,11 +75,12 @@ impl InverseStft {
     }
 }
 
-/// Frames back into samples, in the precision of `T`.
+/// Transforms frames back into samples, in the precision of `T`.
 #[derive(Clone)]
 pub(super) struct OverlapAdd<T: FftNum> {
     plan: Arc<dyn ComplexToReal<T>>,
-    /// Over the length of the transform, which does not scale; and where it begins in the frame.
+    /// The window divided by the length of the transform, which does not scale; `first` is its
+    /// position in the frame.
     window: Vec<T>,
     first: usize,
     squares: Vec<f64>,
@@ -88,10 +93,10 @@ impl<T: FftNum> fmt::Debug for OverlapAdd<T> {
     }
 }
 
-/// Memory for the transform of one frame.
+/// Buffers for the transform of one frame.
 #[derive(Debug)]
 pub(super) struct FrameRoom<T> {
-    /// The spectrum: written by the caller, spoilt by the transform.
+    /// The spectrum. The caller writes it, and the transform overwrites it.
     pub(super) bins: Vec<Complex<T>>,
     pub(super) frame: Vec<T>,
     scratch: Vec<Complex<T>>,
@@ -118,7 +123,7 @@ impl<T: FftNum> OverlapAdd<T> {
         self.plan.complex_len()
     }
 
-    /// Samples from the beginning of the first frame to the end of the last.
+    /// Number of samples from the beginning of the first frame to the end of the last.
     pub(super) fn length(&self, frames: usize) -> usize {
         if frames == 0 { 0 } else { self.n_fft() + self.hop * (frames - 1) }
     }
@@ -131,8 +136,8 @@ impl<T: FftNum> OverlapAdd<T> {
         }
     }
 
-    /// Adds the frame of `room.bins` to the samples from its beginning on. Imaginary parts that real samples cannot have (those of the
-    /// constant and of half the rate) are left out.
+    /// Adds the frame of `room.bins` to the samples from its beginning on. The imaginary parts of
+    /// the constant and of half the rate are ignored, because real samples cannot have them.
     pub(super) fn add(&self, room: &mut FrameRoom<T>, sound: &mut [T]) {
         let FrameRoom { bins, frame, scratch } = room;
         let last = bins.len() - 1;
@@ -154,7 +159,8 @@ impl<T: FftNum> OverlapAdd<T> {
         );
     }
 
-    /// One over the sum of the squared windows at each of [`Self::length`] samples; 1 where no window reaches.
+    /// The reciprocal of the sum of the squared windows at each of [`Self::length`] samples; 1
+    /// where no window reaches.
     pub(super) fn gains(&self, frames: usize) -> Vec<T> {
         let mut sums = vec![0.0; self.length(frames)];
         for frame in 0..frames {
@@ -162,7 +168,7 @@ impl<T: FftNum> OverlapAdd<T> {
                 *sum += square;
             }
         }
-        // librosa's least sum: the smallest normal number in FP32.
+        // librosa's minimum sum: the smallest normal number in FP32.
         let least = f64::from(f32::MIN_POSITIVE);
         sums.into_iter().map(|sum| precise(if sum > least { 1.0 / sum } else { 1.0 })).collect()
     }
@@ -193,7 +199,8 @@ mod tests {
                 let inverse = InverseStft::new(n_fft, hop, function, length, true);
                 let made = inverse.inverse(&spectra, Some(sound.len())).unwrap();
                 assert_eq!(made.len(), sound.len());
-                // Half a window behind the last frame's middle is lost where frames end before the samples do.
+                // If the frames end before the samples do, the half window after the middle of the
+                // last frame is lost.
                 let reached = inverse.samples(spectra.len() / inverse.bins()).min(sound.len());
                 for (a, b) in made.iter().zip(&sound).take(reached) {
                     assert!((a - b).abs() < 1e-5, "{n_fft} {hop} {function:?}: {a} {b}");
@@ -211,7 +218,7 @@ mod tests {
             inverse.inverse(&[Complex::new(1.0, 0.0); 10], None),
             Err(SynthesisError::Shape { values: 10, width: 9 })
         ));
-        // Imaginary parts at the ends count as nothing.
+        // Imaginary parts at both ends are ignored.
         let mut spectrum = [Complex::new(1.0_f32, 0.0); 18];
         let plain = inverse.inverse(&spectrum, Some(20)).unwrap();
         for at in [0, 8, 9, 17] {

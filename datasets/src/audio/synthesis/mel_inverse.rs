@@ -1,4 +1,5 @@
-//! Magnitudes behind mels. Mels have fewer numbers than spectra, so that many spectra have the same mels.
+//! Estimates magnitudes from mels. Mels have fewer numbers than spectra, so many spectra have the
+//! same mels.
 
 use rayon::prelude::*;
 
@@ -6,20 +7,24 @@ use super::{SynthesisError, each_is, frames};
 use crate::audio::mel::MelFilters;
 use crate::audio::vectors::vectorised;
 
-/// Frames that are solved side by side.
+/// Number of frames that are solved side by side.
 const SIDES: usize = 8;
-/// Steps of the least squares. Fixed, so that a frame's magnitudes do not depend on its neighbours; on mels of speech the residual of
-/// filters as Tacotron's is at its least after fewer.
+/// Number of least-squares steps. It is fixed, so that a frame's magnitudes do not depend on its
+/// neighbours. For mels of speech, the residual of filters like Tacotron's reaches its minimum in
+/// fewer steps.
 const STEPS: u32 = 300;
-/// What the diagonal gets, of its largest value, before filters are divided by each other: filters without a bin are no division by 0.
+/// Ridge relative to the largest value on the diagonal of the products of filters. It prevents a
+/// division by 0 for filters without bins.
 const RIDGE: f64 = 1e-10;
 
-/// How magnitudes are found.
+/// How magnitudes are estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MelMethod {
-    /// The transposed filters over the mels, as OpenSeq2Seq does (`inverse_mel`): smooth, of another level.
+    /// The transposed filters applied to the mels, as in OpenSeq2Seq's `inverse_mel`. The result is
+    /// smooth and has another level.
     Transposed,
-    /// Not negative, of the least squared distance of their mels: what librosa's `mel_to_stft` seeks.
+    /// Non-negative magnitudes with the least squared error of their mels: the problem that
+    /// librosa's `mel_to_stft` solves.
     LeastSquares,
 }
 
@@ -29,17 +34,18 @@ pub struct MelInverse {
     filters: MelFilters,
     method: MelMethod,
     power: f64,
-    /// How far each bin goes along its gradient.
+    /// Step size along the gradient for each bin.
     steps: Vec<f64>,
-    /// Lower triangle of Cholesky's factor of the products of filters, [filters, filters].
+    /// Lower triangle of the Cholesky factor of the products of filters, [filters, filters].
     factor: Vec<f64>,
 }
 
-/// Frames side by side, one row a bin or filter.
+/// Frames side by side, one row per bin or filter.
 type Rows = Vec<[f64; SIDES]>;
 
 impl MelInverse {
-    /// Of filters that were laid over magnitudes to the given power: 1 in Tacotron 2, 2 by librosa's default.
+    /// Plans the inverse of filters that were applied to magnitudes raised to `power`: 1 in
+    /// Tacotron 2, 2 by librosa's default.
     ///
     /// # Errors
     /// The power is not above 0, or there are no filters.
@@ -50,7 +56,8 @@ impl MelInverse {
         if filters.is_empty() {
             return Err(SynthesisError::setting("filters", 0, "1 or more"));
         }
-        // A diagonal matrix that is nowhere below the square of the filters: the sums of its rows, as no weight is negative.
+        // The row sums of F^T F form a diagonal matrix that bounds F^T F from above, because no
+        // weight is negative.
         let mut row_sums = vec![[0.0]; filters.len()];
         filters.apply(&vec![[1.0]; filters.bins()], &mut row_sums);
         let mut curvature = vec![[0.0]; filters.bins()];
@@ -60,20 +67,20 @@ impl MelInverse {
         Ok(Self { filters, method, power, steps, factor })
     }
 
-    /// Mels of a frame.
+    /// Number of mels per frame.
     pub fn mels(&self) -> usize {
         self.filters.len()
     }
 
-    /// Bins of a frame.
+    /// Number of bins per frame.
     pub fn bins(&self) -> usize {
         self.filters.bins()
     }
 
-    /// Magnitudes, [frames, bins], of mels, [frames, mels], which are not logarithms.
+    /// Magnitudes, [frames, bins], for mels, [frames, mels], which must not be logarithms.
     ///
     /// # Errors
-    /// The mels are no whole number of frames, negative, or not finite.
+    /// The mels are not a whole number of frames, are negative, or are not finite.
     pub fn magnitudes(&self, mels: &[f32]) -> Result<Vec<f32>, SynthesisError> {
         frames(mels.len(), self.mels())?;
         each_is(mels, self.mels(), |mel| mel >= 0.0 && mel.is_finite())?;
@@ -81,7 +88,7 @@ impl MelInverse {
         Ok(self.of(&mels).into_iter().map(|magnitude| magnitude as f32).collect())
     }
 
-    /// Of whole frames of finite mels.
+    /// Magnitudes for whole frames of finite mels.
     pub(super) fn of(&self, mels: &[f64]) -> Vec<f64> {
         let mut magnitudes = vec![0.0; mels.len() / self.mels() * self.bins()];
         let groups = magnitudes.par_chunks_mut(SIDES * self.bins()).zip(mels.par_chunks(SIDES * self.mels()));
@@ -110,8 +117,9 @@ impl MelInverse {
         spectra
     }
 
-    /// Projected gradients with Nesterov's momentum, which begins anew where it leads upwards (O'Donoghue and Candès, "Adaptive restart
-    /// for accelerated gradient schemes", 2015), from the least spectrum that has the mels (librosa's start, too), cut at 0.
+    /// Projected gradient descent with Nesterov's momentum, which restarts when it points uphill
+    /// (O'Donoghue and Candès, "Adaptive restart for accelerated gradient schemes", 2015). The
+    /// start is the minimum-norm spectrum with these mels (as in librosa), clipped at 0.
     fn least_squares(&self, mels: &[[f64; SIDES]]) -> Rows {
         let mut spectra = self.transposed(&self.divided(mels));
         spectra.iter_mut().flatten().for_each(|value| *value = value.max(0.0));
@@ -132,7 +140,7 @@ impl MelInverse {
         spectra
     }
 
-    /// One step from the point ahead, which moves on. `gradient` is spoilt.
+    /// One step from the extrapolated point `ahead`, which is updated. `gradient` is overwritten.
     #[inline(always)]
     fn step(
         &self,
@@ -141,7 +149,7 @@ impl MelInverse {
         gradient: &mut [[f64; SIDES]],
         pace: &mut [f64; SIDES],
     ) {
-        // Of each side, whether the momentum points up the gradient: then it is dropped.
+        // For each side, whether the momentum points up the gradient. It is then reset.
         let mut upwards = [0.0; SIDES];
         for (((gradient, ahead), before), step) in
             gradient.iter_mut().zip(ahead.iter()).zip(spectra.iter()).zip(&self.steps)
@@ -166,7 +174,8 @@ impl MelInverse {
         }
     }
 
-    /// Mels over the products of filters: the transposed filters make the least spectrum of it.
+    /// Solves for mels divided by the products of filters. The transposed filters turn the result
+    /// into the minimum-norm spectrum.
     fn divided(&self, mels: &[[f64; SIDES]]) -> Rows {
         let (mut rows, count) = (mels.to_vec(), self.mels());
         for at in 0..count {
@@ -188,7 +197,7 @@ impl MelInverse {
     }
 }
 
-/// Cholesky's factor of the products of filters with each other, and a ridge.
+/// Cholesky factor of the products of filters with each other, plus a ridge.
 fn cholesky(filters: &MelFilters) -> Vec<f64> {
     let (count, dense) = (filters.len(), filters.dense());
     let row = |at: usize| &dense[at * filters.bins()..(at + 1) * filters.bins()];
@@ -217,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Tacotron 2's, and those of OpenSeq2Seq's Tacotron.
+    /// Filters of Tacotron 2 and of OpenSeq2Seq's Tacotron.
     const SPECS: [MelSpec; 2] = [
         MelSpec { scale: MelScale::Slaney, area_normalized: true, low_hz: 0.0, high_hz: Some(8_000.0) },
         MelSpec { scale: MelScale::Htk, area_normalized: false, low_hz: 0.0, high_hz: None },
@@ -247,11 +256,12 @@ mod tests {
             assert!(made.iter().all(|magnitude| *magnitude >= 0.0));
             let again = mels(&filters, &made.iter().map(|m| [f64::from(*m)]).collect::<Vec<_>>());
             let largest = due.iter().fold(0.0_f32, |most, mel| most.max(*mel));
-            // Those of HTK's narrowest filters come slowest: 1.2e-4 here, where librosa stops at 4.8e-4.
+            // HTK's narrowest filters converge most slowly: 1.2e-4 here, while librosa stops at
+            // 4.8e-4.
             for (a, b) in again.iter().zip(&due) {
                 assert!((a - b).abs() < 2e-4 * largest, "{a} {b}");
             }
-            // A frame is the same alone, and its power is the root's.
+            // A frame gives the same result alone, and its power gives the root.
             let power = MelInverse::new(filters, MelMethod::LeastSquares, 2.0).unwrap();
             let alone = power.magnitudes(&due[80 * 10..80 * 11]).unwrap();
             for (root, magnitude) in alone.iter().zip(&made[513 * 10..]) {

@@ -1,7 +1,8 @@
-//! Features become samples again.
+//! Converts features to samples.
 //!
-//! [`Vocoder`] takes the log magnitudes or log mels of a model. It is made of [`MelInverse`], which finds magnitudes behind mels, and
-//! [`GriffinLim`], which finds phases for magnitudes; [`InverseStft`] takes spectra that have their phases.
+//! [`Vocoder`] takes the log magnitudes or log mels of a model. It consists of [`MelInverse`],
+//! which estimates magnitudes from mels, and [`GriffinLim`], which reconstructs phases for
+//! magnitudes. [`InverseStft`] takes spectra that have their phases.
 
 mod griffin_lim;
 mod istft;
@@ -13,49 +14,49 @@ pub use istft::InverseStft;
 pub use mel_inverse::{MelInverse, MelMethod};
 pub use vocoder::{Speech, Vocoder, VocoderSpec};
 
-/// What no sound can be made of.
+/// Why no sound can be made from features.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SynthesisError {
-    /// A setting has no meaning.
+    /// A setting is not valid.
     #[error("{setting} is {found}, expected {due}\nhint: correct the settings of the synthesis")]
     Setting {
-        /// Which.
+        /// Name of the setting.
         setting: &'static str,
         /// Its value.
         found: String,
-        /// What it may be.
+        /// Allowed values.
         due: String,
     },
-    /// Values are no whole number of frames.
+    /// The values are not a whole number of frames.
     #[error("{values} values are no frames of {width}\nhint: features are laid out as [frames, width]")]
     Shape {
-        /// How many there are.
+        /// Number of values.
         values: usize,
-        /// Values of a frame.
+        /// Number of values per frame.
         width: usize,
     },
-    /// A value is infinite, not a number, or negative where it must not be.
+    /// A value is infinite, not a number, or negative where that is not allowed.
     #[error(
         "frame {frame}: value {place} is {value}\nhint: the features come from a model that diverged, or are of another kind"
     )]
     Value {
-        /// Its frame, from 0.
+        /// Index of the frame, from 0.
         frame: usize,
-        /// Its place there, from 0.
+        /// Index of the value in the frame, from 0.
         place: usize,
-        /// What it is.
+        /// The value.
         value: f32,
     },
-    /// So many samples have another number of frames.
+    /// The requested number of samples does not match the number of frames.
     #[error(
         "{samples} samples have {due} frames, not {frames}\nhint: leave the length out, or give that of the recording"
     )]
     Length {
-        /// The samples that are asked for.
+        /// Requested number of samples.
         samples: usize,
-        /// The frames that are there.
+        /// Actual number of frames.
         frames: usize,
-        /// The frames of so many samples.
+        /// Number of frames for the requested samples.
         due: usize,
     },
 }
@@ -66,7 +67,7 @@ impl SynthesisError {
     }
 }
 
-/// The number of frames of so many values.
+/// The number of frames in `values` values.
 fn frames(values: usize, width: usize) -> Result<usize, SynthesisError> {
     match values.checked_div(width) {
         Some(frames) if frames * width == values => Ok(frames),
@@ -74,7 +75,7 @@ fn frames(values: usize, width: usize) -> Result<usize, SynthesisError> {
     }
 }
 
-/// Finds the first value that is not as it must be.
+/// Checks all values with `right`, and reports the first that fails.
 fn each_is(values: &[f32], width: usize, right: impl Fn(f32) -> bool) -> Result<(), SynthesisError> {
     match values.iter().position(|value| !right(*value)) {
         None => Ok(()),

@@ -1,32 +1,36 @@
-//! From what a model writes, logarithms of magnitudes or of mels, to samples.
+//! Converts a model's output, log magnitudes or log mels, to samples.
 //!
-//! OpenSeq2Seq's way is [`VocoderSpec::openseq2seq`] (`Text2Speech.save_audio`, `Text2SpeechDataLayer.get_magnitude_spec`). Where we
-//! knowingly differ: logarithms below the floor count as the floor, which they never lie below in training.
+//! [`VocoderSpec::openseq2seq`] follows OpenSeq2Seq (`Text2Speech.save_audio`,
+//! `Text2SpeechDataLayer.get_magnitude_spec`). Known difference: logarithms below the floor are
+//! raised to it; they are never below it in training.
 
 use zoo_recipes::Padding;
 
 use super::{GriffinLim, GriffinLimSpec, MelInverse, Start, SynthesisError, each_is, frames as whole_frames};
 
-/// How features become samples.
+/// Settings of the conversion from features to samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VocoderSpec {
-    /// How phases are found.
+    /// Settings of the phase reconstruction.
     pub griffin_lim: GriffinLimSpec,
-    /// Seed of the phases to begin with.
+    /// Seed of the initial phases.
     pub seed: u64,
-    /// Least value that was under a logarithm in training; 0 where there was none.
+    /// Minimum value before the logarithm in training; 0 if there was none.
     pub floor: f64,
-    /// The power of the magnitudes that were under the logarithm: 1, or 2 for energies. Mels have it in [`MelInverse`].
+    /// Power of the magnitudes before the logarithm: 1, or 2 for energies. For mels, [`MelInverse`]
+    /// has the power.
     pub features_power: f64,
-    /// Magnitudes above it are cut.
+    /// Magnitudes above this value are clipped to it.
     pub ceiling: Option<f64>,
-    /// What magnitudes are raised to before phases are sought: above 1 it makes formants stand out.
+    /// Exponent applied to magnitudes before the phase reconstruction. A value above 1 emphasises
+    /// formants.
     pub power: f64,
 }
 
 impl VocoderSpec {
-    /// OpenSeq2Seq's for frames of `n_fft` samples, a hop of a quarter and features of magnitudes (`mag_power` 1): magnitudes from 0 to
-    /// 255 to the power of 1.5, 50 iterations without momentum, mirrored samples as in the librosa of its time.
+    /// OpenSeq2Seq's settings for frames of `n_fft` samples, a hop of a quarter and features of
+    /// magnitudes (`mag_power` 1): magnitudes clipped to 0 to 255 and raised to the power of 1.5,
+    /// 50 iterations without momentum, mirrored padding as in librosa at that time.
     pub fn openseq2seq(n_fft: usize, seed: u64) -> Self {
         let griffin_lim = GriffinLimSpec {
             padding: Padding::Reflect,
@@ -55,16 +59,16 @@ impl VocoderSpec {
     }
 }
 
-/// Samples, and what was done to the magnitudes that they come from.
+/// Samples, and the number of magnitudes that were clipped to make them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Speech {
-    /// Samples; 1 is full scale, which they may exceed.
+    /// Samples, with full scale at 1, which they may exceed.
     pub samples: Vec<f32>,
-    /// Magnitudes that were above the ceiling.
+    /// Number of magnitudes that were above the ceiling.
     pub cut: usize,
 }
 
-/// A planned way from features to samples. Many threads can use one.
+/// A planned conversion from features to samples. Many threads can share one.
 #[derive(Debug, Clone)]
 pub struct Vocoder {
     griffin_lim: GriffinLim,
@@ -72,25 +76,26 @@ pub struct Vocoder {
 }
 
 impl Vocoder {
-    /// Plans it.
+    /// Plans the conversion.
     ///
     /// # Errors
-    /// A setting has no meaning.
+    /// A setting is not valid.
     pub fn new(spec: &VocoderSpec) -> Result<Self, SynthesisError> {
         spec.check()?;
         Ok(Self { griffin_lim: GriffinLim::new(&spec.griffin_lim)?, spec: *spec })
     }
 
-    /// Bins of a frame.
+    /// Number of bins per frame.
     pub fn bins(&self) -> usize {
         self.griffin_lim.bins()
     }
 
-    /// Of logarithms of magnitudes, [frames, width] row-major. Where the model has fewer than [`Self::bins`], the highest count as the floor.
-    /// `utterance` (below 2^32) gives each its own phases to begin with.
+    /// Converts log magnitudes, [frames, width] row-major. If `width` is less than [`Self::bins`],
+    /// the highest bins are set to the floor. `utterance` (below 2^32) selects the initial phases.
     ///
     /// # Errors
-    /// They are no whole number of frames, of more bins, or not finite; or their sound is not.
+    /// The values are not a whole number of frames, have too many bins, or are not finite; or the
+    /// sound is not finite.
     pub fn log_magnitudes(
         &self,
         logarithms: &[f32],
@@ -112,10 +117,11 @@ impl Vocoder {
         self.speech(&magnitudes, utterance)
     }
 
-    /// Of logarithms of mels, [frames, mels] row-major.
+    /// Converts log mels, [frames, mels] row-major.
     ///
     /// # Errors
-    /// They are no whole number of frames or not finite, the inverse is of other bins, or their sound is not finite.
+    /// The values are not a whole number of frames or not finite, the inverse has another number of
+    /// bins, or the sound is not finite.
     pub fn log_mels(
         &self,
         logarithms: &[f32],
@@ -132,7 +138,8 @@ impl Vocoder {
         self.speech(&inverse.of(&mels), utterance)
     }
 
-    /// Whatever is finite stays so: the exponent ends where its square is still a number.
+    /// Applies the exponential function and the floor. The exponent is limited so that the square
+    /// of the result is finite.
     fn above_floor(&self, logarithm: f32) -> f64 {
         f64::from(logarithm).min(300.0).exp().max(self.spec.floor)
     }
@@ -170,7 +177,7 @@ mod tests {
         magnitudes.iter().map(|magnitude| magnitude.powi(power).max(1e-5).ln()).collect()
     }
 
-    /// The root of the mean square.
+    /// Root mean square.
     fn level(samples: &[f32]) -> f32 {
         (samples.iter().map(|sample| sample * sample).sum::<f32>() / samples.len() as f32).sqrt()
     }
@@ -198,7 +205,7 @@ mod tests {
         let mut loud = vec![0.0_f32; 257 * 6];
         loud[300..303].copy_from_slice(&[5.6, 1e30, 5.5]);
         let speech = vocoder.log_magnitudes(&loud, 257, 0).unwrap();
-        // exp(5.6) is 270, exp(5.5) 245.
+        // exp(5.6) is 270; exp(5.5) is 245.
         assert_eq!(speech.cut, 2);
         assert!(speech.samples.iter().all(|sample| sample.is_finite()));
     }
