@@ -1,23 +1,24 @@
-//! Variations of training pictures. Every draw is a function of the seed, the step and the element alone: of no order and no thread.
+//! Augmentation of training pictures. Every random number is a function of the seed, the step and
+//! the element alone, and does not depend on order or threads.
 
 use super::crop::{RandomCrop, RandomResizedCrop};
 use super::error::ShapeError;
 use super::picture::Picture;
 use crate::random::{Purpose, RandomStream};
 
-/// Identifies the draws of one picture at one step of a run.
+/// Identifies the random numbers for one picture at one step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     /// Seed of the run.
     pub seed: u64,
-    /// The step at which the picture is varied, below 2^24: usually the epoch.
+    /// The step at which the picture is augmented, below 2^24: usually the epoch.
     pub step: u32,
     /// The picture's number in its data set.
     pub element: u32,
 }
 
 impl Turn {
-    /// The numbers of this turn for one purpose.
+    /// The random numbers of this turn for one purpose.
     pub fn stream(self, purpose: Purpose) -> RandomStream {
         RandomStream::of_element(self.seed, purpose, self.step, self.element)
     }
@@ -55,10 +56,10 @@ impl Variation {
         }
     }
 
-    /// The picture as it is seen at `turn`.
+    /// Augments the picture with the random numbers of `turn`.
     ///
     /// # Errors
-    /// [`ShapeError::Crop`] or [`ShapeError::Size`], where the crop does not fit the picture.
+    /// [`ShapeError::Crop`] or [`ShapeError::Size`], if the crop does not fit the picture.
     pub fn apply(&self, picture: &Picture, turn: Turn) -> Result<Picture, ShapeError> {
         let mut stream = turn.stream(Purpose::Crop);
         let cropped = match &self.crop {

@@ -1,7 +1,8 @@
-//! Which part of a picture is taken: torchvision's `CenterCrop`, `RandomCrop` and `RandomResizedCrop`.
+//! Crops of pictures: torchvision's `CenterCrop`, `RandomCrop` and `RandomResizedCrop`.
 //!
-//! Source: torchvision, `transforms/transforms.py` and `transforms/functional.py`. Sizes and places are torchvision's for the same
-//! uniform numbers; the numbers themselves come from [`RandomStream`]. They are FP64 here and FP32 there.
+//! Source: torchvision, `transforms/transforms.py` and `transforms/functional.py`. For the same
+//! uniform numbers, sizes and positions equal torchvision's. The numbers come from [`RandomStream`]
+//! and are FP64; torchvision's are FP32.
 
 use super::error::ShapeError;
 use super::picture::Picture;
@@ -9,7 +10,7 @@ use super::resize::{Filter, resize};
 use super::shape::{Window, checked_bytes};
 use crate::random::RandomStream;
 
-/// The middle of a picture.
+/// A crop of the middle of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CenterCrop(Window);
 
@@ -22,7 +23,8 @@ impl CenterCrop {
         Window::new(0, 0, height, width).map(Self)
     }
 
-    /// The window for a picture of this size. A picture with a shorter side is padded with 0 along it, by the smaller half in front.
+    /// The window for a picture of this size. A picture with a shorter side is padded with 0 along
+    /// that side; the smaller half of the padding comes first.
     pub fn window(&self, height: usize, width: usize) -> Window {
         let start = |whole: usize, part: usize| match whole.checked_sub(part) {
             Some(rest) => half_to_even(rest as i64),
@@ -31,19 +33,19 @@ impl CenterCrop {
         Window { top: start(height, self.0.height), left: start(width, self.0.width), ..self.0 }
     }
 
-    /// The middle of `picture`.
+    /// Crops the middle of `picture`.
     pub fn apply(&self, picture: &Picture) -> Picture {
         picture.crop(self.window(picture.height(), picture.width()))
     }
 }
 
-/// Half of a number that is not negative, rounded to the even neighbour as Python's `round` does.
+/// Half of a non-negative number, rounded to the even neighbour as in Python's `round`.
 fn half_to_even(number: i64) -> i64 {
     let half = number / 2;
     half + (number & half & 1)
 }
 
-/// A window of a fixed size at a random place of a picture that is padded with 0.
+/// A window of fixed size at a random position in a picture padded with 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RandomCrop {
     window: Window,
@@ -51,7 +53,7 @@ pub struct RandomCrop {
 }
 
 impl RandomCrop {
-    /// A crop of this size; `padding` pixels of 0 surround the picture first.
+    /// A crop of this size. The picture is first padded with `padding` pixels of 0 on every side.
     ///
     /// # Errors
     /// [`ShapeError::Size`].
@@ -60,7 +62,7 @@ impl RandomCrop {
         Ok(Self { window: Window::new(0, 0, height, width)?, padding })
     }
 
-    /// A window for a picture of this size: first its row is drawn, then its column.
+    /// Draws a window for a picture of this size: first its row, then its column.
     ///
     /// # Errors
     /// [`ShapeError::Crop`] if the padded picture is smaller than the crop.
@@ -94,11 +96,13 @@ pub struct RandomResizedCrop {
 }
 
 impl RandomResizedCrop {
-    /// Windows draw their area from `scale` (in parts of the picture's) uniformly, their width by height from `ratio`, uniformly in its
-    /// logarithm. torchvision's defaults are (0.08, 1) and (3/4, 4/3).
+    /// A crop whose windows have an area drawn uniformly from `scale` (as a share of the picture's
+    /// area), and a ratio of width to height drawn from `ratio`, uniformly in its logarithm.
+    /// torchvision's defaults are (0.08, 1) and (3/4, 4/3).
     ///
     /// # Errors
-    /// [`ShapeError::Size`], or [`ShapeError::Range`] for a range that is not of positive numbers in order.
+    /// [`ShapeError::Size`], or [`ShapeError::Range`] for a range whose ends are not positive or
+    /// not in order.
     pub fn new(
         height: usize,
         width: usize,
@@ -115,8 +119,8 @@ impl RandomResizedCrop {
         Ok(Self { height, width, scale, ratio, filter })
     }
 
-    /// A window within a picture of this size. Ten draws of area and ratio are tried; if none fits, the largest window in the middle
-    /// whose ratio is allowed is taken.
+    /// Draws a window within a picture of this size. Ten draws of area and ratio are tried. If none
+    /// fits, the result is the largest window in the middle with an allowed ratio.
     pub fn window(&self, height: usize, width: usize, stream: &mut RandomStream) -> Window {
         let uniform = |(low, high): (f64, f64), stream: &mut RandomStream| low + (high - low) * stream.unit();
         let area = (height * width) as f64;
@@ -140,12 +144,12 @@ impl RandomResizedCrop {
         } else {
             (height, width)
         };
-        // A very flat picture may round to no pixel at all, which torchvision does not catch.
+        // For a very flat picture a side may round to 0 pixels, which torchvision does not handle.
         let (h, w) = (h.clamp(1, height), w.clamp(1, width));
         Window { top: ((height - h) / 2) as i64, left: ((width - w) / 2) as i64, height: h, width: w }
     }
 
-    /// A window of `picture`, resized.
+    /// Crops a random window of `picture` and resizes it.
     ///
     /// # Errors
     /// [`ShapeError::Size`] if the picture between the two passes of the resize would be too large.

@@ -1,9 +1,9 @@
-//! A picture as a PNG file.
+//! Writes pictures as PNG.
 
 use super::error::ShapeError;
 use super::picture::Picture;
 
-/// The bytes of a PNG file of a picture.
+/// Encodes a picture as the bytes of a PNG file.
 ///
 /// # Errors
 /// [`ShapeError::Size`] for a picture that PNG cannot hold.

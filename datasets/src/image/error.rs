@@ -1,32 +1,32 @@
-//! Why a file or a list of bytes gave no picture.
+//! Errors of decoding and of sizes.
 
 use std::path::PathBuf;
 
 use zoo_recipes::untrusted::hint_or;
 
-/// A file that gives no picture.
+/// Why a file gives no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
     /// The file could not be read.
     #[error("{}: {source}\nhint: {}", file.display(), hint_or(source, "check the path and its permissions"))]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The file has a format, or a colour space, that is not read.
+    /// The file's format or colour space is not supported.
     #[error("{}: {what}\nhint: convert it to PNG or JPEG, 8 bits a channel, grey or RGB", file.display())]
     Unsupported {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// The file's format.
+        /// Format of the file.
         what: String,
     },
-    /// The bytes contradict each other.
+    /// The bytes are inconsistent.
     #[error("{}: corrupt: {what}\nhint: fetch the file again, or leave it out", file.display())]
     Corrupt {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
         /// What is wrong.
         what: String,
@@ -34,24 +34,24 @@ pub enum PictureError {
     /// The file ends before its data does.
     #[error("{}: truncated: {what}\nhint: fetch the file again, or leave it out", file.display())]
     Truncated {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
         /// What is missing.
         what: String,
     },
-    /// The file, or what its header announces, exceeds a limit. No memory was taken for it.
+    /// The file, or the size in its header, exceeds a limit. No memory was allocated for it.
     #[error("{}: {what}, the limit is {limit}\nhint: resize the picture, or split the file", file.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// The size that the header states.
+        /// Size in the header.
         what: String,
         /// The limit, in the same unit.
         limit: u64,
     },
 }
 
-/// Sizes that no picture, crop or resize can have.
+/// Sizes or numbers that are not valid for a picture, crop or resize.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ShapeError {
     /// A side or the channels are 0, or there are more than 4 channels or too many pixels.
@@ -59,21 +59,21 @@ pub enum ShapeError {
         "{height} x {width} pixels with {channels} channels is not a valid size: sides are at least 1, channels 1 to 4, pixels at most {limit}"
     )]
     Size {
-        /// Height, in pixels.
+        /// Height in pixels.
         height: usize,
-        /// Width, in pixels.
+        /// Width in pixels.
         width: usize,
-        /// Channels.
+        /// Number of channels.
         channels: usize,
-        /// The most pixels that a picture may have.
+        /// Maximum number of pixels of a picture.
         limit: usize,
     },
-    /// The bytes do not fill the picture.
+    /// The number of bytes is not that of the picture.
     #[error("{actual} bytes for a picture of {expected} bytes")]
     Bytes {
-        /// Height x width x channels.
+        /// Expected number: height x width x channels.
         expected: usize,
-        /// Bytes given.
+        /// Actual number.
         actual: usize,
     },
     /// A crop is larger than the padded picture.
@@ -87,31 +87,31 @@ pub enum ShapeError {
     /// A range is empty, negative or not finite.
     #[error("{name} from {low} to {high} is not a range of positive numbers")]
     Range {
-        /// The range's name.
+        /// Name of the range.
         name: &'static str,
         /// Its low end.
         low: f64,
         /// Its high end.
         high: f64,
     },
-    /// A list has another length than there are channels.
+    /// The length of a list differs from the number of channels.
     #[error("{name} has {actual} numbers, the picture has {channels} channels")]
     Channels {
-        /// The list's name.
+        /// Name of the list.
         name: &'static str,
-        /// Its length.
+        /// Length of the list.
         actual: usize,
-        /// The picture's channels.
+        /// Number of channels of the picture.
         channels: usize,
     },
-    /// A number is not allowed where it stands.
+    /// A number is not in its allowed range.
     #[error("{name} is {value}, {expected}")]
     Number {
-        /// The number's name.
+        /// Name of the number.
         name: &'static str,
-        /// Its value.
+        /// Value of the number.
         value: f64,
-        /// Which values are allowed.
+        /// Allowed values.
         expected: &'static str,
     },
 }

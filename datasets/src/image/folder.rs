@@ -1,6 +1,7 @@
 //! A folder of pictures: `root/CLASS/NAME.png`, `.jpg` or `.jpeg`.
 //!
-//! Classes and names are sorted by their bytes, as torchvision's `ImageFolder` sorts them, so a class has the same number everywhere.
+//! Classes and names are sorted by their bytes, as in torchvision's `ImageFolder`, so a class has
+//! the same number on every machine.
 
 use std::fs;
 use std::io;
@@ -12,40 +13,40 @@ use super::decode::decode;
 use super::error::PictureError;
 use super::picture::Picture;
 
-/// The most pictures that a folder may hold; ImageNet's 21,841 classes have 14.2 million.
+/// Maximum number of pictures in a folder. ImageNet's 21,841 classes have 14.2 million.
 const MOST_PICTURES: usize = 1 << 24;
 
-/// Why a folder gives no list of pictures.
+/// Why a folder cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A folder, or an entry of one, could not be read.
     #[error("{}: {source}\nhint: {}", path.display(), hint_or(source, "check the path and its permissions"))]
     Io {
-        /// The folder or entry.
+        /// Path of the folder or entry.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The root has no folder of a class, or a class has no picture.
+    /// The root has no class folders, or a class has no pictures.
     #[error("{}: there is no {missing}\nhint: pictures lie in ROOT/CLASS/NAME.png, .jpg or .jpeg", path.display())]
     Empty {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// What is missing.
         missing: &'static str,
     },
-    /// A name is not UTF-8, or stands for something that is neither a picture nor the folder of a class.
+    /// A name is not UTF-8, or an entry is neither a picture nor a class folder.
     #[error("{}: {what}\nhint: pictures lie in ROOT/CLASS/NAME.png, .jpg or .jpeg", path.display())]
     Entry {
-        /// The entry.
+        /// Path of the entry.
         path: PathBuf,
         /// What is wrong.
         what: &'static str,
     },
-    /// There are more pictures than are listed.
+    /// There are more pictures than the limit.
     #[error("{}: more than {limit} pictures\nhint: name a folder of one data set", path.display())]
     TooMany {
-        /// The root.
+        /// Path of the root.
         path: PathBuf,
         /// The limit.
         limit: usize,
@@ -57,7 +58,7 @@ pub enum FolderError {
 pub struct ListedPicture {
     /// The number of its class in [`PictureFolder::classes`].
     pub class: u32,
-    /// Its file's name.
+    /// Name of its file.
     pub name: String,
 }
 
@@ -70,11 +71,12 @@ pub struct PictureFolder {
 }
 
 impl PictureFolder {
-    /// Lists the pictures below `root`. Hidden entries and files with other endings are skipped. A link is followed only if it stays
-    /// within `root`.
+    /// Lists the pictures below `root`. Hidden entries and files with other endings are skipped. A
+    /// link is followed only if its target is within `root`.
     ///
     /// # Errors
-    /// [`FolderError`]: also for a link that leaves the root, a folder within a class, and a class without pictures.
+    /// [`FolderError`]; also for a link that leaves the root, a folder within a class, and a class
+    /// without pictures.
     pub fn list(root: &Path) -> Result<Self, FolderError> {
         let real = fs::canonicalize(root).map_err(io_error(root))?;
         let mut classes = Vec::new();
@@ -126,13 +128,13 @@ impl PictureFolder {
         &self.pictures
     }
 
-    /// Where a picture lies; `None` for a class that the folder does not have.
+    /// Path of a picture; `None` if the folder does not have its class.
     pub fn path(&self, picture: &ListedPicture) -> Option<PathBuf> {
         let class = self.classes.get(picture.class as usize)?;
         Some(self.root.join(class).join(&picture.name))
     }
 
-    /// Decodes the picture at `index` of [`Self::pictures`]; `None` behind the last.
+    /// Decodes the picture at `index` of [`Self::pictures`]; `None` if `index` is beyond the last.
     ///
     /// # Errors
     /// [`PictureError`], which names the file.
@@ -150,7 +152,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
     move |source| FolderError::Io { path: path.into(), source }
 }
 
-/// Names in a folder, sorted, without hidden ones.
+/// Names of the entries of a folder, sorted, without hidden ones.
 fn names(folder: &Path) -> Result<Vec<String>, FolderError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(io_error(folder))? {
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(pictures, [(0, "b.jpeg"), (1, "c.png"), (2, "10.jpg"), (2, "2.PNG")]);
         assert!(listed.path(&listed.pictures()[1]).unwrap().ends_with("ant/c.png"));
         assert!(listed.path(&ListedPicture { class: 3, name: String::new() }).is_none());
-        // An unreadable picture is named with its file.
+        // The error for an unreadable picture names its file.
         let error = listed.read(2).unwrap().unwrap_err().to_string();
         assert!(error.contains("zebra/10.jpg: truncated: it is empty"), "{error}");
         assert!(listed.read(4).is_none());

@@ -1,6 +1,7 @@
 //! IDX files, the format of MNIST: a magic number, the lengths of the dimensions, and bytes.
 //!
-//! Source: "The IDX file format" of the MNIST database. Only unsigned bytes (type 0x08) are read. A file may be gzipped.
+//! Source: "The IDX file format" of the MNIST database. Only unsigned bytes (type 0x08) are
+//! supported. A file may be gzipped.
 
 use std::fs;
 use std::io::{self, Read};
@@ -11,10 +12,11 @@ use super::picture::Picture;
 use super::shape::LARGEST_PIXELS;
 use crate::text::open_text;
 
-/// The most bytes of data that an IDX file may announce; the largest known file, that of EMNIST, has 550 MB.
+/// Maximum number of bytes of data that an IDX file may announce. The largest known file, that of
+/// EMNIST, has 550 MB.
 pub const LARGEST_IDX: u64 = 1 << 30;
 
-/// Grey pictures of one size in file order.
+/// Grey pictures of one size, in file order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdxPictures {
     height: usize,
@@ -28,7 +30,7 @@ impl IdxPictures {
         self.pixels.len() / (self.height * self.width)
     }
 
-    /// Whether there is no picture.
+    /// Whether there are no pictures.
     pub fn is_empty(&self) -> bool {
         self.pixels.is_empty()
     }
@@ -43,7 +45,7 @@ impl IdxPictures {
         &self.pixels
     }
 
-    /// The picture at `index`, counted from 0; `None` behind the last.
+    /// The picture at `index`, counted from 0; `None` if `index` is beyond the last.
     pub fn picture(&self, index: usize) -> Option<Picture> {
         let pixels = self.pixels.chunks_exact(self.height * self.width).nth(index)?;
         Some(Picture::of_checked(self.height, self.width, 1, pixels.to_vec()))
@@ -68,11 +70,11 @@ pub fn read_idx_labels(file: &Path) -> Result<Vec<u8>, PictureError> {
     Ok(labels)
 }
 
-/// The lengths of `DIMENSIONS` dimensions and their bytes.
+/// Reads the lengths of `DIMENSIONS` dimensions, and the bytes.
 fn read<const DIMENSIONS: usize>(file: &Path) -> Result<([usize; DIMENSIONS], Vec<u8>), PictureError> {
     let io_error = |source| PictureError::Io { file: file.into(), source };
     let corrupt = |what| PictureError::Corrupt { file: file.into(), what };
-    // A broken gzip stream is damage of the file, not of the disk.
+    // A broken gzip stream means that the file is damaged, not that the disk has an error.
     let read_error = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {
             PictureError::Truncated { file: file.into(), what: "it ends within a gzip stream".into() }
@@ -117,7 +119,8 @@ fn read<const DIMENSIONS: usize>(file: &Path) -> Result<([usize; DIMENSIONS], Ve
         let what = format!("pictures of {:?} pixels", &lengths[1..]);
         return too_large(what, LARGEST_PIXELS as u64);
     }
-    // Memory grows with the bytes that are there, never with those that a header promises. One byte more shows a longer file.
+    // Memory grows with the bytes in the file, never with the size in its header. Reading one more
+    // byte detects a file that is too long.
     let mut data = Vec::new();
     if fs::metadata(file).is_ok_and(|metadata| metadata.len() == header_bytes as u64 + bytes) {
         data.reserve_exact(bytes as usize + 1);
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_lying_header_is_refused_before_memory_is_taken() {
-        // 4 GiB and more of pixels in a file of 17 bytes, gzipped or not.
+        // The header announces 4 GiB or more of pixels in a file of 17 bytes, gzipped or not.
         for lengths in [[u32::MAX, 28, 28], [u32::MAX; 3], [1 << 16, 1 << 16, 1]] {
             for bytes in [idx(&lengths, &[0]), gzipped(&idx(&lengths, &[0]))] {
                 let error = message(&bytes);
@@ -176,7 +179,8 @@ mod tests {
         }
         let error = message(&idx(&[1, 1 << 14, 1 << 14], &[0]));
         assert!(error.contains("pictures of [16384, 16384] pixels, the limit is 89478485"), "{error}");
-        // Announced within the limit, but not there: memory is taken for what is there.
+        // The announced size is within the limit, but the data is missing: memory is allocated only
+        // for the data in the file.
         let error = message(&idx(&[1 << 20, 32, 32], &[0; 5]));
         assert!(error.contains("truncated: 5 of 1073741824 bytes"), "{error}");
     }
@@ -221,7 +225,7 @@ mod tests {
             let last = read.picture(count - 1).unwrap();
             prop_assert_eq!(last.bytes(), &data[(count - 1) * height * width..]);
             prop_assert!(read.picture(count).is_none());
-            // Every shorter file is refused, and every longer one.
+            // Every truncated file is refused, and every longer one.
             for length in 0..plain.len() {
                 prop_assert!(pictures(&plain[..length]).is_err(), "{} of {}", length, plain.len());
             }

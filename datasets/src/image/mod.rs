@@ -1,5 +1,5 @@
-//! Pictures: read from PNG, JPEG and IDX files and from folders, resized, cropped, flipped, and turned into numbers. Nothing here
-//! knows a task.
+//! Pictures: reads PNG, JPEG and IDX files and folders; resizes, crops and flips; converts pictures
+//! to numbers. Independent of any task.
 
 mod augment;
 mod crop;

@@ -1,41 +1,43 @@
-//! Bytes of pictures become numbers.
+//! Converts the bytes of pictures to numbers.
 
 use super::error::ShapeError;
 use super::picture::Picture;
 
-/// What a byte is divided by.
+/// Divisor of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PixelScale {
-    /// By nothing: numbers from 0 to 255.
+    /// No division: numbers from 0 to 255.
     Bytes,
-    /// By 255, as torchvision's `ToTensor`: numbers from 0 to 1.
+    /// Division by 255, as in torchvision's `ToTensor`: numbers from 0 to 1.
     Unit,
-    /// By 256, as the `scale: 0.00390625` of Caffe's examples: numbers from 0 to below 1.
+    /// Division by 256, as `scale: 0.00390625` in Caffe's examples: numbers from 0 to below 1.
     Caffe,
 }
 
-/// Mean and deviation of each channel, in the numbers that [`PixelScale`] gives.
+/// Mean and standard deviation of each channel, in the numbers that [`PixelScale`] gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Normalization {
-    /// Subtracted, channel by channel.
+    /// Mean of each channel, subtracted first.
     pub mean: Vec<f32>,
-    /// Divided by after that.
+    /// Standard deviation of each channel; the divisor after the subtraction.
     pub deviation: Vec<f32>,
 }
 
-/// Turns pictures into FP32 numbers, [channels, height, width]. Each step is one FP32 operation, in torchvision's order.
+/// Converts pictures to FP32 numbers, [channels, height, width]. Each step is one FP32 operation,
+/// in torchvision's order.
 #[derive(Debug, Clone)]
 pub struct Pixels {
-    /// For each channel, the number of each byte; a single table serves all channels.
+    /// For each channel, a table with the number for each byte. A single table serves all channels.
     tables: Vec<[f32; 256]>,
 }
 
 impl Pixels {
-    /// The numbers of bytes in a scale, normalised if a normalisation is given.
+    /// A conversion in a scale, with an optional normalisation.
     ///
     /// # Errors
-    /// [`ShapeError::Channels`] if the means are not as many as the deviations, [`ShapeError::Number`] for one that is not finite
-    /// or a deviation that is not positive.
+    /// [`ShapeError::Channels`] if there are not as many means as standard deviations;
+    /// [`ShapeError::Number`] for a value that is not finite or a standard deviation that is not
+    /// positive.
     pub fn new(scale: PixelScale, normalization: Option<&Normalization>) -> Result<Self, ShapeError> {
         let scaled: [f32; 256] = std::array::from_fn(|byte| match scale {
             PixelScale::Bytes => byte as f32,
@@ -63,10 +65,11 @@ impl Pixels {
         Ok(Self { tables: mean.iter().zip(deviation).map(table).collect::<Result<_, _>>()? })
     }
 
-    /// Appends the numbers of bytes `[pixels, channels]` to `numbers`, in the same order.
+    /// Converts bytes `[pixels, channels]` and appends their numbers to `numbers`, in the same
+    /// order.
     ///
     /// # Errors
-    /// [`ShapeError::Channels`] if the normalisation is of another number of channels.
+    /// [`ShapeError::Channels`] if the normalisation has another number of channels.
     pub fn append_bytes(
         &self,
         bytes: &[u8],
@@ -88,10 +91,10 @@ impl Pixels {
         Ok(())
     }
 
-    /// Appends the numbers of a picture, channel by channel, to `numbers`.
+    /// Converts a picture and appends its numbers to `numbers`, channel by channel.
     ///
     /// # Errors
-    /// [`ShapeError::Channels`] if the normalisation is of another number of channels.
+    /// [`ShapeError::Channels`] if the normalisation has another number of channels.
     pub fn append(&self, picture: &Picture, numbers: &mut Vec<f32>) -> Result<(), ShapeError> {
         let channels = picture.channels();
         if self.tables.len() != 1 && self.tables.len() != channels {

@@ -3,7 +3,8 @@
 use super::error::ShapeError;
 use super::shape::{Window, checked_bytes};
 
-/// A picture of 8-bit channels: rows from top to bottom, pixels from left to right, the channels of a pixel side by side.
+/// A picture of 8-bit channels: rows from top to bottom, pixels from left to right, the channels of
+/// a pixel next to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     height: usize,
@@ -31,17 +32,17 @@ impl Picture {
         Self { height, width, channels, bytes }
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn height(&self) -> usize {
         self.height
     }
 
-    /// Pixels of a row.
+    /// Number of pixels in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Channels of a pixel: 1 (grey), 3 (RGB), 2 or 4 (with alpha).
+    /// Number of channels: 1 (grey), 3 (RGB), 2 or 4 (with alpha).
     pub fn channels(&self) -> usize {
         self.channels
     }
@@ -56,7 +57,7 @@ impl Picture {
         self.bytes.chunks_exact(self.width * self.channels)
     }
 
-    /// The pixels within `window`. Pixels outside of the picture are 0, as with Pillow's `Image.crop`.
+    /// The pixels within `window`. Pixels outside the picture are 0, as in Pillow's `Image.crop`.
     pub fn crop(&self, window: Window) -> Self {
         let Window { top, left, height, width } = window;
         let mut bytes = vec![0; height * width * self.channels];
@@ -77,7 +78,7 @@ impl Picture {
         Self { height, width, channels: self.channels, bytes }
     }
 
-    /// The picture with left and right exchanged.
+    /// The picture mirrored horizontally.
     pub fn flipped(&self) -> Self {
         let mut bytes = Vec::with_capacity(self.bytes.len());
         for row in self.rows() {
@@ -98,7 +99,7 @@ impl Picture {
         Self { height: self.height * times, width: self.width * times, bytes, ..*self }
     }
 
-    /// The picture in RGB: grey is repeated, alpha is dropped, as with Pillow's `convert("RGB")`.
+    /// The picture in RGB: grey is repeated, alpha is dropped, as in Pillow's `convert("RGB")`.
     pub fn to_rgb(&self) -> Self {
         let bytes = match self.channels {
             1 | 2 => self.bytes.chunks_exact(self.channels).flat_map(|pixel| [pixel[0]; 3]).collect(),
@@ -108,7 +109,8 @@ impl Picture {
         Self { channels: 3, bytes, ..*self }
     }
 
-    /// The picture in grey by Pillow's `convert("L")`: ITU-R 601-2 luma in integers; alpha is dropped.
+    /// The picture in grey, as in Pillow's `convert("L")`: ITU-R 601-2 luma in integers; alpha is
+    /// dropped.
     pub fn to_grey(&self) -> Self {
         let luma = |pixel: &[u8]| match *pixel {
             [red, green, blue, ..] => {

@@ -1,19 +1,21 @@
-//! Resizing as Pillow's `Image.resize` does it, bit for bit.
+//! Resizing that equals Pillow's `Image.resize` bit for bit.
 //!
-//! Source: Pillow, `src/libImaging/Resample.c`. Both filters are antialiased: when a picture shrinks, the filter widens with the
-//! scale. Weights are computed in FP64 and rounded to 22 bits behind the point; each pass rounds to 8 bits. The width is resized before
-//! the height, as by every Pillow up to 12, with which published results were made. Pillow 13 exchanges the passes where the height
-//! shrinks much more than the width: numbers differ by one there, with bicubic by up to 8 where the first pass clips.
-//! `fast_image_resize` follows the same source with weights of 16 bits, so it cannot be equal bit for bit.
+//! Source: Pillow, `src/libImaging/Resample.c`. Both filters are antialiased: when a picture
+//! shrinks, the filter widens with the scale. Weights are computed in FP64 and rounded to 22
+//! fractional bits; each pass rounds to 8 bits. The width is resized before the height, as in every
+//! Pillow up to 12, with which published results were made. Pillow 13 exchanges the passes if the
+//! height shrinks much more than the width; numbers then differ by one, or with bicubic by up to 8
+//! where the first pass clips. `fast_image_resize` follows the same source with weights of 16 bits,
+//! so it cannot be equal bit for bit.
 
 use super::error::ShapeError;
 use super::picture::Picture;
 use super::shape::checked_bytes;
 
-/// Bits behind the point of a weight.
+/// Number of fractional bits of a weight.
 const PRECISION: u32 = 32 - 8 - 2;
 
-/// How pixels between pixels are computed.
+/// Interpolation filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     /// Pillow's `BILINEAR`: a triangle of radius 1.
@@ -42,20 +44,20 @@ impl Filter {
     }
 }
 
-/// The weights of one result: those of the sources from `first` on.
+/// The weights of one output pixel, for the source pixels from `first` on.
 struct Weights {
     first: usize,
     weights: Vec<i32>,
 }
 
-/// The weights of all results along one side, from `source` pixels to `target`.
+/// The weights of all output pixels along one side, from `source` pixels to `target`.
 fn weights(source: usize, target: usize, filter: Filter) -> Vec<Weights> {
     let scale = source as f64 / target as f64;
     let widened = scale.max(1.0);
     let support = filter.radius() * widened;
     let of = |at: usize| {
         let center = (at as f64 + 0.5) * scale;
-        // Casts of negative numbers give 0, as the source's comparison does.
+        // A cast of a negative number gives 0, like the comparison in Pillow's source.
         let first = (center - support + 0.5) as usize;
         let end = ((center + support + 0.5) as usize).min(source);
         let exact: Vec<f64> =
@@ -74,7 +76,7 @@ fn clipped(sum: i32) -> u8 {
     (sum >> PRECISION).clamp(0, 255) as u8
 }
 
-/// One row, resized.
+/// Resizes one row.
 fn row<const CHANNELS: usize>(source: &[u8], target: &mut [u8], weights: &[Weights]) {
     let (source, _) = source.as_chunks::<CHANNELS>();
     let (target, _) = target.as_chunks_mut::<CHANNELS>();
@@ -89,7 +91,8 @@ fn row<const CHANNELS: usize>(source: &[u8], target: &mut [u8], weights: &[Weigh
     }
 }
 
-/// The picture with `height` rows of `width` pixels. The channels are resized apart; unlike Pillow, alpha does not weight the others.
+/// Resizes the picture to `height` rows of `width` pixels. The channels are resized separately;
+/// unlike in Pillow, alpha does not weight the others.
 ///
 /// # Errors
 /// [`ShapeError::Size`].
@@ -131,8 +134,8 @@ pub fn resize(picture: &Picture, height: usize, width: usize, filter: Filter) ->
     Picture::new(height, width, channels, resized)
 }
 
-/// The picture resized so that its shorter side has `side` pixels, as torchvision's `Resize(side)`: the longer side is cut down to
-/// whole pixels.
+/// Resizes the picture so that its shorter side has `side` pixels, as torchvision's `Resize(side)`.
+/// The longer side is truncated to whole pixels.
 ///
 /// # Errors
 /// [`ShapeError::Size`].

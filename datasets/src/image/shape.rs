@@ -1,11 +1,12 @@
-//! Which sizes a picture may have, and rectangles of its pixels.
+//! Valid sizes of pictures, and rectangles of pixels.
 
 use super::error::ShapeError;
 
-/// The most pixels of a picture: 256 MiB of RGB. Pillow warns of a decompression bomb from the same number on.
+/// Maximum number of pixels of a picture: 256 MiB of RGB. Pillow warns of a decompression bomb from
+/// the same number on.
 pub const LARGEST_PIXELS: usize = (1 << 30) / 4 / 3;
 
-/// Bytes of a picture of these sizes.
+/// Number of bytes of a picture of this size.
 ///
 /// # Errors
 /// [`ShapeError::Size`].
@@ -27,10 +28,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window whose first row is `top` and first column `left`.
+    /// The window with first row `top` and first column `left`.
     ///
     /// # Errors
-    /// [`ShapeError::Size`], also for a place that is further away than a picture can be long.
+    /// [`ShapeError::Size`]; also for a position further away than the longest possible picture.
     pub fn new(top: i64, left: i64, height: usize, width: usize) -> Result<Self, ShapeError> {
         checked_bytes(height, width, 4)?;
         checked_bytes(top.unsigned_abs().max(1) as usize, 1, 1)?;

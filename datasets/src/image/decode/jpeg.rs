@@ -1,13 +1,16 @@
-//! JPEG by the crate `zune-jpeg`, the decoder behind the crate `image`.
+//! JPEG, decoded by the crate `zune-jpeg`, which the crate `image` uses as well.
 //!
-//! Compared were `image` (with `png` and `jpeg` alone), `png` with `zune-jpeg`, and `jpeg-decoder`. `image` decodes by the same two crates
-//! and adds colour management (`moxcms`, `pxfm`: 360 more lines with `unsafe`), which training never uses. `png` was in the tree. Without
-//! its feature `x86`, `zune-jpeg` compiles no intrinsics, and its results are the same bits.
+//! Three options were compared: `image` (with only `png` and `jpeg`), `png` with `zune-jpeg`, and
+//! `jpeg-decoder`. `image` decodes with the same two crates and adds colour management (`moxcms`,
+//! `pxfm`: 360 more lines with `unsafe`), which training never uses. `png` was already a
+//! dependency. Without its feature `x86`, `zune-jpeg` compiles no intrinsics, and its results are
+//! the same bits.
 //!
-//! No decoder in Rust equals libjpeg-turbo bit for bit. Over JPEGs of three subsamplings, two qualities, baseline and progressive, and over
-//! photographs, `zune-jpeg` differs from Pillow (libjpeg-turbo) by at most 4 of 255, by 0.4 in the mean with 4:2:0 and by 0.02 with 4:4:4;
-//! `jpeg-decoder` by at most 4, by 0.12 and by 0.08. `zune-jpeg` was chosen because `image` 0.25 decodes with it, too.
-//! `tests/pictures.rs` has the bounds.
+//! No decoder in Rust equals libjpeg-turbo bit for bit. The comparison used JPEGs of three
+//! subsamplings and two qualities, baseline and progressive, and photographs. `zune-jpeg` differs
+//! from Pillow (libjpeg-turbo) by at most 4 of 255, with a mean of 0.4 for 4:2:0 and 0.02 for
+//! 4:4:4; `jpeg-decoder` by at most 4, with means of 0.12 and 0.08. `zune-jpeg` was chosen because
+//! `image` 0.25 decodes with it, too. `tests/pictures.rs` has the bounds.
 
 use std::path::Path;
 
@@ -21,11 +24,12 @@ use super::{check_size, whole};
 use crate::image::error::PictureError;
 use crate::image::picture::Picture;
 
-/// Passes over a progressive picture; encoders write about ten. Each pass visits every block, however short its data is.
+/// Maximum number of scans of a progressive picture; encoders write about ten. Each scan visits
+/// every block, even if it has little data.
 const MOST_SCANS: usize = 100;
 
-/// Decodes a grey or a colour JPEG, baseline or progressive. Memory is at most that of the picture, and of a progressive picture's
-/// coefficients: twice as much again.
+/// Decodes a grey or colour JPEG, baseline or progressive. The memory is at most that of the
+/// picture plus, for a progressive picture, twice as much for its coefficients.
 pub(super) fn decode(bytes: &[u8], file: &Path) -> Result<Picture, PictureError> {
     let truncated = |what: &str| PictureError::Truncated { file: file.into(), what: what.into() };
     let error = |error: DecodeErrors| match error {
@@ -37,7 +41,8 @@ pub(super) fn decode(bytes: &[u8], file: &Path) -> Result<Picture, PictureError>
         }
         other => PictureError::Corrupt { file: file.into(), what: other.to_string().trim_end().into() },
     };
-    // The decoder itself accepts a file without its last marker. A scan has no such marker within: FF is followed by 00 there.
+    // The decoder accepts a file without its last marker, so look for it here. The data of a scan
+    // cannot contain this marker, because FF is followed by 00 there.
     let last = |marker: u8| bytes.windows(2).rposition(|pair| pair == [0xff, marker]);
     if last(0xd9) < last(0xda) {
         return Err(truncated("the marker of its end is missing"));

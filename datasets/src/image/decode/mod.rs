@@ -1,8 +1,9 @@
-//! PNG and JPEG files become pictures, or a typed reason why not.
+//! Decodes PNG and JPEG files to pictures, or returns a typed error.
 //!
-//! A file's first bytes say what it is, not its name. Sizes are checked after the header and before the pixels are decoded, so a
-//! decompression bomb is refused: the limits are [`LARGEST_FILE`] and [`LARGEST_PIXELS`]. Profiles of colour and the orientation in
-//! EXIF are ignored, as by Pillow's `Image.open`.
+//! The format is recognised by the file's first bytes, not by its name. Sizes are checked after the
+//! header and before the pixels are decoded, so a decompression bomb is refused; the limits are
+//! [`LARGEST_FILE`] and [`LARGEST_PIXELS`]. Colour profiles and the EXIF orientation are ignored,
+//! as in Pillow's `Image.open`.
 
 mod jpeg;
 mod png;
@@ -16,7 +17,7 @@ use super::error::PictureError;
 use super::picture::Picture;
 use super::shape::LARGEST_PIXELS;
 
-/// The longest file that is read, in bytes.
+/// Maximum length of a file in bytes.
 pub const LARGEST_FILE: u64 = 1 << 28;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -41,7 +42,7 @@ pub fn decode(file: &Path) -> Result<Picture, PictureError> {
     decode_bytes(&bytes, file)
 }
 
-/// Reads the content of a PNG or JPEG file; `file` is for messages.
+/// Decodes the contents of a PNG or JPEG file. `file` is used in messages only.
 ///
 /// # Errors
 /// Why the bytes give no picture.
@@ -54,7 +55,7 @@ pub fn decode_bytes(bytes: &[u8], file: &Path) -> Result<Picture, PictureError> 
     }
 }
 
-/// Whether a picture of these sizes is decoded.
+/// Checks that a picture of this size may be decoded.
 fn check_size(height: usize, width: usize, file: &Path) -> Result<(), PictureError> {
     if height == 0 || width == 0 {
         let what = format!("{width} x {height} pixels");
@@ -67,7 +68,7 @@ fn check_size(height: usize, width: usize, file: &Path) -> Result<(), PictureErr
     Ok(())
 }
 
-/// The decoded picture; that the decoder's bytes fill it is checked.
+/// Makes the decoded picture, and checks that it has the right number of bytes.
 fn whole(
     height: usize,
     width: usize,

@@ -1,4 +1,4 @@
-//! PNG by the crate `png`, which checks every checksum.
+//! PNG, decoded by the crate `png`, which verifies every checksum.
 
 use std::io::{Cursor, ErrorKind};
 use std::path::Path;
@@ -9,10 +9,11 @@ use super::{check_size, whole};
 use crate::image::error::PictureError;
 use crate::image::picture::Picture;
 
-/// Memory of the decoder besides the picture: chunks and rows.
+/// Memory limit of the decoder for chunks and rows, besides the picture.
 const OTHER_MEMORY: usize = 64 << 20;
 
-/// Decodes a PNG of at most 8 bits a channel: grey of 1 to 8 bits, palettes, RGB, with or without alpha. Of an animation, the first frame.
+/// Decodes a PNG of at most 8 bits per channel: grey of 1 to 8 bits, palettes, RGB, with or without
+/// alpha. Of an animation, only the first frame is decoded.
 pub(super) fn decode(bytes: &[u8], file: &Path) -> Result<Picture, PictureError> {
     let error = |error: DecodingError| match error {
         DecodingError::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => {
