@@ -1,4 +1,4 @@
-//! Embeds every `corpora/*.toml`, so that adding a corpus is adding a file.
+//! Embeds every `corpora/*.toml`, so adding a file there adds a corpus.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,9 +1,12 @@
-//! How fast one core makes features; `tests/reference/bench_features.py` puts the libraries beside it.
+//! Speed of feature extraction on one core; `tests/reference/bench_features.py` compares it with
+//! the libraries.
 //!
-//!     cargo run --release -p zoo-datasets --example features_speed -- RECORDING.wav [SECONDS [STEP]]
+//!     cargo run --release -p zoo-datasets --example features_speed -- RECORDING.wav [SECONDS
+//!     [STEP]]
 //!
-//! Repeats a mono recording until it has so many seconds (60), and prints a line of JSON for each step: seconds of audio a second,
-//! the fastest of many passes on one thread. With STEP this one alone.
+//! Repeats a mono recording until it has SECONDS seconds (60), and prints a line of JSON for each
+//! step: seconds of audio per second, for the fastest of many passes on one thread. With STEP, only
+//! this step.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +17,7 @@ use zoo_datasets::audio::resample::{KaiserResampler, SincResampler};
 use zoo_datasets::random::{Purpose, RandomStream};
 use zoo_recipes::{FeaturesSpec, KaiserBest};
 
-/// As in the program.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -37,8 +40,8 @@ const FRONT_ENDS: [(&str, &str); 6] = [
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Memory is kept, as the program does it: `mi_option_purge_delay`.
-    // SAFETY: a setter of a number that the allocator reads when it frees pages.
+    // Keeps freed memory, as the program does (`mi_option_purge_delay`).
+    // SAFETY: sets a number that the allocator reads when it frees pages.
     unsafe { libmimalloc_sys::mi_option_set(15, -1) };
     let mut arguments = std::env::args().skip(1);
     let Some(recording) = arguments.next() else {

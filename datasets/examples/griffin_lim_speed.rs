@@ -1,9 +1,11 @@
-//! How fast one core finds phases; `tests/reference/bench_griffin_lim.py` puts librosa beside it.
+//! Speed of Griffin-Lim on one core; `tests/reference/bench_griffin_lim.py` compares it with
+//! librosa.
 //!
 //!     cargo run --release -p zoo-datasets --example griffin_lim_speed -- RECORDING.wav [SECONDS]
 //!
-//! Repeats a mono recording until it has so many seconds (10), and prints a line of JSON for each step: seconds of audio a second, the
-//! fastest of several passes on one thread. Frames of 1024 samples, a hop of 256, 50 iterations from random phases; mels of Tacotron 2.
+//! Repeats a mono recording until it has SECONDS seconds (10), and prints a line of JSON for each
+//! step: seconds of audio per second, for the fastest of several passes on one thread. Frames have
+//! 1024 samples and a hop of 256; 50 iterations from random phases; mels of Tacotron 2.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

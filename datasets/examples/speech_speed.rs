@@ -1,8 +1,8 @@
-//! How long speech takes: to list, to plan, and to become frames on one thread.
+//! Time to list and plan speech, and to compute its frames on one thread.
 //!
 //!     cargo run --release -p zoo-datasets --example speech_speed -- MIRROR [RECORDING]
 //!
-//! `MIRROR` has yesno as its URL lays it out; `RECORDING` is any mono file.
+//! `MIRROR` is a mirror folder with yesno; `RECORDING` is any mono file.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,9 +1,10 @@
-//! How fast one core tokenises and splits into sub-words; `tests/reference/bench_text.py` puts the Hugging Face tokenizers library beside it.
+//! Speed of tokenisation and sub-word encoding on one core; `tests/reference/bench_text.py`
+//! compares it with the Hugging Face tokenizers library.
 //!
 //!     cargo run --release -p zoo-datasets --example text_speed -- TEXT FOLDER [MERGES]
 //!
-//! Learns the merges from TEXT, writes `codes` and the tokenised text into FOLDER, and prints a line of JSON for each step: the
-//! fastest of several passes on one thread.
+//! Learns the merges from TEXT, writes `codes` and the tokenised text into FOLDER, and prints a
+//! line of JSON for each step, with the fastest of several passes on one thread.
 
 use std::fs;
 use std::path::Path;

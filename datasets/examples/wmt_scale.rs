@@ -1,10 +1,12 @@
-//! Prepares and batches a generated corpus of the size of WMT English-German, and prints pairs a second and the peak of
-//! memory for each step.
+//! Prepares and batches a generated corpus of the size of WMT English-German, and prints pairs per
+//! second and the peak memory of each step.
 //!
-//!     cargo run --release -p zoo-datasets --example wmt_scale -- [PAIRS [sentence-piece | subword-nmt]]
+//!     cargo run --release -p zoo-datasets --example wmt_scale -- [PAIRS [sentence-piece |
+//!     subword-nmt]]
 //!
-//! Words are made up; how often each comes falls off as in real text, so that 4.5 million pairs have some millions of
-//! different words. It needs 8 GB of space in the temporary folder. The peak is that of the process (`VmHWM`), reset for each step; Linux only.
+//! Words are generated, with frequencies that fall as in real text, so 4.5 million pairs have some
+//! millions of different words. It needs 8 GB in the temporary folder. The peak is that of the
+//! process (`VmHWM`), reset for each step; Linux only.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -27,7 +29,7 @@ const SYLLABLES: [&str; 40] = [
     "ic", "ous", "st", "tr", "ck", "qu", "th", "wh", "sh",
 ];
 
-/// Word `rank` of a language: short for the frequent ones, longer for the rare, all different.
+/// Word `rank` of a language. Frequent words are short, rare ones longer, and all are different.
 fn word(language: u32, rank: u32, into: &mut String) {
     if rank % 97 == 13 {
         into.push_str(&format!("{}", rank / 97));
@@ -43,11 +45,11 @@ fn word(language: u32, rank: u32, into: &mut String) {
     }
 }
 
-/// Ranks up to this one are as frequent as Zipf has it; beyond, frequencies fall faster.
+/// Up to this rank, frequencies follow Zipf's law; beyond it they fall faster.
 const HEAD: f64 = 8000.0;
 
-/// A rank: its probability falls as 1 / rank up to [`HEAD`], then as 1 / rank^1.5. Of 117 million words some 2.5 million
-/// are then different, as in English text.
+/// Draws a rank. Its probability falls as 1 / rank up to [`HEAD`], then as 1 / rank^1.5. 117
+/// million words then have about 2.5 million different ones, as in English text.
 fn rank(stream: &mut RandomStream) -> u32 {
     let uniform = f64::from(stream.next_u32()) / 4_294_967_296.0;
     let head = HEAD.ln() / (HEAD.ln() + 2.0);
@@ -66,7 +68,7 @@ fn generate(folder: &Path, name: &str, pairs: u32, seed: u64) -> Result<()> {
     let mut line = String::new();
     for pair in 0..pairs {
         let mut stream = RandomStream::new(seed, Purpose::Examples, u64::from(pair));
-        // 3 to 49 words, 26 in the mean; one pair in a hundred has too many.
+        // 3 to 49 words, 26 on average; one pair in a hundred has too many.
         let words = 3 + stream.below(24) + stream.below(24) + if stream.below(100) == 0 { 60 } else { 0 };
         for (language, file) in (0..).zip(&mut files) {
             line.clear();
@@ -87,7 +89,7 @@ fn generate(folder: &Path, name: &str, pairs: u32, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Peak of the memory since the last reset, in MB.
+/// Peak memory since the last reset, in MB.
 fn peak() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -100,7 +102,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// Ends the step before and begins this one.
+    /// Ends the previous step and begins this one.
     fn begin(&self, name: &str) {
         let before = self.open.borrow_mut().take();
         if let Some((name, start)) = before {
@@ -108,7 +110,7 @@ impl Steps {
             let peak = peak().map_or("?".to_string(), |mb| format!("{mb:.0}"));
             println!("{name:<28} {seconds:>8.1} s {:>12.0} pairs/s {peak:>8} MB", self.pairs / seconds);
         }
-        // Resets VmHWM; where that is not allowed, the peak is that of all steps so far.
+        // Resets VmHWM. If that is not allowed, the peak is that of all steps so far.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         *self.open.borrow_mut() = (!name.is_empty()).then(|| (name.to_string(), Instant::now()));
     }
@@ -147,7 +149,8 @@ fn main() -> Result<()> {
             "eval": {{"valid": {{"split": "valid", "lines": 1000}}}}
         }}"#
     ))?;
-    // Cleaned and shuffled as the published preparation does it; its digests are those of the real text.
+    // Cleaned and shuffled as in the published preparation, whose digests are those of the real
+    // text.
     let mut definition = CorpusDefinition::find(corpus)?;
     if let Some(preparation) = &mut definition.preparation {
         preparation.md5.clear();

@@ -1,4 +1,4 @@
-//! A corpus in an archive, defined by a file of the user's: fetched, unpacked, read, damaged, mended.
+//! A corpus in an archive, defined by a user's file: fetch, unpack, read, damage and repair.
 
 use std::fs;
 use std::io::Write;
@@ -131,7 +131,7 @@ fn a_damaged_member_is_named_and_a_missing_one_is_unpacked_again() {
     let CorpusError::Fetch { source, .. } = &error else { panic!("{error}") };
     assert!(matches!(&**source, FetchError::Corrupt { path: p, .. } if *p == path), "{error}");
     assert!(error.to_string().contains(&sha256_of(b"eins\nzwei\n")), "{error}");
-    // As the hint says.
+    // Do as the hint says.
     fs::remove_file(&path).unwrap();
     s.definition.fetch_all(&s.home(), &s.options()).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "eins\nzwei\n");
@@ -261,7 +261,8 @@ fn members_of_a_large_folder_are_read_again_only_if_their_length_or_time_changed
     fs::write(&path, bytes).unwrap();
     let error = corpus.fetch_all(&home, &options).unwrap_err().to_string();
     assert!(error.contains("a.wav"), "{error}");
-    // Damage that leaves length and time is left to a full verification.
+    // Damage that changes neither length nor modification time is found only by a full
+    // verification.
     fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     assert_eq!(corpus.fetch_all(&home, &options).unwrap(), fetched);
     let bad: Vec<_> = corpus.verify(&home, &Silent).into_iter().filter(|c| c.result.is_err()).collect();

@@ -1,4 +1,4 @@
-//! The same honest and hostile contents in every archive format.
+//! The same valid and hostile contents in every archive format.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -14,7 +14,7 @@ use zoo_datasets::fetch::{
 };
 
 const ALL: [Packing; 5] = [Packing::Tar, Packing::TarGz, Packing::TarBz2, Packing::TarXz, Packing::Zip];
-/// Those that pack.
+/// The compressed formats.
 const PACKED: [Packing; 4] = [Packing::TarGz, Packing::TarBz2, Packing::TarXz, Packing::Zip];
 
 fn tar_of(files: &[(&[u8], EntryType, &[u8])]) -> Vec<u8> {
@@ -63,7 +63,7 @@ fn packed_as(packing: Packing, files: &[(&[u8], EntryType, &[u8])]) -> Vec<u8> {
     }
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, kind, data) in files {
-        // Names that are no UTF-8 are written as they would be in Latin-1, and are refused for what they then are.
+        // The zip writer takes only text, so bytes that are not UTF-8 become U+FFFD.
         let name = String::from_utf8_lossy(name).into_owned();
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
         match kind {
@@ -106,7 +106,7 @@ impl Place {
         unpack(&self.archive(bytes), packing, &self.out(), None, limits, &Silent)
     }
 
-    /// Nothing but the archive is there.
+    /// Checks that there is nothing besides the archive.
     fn untouched(&self) -> bool {
         let inside = fs::read_dir(self.dir.path().join("out")).map_or(0, Iterator::count);
         fs::read_dir(self.dir.path()).unwrap().count() <= 2 && inside == 0
@@ -171,7 +171,7 @@ fn hostile_entries_are_refused_in_every_format() {
     ];
     for packing in ALL {
         for (name, kind, why) in cases {
-            // The writer of zip archives refuses a name that it has.
+            // The zip writer itself refuses a duplicate name.
             if packing == Packing::Zip && name == b"good" {
                 continue;
             }
@@ -201,7 +201,7 @@ fn a_zip_that_names_an_entry_twice_or_lies_about_its_entries_is_refused() {
     };
     assert!(refusal(Packing::Zip, &renamed(&places)).contains("twice"));
     assert!(refusal(Packing::Zip, &renamed(&places[..1])).contains("inconsistency"));
-    // A wrong checksum in both places.
+    // Write a wrong checksum in both places.
     let mut bytes = honest.clone();
     let crc = crc32(b"2").to_le_bytes();
     for place in at(&crc) {
@@ -293,7 +293,7 @@ proptest! {
         let place = Place::new();
         match place.unpack(PACKED[which], &bytes, UnpackLimits::default()) {
             Err(_) => prop_assert!(place.untouched()),
-            // Times and attributes mean nothing.
+            // A changed time or attribute does not matter.
             Ok(_) => prop_assert_eq!(fs::read(place.out().join("a")).unwrap(), data),
         }
     }

@@ -1,5 +1,5 @@
-//! Headers of archives that want memory, and names that want the terminal. Allocations are counted, so these tests have a
-//! process of their own.
+//! Archive headers that try to exhaust memory, and names with terminal control sequences.
+//! Allocations are counted, so these tests need their own process.
 
 mod memory;
 
@@ -13,18 +13,18 @@ use tar::{EntryType, Header};
 use zip::write::FullFileOptions;
 use zoo_datasets::fetch::{Packing, Silent, UnpackLimits, unpack};
 
-/// Less than the 16 MiB from which on the ratio of sizes is looked at.
+/// Less than the 16 MiB from which on the compression ratio is checked.
 const LONG: usize = 15 << 20;
-/// What an archive may take, with its decompressor.
+/// Maximum memory for an archive and its decompressor.
 const MOST_MEMORY: usize = 6 << 20;
 
-/// One test at a time: the allocator counts for the process.
+/// Runs one test at a time, because the allocator counts for the whole process.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A block of a tar archive: header and data.
+/// Appends an entry of a tar archive: header and data.
 fn entry(tar: &mut impl Write, name: &[u8], kind: EntryType, data: &[u8]) {
     let mut header = Header::new_gnu();
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
@@ -46,7 +46,7 @@ fn archive(entries: &[(&[u8], EntryType, &[u8])]) -> Vec<u8> {
     tar.finish().unwrap()
 }
 
-/// Why an archive is refused, and the memory that this took.
+/// Returns the error for a refused archive, and the peak memory.
 fn refusal(bytes: &[u8], packing: Packing) -> (String, usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
@@ -58,7 +58,7 @@ fn refusal(bytes: &[u8], packing: Packing) -> (String, usize) {
     (result.unwrap_err().to_string(), peak)
 }
 
-/// One record of a pax header, of about this many bytes.
+/// One record of a pax header, with about this many bytes.
 fn pax_record(key: &str, bytes: usize) -> Vec<u8> {
     let length = bytes.to_string().len() + 1 + key.len() + 1 + bytes + 1;
     format!("{length} {key}={}\n", "x".repeat(bytes)).into_bytes()
@@ -96,7 +96,7 @@ fn a_name_that_no_system_has_is_refused_and_cut_in_the_message() {
 #[test]
 fn a_zip_directory_of_many_megabytes_is_refused() {
     let _alone = alone();
-    // Comments of entries count: these have 68 MiB.
+    // Comments of entries count towards the limit; these have 68 MiB.
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     let comment = "x".repeat(65_000);
     for at in 0..1_100 {
@@ -117,7 +117,7 @@ fn control_characters_of_an_archive_stay_out_of_messages() {
         refusal(&archive(&[(b"../\x1b]0;owned\x07\n", EntryType::Regular, b"")]), Packing::TarGz);
     assert!(error.contains(r#"entry "../\u{1b}]0;owned\u{7}\n" leaves its folder"#), "{error}");
     clean(&error);
-    // And in one of the tar library, which prints the name beside a number that is none.
+    // A name in a message of the tar library, which prints it beside an invalid number.
     let mut tar = Vec::new();
     entry(&mut tar, b"\x1b[31mred", EntryType::Regular, b"");
     tar[124..136].copy_from_slice(b"zzzzzzzzzzz\0");

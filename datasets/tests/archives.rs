@@ -1,4 +1,4 @@
-//! Unpacking honest and hostile archives.
+//! Unpacking of valid and hostile archives.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use zoo_datasets::fetch::{
     Packing, Silent, UnpackError, UnpackLimits, Unpacked, Wanted, content_digest, gunzip, sha256_of, unpack,
 };
 
-/// A tar entry with any name and kind, as an enemy would write it.
+/// A tar entry with any name and kind, as an attacker could write it.
 fn entry(tar: &mut Vec<u8>, name: &[u8], kind: EntryType, link: &[u8], data: &[u8]) {
     let mut header = Header::new_ustar();
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
@@ -65,7 +65,7 @@ impl Place {
         unpack(&self.archive(bytes), Packing::TarGz, &self.out(), None, limits, &Silent)
     }
 
-    /// Nothing but the archive is there.
+    /// Checks that there is nothing besides the archive.
     fn untouched(&self) -> bool {
         let out = self.dir.path().join("out");
         let rest = fs::read_dir(self.dir.path()).unwrap().count();
@@ -97,7 +97,7 @@ fn files_come_out_with_their_digests() {
     let members: Vec<_> = unpacked.members.iter().map(|m| (m.path.as_str(), m.bytes)).collect();
     assert_eq!(members, [("top/b.txt", 4), ("top/a.txt", 0)]);
     assert_eq!(unpacked.members[0].sha256, sha256_of(b"zwei"));
-    // Nothing is overwritten.
+    // Existing files are not overwritten.
     let again = place.unpack(&gz(&tar), UnpackLimits::default()).unwrap_err().to_string();
     assert!(again.contains("exists already"), "{again}");
 }
@@ -193,7 +193,7 @@ fn links_and_devices_are_refused() {
     for (kind, why) in kinds {
         let mut tar = Vec::new();
         entry(&mut tar, b"x", kind, b"/etc", b"");
-        // What a naive unpacker would write through the link.
+        // An unpacker without checks would write this file through the link.
         entry(&mut tar, b"x/passwd", EntryType::Regular, b"", b"bad");
         tar.extend_from_slice(&[0; 1024]);
         let error = refusal(&gz(&tar));
@@ -204,7 +204,7 @@ fn links_and_devices_are_refused() {
 #[test]
 fn a_path_that_appears_twice_is_refused() {
     assert!(refusal(&gz(&tar_of(&[(b"a", b"1"), (b"./a", b"2")]))).contains("appears twice"));
-    // A file where a folder is due.
+    // A file in place of a folder.
     refusal(&gz(&tar_of(&[(b"a", b"1"), (b"a/b", b"2")])));
 }
 
@@ -217,7 +217,7 @@ fn bombs_are_refused() {
     let limits = UnpackLimits { bytes: 1 << 20, ..UnpackLimits::default() };
     let error = place.unpack(&bomb, limits).unwrap_err().to_string();
     assert!(error.contains("more than 1048576 bytes") && place.untouched(), "{error}");
-    // A bomb after the end of the tar, where only a thorough reader looks.
+    // A decompression bomb after the end of the tar, which only a reader of the whole stream finds.
     let mut tail = tar_of(&[(b"a", b"1")]);
     tail.extend_from_slice(&zeros);
     assert!(refusal(&gz(&tail)).contains("more than 100 times"), "tail");
@@ -240,7 +240,7 @@ fn what_is_no_archive_is_refused() {
     refusal(b"<html>");
     refusal(&gz(b"not a tar"));
     assert!(refusal(&gz(b"")).contains("empty, or no tar"));
-    // The header promises more than there is, and the gzip stream is whole.
+    // The tar header states more bytes than there are, while the gzip stream is complete.
     let mut tar = tar_of(&[(b"a", &[1; 2000])]);
     tar.truncate(1024);
     refusal(&gz(&tar));
@@ -263,7 +263,7 @@ fn every_truncation_is_refused() {
     let member = gunzip(&place.archive(&text), &to, UnpackLimits::default(), &Silent).unwrap();
     assert_eq!((member.bytes, fs::read(&to).unwrap()), (10, b"eins\nzwei\n".to_vec()));
     assert_eq!(member.sha256, sha256_of(b"eins\nzwei\n"));
-    // Two gzip members after one another are one text.
+    // Two concatenated gzip members form one text.
     let two = [gz(b"eins\n"), gz(b"zwei\n")].concat();
     fs::remove_file(&to).unwrap();
     assert_eq!(gunzip(&place.archive(&two), &to, UnpackLimits::default(), &Silent).unwrap().bytes, 10);
@@ -278,7 +278,7 @@ fn the_content_digest_is_about_the_content_alone() {
         format!("{}  a\n{}  b.y\n{}  b/x\n", sha256_of(b"22"), sha256_of(b""), sha256_of(b"1")).as_bytes(),
     );
     assert_eq!(digest(&gz(&tar_of(&files))), due);
-    // Packed anew: another order, folders, leading `./`, another level.
+    // Repacked with another order, folders, a leading `./` and another compression level.
     let mut tar = Vec::new();
     entry(&mut tar, b"./b", EntryType::Directory, b"", b"");
     for (name, data) in [(&b"./a"[..], &b"22"[..]), (b"./b/x", b"1"), (b"./b.y", b"")] {
@@ -288,15 +288,15 @@ fn the_content_digest_is_about_the_content_alone() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(&tar).unwrap();
     assert_eq!(digest(&encoder.finish().unwrap()), due);
-    // The folder that comes out has it too.
+    // The unpacked folder has the same digest.
     place.unpack(&gz(&tar), UnpackLimits::default()).unwrap();
     assert_eq!(content_digest(&place.out()).unwrap(), due);
-    // Another byte, another name, one file less: other digests.
+    // Another byte, another name, or one file less gives another digest.
     for other in [[(&b"b/x"[..], &b"2"[..]), files[1], files[2]], [(b"b/z", b"1"), files[1], files[2]]] {
         assert_ne!(digest(&gz(&tar_of(&other))), due);
     }
     assert_ne!(digest(&gz(&tar_of(&files[..2]))), due);
-    // One gzipped file: its own digest.
+    // The digest of one gzipped file is that of the file.
     assert_eq!(digest(&gz(b"text")), sha256_of(b"text"));
     content_digest(Path::new("/nowhere/at/all")).unwrap_err();
 }
@@ -314,7 +314,7 @@ proptest! {
                 for member in &unpacked.members {
                     prop_assert_eq!(fs::read(place.out().join(&member.path)).unwrap(), b"x");
                 }
-                // The archive and `out` with `files` in it: nothing else appeared.
+                // Nothing besides the archive and `out` with `files` appeared.
                 prop_assert_eq!(fs::read_dir(place.dir.path()).unwrap().count(), 2);
                 prop_assert_eq!(fs::read_dir(place.dir.path().join("out")).unwrap().count(), 1);
             }
@@ -330,7 +330,7 @@ proptest! {
         let place = Place::new();
         match place.unpack(&bytes, UnpackLimits::default()) {
             Err(_) => prop_assert!(place.untouched()),
-            // The time and the system in gzip's header mean nothing.
+            // The time and the system in gzip's header do not matter.
             Ok(_) => prop_assert_eq!(fs::read(place.out().join("a")).unwrap(), data),
         }
     }

@@ -1,5 +1,6 @@
-//! Front ends and resamplers against the libraries whose numbers they give (`tests/reference/audio_features.py`,
-//! `audio_features_tensorflow.py`, `audio_features_tacotron.py`).
+//! Front ends and resamplers against the libraries that they follow
+//! (`tests/reference/audio_features.py`, `audio_features_tensorflow.py`,
+//! `audio_features_tacotron.py`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +12,13 @@ use zoo_datasets::audio::resample::{KaiserResampler, SincResampler};
 use zoo_datasets::audio::{Features, FrontEnd};
 use zoo_recipes::{FeaturesSpec, KaiserBest};
 
-/// Of each frame's largest magnitude, where the library computes in FP32: librosa's own FP32 and FP64 are 1.3e-5 apart on the
-/// recording.
+/// Tolerance where the library computes in FP32, relative to each frame's largest magnitude.
+/// librosa's own FP32 and FP64 results differ by 1.3e-5 on the recording.
 const FEATURES_FP32: f32 = 1e-4;
-/// Where it computes in FP64. Fixtures, features and the weights of mel filters are stored in FP32.
+/// Tolerance where the library computes in FP64. Fixtures, features and the weights of mel filters
+/// are stored in FP32.
 const FEATURES_FP64: f32 = 3e-7;
-/// Of the largest sample: resampy adds up to 128 products in FP32.
+/// Tolerance relative to the largest sample. resampy adds up to 128 products in FP32.
 const SAMPLES: f32 = 2e-6;
 
 #[derive(Deserialize, Default)]
@@ -24,7 +26,7 @@ struct Description {
     features: Vec<FeatureCase>,
     #[serde(default)]
     resampled: Vec<ResampleCase>,
-    /// Where the resampled piece begins and ends in the recording.
+    /// Start and end of the resampled part of the recording.
     #[serde(default)]
     short: [usize; 2],
 }
@@ -34,7 +36,7 @@ struct FeatureCase {
     name: String,
     sound: String,
     rate: u32,
-    /// Of the library's numbers.
+    /// Precision of the library's numbers in bits.
     bits: u32,
     spec: FeaturesSpec,
 }
@@ -52,7 +54,7 @@ struct Fixture {
     description: Description,
     /// Samples in [-1, 1).
     sounds: BTreeMap<String, Vec<f32>>,
-    /// Shape and values.
+    /// Shapes and values by name.
     made: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
 }
 
@@ -92,7 +94,7 @@ fn add(fixture: &mut Fixture, bytes: &[u8]) {
     }
 }
 
-/// The largest difference over the largest magnitude of its row.
+/// The largest difference, relative to the largest magnitude of its row.
 fn worst_of_rows(ours: &[f32], theirs: &[f32], width: usize) -> f32 {
     let row = |(ours, theirs): (&[f32], &[f32])| {
         let largest = theirs.iter().fold(f32::MIN_POSITIVE, |most, one| most.max(one.abs()));
@@ -110,7 +112,7 @@ fn features_are_those_of_the_libraries() {
         let Features { values, width } = front_end.features(&sounds[sound], None);
         let (shape, theirs) = &made[name];
         assert_eq!([values.len() / width, width], shape[..], "{name}");
-        // How much is trimmed off, only the sound tells.
+        // The number of trimmed samples depends on the sound.
         let due = front_end.frames(sounds[sound].len());
         assert!(if name.ends_with(".trimmed") { shape[0] < due } else { shape[0] == due }, "{name}");
         let worst = worst_of_rows(&values, theirs, width);

@@ -1,5 +1,5 @@
-//! Mel scales, mel filters and transforms against librosa's test data. Needs `ZOO_PARITY`, a folder with
-//! `librosa/librosa_fixtures.tar.xz`; without it the tests say that they were skipped.
+//! Mel scales, mel filters and transforms against librosa's test data. Needs `ZOO_PARITY`, a folder
+//! with `librosa/librosa_fixtures.tar.xz`; without it the tests print that they were skipped.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,14 +31,14 @@ fn files() -> Option<Files> {
     Some(files)
 }
 
-/// The numbers of a numpy file of version 1, of `size` bytes each: what stands behind its header.
+/// The numbers after the header of a numpy file of version 1, with `size` bytes each.
 fn numbers<'f>(files: &'f Files, name: &str, size: usize) -> impl Iterator<Item = &'f [u8]> {
     let bytes = &files[name];
     let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     bytes[10 + header..].chunks_exact(size)
 }
 
-/// The rows of a table below its first line, by column.
+/// The rows of a table after its first line, split into columns.
 fn rows(files: &Files, name: &str) -> Vec<Vec<String>> {
     let text = String::from_utf8(files[name].clone()).unwrap();
     text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
@@ -65,7 +65,7 @@ fn mels_and_hertz_are_those_of_the_tables() {
             false => hertz(scale(htk), *x),
         });
         for (ours, theirs) in made.zip(out) {
-            // The tables have some ten digits.
+            // The tables have about ten digits.
             assert!((ours - theirs).abs() < 1e-8 * theirs.abs(), "{name}: {ours} {theirs}");
         }
     }
@@ -110,7 +110,7 @@ fn transforms_are_those_of_the_tables() {
         let window = if number(5) == 0 { WindowFunction::Rectangular } else { WindowFunction::HannPeriodic };
         let stft = Stft::new(number(3), number(4), window, number(3), None);
         let (bins, ours) = (stft.bins(), stft.complex(&mono));
-        // [bins, frames], and the conjugate of what numpy gives today.
+        // [bins, frames], the complex conjugate of the result of today's numpy.
         let theirs: Vec<[f32; 2]> = numbers(&files, &row[0], 8)
             .map(|two| {
                 [

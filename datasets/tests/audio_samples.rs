@@ -1,5 +1,6 @@
-//! Real recordings. Needs `ZOO_SAMPLES`, a folder with `librispeech_hubert.tar.xz`, `speechbrain.tar.xz` and
-//! `LJSpeech-1.1-first32.tar.bz2`; without it the test says that it was skipped.
+//! Real recordings. Needs `ZOO_SAMPLES`, a folder with `librispeech_hubert.tar.xz`,
+//! `speechbrain.tar.xz` and `LJSpeech-1.1-first32.tar.bz2`; without it the test prints that it was
+//! skipped.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -26,7 +27,8 @@ fn recordings_are_read_and_their_headers_are_right() {
     let flac = folder.path().join("librispeech_hubert/6313-76958-0021.flac");
     let audio = decode(&flac, Some(16_000)).unwrap();
     assert_eq!(header(&flac).unwrap().samples, Some(audio.samples.len() as u64));
-    // What libsndfile reads: the count, and the sum of the magnitudes of the 16-bit integers.
+    // Expected values from libsndfile: the number of samples, and the sum of the magnitudes of the
+    // 16-bit integers.
     let magnitudes: u64 = audio.samples.iter().map(|sample| (sample.abs() * 32_768.0) as u64).sum();
     assert_eq!((audio.samples.len(), magnitudes), (190_800, 113_103_077));
     assert_eq!(decode(&flac, Some(8_000)).unwrap_err().reason(), Reason::Rate);

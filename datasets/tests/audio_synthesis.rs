@@ -1,5 +1,6 @@
-//! Inverse transforms, Griffin-Lim, inverse mels and trimming against librosa (`tests/reference/griffin_lim.py`). What is said of
-//! recordings needs `ZOO_SAMPLES`, a folder with `LJSpeech-1.1-first32.tar.bz2`; without it that test says that it was skipped.
+//! Inverse transforms, Griffin-Lim, inverse mels and trimming against librosa
+//! (`tests/reference/griffin_lim.py`). The test with recordings needs `ZOO_SAMPLES`, a folder with
+//! `LJSpeech-1.1-first32.tar.bz2`; without it that test prints that it was skipped.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,19 +20,22 @@ use zoo_datasets::audio::synthesis::{
 use zoo_datasets::audio::trim::{Nonsilent, Trim};
 use zoo_recipes::{MelSpec, Padding, WindowFunction};
 
-/// Of the largest sample: librosa in FP64, ours too, inputs and results stored in FP32. At the first samples of frames that are not centred
-/// the window is next to nothing.
+/// Tolerance relative to the largest sample. Both sides compute in FP64, with inputs and results
+/// stored in FP32. At the first samples of frames that are not centred, the window is close to 0.
 const INVERSE: f32 = 1e-6;
-/// Times the distance of librosa's own FP32 from its FP64, with no less than `ROUNDING`: each iteration multiplies what FP32 rounds, most
-/// where a bin is next to 0 and its phase nearly free, and we round in other places than librosa, on each processor in its own way.
-/// Measured: up to 4.3 times. Another momentum, window or edge is seen from 1e-3 on.
+/// Tolerance as a multiple of the difference between librosa's own FP32 and FP64 results, which
+/// counts as at least `ROUNDING`. Each iteration amplifies the rounding of FP32, most where a bin
+/// is close to 0 and its phase is nearly arbitrary. The rounding here differs from librosa's, and
+/// between processors. Measured: up to 4.3 times. A wrong momentum, window or edge gives a
+/// difference of 1e-3 or more.
 const OWN: f32 = 10.0;
 const ROUNDING: f32 = 1e-5;
-/// Of the largest: FP64 on both sides, stored in FP32.
+/// Tolerance relative to the largest value: FP64 on both sides, stored in FP32.
 const FP64: f32 = 3e-7;
-/// Of librosa's value, as asked for: what of a result may be worse.
+/// Maximum ratio of a result's error to librosa's.
 const WORSE: f64 = 1.02;
-/// How far the means of random starts may be apart: one start is up to a fifth from another, a mean is of twelve.
+/// Maximum relative difference between the means of random starts. Single starts differ by up to a
+/// fifth; a mean is over twelve.
 const RANDOM: f64 = 0.1;
 
 #[derive(Deserialize)]
@@ -66,13 +70,13 @@ struct PhaseCase {
     hop: usize,
     momentum: f64,
     iterations: u32,
-    /// How far librosa's FP32 is from its FP64, of the largest sample.
+    /// Difference between librosa's FP32 and FP64 results, relative to the largest sample.
     own: f32,
 }
 
 #[derive(Deserialize)]
 struct FeatureCase {
-    /// Those whose magnitudes are kept.
+    /// Frames whose magnitudes are stored.
     frames: Vec<usize>,
     floor: f64,
 }
@@ -95,7 +99,7 @@ struct TrimCase {
     interval: [usize; 2],
 }
 
-/// Of clips.
+/// Frame length for clips.
 fn frame_length() -> usize {
     512
 }
@@ -119,12 +123,13 @@ struct Clip {
     mel_residuals: BTreeMap<String, f64>,
 }
 
-/// Distance of the magnitudes after 32 iterations from those that are due, over the length of these.
+/// Norm of the difference between the magnitudes after 32 iterations and the expected ones,
+/// relative to the norm of the expected ones.
 #[derive(Deserialize)]
 struct Reached {
     momentum: f64,
     zero: f64,
-    /// The mean of three starts.
+    /// Mean of three random starts.
     random: f64,
 }
 
@@ -160,7 +165,7 @@ fn fixture() -> Fixture {
     Fixture { description, tensors, sound: decode(&folder.join("speech.flac"), None).unwrap().samples }
 }
 
-/// The largest difference over the largest magnitude.
+/// The largest difference, relative to the largest magnitude.
 fn worst(ours: &[f32], theirs: &[f32]) -> f32 {
     assert_eq!(ours.len(), theirs.len());
     assert!(ours.iter().all(|value| value.is_finite()));
@@ -168,7 +173,7 @@ fn worst(ours: &[f32], theirs: &[f32]) -> f32 {
     ours.iter().zip(theirs).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f32::max)
 }
 
-/// The length of a difference over the length of what is due.
+/// Norm of the difference, relative to the norm of the expected values.
 fn distance(due: &[f32], made: &[f32]) -> f64 {
     assert_eq!(due.len(), made.len());
     let squares = due.iter().zip(made).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>();
@@ -238,14 +243,15 @@ fn features_of_both_tacotrons_are_those_of_librosa() {
             logarithms.extend(mels.iter().map(|[mel]| mel.max(floor).ln() as f32));
         }
         let apart = logarithms.iter().zip(&tensors[&format!("features.{name}")]).map(|(a, b)| (a - b).abs());
-        // Natural logarithms, of up to 12: two roundings to FP32 are 1e-6.
+        // Natural logarithms of up to 12: two roundings to FP32 give 1e-6.
         let apart = apart.fold(0.0, f32::max);
         println!("{name}: {apart:.1e}");
         assert!(apart < 2e-6, "{name}: {apart:e}");
     }
 }
 
-/// How far the mels of magnitudes are from those that are due, over the length of these.
+/// Norm of the difference between the mels of magnitudes and the expected mels, relative to the
+/// norm of the expected ones.
 fn residual(filters: &MelFilters, magnitudes: &[f32], power: f64, mels: &[f32]) -> f64 {
     let of = |frame: &[f32]| {
         let spectrum: Vec<[f64; 1]> =
@@ -270,7 +276,7 @@ fn mels_are_turned_back_no_worse_than_by_librosa() {
         let ours = residual(&filters, &made, power, mels);
         println!("{name}: {ours:.2e}, librosa {theirs:.2e}");
         assert!(ours <= WORSE * theirs, "{name}: {ours:e} {theirs:e}");
-        // The filters' weights are stored in FP32, librosa's were FP64.
+        // The filters' weights are stored in FP32; librosa's were FP64.
         let transposed = inverse(MelMethod::Transposed).magnitudes(mels).unwrap();
         let due = &tensors[&format!("{name}.transposed")];
         let worst = worst(&transposed[..due.len()], due);
@@ -322,7 +328,7 @@ fn recordings_come_as_near_as_by_librosa() {
     tar::Archive::new(bzip2::read::BzDecoder::new(BufReader::new(packed))).unpack(folder.path()).unwrap();
     let Fixture { description, .. } = fixture();
     assert!(description.clips.len() >= 4);
-    // Of each momentum: the sums of librosa's and ours over all clips and random starts.
+    // By momentum: the sums of librosa's and of these results over all clips and random starts.
     let mut random: BTreeMap<String, [f64; 2]> = BTreeMap::new();
     for Clip { name, reached, trims, mel_residuals } in description.clips {
         let sound = decode(&folder.path().join("LJSpeech-1.1/wavs").join(&name), Some(description.rate))
@@ -386,7 +392,7 @@ fn log_features_of_a_model_become_a_file() {
     let inverse = MelInverse::new(filters.clone(), MelMethod::LeastSquares, 1.0).unwrap();
     let spec = VocoderSpec { power: 1.0, ..VocoderSpec::openseq2seq(1024, 1) };
     let speech = Vocoder::new(&spec).unwrap().log_mels(&mels, &inverse, 0).unwrap();
-    // Of natural logarithms: 0.05 was measured.
+    // Distance of natural logarithms; 0.05 was measured.
     let near = distance(&mels, &log_mels(&speech.samples));
     println!("log mels: {near:.3}");
     assert!(near < 0.1, "{near}");

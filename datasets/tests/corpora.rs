@@ -41,7 +41,7 @@ fn sizes_are_sums_of_what_is_known() {
     let wmt = CorpusDefinition::find("wmt-en-de-openseq2seq").unwrap();
     assert_eq!(wmt.download_bytes().unknown, 3);
     assert_eq!(wmt.download_bytes().to_string(), "at least 994 MB (the sizes of 3 files are not known)");
-    // The text of newstest2014 that the published scores mean, and the longer one, are two splits.
+    // The newstest2014 text of the published scores and the longer text are two splits.
     assert_eq!(wmt.splits["newstest2014"].lines, Some(2737));
     assert_eq!(wmt.splits["newstest2014-full"].lines, Some(3003));
     assert_eq!(wmt.files["europarl-v7"].source.digest, Digest::Unknown);
@@ -78,11 +78,11 @@ fn multi30k_comes_through_the_mirror() {
     assert!(matches!(train.read("fr"), Err(CorpusError::UnknownLanguage { .. })));
     assert!(corpus.verify(&home, &Silent).iter().all(|c| c.result.is_ok()));
 
-    // Without the mirror, everything is there.
+    // All files are available without the mirror.
     let alone = FetchOptions { offline: true, ..FetchOptions::default() };
     assert_eq!(corpus.fetch_all(&home, &alone).unwrap(), fetched);
 
-    // One flipped bit, and the file is named.
+    // After one flipped bit, the error names the file.
     let damaged = train.text["de"][0].path.clone();
     let mut bytes = std::fs::read(&damaged).unwrap();
     bytes[1000] ^= 1;
@@ -126,7 +126,7 @@ fn every_recipe_names_a_corpus_and_splits_that_there_are() {
             let split = set["split"].as_str().unwrap();
             let definition =
                 corpus.splits.get(split).unwrap_or_else(|| panic!("{}: {name}: {split}", path.display()));
-            // What is joined has a number of its own.
+            // Joined utterances have their own number.
             let joined = data.get("reader").is_some_and(|reader| reader.get("join").is_some());
             if let (Some(due), Some(lines), false) = (set.get("lines"), definition.lines, joined) {
                 assert_eq!(due.as_integer(), Some(lines as i64), "{}: {name}", path.display());
@@ -239,7 +239,8 @@ fn pictures_come_through_the_mirror() {
         println!("skipped: ZOO_MIRROR is not set");
         return;
     };
-    // Means and deviations of the training pixels over 255: the constants that normalise these sets everywhere.
+    // Means and standard deviations of the training pixels divided by 255: the constants that are
+    // commonly used to normalise these sets.
     for (name, mean, deviation, first) in
         [("fashion-mnist", 0.2860, 0.3530, [9_u8, 0, 0, 3, 0]), ("mnist", 0.1307, 0.3081, [5, 0, 4, 1, 9])]
     {

@@ -1,4 +1,5 @@
-//! English as it is read aloud, against the packages inflect 7.0.0 and Unidecode 1.3.8 (`tests/reference/english_cleaners.py`).
+//! English text cleaning against the packages inflect 7.0.0 and Unidecode 1.3.8
+//! (`tests/reference/english_cleaners.py`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,6 +46,7 @@ fn latin_letters_and_signs_become_the_ascii_of_unidecode() {
         }
     }
     println!("{same} alike, {} left as they are: {left:?}", left.len());
-    // Every letter is folded; what is left is signs and marks, which no set of symbols has.
+    // Every letter is converted to ASCII. The remaining characters are signs and marks, which no
+    // symbol set contains.
     assert!(left.iter().all(|character| !character.is_alphabetic()), "{left:?}");
 }

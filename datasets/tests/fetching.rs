@@ -1,4 +1,4 @@
-//! Fetching from servers that behave and servers that do not.
+//! Fetching from well-behaved and misbehaving servers.
 
 mod server;
 
@@ -12,7 +12,7 @@ use zoo_datasets::fetch::{
     DataHome, Digest, Event, FetchError, FetchOptions, Fetched, Mismatch, Progress, Source, fetch, sha256_of,
 };
 
-/// Bytes that no compressor and no guess would make.
+/// Pseudorandom bytes, which cannot be compressed or guessed.
 fn bytes(n: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     (0..n)
@@ -188,7 +188,8 @@ fn a_wrong_range_is_not_appended() {
 
 #[test]
 fn nothing_more_to_send_means_whole_or_start_over() {
-    // Length unknown to the sidecar: chunked. All bytes came, but the closing chunk did not.
+    // The transfer is chunked, so the sidecar has no length. All bytes arrived, but the closing
+    // chunk did not.
     let file = bytes(50_000, 11);
     let body = file.clone();
     let server = Server::start(move |asked, n| match n {
@@ -201,7 +202,7 @@ fn nothing_more_to_send_means_whole_or_start_over() {
     assert_eq!(server.asked()[1].start(), 50_000);
     assert_eq!(server.asked().len(), 2);
 
-    // The same, but the file is shorter now than what we have.
+    // The same case, but the file on the server is now shorter than the part file.
     let (old, new) = (bytes(60_000, 12), bytes(50_000, 13));
     let body = new.clone();
     let server = Server::start(move |asked, n| match n {
@@ -227,7 +228,7 @@ fn a_missing_file_is_not_asked_for_twice_and_the_next_url_is_tried() {
     let home = home();
     let fetched = home.fetch(&source, &quick()).unwrap();
     assert_eq!(fetched.from, server.url("/good"));
-    // Its place is that of the first URL, wherever it came from.
+    // Its path comes from the first URL, whichever URL it was downloaded from.
     assert!(fetched.path.ends_with("none"));
     let paths: Vec<_> = server.asked().into_iter().map(|a| a.path).collect();
     assert_eq!(paths, ["/none", "/gone", "/good"]);
@@ -303,7 +304,7 @@ fn a_wrong_length_is_refused_before_it_is_downloaded() {
     let error = home().fetch(&source, &quick()).unwrap_err();
     assert!(attempts(&error)[0].contains("offers 3000000 bytes where 10 were due"), "{error}");
 
-    // Without a Content-Length it is seen on the way.
+    // Without a Content-Length the excess is detected during the transfer.
     let sent = bytes(3_000_000, 18);
     let server = Server::start(move |_, _| Reply::new(200, sent.clone()).framing(Framing::Chunked));
     let source = Source::new(vec![server.url("/f")], Some(100_000), Digest::Unknown).unwrap();
@@ -324,13 +325,13 @@ fn an_unknown_digest_is_pinned_and_then_checked() {
     let pins = fs::read_to_string(home.home.pins_path()).unwrap();
     assert!(pins.contains(&sha256_of(&first)), "{pins}");
 
-    // Another file under the name.
+    // Another file under the same name.
     fs::write(&fetched.path, &other).unwrap();
     let error = home.fetch(&source, &quick()).unwrap_err();
     assert!(matches!(&error, FetchError::Corrupt { mismatch: Mismatch::Pin { .. }, .. }), "{error}");
     assert!(error.to_string().contains("pins.json"), "{error}");
 
-    // Another file at the URL.
+    // Another file at the same URL.
     fs::remove_file(&fetched.path).unwrap();
     let error = home.fetch(&source, &quick()).unwrap_err();
     assert!(attempts(&error)[0].contains("pinned when it was first fetched"), "{error}");

@@ -1,4 +1,4 @@
-//! Servers and mirrors that never end, say nothing, or cannot be trusted.
+//! Servers and mirrors that send endless data, send nothing, or cannot be trusted.
 
 mod server;
 
@@ -14,7 +14,7 @@ use zoo_datasets::fetch::{
     Consent, DataHome, Digest, Event, FetchError, FetchOptions, Progress, Source, fetch, place_of, sha256_of,
 };
 
-/// Longer than any test waits: only Ctrl-C can end the fetch.
+/// Longer than any test waits, so only Ctrl-C can end the fetch.
 const LONG: Duration = Duration::from_secs(90);
 
 fn patient() -> FetchOptions<'static> {
@@ -25,7 +25,7 @@ fn unknown(urls: &[String]) -> Source {
     Source::new(urls.to_vec(), None, Digest::Unknown).unwrap()
 }
 
-/// Like the flag that Ctrl-C sets.
+/// Stands for the flag that Ctrl-C sets.
 #[derive(Default)]
 struct Stop {
     pressed: AtomicBool,
@@ -44,7 +44,7 @@ impl Progress for Stop {
     }
 }
 
-/// Waits until `there`; a minute is far more than any machine needs.
+/// Waits until `there` returns true. A minute is far more than any machine needs.
 fn wait_until(there: impl Fn() -> bool) {
     let begun = Instant::now();
     while !there() {
@@ -53,7 +53,7 @@ fn wait_until(there: impl Fn() -> bool) {
     }
 }
 
-/// Fetches, presses Ctrl-C once `server` was asked, and gives what came of it.
+/// Fetches, simulates Ctrl-C once `server` received a request, and returns the resulting error.
 fn interrupted(server: &Server, home: &Path) -> FetchError {
     let source = Source::new(vec![server.url("/f")], None, Digest::Sha256("0".repeat(64))).unwrap();
     let stop = Stop::default();
@@ -63,7 +63,8 @@ fn interrupted(server: &Server, home: &Path) -> FetchError {
             fetch(&source, &DataHome::new(home), &options)
         });
         wait_until(|| !server.asked().is_empty());
-        // It waits for the server now; where it does not yet, the flag is seen before it waits.
+        // The fetch should now be waiting for the server. If it is not yet, it sees the flag before
+        // it waits.
         thread::sleep(Duration::from_millis(50));
         stop.pressed.store(true, Ordering::SeqCst);
         wait_until(|| fetching.is_finished());
@@ -73,7 +74,8 @@ fn interrupted(server: &Server, home: &Path) -> FetchError {
 
 #[test]
 fn one_interruption_ends_a_download_that_trickles_or_is_silent() {
-    // (bytes at once, pause): the head that tells a page from a file takes ages to come.
+    // (bytes per block, pause): the first bytes, which distinguish a page from a file, arrive very
+    // slowly.
     let trickle = |mut reply: Reply| {
         reply.slow = Some((1, Duration::from_millis(200)));
         reply
@@ -95,7 +97,7 @@ fn one_interruption_ends_a_download_that_trickles_or_is_silent() {
         let error = interrupted(&server, home.path());
         assert!(matches!(error, FetchError::Cancelled { .. }), "{error}");
     }
-    // Not even a status line.
+    // The server does not even send a status line.
     let server = Server::start(|_, _| {
         thread::sleep(Duration::from_secs(90));
         Reply::new(200, "")
@@ -152,7 +154,7 @@ fn a_body_without_an_end_is_cut_where_no_size_is_published() {
         let part = home.download(&place_of(&source.urls[0]).unwrap()).with_extension("part");
         assert!(!part.exists());
     }
-    // A published size is the limit where there is one, however large.
+    // A published size is the limit, however large it is.
     let source = Source::new(
         vec![server.url("/length")],
         Some(3_000_000),
@@ -163,7 +165,7 @@ fn a_body_without_an_end_is_cut_where_no_size_is_published() {
     fetch(&source.unwrap(), &DataHome::new(dir.path()), &options).unwrap();
 }
 
-/// Answers as it is told, and remembers what it was asked.
+/// Gives a fixed answer, and records the risks that it was asked about.
 struct Answer(bool, Mutex<Vec<String>>);
 
 impl Consent for Answer {
@@ -193,7 +195,7 @@ fn an_unknown_digest_over_plain_http_needs_consent() {
     let fetched = fetch(&source, &home, &options).unwrap();
     assert_eq!(fetched.from, server.url("/m/example.invalid/f.bin"));
 
-    // From then on its pin tells; a published digest always did.
+    // From now on the pin verifies the file, as a published digest always does.
     fs::remove_file(&fetched.path).unwrap();
     let options = FetchOptions { consent: &no, ..options };
     drop(asked);

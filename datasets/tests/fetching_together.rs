@@ -1,4 +1,4 @@
-//! Mirrors, offline, damaged files, and several fetches of one file at once.
+//! Mirrors, offline fetches, damaged files, and concurrent fetches of one file.
 
 mod server;
 
@@ -39,7 +39,7 @@ fn a_mirror_folder_comes_first_and_is_checked_like_the_rest() {
     assert_eq!(fetched.from, mirrored.display().to_string());
     assert_eq!(server.asked().len(), 0);
 
-    // A damaged file in the mirror is refused, and the URL asked.
+    // A damaged file in the mirror is refused, and the URL is tried.
     fs::write(&mirrored, b"the fire").unwrap();
     let home = DataHome::new(dir.path().join("2"));
     let offline = FetchOptions { offline: true, ..options.clone() };
@@ -49,7 +49,7 @@ fn a_mirror_folder_comes_first_and_is_checked_like_the_rest() {
     let fetched = fetch(&source, &home, &options).unwrap();
     assert_eq!((fetched.from, server.asked().len()), (source.urls[0].clone(), 1));
 
-    // A mirror need not have everything, but must be a folder.
+    // A mirror may lack files, but must be a folder.
     fs::remove_file(&mirrored).unwrap();
     fetch(&source, &DataHome::new(dir.path().join("3")), &options).unwrap();
     let wrong = FetchOptions { mirror: Some("/nowhere/at/all".into()), offline: true, ..quick() };
@@ -71,7 +71,7 @@ fn a_mirror_url_comes_first() {
     let fetched = fetch(&source, &DataHome::new(dir.path().join("1")), &options).unwrap();
     assert_eq!(fetched.from, server.url("/m/example.invalid/deep/f.txt"));
 
-    // Offline, not even the mirror is asked.
+    // Offline, not even a mirror's URL is tried.
     let offline = FetchOptions { offline: true, ..options };
     let error = fetch(&source, &DataHome::new(dir.path().join("2")), &offline).unwrap_err();
     assert!(matches!(error, FetchError::Missing { .. }), "{error}");
@@ -97,7 +97,7 @@ fn offline_says_what_is_missing_and_where_it_belongs() {
     }
     assert_eq!(server.asked().len(), 0);
 
-    // Done as told.
+    // Do as the hint says.
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     fs::write(&place, b"by hand").unwrap();
     let fetched = fetch(&source, &home, &options).unwrap();
@@ -121,7 +121,7 @@ fn a_flipped_byte_is_named_with_both_digests() {
             assert!(text.contains(due), "{due} is not in: {text}");
         }
     }
-    // It is the user's to remove; then it is fetched again.
+    // The user must remove the file; then it is fetched again.
     assert_eq!(fs::read(&path).unwrap(), b"some bytez");
     fs::remove_file(&path).unwrap();
     assert!(matches!(verify(&source, &home, &Silent), Err(FetchError::Missing { .. })));
@@ -159,14 +159,14 @@ fn a_large_file_is_read_again_only_when_it_was_written_to() {
     let time = fs::metadata(&path).unwrap().modified().unwrap();
     assert!(matches!(reads(), (Ok(_), 0)));
 
-    // Behind the file system's back: only `verify` sees it, as it says.
+    // Change the file without a new modification time: only `verify` detects it, as documented.
     let mut bytes = file.clone();
     bytes[40 << 20] ^= 1;
     fs::write(&path, &bytes).unwrap();
     fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     assert!(matches!(reads(), (Ok(_), 0)));
     assert!(matches!(verify(&source, &home, &Silent), Err(FetchError::Corrupt { .. })));
-    // Written to: seen at once.
+    // Change the modification time: detected at once.
     let later = SystemTime::now() + Duration::from_secs(1);
     fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
     assert!(matches!(reads(), (Err(FetchError::Corrupt { .. }), 1)));
@@ -194,7 +194,7 @@ fn threads_that_want_one_file_download_it_once() {
     assert_eq!(server.asked().len(), 1);
 }
 
-/// What the two tests below run in another process; does nothing on its own.
+/// Run by the two tests below in another process; does nothing on its own.
 #[test]
 fn child() {
     let Ok(url) = std::env::var("ZOO_TEST_FETCH_URL") else { return };
@@ -221,7 +221,7 @@ fn a_killed_download_is_resumed() {
     let server = Server::start(move |asked, n| {
         let mut reply = Reply::file(asked, &body, "\"v\"");
         if n == 0 {
-            // It cannot finish before it is killed.
+            // The transfer cannot finish before the process is killed.
             (reply.cut, reply.hang) = (Some(1_000_000), true);
         }
         reply

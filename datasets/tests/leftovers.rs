@@ -1,4 +1,4 @@
-//! What killed processes leave behind, and what living ones still need.
+//! Removal of files left by killed processes, while those of live processes stay.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use zoo_datasets::temporary::remove_leftovers;
 const ARCHIVE: &str = "ZOO_TEST_LEFTOVERS_ARCHIVE";
 const CORPUS: &str = "ZOO_TEST_LEFTOVERS_CORPUS";
 
-/// Stands still in the middle of an archive.
+/// Blocks in the middle of an archive.
 struct Hangs;
 
 impl Progress for Hangs {
@@ -26,7 +26,7 @@ impl Progress for Hangs {
     }
 }
 
-/// Not a test: a process that another test starts.
+/// Not a test: the process that another test starts.
 #[test]
 fn child() {
     let (Some(archive), Some(corpus)) = (std::env::var_os(ARCHIVE), std::env::var_os(CORPUS)) else { return };
@@ -34,7 +34,7 @@ fn child() {
     let _ = unpack(Path::new(&archive), Packing::Tar, &into, None, UnpackLimits::default(), &Hangs);
 }
 
-/// Ends with the test.
+/// A child process that is killed at the end of the test.
 struct Unpacking(Child);
 
 impl Drop for Unpacking {
@@ -44,7 +44,7 @@ impl Drop for Unpacking {
     }
 }
 
-/// A process in the middle of unpacking.
+/// Starts a process and waits until it is in the middle of unpacking.
 fn unpacking(archive: &Path, corpus: &Path) -> Unpacking {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
@@ -88,17 +88,17 @@ fn the_next_start_removes_what_a_killed_process_left_and_nothing_of_a_living_one
     let living = unpacking(&archive, &corpus);
     let both = names(&corpus);
     assert_eq!(both.len(), 4, "{both:?}");
-    // SIGKILL: no destructor runs.
+    // SIGKILL, so no destructor runs.
     drop(killed);
     assert_eq!(names(&corpus), both);
 
     remove_leftovers(&dir.path().join("home"));
     let kept: Vec<_> = both.iter().filter(|name| !left.contains(name)).cloned().collect();
     assert_eq!(names(&corpus), kept);
-    // What the living one has written is still there.
+    // The files of the live process are still there.
     assert!(corpus.join(&kept[0]).join("files/a").exists());
 
-    // The next unpacking in this folder does the same.
+    // The next unpacking in this folder removes leftovers, too.
     drop(living);
     unpack(&archive, Packing::Tar, &corpus.join("files"), None, UnpackLimits::default(), &Silent).unwrap();
     assert_eq!(names(&corpus), ["files"]);

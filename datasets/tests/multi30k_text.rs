@@ -1,5 +1,6 @@
-//! Text treatment against the files that the authors of Multi30k and of Revisit-MMT published, byte for byte. Needs
-//! `ZOO_MIRROR`, a folder laid out as `<host>/<path>`; without it each test says that it was skipped.
+//! Text treatment against the files that the authors of Multi30k and of Revisit-MMT published, byte
+//! for byte. Needs `ZOO_MIRROR`, a folder with the `<host>/<path>` layout; without it each test
+//! prints that it was skipped.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -100,7 +101,8 @@ fn the_published_bpe_text_is_made_from_the_tok_files() {
             let ours = encoder.lines(&lines);
             eprintln!("{published}.{language}: {} lines in {:.2?}", lines.len(), start.elapsed());
             assert_same(&ours, &theirs, &format!("{published}.{language}"));
-            // One line of train.en has a double space in its tok file, and encoding makes it single.
+            // One line of train.en has a double space in its tok file; encoding makes it a single
+            // space.
             let doubled = lines.iter().filter(|line| line.contains("  ")).count();
             assert_eq!(
                 doubled,
@@ -157,7 +159,8 @@ fn multi30k_is_prepared_from_raw_text_with_the_published_token_counts() {
     assert_eq!(train.statistics.pairs, 29_000);
     assert_eq!((train.statistics.source_unknown, train.statistics.target_unknown), (0, 0));
     eprintln!("{} rows, {}", prepared.pipeline.target.len(), prepared.pipeline.target.fingerprint());
-    // Counted here; 10,000 merges leave fewer words than that, because merged parts need not survive.
+    // The number was counted here. It is below 10,000 merges, because parts that are merged further
+    // need not survive.
     assert_eq!(prepared.pipeline.target.len(), 9712);
     let test = prepared.eval_set("test", &data.eval["test"]).unwrap();
     assert_eq!(test.split.statistics.target_unknown, 0);

@@ -1,4 +1,4 @@
-//! Pictures held against Pillow and torchvision (`tests/reference/pictures.py`).
+//! Pictures compared with Pillow and torchvision (`tests/reference/pictures.py`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn fixture() -> SafeTensors<'static> {
     SafeTensors::deserialize(FIXTURE).unwrap()
 }
 
-/// The pictures of a tensor of one or, with a further dimension in front, of several.
+/// The picture in a tensor, or several if the tensor has a further dimension in front.
 fn pictures(name: &str) -> Vec<Picture> {
     let fixture = fixture();
     let tensor = fixture.tensor(name).unwrap();
@@ -31,7 +31,7 @@ fn picture(name: &str) -> Picture {
     pictures(name).remove(0)
 }
 
-/// What stands behind `prefix` in the names of the tensors.
+/// The parts of the tensors' names after `prefix`.
 fn names(prefix: &str) -> BTreeSet<String> {
     let names: BTreeSet<String> =
         fixture().names().iter().filter_map(|name| Some(name.strip_prefix(prefix)?.to_owned())).collect();
@@ -68,7 +68,8 @@ fn png_is_read_as_by_pillow() {
     }
 }
 
-/// libjpeg-turbo is not matched bit for bit: its inverse transform and its upsampling of colours round elsewhere.
+/// libjpeg-turbo is not matched bit for bit: its inverse transform and its colour upsampling round
+/// differently.
 #[test]
 fn jpeg_is_read_as_by_pillow_up_to_rounding() {
     for name in names("encoded/").iter().filter(|name| name.ends_with(".jpg")) {
@@ -78,7 +79,7 @@ fn jpeg_is_read_as_by_pillow_up_to_rounding() {
         let differences = ours.bytes().iter().zip(theirs.bytes()).map(|(a, b)| a.abs_diff(*b));
         let (most, sum) = differences.fold((0, 0_u64), |(m, s), d| (d.max(m), s + u64::from(d)));
         let mean = sum as f64 / ours.bytes().len() as f64;
-        // Measured: 2 and 0.023 without subsampling, 4 and 0.41 with it.
+        // Measured maximum and mean: 2 and 0.023 without subsampling, 4 and 0.41 with it.
         let subsampled = ["420", "422", "progressive"].iter().any(|kind| name.starts_with(kind));
         let bounds = if subsampled { (4, 0.45) } else { (2, 0.03) };
         assert!(most <= bounds.0 && mean < bounds.1, "{name}: {most} at most, {mean} in the mean");
@@ -93,7 +94,7 @@ fn files_that_are_not_read_are_named_with_the_reason() {
     for name in names("encoded/") {
         let fixture = fixture();
         let bytes = fixture.tensor(&format!("encoded/{name}")).unwrap().data();
-        // A PNG ends with the 12 bytes of IEND, which hold no pixel.
+        // A PNG ends with the 12 bytes of IEND, which hold no pixels.
         let end = if name.ends_with(".png") { 13 } else { 1 };
         for cut in [end, bytes.len() / 4, bytes.len() / 2, bytes.len() - 20, bytes.len() - 3, bytes.len()] {
             let error = decode_bytes(&bytes[..bytes.len() - cut], Path::new(&name)).unwrap_err();
@@ -110,7 +111,7 @@ fn files_that_are_not_read_are_named_with_the_reason() {
 
 #[test]
 fn a_bomb_is_refused_by_its_header() {
-    // A PNG and a JPEG that announce 65,500 x 65,500 pixels.
+    // A PNG and a JPEG whose headers state 65,500 x 65,500 pixels.
     let fixture = fixture();
     let mut png = fixture.tensor("encoded/rgb.png").unwrap().data().to_vec();
     png[16..24].copy_from_slice(&[0, 0, 0xff, 0xdc, 0, 0, 0xff, 0xdc]);
@@ -229,7 +230,8 @@ fn random_resized_crops_are_those_of_torchvision_for_the_same_draws() {
     }
 }
 
-/// Each number is one or two FP32 operations in the reference's order: equal bit for bit.
+/// Each number takes one or two FP32 operations in the reference's order, so the results are equal
+/// bit for bit.
 #[test]
 fn numbers_are_those_of_to_tensor_and_normalize() {
     let normalization = |mean: &[f32], deviation: &[f32]| {

@@ -1,4 +1,4 @@
-//! Preparing and keeping translation data, from the outside.
+//! Preparing and caching of translation data, through the public interface.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn text(pairs: &[(&str, &str)]) -> SplitText {
     SplitText { source, target, skipped_empty: 0 }
 }
 
-/// Prepares in a folder that is removed again.
+/// Prepares in a folder that is removed afterwards.
 fn prepare(
     data: &DataSpec,
     splits: &BTreeMap<String, SplitText>,
@@ -62,7 +62,8 @@ fn sequences(prepared: &PreparedTranslation, split: &str) -> Vec<(Vec<u32>, Vec<
     (0..split.len() as u32).map(|i| (split.pair(i).0.to_vec(), split.pair(i).1.to_vec())).collect()
 }
 
-/// Pairs are filtered by language; words of a source count once, whichever language has it first.
+/// Pairs are filtered per language. The words of a source line count once, for the first language
+/// that has it.
 #[test]
 fn several_target_languages_have_pairs_of_their_own_and_one_vocabulary() {
     let eval = r#"{"valid": {"split": "dev", "lines": 1}, "test_fr": {"split": "dev", "target": "fr", "lines": 1, "reference_tokens": 2}}"#;
@@ -159,7 +160,7 @@ fn text_in_subwords_is_joined_before_it_is_scored_and_its_rarest_parts_are_unkno
     let dev = text(&[("Haus", "das Ha@@ us"), ("us", "aus@@ ")]);
     let splits = [(TRAIN.to_string(), train), ("dev".to_string(), dev)].into();
     let prepared = prepare(&data, &splits, PrepareOptions::default()).unwrap();
-    // das 4, Ha@@ 3, us 3, Haus 2; H@@ and aus, once each, have no row.
+    // das 4, Ha@@ 3, us 3, Haus 2. H@@ and aus occur once each and have no row.
     assert_eq!(prepared.pipeline.source.len(), 8);
     let ids = prepared.pipeline.target.ids("das Ha@@ us H@@ aus");
     assert_eq!(ids, [4, 5, 6, 3, 3]);
@@ -178,7 +179,7 @@ fn evaluation_pairs_are_never_filtered_and_their_unknown_tokens_are_counted() {
         (dev.statistics.pairs, dev.statistics.dropped_too_long, dev.statistics.longest_source),
         (2, 0, 6)
     );
-    // Of "the house of a zebra" only "house" and "a" were seen; `end` is 2, `unknown` 3.
+    // Of "the house of a zebra" only "house" and "a" are known; `end` is 2, `unknown` 3.
     assert_eq!(dev.statistics.source_unknown, 3);
     assert_eq!(dev.pair(1), (&[2][..], &[2][..]));
 }
@@ -204,7 +205,7 @@ fn pairs_that_are_too_long_are_dropped_or_cut_so_that_special_tokens_fit() {
     }
     assert_eq!(cut.undo(train.pair(2).1), "Eine Maus, ein");
 
-    // The decoder starts from the begin token: there is room for one less.
+    // The decoder starts from the begin token, so there is room for one less.
     let cut = prepare(&data, &splits(), PrepareOptions::default()).unwrap();
     let train = cut.train().unwrap()[0];
     assert_eq!(sequences(&cut, TRAIN).iter().map(|(_, target)| target.len()).max(), Some(4));
@@ -231,7 +232,7 @@ fn pairs_of_unequal_sides_are_left_out() {
     let data = spec(WORDS, r#"{"max_ratio": 1.5}"#, eval);
     let made = prepare(&data, &splits, PrepareOptions::default()).unwrap();
     let train = made.train().unwrap()[0];
-    // 3 to 2 is 1.5, special tokens apart; 4 to 2 is more.
+    // Without special tokens, 3 to 2 is a ratio of 1.5; 4 to 2 is more.
     assert_eq!((train.lines.as_slice(), train.statistics.dropped_unequal), (&[0, 1][..], 2));
 }
 
@@ -246,7 +247,8 @@ fn dictionaries_are_joined_or_not_as_the_recipe_says() {
     assert!(apart.pipeline.source.len() < joined.pipeline.source.len());
 }
 
-/// Four special tokens and so many words; what is left out is unknown. Both come back from their folder.
+/// Four special tokens and the given number of words; other words are unknown. Both vocabularies
+/// are reloaded from their folder.
 #[test]
 fn words_have_a_vocabulary_a_side_where_they_are_not_joint() {
     let tokenizer = r#"{"kind": "words", "specials": "fairseq", "joint": false, "max_vocabulary": 7,
@@ -347,7 +349,7 @@ fn prepared_data_comes_back_from_its_folder_as_it_was() {
         spec(WORDS, "{}", "{}"),
         spec(pieces, "{}", "{}"),
         spec(&pieces.replace("true", "false").replace("40", "31"), "{}", "{}"),
-        // A share of the text gives as many pieces as it gives.
+        // A share of the text may give fewer pieces, which is accepted.
         DataSpec {
             share: Some(ShareSpec { train: 9, eval: 9 }),
             ..spec(&pieces.replace("40", "5000"), "{}", "{}")

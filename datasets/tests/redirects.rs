@@ -1,6 +1,7 @@
-//! Redirects out of https. The test's server has a certificate of its own, which the whole process trusts: hence one test in a
-//! process of its own. `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500
-//! -subj "/CN=zoo test server" -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE` made it.
+//! Redirects from https to http. The test server has a self-signed certificate that the whole
+//! process trusts, so there is one test in its own process. The certificate was made by `openssl
+//! req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj "/CN=zoo
+//! test server" -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE`.
 
 mod server;
 
@@ -53,7 +54,7 @@ fn secure_server(tls: &Path, elsewhere: String) -> String {
 #[test]
 fn redirects_from_https_to_http_are_refused() {
     let tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/tls");
-    // SAFETY: the only test of this process, which has started no thread of its own yet.
+    // SAFETY: this is the only test of the process, and it has not started any thread yet.
     unsafe { std::env::set_var("SSL_CERT_FILE", tls.join("certificate.pem")) };
     let plain = Server::start(|_, _| Reply::new(200, FILE));
     let secure = secure_server(&tls, plain.url("/file"));
@@ -69,7 +70,7 @@ fn redirects_from_https_to_http_are_refused() {
     };
     // The server itself is trusted.
     fetched(secure.clone() + "/file").unwrap();
-    // Straight from https, and by way of it.
+    // Directly from https, and through it.
     for url in [secure + "/away", detour.url("/detour")] {
         let error = fetched(url).unwrap_err();
         assert!(matches!(error, FetchError::AllFailed { .. }), "{error}");

@@ -1,4 +1,5 @@
-//! SentencePiece's own models and what SentencePiece does with them (`tests/reference/sentencepiece_fixtures.py`).
+//! SentencePiece's own models, and the results of SentencePiece with them
+//! (`tests/reference/sentencepiece_fixtures.py`).
 
 use std::io::Read;
 use std::path::Path;
@@ -73,7 +74,7 @@ fn models_of_others_encode_and_decode_as_sentencepiece_does() {
     for (name, other) in &fixture.others {
         let model = SentencePiece::parse(base64(&other.model), Path::new(name)).unwrap();
         assert_same(&model, &fixture.lines, &other.described, name);
-        // The bytes come back as they were.
+        // The bytes of a model are unchanged after parsing.
         let again = SentencePiece::parse(model.bytes().to_vec(), Path::new(name)).unwrap();
         assert_eq!(again.specials(), model.specials());
     }
@@ -101,7 +102,7 @@ fn a_learnt_model_survives_the_way_through_a_file() {
         (loaded.specials().pad, loaded.specials().end, loaded.specials().begin, loaded.specials().unknown),
         (Some(0), Some(1), Some(2), Some(3))
     );
-    // For a comparison with other programs by hand.
+    // Written for a manual comparison with other programs.
     if let Some(folder) = std::env::var_os("ZOO_WRITE_SENTENCEPIECE") {
         model.save(&Path::new(&folder).join("m.model")).unwrap();
     }
@@ -116,7 +117,8 @@ fn what_is_no_model_or_would_be_applied_otherwise_is_refused() {
     };
     refusal(b"");
     refusal(b"<unk>\t0\n<s>\t0\n");
-    // Pieces by hand: `<unk>` of type 2, `a` twice; then `a` as a user-defined piece, of type 4.
+    // Pieces encoded by hand: `<unk>` of type 2, `a` twice; then `a` as a user-defined piece, of
+    // type 4.
     let unknown: &[u8] = b"\x0a\x09\x0a\x05<unk>\x18\x02";
     assert!(refusal(&[unknown, b"\x0a\x03\x0a\x01a", b"\x0a\x03\x0a\x01a"].concat()).contains("there twice"));
     assert!(refusal(&[unknown, b"\x0a\x05\x0a\x01a\x18\x04"].concat()).contains("user-defined"));

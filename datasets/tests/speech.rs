@@ -1,4 +1,5 @@
-//! A user's own recordings and generated ones, from manifest to batch: good, bad, damaged behind our back; the same bits every time.
+//! A user's own recordings and generated ones, from manifest to batch: valid, invalid, and damaged
+//! after listing. The results are the same bits every time.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ fn sound(samples: usize) -> impl Iterator<Item = i16> {
     (0..samples).map(|at| ((at as f64 * 0.3).sin() * 8_000.0) as i16 + (at % 7) as i16)
 }
 
-/// `data` of own files, with a training and a test manifest.
+/// A `data` block of a user's files, with a training and a test manifest.
 fn own(reader: &str, rest: &str) -> DataSpec {
     let text = format!(
         r#"{{"reader": {{"kind": "audio-manifest", "sample_rate_hz": 8000, {reader}"files": {{"train": "m/train.jsonl", "test": "m/test.jsonl"}}}},
@@ -57,7 +58,8 @@ fn prepared(folder: &Path, data: &DataSpec) -> Result<PreparedSpeech, SpeechErro
     })
 }
 
-/// Two good recordings and a manifest of each split; `lines` are added to that of training.
+/// Two valid recordings and a manifest of each split; `lines` are appended to the training
+/// manifest.
 fn folder(lines: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let m = folder.path().join("m");
@@ -132,7 +134,7 @@ fn bad_recordings_are_errors_where_none_may_be_left_out() {
     std::fs::copy(m.join("train.jsonl"), m.join("test.jsonl")).unwrap();
     let error = prepared(folder.path(), &own("", SECONDS)).unwrap_err().to_string();
     assert!(error.contains("split `test`") && error.contains("must not lose an utterance"), "{error}");
-    // Of a list that is kept as well.
+    // The same holds for a stored list.
     prepared(self::folder("").path(), &own("", SECONDS)).unwrap();
 }
 
@@ -161,7 +163,7 @@ fn damage_behind_our_back_is_found_when_a_batch_is_made() {
     let error = SpeechBatches::training(&lenient, &data, 1).unwrap().batch(0, 0).unwrap_err().to_string();
     assert!(error.contains("it has 3001 samples, 3000 when it was listed"), "{error}");
 
-    // Nothing is left.
+    // No utterance is left.
     wav(&file, 8_000, 1, vec![0; 3_000]);
     wav(&folder.path().join("m/a.wav"), 8_000, 1, vec![0; 4_000]);
     let error = SpeechBatches::training(&lenient, &data, 1).unwrap().batch(0, 0).unwrap_err().to_string();
@@ -239,7 +241,7 @@ fn a_batch_is_a_function_of_seed_epoch_and_number() {
     };
     let first = all(&one, 0);
     assert_eq!(first.iter().map(|batch| batch.ids.len()).sum::<usize>(), 90);
-    // Another order of asking, other epochs between.
+    // Request the batches in another order, with other epochs in between.
     for index in (0..first.len()).rev() {
         other.batch(1, 0).unwrap();
         assert_eq!(other.batch(0, index).unwrap(), first[index]);
@@ -249,7 +251,7 @@ fn a_batch_is_a_function_of_seed_epoch_and_number() {
     let reseeded = SpeechBatches::training(&both[0], &data, 6).unwrap();
     assert_ne!(all(&reseeded, 0), first);
 
-    // From the middle, and every other one.
+    // From the start, from the middle, and every other batch.
     for (from, step) in [(0, 1), (3, 1), (1, 2), (first.len() as u64, 1)] {
         let made = one.ahead(0, from, move |index| index % step == from % step);
         let made: Vec<(u64, SpeechBatch)> = made.map(Result::unwrap).collect();
@@ -291,7 +293,7 @@ fn frames_of_evaluation_depend_on_no_batch() {
         found
     };
     assert_eq!(frames(0.1), frames(1e9));
-    // NaN is no limit: every utterance has a batch of its own.
+    // NaN is not a valid limit, so every utterance has its own batch.
     assert_eq!(frames(f64::NAN), frames(3.0));
 }
 

@@ -1,5 +1,5 @@
-//! Public corpora of speech through a mirror (`ZOO_MIRROR`), and LibriSpeech's layout from a sample (`ZOO_SAMPLES`); without them the
-//! tests say that they were skipped.
+//! Public speech corpora through a mirror (`ZOO_MIRROR`), and LibriSpeech's layout from a sample
+//! (`ZOO_SAMPLES`); without them the tests print that they were skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ impl Home {
         corpus.fetch_splits(&splits, &self.data(), &options).unwrap()
     }
 
-    /// Prepares, and tells how many recordings were looked into.
+    /// Prepares the splits, and returns the number of recordings that were checked.
     fn prepare(
         &self,
         corpus: &CorpusDefinition,
@@ -88,7 +88,7 @@ fn yesno_is_the_published_split_with_its_copies() {
 
     let batches = SpeechBatches::training(&prepared, &data, 1).unwrap();
     assert_eq!(batches.examples(), 90);
-    // 90 utterances of 5.6 to 6.8 seconds: four or five a batch of 30 seconds.
+    // 90 utterances of 5.6 to 6.8 seconds: four or five per batch of 30 seconds.
     assert!((18..=24).contains(&batches.per_epoch(0)), "{}", batches.per_epoch(0));
     assert!((0.0..0.2).contains(&batches.padding()), "{}", batches.padding());
     let mut heard = vec![0; 30];
@@ -102,11 +102,11 @@ fn yesno_is_the_published_split_with_its_copies() {
     }
     assert_eq!(heard, [3; 30]);
 
-    // The second time, nothing is looked into again.
+    // The second time, no recording is checked again.
     let (again, listed) = home.prepare(&corpus, &data).unwrap();
     assert_eq!((listed, again.train().unwrap().fingerprint()), (0, train.fingerprint()));
 
-    // Evaluation: all utterances, the same frames in any batch.
+    // Evaluation uses all utterances, and their frames do not depend on the batch.
     let mut seen = vec![None; 30];
     for batch in evaluation_batches(&prepared, test, 30.0) {
         let batch = batch.unwrap();
@@ -237,12 +237,13 @@ fn librispeech_is_read_from_its_layout() {
     assert!(!unpacked.join("README.TXT").exists(), "only what a split uses is unpacked");
     assert!(corpus.verify(&home.data(), &Silent).iter().all(|check| check.result.is_ok()));
 
-    // Another count than stated.
+    // The number of recordings differs from the stated one.
     let more = CorpusDefinition::parse(&definition.replace("lines = 1", "lines = 2"), "ls.toml").unwrap();
     let error = Home::new(&mirror).prepare(&more, &data).unwrap_err().to_string();
     assert!(error.contains("has 1 recordings where 2 were due"), "{error}");
 
-    // Damage that only decoding shows: training goes on without it, if it can; evaluation does not.
+    // Damage that only decoding finds: training continues without the recording if it can;
+    // evaluation does not.
     let file = unpacked.join("dev-clean/6313/76958/6313-76958-0021.flac");
     std::fs::write(&file, &flac[..flac.len() / 2]).unwrap();
     let error = evaluation_batches(&prepared, dev, 30.0).next().unwrap().unwrap_err().to_string();

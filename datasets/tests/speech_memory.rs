@@ -1,4 +1,4 @@
-//! What speech needs in memory: counted by an allocator, so it has a process of its own.
+//! Memory use of speech, counted by an allocator, so the test needs its own process.
 
 mod memory;
 
@@ -45,7 +45,7 @@ fn an_utterance_needs_little_memory() {
     let (made, peak) = memory::peak_of(|| prepared(folder.path()));
     let kept = (memory::allocated() - before) / UTTERANCES;
     println!("{kept} bytes an utterance are kept, {} while they are listed", peak / UTTERANCES);
-    // Name, path and text are eight bytes or less here.
+    // Name, path and text have eight bytes or less here.
     assert!(kept < 200, "{kept} bytes an utterance");
     assert!(peak / UTTERANCES < 600, "{} bytes an utterance", peak / UTTERANCES);
     drop(made);
@@ -55,7 +55,8 @@ fn an_utterance_needs_little_memory() {
     let batches = SpeechBatches::training(&prepared, &data(), 1).unwrap();
     assert!(batches.per_epoch(1) > UTTERANCES);
     let planned = memory::allocated() - before;
-    // Three copies of each: four bytes in the order, and at most twice four for the end of its batch.
+    // Three copies per utterance: four bytes in the order, and at most twice four for the end of
+    // the batch.
     assert!(planned < UTTERANCES * 3 * 12 + (1 << 20), "{planned} bytes");
     // 50 batches of half a second of sound, one after another.
     let ((), peak) = memory::peak_of(|| (0..50).for_each(|index| drop(batches.batch(1, index).unwrap())));

@@ -1,5 +1,6 @@
-//! Byte pair encoding against subword-nmt's own reference: corpus, codes and encoded corpus. Needs `ZOO_PARITY`, a
-//! folder with `subword_nmt/`, unpacked by `xz`; without either the test says that it was skipped.
+//! Byte pair encoding against subword-nmt's own reference data: corpus, codes and encoded corpus.
+//! Needs `ZOO_PARITY`, a folder with `subword_nmt/`, and the program `xz` to unpack it; without
+//! either the test prints that it was skipped.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! Text and recordings for a synthesiser: LJSpeech's text, its first 32 recordings (`ZOO_SAMPLES`) and generated tones, from listing to
-//! batch. Without the samples the tests of LJSpeech say that they were skipped.
+//! Text and recordings for a synthesiser, from listing to batch: LJSpeech's text, its first 32
+//! recordings (`ZOO_SAMPLES`), and generated tones. Without the samples, the tests of LJSpeech
+//! print that they were skipped.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -28,7 +29,7 @@ fn samples() -> Option<PathBuf> {
     samples
 }
 
-/// A folder with `LJSpeech-1.1/` of 32 recordings in it.
+/// A folder with `LJSpeech-1.1/`, which has 32 recordings.
 fn first_32(samples: &Path) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let archive = File::open(samples.join("LJSpeech-1.1-first32.tar.bz2")).unwrap();
@@ -36,7 +37,7 @@ fn first_32(samples: &Path) -> tempfile::TempDir {
     folder
 }
 
-/// All rows of the metadata: name, printed and read text.
+/// All rows of the metadata: name, text as printed, and text as read aloud.
 fn metadata(samples: &Path) -> Vec<[String; 3]> {
     let mut text = String::new();
     let packed = File::open(samples.join("LJSpeech-1.1-metadata-all.csv.xz")).unwrap();
@@ -77,9 +78,10 @@ fn every_line_of_ljspeech_passes_both_front_ends() {
             rows.iter().map(|row| tokenizer.labels(&row[2]).unwrap_or_else(|e| panic!("{}: {e}", row[0])));
         sums.push(labels.map(|labels| labels.len()).sum::<usize>());
     }
-    // NVIDIA's without ends and pads, OpenSeq2Seq's with them.
+    // NVIDIA's symbols without ends and pads; OpenSeq2Seq's with them.
     assert_eq!(sums, [1_309_270, 1_393_912]);
-    // As printed, money has signs that OpenSeq2Seq's vocabulary has not; read by NVIDIA's cleaners, only `&` remains.
+    // The text as printed has currency signs that OpenSeq2Seq's vocabulary lacks. After NVIDIA's
+    // cleaners only `&` remains unknown.
     let unknown = |rest: &str| {
         let classes = classes(rest);
         let unknown = |row: &[String; 3]| match classes.labels(&row[1]) {
@@ -94,7 +96,8 @@ fn every_line_of_ljspeech_passes_both_front_ends() {
     println!("lines of the printed text with what is no symbol: {nvidia:?}, {openseq2seq:?}");
     assert_eq!(nvidia, (12, ['&'].into()));
     assert_eq!(openseq2seq, (126, ['$', '&', '£'].into()));
-    // Without what it leaves out, NVIDIA's set lacks signs of the normalised text too: there they vanish, here they are named.
+    // NVIDIA's set also lacks signs of the normalised text. NVIDIA's code drops them silently;
+    // without `leave_out` they are reported here.
     let mut spec = data("\"folder\": \".\"", NVIDIA).tokenizer;
     if let TokenizerSpec::Symbols { leave_out, .. } = &mut spec {
         leave_out.clear();
@@ -102,7 +105,7 @@ fn every_line_of_ljspeech_passes_both_front_ends() {
     let strict = Classes::of(&spec).unwrap();
     let refused: Vec<UnknownText> = rows.iter().filter_map(|row| strict.labels(&row[2]).err()).collect();
     assert_eq!(refused.len(), refused_lines(&rows));
-    // The first of a line is named, and a bracket opens before it closes.
+    // The first unknown sign of a line is reported, and a bracket opens before it closes.
     assert!(refused.iter().all(|unknown| matches!(unknown, UnknownText::Symbol('"' | '['))));
 }
 
@@ -115,7 +118,7 @@ fn refused_lines(rows: &[[String; 3]]) -> usize {
 fn recordings_become_batches_for_a_synthesiser() {
     let Some(samples) = samples() else { return };
     let folder = first_32(&samples);
-    // The folder in which it was unpacked, and the one that was in the archive.
+    // The folder into which the archive was unpacked, and the folder inside the archive.
     for (own, rest, width) in [(".", NVIDIA, 80), ("LJSpeech-1.1", OPENSEQ2SEQ, 593)] {
         let data = data(&format!("\"folder\": \"{own}\""), rest);
         let prepared = prepared(folder.path(), &data).unwrap();
@@ -141,7 +144,8 @@ fn recordings_become_batches_for_a_synthesiser() {
                 if width == 80 {
                     assert_eq!((batch.lengths[at], end), (sounding, sounding - 1));
                 } else {
-                    // OpenSeq2Seq: multiples of 8 on both sides, silence of 2 to 9 frames, pads of one symbol at least.
+                    // OpenSeq2Seq: multiples of 8 on both sides, 2 to 9 frames of silence, at least
+                    // one pad symbol.
                     assert!(batch.lengths[at].is_multiple_of(8) && batch.labels[at].len().is_multiple_of(8));
                     assert!((2..=9).contains(&(batch.lengths[at] - sounding)) && end == sounding);
                     assert_eq!((batch.labels[at][0], batch.labels[at].last()), (1, Some(&0)));
@@ -181,7 +185,7 @@ fn kept_frames_change_no_batch() {
     std::fs::remove_dir_all(&frames).unwrap();
     assert!(all(&batches(), 0) == fresh);
 
-    // What was recorded again is made again.
+    // The frames of a changed recording are computed again.
     let file = folder.path().join("LJSpeech-1.1/wavs/LJ001-0002.wav");
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
@@ -202,14 +206,14 @@ fn a_folder_is_stamped_and_listed_anew_when_it_changes() {
     let fingerprint = first.train().unwrap().fingerprint();
     prepared(folder.path(), &data).unwrap();
     assert!(stamp() == before && std::fs::read(&list).unwrap() == written);
-    // Another text is another list and another record.
+    // Another text gives another list and another fingerprint.
     let metadata = folder.path().join("LJSpeech-1.1/metadata.csv");
     let text = std::fs::read_to_string(&metadata).unwrap();
     std::fs::write(&metadata, text.replace("comparatively modern.", "comparatively new.")).unwrap();
     assert_ne!(stamp(), before);
     assert_ne!(prepared(folder.path(), &data).unwrap().train().unwrap().fingerprint(), fingerprint);
 
-    // The whole corpus is not there, and nothing else is taken for it. One of the 32 is in NVIDIA's other lists.
+    // An incomplete corpus is an error. One of the 32 recordings is in NVIDIA's other lists.
     let mut whole = data.clone();
     whole.train_split = Some("train".into());
     let error = prepared(folder.path(), &whole).unwrap_err().to_string();
@@ -233,7 +237,7 @@ fn unknown_characters_are_named_with_their_recording() {
     std::fs::write(&metadata, text.replace("comparatively modern.|", "comparatively modern.|50% ")).unwrap();
     let error = prepared(folder.path(), &data("\"folder\": \".\"", NVIDIA)).unwrap_err().to_string();
     assert!(error.contains("utterance LJ001-0002: its text has '%', which is not a symbol"), "{error}");
-    // The other text has no such sign.
+    // The text as printed does not have this sign.
     prepared(folder.path(), &data("\"folder\": \".\", \"transcript\": \"raw\"", NVIDIA)).unwrap();
 }
 
@@ -272,7 +276,7 @@ fn tones_are_spoken_as_well() {
         let batches = SpeechBatches::training(&prepared, &data, 1).unwrap();
         let first = all(&batches, 0);
         assert_eq!(first, all(&SpeechBatches::training(&prepared, &data, 1).unwrap(), 0));
-        // Nothing is kept of what is generated.
+        // Frames of generated utterances are not cached.
         assert!(!folder.path().join("lists/frames").exists());
         for batch in &first {
             assert!(batch.labels.iter().all(|ids| ids.len() > 2 && (ids[0], ids[ids.len() - 1]) == (1, 2)));

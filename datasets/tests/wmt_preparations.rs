@@ -1,5 +1,5 @@
-//! The three preparations of WMT English-German from end to end: the built-in definitions, small archives of the same
-//! layout, and a server that fails on purpose.
+//! The three preparations of WMT English-German from end to end: the built-in definitions, small
+//! archives with the same layout, and a server that fails on purpose.
 
 mod server;
 
@@ -23,7 +23,7 @@ use zoo_recipes::{DataSpec, TokenizerSpec};
 
 const NAMES: [&str; 3] = ["wmt-en-de-openseq2seq", "wmt16-en-de-nvidia", "wmt17-en-de-nvidia"];
 
-/// Lines of a text member: `first` and what tells them apart, in the two languages.
+/// Numbered lines of a text member in one language; each contains `stem`.
 fn lines(language: &str, stem: &str, count: usize) -> Vec<String> {
     let (start, words) = match language {
         "en" => {
@@ -34,7 +34,7 @@ fn lines(language: &str, stem: &str, count: usize) -> Vec<String> {
     (0..count).map(|i| format!("{start} {i} {} of {stem}.", words[(i * 7 + count) % 4])).collect()
 }
 
-/// The text of the training files, with every kind of line that a preparation treats in its own way.
+/// The text of the training files, with every kind of line that a preparation treats specially.
 fn training(language: &str, member: &str) -> String {
     let mut all = lines(language, member.split(['.', '-']).next().unwrap(), 60);
     let english = language == "en";
@@ -60,7 +60,7 @@ fn sgm(lines: &[String]) -> String {
     text + "</doc>\n</srcset>\n"
 }
 
-/// A corpus whose URLs lead to `server`, and the files that it should find there, by path.
+/// A corpus whose URLs point to `server`, and the files that the server should have, by path.
 fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Vec<u8>>) {
     let mut corpus = CorpusDefinition::find(name).unwrap();
     // Member -> text, by file.
@@ -71,7 +71,7 @@ fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Ve
                 let count = definition.lines.unwrap_or(40) as usize;
                 let text = match (split.as_str(), definition.format) {
                     ("train", _) => training(language, part.member.as_deref().unwrap()),
-                    // A line that cleaning leaves out stands at its end.
+                    // The last line is one that cleaning drops.
                     ("newstest_dev", _) => {
                         let mut all = lines(language, split, count - 1);
                         all.push("A ♥ heart".into());
@@ -112,7 +112,7 @@ fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Ve
         };
         files.insert(place, bytes);
     }
-    // Numbers of merges and pieces that this little text has.
+    // Numbers of merges and pieces that this small text can give.
     let preparation = corpus.preparation.as_mut().unwrap();
     match &mut preparation.tokenizer {
         TokenizerSpec::SubwordNmt { merges, max_vocabulary, .. } => {
@@ -130,7 +130,7 @@ fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Ve
     (corpus, files)
 }
 
-/// Serves the files; what the first URL of each does wrong depends on the file.
+/// Serves the files. The first URL of each fails in a way that depends on the file.
 fn failing_server(files: Arc<std::sync::Mutex<BTreeMap<String, Vec<u8>>>>) -> Server {
     Server::start(move |asked: &Asked, number| {
         let files = files.lock().unwrap();
@@ -141,19 +141,19 @@ fn failing_server(files: Arc<std::sync::Mutex<BTreeMap<String, Vec<u8>>>>) -> Se
         let kind = files.keys().position(|key| key == place).unwrap() % 5;
         match (which, kind) {
             ("second", _) => good,
-            // Drops the connection in the middle, every time but at the end of the file.
+            // Drops the connection in the middle each time, except at the end of the file.
             (_, 0) => good.cut(bytes.len() / 3 + 1),
-            // Busy every other time.
+            // Replies "busy" every other time.
             (_, 1) if number % 2 == 0 => Reply::new(503, "busy"),
             (_, 1) => good,
-            // Breaks off, and then answers with a range that was not asked for.
+            // Breaks off, and then replies with a range that was not requested.
             (_, 2) if asked.range.is_some() => Reply::new(206, &bytes[..bytes.len() / 2])
                 .header("Content-Range", &format!("bytes 0-{}/{}", bytes.len() / 2 - 1, bytes.len()))
                 .header("ETag", &etag),
             (_, 2) => good.cut(bytes.len() / 2),
-            // Other bytes of the same length, or of another where no digest would tell.
+            // Sends wrong bytes of the same length.
             (_, 3) => Reply::new(200, vec![b'x'; bytes.len()]),
-            // A page.
+            // Sends a web page.
             _ => Reply::new(200, "<!DOCTYPE html><html><body>moved</body></html>"),
         }
     })
@@ -227,15 +227,15 @@ impl Setting {
 fn every_preparation_comes_through_a_server_that_fails() {
     for name in NAMES {
         let mut s = setting(name);
-        // They are those of the real text.
+        // The digests are those of the real text.
         s.corpus.preparation.as_mut().unwrap().md5.clear();
         let data = s.data();
         let prepared = s.prepare(&data).unwrap();
-        // Every kind of failure was met, and overcome at the same URL or at the next.
+        // Every kind of failure occurred, and was resolved at the same URL or at the next.
         let asked = s.server.asked();
         assert!(asked.iter().any(|a| a.range.is_some()), "{name}: something was resumed");
         assert!(asked.iter().any(|a| a.path.starts_with("/second/")), "{name}: a second URL was needed");
-        // Offline, from what lies there, it is the same.
+        // Offline, the existing files give the same result.
         let again = s.prepare(&data).unwrap();
         assert_eq!(again.splits, prepared.splits, "{name}");
         assert_eq!(s.server.asked().len(), asked.len(), "{name}: nothing is fetched again");
@@ -245,7 +245,7 @@ fn every_preparation_comes_through_a_server_that_fails() {
             "{name}: nothing temporary"
         );
 
-        // Batches of one epoch hold every pair once.
+        // The batches of one epoch contain every pair once.
         let train = prepared.train().unwrap()[0];
         let plan = BatchPlan::new(&train.lengths(), &data.batching, 1).unwrap();
         let pad = prepared.pipeline.target.specials().pad;
@@ -265,7 +265,8 @@ fn openseq2seqs_text_is_raw_cleaned_and_shuffled_with_its_pairs_together() {
     let s = setting("wmt-en-de-openseq2seq");
     let prepared = s.prepare(&s.data()).unwrap();
     let statistics = &prepared.train().unwrap()[0].statistics;
-    // In each of three files of 66 pairs: one empty, 81 and 300 words, one of ten times the words.
+    // Each of three files of 66 pairs has one empty line, one of 81 and one of 300 words, and one
+    // with ten times the words of its other side.
     assert_eq!(
         (statistics.pairs_read, statistics.skipped_empty, statistics.dropped_by_cleaning, statistics.pairs),
         (198, 3, 9, 186)
@@ -275,19 +276,19 @@ fn openseq2seqs_text_is_raw_cleaned_and_shuffled_with_its_pairs_together() {
         s.prepared_lines(file).iter().map(join).collect()
     };
     let (source, target) = (text("train.source"), text("train.target"));
-    // The order is another, and each pair is still one.
+    // The order differs, and pairs stay together.
     assert!(source.contains(&"He said “it’s a well-known thing”".to_string()), "raw but for bars and spaces");
     let number = |line: &str| line.split(' ').find_map(|word| word.parse::<u32>().ok());
     let numbers: Vec<_> = source.iter().map(|line| number(line)).collect();
     assert_eq!(numbers, target.iter().map(|line| number(line)).collect::<Vec<_>>());
     assert!(numbers.windows(2).filter(|w| w[0] > w[1]).count() > 50, "shuffled");
-    // A line and its hypothesis are the raw line again; ids stand as OpenSeq2Seq has them.
+    // A line's ids decode to the raw line again, and the special ids are those of OpenSeq2Seq.
     let test = &prepared.splits["newstest2014"];
     let ids = test.pair(0).1;
     let line = test.references.as_ref().unwrap().raw[0].clone();
     assert_eq!((prepared.undo(ids), *ids.last().unwrap()), (line, 1));
     assert_eq!(prepared.pipeline.target.len(), 150);
-    // The two test sets are two.
+    // The two test sets are different splits.
     assert_eq!(prepared.splits["newstest2014"].references.as_ref().unwrap().raw.len(), 2737);
     assert_eq!(prepared.splits["newstest2014-full"].references.as_ref().unwrap().raw.len(), 3003);
     assert_eq!(prepared.splits["newstest2014"].statistics.dropped_by_cleaning, 0);
@@ -297,18 +298,20 @@ fn openseq2seqs_text_is_raw_cleaned_and_shuffled_with_its_pairs_together() {
 fn gnmts_text_is_tokenised_cleaned_and_of_latin_1() {
     let s = setting("wmt16-en-de-nvidia");
     let mut data = s.data();
-    // Its digests are those of the real text: another tokenizer is not compared with them.
+    // The published digests belong to the real text. They are not compared for another tokenizer.
     if let TokenizerSpec::SubwordNmt { merges, .. } = &mut data.tokenizer {
         *merges = 61;
     }
     let prepared = s.prepare(&data).unwrap();
     let statistics = &prepared.train().unwrap()[0].statistics;
-    // As OpenSeq2Seq's, and the heart and the curly quotation marks.
+    // Drops the same pairs as OpenSeq2Seq's, and those with the heart and the curly quotation
+    // marks.
     assert_eq!((statistics.dropped_by_cleaning, statistics.pairs), (15, 180));
     let source = s.prepared_lines("train.source");
     assert_eq!(undo(&source[0]), "The house 0 is old of europarl .");
     assert!(source.iter().all(|line| line.chars().all(|c| c <= '\u{ff}')));
-    // newstest2015 and newstest2016 after one another, cleaned too; a recipe's lines are those before it.
+    // newstest2015 followed by newstest2016, also cleaned. The number of lines in a recipe is that
+    // before cleaning.
     let development = &prepared.splits["newstest_dev"].statistics;
     assert_eq!((development.pairs, development.dropped_by_cleaning), (78, 2));
     assert_eq!(data.eval["newstest_dev"].lines, 80);
@@ -326,7 +329,7 @@ fn the_transformers_text_is_normalised_and_its_test_set_is_not() {
     let s = setting("wmt17-en-de-nvidia");
     let prepared = s.prepare(&s.data()).unwrap();
     let statistics = &prepared.train().unwrap()[0].statistics;
-    // 300 words and ten times the words go; 81 words stay.
+    // Pairs with 300 words and with ten times the words are dropped; 81 words are kept.
     assert_eq!((statistics.dropped_by_cleaning, statistics.pairs), (6, 189));
     let source: Vec<String> = s.prepared_lines("train.source").iter().map(|line| undo(line)).collect();
     assert!(
@@ -335,10 +338,11 @@ fn the_transformers_text_is_normalised_and_its_test_set_is_not() {
         source.last()
     );
     assert!(source.iter().any(|line| line == "A ♥ heart"));
-    // 33,712 rows there, 90 here, padded to a multiple of 8.
+    // 33,712 rows for the real text, 90 here, padded to a multiple of 8.
     assert_eq!(prepared.pipeline.target.len(), 96);
     assert_eq!(prepared.splits["newstest2014-full"].statistics.pairs, 3003);
-    // Curly quotation marks are normalised in training and validation; in the test set only apostrophes are.
+    // Curly quotation marks are normalised in training and validation; in the test set only
+    // apostrophes are.
     let treated = |split: &str, line: &str| {
         let preparation = s.corpus.preparation.as_ref().unwrap();
         let TokenizerSpec::SubwordNmt { normalize, .. } = &preparation.tokenizer else { unreachable!() };
@@ -353,11 +357,11 @@ fn the_transformers_text_is_normalised_and_its_test_set_is_not() {
 fn prepared_text_that_is_not_as_published_is_refused_and_nothing_is_left() {
     let mut s = setting("wmt16-en-de-nvidia");
     let mut data = s.data();
-    // Other numbers for the same tokens.
+    // Other ids for the same tokens.
     if let TokenizerSpec::SubwordNmt { specials, pad_vocabulary_to, .. } = &mut data.tokenizer {
         (*specials, *pad_vocabulary_to) = (zoo_recipes::Specials::Fairseq, 1);
     }
-    // The published digests are of another text, of course.
+    // The published digests are those of the real text, so they do not match.
     let error = s.prepare(&data).unwrap_err().to_string();
     assert!(
         error.contains("split `newstest2014-full`")
@@ -367,7 +371,7 @@ fn prepared_text_that_is_not_as_published_is_refused_and_nothing_is_left() {
     );
     assert_eq!(fs::read_dir(s.folder().parent().unwrap()).unwrap().count(), 0, "nothing is left");
 
-    // The digests of this text, taken from a run without any.
+    // The digests of this text come from a run without published digests.
     let published = std::mem::take(&mut s.corpus.preparation.as_mut().unwrap().md5);
     s.prepare(&data).unwrap();
     let md5 = |bytes: &[u8]| {
@@ -391,7 +395,7 @@ fn prepared_text_that_is_not_as_published_is_refused_and_nothing_is_left() {
     s.corpus.preparation.as_mut().unwrap().md5 = own.clone();
     s.prepare(&data).unwrap();
 
-    // One digest that differs, whichever, and it is refused by name.
+    // If any one digest differs, the text is refused with the file's name.
     for (split, files) in &published {
         for file in files.keys() {
             fs::remove_dir_all(s.folder()).ok();

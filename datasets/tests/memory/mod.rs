@@ -1,4 +1,4 @@
-//! Counts what is allocated in a test's process.
+//! Counts the allocations of a test's process.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,12 +12,12 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: all is left to the system's allocator.
+// SAFETY: all calls are forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
         PEAK.fetch_max(now, Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        // SAFETY: the caller fulfils the contract of `alloc`, which is the same here.
         unsafe { System.alloc(layout) }
     }
 
@@ -32,7 +32,7 @@ pub fn allocated() -> usize {
     NOW.load(Relaxed)
 }
 
-/// What `run` gives, and the most it had allocated at once.
+/// Returns the result of `run`, and the peak of its allocated bytes.
 pub fn peak_of<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let before = allocated();
     PEAK.store(before, Relaxed);

@@ -19,7 +19,7 @@ impl Consent for Agrees {
     }
 }
 
-/// What a client asked.
+/// The request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     pub path: String,
@@ -28,24 +28,24 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// First byte asked for.
+    /// First requested byte.
     pub fn start(&self) -> usize {
         let start = self.range.as_deref().and_then(|r| r.strip_prefix("bytes=")?.strip_suffix('-'));
         start.map_or(0, |s| s.parse().unwrap())
     }
 }
 
-/// What the server does about it.
+/// The server's reply.
 #[derive(Clone)]
 pub struct Reply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Closes the connection after so many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     pub cut: Option<usize>,
-    /// Sends the body in blocks of so many bytes, with pauses.
+    /// Sends the body in blocks of this many bytes, with pauses.
     pub slow: Option<(usize, Duration)>,
-    /// Holds the connection open in silence after `cut`.
+    /// Keeps the connection open after `cut` without sending anything.
     pub hang: bool,
     /// `Content-Length`, chunks, or neither.
     pub framing: Framing,
@@ -79,7 +79,7 @@ impl Reply {
         self
     }
 
-    /// A well-behaved answer about `file`, ranges and `If-Range` included.
+    /// A correct reply for `file`, with support for ranges and `If-Range`.
     pub fn file(asked: &Asked, file: &[u8], etag: &str) -> Self {
         let start = asked.start();
         let same = asked.if_range.as_deref().is_none_or(|v| v == etag);
@@ -95,7 +95,7 @@ impl Reply {
     }
 }
 
-/// Serves until dropped.
+/// A server that runs until it is dropped.
 pub struct Server {
     address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -104,7 +104,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// `reply` gets each request and its number, from 0.
+    /// Starts a server. `reply` is called with each request and its number, from 0.
     pub fn start(reply: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -128,7 +128,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Everything asked so far.
+    /// All requests so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
