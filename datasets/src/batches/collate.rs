@@ -16,7 +16,8 @@ pub struct PaddedSequences {
 }
 
 impl PaddedSequences {
-    /// Pads `sequences` with `pad` to a common length that is a multiple of `multiple` (0 counts as 1).
+    /// Pads `sequences` with `pad` to a common length that is a multiple of `multiple` (0 counts as
+    /// 1).
     pub fn new(sequences: &[&[u32]], pad: u32, multiple: u32) -> Self {
         let longest = sequences.iter().map(|s| s.len()).max().unwrap_or(0);
         let cols = longest.next_multiple_of(multiple.max(1) as usize);

@@ -63,7 +63,7 @@ pub(super) enum Compression {
     Gzip,
     Bzip2,
     Xz,
-    /// Whether a file begins like a zip archive, full or empty.
+    /// A zip archive, full or empty.
     Zip,
 }
 

@@ -18,7 +18,8 @@ fn key(seed: u64, index: u64) -> u64 {
     u64::from(stream.next_u32()) << 32 | u64::from(stream.next_u32())
 }
 
-/// Puts the lines of two files of equal length into the same random order, in place. `work` is an empty folder.
+/// Shuffles the lines of two files of equal length in place, both in the same order. `work` is an
+/// empty folder.
 pub(super) fn shuffle_pairs(source: &Path, target: &Path, seed: u64, work: &Path) -> io::Result<()> {
     let bytes = source.metadata()?.len() + target.metadata()?.len();
     shuffle_in(source, target, seed, work, bytes.div_ceil(BUCKET).clamp(1, 512))

@@ -67,7 +67,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Counts the white-space separated tokens of `lines`. Text that spells a special token is not counted.
+    /// Counts the white-space separated tokens of `lines`. Text that spells a special token is not
+    /// counted.
     pub fn from_lines<S: AsRef<str>>(
         lines: impl IntoIterator<Item = S>,
         layout: Specials,
