@@ -118,7 +118,7 @@ pub struct EvalSet<'p> {
     pub split: &'p Arc<PreparedSplit>,
     /// Index of its target language.
     pub target: usize,
-    /// The references to score against, one a line.
+    /// The references to score against, one per line.
     pub references: &'p [String],
 }
 

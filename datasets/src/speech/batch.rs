@@ -144,7 +144,7 @@ pub struct SpeechBatches {
     examples: u32,
     seed: u64,
     strict: bool,
-    /// Cache of frames. `None` if recordings are augmented.
+    /// Cache of frames. `None` if recordings are augmented or there is no cache folder.
     cache: Option<FrameCache>,
     /// The epoch that was requested last.
     epoch: Mutex<Option<(u64, Arc<Epoch>)>>,
