@@ -1,8 +1,8 @@
 //! Speed of feature extraction on one core; `tests/reference/bench_features.py` compares it with
 //! the libraries.
 //!
-//!     cargo run --release -p zoo-datasets --example features_speed -- RECORDING.wav [SECONDS
-//!     [STEP]]
+//!     cargo run --release -p zoo-datasets --example features_speed -- \
+//!         RECORDING.wav [SECONDS [STEP]]
 //!
 //! Repeats a mono recording until it has SECONDS seconds (60), and prints a line of JSON for each
 //! step: seconds of audio per second, for the fastest of many passes on one thread. With STEP, only

@@ -1,8 +1,8 @@
 //! Prepares and batches a generated corpus of the size of WMT English-German, and prints pairs per
 //! second and the peak memory of each step.
 //!
-//!     cargo run --release -p zoo-datasets --example wmt_scale -- [PAIRS [sentence-piece |
-//!     subword-nmt]]
+//!     cargo run --release -p zoo-datasets --example wmt_scale -- \
+//!         [PAIRS [sentence-piece | subword-nmt]]
 //!
 //! Words are generated, with frequencies that fall as in real text, so 4.5 million pairs have some
 //! millions of different words. It needs 8 GB in the temporary folder. The peak is that of the
