@@ -100,10 +100,7 @@ pub fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 fn composed<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     let dtype = x.dtype();
     let y = activation::sigmoid(to_f32(x));
-    match FloatDType::try_from(dtype) {
-        Ok(dtype) if y.dtype() != dtype.into() => y.cast(dtype),
-        _ => y,
-    }
+    if y.dtype() == dtype { y } else { y.cast(FloatDType::from(dtype)) }
 }
 
 #[cfg(test)]

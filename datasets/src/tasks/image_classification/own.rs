@@ -1,6 +1,6 @@
 //! The files that a recipe itself names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use zoo_recipes::DataBlock;
@@ -61,7 +61,7 @@ pub fn own_stamps(data: &PictureDataSpec, base: &Path) -> Result<Vec<(String, St
     Ok(stamps)
 }
 
-fn read(path: &PathBuf) -> Result<Vec<u8>, PictureDataError> {
+fn read(path: &Path) -> Result<Vec<u8>, PictureDataError> {
     zoo_recipes::untrusted::read(path)
-        .map_err(|source| PictureError::Io { file: path.clone(), source }.into())
+        .map_err(|source| PictureError::Io { file: path.to_path_buf(), source }.into())
 }

@@ -36,7 +36,7 @@ fn values(n: usize, stream: u64) -> Vec<f32> {
 fn plain(x: &[f32], upstream: &[f32], [n, h, w, c]: [usize; 4], how: Pooling) -> [Vec<f32>; 2] {
     let (rows, columns, size) = (how.outputs(h), how.outputs(w), how.size);
     let (mut out, mut dx) = (Vec::new(), vec![0f32; x.len()]);
-    for place in 0..n * rows * columns * c {
+    for (place, &gradient) in upstream.iter().enumerate().take(n * rows * columns * c) {
         let (channel, column) = (place % c, place / c % columns);
         let (row, image) = (place / c / columns % rows, place / c / columns / rows);
         let pixels = (0..size * size).map(|k| {
@@ -49,11 +49,11 @@ fn plain(x: &[f32], upstream: &[f32], [n, h, w, c]: [usize; 4], how: Pooling) ->
                 // `>` keeps the first of equal values.
                 let most = pixels.iter().copied().reduce(|a, b| if x[b] > x[a] { b } else { a }).unwrap();
                 out.push(x[most]);
-                dx[most] += upstream[place];
+                dx[most] += gradient;
             }
             PoolKind::Average => {
                 out.push(pixels.iter().map(|&i| x[i]).sum::<f32>() / (size * size) as f32);
-                pixels.iter().for_each(|&i| dx[i] += upstream[place] / (size * size) as f32);
+                pixels.iter().for_each(|&i| dx[i] += gradient / (size * size) as f32);
             }
         }
     }
