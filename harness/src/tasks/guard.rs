@@ -58,7 +58,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         match path.is_dir() {
             true if path.ends_with("tasks") => {}
             true => sources(&path, found),
-            false => found.push(path),
+            false if path.extension().is_some_and(|ending| ending == "rs") => found.push(path),
+            false => {}
         }
     }
 }

@@ -4,7 +4,8 @@ use burn::tensor::{Device, FloatDType};
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::image_classification::scores;
-use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, FlattenOrder, PoolKind};
+use zoo_recipes::PoolKind;
+use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, FlattenOrder};
 use zoo_training::align::ClassifierCase;
 
 fn cases() -> Vec<ClassifierCase> {

@@ -182,7 +182,8 @@ fn words(one: &Listed) -> String {
     }
 }
 
-/// What was run to its end: a sentence on published values of real data, and a line for each claim, with the worst of its arms.
+/// Claims that were run to their end: a sentence on published values of real data, a line for each
+/// published or extended claim, with the worst of its arms, and the numbers of own checks by verdict.
 fn runs(account: &Account<'_>) -> String {
     let real = || {
         let published = |one: &&ClaimAccount<'_>| one.claim.statement() == Statement::Published;
@@ -218,11 +219,20 @@ fn runs(account: &Account<'_>) -> String {
         );
     }
     rows.sort_by_key(|(standing, of)| (of[0].statement, standing.generated, standing.recipe.clone()));
+    let mut own: BTreeMap<String, usize> = BTreeMap::new();
     for (standing, of) in rows {
         let rank = |one: &&&Listed| WORST_FIRST.iter().position(|outcome| *outcome == one.verdict.outcome);
         let Some(worst) = of.iter().min_by_key(|one| rank(one).unwrap_or(WORST_FIRST.len())) else {
             continue;
         };
+        let verdict = match worst.uncounted {
+            Some(why) => format!("{}, {}", worst.verdict.outcome, why.split(':').next().unwrap_or(why)),
+            None => worst.verdict.outcome.to_string(),
+        };
+        if worst.statement == Statement::Own {
+            *own.entry(verdict).or_default() += 1;
+            continue;
+        }
         let arms: Vec<&str> = of.iter().filter_map(|one| one.arm.as_deref()).collect();
         table.push(vec![
             Cell::words(&standing.recipe),
@@ -232,13 +242,14 @@ fn runs(account: &Account<'_>) -> String {
             Cell::words(arms.join(", ")),
             Cell::number(worst.verdict.published),
             Cell::number(worst.verdict.measured),
-            Cell::words(match worst.uncounted {
-                Some(why) => format!("{}, {}", worst.verdict.outcome, why.split(':').next().unwrap_or(why)),
-                None => worst.verdict.outcome.to_string(),
-            }),
+            Cell::words(verdict),
         ]);
     }
     text.push_str(&table.render(Format::Md));
+    if !own.is_empty() {
+        let counts: Vec<String> = own.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        text.push_str(&format!("\nOwn checks of this project: {}.\n", counts.join("; ")));
+    }
     text
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, ClassifierSpec, FlattenOrder, PoolKind};
+use zoo_recipes::PoolKind;
+use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, ClassifierSpec, FlattenOrder};
 use zoo_training::align::ClassifierCase;
 
 use crate::evidence::{Aligner, FIXTURES, Found};

@@ -1,6 +1,6 @@
 //! Loops over one image. The innermost loop runs over channels, or over a whole row of pixels.
 
-use zoo_recipes::tasks::image_classification::PoolKind;
+use zoo_recipes::PoolKind;
 
 use super::Pooling;
 use crate::simd::vectorized;

@@ -18,7 +18,7 @@ use burn::tensor::ops::{AvgPoolOptions, MaxPoolOptions};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
-use zoo_recipes::tasks::image_classification::PoolKind;
+use zoo_recipes::PoolKind;
 
 use super::{has_own_kernels, host};
 use kernels::Plane;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::spec::PoolKind;
+
 /// A feed-forward classifier: layers in order. The last one has as many units as there are classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -65,16 +67,6 @@ pub enum ClassifierLayerSpec {
         /// Share of values that become 0.
         rate: f64,
     },
-}
-
-/// See [`ClassifierLayerSpec::Pool`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PoolKind {
-    /// Maximum; of equal ones the first gets the gradient, row by row.
-    Max,
-    /// Mean.
-    Average,
 }
 
 /// See [`ClassifierLayerSpec::Flatten`].

@@ -2,9 +2,8 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use zoo_recipes::tasks::image_classification::{
-    BiasInit, ClassifierLayerSpec, FlattenOrder, PoolKind, WeightInit,
-};
+use zoo_recipes::PoolKind;
+use zoo_recipes::tasks::image_classification::{BiasInit, ClassifierLayerSpec, FlattenOrder, WeightInit};
 
 use crate::Pass;
 use crate::nn::{Channels, Conv2d, ConvInit, Init, Linear};

@@ -1,7 +1,6 @@
 use burn::tensor::{Device, FloatDType, TensorData};
-use zoo_recipes::tasks::image_classification::{
-    BiasInit, ClassifierLossSpec, FlattenOrder, PoolKind, WeightInit,
-};
+use zoo_recipes::PoolKind;
+use zoo_recipes::tasks::image_classification::{BiasInit, ClassifierLossSpec, FlattenOrder, WeightInit};
 
 use super::*;
 use crate::contract::Objective;
