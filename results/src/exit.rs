@@ -1,36 +1,39 @@
-//! Exit codes of `zoo`. The table in `docs/verdicts.md` is made from this enum and a test compares them.
+//! Exit codes of `zoo`. The table in `docs/verdicts.md` is generated from this enum, and a test
+//! compares the two.
 
 use crate::verdict::{Outcome, Verdict};
 
-/// Every code with which the program ends.
+/// All exit codes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command did what it was asked; of a judged run: every comparable claim is REPRODUCED.
+    /// The command succeeded. For a judged run: every comparable claim is REPRODUCED.
     Ok = 0,
-    /// A fault of the program, or of the machine, that none of the others names.
+    /// An error of the program or the machine that no other code covers.
     Internal = 1,
-    /// The command line was not understood.
+    /// The command line is not valid.
     Usage = 2,
     /// A recipe does not parse or contradicts itself.
     Recipe = 3,
-    /// Data missing, damaged, or not what the recipe says.
+    /// Data are missing, damaged, or differ from the recipe.
     Data = 4,
-    /// The plan needs more than zoo spends without consent, or a file without a digest comes over plain http.
+    /// The plan exceeds what zoo spends without consent, or a file without a digest would be
+    /// downloaded over plain http.
     PlanRefused = 5,
-    /// Stopped before its end; run the same command again to resume.
+    /// Stopped before completion; run the same command again to resume.
     Interrupted = 6,
-    /// Ledger, bundle, hypotheses or checkpoint do not match their digests.
+    /// A ledger, bundle, hypotheses or checkpoint does not match its digest.
     Damaged = 7,
-    /// The device is not there, or not built in.
+    /// The device does not exist, or support for it is not built in.
     Device = 8,
     /// `align` or `verify` found a difference.
     Mismatch = 9,
-    /// At least one claim is NOT REPRODUCED, or `regress` found something worse than what was recorded.
+    /// At least one claim is NOT REPRODUCED, or `regress` found a result worse than the recorded
+    /// one.
     NotReproduced = 10,
-    /// None of that, and at least one claim is INCONCLUSIVE.
+    /// No claim is NOT REPRODUCED, and at least one is INCONCLUSIVE.
     Inconclusive = 11,
-    /// Claims were judged and not one was comparable.
+    /// Claims were judged, but none was comparable.
     NothingComparable = 12,
 }
 
@@ -58,7 +61,7 @@ impl Exit {
         self as u8
     }
 
-    /// What it means, for the documentation and for `--help`.
+    /// What the code means, for the documentation and `--help`.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -80,7 +83,8 @@ impl Exit {
         }
     }
 
-    /// The code of a judged run: any NOT REPRODUCED, else any INCONCLUSIVE, else REPRODUCED; its own where nothing was comparable.
+    /// The code of a judged run: NOT REPRODUCED if any claim is, else INCONCLUSIVE if any is, else
+    /// success; a separate code if no claim was comparable.
     #[must_use]
     pub fn of_outcomes(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
         let mut worst = Self::NothingComparable;
@@ -95,13 +99,13 @@ impl Exit {
         worst
     }
 
-    /// [`Exit::of_outcomes`] of verdicts.
+    /// [`Exit::of_outcomes`] for verdicts.
     #[must_use]
     pub fn of_verdicts<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Self {
         Self::of_outcomes(verdicts.into_iter().map(|verdict| verdict.outcome))
     }
 
-    /// The table of the documentation.
+    /// The table for the documentation.
     #[must_use]
     pub fn markdown_table() -> String {
         let mut text = String::from("| code | meaning |\n|---:|---|\n");

@@ -1,4 +1,5 @@
-//! Metrics, claims, verdicts, ledger, reports. Nothing in this crate runs a model or knows a corpus.
+//! Metrics, claims, verdicts, ledger and reports. This crate runs no model and depends on no
+//! corpus.
 
 pub mod bundle;
 pub mod exit;

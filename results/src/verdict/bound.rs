@@ -55,7 +55,8 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
             return;
         }
         let between = spread.as_ref().map_or(0.0, |s| s.half_width(look.seeds, alpha));
-        // Downward on the score is upward on the shortfall where more is better.
+        // The test gives distances of the score. Where a higher score is better, the shortfall
+        // moves the other way.
         let (down, up) = test.as_ref().map_or((0.0, 0.0), |test| (test.down, test.up));
         let (worse, better) = if higher { (down, up) } else { (up, down) };
         let (low, high) = (shortfall - better.hypot(between), shortfall + worse.hypot(between));
@@ -78,7 +79,8 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
             if let Some(test) = test.as_ref().filter(|_| more == SeedsNeeded::None && gap.abs() > between)
                 && let Some(counted) = &test.counted
             {
-                // What the test set may take of the gap, beside the seeds; less of an error rate is better.
+                // The part of the gap left to the test set, beside the seeds, with the sign of the
+                // gap. For an error rate, lower is better.
                 let rest = gap.signum() * (gap * gap - between * between).sqrt();
                 verdict.units_needed = counted.needed(-sign * rest, test, alpha);
                 let units = counted.units;
@@ -95,7 +97,7 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
     });
 }
 
-/// What the bounds lack, and how to mend it. The first rules are content with one of the two.
+/// Which intervals are missing, and how to supply them. The first rules need only one of the two.
 fn missing(rules: Rules, spread: bool, test: bool) -> Option<String> {
     match (rules, spread, test) {
         (_, true, true) | (Rules::First, true, false) | (Rules::First, false, true) => None,
@@ -111,16 +113,16 @@ fn missing(rules: Rules, spread: bool, test: bool) -> Option<String> {
     }
 }
 
-/// How far the test set lets the mean score move.
+/// Distances by which sampling of the test set may move the mean score.
 struct TestSet {
     down: f64,
     up: f64,
     counted: Option<Counted>,
 }
 
-/// Errors that were counted on the same test set by every run.
+/// Error counts of runs that were all scored on the same test set.
 struct Counted {
-    /// Share of wrong ones, the mean over the runs.
+    /// Error rate, the mean over the runs.
     rate: f64,
     total: u64,
     scale: f64,
@@ -131,9 +133,11 @@ struct Counted {
 }
 
 impl TestSet {
-    /// At level `alpha`: the mean distances of the runs' intervals and the exact binomial limits of the mean error count, the wider of
-    /// both where both are known. The binomial holds where a bootstrap of few errors, or of none, has no width; the bootstrap holds where
-    /// errors come in bunches. `None` where neither is known of every run; by the second rules, where the test set was not resampled.
+    /// Distances at level `alpha`: the mean distances of the runs' intervals and those of the exact
+    /// binomial limits of the mean error count; the wider of the two where both are known.
+    /// The bootstrap has no width for zero or few errors, and there the binomial holds. Where
+    /// errors are correlated (come in bunches), the bootstrap holds. `None` if neither is known for
+    /// every run or, under the second rules, if the test set was not resampled.
     fn of(
         claim: &ClaimSpec,
         rules: Rules,
@@ -170,13 +174,15 @@ impl TestSet {
     }
 }
 
-/// Utterances are few, so what bunches add to the variance is itself uncertain: it counts this many times over. Without this the
-/// simulation says REPRODUCED in up to 5.5 of 100 studies at the margin.
+/// Factor on the excess variance from bunched errors. A test set has few utterances, so the
+/// estimate of this excess is itself uncertain. Without the factor, the simulation gives REPRODUCED
+/// in up to 5.5 of 100 studies at the margin.
 const BUNCHES_TOO_FEW: f64 = 1.25;
 
-/// How many errors count as one: the variance of the resampled score over that of independent errors, the mean over the runs, at
-/// least 1. With so many fewer errors among so many fewer words the exact limits hold for errors in bunches as well (Korn and
-/// Graubard 1998), where the percentile interval of few utterances ends too low.
+/// Number of errors that count as one (the design effect): the variance of the resampled score over
+/// that of independent errors, the mean over the runs, at least 1. Dividing the errors and the
+/// words by this number makes the exact limits valid for bunched errors too (Korn and Graubard
+/// 1998). The percentile interval of few utterances ends too low in this case.
 fn bunch(seen: &[RunScore]) -> f64 {
     let of = |run: &RunScore| {
         let (interval, counts) = (run.interval?, run.counts?);
@@ -212,7 +218,7 @@ impl Counted {
             "error" => ("errors", "records"),
             _ => ("errors", "cases"),
         };
-        // All runs are tested on the same words, so more runs do not make them more words.
+        // All runs are tested on the same words, so more runs do not add words.
         let errors = mean(&counts.iter().map(|c| c.errors as f64).collect::<Vec<_>>());
         let (low, high) = clopper_pearson(errors / bunch, first.total as f64 / bunch, alpha);
         let (low, high) = (first.scale * low, first.scale * high);
@@ -237,8 +243,8 @@ impl Counted {
         })
     }
 
-    /// How many would probably put the limit of the score `distance` away from it. Where bunches widen the test set's limits, in
-    /// proportion more.
+    /// Number of words that would probably put the limit of the score at `distance` from the score.
+    /// If bunched errors widen the test set's limits, the number grows in proportion.
     fn needed(&self, distance: f64, test: &TestSet, alpha: f64) -> Option<u64> {
         let limit = self.rate + distance / self.scale;
         let alone = trials_needed(self.rate, limit, alpha, PROBABLY, self.total)?;

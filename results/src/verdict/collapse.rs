@@ -1,30 +1,32 @@
-//! Seeds whose training collapsed: their scores make most of the spread, so a hint on more seeds has to name them.
+//! Detects seeds whose training collapsed. Their scores make up most of the spread, so a hint to
+//! run more seeds has to name them.
 
 use super::evidence::{Interval, RunScore};
 use super::outcome::{Outcome, Verdict};
 use super::wording::number;
 use crate::statistics::median;
 
-/// A score this many yardsticks worse than the median is that of a collapsed seed.
+/// A seed counts as collapsed if its score is worse than the median by more than this multiple of
+/// each yardstick.
 const YARDSTICKS: f64 = 10.0;
 
-/// Fewer scores than this do not show which of them is the odd one.
+/// Minimum number of scores. With fewer, no score can be identified as the outlier.
 const LEAST: usize = 3;
 
-/// From the median of absolute deviations to the standard deviation of a normal distribution.
+/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
 const NORMAL: f64 = 1.4826;
 
-/// How an explanation's last sentence begins where a seed collapsed.
+/// Beginning of the last sentence of an explanation when a seed collapsed.
 pub(super) const BEGINNING: &str = " Collapsed: ";
 
-/// The runs of an arm that one look sees.
+/// The runs of one arm at one look.
 pub(super) struct Arm<'a> {
     pub name: &'a str,
     pub runs: &'a [&'a RunScore],
 }
 
-/// The sentence that names collapsed seeds, put at the end of an explanation that is not REPRODUCED. `sign` is +1 where more is
-/// better; `stated` are the claim's margin and sigma.
+/// Appends the sentence that names collapsed seeds to an explanation that is not REPRODUCED. `sign`
+/// is +1 if higher is better. `stated` are the claim's margin and sigma.
 pub(super) fn name_collapsed(verdict: &mut Verdict, arms: &[Arm<'_>], sign: f64, stated: &[Option<f64>]) {
     if verdict.outcome == Outcome::Reproduced {
         return;
@@ -40,9 +42,11 @@ pub(super) fn name_collapsed(verdict: &mut Verdict, arms: &[Arm<'_>], sign: f64,
 }
 
 impl Arm<'_> {
-    /// A score counts as collapsed if it is worse than the median by more than ten times each yardstick: the robust spread
-    /// (1.4826 times the median absolute deviation), the stated margin and sigma, and half the median width of the scores' 95 %
-    /// intervals from the test set. Without any yardstick above 0 no score does.
+    /// Names the collapsed seeds of this arm. A score counts as collapsed if it is worse than the
+    /// median by more than ten times each yardstick. The yardsticks are the robust spread (1.4826
+    /// times the median absolute deviation), the stated margin and sigma, and half the median width
+    /// of the scores' 95 % intervals from the test set. If no yardstick is above 0, no score counts
+    /// as collapsed.
     fn collapsed(&self, sign: f64, stated: &[Option<f64>]) -> Option<String> {
         let scored: Vec<(Option<u64>, f64)> =
             self.runs.iter().filter_map(|run| Some((run.seed, run.score?))).collect();
@@ -93,11 +97,11 @@ mod tests {
         let scores = [0.42, 0.83, 83.75];
         let said = found(&scores, 0.6, -1.0, &[Some(0.84), None]).unwrap();
         assert_eq!(said, "seed 3 of mixed with 83.75 (median 0.830)");
-        // Better than the others is not collapsed, nor is an ordinary spread, or one of two.
+        // Not collapsed: a score better than the others, an ordinary spread, one of two scores.
         assert_eq!(found(&scores, 0.6, 1.0, &[]), None);
         assert_eq!(found(&[0.42, 0.42, 1.25], 0.6, -1.0, &[Some(0.0)]), None);
         assert_eq!(found(&[0.42, 83.75], 0.6, -1.0, &[]), None);
-        // Equal scores and no test set leave nothing to measure by.
+        // With equal scores and no test set there is no yardstick.
         assert_eq!(found(&[90.0, 90.0, 89.0], 0.0, 1.0, &[None]), None);
         assert!(found(&[90.0, 90.0, 12.0], 0.0, 1.0, &[Some(0.5)]).is_some());
     }

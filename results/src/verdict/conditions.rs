@@ -1,4 +1,4 @@
-//! The claim's own conditions: where they are not met there is nothing to compare.
+//! The claim's own conditions. If they are not met, the numbers are not comparable.
 
 use zoo_recipes::{ClaimSpec, DIRECT, Direction};
 
@@ -6,14 +6,16 @@ use super::evidence::{Evidence, Precision};
 use super::rules::Rules;
 use crate::metrics::Entry;
 
-/// Which way is better: as the claim says, else as the list of metrics does; `None` where neither does.
+/// Direction in which the metric is better: the claim's, else the metric registry's. `None` if
+/// neither gives one.
 #[must_use]
 pub fn direction_of(claim: &ClaimSpec) -> Option<Direction> {
     claim.direction.or_else(|| Some(Entry::find(&claim.metric)?.direction))
 }
 
-/// Why two signatures are unlike, or `None`. Every key that the claim's names must have the same value in the other; the version of
-/// the tool and the parts that describe resampling do not change a score and are left aside.
+/// Reason why two signatures differ, or `None`. Every key in the claim's signature must have the
+/// same value in the measured one. The tool's version and the parts that describe resampling do not
+/// change a score and are ignored.
 #[must_use]
 pub fn signature_difference(claimed: &str, measured: &str) -> Option<String> {
     fn parts(signature: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -22,7 +24,7 @@ pub fn signature_difference(claimed: &str, measured: &str) -> Option<String> {
             .map(|part| part.trim().split_once(':').unwrap_or((part.trim(), "")))
             .filter(|(key, _)| !matches!(*key, "" | "#" | "version" | "bs" | "rs" | "ar" | "seed"))
     }
-    // This part changes the metric by being there.
+    // The presence of this part changes the metric.
     let splits = |signature| parts(signature).any(|(key, _)| key == "compounds");
     if splits(measured) && !splits(claimed) {
         return Some("ours splits compounds, the claim's signature does not".to_owned());
@@ -36,7 +38,8 @@ pub fn signature_difference(claimed: &str, measured: &str) -> Option<String> {
     })
 }
 
-/// Why the evidence cannot be held against the claim, or `Ok` with notes on what had to be taken on trust.
+/// Reason why the evidence is not comparable with the claim, or `Ok` with notes on the conditions
+/// that could not be checked.
 pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     if !evidence.overrides.is_empty() {
@@ -48,7 +51,7 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
     if let Some(tier) = evidence.tier.as_deref().filter(|tier| *tier != "full") {
         return Err(format!("tier {tier} is not the published run"));
     }
-    // A claim that names no search is on the outputs of a task without searches.
+    // A claim without a search is on the outputs of a task that has no search.
     let search = evidence.decode.as_deref();
     let claimed_search = claim.decode.as_deref().or(search.map(|_| DIRECT));
     for (what, claimed, measured) in [
@@ -89,13 +92,15 @@ pub(super) fn met(claim: &ClaimSpec, evidence: &Evidence) -> Result<Vec<String>,
     Ok(notes)
 }
 
-/// The word of an arm's name that may name a precision: what follows a hyphen (`mixed-a100`) tells arms of one precision apart.
+/// The part of an arm's name that may name a precision. A suffix after a hyphen (`mixed-a100`)
+/// distinguishes arms of the same precision.
 #[must_use]
 pub fn precision_word(arm: &str) -> &str {
     arm.split('-').next().unwrap_or(arm)
 }
 
-/// A run of zoo's own in mixed precision comes with what a probe found of its products. Scores from elsewhere have a note instead.
+/// Requires the probed product type for zoo's own runs in mixed precision. External scores get a
+/// note instead.
 fn probed(evidence: &Evidence) -> Result<(), String> {
     let ran = evidence.speed.is_some() || !evidence.runs.is_empty() || !evidence.points.is_empty();
     let mixed = evidence.arm.as_deref().filter(|arm| precision_word(arm) == "mixed");
@@ -112,8 +117,8 @@ fn probed(evidence: &Evidence) -> Result<(), String> {
     }
 }
 
-/// An arm computes in the type that its name says. `mixed` is FP16 with loss scaling, as the sources publish it; the first rules let
-/// bf16 pass under that name.
+/// Checks that an arm computes in the type that its name gives. `mixed` is FP16 with loss scaling,
+/// as the sources publish it. The first rules also accept bf16 under that name.
 fn precision(rules: Rules, arm: Option<&str>, proved: Option<Precision>) -> Result<(), String> {
     let (Some(arm), Some(proved)) = (arm, proved) else { return Ok(()) };
     let bf16 = matches!(proved, Precision::Bf16 | Precision::Bf16Emulated);
@@ -139,8 +144,10 @@ fn precision(rules: Rules, arm: Option<&str>, proved: Option<Precision>) -> Resu
     })
 }
 
-/// Hardware names are the same up to case, spaces and punctuation; or if they are of as many cards of the same model, with the same
-/// memory where both tell it: a claim adds the system that the cards were in, a driver their maker and socket.
+/// Whether two hardware names mean the same machine. They match if they are equal up to case,
+/// spaces and punctuation, or if they give the same number of cards of the same model, with the
+/// same memory if both state it. A claim also names the system that holds the cards; a driver also
+/// names their maker and socket.
 pub(super) fn same_hardware(a: &str, b: &str) -> bool {
     let plain =
         |s: &str| s.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
@@ -152,14 +159,15 @@ pub(super) fn same_hardware(a: &str, b: &str) -> bool {
     plain(a) == plain(b) || same_cards() == Some(true)
 }
 
-/// Whether a machine is named as accelerators are. Half precision on any other is emulated.
+/// Whether a hardware name is that of an accelerator. On other hardware, half precision is
+/// emulated.
 pub(super) fn names_accelerators(hardware: &str) -> bool {
     let words = hardware.to_lowercase();
     let mut words = words.split(|c: char| !c.is_alphanumeric());
     Cards::read(hardware).is_some() || words.any(|word| matches!(word, "gpu" | "gpus"))
 }
 
-/// GPUs, as `8x V100 16GB, DGX-1` and `1x Tesla V100-SXM2-16GB` name them.
+/// GPUs, parsed from names such as `8x V100 16GB, DGX-1` and `1x Tesla V100-SXM2-16GB`.
 struct Cards {
     count: u32,
     model: String,
@@ -170,7 +178,7 @@ impl Cards {
     fn read(name: &str) -> Option<Self> {
         let lower = name.to_lowercase();
         let words = || lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        // One or two letters and a number: V100, A100, H200, T4.
+        // A model name is one or two letters and a number: V100, A100, H200, T4.
         let is_model = |word: &&str| {
             let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
             let letters = word.len() - digits.len();

@@ -8,7 +8,8 @@ use super::outcome::{Outcome, SeedsNeeded, Verdict};
 use super::wording::{number, seeds};
 
 pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
-    // A diverged run has no hypotheses, so no evaluation set, search or signature can be asked for.
+    // A diverged run has no hypotheses, so the evaluation set, search and signature are not
+    // required.
     let training = ClaimSpec { eval: None, decode: None, signature: None, ..claim.clone() };
     let ends: Vec<(Option<u64>, bool, String)> =
         evidence.runs.iter().filter_map(|run| Some((run.seed, end(run)?.0, end(run)?.1))).collect();
@@ -37,7 +38,8 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         format!("{diverged} of {} diverged ({}).", seeds(ends.len() as u32), each.join("; "));
 }
 
-/// Did the run diverge: a loss that is not finite, or one above its start. `None` where the loss is not known.
+/// Whether the run diverged (a loss that is not finite, or a last loss above the first), and the
+/// words for it. `None` if the loss is not known.
 fn end(run: &RunScore) -> Option<(bool, String)> {
     match (run.status, run.first_loss, run.last_loss) {
         (RunStatus::Missing, ..) => None,

@@ -1,4 +1,4 @@
-//! What was measured, in the form that a verdict needs.
+//! Measurements in the form that a verdict needs.
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::{ClaimSpec, RatioProtocol};
@@ -7,7 +7,8 @@ use super::rules::Rules;
 use crate::metrics::{Convention, MetricValue, Share, TrainedTerm};
 use crate::statistics::{LookPlan, spread};
 
-/// Everything measured that bears on one claim. Fields that do not matter for the claim's kind may be left at their defaults.
+/// All measurements that bear on one claim. Fields that the claim's kind does not use may keep
+/// their defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Evidence {
@@ -17,32 +18,32 @@ pub struct Evidence {
     /// Arm that was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
-    /// `parity`, `ratio`: the arm it was held against.
+    /// `parity`, `ratio`: the arm that it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
     /// Evaluation set that was decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eval: Option<String>,
-    /// Search that was used.
+    /// Search that decoded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decode: Option<String>,
-    /// Convention of the scores.
+    /// Signature: the metric's convention for the scores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
     /// Runs in the order of their planned seeds.
     pub runs: Vec<RunScore>,
-    /// `parity`: the baseline arm's runs; paired by seed.
+    /// `parity`: the baseline arm's runs, paired by seed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub baseline_runs: Vec<RunScore>,
-    /// `trajectory`: the runs' scores on the way, in rising order.
+    /// `trajectory`: the runs' scores at intermediate points, in rising order of the points.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<PointScores>,
-    /// The numbers of seeds at which a verdict is sought.
+    /// The planned looks: numbers of seeds at which a verdict is attempted.
     pub plan: LookPlan,
-    /// The row of the table of spreads that the claim names, as it was when this was judged.
+    /// The row of the table of spreads that the claim names, as it was at the time of judging.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<StatedSpread>,
-    /// What earlier plans of the same claim spent of the 5 %.
+    /// The part of the 5 % level that earlier plans for the same claim spent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
     /// `ratio`: the timing.
@@ -57,13 +58,15 @@ pub struct Evidence {
     /// The machine, in the words in which claims name hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
-    /// Tier; anything but `full` or nothing is not comparable with a published number.
+    /// Tier. Results of any tier other than `full` (or none) are not comparable with published
+    /// numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
     /// Keys changed with `--set` that the recipe does not list as free.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<String>,
-    /// The scores come from outside: conditions that are not given are taken to be the claim's, and a note says so.
+    /// Whether the scores come from outside this program. Conditions that are not given are then
+    /// assumed to be the claim's, and a note says so.
     pub external: bool,
 }
 
@@ -71,21 +74,23 @@ pub struct Evidence {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunScore {
-    /// Seed; `None` for a score from outside.
+    /// Seed; `None` for an external score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// How the run ended.
     pub status: RunStatus,
-    /// The score, in the claim's unit. Needed where `status` is `scored`.
+    /// The score, in the claim's unit. Required if `status` is `scored`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// `bound`: the score's interval from resampling the test set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// `bound`: errors and words, where the score is an error rate; its limits and those of `interval` are both kept to.
+    /// `bound`: errors and words, if the score is an error rate. The verdict uses the wider of the
+    /// limits from these counts and those of `interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<ErrorCount>,
-    /// `parity`: interval of score minus the same seed's baseline score, from resampling the test set in pairs.
+    /// `parity`: interval of the score minus the same seed's baseline score, from paired resampling
+    /// of the test set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Interval>,
     /// `diverges`: training loss at the start; may be NaN or infinite.
@@ -97,13 +102,13 @@ pub struct RunScore {
     /// SHA-256 of the hypotheses that the score was computed from, hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypotheses: Option<String>,
-    /// The term of training whose mean the score is, of a claim on one. It has no hypotheses.
+    /// The training term whose mean is the score, for a claim on such a term. It has no hypotheses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub term: Option<TrainedTerm>,
 }
 
 impl Evidence {
-    /// Every score that a verdict may rest on.
+    /// All runs whose scores a verdict may use.
     pub(crate) fn scores(&self) -> impl Iterator<Item = &RunScore> {
         let of_points = self.points.iter().flat_map(|point| &point.runs);
         self.runs.iter().chain(&self.baseline_runs).chain(of_points)
@@ -117,7 +122,7 @@ impl RunScore {
         Self { seed: Some(seed), score: Some(score), ..Self::default() }
     }
 
-    /// A score from outside.
+    /// A score from outside this program.
     #[must_use]
     pub fn external(score: f64) -> Self {
         Self { score: Some(score), ..Self::default() }
@@ -132,15 +137,16 @@ pub struct StatedSpread {
     pub row: String,
     /// Standard deviation of one run's score.
     pub sd: f64,
-    /// Degrees of freedom; `None` where the number of runs is not known.
+    /// Degrees of freedom; `None` if the number of runs is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freedom: Option<u32>,
-    /// It was measured on another system than the one that is judged.
+    /// Whether it was measured on a system other than the judged one.
     pub carried: bool,
 }
 
 impl StatedSpread {
-    /// The row that a claim of this recipe names, as the table has it now; `None` where it names none, or one that is not there.
+    /// The row that a claim of this recipe names, from the present table. `None` if the claim names
+    /// no row, or one that is not in the table.
     #[must_use]
     pub fn named(claim: &ClaimSpec, recipe: &str) -> Option<Self> {
         let row = spread(claim.spread.as_deref()?)?;
@@ -148,7 +154,7 @@ impl StatedSpread {
         Some(Self { row: row.name.clone(), sd: row.sd, freedom: row.freedom(), carried })
     }
 
-    /// "sd 0.5 of the row NAME, carried over, 12 degrees of freedom".
+    /// The spread in words: "sd 0.5 of the row NAME, carried over, 12 degrees of freedom".
     #[must_use]
     pub fn words(&self) -> String {
         let whose = if self.carried { "carried over" } else { "of this very system" };
@@ -157,8 +163,8 @@ impl StatedSpread {
     }
 }
 
-/// The standard deviation that a claim states, as it stands: printed, measured or assumed. For alarms and hints; a verdict counts it
-/// by its source.
+/// The standard deviation that a claim states, unadjusted, whether printed, measured or assumed.
+/// Used for alarms and hints; a verdict weights it by its source.
 #[must_use]
 pub fn stated_sigma(claim: &ClaimSpec) -> Option<f64> {
     let measured = || claim.spread.as_deref().and_then(spread).map(|row| row.sd);
@@ -169,7 +175,7 @@ pub fn stated_sigma(claim: &ClaimSpec) -> Option<f64> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spent {
-    /// All of it together.
+    /// Sum over all plans.
     pub alpha: f64,
     /// The last look of each plan.
     pub looks: Vec<SpentLook>,
@@ -179,23 +185,23 @@ pub struct Spent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpentLook {
-    /// When its last verdict was recorded, UTC.
+    /// Time of its last recorded verdict, UTC.
     pub time: String,
     /// The plan.
     pub plan: LookPlan,
-    /// Seeds of its last look.
+    /// Number of seeds at its last look.
     pub seeds: u32,
-    /// What it spent up to there.
+    /// Level that it spent up to that look.
     pub alpha: f64,
 }
 
-/// What the runs scored at a point of a trajectory.
+/// The runs' scores at one point of a trajectory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointScores {
-    /// The claim's `at`.
+    /// The point: the claim's `at`.
     pub at: u64,
-    /// In the order of their planned seeds.
+    /// Runs in the order of their planned seeds.
     pub runs: Vec<RunScore>,
 }
 
@@ -203,12 +209,12 @@ pub struct PointScores {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
-    /// To its end, with a score.
+    /// The run finished with a score.
     #[default]
     Scored,
-    /// The loss became non-finite for good: worse than any score.
+    /// The loss became non-finite and did not recover. This is worse than any score.
     Diverged,
-    /// Not to its end, for a reason outside of the recipe. The look waits for it.
+    /// The run did not finish, for a reason outside the recipe. The look waits for it.
     Missing,
 }
 
@@ -220,24 +226,27 @@ pub struct Interval {
     pub low: f64,
     /// Upper limit.
     pub high: f64,
-    /// Two-sided level, e.g. 0.95. Limits at another level are scaled as a normal distribution's, each side by itself.
+    /// Two-sided level, e.g. 0.95. Limits at another level are scaled as those of a normal
+    /// distribution, each side separately.
     pub level: f64,
 }
 
-/// Errors of a test set, for exact limits. Of a metric of right answers those are what is counted.
+/// Errors on a test set, for exact limits. For a metric of correct answers, the counts are those of
+/// correct answers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorCount {
     /// Wrong words (or characters, sentences).
     pub errors: u64,
-    /// All of the references'.
+    /// Total of the references.
     pub total: u64,
-    /// Score of a rate of 1: 100 where the score is in percent.
+    /// Score at a rate of 1: 100 if the score is in percent.
     pub scale: f64,
 }
 
 impl ErrorCount {
-    /// The counts behind an error rate, or a classifier's accuracy or error; `None` of other metrics, and where no reference has a unit.
+    /// The counts behind an error rate, or behind a classifier's accuracy or error. `None` for
+    /// other metrics, and if the references have no units.
     #[must_use]
     pub fn of(value: &MetricValue) -> Option<Self> {
         let count = |key: &str| value.detail.get(key)?.as_u64();
@@ -253,24 +262,25 @@ impl ErrorCount {
     }
 }
 
-/// The type in which a probe saw products computed.
+/// The number type of products, as a probe observed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
-    /// IEEE single.
+    /// IEEE single precision.
     Fp32,
-    /// 10 bits of fraction in an f32 product.
+    /// TF32: 10 bits of fraction in an f32 product.
     Tf32,
-    /// IEEE half.
+    /// IEEE half precision.
     Fp16,
     /// Brain float.
     Bf16,
-    /// Rounded to brain float and multiplied as f32: the numbers are real, the speed says nothing.
+    /// Rounded to brain float and multiplied as f32. The numbers are real; the speed is
+    /// meaningless.
     Bf16Emulated,
 }
 
 impl Precision {
-    /// The name that records and explanations use.
+    /// The name used in records and explanations.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -282,7 +292,7 @@ impl Precision {
         }
     }
 
-    /// The precision of this name.
+    /// The precision with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Fp32, Self::Tf32, Self::Fp16, Self::Bf16, Self::Bf16Emulated]
@@ -295,11 +305,11 @@ impl Precision {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpeedEvidence {
-    /// Speed of the arm over the baseline's.
+    /// Speed of the arm divided by the baseline's.
     pub ratio: f64,
-    /// Its interval.
+    /// Interval of the ratio.
     pub interval: Interval,
-    /// What was held equal.
+    /// The protocol: what is held equal between the arms.
     pub protocol: RatioProtocol,
     /// Global batch of the arm, in the recipe's unit.
     pub batch: u64,
@@ -307,7 +317,8 @@ pub struct SpeedEvidence {
     pub baseline_batch: u64,
 }
 
-/// JSON has no NaN and no infinity: those are written as text, so that a diverged loss survives the ledger.
+/// JSON has neither NaN nor infinity. They are written as text, so that a diverged loss survives in
+/// the ledger.
 mod any_float {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

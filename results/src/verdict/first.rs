@@ -1,5 +1,6 @@
-//! The first rules' spread between seeds: one stated sigma, taken as it stands, up to a number of seeds and then the sample's own.
-//! Nothing here changes: records that were judged by it are derived again.
+//! The first rules' spread between seeds: one stated sigma, unadjusted, up to a number of seeds,
+//! then the sample's own. This code does not change, because `zoo ledger recheck` derives the
+//! records judged by these rules again.
 
 use zoo_recipes::ClaimSpec;
 
@@ -7,20 +8,21 @@ use super::outcome::{SeedsNeeded, SigmaSource};
 use super::rule::{PROBABLY, SEED_LIMIT, t_critical};
 use crate::statistics::{ALPHA, Look, LookPlan, normal_quantile, standard_deviation};
 
-/// The spread between seeds and the distribution that goes with it.
+/// The spread between seeds and its distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
     pub sigma: f64,
     pub source: SigmaSource,
-    /// Degrees of freedom where sigma is the sample's.
+    /// Degrees of freedom, if sigma is the sample's.
     freedom: Option<u32>,
-    /// From this many seeds on the sample's own is used.
+    /// Number of seeds from which the sample's own sigma is used.
     own_from: u32,
 }
 
 impl Spread {
-    /// The sample's own from `own_from` values on; before that the published one, else the assumed one, else the sample's own.
-    /// `factor` turns the claim's sigma of one run into that of one value. A sample without any spread yields to a stated sigma.
+    /// Chooses the sigma: the sample's own from `own_from` values on; before that the published
+    /// one, else the assumed one, else the sample's own. `factor` converts the claim's sigma of one
+    /// run to that of one value. If the sample has no spread, a stated sigma is used.
     pub fn choose(claim: &ClaimSpec, values: &[f64], factor: f64, own_from: u32) -> Option<Self> {
         let own = (values.len() >= 2).then(|| Self {
             sigma: standard_deviation(values),
@@ -52,12 +54,13 @@ impl Spread {
             Some(freedom) => t_critical(alpha, f64::from(freedom)),
             None => normal_quantile(1.0 - alpha),
         };
-        // A sample without spread has no width, whatever the quantile.
+        // A sample without spread has zero width at every quantile.
         if self.sigma == 0.0 { 0.0 } else { critical * self.sigma / f64::from(n).sqrt() }
     }
 
-    /// Seeds that would settle the matter, should the shortfall stay `gap` away from the margin; without any spread too. `test` is the
-    /// part of the half width that seeds do not shrink.
+    /// Number of seeds that would settle the verdict if the shortfall stays `gap` away from the
+    /// margin; also defined without a spread. `test` is the part of the half width that does not
+    /// shrink with seeds.
     pub fn needed(
         spread: Option<&Self>,
         gap: f64,

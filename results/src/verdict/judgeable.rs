@@ -1,21 +1,21 @@
-//! Which claims the program can judge at all, from the claim alone.
+//! Which claims this program can judge, decided from the claim alone.
 
 use zoo_recipes::{ClaimKind, ClaimSpec};
 
 use super::outcome::{Outcome, Verdict};
 use crate::metrics::{Entry, Path};
 
-/// Is there a way from a training run to a verdict on the claim?
+/// Checks that there is a way from a training run to a verdict on the claim.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why the claim cannot be judged.
 pub fn judgeable(claim: &ClaimSpec) -> Result<(), String> {
     match claim.kind {
         ClaimKind::Relation => return Err("no code compares two recipes yet".to_owned()),
         ClaimKind::Memory => {
             return Err("no code compares the memory or the batches of two arms yet".to_owned());
         }
-        // Whether the loss stays finite is seen while training, whatever the metric.
+        // Training shows whether the loss stays finite, for any metric.
         ClaimKind::Diverges => return Ok(()),
         ClaimKind::Value
         | ClaimKind::Bound
@@ -45,9 +45,10 @@ pub fn judgeable(claim: &ClaimSpec) -> Result<(), String> {
     }
 }
 
-/// The same verdict as it is listed: where no code can judge the claim, `NOT RUN` is `NOT JUDGEABLE`, with the reason.
+/// The verdict for listings: where no code can judge the claim, `NOT RUN` becomes `NOT JUDGEABLE`,
+/// with the reason.
 ///
-/// Records keep what [`super::judge`] gives. A verdict on scores from outside stays what it is.
+/// Records keep the result of [`super::judge`]. A verdict on external scores is unchanged.
 #[must_use]
 pub fn listed(claim: &ClaimSpec, verdict: &Verdict) -> Verdict {
     let mut verdict = verdict.clone();

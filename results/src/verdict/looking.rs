@@ -1,4 +1,4 @@
-//! The planned looks, replayed on the runs that are there; the level that earlier plans left to them.
+//! Replays the planned looks on the available runs, at the level that earlier plans left.
 
 use super::evidence::{Evidence, Spent, SpentLook};
 use super::outcome::{Outcome, Verdict};
@@ -6,18 +6,18 @@ use super::rules::Rules;
 use super::wording::{number, percent, seeds};
 use crate::statistics::{ALPHA, Look};
 
-/// Less of the level than this is nothing: rounding of the sums of what was spent.
+/// A smaller remaining level counts as zero: it is rounding in the sum of the spent levels.
 const NOTHING: f64 = 1e-9;
 
 impl Spent {
-    /// What is left of the 5 % for the present plan.
+    /// The part of the 5 % that is left for the present plan.
     #[must_use]
     pub fn left(spent: Option<&Self>) -> f64 {
         let left = ALPHA - spent.map_or(0.0, |spent| spent.alpha);
         if left < NOTHING { 0.0 } else { left }
     }
 
-    /// What was spent and what is left, in words.
+    /// The spent and the remaining level in words.
     #[must_use]
     pub fn sentence(&self) -> String {
         let left = Self::left(Some(self));
@@ -29,7 +29,7 @@ impl Spent {
         )
     }
 
-    /// "plan 1 (1 seed on 2026-01-31T23:59:59Z: 5.0 %)".
+    /// One plan and its looks: "plan 1 (1 seed on 2026-01-31T23:59:59Z: 5.0 %)".
     fn words(&self) -> String {
         let one = |look: &SpentLook| {
             let plan: Vec<String> = look.plan.seeds().iter().map(u32::to_string).collect();
@@ -40,8 +40,9 @@ impl Spent {
     }
 }
 
-/// The evidence's looks. By the second rules each has its share of what earlier plans left: the shares' sum bounds the whole,
-/// whichever spread a look's bound is made of.
+/// The looks of the evidence. Under the second rules each look gets its share of the level that
+/// earlier plans left. The sum of the shares bounds the total error rate, whichever spread a look's
+/// bound uses.
 pub(super) fn looks_of(evidence: &Evidence) -> Vec<Look> {
     let looks = evidence.plan.looks();
     if evidence.rules == Rules::First {
@@ -55,19 +56,19 @@ pub(super) fn looks_of(evidence: &Evidence) -> Vec<Look> {
     looks.iter().map(scaled).collect()
 }
 
-/// What the evidence's looks at up to `seen` seeds spent, by the second rules.
+/// The level spent by the evidence's looks at up to `seen` seeds, under the second rules.
 pub(crate) fn level_spent(evidence: &Evidence, seen: u32) -> f64 {
     looks_of(evidence).iter().filter(|look| look.seeds <= seen).map(|look| look.alpha).sum()
 }
 
-/// What a new plan would find left after the looks at up to `seen` seeds.
+/// The level left for a new plan after the looks at up to `seen` seeds.
 pub(super) fn left_after(evidence: &Evidence, seen: u32) -> f64 {
     let left = Spent::left(evidence.spent.as_ref()) - level_spent(evidence, seen);
     if left < NOTHING { 0.0 } else { left }
 }
 
-/// Replays the planned looks on `available` seeds; the first conclusive one settles it. `step` fills the verdict in at a look and says
-/// whether it is conclusive.
+/// Replays the planned looks on `available` seeds; the first conclusive one decides. `step` fills
+/// in the verdict at a look and returns whether it is conclusive.
 pub(super) fn replay(
     evidence: &Evidence,
     available: usize,
@@ -77,7 +78,7 @@ pub(super) fn replay(
     let plan = &evidence.plan;
     let left = Spent::left(evidence.spent.as_ref());
     let nothing_left = evidence.rules == Rules::Second && left <= 0.0;
-    // Where nothing is left the texts still need bounds: those of the plan by itself.
+    // If no level is left, the texts still need bounds. Those of the plan on its own are used.
     let looks = if nothing_left { plan.looks().to_vec() } else { looks_of(evidence) };
     let reached: Vec<&Look> = looks.iter().filter(|look| look.seeds as usize <= available).collect();
     if reached.is_empty() {
@@ -119,7 +120,8 @@ pub(super) fn replay(
     }
 }
 
-/// Nothing is concluded where earlier plans spent all of the level. A run that diverged needs no level.
+/// Makes the verdict inconclusive if earlier plans spent the whole level. A diverged run needs no
+/// level.
 fn without_level(evidence: &Evidence, verdict: &mut Verdict) {
     let Some(shortfall) = verdict.shortfall else { return };
     let words = evidence.spent.as_ref().map(Spent::words).unwrap_or_default();

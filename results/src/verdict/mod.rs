@@ -1,7 +1,7 @@
-//! From a claim and what was measured to a verdict.
+//! Verdicts: compares a claim with the measurements.
 //!
-//! [`judge`] is pure: the same claim and evidence always give the same verdict, which is what `zoo ledger recheck` relies on.
-//! The formulae and the error rates are in `docs/verdicts.md`.
+//! [`judge`] is pure: the same claim and evidence always give the same verdict. `zoo ledger
+//! recheck` relies on this. The formulae and the error rates are in `docs/verdicts.md`.
 
 mod bound;
 mod collapse;
@@ -64,15 +64,16 @@ pub fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
     verdict
 }
 
-/// The verdict on the same evidence under the present rules, with the row of spreads that the claim names as the table has it now.
-/// The recipe's name tells whether that row is of the very system.
+/// The verdict on the same evidence under the present rules, with the present table's row for the
+/// spread that the claim names. The recipe's name decides whether that row was measured on the same
+/// system.
 #[must_use]
 pub fn rejudge(recipe: &str, claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
     let spread = StatedSpread::named(claim, recipe);
     judge(claim, &Evidence { rules: Rules::default(), spread, ..evidence.clone() })
 }
 
-/// The verdict `NOT RUN` on a claim for which nothing was measured.
+/// The verdict `NOT RUN` on a claim without measurements.
 #[must_use]
 pub fn not_run(claim: &ClaimSpec, reason: &str) -> Verdict {
     let mut verdict = Verdict::new(claim, &Evidence::default());

@@ -1,25 +1,26 @@
-//! The verdict itself: words for people, numbers for machines.
+//! The verdict: an explanation for people and numbers for programs.
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::{ClaimKind, ClaimSpec, Statement};
 
 use super::evidence::Evidence;
 
-/// What a verdict says.
+/// Outcome of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum Outcome {
-    /// Our shortfall's one-sided 95 % bound lies inside the margin.
+    /// The one-sided 95 % bound of the measured shortfall lies inside the margin.
     Reproduced,
-    /// It lies wholly outside.
+    /// The bound lies wholly outside the margin.
     NotReproduced,
-    /// Neither.
+    /// The bound lies neither inside nor wholly outside.
     Inconclusive,
     /// The claim's own conditions were not met.
     NotComparable,
-    /// Nothing to judge.
+    /// There are no measurements to judge.
     NotRun,
-    /// No code can judge the claim yet. Only lists say so: see [`super::listed`]; records say `NOT RUN`.
+    /// No code can judge the claim yet. Only listings show this outcome (see [`super::listed`]);
+    /// records have `NOT RUN`.
     NotJudgeable,
 }
 
@@ -36,24 +37,24 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Where the spread between seeds was taken from.
+/// Source of the spread between seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SigmaSource {
     /// Printed by the source.
     Published,
-    /// The recipe's assumption.
+    /// Assumed by the recipe.
     Assumed,
-    /// A row of the table of spreads, of this very system.
+    /// A row of the table of spreads, measured on this system.
     Measured,
-    /// A row of the table of spreads, of another system.
+    /// A row of the table of spreads, measured on another system.
     Carried,
-    /// The scores' own, with n - 1.
+    /// The scores' sample standard deviation, with n - 1.
     Sample,
 }
 
 impl SigmaSource {
-    /// The phrase of explanations.
+    /// The phrase used in explanations.
     #[must_use]
     pub fn phrase(self) -> &'static str {
         match self {
@@ -66,24 +67,26 @@ impl SigmaSource {
     }
 }
 
-/// What a system that is exactly as good as the claimed one would show, given that the published number is itself noisy.
+/// Expected result of a system that is exactly as good as the claimed one, given the noise of the
+/// published number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EqualSystem {
     /// Lower end of the range that holds its mean 95 times in 100.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of that range.
     pub high: f64,
-    /// Chance that it is called REPRODUCED at this look, taken by itself.
+    /// Probability that it is judged REPRODUCED at this look taken alone.
     pub reproduced: f64,
 }
 
-/// How many seeds would settle an INCONCLUSIVE verdict with a chance of 80 %, should our mean stay where it is.
+/// Number of seeds that would settle an INCONCLUSIVE verdict with probability 80 %, if the measured
+/// mean does not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SeedsNeeded {
-    /// This many in all, a later look of the same plan.
+    /// This total, at a later look of the same plan.
     InPlan(u32),
-    /// This many, in a new plan of that one look.
+    /// This number, in a new plan with a single look.
     NewPlan(u32),
     /// No number up to [`super::SEED_LIMIT`].
     None,
@@ -93,7 +96,7 @@ pub enum SeedsNeeded {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
-    /// What it says.
+    /// Outcome.
     pub outcome: Outcome,
     /// One or two sentences with the numbers.
     pub explanation: String,
@@ -104,35 +107,36 @@ pub struct Verdict {
     /// Evaluation set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eval: Option<String>,
-    /// Arm.
+    /// Arm that was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
     /// Where the claim was printed.
     pub source: String,
-    /// The sibling configuration that the source printed it for.
+    /// The sibling configuration for which the source printed the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
-    /// Why this project checks it, where nobody published it.
+    /// Why this project checks the claim, if no one published it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<String>,
     /// The published number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
-    /// The mean that it stands for: differs from `published` where that is the best of n.
+    /// The mean that the published number stands for. It differs from `published` if that is the
+    /// best of n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
-    /// How much worse still counts.
+    /// Largest shortfall that still counts as reproduced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// `trajectory`: the point that the numbers are of, the one that decides.
+    /// `trajectory`: the point that decides and that the numbers describe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     /// Mean score, mean difference, or ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
-    /// Seeds behind `measured`.
+    /// Number of seeds behind `measured`.
     pub seeds: u32,
-    /// How much worse we are than the target: below 0 we are better.
+    /// How much worse the measured value is than the target; negative if it is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<f64>,
     /// Lower one-sided bound of the shortfall, at this look's level.
@@ -144,10 +148,10 @@ pub struct Verdict {
     /// Spread between seeds that was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
-    /// Where it was taken from.
+    /// Source of that spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma_source: Option<SigmaSource>,
-    /// The row of the table of spreads that it was taken from.
+    /// The row of the table of spreads that it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<String>,
     /// Planned looks, in seeds.
@@ -156,25 +160,26 @@ pub struct Verdict {
     /// One-sided level of this look's bound; all looks together use 5 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// What an equal system would show.
+    /// Expected result of an equal system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_system: Option<EqualSystem>,
-    /// What would settle it.
+    /// Number of seeds that would settle the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds_needed: Option<SeedsNeeded>,
-    /// Words (or characters, cases) of a test set that would probably settle it, should the error rate stay where it is.
+    /// Words (or characters, cases) of a test set that would probably settle the verdict if the
+    /// error rate does not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units_needed: Option<u64>,
-    /// The scores came from outside.
+    /// Whether the scores came from outside this program.
     #[serde(default)]
     pub external: bool,
-    /// What else to know.
+    /// Further notes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Verdict {
-    /// A verdict without an outcome yet; everything that the claim itself says is filled in.
+    /// A verdict without an outcome, with the fields that the claim itself determines.
     pub(super) fn new(claim: &ClaimSpec, evidence: &Evidence) -> Self {
         let mut notes = Vec::new();
         if let Some(sibling) = &claim.extends {
@@ -215,7 +220,7 @@ impl Verdict {
         }
     }
 
-    /// Who stands behind the claim.
+    /// Who makes the claim.
     #[must_use]
     pub fn statement(&self) -> Statement {
         match (&self.own, &self.extends) {
@@ -238,7 +243,7 @@ impl Verdict {
         };
     }
 
-    /// The first number of claim or evidence with which no verdict can be reached.
+    /// The first number of the claim or the evidence that prevents a verdict.
     pub(super) fn bad_number(&self, claim: &ClaimSpec, evidence: &Evidence) -> Option<String> {
         let claimed = [
             ("value", claim.value, false),

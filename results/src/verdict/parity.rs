@@ -13,7 +13,7 @@ use super::value::{margin_at, without_spread};
 use super::wording::{number, seeds};
 use crate::statistics::mean;
 
-/// Differences have their own spread from two pairs on.
+/// From two pairs on, the differences' own spread is used.
 const OWN_SIGMA_FROM: u32 = 2;
 
 struct Pair<'a> {
@@ -56,11 +56,12 @@ pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut
             (verdict.outcome, verdict.explanation) = outcome;
             return;
         }
-        // Shortfall of each pair: above 0 our arm is worse.
+        // Shortfall of each pair; above 0 the judged arm is worse.
         let shortfalls: Vec<f64> =
             seen.iter().filter_map(|p| Some(sign * (p.baseline.score? - p.ours.score?))).collect();
         let shortfall = mean(&shortfalls);
-        // A margin that is a share of the baseline's error varies with it, so the spread is that of what is left of the margin.
+        // A margin that is a share of the baseline's error varies with that error, so the spread is
+        // that of the remaining margin.
         let margins: Vec<f64> =
             seen.iter().filter_map(|p| Some(margin_at(claim, direction, p.baseline.score?))).collect();
         let margin = mean(&margins);
@@ -71,7 +72,8 @@ pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut
             _ => shortfalls.iter().zip(&margins).map(|(shortfall, margin)| shortfall - margin).collect(),
         };
         (verdict.measured, verdict.shortfall) = (Some(-sign * shortfall), Some(shortfall));
-        // One score of the arm, and one of the baseline that counts once in the difference and `share` times in the margin.
+        // The score of the arm counts once. The score of the baseline counts once in the difference
+        // and `share` times in the margin.
         let factor = (1.0 + (1.0 + share).powi(2)).sqrt();
         let what = format!("{arm}, over {} in pairs,", seeds(look.seeds));
         let spread = Spread::choose(claim, evidence, &values, factor, OWN_SIGMA_FROM);
@@ -142,8 +144,8 @@ pub(super) fn judge<'a>(claim: &ClaimSpec, evidence: &'a Evidence, verdict: &mut
     });
 }
 
-/// Runs of both arms with the same seed, in the order of the arm's; scores from outside, without seeds, by place. Ends at the first
-/// seed that is not there in both.
+/// Runs of both arms with the same seed, in the order of the arm's runs. External scores, which
+/// have no seeds, are paired by position. Stops at the first seed that is missing in either arm.
 fn pairs(evidence: &Evidence) -> Vec<Pair<'_>> {
     let baselines = &evidence.baseline_runs;
     let mut found = Vec::new();
@@ -162,7 +164,7 @@ fn pairs(evidence: &Evidence) -> Vec<Pair<'_>> {
     found
 }
 
-/// A verdict where an arm diverged.
+/// The verdict if an arm diverged.
 fn diverged(seen: &[Pair<'_>], baseline: &str) -> Option<(Outcome, String)> {
     let count = |side: for<'a> fn(&'a Pair<'_>) -> &'a RunScore| {
         seen.iter().filter(|pair| side(pair).status == RunStatus::Diverged).count()
@@ -178,8 +180,9 @@ fn diverged(seen: &[Pair<'_>], baseline: &str) -> Option<(Outcome, String)> {
     (ours > 0).then(|| (Outcome::NotReproduced, format!("{ours} of {all} diverged, and none in {baseline}.")))
 }
 
-/// Bounds of the mean shortfall from resampling the test set: the mean of the pairs' limits, which takes the pairs' test-set errors
-/// as wholly dependent and so never makes them smaller than they are. `None` where a pair has no interval.
+/// Bounds of the mean shortfall from resampling the test set: the mean of the pairs' limits. This
+/// treats the pairs' test-set errors as fully dependent, so it never underestimates them. `None` if
+/// a pair has no interval.
 fn test_set(seen: &[Pair<'_>], sign: f64, shortfall: f64, share: f64, alpha: f64) -> Option<(f64, f64)> {
     let mut distances = (0.0, 0.0);
     for pair in seen {
@@ -187,7 +190,8 @@ fn test_set(seen: &[Pair<'_>], sign: f64, shortfall: f64, share: f64, alpha: f64
         let centre = pair.ours.score? - pair.baseline.score?;
         let (down, up) = sides(&interval, centre, alpha);
         let (better, worse) = if sign > 0.0 { (up, down) } else { (down, up) };
-        // What the test set moves of a margin that is a share of the baseline's error comes on top.
+        // If the margin is a share of the baseline's error, sampling of the test set moves the
+        // margin too, and this movement is added.
         let margin = match share {
             0.0 => 0.0,
             share => {

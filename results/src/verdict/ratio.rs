@@ -52,7 +52,7 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
     );
 }
 
-/// "1.48x", or a slow-down called by its name.
+/// The ratio in words: "1.48x", or a slow-down if it is below 1.
 fn words(ratio: f64) -> String {
     if ratio < 1.0 {
         format!("a slow-down, {}x", number(ratio))
@@ -91,7 +91,8 @@ fn conditions(claim: &ClaimSpec, evidence: &Evidence, speed: &SpeedEvidence) -> 
             return Err(format!("the claim is on {theirs}; ours is {ours}"));
         }
     }
-    // On a processor FP16 is rounded in software: the probe finds FP16, and the time says nothing about it.
+    // A CPU rounds to FP16 in software: the probe finds FP16, but the time is not that of FP16
+    // hardware.
     let on_processor = evidence.hardware.as_deref().is_some_and(|name| !names_accelerators(name));
     if evidence.rules == Rules::Second && evidence.precision == Some(Precision::Fp16) && on_processor {
         return Err(EMULATED.to_owned());

@@ -1,14 +1,15 @@
-//! Explanations of earlier programs, whose records are held against the present wording.
+//! Wordings of earlier programs, so that their records compare equal with the present wording.
 
 use std::borrow::Cow;
 
 use super::collapse::BEGINNING;
 use super::outcome::Verdict;
 
-/// A text of an earlier program in the present wording. Whoever changes a wording adds the earlier one here: `zoo ledger recheck`
-/// compares the texts of old records by it.
+/// Converts a text of an earlier program to the present wording. Whoever changes a wording adds the
+/// earlier one here, because `zoo ledger recheck` compares the texts of old records through this
+/// function.
 fn present(text: &str) -> Cow<'_, str> {
-    // The plural stood behind the bracket.
+    // Earlier programs put the plural after the bracket.
     if text.contains("5 % over all looks)s") {
         let text = text.replace("5 % over all looks)s", "5 % over all looks)");
         return Cow::Owned(text.replace("one-sided bound (", "one-sided bounds ("));
@@ -17,8 +18,9 @@ fn present(text: &str) -> Cow<'_, str> {
 }
 
 impl Verdict {
-    /// Where the recorded texts differ from these, which were derived: words of the first difference. Texts in an earlier wording
-    /// agree; so does an explanation from before collapsed seeds were named.
+    /// The first difference between these derived texts and the recorded ones, in words. Texts in
+    /// an earlier wording count as equal, and so does an explanation from before collapsed seeds
+    /// were named.
     pub(crate) fn text_difference(&self, recorded: &Self) -> Option<String> {
         let (ours, theirs) = (&self.explanation, present(&recorded.explanation));
         let unnamed = ours.split(BEGINNING).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The decision rule that the kinds share: bounds, the margin, and the words for them.
+//! The decision rule that all kinds share: bounds, the margin, and their wording.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
@@ -8,13 +8,14 @@ use super::outcome::{Outcome, SeedsNeeded, Verdict};
 use super::wording::{number, percent, seeds};
 use crate::statistics::{ALPHA, normal_quantile, t_quantile};
 
-/// More seeds than this are never suggested.
+/// Largest number of seeds that is ever suggested.
 pub const SEED_LIMIT: u32 = 200;
 
-/// Chance of a settled verdict for which seeds are suggested.
+/// Probability of a settled verdict for which the number of seeds is computed.
 pub(super) const PROBABLY: f64 = 0.8;
 
-/// Upper `alpha` point of Student's t. The search for a number of seeds asks for the same few hundred again and again, so they are kept.
+/// Upper `alpha` point of Student's t. The values are cached, because the search for a number of
+/// seeds asks for the same few hundred repeatedly.
 pub(super) fn t_critical(alpha: f64, freedom: f64) -> f64 {
     static KNOWN: OnceLock<Mutex<HashMap<(u64, u64), f64>>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);
@@ -22,13 +23,15 @@ pub(super) fn t_critical(alpha: f64, freedom: f64) -> f64 {
     *known.entry((alpha.to_bits(), freedom.to_bits())).or_insert_with(|| t_quantile(1.0 - alpha, freedom))
 }
 
-/// How far the limits of an interval lie from `centre` at one-sided level `alpha`, each side by itself.
+/// Distances of an interval's limits from `centre` at one-sided level `alpha`, each side
+/// separately.
 pub(super) fn sides(interval: &Interval, centre: f64, alpha: f64) -> (f64, f64) {
     let scale = normal_quantile(1.0 - alpha) / normal_quantile(0.5 + 0.5 * interval.level);
     ((centre - interval.low).max(0.0) * scale, (interval.high - centre).max(0.0) * scale)
 }
 
-/// Inside the margin, wholly outside, or neither. Exactly on the margin is inside, up to rounding of the arithmetic.
+/// Inside the margin, wholly outside, or neither. A bound exactly on the margin is inside, up to
+/// rounding of the arithmetic.
 pub(super) fn decide(low: f64, high: f64, margin: f64) -> Outcome {
     let rounding = 1e-9 * (1.0 + margin.abs());
     if high <= margin + rounding {
@@ -40,7 +43,7 @@ pub(super) fn decide(low: f64, high: f64, margin: f64) -> Outcome {
     }
 }
 
-/// The runs up to the first that is not there: with a score, or diverged.
+/// The runs before the first missing one, each with a score or diverged.
 pub(super) fn leading(runs: &[RunScore]) -> &[RunScore] {
     let usable = |run: &RunScore| match run.status {
         RunStatus::Scored => run.score.is_some(),
@@ -62,7 +65,8 @@ pub(super) fn needed(seeds_needed: SeedsNeeded) -> String {
     }
 }
 
-/// "one-sided 95 % bound" or, where the looks share the 5 %, that with its own level. `word` is "bound" or "bounds".
+/// "one-sided 95 % bound" or, if the looks share the 5 %, the name with this look's level. `word`
+/// is "bound" or "bounds".
 pub(super) fn bound_name(word: &str, alpha: f64) -> String {
     if (alpha - ALPHA).abs() < 1e-9 {
         format!("one-sided 95 % {word}")
@@ -80,14 +84,15 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// As far on either side.
+    /// Bounds at equal distances on both sides.
     pub fn around(shortfall: f64, half: f64) -> Self {
         Self { shortfall, low: shortfall - half, high: shortfall + half }
     }
 }
 
-/// Fills a verdict in from a shortfall and its bounds, and words it. `what` is the subject: "mean of 3 seeds 26.35"; `spread` the
-/// words on the spread behind the bounds, or nothing.
+/// Fills in a verdict from a shortfall and its bounds, and writes the explanation. `what` is the
+/// subject: "mean of 3 seeds 26.35". `spread` describes the spread behind the bounds; it may be
+/// empty.
 pub(super) fn conclude(
     verdict: &mut Verdict,
     what: &str,

@@ -1,21 +1,23 @@
-//! The version of the judging rules: a record keeps the one that it was judged by.
+//! Version of the judging rules. A record keeps the version that it was judged by.
 
 use serde::{Deserialize, Serialize};
 
 /// The rules that a verdict follows. `docs/verdicts.md` describes both.
 ///
-/// Old records say nothing about rules and were judged by the first. `zoo ledger recheck` derives each record by its own.
+/// Old records name no rules and were judged by the first. `zoo ledger recheck` derives each record
+/// by its own rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub enum Rules {
-    /// A stated sigma counts as it stands up to four seeds; an arm `mixed` may compute in bf16.
+    /// A stated sigma is used unadjusted up to four seeds. An arm `mixed` may compute in bf16.
     First,
-    /// A standard deviation has a source and degrees of freedom; an arm computes in the type that its name says.
+    /// A standard deviation has a source and degrees of freedom. An arm computes in the type that
+    /// its name gives.
     #[default]
     Second,
 }
 
-/// The number is not that of any rules.
+/// Error for a number that is not a known version of the rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "rules {given} are not known\nhint: this program knows rules 1 and 2; a later one judged this record"
@@ -30,7 +32,7 @@ impl Rules {
         Self::First
     }
 
-    /// Whether a record leaves the number out.
+    /// Whether a record omits the number.
     pub(super) fn is_unnamed(&self) -> bool {
         *self == Self::unnamed()
     }

@@ -1,4 +1,5 @@
-//! The second rules' spread between seeds: the larger of the sample's own and every stated one, each with its degrees of freedom.
+//! The second rules' spread between seeds: the larger of the sample's own and every stated one,
+//! each with its degrees of freedom.
 
 use zoo_recipes::ClaimSpec;
 
@@ -8,27 +9,28 @@ use super::rule::{PROBABLY, SEED_LIMIT, t_critical};
 use super::wording::number;
 use crate::statistics::{ALPHA, Look, chi_squared_quantile, normal_quantile, standard_deviation};
 
-/// One score shows no spread of its own, so a stated one counts this many times over: the stated error rate then holds even where
-/// the true standard deviation is three times the stated one. Standard deviations of one system on two machines differ that much
-/// (Jasper on dev-other: 0.03 and 0.29), and so do those of systems of one size on one corpus.
+/// Factor on a stated spread when there is only one score, which shows no spread of its own. With
+/// it, the stated error rate holds even if the true standard deviation is three times the stated
+/// one. Standard deviations of one system on two machines differ by this much (Jasper on dev-other:
+/// 0.03 and 0.29). Those of systems of one size on one corpus do too.
 pub const STATED_TOO_SMALL: f64 = 3.0;
 
-/// A spread that is carried over from another system counts with the upper limit of this level.
+/// Level of the upper limit that is used for a spread carried over from another system.
 const CARRIED_LIMIT: f64 = 0.9;
 
-/// A standard deviation that somebody states.
+/// A standard deviation from the claim or the table of spreads.
 #[derive(Debug, Clone, PartialEq)]
 struct Stated {
-    /// What is reckoned with: the upper limit of one that is carried over.
+    /// The value used in the bound: the upper limit if the spread is carried over.
     sd: f64,
-    /// As it stands.
+    /// The value as stated.
     plain: f64,
-    /// Degrees of freedom of Student's t; a normal quantile without.
+    /// Degrees of freedom of Student's t. If `None`, the normal quantile is used.
     freedom: Option<f64>,
     source: SigmaSource,
     /// Row of the table of spreads.
     row: Option<String>,
-    /// Words on why it concludes nothing by itself.
+    /// Why it cannot support a conclusion by itself.
     unsound: Option<&'static str>,
 }
 
@@ -56,12 +58,13 @@ impl Stated {
     }
 
     fn half_width(&self, n: u32, alpha: f64, times: f64) -> f64 {
-        // Without degrees of freedom it is the normal distribution's.
+        // Without degrees of freedom, use the normal distribution.
         let critical = t_critical(alpha, self.freedom.unwrap_or(f64::INFINITY));
         times * critical * self.sd / f64::from(n).sqrt()
     }
 
-    /// "sd 0.731 of the row multi30k-validation, carried over, upper limit 0.966".
+    /// The spread in words: "sd 0.731 of the row multi30k-validation, carried over, upper limit
+    /// 0.966".
     fn words(&self, factor: f64) -> String {
         let plain = number(self.plain);
         let pairs = if factor == 1.0 { "" } else { ", as that of a difference" };
@@ -76,24 +79,24 @@ impl Stated {
     }
 }
 
-/// What a standard deviation with so many degrees of freedom is multiplied with for its upper limit.
+/// Factor from a standard deviation with `freedom` degrees of freedom to its upper limit.
 fn upper_factor(freedom: f64) -> f64 {
     (freedom / chi_squared_quantile(1.0 - CARRIED_LIMIT, freedom)).sqrt()
 }
 
-/// The spread of some values, from all that is known of it.
+/// The spread of some values, from everything known about it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Spread {
     values: u32,
-    /// The sample's own; 0 of one value, and of equal ones.
+    /// The sample's own; 0 for a single value and for equal values.
     own: f64,
     stated: Vec<Stated>,
-    /// From the sigma of one run to that of one value.
+    /// Factor from the sigma of one run to that of one value.
     factor: f64,
 }
 
 impl Spread {
-    /// What is known of the spread of `values`; `None` where nothing is.
+    /// The known spread of `values`; `None` if nothing is known.
     pub fn choose(
         claim: &ClaimSpec,
         row: Option<&StatedSpread>,
@@ -114,7 +117,7 @@ impl Spread {
         self.values >= 2 && self.own > 0.0
     }
 
-    /// What stated spreads are multiplied with.
+    /// Factor on the stated spreads.
     fn times(&self) -> f64 {
         if self.has_own() { 1.0 } else { STATED_TOO_SMALL }
     }
@@ -126,19 +129,20 @@ impl Spread {
         t_critical(alpha, f64::from(self.values - 1)) * self.own / f64::from(n).sqrt()
     }
 
-    /// The stated spread that makes the widest bound.
+    /// The stated spread that gives the widest bound.
     fn widest(&self, n: u32, alpha: f64) -> Option<(&Stated, f64)> {
         let widths =
             self.stated.iter().map(|one| (one, one.half_width(n, alpha, self.factor * self.times())));
         widths.max_by(|(_, a), (_, b)| a.total_cmp(b))
     }
 
-    /// Distance of the one-sided bound from a mean of `n` values: the larger of the own spread's and the stated ones'.
+    /// Distance of the one-sided bound from a mean of `n` values: the largest from the sample's own
+    /// and the stated spreads.
     pub fn half_width(&self, n: u32, alpha: f64) -> f64 {
         self.own_half_width(n, alpha).max(self.widest(n, alpha).map_or(0.0, |(_, width)| width))
     }
 
-    /// The stated spread that decides, unless the sample's own does.
+    /// The stated spread that decides; `None` if the sample's own decides.
     fn deciding(&self, n: u32, alpha: f64) -> Option<&Stated> {
         let own = self.own_half_width(n, alpha);
         self.widest(n, alpha).filter(|(_, width)| !self.has_own() || *width > own).map(|(one, _)| one)
@@ -164,7 +168,7 @@ impl Spread {
         }
     }
 
-    /// The spread of one value as far as it is known, for what is expected of further seeds.
+    /// The spread of one value as far as it is known, to predict the result of further seeds.
     pub fn expected(&self) -> f64 {
         if self.has_own() {
             return self.own;
@@ -173,7 +177,8 @@ impl Spread {
         sound.or(self.stated.first()).map_or(0.0, |one| self.factor * one.plain)
     }
 
-    /// Words on why nothing can be concluded from it: no own spread, and no stated one with a source and a number of runs.
+    /// Why nothing can be concluded from it: there is no own spread, and no stated one with a
+    /// source and a number of runs.
     pub fn weakness(&self) -> Option<String> {
         if self.has_own() || self.stated.iter().any(|one| one.unsound.is_none()) {
             return None;
@@ -185,8 +190,9 @@ impl Spread {
         })
     }
 
-    /// Seeds that would settle the matter with a chance of 80 %, should the shortfall stay `gap` away from the margin. `test` is the
-    /// part of the half width that seeds do not shrink; `left` the level that a new plan would have.
+    /// Number of seeds that would settle the verdict with probability 80 % if the shortfall stays
+    /// `gap` away from the margin. `test` is the part of the half width that does not shrink with
+    /// seeds. `left` is the level that a new plan would have.
     pub fn needed(
         spread: Option<&Self>,
         gap: f64,
@@ -202,7 +208,7 @@ impl Spread {
                 0 | 1 => 0.0,
                 n => t_critical(alpha, f64::from(n - 1)) * sigma / f64::from(n).sqrt(),
             };
-            // The stated ones count once from two scores on.
+            // From two scores on, the stated spreads count once.
             let times = if n >= 2 { 1.0 } else { STATED_TOO_SMALL };
             let stated = spread.iter().flat_map(|spread| &spread.stated);
             let factor = spread.map_or(1.0, |spread| spread.factor);
@@ -214,7 +220,8 @@ impl Spread {
         if let Some(look) = later {
             return SeedsNeeded::InPlan(look.seeds);
         }
-        // Where nothing is left, the number is that of a study of its own, planned before its first result.
+        // If no level is left, the number is that of an independent study, planned before its first
+        // result.
         let alpha = if left > 0.0 { left.min(ALPHA) } else { ALPHA };
         (seen.max(1) + 1..=SEED_LIMIT)
             .find(|n| settles(*n, alpha, 0))

@@ -1,4 +1,4 @@
-//! The spread between seeds by the rules that the evidence names: all kinds ask here.
+//! The spread between seeds under the rules that the evidence names, for all kinds of claims.
 
 use zoo_recipes::ClaimSpec;
 
@@ -10,7 +10,7 @@ use super::wording::number;
 use super::{first, second};
 use crate::statistics::{Look, chi_squared_cdf, standard_deviation};
 
-/// The spread of one value, and how wide it makes a bound.
+/// The spread of one value, and the width of the bound that it gives.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Spread {
     First(first::Spread),
@@ -18,8 +18,9 @@ pub(super) enum Spread {
 }
 
 impl Spread {
-    /// Of these values; `None` where nothing is known of it. `factor` turns the claim's sigma of one run into that of one value;
-    /// `own_from` is where the first rules go over to the sample's own.
+    /// The spread of these values; `None` if nothing is known about it. `factor` converts the
+    /// claim's sigma of one run to that of one value. `own_from` is the number of values from which
+    /// the first rules use the sample's own.
     pub fn choose(
         claim: &ClaimSpec,
         evidence: &Evidence,
@@ -59,7 +60,8 @@ impl Spread {
         }
     }
 
-    /// Writes into the verdict which spread makes the bound, and notes where the scores contradict it.
+    /// Records in the verdict which spread gives the bound, and adds a note if the scores
+    /// contradict it.
     pub fn name_in(&self, verdict: &mut Verdict, values: &[f64], alpha: f64) {
         let (sigma, source, row) = match self {
             Self::First(spread) => (spread.sigma, spread.source, None),
@@ -70,7 +72,7 @@ impl Spread {
         verdict.notes.extend(contradiction(sigma, source, values));
     }
 
-    /// The spread in words, at the end of an explanation.
+    /// The spread in words, for the end of an explanation.
     pub fn words(&self, n: u32, alpha: f64) -> String {
         match self {
             Self::First(spread) => format!("{} {}", spread.source.phrase(), number(spread.sigma)),
@@ -78,7 +80,8 @@ impl Spread {
         }
     }
 
-    /// Takes a conclusion back that rests on nothing that was measured. Such a look could not conclude, so it spends no level.
+    /// Withdraws a conclusion that is not based on a measured spread. Such a look could not
+    /// conclude, so it spends no level.
     pub fn temper(&self, verdict: &mut Verdict) {
         if let Some(why) = self.weakness() {
             if verdict.outcome != Outcome::Inconclusive {
@@ -90,7 +93,7 @@ impl Spread {
         }
     }
 
-    /// Words on why nothing can be concluded with it.
+    /// Why nothing can be concluded with this spread.
     pub fn weakness(&self) -> Option<String> {
         match self {
             Self::First(_) => None,
@@ -99,7 +102,7 @@ impl Spread {
     }
 }
 
-/// A note where the scores spread more than the stated sigma makes likely (chi-squared, 1 %).
+/// A note if the scores vary more than the stated sigma makes likely (chi-squared, 1 %).
 fn contradiction(sigma: f64, source: SigmaSource, values: &[f64]) -> Option<String> {
     if source == SigmaSource::Sample || values.len() < 2 || sigma == 0.0 {
         return None;
@@ -110,8 +113,9 @@ fn contradiction(sigma: f64, source: SigmaSource, values: &[f64]) -> Option<Stri
     wide.then(|| format!("the scores spread by {}, more than {} makes likely", number(own), source.phrase()))
 }
 
-/// Seeds that would settle the matter with a chance of 80 %, should the shortfall stay `gap` away from the margin; the words for it.
-/// `test` is the part of the half width that seeds do not shrink.
+/// Number of seeds that would settle the verdict with probability 80 % if the shortfall stays `gap`
+/// away from the margin, and the words for it. `test` is the part of the half width that does not
+/// shrink with seeds.
 pub(super) fn seeds_needed(
     spread: Option<&Spread>,
     gap: f64,
@@ -133,7 +137,7 @@ pub(super) fn seeds_needed(
         Spread::Second(spread) => Some(spread),
         Spread::First(_) => None,
     });
-    // A look that could not conclude spent nothing.
+    // A look that could not conclude spent no level.
     let left = left_after(evidence, if concludes { seen } else { 0 });
     let more = second::Spread::needed(spread, gap, test, &looks_of(evidence), seen, left);
     let words = match more {

@@ -1,12 +1,13 @@
-//! Evidence from training itself: a mean of a term over the last updates, instead of a score of outputs.
+//! Evidence from training itself: the mean of a term over the last updates, instead of a score of
+//! outputs.
 
 use zoo_recipes::ClaimSpec;
 
 use super::evidence::RunScore;
 use crate::metrics::{Convention, Entry, Path, ScoreError, Signature, TrainedTerm, TrainingOptions};
 
-/// Which term a claim is on, over which updates, as its signature says; `None` of a claim that outputs are scored for, and of one
-/// without a signature.
+/// The term of a claim and its updates, from the claim's signature. `None` for a claim on scored
+/// outputs and for a claim without a signature.
 #[must_use]
 pub fn trained_term(claim: &ClaimSpec) -> Option<TrainingOptions> {
     let Path::Trained(_) = Entry::find(&claim.metric)?.path else { return None };
@@ -17,7 +18,7 @@ pub fn trained_term(claim: &ClaimSpec) -> Option<TrainingOptions> {
 }
 
 impl RunScore {
-    /// A run that ended, or came to a point, with a mean over its last updates.
+    /// A run that ended or reached a point, with a mean over its last updates.
     ///
     /// # Errors
     /// The term has no mean.
@@ -26,7 +27,7 @@ impl RunScore {
         Ok(Self { term: Some(term), ..Self::scored(seed, score) })
     }
 
-    /// Whether the score is the mean of a term that may be held against the claim.
+    /// Whether the score is the mean of a term that is comparable with the claim.
     pub(crate) fn is_of_term(&self, claim: &ClaimSpec) -> bool {
         let Some(term) = &self.term else { return false };
         let takes = |metric: &Entry| metric.takes(&term.signature.convention);

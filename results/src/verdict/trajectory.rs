@@ -1,4 +1,5 @@
-//! `trajectory`: published numbers on the way. Each point is judged as a value is; all of them have to hold.
+//! `trajectory`: published numbers at intermediate points. Each point is judged as a value; all
+//! must hold.
 
 use zoo_recipes::{ClaimSpec, Clock, Direction, TrajectoryPoint};
 
@@ -12,7 +13,7 @@ use super::value::{OWN_SIGMA_FROM, diverged, measured_words, without_spread};
 use super::wording::number;
 use crate::statistics::{Look, mean};
 
-/// Published standard deviations that are a point's margin where the claim has none.
+/// Multiple of a point's published standard deviation that is its margin if the claim has none.
 const SIGMAS: f64 = 2.0;
 
 pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
@@ -110,7 +111,7 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
     });
 }
 
-/// The runs scored at a point, up to the first that is not there.
+/// The runs scored at a point, up to the first missing one.
 fn runs_at(points: &[PointScores], at: u64) -> &[RunScore] {
     points.iter().find(|point| point.at == at).map_or(&[], |point| leading(&point.runs))
 }
@@ -127,8 +128,9 @@ struct AtPoint<'a> {
     spread: Spread,
     margin: f64,
     shortfall: f64,
-    /// Bounds of the shortfall. All points have to hold, so that each has the whole level upward; that any of them does not is said
-    /// by the first, so that they share it downward.
+    /// Bounds of the shortfall. REPRODUCED requires all points to hold, so each uses the whole
+    /// level upward. A single failing point gives NOT REPRODUCED, so the points share the level
+    /// downward.
     low: f64,
     high: f64,
     alphas: (f64, f64),

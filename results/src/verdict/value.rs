@@ -13,7 +13,7 @@ use super::spread::{Spread, seeds_needed};
 use super::wording::{number, percent, seeds};
 use crate::statistics::{maximum_of_normals, mean, normal_cdf};
 
-/// From this many seeds on the sample's own spread is used.
+/// Number of seeds from which the sample's own spread is used.
 pub(super) const OWN_SIGMA_FROM: u32 = 5;
 
 pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdict) {
@@ -25,7 +25,7 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
         return verdict.not_run("the claim does not say which way is better");
     };
     let Some(runs) = prepare(claim, evidence, verdict) else { return };
-    // +1 where more is better: shortfall = sign * (target - mean).
+    // +1 if higher is better: shortfall = sign * (target - mean).
     let sign = if direction == Direction::Higher { 1.0 } else { -1.0 };
     replay(evidence, runs.len(), verdict, |look, verdict| {
         let seen = &runs[..look.seeds as usize];
@@ -94,14 +94,15 @@ pub(super) fn judge(claim: &ClaimSpec, evidence: &Evidence, verdict: &mut Verdic
     });
 }
 
-/// The margin in the score's unit, at a score that it may be relative to.
+/// The margin in the score's unit. `of` is the score for a relative margin.
 pub(super) fn margin_at(claim: &ClaimSpec, direction: Direction, of: f64) -> f64 {
-    // The metric may tell what the claim does not say.
+    // The metric may supply a direction that the claim does not give.
     let claim = ClaimSpec { direction: Some(direction), ..claim.clone() };
     claim.margin_at(of).unwrap_or(0.0)
 }
 
-/// A look that knows of no spread names the seeds that would show one, and could not conclude: it spends no level.
+/// For a look without any known spread: suggests the number of seeds that would show one. Such a
+/// look could not conclude, so it spends no level.
 pub(super) fn without_spread(verdict: &mut Verdict, evidence: &Evidence) {
     verdict.seeds_needed = Some(SeedsNeeded::NewPlan(OWN_SIGMA_FROM));
     if evidence.rules == Rules::Second {
@@ -109,7 +110,8 @@ pub(super) fn without_spread(verdict: &mut Verdict, evidence: &Evidence) {
     }
 }
 
-/// The part that `value` and `bound` share: something was run, and under the claim's conditions. Returns the usable runs.
+/// Checks shared by `value` and `bound`: runs exist and meet the claim's conditions. Returns the
+/// usable runs.
 pub(super) fn prepare<'a>(
     claim: &ClaimSpec,
     evidence: &'a Evidence,
@@ -135,7 +137,7 @@ pub(super) fn prepare<'a>(
     Some(runs)
 }
 
-/// A run that diverged is worse than any margin.
+/// Concludes if a run diverged: divergence is worse than any margin.
 pub(super) fn diverged(seen: &[RunScore], verdict: &mut Verdict) -> bool {
     let lost: Vec<String> = seen
         .iter()
@@ -159,7 +161,7 @@ pub(super) fn measured_words(scores: &[f64], average: f64) -> String {
     }
 }
 
-/// The mean that the published number stands for: itself, unless it is the best of n.
+/// The mean that the published number stands for: the number itself, unless it is the best of n.
 fn target(claim: &ClaimSpec, published: f64, sign: f64, sigma: Option<f64>, verdict: &mut Verdict) -> f64 {
     if claim.statistic != Statistic::Best {
         return published;

@@ -1,6 +1,6 @@
-//! Numbers in sentences.
+//! Formats numbers for sentences.
 
-/// A number with as many decimals as its size calls for: 26.40, 0.131, 0.0042, 1204.
+/// A number with decimals that suit its size: 26.40, 0.131, 0.0042, 1204.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     let decimals = match size {
@@ -13,7 +13,7 @@ pub(crate) fn number(value: f64) -> String {
         _ => return format!("{value:.2e}"),
     };
     let text = format!("{value:.decimals$}");
-    // What rounds to zero is zero, without a sign.
+    // A value that rounds to zero is printed without a sign.
     if text.trim_start_matches(['-', '0', '.']).is_empty() {
         text.trim_start_matches('-').to_owned()
     } else {
