@@ -1,4 +1,4 @@
-//! Lines, their hashes, and where they were changed.
+//! Lines of the ledger, their hashes, and the detection of changes.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,24 +12,25 @@ pub const SCHEMA: u64 = 1;
 /// `previous` of the first record.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What stands between the hashed bytes of a line and its hash.
+/// Text between the hashed bytes of a line and its hash.
 const HASH_KEY: &str = ",\"hash\":\"";
 
-/// A record in its place in the chain.
+/// A record with its position in the chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Number, from 0; equal to the line's number less 1.
+    /// Number, from 0: the line number less 1.
     pub sequence: u64,
-    /// Hash of the record before.
+    /// Hash of the previous record.
     pub previous: String,
-    /// Hash of this one.
+    /// Hash of this record.
     pub hash: String,
-    /// What it says.
+    /// The record.
     pub record: Record,
 }
 
 impl Entry {
-    /// A line by itself: whole, and as it was written. Whether it stands in a chain only the chain can tell.
+    /// Parses a single line and checks that it is complete and unchanged. Whether it belongs to a
+    /// chain can only be checked with the rest of the chain.
     ///
     /// # Errors
     /// Words on what was changed.
@@ -43,7 +44,7 @@ impl Entry {
     }
 }
 
-/// Where a line is not what was written.
+/// A place where a line differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub field: Option<String>,
@@ -58,7 +59,8 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Short digest of a field, enough to tell which one was changed; the line's hash is what protects it.
+/// Short digest of a field, long enough to identify which field was changed. The line's hash is the
+/// protection.
 fn seal(value: &Value) -> String {
     sha256(value.to_string().as_bytes())[..12].to_owned()
 }
@@ -76,13 +78,13 @@ pub(super) fn encode(sequence: u64, previous: &str, record: &Record) -> Result<S
         fields.iter().map(|(key, value)| (key.clone(), seal(value).into())).collect();
     fields.insert("seals".into(), seals.into());
     let mut line = Value::Object(fields).to_string();
-    // The brace is opened again for the hash, which covers all before it.
+    // Remove the closing brace to append the hash, which covers everything before it.
     line.pop();
     let hash = sha256(line.as_bytes());
     Ok(format!("{line}{HASH_KEY}{hash}\"}}"))
 }
 
-/// Reads a line that should be number `sequence` behind a record with the hash `previous`.
+/// Reads a line, which must be number `sequence` and follow a record with the hash `previous`.
 pub(super) fn decode(line: &[u8], sequence: u64, previous: &str) -> Result<Entry, Fault> {
     let Ok(text) = std::str::from_utf8(line) else { return fault(None, "not UTF-8: bytes were changed") };
     let Some((sealed, hash)) =
@@ -137,7 +139,7 @@ pub(super) fn decode(line: &[u8], sequence: u64, previous: &str) -> Result<Entry
     Ok(Entry { sequence, previous: previous.to_owned(), hash: hash.to_owned(), record })
 }
 
-/// Fields that do not match their seal, came in, or are gone.
+/// Fields that do not match their seal, were added, or are missing.
 fn changed_fields(fields: &Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(seals)) = fields.get("seals") else { return vec!["seals".to_owned()] };
     let mut changed: Vec<String> = fields

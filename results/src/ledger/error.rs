@@ -1,9 +1,9 @@
-//! What can be wrong with a ledger.
+//! Errors of a ledger.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// What to do about an error of the file system.
+/// Hint for an error of the file system.
 fn mend(error: &std::io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
@@ -13,57 +13,57 @@ fn mend(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// Why a ledger cannot be read, verified or added to.
+/// Why a ledger cannot be read, verified or extended.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The file system refused.
+    /// A file system operation failed.
     #[error("{}: {source}\nhint: {}", path.display(), mend(source))]
     Io {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A line does not hold what was written.
+    /// A line does not contain what was written.
     #[error(
         "{}:{line}: {what}\nhint: the ledger is append-only; compare with `git log -p` of the file and restore it",
         path.display()
     )]
     Damaged {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// Field that was changed, where it can be told.
+        /// Field that was changed, if it can be identified.
         field: Option<String>,
         /// What was found.
         what: String,
     },
-    /// The last line is not whole: the machine stopped while it was written.
+    /// The last line is incomplete: the machine stopped while writing it.
     #[error(
         "{}:{line}: the last line is cut off after {} bytes\nhint: it was never whole; drop it with `truncate -s {whole} {}`",
         path.display(), length - whole, path.display()
     )]
     Torn {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// Bytes of the whole lines before.
+        /// Number of bytes of the complete lines before it.
         whole: u64,
-        /// Bytes of the file.
+        /// Size of the file in bytes.
         length: u64,
     },
-    /// The last record is not the one expected: lines were taken from the end.
+    /// The last record is not the expected one: lines were removed from the end.
     #[error(
         "{}: the last record is {found}, not {expected}\nhint: records were removed from the end or the whole was rewritten; \
          restore the file from version control",
         path.display()
     )]
     OtherHead {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
-        /// Hash that was expected.
+        /// Expected hash.
         expected: String,
         /// Hash that was found.
         found: String,

@@ -1,8 +1,10 @@
-//! The ledger: one line of JSON for every run and every judgement, only ever added to, each line holding the hash of the one before.
+//! The ledger: an append-only file with one line of JSON for each run and each judgement. Each line
+//! contains the hash of the previous line.
 //!
-//! A line is a [`Record`]'s fields between the chain's own: `schema`, `sequence`, `previous` in front, `seals` and `hash` behind.
-//! `hash` is the SHA-256 of all bytes of the line in front of `,"hash":`; `seals` holds a short digest of each field, so that an
-//! edit can be traced to a field and not to a line only.
+//! A line holds the fields of a [`Record`] between the fields of the chain: `schema`, `sequence`
+//! and `previous` before them, `seals` and `hash` after them. `hash` is the SHA-256 of all bytes of
+//! the line before `,"hash":`. `seals` holds a short digest of each field, so that an edit can be
+//! traced to a field and not only to a line.
 
 mod chain;
 mod error;

@@ -1,4 +1,4 @@
-//! Every score and every verdict again, from the hypotheses that were kept.
+//! Derives every score and verdict again from the kept hypotheses.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,26 +13,28 @@ use super::spent::{System, spent};
 use super::unlike::{same, unlike};
 use crate::verdict::{ErrorCount, Evidence, Interval, Rules, RunScore, Spent, StatedSpread, judge};
 
-/// What a scorer found.
+/// Result of a scorer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rescored {
     /// The score.
     pub value: f64,
-    /// Its interval from resampling the test set, where it has one.
+    /// Its interval from resampling the test set, if it has one.
     pub interval: Option<Interval>,
-    /// Errors and words, where the metric counts them.
+    /// Errors and words, if the metric counts them.
     pub counts: Option<ErrorCount>,
 }
 
-/// Scores hypotheses again. The ledger knows neither metrics nor corpora, so the caller brings both.
+/// Scores hypotheses again. The ledger depends on neither metrics nor corpora, so the caller
+/// supplies both.
 pub trait Rescorer {
-    /// The references of an evaluation set of the record's recipe, one a line.
+    /// The references of an evaluation set of the record's recipe, one per line.
     ///
     /// # Errors
-    /// Why they are not to be had.
+    /// Why they are not available.
     fn references(&mut self, record: &Record, eval: &str) -> Result<Vec<String>, NoReferences>;
 
-    /// Is all that this score is made of in its hypotheses? Then it is derived where the references are absent, too.
+    /// Whether the hypotheses alone determine this score. If so, it is derived even without the
+    /// references.
     fn needs_no_references(&self, _: &ScoreRecord) -> bool {
         false
     }
@@ -48,8 +50,8 @@ pub trait Rescorer {
         references: &[String],
     ) -> Result<Rescored, String>;
 
-    /// Interval of the first's score minus the second's, resampling the test set in pairs, at the two-sided `level`; the same
-    /// resamples as when the record was made.
+    /// Interval of the first score minus the second, by paired resampling of the test set, at the
+    /// two-sided `level`. The resamples are the same as when the record was made.
     ///
     /// # Errors
     /// Words on why they cannot be compared.
@@ -63,12 +65,12 @@ pub trait Rescorer {
     ) -> Result<Interval, String>;
 }
 
-/// Where the hypotheses of a record are kept.
+/// Storage of the hypotheses of a record.
 pub trait Kept {
-    /// The bytes of a kept file; whether they are those that were scored is not the store's affair.
+    /// The bytes of a kept file. The caller checks whether they are the scored bytes.
     ///
     /// # Errors
-    /// Words on why they are not to be had.
+    /// Words on why they are not available.
     fn bytes(&self, file: &HypothesesFile) -> Result<Vec<u8>, String>;
 }
 
@@ -84,27 +86,27 @@ impl Kept for PathBuf {
     }
 }
 
-/// Something that does not come out as recorded.
+/// A difference between the record and the derived result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
-    /// Record.
+    /// Number of the record.
     pub sequence: u64,
-    /// Recipe.
+    /// Recipe of the record.
     pub recipe: String,
-    /// What: `score bleu test beam5 mixed seed 2`, `verdict value bleu`.
+    /// What differs: `score bleu test beam5 mixed seed 2`, `verdict value bleu`.
     pub what: String,
-    /// How.
+    /// How it differs.
     pub how: String,
-    /// Nothing was found to be wrong: the references are not here.
+    /// Whether the only reason is that the references are absent; nothing was found to be wrong.
     pub unseen: bool,
 }
 
 /// Why there are no references to score with, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoReferences {
-    /// They are not here, and nothing is known to be wrong.
+    /// They are absent, and nothing is known to be wrong.
     Absent(String),
-    /// What is here is not what was scored with.
+    /// The references present differ from those used for the score.
     Changed(String),
 }
 
@@ -117,31 +119,34 @@ impl std::fmt::Display for NoReferences {
     }
 }
 
-/// What a recheck did.
+/// Result of a recheck.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recheck {
-    /// Scores derived again from their hypotheses.
+    /// Number of scores derived again from their hypotheses.
     pub scores: usize,
-    /// Scores recorded without hypotheses: given from outside.
+    /// Number of scores recorded without hypotheses: external scores.
     pub scores_without_hypotheses: usize,
-    /// Verdicts derived again.
+    /// Number of verdicts derived again.
     pub verdicts: usize,
-    /// Numbers inside those verdicts (timings, losses, scores from outside) that had to be taken from the record.
+    /// Numbers inside those verdicts (timings, losses, external scores) that had to be taken from
+    /// the record.
     pub taken_from_record: usize,
-    /// What did not agree; empty is the good end.
+    /// Disagreements; empty if everything agrees.
     pub disagreements: Vec<Disagreement>,
 }
 
-/// One file of hypotheses that agreed with its digest, by that digest.
+/// Hypotheses of one file that matched its digest, and the score derived from them; stored by
+/// digest and signature.
 struct Known {
     lines: Vec<String>,
     rescored: Rescored,
     score: ScoreRecord,
 }
 
-/// Derives every score and verdict of `entries` again from the hypotheses in `kept`, and holds each record against itself. Scores must
-/// agree to 1e-9, verdicts in their outcome, every number and their texts. A run's score is replaced, in the evidence of every
-/// verdict, by the one derived here.
+/// Derives every score and verdict of `entries` again from the hypotheses in `kept`, and checks
+/// each record for contradictions. Scores must agree to 1e-9; verdicts must agree in outcome, all
+/// numbers and texts. In the evidence of every verdict, a run's score is replaced by the derived
+/// one.
 pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) -> Recheck {
     let mut derived = Derived {
         kept,
@@ -156,7 +161,7 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
         derived.report.disagreements.extend(named);
         entry.record.all_scores().for_each(|score| derived.score(entry, score));
     }
-    // A bundle has one record; what was spent before it stands in its ledger.
+    // A bundle has a single record; what was spent before it is in the ledger it comes from.
     let whole = entries.first().is_some_and(|first| first.sequence == 0);
     for (place, entry) in entries.iter().enumerate() {
         entry.record.judgements.iter().for_each(|judgement| derived.judge(entry, judgement));
@@ -172,7 +177,7 @@ pub fn recheck(entries: &[Entry], kept: &dyn Kept, rescorer: &mut dyn Rescorer) 
 /// Digest of hypotheses, and signature.
 type Key = (String, String);
 
-/// What was derived so far.
+/// Results derived so far.
 struct Derived<'k> {
     kept: &'k dyn Kept,
     rescorer: &'k mut dyn Rescorer,
@@ -183,7 +188,7 @@ struct Derived<'k> {
 }
 
 impl Derived<'_> {
-    /// A recorded score again.
+    /// Derives a recorded score again.
     fn score(&mut self, entry: &Entry, score: &ScoreRecord) {
         if score.hypotheses.is_none() {
             self.report.scores_without_hypotheses += 1;
@@ -207,7 +212,8 @@ impl Derived<'_> {
         self.report.disagreements.push(Disagreement { unseen, ..one });
     }
 
-    /// The score of kept hypotheses, and whether nothing but absent references is to blame where there is none.
+    /// The score of kept hypotheses. On failure: the reason, and whether absent references are the
+    /// only cause.
     fn derive(&mut self, record: &Record, score: &ScoreRecord) -> Result<Rescored, (String, bool)> {
         let wrong = |how: String| (how, false);
         let file = score.hypotheses.as_ref().ok_or_else(|| wrong("no hypotheses were kept".to_owned()))?;
@@ -226,7 +232,8 @@ impl Derived<'_> {
         Ok(rescored)
     }
 
-    /// What a run of the evidence scored, by the evidence's signature: a claim may have another than the recorded scores.
+    /// The score of a run of the evidence under the evidence's signature. A claim's signature may
+    /// differ from that of the recorded scores.
     fn found(&mut self, record: &Record, run: &RunScore, signature: &str) -> Option<&Known> {
         let key = (run.hypotheses.clone()?, signature.to_owned());
         if !self.known.contains_key(&key) && !signature.is_empty() {
@@ -239,7 +246,7 @@ impl Derived<'_> {
         self.known.get(&key)
     }
 
-    /// A verdict again.
+    /// Derives a verdict again.
     fn judge(&mut self, entry: &Entry, judgement: &Judgement) {
         let record = &entry.record;
         let mut evidence = judgement.evidence.clone();
@@ -289,8 +296,8 @@ impl Derived<'_> {
     }
 }
 
-/// Derives the scores of runs that are judged by a term of training from its sum and count, which are the record's; words on where the
-/// evidence says otherwise.
+/// For runs judged by a term of training, derives the scores from the recorded sum and count.
+/// Returns words on where the evidence differs.
 fn from_terms(evidence: &mut Evidence, signature: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let of_points = evidence.points.iter_mut().flat_map(|point| &mut point.runs);
@@ -311,7 +318,7 @@ fn from_terms(evidence: &mut Evidence, signature: &str) -> Vec<String> {
     faults
 }
 
-/// Where a verdict rests on another row of spreads than the table has for its claim.
+/// The difference, if a verdict uses a row of spreads other than the table's row for its claim.
 fn spread_otherwise(record: &Record, judgement: &Judgement) -> Option<String> {
     let recorded = &judgement.evidence.spread;
     let due = StatedSpread::named(&judgement.claim, &record.recipe);
@@ -322,7 +329,7 @@ fn spread_otherwise(record: &Record, judgement: &Judgement) -> Option<String> {
         .then(|| format!("judged by {}, the table has {}", words(recorded), words(&due)))
 }
 
-/// Where a record says otherwise than the ledger what earlier plans spent of a claim's level.
+/// The difference, if a record states another spent level for a claim than the ledger gives.
 fn spent_otherwise<'r, I: Iterator<Item = &'r Record>>(
     record: &'r Record,
     earlier: impl Fn() -> I + 'r,
@@ -335,7 +342,7 @@ fn spent_otherwise<'r, I: Iterator<Item = &'r Record>>(
     });
     let judged = record.judgements.iter().filter(|judgement| judgement.evidence.rules == Rules::Second);
     judged.filter_map(move |judgement| {
-        // Timings have no seeds, and what diverges no level.
+        // Timings have no seeds, and divergence claims spend no level.
         if matches!(judgement.claim.kind, ClaimKind::Ratio | ClaimKind::Diverges) {
             return None;
         }
@@ -350,7 +357,7 @@ fn spent_otherwise<'r, I: Iterator<Item = &'r Record>>(
     })
 }
 
-/// Puts what was derived into a run of the evidence; words on where the evidence says otherwise.
+/// Puts the derived result into a run of the evidence. Returns words on where the evidence differs.
 fn replace(run: &mut RunScore, derived: &Rescored) -> Option<String> {
     let recorded = run.score.replace(derived.value);
     let of = run.seed.map_or_else(|| "the run".to_owned(), |seed| format!("seed {seed}"));
@@ -364,21 +371,23 @@ fn replace(run: &mut RunScore, derived: &Rescored) -> Option<String> {
     fault
 }
 
-/// Where a recorded interval differs from the derived one; none may be left out.
+/// How a recorded interval differs from the derived one. A derivable interval may not be left out
+/// of the record.
 fn interval_difference(recorded: Option<Interval>, derived: Option<Interval>) -> Option<String> {
     let text = |interval: Option<Interval>| {
         interval.map_or_else(|| "none".to_owned(), |one| format!("{} to {}", one.low, one.high))
     };
     let agree = match (recorded, derived) {
         (Some(a), Some(b)) => same(a.low, b.low) && same(a.high, b.high) && same(a.level, b.level),
-        // Signatures of old records do not all say how the interval was drawn.
+        // The signatures of old records do not all state how the interval was drawn.
         (_, None) => true,
         (None, Some(_)) => false,
     };
     (!agree).then(|| format!("interval: recorded {}, derived {}", text(recorded), text(derived)))
 }
 
-/// The references to score so many lines with: empty ones where the score needs none and none are here.
+/// The references for this number of lines. If the score needs none and they are absent, they are
+/// empty lines.
 fn references_for(
     found: &Result<Vec<String>, NoReferences>,
     alone: bool,
@@ -396,14 +405,14 @@ fn disagreement(entry: &Entry, what: String, how: String) -> Disagreement {
 }
 
 impl Disagreement {
-    /// Of a record that contradicts something beside its scores.
+    /// The disagreement for a record that contradicts something other than its scores.
     #[must_use]
     pub fn of(entry: &Entry, found: Contradiction) -> Self {
         disagreement(entry, found.what, found.how)
     }
 }
 
-/// The lines of a kept file, if it still is the file that was scored.
+/// The lines of a kept file, if it is still the file that was scored.
 fn lines(kept: &dyn Kept, file: &HypothesesFile) -> Result<Vec<String>, String> {
     let path = &file.path;
     let bytes = kept.bytes(file)?;
@@ -415,7 +424,7 @@ fn lines(kept: &dyn Kept, file: &HypothesesFile) -> Result<Vec<String>, String> 
         ));
     }
     let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
-    // Only the newline ends a line: a hypothesis may hold any other separator.
+    // Only a newline ends a line: a hypothesis may contain any other separator.
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(if text.is_empty() { Vec::new() } else { text.split('\n').map(str::to_owned).collect() })
 }

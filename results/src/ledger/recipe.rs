@@ -1,4 +1,4 @@
-//! A record held against the recipe that it names.
+//! Compares a record with the recipe that it names.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use zoo_recipes::{Document, Recipe, Selection};
 use super::record::{Record, RunEnd};
 use super::sound::{Contradiction, name_of, verdict_name};
 
-/// What holding a record against a recipe came to.
+/// Result of comparing a record with a recipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgainstRecipe {
-    /// The record is about this recipe; in what it contradicts it, if in anything.
+    /// The record is about this recipe; the contradictions, if any.
     Compared(Vec<Contradiction>),
-    /// The record is about another version of the recipe: nothing could be compared.
+    /// The record is about another version of the recipe, so nothing could be compared.
     OtherVersion,
 }
 
-/// Holds a record against the recipe `document`, whose version is told by its hash. Where only claims changed since, they are those of
-/// the record.
+/// Compares a record with the recipe `document`, whose version is identified by its hash. If only
+/// claims changed since, the record's claims are used.
 pub fn against_recipe(record: &Record, document: &Document) -> AgainstRecipe {
     let (tier, changes) = (record.tier.as_deref(), record.changes());
     let Ok(mut arms) = document.resolve_arms(tier, &changes) else { return AgainstRecipe::OtherVersion };
     if zoo_recipes::hash_of_arms(&arms) != record.recipe_hash {
-        // The run is this recipe's if nothing but claims changed since.
+        // The run is of this recipe if only claims changed since.
         let claims = record.claims();
         arms.values_mut().for_each(|recipe| recipe.claim.clone_from(&claims));
         if zoo_recipes::hash_of_arms(&arms) != record.recipe_hash {
@@ -37,7 +37,7 @@ pub fn against_recipe(record: &Record, document: &Document) -> AgainstRecipe {
     AgainstRecipe::Compared(found)
 }
 
-/// Holds a record against a recipe as resolved: its body, under the empty name, and its arms.
+/// Compares a record with a resolved recipe: its body, under the empty name, and its arms.
 pub fn against_arms(record: &Record, arms: &BTreeMap<String, Recipe>) -> Vec<Contradiction> {
     let mut found = Vec::new();
     let Some(body) = arms.values().next() else {
@@ -53,7 +53,7 @@ pub fn against_arms(record: &Record, arms: &BTreeMap<String, Recipe>) -> Vec<Con
         found.push(Contradiction::new("recipe", how));
     }
     if record.end != RunEnd::External {
-        // A recipe without arms is run as `body`.
+        // A recipe without arms runs as `body`.
         let bodies = arms.len() == 1;
         let is_arm = |name: &str| arms.contains_key(name) || (bodies && name == "body");
         for score in record.all_scores() {
@@ -81,7 +81,7 @@ pub fn against_arms(record: &Record, arms: &BTreeMap<String, Recipe>) -> Vec<Con
     found
 }
 
-/// Changes that make another recipe of it, and that a verdict leaves out.
+/// Changes that make it a different recipe and that a verdict does not disclose.
 fn undisclosed(record: &Record, binding: &[String]) -> Vec<Contradiction> {
     let mut found = Vec::new();
     if record.end == RunEnd::External {

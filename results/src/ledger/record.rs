@@ -1,4 +1,4 @@
-//! What a line of the ledger says.
+//! The content of a line of the ledger.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,25 @@ use zoo_recipes::{ClaimSpec, Moment};
 
 use crate::verdict::{Evidence, Interval, Verdict};
 
-/// One run, or one judgement over runs, with everything needed to judge again.
+/// One run, or one judgement over several runs, with everything needed to judge again.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// When the record was written, UTC, `2026-01-31T23:59:59Z`.
+    /// Time when the record was written, UTC, `2026-01-31T23:59:59Z`.
     pub time: String,
     /// Name of the recipe.
     pub recipe: String,
     /// SHA-256 of the resolved recipe, hexadecimal.
     pub recipe_hash: String,
-    /// The same of the recipe without its claims, its words and changes of its free keys: the system that was judged. Records of earlier
-    /// programs have none, or one with the words and changes in it.
+    /// SHA-256 of the recipe without its claims, its words and changes of its free keys: identifies
+    /// the system that was judged. Records of earlier programs have no such hash, or one that
+    /// includes the words and changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// The system's hash as those programs formed it, so that what they spent is found.
+    /// The system's hash as the earlier programs computed it, to find the level that they spent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_with_words: Option<String>,
-    /// Arm; `None` where the record is about several.
+    /// Arm; `None` if the record is about several.
     pub arm: Option<String>,
     /// Tier; `None` is the published size.
     pub tier: Option<String>,
@@ -32,11 +33,11 @@ pub struct Record {
     pub seeds: Vec<u64>,
     /// How the run ended.
     pub end: RunEnd,
-    /// Why, where it did not finish.
+    /// Reason, if it did not finish.
     pub reason: Option<String>,
     /// Commit of the program.
     pub commit: Option<String>,
-    /// The program's working tree differed from that commit (`results/` aside).
+    /// Whether the program's working tree differed from that commit (`results/` excepted).
     pub dirty: bool,
     /// Earlier commits under which parts of the run were made.
     pub commits_crossed: Vec<String>,
@@ -44,7 +45,7 @@ pub struct Record {
     pub lock_hash: Option<String>,
     /// Device, e.g. `cpu` or `cuda:0`.
     pub device: Option<String>,
-    /// The machine in words: processor or accelerator.
+    /// Name of the CPU or accelerator.
     pub hardware: Option<String>,
     /// Driver of the accelerator.
     pub driver: Option<String>,
@@ -57,30 +58,30 @@ pub struct Record {
     pub runs: Vec<RunRecord>,
     /// Scores of this run.
     pub scores: Vec<ScoreRecord>,
-    /// Scores of points on the way, for trajectories.
+    /// Scores at intermediate points, for trajectories.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on_the_way: Vec<ScoreRecord>,
-    /// Seconds, by stage.
+    /// Durations in seconds, by stage.
     pub durations: BTreeMap<String, f64>,
     /// Keys changed with `--set`, with their values.
     pub overrides: BTreeMap<String, String>,
-    /// Claims, what they were held against, and what came out.
+    /// Claims with their evidence and verdicts.
     pub judgements: Vec<Judgement>,
-    /// Anything else to know.
+    /// Further notes.
     pub notes: Vec<String>,
 }
 
-/// Key of a record's overrides that names weights to start from, and not a key of the recipe.
+/// Key of a record's overrides that names initial weights. It is not a key of the recipe.
 const INITIAL_WEIGHTS: &str = "init-from";
 
 impl Record {
-    /// What was changed in the recipe, as it was given: `KEY=VALUE`.
+    /// The changes to the recipe, as they were given: `KEY=VALUE`.
     pub fn changes(&self) -> Vec<String> {
         let of_recipe = self.overrides.iter().filter(|(key, _)| *key != INITIAL_WEIGHTS);
         of_recipe.map(|(key, value)| format!("{key}={value}")).collect()
     }
 
-    /// The claims of the recipe as they were: each was judged, in one arm or several.
+    /// The recipe's claims at the time of the record. Each was judged, in one arm or several.
     pub fn claims(&self) -> Vec<ClaimSpec> {
         let mut found: Vec<ClaimSpec> =
             self.judgements.iter().map(|judgement| judgement.claim.clone()).collect();
@@ -88,30 +89,30 @@ impl Record {
         found
     }
 
-    /// Scores at the end and of points on the way.
+    /// Scores at the end and at intermediate points.
     pub fn all_scores(&self) -> impl Iterator<Item = &ScoreRecord> {
         self.scores.iter().chain(&self.on_the_way)
     }
 
-    /// Whether this is evidence of this program: a finished run whose numbers all come from outputs that were kept. Anything else is
-    /// shown as external and never counted, whatever it says of itself.
+    /// Whether this is evidence of this program: a finished run whose numbers all come from kept
+    /// outputs. All other records are shown as external and never counted, whatever they state.
     pub fn is_own_evidence(&self) -> bool {
         let kept = self.all_scores().any(|score| score.hypotheses.is_some());
         self.end == RunEnd::Finished && kept && self.without_outputs().is_empty()
     }
 }
 
-/// A run as its folder was when the record was written.
+/// The state of a run's folder when the record was written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunRecord {
-    /// Arm.
+    /// Name of the arm.
     pub arm: String,
-    /// Seed.
+    /// Random seed of the run.
     pub seed: u64,
-    /// Path below the home's folder of runs, with `/`; kept hypotheses have the same one.
+    /// Path below the home's folder of runs, with `/`. Kept hypotheses have the same path.
     pub folder: String,
-    /// Binary and machine that began the run, as `run.json` has them.
+    /// Binary and machine that began the run, as in `run.json`.
     pub environment: serde_json::Value,
     /// SHA-256, hexadecimal, of `run.json`, `recipe.toml`, `trained.json` and `log.jsonl`.
     pub files: BTreeMap<String, String>,
@@ -121,16 +122,16 @@ pub struct RunRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunEnd {
-    /// It has begun; what became of it is in a later record, or nothing did.
+    /// The run has started. A later record, if there is one, says how it ended.
     Started,
-    /// To its end.
+    /// The run finished.
     #[default]
     Finished,
-    /// By an error or by divergence; `reason` says which.
+    /// An error or divergence stopped the run; `reason` says which.
     Failed,
-    /// By the user or the machine; it can go on.
+    /// The user or the machine stopped the run; it can be resumed.
     Interrupted,
-    /// It ran elsewhere: only its results were judged here.
+    /// The run took place elsewhere; only its results were judged here.
     External,
 }
 
@@ -150,32 +151,32 @@ impl std::fmt::Display for RunEnd {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScoreRecord {
-    /// Evaluation set.
+    /// Evaluation set that was decoded.
     pub eval: String,
-    /// Search.
+    /// Search that decoded it.
     pub decode: String,
-    /// Arm.
+    /// Arm of the run.
     pub arm: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// When, of a point on the way.
+    /// The point in training, for an intermediate score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moment: Option<Moment>,
-    /// Metric.
+    /// Name of the metric.
     pub metric: String,
-    /// Its convention.
+    /// Signature: the convention of the metric.
     pub signature: String,
-    /// The score.
+    /// The score, in the metric's unit.
     pub value: f64,
     /// Interval from resampling the test set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// The hypotheses; `None` where the score was given from outside.
+    /// The hypotheses; `None` if the score is external.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypotheses: Option<HypothesesFile>,
 }
 
-/// A kept file of hypotheses, one a line.
+/// A kept file of hypotheses, one per line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HypothesesFile {
@@ -185,20 +186,20 @@ pub struct HypothesesFile {
     pub sha256: String,
 }
 
-/// A verdict with all that it was derived from.
+/// A verdict with everything it was derived from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
-    /// The claim as the recipe had it.
+    /// The claim as the recipe stated it.
     pub claim: ClaimSpec,
-    /// What was held against it.
+    /// Evidence for the claim.
     pub evidence: Evidence,
-    /// What came out.
+    /// The resulting verdict.
     pub verdict: Verdict,
 }
 
 impl Judgement {
-    /// Judges.
+    /// Judges the claim on the evidence.
     #[must_use]
     pub fn of(claim: ClaimSpec, evidence: Evidence) -> Self {
         let verdict = crate::verdict::judge(&claim, &evidence);

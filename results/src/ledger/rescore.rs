@@ -1,4 +1,5 @@
-//! Scores and paired differences of a record again, from text and the recorded signatures.
+//! Computes the scores and paired differences of a record again, from text and the recorded
+//! signatures.
 
 use zoo_recipes::Direction;
 
@@ -7,20 +8,21 @@ use super::record::ScoreRecord;
 use crate::metrics::{Resampling, ScoreError, ScoreOptions, Scorer, Signature, Source, paired_gain, score};
 use crate::verdict::{ErrorCount, Interval};
 
-/// Key of a record's data under which the digest of an evaluation set's references stands.
+/// Key in a record's data for the digest of an evaluation set's references.
 #[must_use]
 pub fn references_key(eval: &str) -> String {
     format!("references.{eval}")
 }
 
-/// Is the recorded score made of lines that have all its measures in them?
+/// Whether the lines of the recorded score contain all measurements, so that no references are
+/// needed.
 #[must_use]
 pub fn needs_no_references(recorded: &ScoreRecord) -> bool {
     let source = |signature: Signature| signature.convention.metric().source();
     Signature::parse(&recorded.signature).is_ok_and(|signature| source(signature) == Source::Record)
 }
 
-/// The score of `hypotheses` under the recorded signature, with an interval where one was drawn.
+/// The score of `hypotheses` under the recorded signature, with an interval if one was recorded.
 ///
 /// # Errors
 /// Words on why they cannot be scored.
@@ -42,7 +44,7 @@ pub fn score_again(
     Ok(Rescored { value: value.value, interval, counts })
 }
 
-/// [`difference`] with the resamples that the recorded interval was drawn from.
+/// [`difference`] with the resamples of the recorded interval.
 ///
 /// # Errors
 /// Words on why they cannot be compared.
@@ -60,10 +62,11 @@ pub fn difference_again(
         .map_err(|error| error.to_string())
 }
 
-/// Interval of our score minus the baseline's, the test set resampled in pairs; `level` is two-sided.
+/// Interval of the judged score minus the baseline's, by paired resampling of the test set. `level`
+/// is two-sided.
 ///
 /// # Errors
-/// The two cannot be scored, or not be paired.
+/// The two cannot be scored, or cannot be paired.
 pub fn difference(
     scorer: &Scorer,
     ours: &[String],
@@ -77,7 +80,8 @@ pub fn difference(
     let gain = paired_gain(&[(&of_baseline, &of_ours)], resampling)?;
     let tail = 0.5 + level / 2.0;
     let (worst, best) = (gain.lower_bound(tail)?, gain.upper_bound(tail)?);
-    // A gain is positive where ours is better; a difference is ours minus the baseline's.
+    // A gain is positive if the judged system is better. A difference is its score minus the
+    // baseline's.
     let less_is_better = scorer.convention().entry().direction == Direction::Lower;
     let (low, high) = if less_is_better { (-best, -worst) } else { (worst, best) };
     Ok(Interval { low, high, level })

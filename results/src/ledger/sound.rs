@@ -1,16 +1,17 @@
-//! A record held against itself: what it judged must be what it scored, and what it scored must have been kept.
+//! Checks a record against itself: the judged scores must be its own scores, and the scored outputs
+//! must have been kept.
 
 use zoo_recipes::DIRECT;
 
 use super::record::{Record, RunEnd, RunRecord, ScoreRecord};
 use crate::verdict::{Evidence, RunScore};
 
-/// Something in a record that contradicts another part of it.
+/// A part of a record that contradicts another part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
     /// The part.
     pub what: String,
-    /// How it contradicts.
+    /// How it contradicts the other part.
     pub how: String,
 }
 
@@ -20,17 +21,17 @@ impl Contradiction {
     }
 }
 
-/// `score bleu test beam5 mixed seed 2`.
+/// The name of a score: `score bleu test beam5 mixed seed 2`.
 pub(super) fn name_of(score: &ScoreRecord) -> String {
     let when = score.moment.map_or_else(String::new, |moment| format!(" at {moment}"));
     let ScoreRecord { metric, eval, decode, arm, seed, .. } = score;
     format!("score {metric} {eval} {decode} {arm} seed {seed}{when}")
 }
 
-/// A run of the evidence: arm, point on the way, score.
+/// A run of the evidence: arm, intermediate point, score.
 type Judged<'r> = (Option<&'r str>, Option<u64>, &'r RunScore);
 
-/// Every run of the evidence that a verdict may rest on.
+/// Every run of the evidence that a verdict may use.
 fn judged(evidence: &Evidence) -> impl Iterator<Item = Judged<'_>> {
     let (arm, baseline) = (evidence.arm.as_deref(), evidence.baseline.as_deref());
     let runs = evidence.runs.iter().map(move |run| (arm, None, run));
@@ -70,10 +71,11 @@ impl Record {
         found
     }
 
-    /// Whether a run of the evidence was judged by outputs that a score of the same arm, seed, set, search and point names.
+    /// Whether a run of the evidence was judged by outputs that also belong to a score with the
+    /// same arm, seed, set, search and point.
     fn has_outputs(&self, evidence: &Evidence, &(arm, at, run): &Judged<'_>) -> bool {
         let scores = if at.is_some() { &self.on_the_way } else { &self.scores };
-        // What names a set and no search is on the outputs of a task without searches.
+        // Evidence with a set and no search is on the outputs of a task that has no search.
         let search = evidence.decode.as_deref().or(evidence.eval.as_ref().map(|_| DIRECT));
         scores.iter().any(|score| {
             score.hypotheses.as_ref().map(|file| &file.sha256) == run.hypotheses.as_ref()
@@ -86,7 +88,7 @@ impl Record {
         })
     }
 
-    /// Everything in which the record contradicts itself. Files and recipe are not looked at.
+    /// All contradictions within the record. Files and the recipe are not checked.
     pub fn contradictions(&self) -> Vec<Contradiction> {
         let mut found = self.without_outputs();
         let external = self.end == RunEnd::External;
@@ -153,7 +155,7 @@ impl Record {
         found
     }
 
-    /// Why a score is not of the run that the record has for its arm and seed.
+    /// Why a score does not belong to the run that the record has for its arm and seed.
     fn not_of_its_run(&self, score: &ScoreRecord) -> Option<String> {
         let mut of = self.runs.iter().filter(|run| run.arm == score.arm && run.seed == score.seed);
         let (Some(run), None) = (of.next(), of.next()) else {
@@ -166,14 +168,14 @@ impl Record {
     }
 }
 
-/// `mixed seed 3 at 200`.
+/// The place of a run in words: `mixed seed 3 at 200`.
 fn place(arm: Option<&str>, seed: Option<u64>, at: Option<u64>) -> String {
     let seed = seed.map_or_else(|| "a run without a seed".to_owned(), |seed| format!("seed {seed}"));
     let at = at.map_or_else(String::new, |at| format!(" at {at}"));
     format!("{} {seed}{at}", arm.unwrap_or("no arm"))
 }
 
-/// `verdict bleu of claim from …`.
+/// The name of a verdict: `verdict bleu of claim from …`.
 pub(super) fn verdict_name(judgement: &super::record::Judgement) -> String {
     format!("verdict {} of claim from {}", judgement.verdict.metric, judgement.claim.source)
 }

@@ -1,4 +1,4 @@
-//! What earlier plans spent of a claim's 5 %, as the ledger has it.
+//! The part of a claim's 5 % level that earlier plans spent, according to the ledger.
 
 use zoo_recipes::ClaimSpec;
 
@@ -13,14 +13,15 @@ pub struct System<'a> {
     pub recipe: &'a str,
     /// SHA-256 of the resolved recipe, hexadecimal.
     pub recipe_hash: &'a str,
-    /// The same without its claims and words, [`Record::system`].
+    /// SHA-256 of the recipe without its claims and words, [`Record::system`].
     pub without_claims: &'a str,
-    /// The same without its claims alone, [`Record::system_with_words`].
+    /// SHA-256 of the recipe without its claims only, [`Record::system_with_words`].
     pub with_words: Option<&'a str>,
 }
 
 impl System<'_> {
-    /// Whether a record is of this system. Records of earlier programs hold the hash with the words in it, or neither.
+    /// Whether a record is of this system. Records of earlier programs have the hash that includes
+    /// the words, or neither hash.
     fn is_of(&self, record: &Record) -> bool {
         let same = match &record.system {
             Some(system) => system == self.without_claims || Some(system.as_str()) == self.with_words,
@@ -30,7 +31,7 @@ impl System<'_> {
     }
 }
 
-/// One plan for one statement on some seeds: taking its next look spends nothing twice.
+/// One plan for one statement on some seeds. Taking its next look does not spend its level again.
 struct Study<'a> {
     claim: ClaimSpec,
     evidence: &'a Evidence,
@@ -53,7 +54,8 @@ impl<'a> Study<'a> {
         Self { claim: statement(claim), evidence, look }
     }
 
-    /// Whether the present plan goes on with this one: the same looks at the same seeds for the same statement.
+    /// Whether the present plan continues this one: the same looks at the same seeds for the same
+    /// statement.
     fn goes_on_in(&self, claim: &ClaimSpec, evidence: &Evidence) -> bool {
         let same_row = self.evidence.rules != evidence.rules || self.evidence.spread == evidence.spread;
         let seeds = || seeds(self.evidence).zip(seeds(evidence));
@@ -61,7 +63,7 @@ impl<'a> Study<'a> {
     }
 }
 
-/// What a claim states, without the words around it.
+/// The statement of a claim, without its descriptive texts.
 fn statement(claim: &ClaimSpec) -> ClaimSpec {
     ClaimSpec {
         source: String::new(),
@@ -81,7 +83,8 @@ fn seeds(evidence: &Evidence) -> impl Iterator<Item = Option<u64>> {
     runs.iter().map(|run| run.seed)
 }
 
-/// Whether a judgement is on the present claim, with the same arm in the same precision. Margin, spread and text do not matter.
+/// Whether a judgement is on the present claim, with the same arm in the same precision. Margin,
+/// spread and text are ignored.
 fn is_on(judgement: &Judgement, claim: &ClaimSpec, evidence: &Evidence) -> bool {
     let other = &judgement.claim;
     let points = |claim: &ClaimSpec| -> Vec<(u64, u64)> {
@@ -97,8 +100,8 @@ fn is_on(judgement: &Judgement, claim: &ClaimSpec, evidence: &Evidence) -> bool 
         && alike(judgement.evidence.baseline_precision, evidence.baseline_precision)
 }
 
-/// What the plans in `records`, oldest first, spent of the level of this claim, apart from what the present plan goes on with.
-/// `None` where nothing was.
+/// The level of this claim that the plans in `records` (oldest first) spent, except the plan that
+/// the present one continues. `None` if nothing was spent.
 pub fn spent<'r>(
     records: impl IntoIterator<Item = &'r Record>,
     system: &System<'_>,
@@ -117,14 +120,15 @@ pub fn spent<'r>(
             if !judged || next.look.alpha <= 0.0 {
                 continue;
             }
-            // The latest stands last: what is gone on with is taken out of its place.
+            // The latest plan is last: a continued plan is moved to the end.
             let known = studies.iter().position(|study| study.goes_on_in(&next.claim, next.evidence));
             let before = known.map(|at| studies.remove(at));
             let further = before.filter(|before| before.look.alpha > next.look.alpha);
             studies.push(further.unwrap_or(next));
         }
     }
-    // A plan that was left for another has lost its claim to the rest: all of it counts as spent.
+    // A plan that was abandoned for another one cannot use its remaining level: it counts as fully
+    // spent.
     if studies.last().is_some_and(|last| last.goes_on_in(&present, evidence)) {
         studies.pop();
     }
@@ -182,17 +186,17 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} is not {b}");
         let one = std::slice::from_ref(&first);
         near(alpha(one, 0.5, &[1, 4], &[1, 2, 3, 4]), 0.0);
-        // Nor do words make another statement.
+        // Descriptive texts do not make another statement.
         let own = ClaimSpec { own: Some("a check".into()), note: Some("reworded".into()), ..claim(0.5) };
         near(alpha(&[record(own, evidence(&[1, 4], &[1]))], 0.5, &[1, 4], &[1, 2, 3, 4]), 0.0);
         near(alpha(one, 0.5, &[1, 3], &[1]), spent_there);
-        // Another margin is another statement, and fresh seeds are a new trial.
+        // Another margin makes another statement, and new seeds make a new trial.
         near(alpha(one, 0.7, &[1, 4], &[1]), spent_there);
         near(alpha(one, 0.5, &[1, 4], &[2]), spent_there);
-        // One look that concluded nothing for want of any spread spends nothing.
+        // A look that could not conclude because no spread is known spends nothing.
         let blind = ClaimSpec { sigma: None, n: None, ..claim(0.5) };
         near(alpha(&[record(blind, evidence(&[1], &[1]))], 0.5, &[3], &[1, 2, 3]), 0.0);
-        // All of it.
+        // The whole level is spent.
         near(alpha(&[record(claim(0.5), evidence(&[1], &[1]))], 0.5, &[3], &[1, 2, 3]), ALPHA);
     }
 
@@ -220,10 +224,10 @@ mod tests {
         ] {
             assert_eq!(alpha(&[other], 0.5, &[3], &[1, 2, 3]), 0.0);
         }
-        // The hash of an earlier program has the recipe's words in it.
+        // The hash of an earlier program includes the recipe's words.
         let before = Record { system: Some("as before".into()), ..first.clone() };
         assert_eq!(alpha(&[before], 0.5, &[3], &[1, 2, 3]), ALPHA);
-        // An old record has no hash without claims: the whole one decides.
+        // An old record has no hash without claims, so the full hash decides.
         let old = Record { system: None, recipe_hash: "new".into(), ..first };
         assert_eq!(alpha(&[old], 0.5, &[3], &[1, 2, 3]), ALPHA);
     }

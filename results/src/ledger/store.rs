@@ -1,4 +1,4 @@
-//! The file.
+//! The ledger's file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -8,23 +8,23 @@ use super::chain::{Entry, GENESIS, decode, encode};
 use super::error::LedgerError;
 use super::record::Record;
 
-/// A ledger file. It need not exist yet; nothing is kept in memory between calls.
+/// A ledger file. It does not have to exist yet. Nothing is kept in memory between calls.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     path: PathBuf,
 }
 
-/// A ledger's file as it was read.
+/// The content of a ledger's file.
 struct Lines {
     entries: Vec<Entry>,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     length: u64,
-    /// Whether the last line has its newline, or there is no line.
+    /// Whether the last line has its newline; true if there are no lines.
     ended: bool,
 }
 
 impl Ledger {
-    /// A ledger at `path`; checks that what is there already is whole.
+    /// A ledger at `path`. Checks that the existing content is complete.
     ///
     /// # Errors
     /// See [`Ledger::verify`].
@@ -34,23 +34,25 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// A ledger at `path`, unread: for `zoo ledger verify`, which reports what is wrong rather than fail to open.
+    /// A ledger at `path`, unread. `zoo ledger verify` uses it to report errors instead of failing
+    /// to open.
     #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Its path.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All records in order, each checked against its hash and the one before.
+    /// All records in order, each checked against its hash and the previous record.
     ///
     /// # Errors
-    /// [`LedgerError::Damaged`] names the first line that does not hold what was written, and the field where it can be told;
-    /// [`LedgerError::Torn`] a last line without its end. A file that does not exist has no records.
+    /// [`LedgerError::Damaged`] names the first line that does not contain what was written, and
+    /// the field if it can be identified. [`LedgerError::Torn`] reports an incomplete last line. A
+    /// file that does not exist has no records.
     pub fn entries(&self) -> Result<Vec<Entry>, LedgerError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
@@ -61,8 +63,9 @@ impl Ledger {
         Ok(self.read(&mut file)?.entries)
     }
 
-    /// Checks every line; returns the number of records and the hash of the last ([`GENESIS`] where there is none). `head`, where
-    /// given, is the hash that the last record must have: only with it can the loss of the last lines be seen.
+    /// Checks every line. Returns the number of records and the hash of the last one ([`GENESIS`]
+    /// if there are none). `head`, if given, is the hash that the last record must have. Without
+    /// it, the loss of the last lines cannot be detected.
     ///
     /// # Errors
     /// As [`Ledger::entries`], and [`LedgerError::OtherHead`].
@@ -77,12 +80,13 @@ impl Ledger {
         }
     }
 
-    /// Adds a record behind the last one, under a lock on the file, and returns its entry once the disk has it. What is there is
-    /// checked first and never rewritten; a damaged ledger is not added to. If the line cannot be written whole (a full disk), the
-    /// file is cut back to its former length before the lock is released.
+    /// Appends a record under a lock on the file, and returns its entry once it is on the disk. The
+    /// existing content is checked first and never rewritten. A damaged ledger is not extended. If
+    /// the line cannot be written completely (a full disk), the file is truncated to its former
+    /// length before the lock is released.
     ///
     /// # Errors
-    /// As [`Ledger::entries`], and what the file system says.
+    /// As [`Ledger::entries`], and errors of the file system.
     pub fn append(&self, record: &Record) -> Result<Entry, LedgerError> {
         let io = |e| self.io(e);
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -96,7 +100,7 @@ impl Ledger {
         let previous = entries.last().map_or(GENESIS, |entry| entry.hash.as_str());
         let sequence = entries.len() as u64;
         let mut line = encode(sequence, previous, record)?;
-        // What is written must read back as the same record, or it would never verify.
+        // The line must read back as the same record, or it would never verify.
         let entry = decode(line.as_bytes(), sequence, previous)
             .map_err(|fault| self.damaged(entries.len() + 1, fault.field, fault.what))?;
         line.push('\n');
@@ -105,7 +109,8 @@ impl Ledger {
         }
         let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_all());
         if let Err(error) = written {
-            // Half a line would make every later append fail. If this fails as well, `verify` reports the torn line.
+            // Half a line would make every later append fail. If this truncation fails too,
+            // `verify` reports the incomplete line.
             let _ = file.set_len(length).and_then(|()| file.sync_all());
             return Err(io(error));
         }
@@ -115,7 +120,7 @@ impl Ledger {
         Ok(entry)
     }
 
-    /// The record number `sequence`, or that whose hash begins with `sequence` as text.
+    /// The record with this number, or the one whose hash begins with this text.
     ///
     /// # Errors
     /// As [`Ledger::entries`].
@@ -127,10 +132,10 @@ impl Ledger {
         Ok(found.or_else(|| entries.iter().find(by_hash)).cloned())
     }
 
-    /// The line of an entry as it stands in the file, without its end.
+    /// The line of an entry as it is in the file, without its newline.
     ///
     /// # Errors
-    /// As [`Ledger::entries`]; the file has no such line any more.
+    /// As [`Ledger::entries`], and an error if the file no longer has that line.
     pub fn line(&self, entry: &Entry) -> Result<String, LedgerError> {
         let bytes = std::fs::read(&self.path).map_err(|e| self.io(e))?;
         let at = entry.sequence as usize;
@@ -158,7 +163,8 @@ impl Ledger {
         }
         let ended = whole == bytes.len();
         if !ended {
-            // Only its newline may be missing: the hash at its end shows that a line is whole.
+            // Only the newline may be missing: the hash at the end of the line shows that the line
+            // is complete.
             let Ok(entry) = decode(&bytes[whole..], entries.len() as u64, &previous) else {
                 let (path, line) = (self.path.clone(), entries.len() + 1);
                 return Err(LedgerError::Torn { path, line, whole: whole as u64, length });
@@ -168,7 +174,8 @@ impl Ledger {
         Ok(Lines { entries, length, ended })
     }
 
-    /// Makes the new file's name durable; not every file system can, and the record itself is on the disk.
+    /// Makes the new file's name durable. Not every file system supports this, and the record
+    /// itself is already on the disk.
     fn sync_folder(&self) {
         let folder =
             self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -2,13 +2,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Now, in UTC to the second: `2026-01-31T23:59:59Z`. A clock before 1970 reads as its beginning.
+/// The present time in UTC, to the second: `2026-01-31T23:59:59Z`. A clock before 1970 gives the
+/// start of 1970.
 #[must_use]
 pub fn utc_now() -> String {
     utc(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()))
 }
 
-/// Seconds since 1970 as a date, by the civil calendar: years begin in March, so that the leap day is the last one.
+/// Converts seconds since 1970 to a date of the civil calendar. Years start in March here, so that
+/// the leap day is the last day.
 fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let shifted = days + 719_468;

@@ -1,13 +1,14 @@
-//! Where a recorded verdict and the one that was derived again differ.
+//! Differences between a recorded verdict and the one derived again.
 
 use crate::verdict::{EqualSystem, Outcome, Verdict};
 
-/// Numbers that agree within the rounding of their arithmetic.
+/// Whether two numbers agree within the rounding of their arithmetic.
 pub(super) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
 }
 
-/// Where two verdicts differ, in words. What is said beside the numbers is compared as well: the explanation is what people read.
+/// The differences between two verdicts, in words. The texts are compared too, because people read
+/// the explanation.
 pub(super) fn unlike(recorded: &Verdict, derived: &Verdict) -> Vec<String> {
     let mut found = Vec::new();
     if recorded.outcome != derived.outcome {
@@ -57,13 +58,14 @@ pub(super) fn unlike(recorded: &Verdict, derived: &Verdict) -> Vec<String> {
             found.push(format!("{name}: recorded {}, derived {}", text(a), text(b)));
         }
     }
-    // Why nothing was judged is known to the program that recorded it: no timing, a kind that it did not judge.
+    // Only the program that recorded NOT RUN knows the reason: no timing, or a kind that it did not
+    // judge.
     let nothing = recorded.outcome == Outcome::NotRun && derived.outcome == Outcome::NotRun;
     if !nothing && recorded.external != derived.external {
         let word = |verdict: &Verdict| if verdict.external { "external" } else { "own" };
         found.push(format!("recorded as {}, derived as {}", word(recorded), word(derived)));
     }
-    // Texts hold the same numbers: where those differ already, nothing new is said.
+    // The texts contain the same numbers. If the numbers differ already, the texts add nothing.
     if !nothing && found.is_empty() {
         found.extend(derived.text_difference(recorded));
     }
