@@ -1,4 +1,4 @@
-//! Bootstrap intervals and paired bootstrap, drawn and computed as sacreBLEU 2.6.0 does.
+//! Bootstrap intervals and the paired bootstrap, with the draws and computation of sacreBLEU 2.6.0.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -14,44 +14,44 @@ use zoo_recipes::spec::Direction;
 /// Why there is no interval.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ResamplingError {
-    /// Too few to cut a tail off.
+    /// Too few resamples for the tails of the interval.
     #[error("{samples} resamples are too few\nhint: an interval at this confidence needs at least {least}")]
     TooFewSamples {
-        /// Asked for.
+        /// Requested number of resamples.
         samples: usize,
-        /// Needed.
+        /// Smallest sufficient number.
         least: usize,
     },
-    /// Too many to index or to keep.
+    /// Too many resamples to index or store.
     #[error(
         "{samples} resamples of {segments} segments are too many\nhint: 1,000 is usual, 100,000 the most"
     )]
     TooMany {
-        /// Asked for.
+        /// Requested number of resamples.
         samples: usize,
-        /// Segments.
+        /// Number of segments.
         segments: usize,
     },
-    /// One segment resamples to itself.
+    /// A single segment always resamples to itself.
     #[error("{segments} segment(s) cannot be resampled\nhint: an interval needs at least 2; ask for none")]
     TooFewSegments {
-        /// Given.
+        /// Number of segments given.
         segments: usize,
     },
-    /// Statistics that are not of the same segments.
+    /// The statistics are not of the same segments.
     #[error(
         "the two systems are not on the same segments ({left} and {right} of them, or other references)\nhint: a paired test needs the same references in the same order"
     )]
     NotPaired {
-        /// Segments of one.
+        /// Number of segments of the first system.
         left: usize,
-        /// Segments of the other.
+        /// Number of segments of the second system.
         right: usize,
     },
-    /// A confidence that is no confidence.
+    /// A confidence outside the valid range.
     #[error("confidence {0} is not between 0.5 and 1\nhint: 0.95 is usual")]
     Confidence(f64),
-    /// Nothing to compare.
+    /// There are no pairs to compare.
     #[error("there is no pair of systems to compare\nhint: give at least one (baseline, system) pair")]
     NoPairs,
 }
@@ -66,7 +66,7 @@ pub struct Resampling {
 }
 
 impl Default for Resampling {
-    /// sacreBLEU's: 1,000 from seed 12345.
+    /// sacreBLEU's defaults: 1,000 resamples, seed 12345.
     fn default() -> Self {
         Resampling { samples: 1000, seed: 12345 }
     }
@@ -75,7 +75,7 @@ impl Default for Resampling {
 /// A two-sided percentile interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// 0.95.
+    /// Confidence level: 0.95.
     pub confidence: f64,
     /// Lower end.
     pub lower: f64,
@@ -83,21 +83,21 @@ pub struct Interval {
     pub upper: f64,
     /// Mean over the resamples.
     pub mean: f64,
-    /// Half the width: what sacreBLEU prints after `±`.
+    /// Half the width: the number that sacreBLEU prints after `±`.
     pub half_width: f64,
-    /// How it was drawn.
+    /// Resampling parameters of the draw.
     pub resampling: Resampling,
 }
 
 impl std::fmt::Display for Interval {
-    /// `μ = 57.32 ± 0.79`, as sacreBLEU prints it.
+    /// `μ = 57.32 ± 0.79`, in sacreBLEU's format.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "μ = {:.2} ± {:.2}", self.mean, self.half_width)
     }
 }
 
 impl Interval {
-    /// 1/40 of the sorted scores is cut off at either end.
+    /// Interval of the scores: sorts them and cuts off 1/40 at each end.
     fn of(scores: &mut [f64], resampling: Resampling) -> Self {
         scores.sort_by(f64::total_cmp);
         let tail = scores.len() / 40;
@@ -107,7 +107,7 @@ impl Interval {
     }
 }
 
-/// A system against a baseline on the same segments.
+/// A system compared with a baseline on the same segments.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PairedBootstrap {
     /// Score of the baseline.
@@ -116,61 +116,66 @@ pub struct PairedBootstrap {
     pub system: f64,
     /// Two-sided p-value of "no difference".
     pub p_value: f64,
-    /// Interval of the baseline.
+    /// Interval of the baseline's score.
     pub baseline_interval: Interval,
-    /// Interval of the system.
+    /// Interval of the system's score.
     pub system_interval: Interval,
 }
 
 /// How much better a system is than its baseline, over resampled test sets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedGain {
-    /// The metric; gains are in its unit, positive where the system is better whichever way the metric runs.
+    /// The metric. Gains are in its unit and are positive if the system is better, for either
+    /// direction of the metric.
     pub metric: &'static Entry,
-    /// On the test set as it is; the mean over pairs.
+    /// Gain on the original test set; the mean over pairs.
     pub observed: f64,
     /// Mean over the resamples.
     pub mean: f64,
-    /// Standard deviation over the resamples: the test set's share of the uncertainty.
+    /// Standard deviation over the resamples: the uncertainty due to the test set.
     pub standard_deviation: f64,
-    /// How it was drawn.
+    /// Resampling parameters of the draw.
     pub resampling: Resampling,
     sorted: Vec<f64>,
 }
 
 impl PairedGain {
-    /// One-sided lower bound: with that confidence the gain is at least this. Percentile, rounded outwards.
+    /// One-sided lower bound: with the given confidence the gain is at least this. A percentile,
+    /// rounded outwards.
     pub fn lower_bound(&self, confidence: f64) -> Result<f64, ScoreError> {
         Ok(self.sorted[self.tail(confidence)?])
     }
 
-    /// One-sided upper bound: with that confidence the gain is at most this.
+    /// One-sided upper bound: with the given confidence the gain is at most this.
     pub fn upper_bound(&self, confidence: f64) -> Result<f64, ScoreError> {
         Ok(self.sorted[self.sorted.len() - 1 - self.tail(confidence)?])
     }
 
-    /// Resamples beyond the bound. With B resamples the k-th smallest has k / (B + 1) below it.
+    /// Number of resamples beyond the bound. With B resamples, the k-th smallest has k / (B + 1)
+    /// below it.
     fn tail(&self, confidence: f64) -> Result<usize, ResamplingError> {
         if !(0.5..1.0).contains(&confidence) {
             return Err(ResamplingError::Confidence(confidence));
         }
-        // The slack keeps 0.05 x 1000 from being 49.999.
+        // The slack keeps 0.05 x 1000 from becoming 49.999.
         let rank = ((1.0 - confidence) * (self.sorted.len() + 1) as f64 + 1e-9).floor() as usize;
         let least = (1.0 / (1.0 - confidence)).ceil() as usize;
         rank.checked_sub(1).ok_or(ResamplingError::TooFewSamples { samples: self.sorted.len(), least })
     }
 }
 
-/// A 95 % interval of the score: of its metrics equal to sacreBLEU's to the printed digits.
+/// A 95 % interval of the score. For sacreBLEU's metrics it equals sacreBLEU's to the printed
+/// digits.
 pub fn interval(statistics: &SegmentStatistics, resampling: Resampling) -> Result<Interval, ScoreError> {
     let precision = statistics.signature().convention.metric().precision();
     let mut scores = resampled(&[statistics], resampling, precision, |values| values[0])?;
     Ok(Interval::of(&mut scores, resampling))
 }
 
-/// sacreBLEU's paired bootstrap test: the share of resamples whose absolute difference exceeds its own mean by more
-/// than the real difference, plus one on both sides of the fraction. Systems that are equal on every resample so get
-/// the smallest p-value there is: look at the difference first.
+/// sacreBLEU's paired bootstrap test. The p-value is the share of resamples whose absolute
+/// difference exceeds its own mean by more than the real difference, with one added to numerator
+/// and denominator. Systems that are equal on every resample therefore get the smallest possible
+/// p-value, so check the difference first.
 pub fn paired_bootstrap(
     baseline: &SegmentStatistics,
     system: &SegmentStatistics,
@@ -192,9 +197,9 @@ pub fn paired_bootstrap(
     })
 }
 
-/// The gain of systems over their baselines (e.g. mixed precision over FP32, one pair a seed): every resample draws
-/// the same segments for all of them and takes the mean gain over the pairs. It carries the uncertainty of the test
-/// set; that of the seeds is the caller's.
+/// The gain of systems over their baselines (e.g. mixed precision over FP32, one pair per seed).
+/// Every resample draws the same segments for all systems and takes the mean gain over the pairs.
+/// The result contains the uncertainty of the test set; the caller accounts for that of the seeds.
 pub fn paired_gain(
     pairs: &[(&SegmentStatistics, &SegmentStatistics)],
     resampling: Resampling,
@@ -218,8 +223,9 @@ pub fn paired_gain(
     Ok(PairedGain { metric, observed: gain(&values), mean, standard_deviation, resampling, sorted })
 }
 
-/// What `combine` makes of the scores of all systems on each resample, in the order in which they were drawn. The
-/// draw is serial, the scoring parallel over resamples: the result does not depend on the number of threads.
+/// Applies `combine` to the scores of all systems on each resample, in the order of the draws. The
+/// draws are serial and the scoring is parallel over resamples, so the result does not depend on
+/// the number of threads.
 fn resampled<T: Send>(
     systems: &[&SegmentStatistics],
     resampling: Resampling,

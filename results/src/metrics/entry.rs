@@ -1,4 +1,4 @@
-//! An entry of the registry: what is known of a metric by its name alone.
+//! An entry of the registry: the facts about a metric that follow from its name.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,46 +12,48 @@ use super::registry::{Convention, METRICS};
 use super::signature::SignatureError;
 use super::speed::Work;
 
-/// A metric that claims may name. Two entries are equal if their names are.
+/// A metric that claims may name. Two entries are equal if their names are equal.
 #[derive(Clone, Copy)]
 pub struct Entry {
     /// The name in recipes, records, signatures and on the command line.
     pub name: &'static str,
     /// Unit of its values, in words.
     pub unit: &'static str,
-    /// Which way is better.
+    /// Whether higher or lower values are better.
     pub direction: Direction,
-    /// Whether values are in percent or points of a hundred: a score of one half is 50. Errors may exceed 100.
+    /// Whether values are in percent or points out of 100: a score of one half is 50. Error rates
+    /// may exceed 100.
     pub is_percentage: bool,
-    /// How a training run gets to a value of it.
+    /// How a training run produces a value of the metric.
     pub path: Path,
 }
 
 /// Reads the options of a metric from the parts of a signature.
 pub type ReadOptions = fn(&mut Parts<'_>) -> Result<Convention, SignatureError>;
 
-/// How a training run gets to a value of a metric.
+/// How a training run produces a value of a metric.
 #[derive(Debug, Clone, Copy)]
 pub enum Path {
     /// Outputs on an evaluation set are scored by the claim's signature.
     Scored(ReadOptions),
-    /// As [`Path::Scored`] under another metric's name, with those of its options that this name stands for.
+    /// As [`Path::Scored`] under another metric's name, restricted to the options that this name
+    /// stands for.
     ScoredAs(&'static Entry, fn(&Convention) -> bool),
-    /// A term that training logs is held against the claim, by the claim's signature.
+    /// A term that training logs is compared with the claim, by the claim's signature.
     Trained(ReadOptions),
-    /// Two arms are timed against one another.
+    /// Two arms are timed against each other.
     Timed {
-        /// What is counted in the time.
+        /// The unit of work that is counted.
         work: Work,
-        /// Only of a system that writes spectrograms.
+        /// Whether this applies only to systems that produce spectrograms.
         spectrograms: bool,
     },
-    /// No code does it yet; why, as the end of "nothing is judged on it: ...".
+    /// No code measures it yet. The text is the reason, the end of "nothing is judged on it: ...".
     Unjudged(&'static str),
 }
 
 impl Entry {
-    /// Points of a hundred or percent, scored from outputs.
+    /// A metric in percent or points out of 100, scored from outputs.
     pub(crate) const fn percent(
         name: &'static str,
         unit: &'static str,
@@ -61,7 +63,7 @@ impl Entry {
         Self { name, unit, direction, is_percentage: true, path: Path::Scored(read) }
     }
 
-    /// In a unit of its own, scored from outputs, less being better.
+    /// A metric with its own unit, scored from outputs; lower is better.
     pub(crate) const fn measured(name: &'static str, unit: &'static str, read: ReadOptions) -> Self {
         Self { name, unit, direction: Direction::Lower, is_percentage: false, path: Path::Scored(read) }
     }
@@ -72,7 +74,7 @@ impl Entry {
         Self { name, unit, direction: Direction::Higher, is_percentage: false, path }
     }
 
-    /// What no code judges, and why.
+    /// A metric that no code judges, and the reason.
     pub(crate) const fn unjudged(
         name: &'static str,
         unit: &'static str,
@@ -82,7 +84,7 @@ impl Entry {
         Self { name, unit, direction, is_percentage: false, path: Path::Unjudged(why) }
     }
 
-    /// Another name of a metric, with those of its options that it stands for.
+    /// Another name of a metric, restricted to the options that the name stands for.
     pub(crate) const fn alias(
         name: &'static str,
         of: &'static Entry,
@@ -92,16 +94,16 @@ impl Entry {
         Self { name, unit, direction, is_percentage, path: Path::ScoredAs(of, takes) }
     }
 
-    /// The metric of that name; capitals do not matter.
+    /// The metric with this name, ignoring case.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         METRICS.iter().copied().find(|metric| metric.name.eq_ignore_ascii_case(name))
     }
 
-    /// The metric whose signatures have that name, and how its options are read.
+    /// The metric whose signatures have this name, and the function that reads its options.
     ///
     /// # Errors
-    /// There is none; the nearest is named.
+    /// No metric has this name; the error names the nearest one.
     pub fn with_signature(name: &str) -> Result<(&'static Self, ReadOptions), ScoreError> {
         let reads = |entry: &'static Self| match entry.path {
             Path::Scored(read) | Path::Trained(read) => Some((entry, read)),
@@ -115,7 +117,7 @@ impl Entry {
         })
     }
 
-    /// Whether a claim on this metric may have a signature of that convention.
+    /// Whether a claim on this metric may have a signature with this convention.
     #[must_use]
     pub fn takes(&self, convention: &Convention) -> bool {
         let own = convention.entry();

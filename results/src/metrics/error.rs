@@ -1,99 +1,99 @@
-//! What can be wrong with a request to score.
+//! Errors of a request to score.
 
 use thiserror::Error;
 
-/// Why there is no score. Each text says what was found and, after `hint:`, what to do.
+/// Why there is no score. Each message says what was found and, after `hint:`, what to do.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ScoreError {
-    /// An empty hypothesis stream has no score; it is not a score of 0.
+    /// There are no hypotheses. An empty hypothesis stream has no score; its score is not 0.
     #[error(
         "there are no hypotheses to score\nhint: give one hypothesis a line; an empty line is an empty hypothesis"
     )]
     NoHypotheses,
-    /// No reference stream at all.
+    /// There is no reference stream.
     #[error("there are no references to score against\nhint: give at least one reference stream")]
     NoReferences,
-    /// A reference stream that does not pair up with the hypotheses.
+    /// A reference stream has a different number of lines than the hypotheses.
     #[error(
         "reference stream {stream} has {references} lines, the hypotheses have {hypotheses}\nhint: both must be of the same test set, in the same order, empty lines kept"
     )]
     LengthMismatch {
-        /// 1-based number of the stream.
+        /// Number of the stream, from 1.
         stream: usize,
-        /// Lines of hypotheses.
+        /// Number of lines of the hypotheses.
         hypotheses: usize,
-        /// Lines of that stream.
+        /// Number of lines of the reference stream.
         references: usize,
     },
-    /// A line that would cost more time or memory than one line may.
+    /// A line exceeds the limit of time or memory for one line.
     #[error(
         "line {line} of {}: {problem}\nhint: put one sentence or utterance on a line; is a line feed missing?",
         stream_name(*stream)
     )]
     LineTooLong {
-        /// 1-based number of the reference stream; `None` is the hypotheses.
+        /// Number of the reference stream, from 1; `None` is the hypotheses.
         stream: Option<usize>,
         /// Line, from 1.
         line: usize,
-        /// How long it is and what the metric takes.
+        /// The line's length and the metric's limit.
         problem: String,
     },
-    /// The signature asks for another number of references.
+    /// The signature states another number of references.
     #[error(
         "the signature says nrefs:{expected}, {found} reference stream(s) were given\nhint: scores against different numbers of references are different metrics"
     )]
     ReferenceCount {
-        /// What the signature says.
+        /// Number in the signature.
         expected: usize,
-        /// What was given.
+        /// Number that was given.
         found: usize,
     },
-    /// A name that is in no list.
+    /// An unknown name.
     #[error("unknown {what} `{name}`\nhint: {hint}")]
     UnknownName {
-        /// `tokenizer`, `smoothing`, `metric`, …
+        /// Kind of name: `tokenizer`, `smoothing`, `metric`, …
         what: &'static str,
-        /// As given.
+        /// The name as given.
         name: String,
-        /// The nearest name, or all of them.
+        /// The nearest name, or all names.
         hint: String,
     },
-    /// sacreBLEU has it, this program does not.
+    /// sacreBLEU supports it, but this program does not.
     #[error("{what} `{name}` of sacreBLEU is not built in\nhint: {hint}")]
     Unsupported {
-        /// `tokenizer`, …
+        /// Kind of name: `tokenizer`, …
         what: &'static str,
-        /// As given.
+        /// The name as given.
         name: String,
-        /// What can be done instead.
+        /// The alternative.
         hint: &'static str,
     },
-    /// An option outside of its range.
+    /// An option outside its range.
     #[error("{option} = {value} is out of range\nhint: {hint}")]
     OutOfRange {
         /// Name of the option.
         option: &'static str,
-        /// As given.
+        /// The value as given.
         value: String,
         /// The range.
         hint: &'static str,
     },
-    /// The tool that is followed has no value here.
+    /// The reference tool has no defined value in this case.
     #[error("{tool} has no score here: {reason}\nhint: {hint}")]
     Undefined {
         /// The tool, e.g. `multi-bleu`.
         tool: &'static str,
         /// What is missing.
         reason: &'static str,
-        /// What to look at.
+        /// What to check.
         hint: &'static str,
     },
-    /// A signature of a value that is not made from records.
+    /// The signature is of a value that is not computed from records.
     #[error(
         "{metric} cannot be scored from records\nhint: it is measured while the model trains; state its value itself"
     )]
     NotFromText {
-        /// The metric.
+        /// Name of the metric.
         metric: &'static str,
     },
     /// A typed record that the metric cannot read.
@@ -103,45 +103,45 @@ pub enum ScoreError {
         line: usize,
         /// What was found.
         problem: String,
-        /// What a right record looks like, or what to change.
+        /// The form of a valid record, or what to change.
         hint: &'static str,
     },
-    /// Numbers that are not what they should be: a shape, a value that is not finite.
+    /// An invalid array: a wrong shape, or a value that is not finite.
     #[error("{what}: {problem}\nhint: {hint}")]
     Array {
-        /// `a log-mel spectrogram`, `attention`, …
+        /// Kind of array: `a log-mel spectrogram`, `attention`, …
         what: &'static str,
         /// What was found.
         problem: String,
-        /// What to look at.
+        /// What to check.
         hint: &'static str,
     },
-    /// Two independent computations disagree; neither is reported.
+    /// Two independent computations disagree, so neither is reported.
     #[error(
         "the {metric} of the library ({library}) and of the segment statistics ({own}) differ\nhint: this is a defect of the program; please report the text that shows it"
     )]
     Disagreement {
-        /// The metric.
+        /// Name of the metric.
         metric: &'static str,
-        /// The library's.
+        /// Value from the library.
         library: String,
-        /// Ours.
+        /// Value from the segment statistics.
         own: String,
     },
-    /// What was asked about a signature.
+    /// An error of a signature.
     #[error(transparent)]
     Signature(#[from] super::signature::SignatureError),
-    /// Resampling.
+    /// An error of resampling.
     #[error(transparent)]
     Resampling(#[from] super::bootstrap::ResamplingError),
 }
 
-/// `the hypotheses`, `reference stream 2`.
+/// The stream in words: `the hypotheses`, `reference stream 2`.
 fn stream_name(stream: Option<usize>) -> String {
     stream.map_or_else(|| "the hypotheses".to_owned(), |number| format!("reference stream {number}"))
 }
 
-/// The error for a `name` that is none of `known`.
+/// The error for a `name` that is not in `known`.
 pub(crate) fn unknown(what: &'static str, name: &str, known: &[&str]) -> ScoreError {
     let near = known
         .iter()

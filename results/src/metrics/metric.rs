@@ -1,4 +1,4 @@
-//! What a metric is: from records and references to rows, and from rows to a number.
+//! The interface of a metric: it turns records and references into rows, and rows into a number.
 
 use std::fmt::Debug;
 
@@ -9,15 +9,18 @@ use super::entry::Entry;
 use super::error::ScoreError;
 use super::rows::{Drawn, Rows};
 
-/// A metric with its options. The types of options implement it, one in each file of a family's folder.
+/// A metric with its options. The option types implement this trait, one in each file of a family's
+/// folder.
 ///
-/// A score is computed in two steps, so that a resampled test set costs no second reading: [`Metric::read`] gives each record a row of
-/// numbers, [`Metric::value`] makes a number of the rows that were drawn. A metric need not be a sum: it sees every row.
+/// A score is computed in two steps, so that resampling does not read the test set again:
+/// [`Metric::read`] computes a row of numbers for each record, and [`Metric::value`] computes a
+/// number from the drawn rows. A metric does not have to be a sum, because it sees every row.
 pub trait Metric: Debug + Send + Sync {
-    /// Name, unit and direction. Options may choose between two entries, as words and characters do of error rates.
+    /// Name, unit and direction. Options may choose between two entries, as words and characters do
+    /// for error rates.
     fn entry(&self) -> &'static Entry;
 
-    /// Refuses options that no metric can have.
+    /// Checks the options and rejects invalid ones.
     fn check(&self) -> Result<(), ScoreError> {
         Ok(())
     }
@@ -25,42 +28,44 @@ pub trait Metric: Debug + Send + Sync {
     /// The options as parts of a signature, in canonical order: everything that changes the value.
     fn parts(&self) -> Vec<(&'static str, String)>;
 
-    /// What a record's row is computed from.
+    /// The input from which a record's row is computed.
     fn source(&self) -> Source;
 
-    /// Whether sacreBLEU computes the same under the same signature. Signatures then have its form and version.
+    /// Whether sacreBLEU computes the same value under the same signature. The signatures then have
+    /// sacreBLEU's form and version.
     fn is_sacrebleu(&self) -> bool {
         false
     }
 
-    /// Rows of records against reference streams, each with one reference a record.
+    /// Rows of records against reference streams, each with one reference per record.
     ///
     /// # Errors
-    /// A record or a reference that the metric cannot read, named by its line.
+    /// A record or a reference that the metric cannot read, with its line.
     fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError>;
 
     /// The value of the records whose rows were drawn.
     fn value(&self, drawn: Drawn<'_>) -> f64;
 
-    /// Whether rows are (sum, count) pairs, which other programs may give without records.
+    /// Whether rows are (sum, count) pairs, which other programs may supply without records.
     fn takes_pairs(&self) -> bool {
         false
     }
 
-    /// Precision of a resample's sums for the interval. sacreBLEU's is single, and metrics of text follow it.
+    /// Precision of a resample's sums for the interval. sacreBLEU uses single precision, and the
+    /// metrics of text follow it.
     fn precision(&self) -> Arithmetic {
         Arithmetic::Single
     }
 }
 
-/// What the row of a record is computed from.
+/// The input from which a record's row is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A line of text and its references: signatures have `nrefs:`.
+    /// A line of text and its references. Signatures have `nrefs:`.
     Text,
-    /// A typed record and its references: signatures have `nrefs:`.
+    /// A typed record and its references. Signatures have `nrefs:`.
     Labelled,
-    /// The record alone: everything that was measured stands in it.
+    /// The record alone, which contains all measurements.
     Record,
     /// No record: training logs the sum and the count of a term.
     Training,
@@ -73,10 +78,10 @@ impl Source {
     }
 }
 
-/// Rows of a test set, with what else is to be said of its score.
+/// Rows of a test set, and further facts about its score.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// One row a record.
+    /// One row per record.
     pub rows: Rows,
     /// Parts of the score for [`super::MetricValue::detail`].
     pub detail: Map<String, Value>,

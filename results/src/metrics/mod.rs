@@ -1,10 +1,12 @@
-//! Metrics: what was measured, as what, and how sure it is.
+//! Metrics: values, their conventions and their uncertainty.
 //!
-//! [`Metric`] is what a metric is, [`METRICS`] the registry of all. A folder is a family: `text`, `edit` (error rates), `audio`,
-//! `classification`, `likelihood`, `training`, `speed`.
-//! [`score`] is the way in for records, [`score_utterances`] for what was measured of speech; [`MetricValue`] what comes out;
-//! [`Signature`] what must be equal before two values are compared; [`interval`], [`paired_bootstrap`] and [`paired_gain`] the
-//! uncertainty; [`ErrorReport`] and [`SentenceReport`] where the errors are.
+//! [`Metric`] is the interface of a metric; [`METRICS`] is the registry of all metrics. Each folder
+//! is a family: `text`, `edit` (error rates), `audio`, `classification`, `likelihood`, `training`,
+//! `speed`.
+//! [`score`] scores records, and [`score_utterances`] scores measurements of speech. Both return a
+//! [`MetricValue`]. [`Signature`] states what must be equal before two values are compared.
+//! [`interval`], [`paired_bootstrap`] and [`paired_gain`] give the uncertainty. [`ErrorReport`] and
+//! [`SentenceReport`] locate the errors.
 
 mod arithmetic;
 mod audio;

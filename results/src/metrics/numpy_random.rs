@@ -1,12 +1,13 @@
-//! NumPy's `default_rng(seed).integers(0, n)`: SeedSequence, PCG64 (XSL-RR), Lemire's bounded numbers from 32-bit
-//! halves. sacreBLEU draws its resamples so; following it digit by digit makes intervals equal to its own.
+//! NumPy's `default_rng(seed).integers(0, n)`: SeedSequence, PCG64 (XSL-RR), and Lemire's bounded
+//! numbers from 32-bit halves. sacreBLEU draws its resamples this way. Reproducing it exactly makes
+//! the intervals equal to sacreBLEU's.
 
 /// A stream of indices below 2^32.
 #[derive(Debug, Clone)]
 pub(crate) struct NumpyRandom {
     state: u128,
     increment: u128,
-    /// The upper half of the last 64-bit output, until it is asked for.
+    /// The upper half of the last 64-bit output, until it is used.
     half: Option<u32>,
 }
 
@@ -43,7 +44,7 @@ impl NumpyRandom {
         both as u32
     }
 
-    /// A number from 0 to `n` - 1; 0, without a draw, where `n` is 0 or 1.
+    /// A number from 0 to `n` - 1. Returns 0 without a draw if `n` is 0 or 1.
     pub(crate) fn below(&mut self, n: u32) -> u32 {
         if n <= 1 {
             return 0;
@@ -59,7 +60,7 @@ impl NumpyRandom {
     }
 }
 
-/// `SeedSequence(seed).generate_state(4, uint64)`.
+/// NumPy's `SeedSequence(seed).generate_state(4, uint64)`.
 fn seed_sequence(seed: u64) -> [u64; 4] {
     fn hash(mut value: u32, constant: &mut u32, multiplier: u32) -> u32 {
         value ^= *constant;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// NumPy 2.4: `default_rng(seed).choice(n, size=16, replace=True)`.
+/// Expected values from NumPy 2.4: `default_rng(seed).choice(n, size=16, replace=True)`.
 #[test]
 fn indices_are_numpys() {
     for (seed, n, expected) in [
@@ -36,7 +36,7 @@ fn indices_are_numpys() {
     }
 }
 
-/// Rejected draws included: the sum of 100,000 indices below 3,000,000,000.
+/// Covers rejected draws: the sum of 100,000 indices below 3,000,000,000.
 #[test]
 fn a_long_stream_stays_in_step() {
     let mut random = NumpyRandom::new(12345);

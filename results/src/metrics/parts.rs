@@ -1,4 +1,4 @@
-//! The parts of a signature, taken one by one; what is left over at the end is unknown.
+//! The parts of a signature. Each is taken once; a part left over at the end is unknown.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) fn malformed(text: &str, problem: String, hint: &str) -> SignatureErr
     SignatureError::Malformed { text: text.to_string(), problem, hint: hint.to_string() }
 }
 
-/// `yes` or `no`.
+/// Formats a boolean as `yes` or `no`.
 pub(super) fn yes(value: bool) -> String {
     if value { "yes" } else { "no" }.to_string()
 }
@@ -30,32 +30,32 @@ impl<'a> Parts<'a> {
         Self { text, parts }
     }
 
-    /// The error of this signature.
+    /// An error about this signature.
     pub(super) fn fail<T>(&self, problem: String, hint: &str) -> Result<T, SignatureError> {
         Err(malformed(self.text, problem, hint))
     }
 
-    /// Whether a part is there.
+    /// Whether the part exists.
     pub(super) fn has(&self, key: &str) -> bool {
         self.parts.contains_key(key)
     }
 
-    /// Whether a part is there with that value.
+    /// Whether the part exists with this value.
     pub(super) fn is(&self, key: &str, value: &str) -> bool {
         self.parts.get(key).is_some_and(|found| found == value)
     }
 
-    /// A part that may be missing.
+    /// Takes an optional part.
     pub(super) fn optional(&mut self, key: &str) -> Option<String> {
         self.parts.remove(key)
     }
 
-    /// One of the parts that nobody took.
+    /// One of the parts that were not taken.
     pub(super) fn left_over(self) -> Option<(String, String)> {
         self.parts.into_iter().next()
     }
 
-    /// A part that must be there.
+    /// Takes a required part.
     pub(super) fn take(&mut self, key: &str) -> Result<String, SignatureError> {
         match self.parts.remove(key) {
             Some(value) => Ok(value),
@@ -63,7 +63,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// A whole number as it is printed, without leading zeros.
+    /// Takes a whole number in its printed form, without leading zeros.
     pub(super) fn number(&mut self, key: &str, least: usize) -> Result<usize, SignatureError> {
         let value = self.take(key)?;
         match value.parse::<usize>() {
@@ -72,7 +72,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// `yes` or `no`.
+    /// Takes a `yes` or `no`.
     pub(super) fn yes(&mut self, key: &str) -> Result<bool, SignatureError> {
         match self.take(key)?.as_str() {
             "yes" => Ok(true),
@@ -81,7 +81,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The part `case:`.
+    /// Takes the part `case:`.
     pub(super) fn case(&mut self) -> Result<Case, SignatureError> {
         match self.take("case")?.as_str() {
             "mixed" => Ok(Case::Mixed),
@@ -90,7 +90,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// One of several words, each with what it stands for.
+    /// Takes one of several words and returns the value it stands for.
     pub(super) fn word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Result<T, SignatureError> {
         let found = self.take(key)?;
         match words.iter().find(|(word, _)| *word == found) {
@@ -102,7 +102,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// A part that can have one value only.
+    /// Takes a part that has only one valid value.
     pub(super) fn only(&mut self, key: &str, value: &str, hint: &str) -> Result<(), SignatureError> {
         let found = self.take(key)?;
         if found == value {
@@ -111,7 +111,7 @@ impl<'a> Parts<'a> {
         self.fail(format!("`{key}:{found}` is not built in"), hint)
     }
 
-    /// The value, its error turned into one about this signature.
+    /// The value; an error is converted into one about this signature.
     pub(super) fn name<T>(&self, key: &str, result: Result<T, ScoreError>) -> Result<T, SignatureError> {
         result.or_else(|e| {
             let text = e.to_string();

@@ -1,18 +1,19 @@
-//! Typed records: objects of JSON, one on a line.
+//! Typed records: JSON objects, one per line.
 
 use serde::de::DeserializeOwned;
 
 use super::error::ScoreError;
 
-/// Bytes of a record: the scores of some 800,000 classes.
+/// Maximum size of a record in bytes: room for the scores of some 800,000 classes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Whether a line is a typed record. Lines of text that begin with a brace are none of classes or likelihoods.
+/// Whether a line is a typed record. A line of text that starts with a brace is not valid text for
+/// the metrics of classes or likelihoods.
 pub(super) fn is_object(line: &str) -> bool {
     line.trim_start().starts_with('{')
 }
 
-/// What a line holds; `line` counts from 1. `form` is an example of a right line.
+/// Parses the record on a line. `line` counts from 1. `form` is an example of a valid line.
 ///
 /// # Errors
 /// It is not JSON, has other types, or is too long.
@@ -28,7 +29,7 @@ pub(super) fn parse<T: DeserializeOwned>(
     serde_json::from_str(text).map_err(|error| wrong(line, error.to_string(), form))
 }
 
-/// The error of one record.
+/// The error for one record.
 pub(super) fn wrong(line: usize, problem: String, hint: &'static str) -> ScoreError {
     ScoreError::Record { line, problem, hint }
 }

@@ -1,5 +1,5 @@
-//! The registry: every metric's options, and every name that a claim may have. A new metric is a file in its family's folder, a line
-//! in [`Convention`] and a line in [`METRICS`].
+//! The registry: the options of every metric, and every name that a claim may use. A new metric
+//! needs a file in its family's folder, a line in [`Convention`] and a line in [`METRICS`].
 
 use super::audio::{self, CepstralOptions, MelErrorOptions};
 use super::classification::{self, AccuracyOptions};
@@ -12,7 +12,7 @@ use super::speed;
 use super::text::{self, BleuOptions, ChrfOptions, ExactMatchOptions, TerOptions, TokenisedBleuOptions};
 use super::training::{self, TrainingOptions};
 
-/// Writes the enum of all options, and the way to the metric that they are.
+/// Defines the enum of all options and the conversion to the metric they belong to.
 macro_rules! conventions {
     ($($(#[$words:meta])* $name:ident($options:ty),)*) => {
         /// A metric and every option that changes its value.
@@ -23,7 +23,7 @@ macro_rules! conventions {
         }
 
         impl Convention {
-            /// The metric that the options are of.
+            /// The metric that the options belong to.
             pub fn metric(&self) -> &dyn Metric {
                 match self {
                     $(Self::$name(options) => options,)*
@@ -40,23 +40,23 @@ macro_rules! conventions {
 }
 
 conventions! {
-    /// sacreBLEU's BLEU.
+    /// BLEU as sacreBLEU computes it.
     Bleu(BleuOptions),
-    /// multi-bleu's or fairseq's BLEU.
+    /// BLEU as multi-bleu or fairseq computes it.
     TokenisedBleu(TokenisedBleuOptions),
-    /// sacreBLEU's chrF.
+    /// chrF as sacreBLEU computes it.
     Chrf(ChrfOptions),
-    /// sacreBLEU's TER.
+    /// TER as sacreBLEU computes it.
     Ter(TerOptions),
     /// Word or character error rate, as jiwer computes it.
     ErrorRate(ErrorRateOptions),
-    /// Hypotheses that equal a reference once white space is collapsed.
+    /// Share of hypotheses that equal a reference after runs of white space are collapsed.
     ExactMatch(ExactMatchOptions),
     /// Mel-cepstral distortion of log-mel spectrograms.
     MelCepstral(CepstralOptions),
     /// Mean squared error of log-mel spectrograms.
     MelError(MelErrorOptions),
-    /// Right or wrong answers of a classifier among all.
+    /// Share of a classifier's answers that are right, or wrong.
     Accuracy(AccuracyOptions),
     /// Loss, perplexity or bits per character of a likelihood.
     Likelihood(LikelihoodOptions),
@@ -66,7 +66,7 @@ conventions! {
     Training(TrainingOptions),
 }
 
-/// All metrics, in the order of lists.
+/// All metrics, in the order in which they are listed.
 pub static METRICS: &[&Entry] = &[
     &text::bleu::BLEU,
     &text::chrf::CHRF,
@@ -106,15 +106,15 @@ pub static METRICS: &[&Entry] = &[
 ];
 
 impl Convention {
-    /// Name, unit and direction of its metric.
+    /// Name, unit and direction of the metric.
     pub fn entry(&self) -> &'static Entry {
         self.metric().entry()
     }
 
-    /// Refuses options that no metric can have.
+    /// Checks the options and rejects invalid ones.
     ///
     /// # Errors
-    /// Which option, its value and its range.
+    /// The option, its value and its range.
     pub fn check(&self) -> Result<(), ScoreError> {
         self.metric().check()
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::super::signature::Signature;
     use super::*;
 
-    /// Options of every kind, by a signature that states them.
+    /// Options of every kind, as signatures that state them.
     const SIGNATURES: [&str; 17] = [
         "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp",
         "nrefs:1|case:mixed|eff:no|tok:none|smooth:none|impl:fairseq",
@@ -194,7 +194,8 @@ mod tests {
         assert!(takes("accuracy", &five) && !takes("error", &five) && !takes("bleu", &one));
     }
 
-    /// Average precision: the mean, over right detections from the highest score on, of the share of right ones so far.
+    /// Average precision: the mean over the right detections, in order of decreasing score, of the
+    /// share of right detections so far.
     #[derive(Debug)]
     struct AveragePrecision;
 
@@ -231,11 +232,11 @@ mod tests {
 
     #[test]
     fn a_metric_that_is_no_sum_is_computed_of_the_rows_that_were_drawn() {
-        // Three images with three, no and one detections: score and hit.
+        // Three images with three, zero and one detections; each detection is a score and a hit.
         let records = ["0.9 1 0.5 0 0.3 1", "", "0.7 0"].map(str::to_owned);
         let rows = AveragePrecision.read(&records, &[]).unwrap().rows;
         let mut sums = Vec::new();
-        // By score: right, wrong, wrong, right.
+        // In order of score: right, wrong, wrong, right.
         assert_eq!(AveragePrecision.value(Drawn::all(&rows, &mut sums)), 100.0 * (1.0 + 0.5) / 2.0);
         let of = Drawn::of(&rows, &[0, 0], Arithmetic::Double, &mut sums);
         // Right twice, wrong twice, right twice.

@@ -1,4 +1,4 @@
-//! Rows of numbers, one a record, and what a resample draws of them.
+//! Rows of numbers, one per record, and the rows that a resample draws.
 
 use super::arithmetic::Arithmetic;
 
@@ -9,23 +9,23 @@ pub struct Rows {
     shape: Shape,
 }
 
-/// Where rows end.
+/// Boundaries of the rows.
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
-    /// All are of this width.
+    /// All rows have this width.
     Even(usize),
-    /// Ends of the rows, rising.
+    /// End offsets of the rows, rising.
     Ragged(Vec<usize>),
 }
 
 impl Rows {
-    /// Rows of one width, which metrics that are functions of sums have.
+    /// Rows of one width, for metrics that are functions of sums.
     pub fn even(width: usize, numbers: Vec<f64>) -> Self {
         debug_assert!(width > 0 && numbers.len().is_multiple_of(width));
         Self { numbers, shape: Shape::Even(width) }
     }
 
-    /// Rows of any length each, e.g. a score and a hit for every detection of an image.
+    /// Rows of varying length, e.g. a score and a hit for every detection in an image.
     pub fn ragged(rows: impl IntoIterator<Item = Vec<f64>>) -> Self {
         let (mut numbers, mut ends) = (Vec::new(), Vec::new());
         for row in rows {
@@ -43,12 +43,12 @@ impl Rows {
         }
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A row by its place, from 0.
+    /// The row at a position, from 0.
     fn row(&self, at: usize) -> &[f64] {
         match &self.shape {
             Shape::Even(width) => &self.numbers[at * width..(at + 1) * width],
@@ -59,7 +59,7 @@ impl Rows {
         }
     }
 
-    /// Columns: of ragged rows as many as the shortest has.
+    /// Number of columns. For ragged rows, that of the shortest row.
     fn width(&self) -> usize {
         match &self.shape {
             Shape::Even(width) => *width,
@@ -74,7 +74,7 @@ pub struct Drawn<'a> {
     rows: &'a Rows,
     indices: Option<&'a [u32]>,
     arithmetic: Arithmetic,
-    /// Memory for sums, kept between resamples.
+    /// Buffer for sums, reused between resamples.
     sums: &'a mut Vec<f64>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Drawn<'a> {
         Self { rows, indices: None, arithmetic: Arithmetic::Double, sums }
     }
 
-    /// The rows of these places, with repetition.
+    /// The rows at these positions, with repetition.
     pub(crate) fn of(
         rows: &'a Rows,
         indices: &'a [u32],
@@ -94,8 +94,9 @@ impl<'a> Drawn<'a> {
         Self { rows, indices: Some(indices), arithmetic, sums }
     }
 
-    /// Sum of each column, rows in the order in which they were drawn, and the precision of sums and score. In single precision rows are
-    /// summed one after the other in f32, as NumPy sums along the first axis.
+    /// Sum of each column, in the order in which the rows were drawn, and the precision of sums and
+    /// score. In single precision, rows are added one after another in f32, as NumPy sums along the
+    /// first axis.
     pub fn sums(self) -> (&'a [f64], Arithmetic) {
         let Self { rows, indices, arithmetic, sums } = self;
         let width = rows.width();
@@ -129,7 +130,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// Places of the rows that were drawn.
+/// Positions of the drawn rows.
 fn places<'a>(rows: &Rows, indices: Option<&'a [u32]>) -> impl Iterator<Item = usize> + use<'a> {
     let all = if indices.is_none() { 0..rows.len() } else { 0..0 };
     indices.unwrap_or_default().iter().map(|index| *index as usize).chain(all)

@@ -1,4 +1,4 @@
-//! From hypotheses and references to a value: the one way in.
+//! Scoring: hypotheses and references in, a value out. All scores of records are computed here.
 
 use serde_json::{Map, Value};
 
@@ -19,19 +19,20 @@ pub struct Scorer {
     test_set: Option<String>,
 }
 
-/// What [`score`] is asked for.
+/// Options of [`score`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreOptions {
-    /// Metric, options, test set.
+    /// Metric, options and test set.
     pub scorer: Scorer,
-    /// Draw an interval?
+    /// Resampling for an interval; `None` for no interval.
     pub resampling: Option<Resampling>,
 }
 
-/// Scores records, one a segment, against reference streams, each with one reference a segment. A record is a line of text or of JSON.
+/// Scores records, one per segment, against reference streams, each with one reference per segment.
+/// A record is a line of text or of JSON.
 ///
 /// # Errors
-/// Streams that do not pair up, and records or references that the metric cannot read.
+/// Streams of different lengths, and records or references that the metric cannot read.
 pub fn score(
     hypotheses: &[String],
     references: &[Vec<String>],
@@ -50,10 +51,10 @@ pub fn score(
 }
 
 impl Scorer {
-    /// By that convention, against any number of references.
+    /// A scorer by this convention, against any number of references.
     ///
     /// # Errors
-    /// Options that no metric can have, or a metric that is not made from records.
+    /// Invalid options, or a metric that is not computed from records.
     pub fn new(convention: Convention) -> Result<Self, ScoreError> {
         convention.check()?;
         if convention.metric().source() == Source::Training {
@@ -62,7 +63,7 @@ impl Scorer {
         Ok(Scorer { convention, references: None, test_set: None })
     }
 
-    /// By what a claim states. The number of references then must be the stated one.
+    /// A scorer by a claim's signature. The number of references must then be the stated one.
     pub fn from_signature(text: &str) -> Result<Self, ScoreError> {
         let signature = Signature::parse(text)?;
         let mut scorer = Scorer::new(signature.convention)?;
@@ -71,9 +72,9 @@ impl Scorer {
         Ok(scorer)
     }
 
-    /// On a named test set.
+    /// Sets the name of the test set.
     pub fn on(mut self, test_set: &str) -> Result<Self, ScoreError> {
-        // Signature knows which names it can print.
+        // Signature checks which names can be printed.
         self.test_set = Signature::own(self.convention, Some(1)).on(test_set)?.test_set;
         Ok(self)
     }

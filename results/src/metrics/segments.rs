@@ -1,4 +1,5 @@
-//! Statistics of a scored test set: one row a segment, from which the score of the set, and of any resample of it, follows.
+//! Statistics of a scored test set, one row per segment. They determine the score of the set and of
+//! any resample of it.
 
 use sha2::{Digest, Sha256};
 
@@ -7,7 +8,7 @@ use super::error::ScoreError;
 use super::rows::{Drawn, Rows};
 use super::signature::Signature;
 
-/// Statistics of a scored corpus, a row for each segment.
+/// Statistics of a scored corpus, one row per segment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentStatistics {
     signature: Signature,
@@ -20,11 +21,13 @@ impl SegmentStatistics {
         SegmentStatistics { signature, rows, references_sha256 }
     }
 
-    /// Of a metric that is a ratio of sums (accuracy, loss, perplexity, those on spectrograms): (numerator, denominator) by segment, e.g.
-    /// (right answers, answers) or (summed loss in nats, tokens). Numbers must be finite, denominators not negative.
+    /// Statistics of a metric that is a ratio of sums (accuracy, loss, perplexity, the metrics of
+    /// spectrograms). Each pair is the (numerator, denominator) of a segment, e.g. (right answers,
+    /// answers) or (summed loss in nats, tokens). Numbers must be finite and denominators not
+    /// negative.
     ///
     /// # Errors
-    /// No pair, a number that no pair can have, a metric whose rows are no such pairs.
+    /// There are no pairs, a number is invalid, or the metric's rows are not such pairs.
     pub fn from_ratios(signature: Signature, pairs: &[(f64, f64)]) -> Result<Self, ScoreError> {
         if !signature.convention.metric().takes_pairs() {
             return Err(ScoreError::OutOfRange {
@@ -44,7 +47,7 @@ impl SegmentStatistics {
         Ok(SegmentStatistics::new(signature, Rows::even(2, rows), None))
     }
 
-    /// What the statistics are of.
+    /// Signature of the statistics.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -54,12 +57,12 @@ impl SegmentStatistics {
         self.rows.len()
     }
 
-    /// Is there no segment? Never so: every constructor refuses that.
+    /// Whether there are no segments. Always false, because every constructor rejects an empty set.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// SHA-256 of the references, where there are any.
+    /// SHA-256 of the references, if there are any.
     pub fn references_sha256(&self) -> Option<&str> {
         self.references_sha256.as_deref()
     }
@@ -69,7 +72,8 @@ impl SegmentStatistics {
         self.signature.convention.metric().value(Drawn::all(&self.rows, &mut Vec::new()))
     }
 
-    /// The score of the corpus that has these segments, with repetition. `sums` is memory that later calls use again.
+    /// The score of the corpus made of these segments, with repetition. `sums` is a buffer that
+    /// later calls reuse.
     pub(crate) fn resampled_value(
         &self,
         indices: &[u32],
@@ -80,7 +84,7 @@ impl SegmentStatistics {
         self.signature.convention.metric().value(drawn)
     }
 
-    /// May the two be paired segment by segment?
+    /// Whether the two can be paired segment by segment.
     pub(crate) fn pairs_with(&self, other: &SegmentStatistics) -> Result<(), ScoreError> {
         self.signature.comparable(&other.signature)?;
         if self.len() != other.len() || self.references_sha256 != other.references_sha256 {
@@ -94,7 +98,7 @@ impl SegmentStatistics {
     }
 }
 
-/// SHA-256 over reference streams: number of streams, then every line by its length and bytes.
+/// SHA-256 over reference streams: the number of streams, then the length and bytes of every line.
 pub(crate) fn fingerprint(references: &[Vec<String>]) -> String {
     let mut digest = Sha256::new();
     digest.update((references.len() as u64).to_le_bytes());

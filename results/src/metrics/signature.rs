@@ -1,7 +1,9 @@
-//! Signatures: everything that must be equal before two scores may be compared, as one line of text.
+//! Signatures: everything that must be equal before two scores may be compared, as one line of
+//! text.
 //!
-//! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`) with parts of our
-//! own: `eval:` (test set), `metric:` (metrics that sacreBLEU has not), and those of each metric's options, which stand in its file.
+//! The form is sacreBLEU's (`nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`), with
+//! additional parts: `eval:` (test set), `metric:` (metrics that sacreBLEU does not have), and the
+//! parts of each metric's options, which are defined in the metric's file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,10 +19,11 @@ use super::text::bleu::BLEU;
 use super::text::chrf::CHRF;
 use super::text::ter::TER;
 
-/// What is wrong with a signature.
+/// An error of a signature.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SignatureError {
-    /// Not `key:value` parts, a part twice, a part missing, an unknown key or value.
+    /// The text is not made of `key:value` parts, a part is repeated or missing, or a key or value
+    /// is unknown.
     #[error("signature `{text}`: {problem}\nhint: {hint}")]
     Malformed {
         /// The signature as given.
@@ -30,37 +33,37 @@ pub enum SignatureError {
         /// What to write.
         hint: String,
     },
-    /// Two scores that measure different things.
+    /// The two scores measure different things.
     #[error("`{left}` and `{right}` cannot be compared: {}\nhint: score both the same way, on the same test set", .differences.join(", "))]
     Unlike {
-        /// One.
+        /// Signature of the first score.
         left: String,
-        /// The other.
+        /// Signature of the second score.
         right: String,
-        /// `tok:13a against tok:intl`, …
+        /// The differences: `tok:13a against tok:intl`, …
         differences: Vec<String>,
     },
 }
 
-/// A convention, the number of references, the test set, and who computed it. `==` compares all of that;
-/// [`Signature::comparable`] leaves version and resampling out.
+/// A convention, the number of references, the test set, and the implementation that computed the
+/// score. `==` compares all of these; [`Signature::comparable`] ignores version and resampling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signature {
     /// Metric and options.
     pub convention: Convention,
-    /// Reference streams; `None` for metrics without references.
+    /// Number of reference streams; `None` for metrics without references.
     pub references: Option<usize>,
-    /// Name of the evaluation set, where one is known.
+    /// Name of the evaluation set, if known.
     pub test_set: Option<String>,
     /// Resampling of the interval.
     pub resampling: Option<Resampling>,
-    /// Implementation and version, where stated.
+    /// Implementation and version, if stated.
     pub version: Option<String>,
 }
 
-/// Version of this implementation, after the sacreBLEU release that it equals.
+/// Version of this implementation, after the sacreBLEU release that it reproduces.
 pub const VERSION: &str = concat!("2.6.0+zoo.", env!("CARGO_PKG_VERSION"));
-/// Version of metrics that sacreBLEU has not.
+/// Version for metrics that sacreBLEU does not have.
 pub const OWN_VERSION: &str = concat!("zoo.", env!("CARGO_PKG_VERSION"));
 
 impl Signature {
@@ -71,7 +74,8 @@ impl Signature {
         Signature { convention, references, test_set: None, resampling: None, version }
     }
 
-    /// The same on a named test set. The name must be printable in a signature: no `|`, no `:`, not empty.
+    /// The same signature with a named test set. The name must be printable in a signature: not
+    /// empty, no `|`, no `:`.
     pub fn on(mut self, test_set: &str) -> Result<Self, SignatureError> {
         if test_set.is_empty() || test_set.contains(['|', ':']) || test_set.chars().any(char::is_control) {
             return Err(malformed(
@@ -84,8 +88,9 @@ impl Signature {
         Ok(self)
     }
 
-    /// May the two scores be compared? Metric, options, number of references and test set must be equal; a test
-    /// set that only one of them names is a difference. Version and resampling do not matter.
+    /// Checks that the two scores may be compared. Metric, options, number of references and test
+    /// set must be equal. A test set that only one of them names is a difference. Version and
+    /// resampling are ignored.
     pub fn comparable(&self, other: &Signature) -> Result<(), SignatureError> {
         let (left, right) = (self.measured(), other.measured());
         if left == right {
@@ -119,8 +124,8 @@ impl Signature {
         parts
     }
 
-    /// Reads a signature: this program's, sacreBLEU's long form, or the `BLEU+case.mixed+…` form of its first
-    /// versions. Every option must be stated, nothing is assumed.
+    /// Parses a signature: this program's, sacreBLEU's long form, or the `BLEU+case.mixed+…` form
+    /// of its first versions. Every option must be stated; there are no defaults.
     pub fn parse(text: &str) -> Result<Self, SignatureError> {
         let text = text.trim();
         let fail = |problem: String, hint: &str| Err(malformed(text, problem, hint));
@@ -184,12 +189,12 @@ impl Signature {
     }
 }
 
-/// Whether signatures of the metric have no `metric:` part: sacreBLEU's have none.
+/// Whether the metric's signatures have no `metric:` part, as sacreBLEU's do not.
 fn has_no_name(metric: &Entry) -> bool {
     [&BLEU, &CHRF, &TER].contains(&metric)
 }
 
-/// The metric of sacreBLEU whose signatures have such parts.
+/// The sacreBLEU metric whose signatures have these parts.
 fn unnamed(parts: &Parts<'_>) -> Option<&'static Entry> {
     if parts.has("nc") || parts.has("nw") {
         Some(&CHRF)
@@ -202,7 +207,7 @@ fn unnamed(parts: &Parts<'_>) -> Option<&'static Entry> {
     }
 }
 
-/// `eval:`, or sacreBLEU's own `test:` with its language pair and subset.
+/// `eval:`, or sacreBLEU's `test:` with its language pair and subset.
 fn test_set(parts: &mut Parts<'_>) -> Result<Option<String>, SignatureError> {
     let own = parts.optional("eval");
     let theirs: Vec<String> =
@@ -219,7 +224,7 @@ impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = self.measured();
         if let Some(r) = self.resampling {
-            // Where sacreBLEU has them: after the number of references.
+            // sacreBLEU puts these parts after the number of references.
             let at = parts.iter().position(|(k, _)| *k == "nrefs").map_or(0, |i| i + 1);
             parts.insert(at, ("bs", r.samples.to_string()));
             parts.insert(at + 1, ("seed", r.seed.to_string()));

@@ -1,4 +1,4 @@
-//! A metric's value with everything that it takes to understand and to compare it.
+//! A metric's value with everything needed to interpret and compare it.
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::spec::Direction;
@@ -11,25 +11,25 @@ use super::signature::Signature;
 /// A measured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricValue {
-    /// Which metric.
+    /// The metric.
     pub metric: &'static Entry,
-    /// In the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
-    /// What it was computed as; two values are compared only where these agree.
+    /// The convention of the value. Two values are compared only if their signatures agree.
     pub signature: Signature,
-    /// Over resampled segments, where asked for.
+    /// Interval over resampled segments, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// Parts of the score, e.g. precisions, brevity penalty, lengths; hits, substitutions, deletions, insertions; `segments`;
-    /// `references_sha256`.
+    /// Parts of the score, e.g. precisions, brevity penalty, lengths; hits, substitutions,
+    /// deletions, insertions; `segments`; `references_sha256`.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub detail: serde_json::Value,
-    /// Which way is better.
+    /// Whether higher or lower is better.
     pub direction: Direction,
 }
 
 impl MetricValue {
-    /// From segment statistics, without interval and parts.
+    /// The value from segment statistics, without interval and parts.
     pub fn from_statistics(statistics: &SegmentStatistics) -> Self {
         let signature = statistics.signature().clone();
         let metric = signature.convention.entry();

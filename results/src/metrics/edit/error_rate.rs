@@ -1,7 +1,9 @@
-//! Word and character error rate: the edits that turn references into hypotheses, over the units of the references.
+//! Word and character error rate: the edits that turn references into hypotheses, divided by the
+//! units of the references.
 //!
-//! Each utterance is aligned by itself; the corpus has the sum of the edits over the sum of the units, in percent, and may exceed 100.
-//! jiwer 4.0 is followed to its split of the edits:
+//! Each utterance is aligned separately. The corpus rate is the sum of the edits over the sum of
+//! the units, in percent; it may exceed 100. The rates and the split into kinds of edits follow
+//! jiwer 4.0:
 //!
 //! | | `space:jiwer` | `space:collapse` |
 //! |---|---|---|
@@ -11,8 +13,10 @@
 //! | words | between U+0020 | between spaces |
 //! | characters | code points, spaces among them | code points, spaces among them |
 //!
-//! `space:jiwer` is what `jiwer.wer` and `jiwer.cer` do unasked; words of `space:collapse` are Python's `str.split`, which OpenSeq2Seq
-//! counts. Insertions against an empty reference count; where no reference has any unit, the rate is their number, times 100.
+//! `space:jiwer` is the default behaviour of `jiwer.wer` and `jiwer.cer`. The words of
+//! `space:collapse` are those of Python's `str.split`, which OpenSeq2Seq counts. Insertions against
+//! an empty reference count. If no reference has any unit, the rate is the number of insertions
+//! times 100.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -47,17 +51,17 @@ pub static CER: Entry =
 /// Columns of a segment's statistics: edits, units of the reference.
 pub(crate) const WIDTH: usize = 2;
 
-/// Rate in percent from summed statistics: whole numbers, so that no sum is rounded.
+/// Rate in percent from summed statistics. These are whole numbers, so no sum is rounded.
 pub(crate) fn from_sums(sums: &[f64]) -> f64 {
     100.0 * if sums[1] > 0.0 { sums[0] / sums[1] } else { sums[0] }
 }
 
-/// Row of statistics of each segment.
+/// Statistics of each segment, as rows.
 pub(crate) fn rows(counts: &[EditCounts]) -> Vec<f64> {
     counts.iter().flat_map(|c| [c.errors() as f64, c.reference_length() as f64]).collect()
 }
 
-/// Edits of each segment. There must be one reference stream.
+/// Edits of each segment. There must be exactly one reference stream.
 pub(crate) fn corpus(
     hypotheses: &[String],
     references: &[impl AsRef<[String]>],
@@ -72,17 +76,18 @@ pub(crate) fn corpus(
     Ok(references.as_ref().par_iter().zip(hypotheses).map_init(Aligner::default, count).collect())
 }
 
-/// Edits by kind. Which of equally short alignments is counted is in the signature; their sum does not depend on it.
+/// Number of edits of each kind. The signature states which of equally short alignments is counted;
+/// the sum of the edits does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EditCounts {
-    /// Units that are the same.
+    /// Units that are equal.
     pub hits: u64,
-    /// Units of the reference in whose place another one stands.
+    /// Units of the reference that were replaced by another unit.
     pub substitutions: u64,
-    /// Units of the reference that are missing.
+    /// Units of the reference that are missing in the hypothesis.
     pub deletions: u64,
-    /// Units of the hypothesis that are too many.
+    /// Additional units of the hypothesis.
     pub insertions: u64,
 }
 
@@ -99,29 +104,29 @@ impl EditCounts {
         })
     }
 
-    /// Substitutions, deletions and insertions.
+    /// Total of substitutions, deletions and insertions.
     pub fn errors(&self) -> u64 {
         self.substitutions + self.deletions + self.insertions
     }
 
-    /// Units of the reference.
+    /// Number of units of the reference.
     pub fn reference_length(&self) -> u64 {
         self.hits + self.substitutions + self.deletions
     }
 
-    /// Units of the hypothesis.
+    /// Number of units of the hypothesis.
     pub fn hypothesis_length(&self) -> u64 {
         self.hits + self.substitutions + self.insertions
     }
 
-    /// Error rate in percent; 100 for each insertion where there is no unit of the reference.
+    /// Error rate in percent. If the reference has no units, 100 for each insertion.
     pub fn rate(&self) -> f64 {
         from_sums(&[self.errors() as f64, self.reference_length() as f64])
     }
 }
 
 impl EditCounts {
-    /// As parts of a score, with the `line` that Kaldi prints.
+    /// The counts as parts of a score, with the `line` in Kaldi's format.
     fn parts(&self, metric: &Entry) -> Map<String, Value> {
         let mut parts = match serde_json::to_value(self) {
             Ok(Value::Object(parts)) => parts,
@@ -167,11 +172,11 @@ impl std::iter::Sum for EditCounts {
     }
 }
 
-/// An utterance aligned: every unit of both sides, in order.
+/// Alignment of an utterance: all units of both sides, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Alignment {
-    /// From the first unit to the last.
+    /// Steps from the first unit to the last.
     pub steps: Vec<Step>,
 }
 
@@ -179,25 +184,26 @@ pub struct Alignment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What happened.
+    /// Kind of the step.
     pub edit: Edit,
-    /// The reference's unit; none at an insertion.
+    /// Unit of the reference; `None` for an insertion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The hypothesis's unit; none at a deletion.
+    /// Unit of the hypothesis; `None` for a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
 }
 
 impl Alignment {
-    /// Steps by kind.
+    /// Number of steps of each kind.
     pub fn counts(&self) -> EditCounts {
         EditCounts::of(&self.steps.iter().map(|step| step.edit).collect::<Vec<_>>())
     }
 }
 
 impl fmt::Display for Alignment {
-    /// Reference, hypothesis and edits below each other; `*` where a side has nothing, `␣` for a space that is a unit.
+    /// Reference, hypothesis and edits on separate lines; `*` marks a missing unit, `␣` a space
+    /// that is a unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = ["REF:", "HYP:", "    "].map(str::to_owned);
         for Step { edit, reference, hypothesis } in &self.steps {
@@ -223,7 +229,7 @@ impl fmt::Display for Alignment {
 }
 
 impl ErrorRateOptions {
-    /// One utterance aligned.
+    /// Aligns one utterance.
     pub fn align(&self, reference: &str, hypothesis: &str) -> Alignment {
         let edits = self.edits(&mut Aligner::default(), reference, hypothesis, <[Edit]>::to_vec);
         let (reference, hypothesis) = (self.cased(reference), self.cased(hypothesis));
@@ -242,7 +248,7 @@ impl ErrorRateOptions {
         Alignment { steps: edits.into_iter().map(step).collect() }
     }
 
-    /// Units of a line, as many as are aligned.
+    /// Number of units of a line that enter the alignment.
     pub(crate) fn count_units(&self, line: &str) -> usize {
         match self.unit {
             ErrorUnit::Word => words(line, self.whitespace).count(),
@@ -257,7 +263,7 @@ impl ErrorRateOptions {
         }
     }
 
-    /// What `read` makes of the edits of an utterance.
+    /// Applies `read` to the edits of an utterance.
     fn edits<T>(
         &self,
         aligner: &mut Aligner,
@@ -278,7 +284,8 @@ impl ErrorRateOptions {
     }
 }
 
-/// Units as numbers, from 0 in the order of the reference; what is not in the reference has the last number that there is.
+/// Units as numbers, from 0 in the order of the reference. Units that are not in the reference all
+/// get the largest number.
 fn numbered<T: Hash + Eq>(
     reference: impl Iterator<Item = T>,
     hypothesis: impl Iterator<Item = T>,
@@ -292,7 +299,7 @@ fn numbered<T: Hash + Eq>(
     (reference, hypothesis.map(|unit| numbers.get(&unit).copied().unwrap_or(u32::MAX)).collect())
 }
 
-/// The words of a line.
+/// Words of a line.
 fn words(line: &str, whitespace: Whitespace) -> impl Iterator<Item = &str> {
     let mut rest = line.trim_matches(is_space);
     std::iter::from_fn(move || {
@@ -305,7 +312,8 @@ fn words(line: &str, whitespace: Whitespace) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Before and after the first space, or run of white space of any kind, if there is one.
+/// The parts before and after the first separator: a space, or a run of two or more white-space
+/// characters. The second part is empty if there is none.
 fn split_at_space(line: &str) -> (&str, &str) {
     let mut spaces = line.char_indices().filter(|(_, c)| is_space(*c));
     let parts = |(at, c): &(usize, char)| *c == ' ' || line[at + c.len_utf8()..].starts_with(is_space);
@@ -315,7 +323,7 @@ fn split_at_space(line: &str) -> (&str, &str) {
     }
 }
 
-/// The characters of a line, spaces among them.
+/// Characters of a line, including spaces.
 fn characters(line: &str, whitespace: Whitespace) -> impl Iterator<Item = char> {
     let mut after_space = false;
     line.trim_matches(is_space).chars().filter_map(move |c| match whitespace {

@@ -1,4 +1,4 @@
-//! Where the errors of a corpus are: the worst utterances, and the rate by length.
+//! Locates the errors of a corpus: the worst utterances, and the rate by length.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,38 +15,38 @@ pub struct ErrorReport<'a> {
     counts: Vec<EditCounts>,
 }
 
-/// One utterance.
+/// An utterance with its errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Utterance {
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Its edits.
+    /// Number of edits of each kind.
     pub counts: EditCounts,
-    /// Its words or characters.
+    /// Alignment of its words or characters.
     pub alignment: Alignment,
 }
 
-/// Utterances of like length.
+/// Utterances of similar length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LengthClass {
     /// Fewest units of the reference.
     pub from: u64,
-    /// Most of them; none: no limit.
+    /// Most units of the reference; `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
-    /// How many utterances.
+    /// Number of utterances.
     pub utterances: usize,
     /// Their edits.
     pub counts: EditCounts,
 }
 
 impl<'a> ErrorReport<'a> {
-    /// Of hypotheses against references, one each an utterance.
+    /// The report of hypotheses against references, one of each per utterance.
     ///
     /// # Errors
-    /// There are none, or not as many of both.
+    /// There are none, or their numbers differ.
     pub fn new(
         hypotheses: &'a [String],
         references: &'a [String],
@@ -61,8 +61,8 @@ impl<'a> ErrorReport<'a> {
         &self.counts
     }
 
-    /// The utterances with the most errors, at most `most` of them and none that is right; of equally many, the shorter reference
-    /// first, then the earlier line.
+    /// The utterances with the most errors, at most `most`; correct utterances are left out. Ties
+    /// are ordered by shorter reference, then by line.
     pub fn worst(&self, most: usize) -> Vec<Utterance> {
         let mut wrong: Vec<usize> =
             (0..self.counts.len()).filter(|at| self.counts[*at].errors() > 0).collect();
@@ -79,8 +79,8 @@ impl<'a> ErrorReport<'a> {
         wrong.into_iter().map(utterance).collect()
     }
 
-    /// The edits by length of the reference: classes end at each of `limits`, which rise, and one has no end. Classes without an
-    /// utterance are left out.
+    /// The edits by length of the reference. Classes end at each of `limits`, which must rise, and
+    /// the last class has no end. Empty classes are left out.
     pub fn by_length(&self, limits: &[u64]) -> Vec<LengthClass> {
         let ends = limits.iter().copied().map(Some).chain([None]);
         let starts = std::iter::once(0).chain(limits.iter().map(|limit| limit + 1));

@@ -1,66 +1,71 @@
 //! Shortest edit scripts between two sequences of symbols.
 //!
-//! Of equally short scripts the one that RapidFuzz 3.14 takes, and with it jiwer 4.0: equal ends are left alone; then, from the end to
-//! the start, a deletion where one is on a shortest way, else an insertion where it is cheaper than the diagonal, else the diagonal. A
-//! pair whose table would exceed a mebibyte is cut in two as Hirschberg 1975 does, by RapidFuzz's measure of the table.
+//! Of equally short scripts, the one of RapidFuzz 3.14 (and so of jiwer 4.0) is chosen. Common
+//! prefixes and suffixes are skipped. Then, from the end to the start, the script takes a deletion
+//! if one is on a shortest path, else an insertion if it is cheaper than the diagonal, else the
+//! diagonal. A pair whose table would exceed one mebibyte, by RapidFuzz's measure, is split in two
+//! with Hirschberg's method (1975).
 //!
-//! A column of the table is computed 64 cells at a time from the differences of neighbours (Hyyrö 2003, *A bit-vector algorithm for
-//! computing Levenshtein and Damerau edit distances*). Memory is linear in the lengths.
+//! A column of the table is computed 64 cells at a time from the differences of neighbouring cells
+//! (Hyyrö 2003, *A bit-vector algorithm for computing Levenshtein and Damerau edit distances*).
+//! Memory is linear in the lengths.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of one unit of the reference, or which one of the hypothesis has none.
+/// Edit of one unit of the reference, or an insertion of one unit of the hypothesis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Edit {
-    /// The same in both.
+    /// Both units are equal.
     Hit,
-    /// Another one stands there.
+    /// The hypothesis has another unit.
     Substitution,
-    /// It is missing in the hypothesis.
+    /// The unit is missing in the hypothesis.
     Deletion,
-    /// The hypothesis has one too many.
+    /// The hypothesis has an additional unit.
     Insertion,
 }
 
 /// No position.
 const NONE: u32 = u32::MAX;
 
-/// Bytes from which on a table is cut in two.
+/// Size in bytes from which a table is split in two.
 const TABLE: u64 = 1 << 20;
 
-/// Finds scripts; what it allocates is kept for the next one.
+/// Finds edit scripts; reuses its buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Aligner {
     /// First position of each symbol in the reference.
     first: Vec<u32>,
     /// Next position of the same symbol.
     next: Vec<u32>,
-    /// How often each symbol is in the reference.
+    /// Number of occurrences of each symbol in the reference.
     counts: Vec<u32>,
-    /// Where the mask of each frequent symbol is in `masks`. Following the positions of a symbol that is in a tenth of a long line
-    /// would cost more than the column itself.
+    /// Offset in `masks` of the mask of each frequent symbol. If a symbol makes up a tenth of a
+    /// long line, following its positions would cost more than the column itself.
     mask_of: Vec<u32>,
-    /// Masks of a column's blocks: at most 64 of them, as a frequent symbol is in more places than a column has blocks.
+    /// Masks of a column's blocks. There are at most 64 masks, because a frequent symbol has more
+    /// positions than a column has blocks.
     masks: Vec<u64>,
     column: Vec<Block>,
-    /// Differences of earlier columns, for the way back: a window of blocks a column.
+    /// Differences of earlier columns, for the traceback: one window of blocks per column.
     kept: Vec<(u64, u64)>,
     edits: Vec<Edit>,
 }
 
-/// 64 cells of a column: in which of them the table rises by one from the cell above, and in which it falls.
+/// 64 cells of a column: bit masks of the cells where the table rises by one from the cell above,
+/// and where it falls by one.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     rises: u64,
     falls: u64,
-    /// Where the reference has the symbol of the column.
+    /// Mask of the positions where the reference has the column's symbol.
     equal: u64,
 }
 
 impl Aligner {
-    /// The script that turns `reference` into `hypothesis`. Symbols are numbered from 0, fewer than `u32::MAX` of them; those of the
-    /// reference by fewer numbers than it is long.
+    /// The script that turns `reference` into `hypothesis`. Symbols are numbered from 0 and number
+    /// fewer than `u32::MAX`; those of the reference are smaller than its length.
     pub fn align(&mut self, reference: &[u32], hypothesis: &[u32]) -> &[Edit] {
         self.edits.clear();
         self.first.clear();
@@ -74,7 +79,7 @@ impl Aligner {
         &self.edits
     }
 
-    /// Appends the script of a part, whose edits are at most `most`.
+    /// Appends the script of a part that has at most `most` edits.
     fn part(&mut self, reference: &[u32], hypothesis: &[u32], most: usize) {
         let before = reference.iter().zip(hypothesis).take_while(|(r, h)| r == h).count();
         let (reference, hypothesis) = (&reference[before..], &hypothesis[before..]);
@@ -99,9 +104,9 @@ impl Aligner {
         self.edits.extend(std::iter::repeat_n(Edit::Hit, after));
     }
 
-    /// Fills the table in and walks from its end to its start. Neither sequence is empty.
+    /// Fills the table and traces back from its end to its start. Neither sequence may be empty.
     fn way_back(&mut self, reference: &[u32], hypothesis: &[u32], most: usize) {
-        // A cell further from the diagonal than there are edits is on no shortest way.
+        // A cell further from the diagonal than the number of edits is not on a shortest path.
         let blocks = reference.len().div_ceil(64);
         let window = blocks.min((2 * most + 2) / 64 + 2);
         let start = |column: usize| (column.saturating_sub(most + 1) / 64).min(blocks - window);
@@ -113,7 +118,8 @@ impl Aligner {
             self.kept.extend(near.iter().map(|block| (block.rises, block.falls)));
         }
         self.forget(reference);
-        // (rises, falls) of the cell below `row` symbols of the reference and `column` of the hypothesis, both from 1.
+        // (rises, falls) of the cell below `row` symbols of the reference and `column` symbols of
+        // the hypothesis, both from 1.
         let differences = |row: usize, column: usize| {
             let (block, bit) = ((row - 1) / 64, (row - 1) % 64);
             let (rises, falls) = self.kept[(column - 1) * window + block - start(column - 1)];
@@ -140,7 +146,8 @@ impl Aligner {
         self.edits[from..].reverse();
     }
 
-    /// Where a shortest way crosses the middle of the hypothesis: the first such place in the reference, and the edits on both sides.
+    /// Where a shortest path crosses the middle of the hypothesis: the first such position in the
+    /// reference, and the edits on each side.
     fn middle(&mut self, reference: &[u32], hypothesis: &[u32]) -> ((usize, usize), usize) {
         let (left, right) = hypothesis.split_at(hypothesis.len() / 2);
         let left = self.distances(reference.iter().copied(), left.iter().copied());
@@ -151,7 +158,7 @@ impl Aligner {
         both.min_by_key(|((left, right), _)| left + right).unwrap_or_default()
     }
 
-    /// Last column of the table: edits from each start of the reference to the whole hypothesis.
+    /// Last column of the table: edits from each prefix of the reference to the whole hypothesis.
     fn distances(
         &mut self,
         reference: impl ExactSizeIterator<Item = u32> + Clone,
@@ -169,7 +176,8 @@ impl Aligner {
         all
     }
 
-    /// The column before the first symbol of the hypothesis, and where the reference has which symbol.
+    /// Initialises the column before the first symbol of the hypothesis, and the positions of each
+    /// symbol in the reference.
     fn index(&mut self, reference: impl ExactSizeIterator<Item = u32> + Clone) {
         self.column.clear();
         let blank = Block { rises: u64::MAX, falls: 0, equal: 0 };
@@ -201,7 +209,7 @@ impl Aligner {
         }
     }
 
-    /// From one column to the next (Hyyrö 2003, figure 8, with carries from block to block).
+    /// Advances from one column to the next (Hyyrö 2003, figure 8, with carries between blocks).
     fn advance(&mut self, symbol: u32) {
         match self.mask_of.get(symbol as usize) {
             None => {}
@@ -237,7 +245,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The whole table, by its definition.
+    /// The full table, from its definition.
     fn table(reference: &[u32], hypothesis: &[u32]) -> Vec<Vec<usize>> {
         let mut table = vec![vec![0; hypothesis.len() + 1]; reference.len() + 1];
         for i in 0..=reference.len() {
@@ -254,13 +262,14 @@ mod tests {
         table
     }
 
-    /// Numbers as [`Aligner::align`] wants them.
+    /// Numbers in the form that [`Aligner::align`] requires.
     fn numbered(reference: &[u32], hypothesis: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let number = |symbol: &u32| reference.iter().position(|r| r == symbol).map_or(NONE, |at| at as u32);
         (reference.iter().map(number).collect(), hypothesis.iter().map(number).collect())
     }
 
-    /// Does the script name every symbol of both, in order, and hits where they are equal?
+    /// Whether the script covers every symbol of both sequences, in order, with hits where they are
+    /// equal.
     fn replays(edits: &[Edit], reference: &[u32], hypothesis: &[u32]) -> bool {
         let (mut r, mut h) = (reference.iter(), hypothesis.iter());
         let sound = edits.iter().all(|edit| match edit {
@@ -283,7 +292,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// One aligner for all: nothing of a pair is left for the next.
+        /// A single aligner serves all pairs: no state carries over from one pair to the next.
         #[test]
         fn scripts_are_sound_and_as_short_as_the_table_says(
             pairs in prop::collection::vec((symbols(0..150), symbols(0..150)), 1..4),
@@ -312,7 +321,7 @@ mod tests {
 
     #[test]
     fn long_pairs_are_cut_and_stay_shortest() {
-        // Every third symbol of the reference is wrong, every tenth is missing.
+        // Every third symbol of the reference is wrong, and every tenth is missing.
         let reference: Vec<u32> = (0..4000u32).map(|at| at * at % 97).collect();
         let kept = (0..).zip(&reference).filter(|(at, _)| at % 10 != 7);
         let hypothesis: Vec<u32> =

@@ -1,4 +1,4 @@
-//! Error rates: the edits that turn references into hypotheses, aligned, counted and shown.
+//! Error rates: alignment, counting and display of the edits that turn references into hypotheses.
 
 pub mod error_rate;
 pub mod error_report;

@@ -1,30 +1,31 @@
-//! Options of word and character error rate, as closed sets.
+//! Options of word and character error rate.
 
 use crate::metrics::error::{ScoreError, unknown};
 use crate::metrics::text::options::Case;
 
-/// What an error rate counts.
+/// Unit that an error rate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorUnit {
-    /// Words: the metric is `wer`.
+    /// Words; the metric is `wer`.
     Word,
-    /// Code points, spaces among them: the metric is `cer`.
+    /// Code points, including spaces; the metric is `cer`.
     Character,
 }
 
-/// What an error rate makes of white space; ends of lines never count.
+/// Treatment of white space by an error rate. White space at the ends of lines is always ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Whitespace {
-    /// As jiwer 4.0 does unasked. Words part at U+0020 and at two white-space characters or more: one tab alone stays inside of a word.
-    /// Characters stand as they are.
+    /// The default of jiwer 4.0. Words are separated by U+0020 and by two or more white-space
+    /// characters; a single tab stays inside a word. Characters are unchanged.
     #[default]
     Jiwer,
-    /// Runs of any white space are one space: Python's `str.split`, which OpenSeq2Seq counts words by.
+    /// Runs of any white space become one space, as in Python's `str.split`, which OpenSeq2Seq uses
+    /// to count words.
     Collapse,
 }
 
 impl Whitespace {
-    /// All of them.
+    /// All treatments.
     pub const ALL: [Whitespace; 2] = [Whitespace::Jiwer, Whitespace::Collapse];
 
     /// The name in a signature's `space:` part.
@@ -35,7 +36,7 @@ impl Whitespace {
         }
     }
 
-    /// The treatment of that name.
+    /// The treatment with this name.
     pub fn parse(name: &str) -> Result<Self, ScoreError> {
         let all = Whitespace::ALL.map(Whitespace::name);
         let found = Whitespace::ALL.into_iter().find(|w| w.name() == name);
@@ -43,14 +44,14 @@ impl Whitespace {
     }
 }
 
-/// Options of word and character error rate. Edits cost 1 each; of equally short alignments jiwer's is counted (`align:jiwer`).
-/// sclite's costs of 4, 3 and 3 are not built in.
+/// Options of word and character error rate. Each edit costs 1. Of equally short alignments,
+/// jiwer's is counted (`align:jiwer`). sclite's costs of 4, 3 and 3 are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorRateOptions {
     /// Words or characters.
     pub unit: ErrorUnit,
-    /// Case.
+    /// Treatment of case.
     pub case: Case,
-    /// White space.
+    /// Treatment of white space.
     pub whitespace: Whitespace,
 }
