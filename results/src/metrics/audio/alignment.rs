@@ -1,16 +1,18 @@
-//! What attention read: how sharply, whether all of it, and whether in order.
+//! Attention alignment scores: how sharp the attention is, whether it covers the text, and whether
+//! it moves in order.
 
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::error::ScoreError;
 
-/// Half the width of the diagonal's band, as a share of the decoder's steps and in steps; the smaller counts.
+/// Half the width of the diagonal band, as a share of the decoder's steps and in steps; the smaller
+/// one is used.
 const BAND_SHARE: f64 = 0.2;
 const BAND_STEPS: f64 = 50.0;
-/// Weights are at most 1, as they were rounded.
+/// Maximum weight: weights are at most 1, plus rounding.
 const MOST: f32 = 1.01;
 
-/// Weights of attention without their padding: at least one step and one symbol, every weight from 0 to 1.
+/// Attention weights without padding: at least one step and one symbol, every weight from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attention<'a> {
     weights: &'a [f32],
@@ -20,11 +22,12 @@ pub struct Attention<'a> {
 }
 
 impl<'a> Attention<'a> {
-    /// Of `[steps or more, width]`, row-major: a row for each step of the decoder, of which the first `steps` are looked at, and of each the
-    /// first `symbols` positions of the encoder.
+    /// From weights `[steps or more, width]`, row-major. There is a row for each step of the
+    /// decoder. The first `steps` rows are used, and of each row the first `symbols` positions of
+    /// the encoder.
     ///
     /// # Errors
-    /// No step, no symbol, fewer weights than that, a weight that is none.
+    /// There are no steps or symbols, there are too few weights, or a weight is not valid.
     pub fn new(weights: &'a [f32], width: usize, steps: usize, symbols: usize) -> Result<Self, ScoreError> {
         let fail = |problem, hint| Err(ScoreError::Array { what: "attention", problem, hint });
         let rows = weights.len().checked_div(width).unwrap_or(0);
@@ -43,33 +46,35 @@ impl<'a> Attention<'a> {
         Ok(found)
     }
 
-    /// Steps of the decoder.
+    /// Number of decoder steps.
     pub fn steps(self) -> usize {
         self.steps
     }
 
-    /// Positions of the encoder.
+    /// Number of encoder positions.
     pub fn symbols(self) -> usize {
         self.symbols
     }
 
-    /// `[steps, symbols]`, row-major.
+    /// The weights without padding, `[steps, symbols]`, row-major.
     pub fn unpadded(self) -> Vec<f32> {
         self.rows().flatten().copied().collect()
     }
 
-    /// A row for each step, without padding.
+    /// One row per step, without padding.
     fn rows(self) -> impl Iterator<Item = &'a [f32]> {
         self.weights.chunks_exact(self.width).take(self.steps).map(move |row| &row[..self.symbols])
     }
 }
 
-/// How an utterance was read, each from 0 to 1, 1 being best.
+/// Alignment scores of an utterance, each from 0 to 1; 1 is best.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AlignmentScore {
-    /// Mean over the steps of the largest weight of each: FastSpeech's focus rate (Ren et al., 2019).
+    /// Mean over the steps of each step's largest weight: FastSpeech's focus rate (Ren et al.,
+    /// 2019).
     pub focus: f64,
-    /// Mean over the symbols of the largest weight that each ever got. Low where symbols were skipped, or where nothing is in focus.
+    /// Mean over the symbols of the largest weight that each received. Low if symbols were skipped
+    /// or if the attention has no focus.
     pub coverage: f64,
     /// Share of all weight within min(T / 5, 50) steps of the line from the first step and symbol to the last, T being the steps: after
     /// the diagonal constraint of MultiSpeech (Chen et al., 2020), the band as in public FastSpeech code.
@@ -79,7 +84,7 @@ pub struct AlignmentScore {
 }
 
 impl AlignmentScore {
-    /// Of an utterance.
+    /// The scores of an utterance.
     pub fn new(attention: Attention<'_>) -> Self {
         let (steps, symbols) = (attention.steps as f64, attention.symbols as f64);
         let band = (BAND_SHARE * steps).min(BAND_STEPS);
@@ -109,7 +114,8 @@ impl AlignmentScore {
         }
     }
 
-    /// Of a set: the mean of each number, utterances weighing alike; none of none.
+    /// The mean of each score over a set, with equal weight for each utterance; `None` for an empty
+    /// set.
     pub fn mean(utterances: &[Self]) -> Option<Self> {
         if utterances.is_empty() {
             return None;
@@ -133,7 +139,7 @@ mod tests {
         AlignmentScore::new(Attention::new(weights, symbols, steps, symbols).unwrap())
     }
 
-    /// Six steps a symbol.
+    /// Six steps per symbol.
     fn diagonal(symbols: usize) -> Vec<f32> {
         let row = |t: usize| (0..symbols).map(move |n| f32::from(u8::from(t / 6 == n)));
         (0..6 * symbols).flat_map(row).collect()
@@ -150,22 +156,22 @@ mod tests {
 
     #[test]
     fn every_fault_lowers_what_it_is_about() {
-        // All steps look everywhere alike.
+        // All steps attend uniformly.
         let even = score(&[0.05; 120 * 20], 120, 20);
         assert!((even.focus - 0.05).abs() < 1e-6 && (even.coverage - 0.05).abs() < 1e-6, "{even:?}");
-        // Two triangles of 0.8 T and 0.8 N are cut off: about 1 - 0.8^2.
+        // Two triangles of 0.8 T by 0.8 N are cut off: about 1 - 0.8^2 remains.
         assert!((even.diagonality - 0.36).abs() < 0.04, "{even:?}");
-        // It never leaves the first symbol.
+        // The attention never leaves the first symbol.
         let stuck: Vec<f32> = (0..120 * 20).map(|i| f32::from(u8::from(i % 20 == 0))).collect();
         let stuck = score(&stuck, 120, 20);
         assert_eq!((stuck.focus, stuck.coverage, stuck.reached), (1.0, 0.05, 0.05));
         assert!((stuck.diagonality - 25.0 / 120.0).abs() < 1e-9, "{stuck:?}");
-        // It reads backwards.
+        // The attention moves backwards.
         let back: Vec<f32> = diagonal(20).chunks_exact(20).rev().flatten().copied().collect();
         let back = score(&back, 120, 20);
         assert_eq!((back.focus, back.coverage, back.reached), (1.0, 1.0, 1.0));
         assert!(back.diagonality < 0.25, "{back:?}");
-        // It stops half way.
+        // The attention stops halfway.
         let half = score(&diagonal(20)[..60 * 20], 60, 20);
         assert_eq!((half.coverage, half.reached), (0.5, 0.5));
         assert_eq!(score(&[0.0; 4], 2, 2).diagonality, 0.0);

@@ -1,7 +1,8 @@
-//! What was measured of an utterance, as a line of text: the hypothesis that is kept where a model made sound.
+//! Measurements of an utterance as a line of text: the kept hypothesis of a model that produces
+//! sound.
 //!
-//! A line is an object of JSON. `measures` has a sum and a count under each convention, as its signature begins; every score follows from
-//! them. What else it says is for people.
+//! A line is a JSON object. `measures` has a sum and a count for each convention, keyed by the
+//! first part of its signature. All scores follow from these. Other keys are for people.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use crate::metrics::error::ScoreError;
 use crate::metrics::registry::Convention;
 use crate::metrics::signature::Signature;
 
-/// See the module.
+/// A line of measurements; see the module.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MeasuredLine {
     measures: BTreeMap<String, (f64, f64)>,
@@ -22,20 +23,20 @@ pub struct MeasuredLine {
 }
 
 impl MeasuredLine {
-    /// Puts a measure in.
+    /// Adds a measure.
     pub fn measure(&mut self, convention: Convention, (sum, count): (f64, f64)) {
         self.measures.insert(key(convention), (sum, count));
     }
 
-    /// Says something else.
+    /// Adds another fact.
     pub fn say(&mut self, name: &str, value: Value) {
         self.facts.insert(name.to_owned(), value);
     }
 
-    /// What a kept line has of a convention; `place` counts lines from 1.
+    /// The measure of a convention from a kept line. `place` is the line number, from 1.
     ///
     /// # Errors
-    /// It is no such line, or has no such measure.
+    /// It is not such a line, or it lacks the measure.
     pub fn read(text: &str, convention: Convention, place: usize) -> Result<(f64, f64), ScoreError> {
         let fail = |problem: String| {
             let hint = "lines are what `zoo evaluate` keeps of a model that speaks: docs/synthesis.md";
@@ -56,7 +57,7 @@ impl MeasuredLine {
     }
 }
 
-/// A convention's own part of its signature.
+/// The convention's own part of its signature.
 fn key(convention: Convention) -> String {
     let signature = Signature::own(convention, None).to_string();
     signature.split_once("|version:").map_or(signature.clone(), |(own, _)| own.to_owned())

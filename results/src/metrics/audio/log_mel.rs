@@ -1,12 +1,12 @@
-//! Log-mel spectrograms as metrics get them: checked once.
+//! Validated log-mel spectrograms, the input of metrics.
 
 use super::options::MOST_MELS;
 use crate::metrics::error::ScoreError;
 
-/// What an error is about.
+/// Name of the array in error messages.
 const WHAT: &str = "a log-mel spectrogram";
 
-/// Natural logarithms of mel bands, frame by frame: at least one frame, every value finite.
+/// Natural logarithms of mel bands, frame by frame: at least one frame, all values finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogMel<'a> {
     values: &'a [f32],
@@ -14,10 +14,10 @@ pub struct LogMel<'a> {
 }
 
 impl<'a> LogMel<'a> {
-    /// Of `[frames, mels]`, row-major.
+    /// From values `[frames, mels]`, row-major.
     ///
     /// # Errors
-    /// No frame, no band, a last frame that is not whole, a value that is not finite.
+    /// There are no frames or no bands, the last frame is incomplete, or a value is not finite.
     pub fn new(values: &'a [f32], mels: usize) -> Result<Self, ScoreError> {
         let fail = |problem, hint| Err(ScoreError::Array { what: WHAT, problem, hint });
         if !(1..=MOST_MELS).contains(&mels) {
@@ -35,22 +35,22 @@ impl<'a> LogMel<'a> {
         Ok(Self { values, mels })
     }
 
-    /// `[frames, mels]`.
+    /// The values, `[frames, mels]`.
     pub fn values(self) -> &'a [f32] {
         self.values
     }
 
-    /// Bands.
+    /// Number of bands.
     pub fn mels(self) -> usize {
         self.mels
     }
 
-    /// Frames.
+    /// Number of frames.
     pub fn frames(self) -> usize {
         self.values.len() / self.mels
     }
 
-    /// Are the two of the same bands?
+    /// Checks that both have the same number of bands.
     pub(super) fn same_mels(self, other: LogMel<'_>) -> Result<(), ScoreError> {
         if self.mels == other.mels {
             return Ok(());
@@ -60,7 +60,7 @@ impl<'a> LogMel<'a> {
         Err(ScoreError::Array { what: "two log-mel spectrograms", problem, hint })
     }
 
-    /// Are the two of the same bands and as long as each other?
+    /// Checks that both have the same numbers of bands and frames.
     pub(super) fn same_frames(self, other: LogMel<'_>) -> Result<(), ScoreError> {
         self.same_mels(other)?;
         if self.frames() == other.frames() {

@@ -1,4 +1,5 @@
-//! Mel-cepstral distortion (Kubichek, 1993) of log-mel spectrograms, frames paired by dynamic time warping or by place.
+//! Mel-cepstral distortion (Kubichek, 1993) of log-mel spectrograms. Frames are paired by dynamic
+//! time warping or by position.
 
 use std::f64::consts::PI;
 
@@ -7,7 +8,7 @@ use super::options::CepstralOptions;
 use super::warping::{Path, cheapest, straight};
 use crate::metrics::error::ScoreError;
 
-/// Pairs of frames that one comparison looks at: some ten seconds of one core.
+/// Maximum number of frame pairs in one comparison: some ten seconds on one core.
 const MOST_PAIRS: usize = 1 << 30;
 
 /// The distortion of an utterance.
@@ -15,26 +16,29 @@ const MOST_PAIRS: usize = 1 << 30;
 pub struct CepstralDistortion {
     /// Mean over the pairs of frames, in dB.
     pub decibels: f64,
-    /// Pairs of frames: those of the path, or the frames.
+    /// Number of pairs of frames: those of the path, or the number of frames.
     pub pairs: u32,
 }
 
 impl CepstralDistortion {
-    /// (sum, count) by which utterances are averaged: they weigh alike, whatever their length.
+    /// (sum, count) for the mean over utterances, which have equal weight whatever their length.
     pub fn ratio(self) -> (f64, f64) {
         (self.decibels, 1.0)
     }
 }
 
-/// How far the spectrum of what was synthesised lies from that of a recording.
+/// Distance between the spectrum of a synthesised utterance and that of a recording.
 ///
-/// Of each frame the coefficients 1 to K of an orthonormal DCT-II over its bands; c0, the loudness, is left out. A pair of frames costs
-/// (10 / ln 10) sqrt(2 sum of squared differences) dB. With `warped`, pairs are those of the path from the first pair to the last by steps
-/// (1, 0), (0, 1) and (1, 1) whose sum of Euclidean distances is least (of equally cheap paths the shortest), else those of the same place.
-/// The mean over the pairs is the distortion.
+/// For each frame, the coefficients 1 to K of an orthonormal DCT-II over its bands are used; c0,
+/// the loudness, is left out. A pair of frames costs (10 / ln 10) sqrt(2 sum of squared
+/// differences) dB. With `warped`, the pairs are those of a path from the first pair to the last
+/// with steps (1, 0), (0, 1) and (1, 1) and the least sum of Euclidean distances (of equally cheap
+/// paths, the shortest). Otherwise frames are paired by position. The distortion is the mean over
+/// the pairs.
 ///
 /// # Errors
-/// Bands that the options do not say, unequal lengths where time is not warped, more pairs than can be looked at.
+/// The number of bands differs from the options, the lengths differ without warping, or there are
+/// too many pairs.
 pub fn mel_cepstral_distortion(
     target: LogMel<'_>,
     predicted: LogMel<'_>,
@@ -68,7 +72,7 @@ fn basis(mels: usize, coefficients: usize) -> Vec<f64> {
     (1..=coefficients).flat_map(row).map(|(angle, scale)| scale * libm::cos(angle)).collect()
 }
 
-/// `[frames, coefficients]`.
+/// Cepstra, `[frames, coefficients]`.
 fn cepstra(mel: LogMel<'_>, basis: &[f64]) -> Vec<f64> {
     let product = |frame: &[f32], row: &[f64]| -> f64 {
         row.iter().zip(frame).map(|(weight, value)| weight * f64::from(*value)).sum()
@@ -103,7 +107,7 @@ mod tests {
         let (a, b) = (LogMel::new(&[1.0, -1.0], 2).unwrap(), LogMel::new(&[0.0, 0.0], 2).unwrap());
         let found = mel_cepstral_distortion(a, b, options(2, 1, false)).unwrap();
         assert!((found.decibels - 20.0 / std::f64::consts::LN_10).abs() < 1e-12 && found.pairs == 1);
-        // Loudness alone is no difference.
+        // A pure difference of loudness gives no distortion.
         let (a, b) = (LogMel::new(&[3.0, 3.0], 2).unwrap(), LogMel::new(&[0.0, 0.0], 2).unwrap());
         assert!(mel_cepstral_distortion(a, b, options(2, 1, true)).unwrap().decibels < 1e-12);
     }

@@ -1,4 +1,4 @@
-//! Spectral distances as metrics: means over what was measured of each utterance.
+//! Spectral distances as metrics: means over the measurements of each utterance.
 
 use super::line::MeasuredLine;
 use super::options::{CepstralOptions, MelErrorOptions, check_mels};
@@ -21,7 +21,7 @@ pub static MCD: Entry = Entry::measured("mcd", "decibels", read_cepstra);
 /// Mean opinion score.
 pub static MOS: Entry = Entry::unjudged("mos", "points, 1 to 5", Direction::Higher, "people give it");
 
-/// Where the definitions are.
+/// Pointer to the definitions.
 const DEFINITIONS: &str = "docs/synthesis.md has what is measured";
 
 impl Metric for CepstralOptions {
@@ -90,7 +90,7 @@ impl Metric for MelErrorOptions {
     }
 }
 
-/// What the lines say under a convention.
+/// The measures of all lines under a convention.
 fn measures(records: &[String], convention: Convention) -> Result<Reading, ScoreError> {
     let rows = (1..).zip(records).map(|(place, line)| MeasuredLine::read(line, convention, place));
     let rows = rows.collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,9 @@
-//! Metrics on synthesised speech, from arrays: spectrograms against those of recordings, and what attention read.
+//! Metrics on synthesised speech, from arrays: spectrograms compared with those of recordings, and
+//! attention alignments.
 //!
-//! [`mel_cepstral_distortion`] and [`mel_error`] give each utterance a (sum, count), [`score_utterances`] makes a value of a set's.
-//! [`AlignmentScore`] needs no recording. `docs/synthesis.md` has the definitions and what they are taken from.
+//! [`mel_cepstral_distortion`] and [`mel_error`] give a (sum, count) for each utterance;
+//! [`score_utterances`] computes the value of a set from these. [`AlignmentScore`] needs no
+//! recording. `docs/synthesis.md` has the definitions and their sources.
 
 pub mod alignment;
 mod line;
@@ -24,11 +26,11 @@ use super::signature::Signature;
 use super::value::MetricValue;
 use log_mel::LogMel;
 
-/// Squared differences of two spectrograms of one shape, summed, and how many: (sum, frames x mels). Their mean is what
-/// Tacotron 2 minimises.
+/// Sum of squared differences of two spectrograms of equal shape, and their number: (sum, frames x
+/// mels). Their quotient is the loss that Tacotron 2 minimises.
 ///
 /// # Errors
-/// Other mels or another number of frames.
+/// The numbers of bands or frames differ.
 pub fn mel_error(target: LogMel<'_>, predicted: LogMel<'_>) -> Result<(f64, f64), ScoreError> {
     target.same_frames(predicted)?;
     let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
@@ -36,10 +38,12 @@ pub fn mel_error(target: LogMel<'_>, predicted: LogMel<'_>) -> Result<(f64, f64)
     Ok((values.map(square).sum(), target.values().len() as f64))
 }
 
-/// The value over a set's utterances, a (sum, count) each: sums over counts. With an interval over resampled utterances where asked for.
+/// The value over a set's utterances, each a (sum, count): the sum of sums divided by the sum of
+/// counts. If requested, with an interval over resampled utterances.
 ///
 /// # Errors
-/// A metric of text, no utterance, a number that is not finite, a name that no test set can have, too few utterances to resample.
+/// A metric of text, an empty set, a number that is not finite, an invalid name of a test set, or
+/// too few utterances to resample.
 pub fn score_utterances(
     convention: Convention,
     utterances: &[(f64, f64)],
@@ -74,7 +78,7 @@ mod tests {
         let short = mel_error(a, mel(&[0.0, 0.0])).unwrap_err().to_string();
         assert!(short.contains("2 frames and 1"), "{short}");
         assert!(mel_error(a, LogMel::new(&[0.0; 4], 4).unwrap()).is_err());
-        // Frames weigh alike, whichever utterance they are of.
+        // All frames have equal weight, whichever utterance they belong to.
         let value = score_utterances(
             Convention::MelError(MelErrorOptions { mels: 2 }),
             &[(5.0, 4.0), (0.0, 16.0)],

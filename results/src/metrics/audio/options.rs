@@ -2,18 +2,19 @@
 
 use crate::metrics::error::ScoreError;
 
-/// Bands of a spectrogram that no front end goes beyond.
+/// Maximum number of bands of a spectrogram; no front end uses more.
 pub(crate) const MOST_MELS: usize = 4096;
 
-/// Options of mel-cepstral distortion. The DCT-II is orthonormal (`dct:ortho`), c0 is left out, and utterances weigh alike
-/// (`mean:utterance`); other scales and means are not built in.
+/// Options of mel-cepstral distortion. The DCT-II is orthonormal (`dct:ortho`), c0 is left out, and
+/// utterances have equal weight (`mean:utterance`). Other scales and means are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CepstralOptions {
-    /// The last coefficient K of 1 to K, below the number of bands.
+    /// The last coefficient K of 1 to K; below the number of bands.
     pub coefficients: usize,
-    /// Pair frames by dynamic time warping? Else by their place, as for a decoder that was forced with the target's frames.
+    /// Whether frames are paired by dynamic time warping. Otherwise they are paired by position,
+    /// for a decoder that was teacher-forced with the target's frames.
     pub warped: bool,
-    /// Mel bands, 2 to 4096.
+    /// Number of mel bands, 2 to 4096.
     pub mels: usize,
 }
 
@@ -43,9 +44,10 @@ pub(super) fn check_mels(mels: usize, least: usize) -> Result<(), ScoreError> {
     Err(ScoreError::OutOfRange { option, value, hint: "1 to 4096, of cepstra 2 at least; 80 is usual" })
 }
 
-/// Options of the squared error of log-mel spectrograms, all frames of all utterances alike.
+/// Options of the squared error of log-mel spectrograms. All frames of all utterances have equal
+/// weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MelErrorOptions {
-    /// Mel bands, 1 to 4096.
+    /// Number of mel bands, 1 to 4096.
     pub mels: usize,
 }

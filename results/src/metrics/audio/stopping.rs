@@ -1,30 +1,33 @@
-//! Whether synthesis ended where it should.
+//! Checks whether synthesis stopped at the right place.
 
 use serde::{Deserialize, Serialize};
 
 use super::alignment::AlignmentScore;
 
-/// Symbols at the end that need no step of their own: a full stop and the sign of the end. Of long texts, a tenth.
+/// Number of symbols at the end that need no step of their own: a full stop and the end symbol. For
+/// long texts, a tenth of the symbols.
 const UNREAD: f64 = 2.0;
 const UNREAD_SHARE: f64 = 0.1;
 
-/// How an utterance ended. Steps may be of one frame or more; those of the target are of as many.
+/// How an utterance ended. A step may have one frame or more; the target's steps have the same
+/// number of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
-    /// Steps made.
+    /// Number of steps made.
     pub steps: usize,
-    /// Did the model say so? Else it was cut off where no more steps were allowed.
+    /// Whether the model predicted the stop. Otherwise it was cut off at the maximum number of
+    /// steps.
     pub stopped: bool,
-    /// Symbols of its text.
+    /// Number of symbols of the text.
     pub symbols: usize,
-    /// [`AlignmentScore::reached`].
+    /// [`AlignmentScore::reached`] of the utterance.
     pub reached: f64,
-    /// Steps of the recording, where there is one.
+    /// Number of steps of the recording, if there is one.
     pub target: Option<usize>,
 }
 
 impl Stop {
-    /// From what attention read.
+    /// From the attention of the utterance.
     pub fn new(
         steps: usize,
         stopped: bool,
@@ -35,7 +38,7 @@ impl Stop {
         Self { steps, stopped, symbols, reached: score.reached, target }
     }
 
-    /// What is wrong with it, if anything.
+    /// The error of this stop, if there is one.
     pub fn error(&self) -> Option<StopError> {
         let symbols = self.symbols as f64;
         let unread = (1.0 - self.reached) * symbols;
@@ -46,25 +49,26 @@ impl Stop {
         }
     }
 
-    /// |steps / target - 1|, where there is a target.
+    /// |steps / target - 1|, if there is a target.
     pub fn length_error(&self) -> Option<f64> {
         let target = self.target.filter(|target| *target > 0)?;
         Some((self.steps as f64 / target as f64 - 1.0).abs())
     }
 }
 
-/// A wrong end.
+/// A wrong stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopError {
-    /// It stopped with more than two symbols, and more than a tenth of them, still unread at the end of the text.
+    /// It stopped while more than two symbols, and more than a tenth of them, were unread at the
+    /// end of the text.
     Early,
     /// It did not stop.
     Never,
 }
 
 impl StopError {
-    /// In a word.
+    /// The error in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Early => "early",
@@ -73,21 +77,21 @@ impl StopError {
     }
 }
 
-/// How a set's utterances ended.
+/// How the utterances of a set ended.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct StopCounts {
-    /// Utterances.
+    /// Number of utterances.
     pub utterances: usize,
-    /// Stopped before the text was read.
+    /// Number that stopped before the end of the text.
     pub early: usize,
-    /// Cut off.
+    /// Number that were cut off.
     pub never: usize,
-    /// Mean of [`Stop::length_error`] over those that have a target.
+    /// Mean of [`Stop::length_error`] over the utterances with a target.
     pub length_error: Option<f64>,
 }
 
 impl StopCounts {
-    /// Over a set.
+    /// Counts over a set.
     pub fn of(stops: &[Stop]) -> Self {
         let count = |what| stops.iter().filter(|stop| stop.error() == Some(what)).count();
         let errors: Vec<f64> = stops.iter().filter_map(Stop::length_error).collect();

@@ -1,11 +1,11 @@
-//! Dynamic time warping (Sakoe and Chiba, 1978; here without weights of steps and without a band).
+//! Dynamic time warping (Sakoe and Chiba, 1978), without step weights and without a band.
 
-/// The cheapest way through two sequences.
+/// The cheapest path through two sequences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Path {
-    /// Distances of the pairs on it, summed.
+    /// Sum of the distances of its pairs.
     pub cost: f64,
-    /// Pairs on it.
+    /// Number of its pairs.
     pub pairs: u32,
 }
 
@@ -15,13 +15,14 @@ impl Path {
     }
 }
 
-/// The path from the first pair to the last by steps (1, 0), (0, 1) and (1, 1), each pair once at its distance, whose sum is least; of
-/// equally cheap ones the shortest. `width` numbers an element, distances are Euclidean. Time is that of all pairs, memory that of the second
-/// sequence. Both hold an element at least.
+/// The path from the first pair to the last with steps (1, 0), (0, 1) and (1, 1) and the least sum
+/// of distances, where each pair counts once; of equally cheap paths, the shortest. An element has
+/// `width` numbers; distances are Euclidean. Time is proportional to the number of all pairs,
+/// memory to the second sequence. Both sequences must have at least one element.
 pub(super) fn cheapest(first: &[f64], second: &[f64], width: usize) -> Path {
     let mut row: Vec<Path> = Vec::with_capacity(second.len() / width);
     for (i, a) in first.chunks_exact(width).enumerate() {
-        // What the row before had one column to the left, which this row has overwritten.
+        // The previous row's value one column to the left, which this row has overwritten.
         let mut diagonal: Option<Path> = None;
         for (j, b) in second.chunks_exact(width).enumerate() {
             let distance = distance(a, b);
@@ -41,7 +42,7 @@ pub(super) fn cheapest(first: &[f64], second: &[f64], width: usize) -> Path {
     row.last().copied().unwrap_or(Path { cost: 0.0, pairs: 0 })
 }
 
-/// Each pair of elements at the same place.
+/// Pairs the elements at equal positions.
 pub(super) fn straight(first: &[f64], second: &[f64], width: usize) -> Path {
     let pairs = first.chunks_exact(width).zip(second.chunks_exact(width));
     let start = Path { cost: 0.0, pairs: 0 };
@@ -64,11 +65,11 @@ mod tests {
         assert_eq!(of(&[1.0], &[3.0]), path(2.0, 1));
         assert_eq!(of(&[1.0], &[1.0, 2.0, 3.0]), path(3.0, 3));
         assert_eq!(of(&[1.0, 2.0, 3.0], &[1.0]), path(3.0, 3));
-        // A sound that is held.
+        // A sustained sound.
         assert_eq!(of(&[0.0, 5.0, 1.0], &[0.0, 5.0, 5.0, 5.0, 1.0]), path(0.0, 5));
-        // By hand: 0-0, 2-3, 2-2, 9-9.
+        // Worked out by hand: 0-0, 2-3, 2-2, 9-9.
         assert_eq!(of(&[0.0, 2.0, 9.0], &[0.0, 3.0, 2.0, 9.0]), path(1.0, 4));
-        // All ways cost nothing: the diagonal is the shortest.
+        // All paths cost nothing, so the diagonal is chosen as the shortest.
         assert_eq!(of(&[1.0; 4], &[1.0; 4]), path(0.0, 4));
         assert_eq!(of(&[1.0; 4], &[1.0; 6]), path(0.0, 6));
         assert_eq!(cheapest(&[0.0, 0.0, 3.0, 4.0], &[0.0, 0.0, 0.0, 0.0], 2), path(5.0, 2));

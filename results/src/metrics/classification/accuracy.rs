@@ -13,49 +13,49 @@ use crate::metrics::registry::Convention;
 use crate::metrics::rows::{Drawn, Rows};
 use crate::metrics::signature::SignatureError;
 
-/// Share of records whose right class is among the first k.
+/// Share of records whose correct class is among the first k.
 pub static ACCURACY: Entry =
     Entry::percent("accuracy", "percent", Direction::Higher, |parts| read(parts, Share::Right));
 
-/// Share of records whose right class is not among the first k.
+/// Share of records whose correct class is not among the first k.
 pub static ERROR: Entry =
     Entry::percent("error", "percent", Direction::Lower, |parts| read(parts, Share::Wrong));
 
-/// Accuracy of the first class.
+/// Accuracy of the top-ranked class.
 pub static TOP1: Entry = Entry::alias("top1", &ACCURACY, |convention| has_top(convention, 1));
 
-/// Accuracy of the first five classes.
+/// Accuracy among the five top-ranked classes.
 pub static TOP5: Entry = Entry::alias("top5", &ACCURACY, |convention| has_top(convention, 5));
 
-/// Which share is the score.
+/// The share that is the score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// Right answers: the metric is `accuracy`.
+    /// Correct answers; the metric is `accuracy`.
     Right,
-    /// Wrong answers: the metric is `error`.
+    /// Wrong answers; the metric is `error`.
     Wrong,
 }
 
-/// Which of two classes of the same score is first.
+/// Order of two classes with equal scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ties {
-    /// The lower one, as in the argmax of NumPy and PyTorch.
+    /// The lower class comes first, as in the argmax of NumPy and PyTorch.
     #[default]
     First,
-    /// The higher one, as in scikit-learn's `top_k_accuracy_score`.
+    /// The higher class comes first, as in scikit-learn's `top_k_accuracy_score`.
     Last,
 }
 
 /// Options of accuracy and error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccuracyOptions {
-    /// Right or wrong answers.
+    /// Share of correct or of wrong answers.
     pub share: Share,
-    /// How many of the first classes may be the right one.
+    /// Number of top-ranked classes among which the correct one must be.
     pub top: usize,
     /// Number of classes, more than `top`.
     pub classes: usize,
-    /// Ties of scores.
+    /// Treatment of equal scores.
     pub ties: Ties,
 }
 

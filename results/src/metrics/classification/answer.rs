@@ -1,4 +1,4 @@
-//! What a record says of the classes, and whether the right one is among the first.
+//! Classifier answers, and whether the correct class is among the first ones.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use super::accuracy::{AccuracyOptions, Ties};
 use crate::metrics::error::ScoreError;
 use crate::metrics::record::{is_object, parse, wrong};
 
-/// A right record.
+/// Form of a valid record.
 const FORM: &str = "a record is `{\"scores\": [0.1, 2.5]}`, `{\"classes\": [3, 8, 1]}` or the class itself";
 
-/// A right reference.
+/// Form of a valid reference.
 const LABEL: &str = "a reference is the right class: its number, its name or `{\"label\": 3}`";
 
 /// A class, by its number or its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", untagged)]
 pub enum Class {
-    /// Its number, from 0.
+    /// Number of the class, from 0.
     Number(u64),
-    /// Its name, which is no number.
+    /// Name of the class; never a number.
     Name(String),
 }
 
-/// A class as JSON has it.
+/// A class in JSON.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -42,14 +42,15 @@ impl From<Written> for Class {
 }
 
 impl Class {
-    /// What a text names. `3` is a number; `03`, which no number is printed as, is a name.
+    /// Reads a class from text. `3` is a number. `03` is a name, because numbers are not printed in
+    /// this form.
     fn plain(text: &str) -> Self {
         let text = text.trim();
         let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
         number.map_or_else(|| Class::Name(text.to_owned()), Class::Number)
     }
 
-    /// Refuses a number that no class has.
+    /// Rejects a number that is not a class.
     fn check(&self, classes: usize, line: usize, hint: &'static str) -> Result<(), ScoreError> {
         match self {
             Class::Number(number) if *number >= classes as u64 => {
@@ -69,22 +70,24 @@ impl fmt::Display for Class {
     }
 }
 
-/// What a classifier answered, as one line of JSON: `scores` or `classes`. Other keys of a line are for people.
+/// A classifier's answer, as one line of JSON: `scores` or `classes`. Other keys of a line are for
+/// people.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ClassRecord {
-    /// A score of each class, in the order of classes.
+    /// A score for each class, in the order of classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Vec<f64>>,
-    /// Classes from the likeliest on, as many as are ranked.
+    /// Classes in decreasing order of likelihood, as many as are ranked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<Class>>,
-    /// The right class, which must be the reference's.
+    /// The correct class, which must equal the reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Class>,
 }
 
 impl fmt::Display for ClassRecord {
-    /// The line. A score that is not finite becomes `null`, which is refused when the line is read.
+    /// The line. A score that is not finite becomes `null`, which is rejected when the line is
+    /// read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }
@@ -96,10 +99,10 @@ struct Label {
     label: Class,
 }
 
-/// Whether the right class is among the first `top` of a record; `line` counts from 1.
+/// Whether the correct class is among the first `top` of a record; `line` counts from 1.
 ///
 /// # Errors
-/// A record or a reference that is none, or that contradicts the options.
+/// A record or a reference is invalid or contradicts the options.
 pub(super) fn is_right(
     options: &AccuracyOptions,
     record: &str,

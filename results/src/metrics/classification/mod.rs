@@ -1,6 +1,6 @@
-//! Classification: the share of records whose right class is among the first k, or is not.
+//! Classification: the share of records whose correct class is, or is not, among the first k.
 //!
-//! A record is one of
+//! A record has one of these forms:
 //!
 //! | form | meaning |
 //! |---|---|
@@ -8,9 +8,10 @@
 //! | `{"classes": [3, 8, 1]}` | classes from the likeliest on, as numbers from 0 or as names; the writer settled ties |
 //! | `3`, `positive` | the one class that the model chose; an empty line is no choice, and wrong |
 //!
-//! Its reference is the right class: `3`, a name, or `{"label": 3}`. A record may have a `label` too, which then must be the same. Equal
-//! scores are settled as `ties:` says: `first` puts the lower class first, as the argmax of NumPy does; `last` the higher, as
-//! scikit-learn's `top_k_accuracy_score` does.
+//! The reference is the correct class: `3`, a name, or `{"label": 3}`. A record may have a `label`
+//! too, which must then be equal. `ties:` decides between equal scores: `first` ranks the lower
+//! class first, as NumPy's argmax does; `last` ranks the higher one first, as scikit-learn's
+//! `top_k_accuracy_score` does.
 
 mod accuracy;
 mod answer;

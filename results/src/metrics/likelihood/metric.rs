@@ -29,17 +29,17 @@ pub static BITS_PER_CHARACTER: Entry = Entry::measured("bits-per-character", "bi
     Ok(LikelihoodOptions::from_parts(parts, Quantity::Bits)?.into())
 });
 
-/// Loss, as sources call it that name the set.
+/// Name of the loss in sources that name the set.
 pub static VALID_LOSS: Entry = Entry::alias("valid-loss", &LOSS, |_| true);
 
-/// Perplexity, as sources call it that name the set.
+/// Name of the perplexity in sources that name the set.
 pub static VALID_PERPLEXITY: Entry = Entry::alias("valid-perplexity", &PERPLEXITY, |_| true);
 
-/// Perplexity, abbreviated.
+/// Abbreviated name of the perplexity.
 pub static PPL: Entry = Entry::alias("ppl", &PERPLEXITY, |_| true);
 
 impl Quantity {
-    /// The number of a mean in nats.
+    /// Converts a mean in nats to this quantity.
     pub(crate) fn of_mean(self, nats: f64) -> f64 {
         match self {
             Quantity::Loss => nats,

@@ -1,16 +1,19 @@
-//! Likelihoods: mean loss, perplexity and bits per character, from what each record cost.
+//! Likelihoods: mean loss, perplexity and bits per character, from the cost of each record.
 //!
-//! A record is `{"nats": 12.3, "tokens": 4}`: the negative log-likelihood of its units in nats, summed, and how many units there are.
+//! A record is `{"nats": 12.3, "tokens": 4}`: the summed negative log-likelihood of its units in
+//! nats, and the number of units. The signature's `unit:` selects the count that is read. For
+//! `unit:sentence` and `unit:example`, each record is one unit.
 //!
 //! | key | meaning |
 //! |---|---|
-//! | `nats` | summed cost of every unit that the model predicted, end tokens and unknown ones among them |
-//! | `tokens`, `words`, `characters`, `bytes` | how many units, end tokens and unknown ones among them; the signature's `unit:` says which is read. Of `unit:sentence` and `unit:example` a record is one |
-//! | `end` | the share of end tokens in both: `{"nats": 0.4, "count": 1}`; needed by `end:no` |
-//! | `unknown` | the share of unknown tokens in both; needed by `unk:left-out` |
-//! | `state` | `carried` if the model began the record with the state that the one before left; absent: `reset` |
+//! | `nats` | summed cost of all predicted units, including end and unknown tokens |
+//! | `tokens`, `words`, `characters`, `bytes` | number of units, with end and unknown tokens |
+//! | `end` | the share of end tokens: `{"nats": 0.4, "count": 1}`; needed by `end:no` |
+//! | `unknown` | the share of unknown tokens; needed by `unk:left-out` |
+//! | `state` | `carried` if the record began with the previous record's state; default `reset` |
 //!
-//! A loss that is not a likelihood, or that is smoothed or weighted, is `of:objective`: its records are `{"loss": 3.2, "count": 80}`.
+//! A loss that is not a likelihood, or that is smoothed or weighted, is `of:objective`. Its records
+//! are `{"loss": 3.2, "count": 80}`.
 
 mod metric;
 mod objective;

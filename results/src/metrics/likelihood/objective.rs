@@ -1,4 +1,4 @@
-//! Mean of a recipe's own objective: smoothed, weighted, or not a likelihood at all.
+//! Mean of a recipe's own objective, which may be smoothed, weighted, or not a likelihood.
 
 use super::metric::LOSS;
 use super::options::Unit;
@@ -11,10 +11,10 @@ use crate::metrics::parts::Parts;
 use crate::metrics::rows::{Drawn, Rows};
 use crate::metrics::signature::SignatureError;
 
-/// Options of a mean objective. The recipe says what the objective is.
+/// Options of a mean objective. The recipe defines the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectiveOptions {
-    /// What the sum is divided by.
+    /// Unit of the divisor.
     pub unit: Unit,
 }
 

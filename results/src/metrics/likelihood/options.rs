@@ -1,10 +1,10 @@
-//! Options of likelihoods, as closed sets.
+//! Options of likelihoods.
 
 use crate::metrics::error::ScoreError;
 use crate::metrics::parts::{Parts, yes};
 use crate::metrics::signature::SignatureError;
 
-/// What is counted.
+/// The unit that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Tokens as the model sees them.
@@ -24,7 +24,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// All of them, by the word of a signature's `unit:` part.
+    /// All units, with their words in a signature's `unit:` part.
     pub(crate) const WORDS: [(&str, Self); 7] = [
         ("token", Unit::Token),
         ("word", Unit::Word),
@@ -35,29 +35,29 @@ impl Unit {
         ("frame", Unit::Frame),
     ];
 
-    /// The word of a signature's `unit:` part.
+    /// The word in a signature's `unit:` part.
     pub fn name(self) -> &'static str {
         Self::WORDS.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
     }
 }
 
-/// Which number is made of nats and units.
+/// The quantity computed from nats and units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Nats by unit: the metric is `loss`.
+    /// Nats per unit; the metric is `loss`.
     Loss,
-    /// e to the power of nats by unit: the metric is `perplexity`.
+    /// e to the power of nats per unit; the metric is `perplexity`.
     Perplexity,
-    /// Bits by unit: the metric is `bits-per-character`.
+    /// Bits per unit; the metric is `bits-per-character`.
     Bits,
 }
 
-/// What is done about unknown tokens.
+/// Treatment of unknown tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknowns {
-    /// The vocabulary spells everything: there are none.
+    /// There are none, because the vocabulary can represent everything.
     None,
-    /// They are tokens like others.
+    /// They are scored like other tokens.
     Scored,
     /// Neither their cost nor their number counts.
     LeftOut,
@@ -66,11 +66,11 @@ pub enum Unknowns {
 /// Options of likelihoods of sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequenceOptions {
-    /// Unknown tokens.
+    /// Treatment of unknown tokens.
     pub unknowns: Unknowns,
     /// Whether end tokens count.
     pub ends: bool,
-    /// Whether a record begins with the state that the one before left.
+    /// Whether a record begins with the state at the end of the previous record.
     pub carried: bool,
 }
 
@@ -79,9 +79,9 @@ pub struct SequenceOptions {
 pub struct LikelihoodOptions {
     /// Loss, perplexity or bits.
     pub quantity: Quantity,
-    /// What is counted.
+    /// Unit that is counted.
     pub unit: Unit,
-    /// Of sequences; absent where a record is a single decision (`unit:example`).
+    /// Options of sequences; `None` if a record is a single decision (`unit:example`).
     pub sequence: Option<SequenceOptions>,
 }
 

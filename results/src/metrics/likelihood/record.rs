@@ -8,28 +8,29 @@ use super::options::{LikelihoodOptions, Unit, Unknowns};
 use crate::metrics::error::ScoreError;
 use crate::metrics::record::{parse, wrong};
 
-/// A right record.
+/// Form of a valid record.
 const FORM: &str = "a record is `{\"nats\": 12.3, \"tokens\": 4}`; docs/verdicts.md has all its keys";
 
-/// A right record of a loss.
+/// Form of a valid record of a loss.
 const LOSS_FORM: &str =
     "a record of a loss is `{\"loss\": 3.2, \"count\": 80}`: the sum and what it is divided by";
 
-/// What a record cost, as one line of JSON. Its keys are in the module's table; other keys of a line are for people.
+/// Cost of a record, as one line of JSON. The keys are in the module's table; other keys of a line
+/// are for people.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LikelihoodRecord {
-    /// Cost of every unit, summed.
+    /// Summed cost of all units, in nats.
     pub nats: f64,
-    /// Tokens.
+    /// Number of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Words.
+    /// Number of words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<u64>,
-    /// Code points.
+    /// Number of code points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub characters: Option<u64>,
-    /// Bytes.
+    /// Number of bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The share of end tokens.
@@ -38,7 +39,7 @@ pub struct LikelihoodRecord {
     /// The share of unknown tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<LikelihoodPart>,
-    /// What the model began the record with.
+    /// State of the model at the beginning of the record.
     #[serde(default, skip_serializing_if = "ModelState::is_reset")]
     pub state: ModelState,
 }
@@ -46,19 +47,19 @@ pub struct LikelihoodRecord {
 /// A share of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LikelihoodPart {
-    /// Its cost.
+    /// Cost of the share, in nats.
     pub nats: f64,
-    /// Its units, in the unit of the signature.
+    /// Number of units, in the unit of the signature.
     pub count: u64,
 }
 
-/// What a model begins a record with.
+/// State of a model at the beginning of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelState {
-    /// The state that the record before left.
+    /// The state at the end of the previous record.
     Carried,
-    /// A state of its own.
+    /// A fresh state.
     #[default]
     Reset,
 }
@@ -70,7 +71,8 @@ impl ModelState {
 }
 
 impl fmt::Display for LikelihoodRecord {
-    /// The line. A number that is not finite becomes `null`, which is refused when the line is read.
+    /// The line. A number that is not finite becomes `null`, which is rejected when the line is
+    /// read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }
@@ -111,7 +113,7 @@ pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Resu
                 return Err(wrong(line, format!("no `{key}`, whose share the signature leaves out"), FORM));
             };
             nats -= part.nats;
-            // A sentence stays one, whatever is left out of it.
+            // A sentence remains one unit, whatever is left out of it.
             if options.unit != Unit::Sentence {
                 let problem = || wrong(line, format!("`{key}` has more units than there are"), FORM);
                 count = count.checked_sub(part.count).ok_or_else(problem)?;
@@ -136,17 +138,18 @@ pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Resu
     Ok((nats, count as f64))
 }
 
-/// What a record adds to a mean objective, as one line of JSON.
+/// Contribution of a record to a mean objective, as one line of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LossRecord {
     /// Sum of the objective.
     pub loss: f64,
-    /// What sums are divided by.
+    /// Divisor of the sum.
     pub count: f64,
 }
 
 impl fmt::Display for LossRecord {
-    /// The line. A number that is not finite becomes `null`, which is refused when the line is read.
+    /// The line. A number that is not finite becomes `null`, which is rejected when the line is
+    /// read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }
@@ -161,7 +164,7 @@ pub(super) fn loss(text: &str, line: usize) -> Result<(f64, f64), ScoreError> {
     Ok((loss, count))
 }
 
-/// Rows of all records. A set without any unit has no mean.
+/// Rows of all records. A set without any units has no mean.
 pub(super) fn rows(
     records: &[String],
     read: impl Fn(&str, usize) -> Result<(f64, f64), ScoreError>,

@@ -1,11 +1,12 @@
-//! Speeds, times and memory: what is counted when two arms are timed, and what is not measured yet.
+//! Speeds, times and memory: the units of work for timed arms, and the quantities that are not
+//! measured yet.
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::Direction;
 
 use super::entry::{Entry, Path};
 
-/// What a speed is counted in.
+/// The unit in which a speed is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
@@ -13,32 +14,33 @@ pub enum Work {
     Updates,
     /// Tokens of both sides, or frames of speech, without padding.
     Tokens,
-    /// Tokens of the target side, without padding; of speech synthesis, frames of the target spectrograms.
+    /// Tokens of the target side, without padding; for speech synthesis, frames of the target
+    /// spectrograms.
     TargetTokens,
     /// Sentence pairs or utterances.
     Examples,
 }
 
-/// Updates of the weights in a second.
+/// Updates of the weights per second.
 pub static UPDATES_PER_SECOND: Entry = Entry::timed("updates-per-second", "updates a second", Work::Updates);
 
-/// Tokens of both sides in a second.
+/// Tokens of both sides per second.
 pub static TOKENS_PER_SECOND: Entry =
     Entry::timed("tokens-per-second", "tokens of both sides a second, or frames of speech", Work::Tokens);
 
-/// Tokens of the target in a second.
+/// Target tokens per second.
 pub static TARGET_TOKENS_PER_SECOND: Entry =
     Entry::timed("target-tokens-per-second", "tokens of the target a second", Work::TargetTokens);
 
-/// Sentence pairs in a second.
+/// Sentence pairs per second.
 pub static SENTENCES_PER_SECOND: Entry =
     Entry::timed("sentences-per-second", "sentence pairs a second", Work::Examples);
 
-/// Recordings in a second.
+/// Recordings per second.
 pub static UTTERANCES_PER_SECOND: Entry =
     Entry::timed("utterances-per-second", "recordings a second", Work::Examples);
 
-/// Frames of spectrograms in a second. Sources count those of the target, without padding.
+/// Spectrogram frames per second. Sources count those of the target, without padding.
 pub static MEL_FRAMES_PER_SECOND: Entry = Entry {
     name: "mel-frames-per-second",
     unit: "frames of the target spectrograms a second, without padding",
@@ -77,7 +79,7 @@ pub static SCALING_EFFICIENCY: Entry = Entry::unjudged(
     "speed on several devices is not timed",
 );
 
-/// Time of one recording.
+/// Time for one recording.
 pub static LATENCY_MS: Entry = Entry::unjudged(
     "latency-ms",
     "milliseconds",

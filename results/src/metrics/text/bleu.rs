@@ -1,4 +1,4 @@
-//! BLEU as sacreBLEU 2.6.0 computes it.
+//! BLEU, as sacreBLEU 2.6.0 computes it.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -23,30 +23,32 @@ pub static BLEU: Entry = Entry::percent("bleu", "points, 0 to 100", Direction::H
 
 /// Highest n-gram order.
 pub const ORDER: usize = 4;
-/// Columns of a segment's statistics: hypothesis length, closest reference length, matches and totals by order.
+/// Columns of a segment's statistics: hypothesis length, closest reference length, then matches and
+/// totals by order.
 pub(crate) const WIDTH: usize = 2 + 2 * ORDER;
 
-/// A BLEU score in its parts.
+/// A BLEU score and its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BleuDetail {
-    /// 0 to 100.
+    /// The score, 0 to 100.
     pub score: f64,
     /// Matched n-grams by order, before smoothing.
     pub correct: [u64; ORDER],
     /// n-grams of the hypotheses by order, before smoothing.
     pub total: [u64; ORDER],
-    /// In percent, by order, after smoothing.
+    /// Precisions in percent, by order, after smoothing.
     pub precisions: [f64; ORDER],
-    /// 1 unless the hypotheses are shorter than the references.
+    /// Brevity penalty: 1 unless the hypotheses are shorter than the references.
     pub brevity_penalty: f64,
-    /// Tokens of the hypotheses.
+    /// Number of tokens of the hypotheses.
     pub hypothesis_length: u64,
-    /// Tokens of the references, the closest in length of each segment.
+    /// Number of tokens of the references; for each segment, that of the reference closest in
+    /// length.
     pub reference_length: u64,
 }
 
 impl BleuDetail {
-    /// Hypothesis length over reference length, 0 without a reference token.
+    /// Hypothesis length divided by reference length; 0 if the references have no tokens.
     pub fn ratio(&self) -> f64 {
         if self.reference_length == 0 {
             return 0.0;
@@ -54,15 +56,16 @@ impl BleuDetail {
         self.hypothesis_length as f64 / self.reference_length as f64
     }
 
-    /// `58.9/32.3/20.1/13.0 (BP = 1.000 ratio = 1.020 hyp_len = 62496 ref_len = 61287)`, as sacreBLEU prints it.
+    /// `58.9/32.3/20.1/13.0 (BP = 1.000 ratio = 1.020 hyp_len = 62496 ref_len = 61287)`, in
+    /// sacreBLEU's format.
     pub fn verbose(&self) -> String {
         let (bp, ratio) = (self.brevity_penalty, self.ratio());
         let (h, r) = (self.hypothesis_length, self.reference_length);
         format!("{} (BP = {bp:.3} ratio = {ratio:.3} hyp_len = {h} ref_len = {r})", self.precision_text())
     }
 
-    /// `BLEU = 41.02, 71.0/47.5/34.3/24.5 (BP=0.999, ratio=0.999, hyp_len=12096, ref_len=12103)`, as multi-bleu
-    /// prints it.
+    /// `BLEU = 41.02, 71.0/47.5/34.3/24.5 (BP=0.999, ratio=0.999, hyp_len=12096, ref_len=12103)`,
+    /// in multi-bleu's format.
     pub fn multi_bleu_line(&self) -> String {
         let (score, bp, ratio) = (self.score, self.brevity_penalty, self.ratio());
         let (h, r) = (self.hypothesis_length, self.reference_length);
@@ -70,7 +73,8 @@ impl BleuDetail {
         format!("BLEU = {score:.2}, {precisions} (BP={bp:.3}, ratio={ratio:.3}, hyp_len={h}, ref_len={r})")
     }
 
-    /// As parts of a score, with the `line` that the field's own tools print.
+    /// The score as parts for `MetricValue::detail`, with the `line` in the format of the
+    /// established tools.
     pub(crate) fn parts(&self) -> Map<String, Value> {
         let mut parts = match serde_json::to_value(self) {
             Ok(Value::Object(parts)) => parts,
@@ -85,7 +89,7 @@ impl BleuDetail {
         self.precisions.map(|p| format!("{p:.1}")).join("/")
     }
 
-    /// The sums of segment statistics as counts, next to what was made of them.
+    /// The counts from summed segment statistics, with the score computed from them.
     pub(crate) fn new(sums: &[f64], score: f64, precisions: [f64; ORDER], brevity_penalty: f64) -> Self {
         let count = |i: usize| sums.get(i).map_or(0, |s| *s as u64);
         BleuDetail {
@@ -100,12 +104,12 @@ impl BleuDetail {
     }
 }
 
-/// Length of the reference that is closest to `length`, the shorter of two equally close ones.
+/// Length of the reference that is closest to `length`; of two equally close ones, the shorter.
 pub(crate) fn closest(length: u64, references: impl Iterator<Item = u64>) -> u64 {
     references.min_by_key(|r| (r.abs_diff(length), *r)).unwrap_or(0)
 }
 
-/// One row of statistics, by n-gram counting over tokens between white space.
+/// One row of statistics, from n-gram counts over tokens separated by white space.
 pub(crate) fn row<'a>(hypothesis: &[Option<&'a str>], references: &[Vec<Option<&'a str>>]) -> [f64; WIDTH] {
     let mut lexicon = Lexicon::new(ORDER);
     let h = lexicon.grams(hypothesis.iter().copied());
@@ -161,7 +165,8 @@ pub(crate) fn from_sums(
     (brevity_penalty * (logarithms / order as f64).exp(), precisions, brevity_penalty)
 }
 
-/// 1, or exp(1 - reference / hypothesis) of shorter hypotheses, or 0 of none.
+/// Brevity penalty: 1, or exp(1 - reference / hypothesis) for shorter hypotheses, or 0 without any
+/// hypothesis token.
 pub(crate) fn brevity(hypothesis: f64, reference: f64) -> f64 {
     if hypothesis >= reference {
         1.0
@@ -172,12 +177,13 @@ pub(crate) fn brevity(hypothesis: f64, reference: f64) -> f64 {
     }
 }
 
-/// The logarithm; of 0, a number so low that the score becomes 0.
+/// Natural logarithm. For 0, a number low enough to make the score 0.
 pub(crate) fn logarithm(x: f64) -> f64 {
     if x == 0.0 { -9_999_999_999.0 } else { x.ln() }
 }
 
-/// Row of statistics of each segment, and the corpus score, computed twice: by the library and from the rows.
+/// Rows of statistics by segment, and the corpus score, computed both by the library and from the
+/// rows.
 pub(crate) fn corpus(
     hypotheses: &[String],
     references: &[Vec<String>],
@@ -208,7 +214,8 @@ pub(crate) fn corpus(
     Ok((rows, detail))
 }
 
-/// The library on the same tokens must agree. It truncates a fractional k, so such a k is left to us alone.
+/// The library must agree on the same tokens. It truncates a fractional k, so with such a k the
+/// check is skipped.
 fn against_library(
     hypotheses: &[String],
     references: &[Vec<String>],
@@ -280,7 +287,7 @@ impl Metric for BleuOptions {
     }
 }
 
-/// Options of any BLEU, from a signature.
+/// Reads the options of any kind of BLEU from a signature.
 fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
     let (case, effective_order) = (parts.case()?, parts.yes("eff")?);
     let tok = parts.take("tok")?;

@@ -1,4 +1,4 @@
-//! chrF and chrF++ as sacreBLEU 2.6.0 computes them.
+//! chrF and chrF++, as sacreBLEU 2.6.0 computes them.
 
 use rayon::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::metrics::rows::{Drawn, Rows, column_sums};
 use crate::metrics::signature::SignatureError;
 use zoo_recipes::Direction;
 
-/// chrF, and with words chrF++.
+/// chrF, and chrF++ if words are counted too.
 pub static CHRF: Entry = Entry::percent("chrf", "points, 0 to 100", Direction::Higher, read);
 
 /// A name that some sources use for chrF.
@@ -24,7 +24,8 @@ pub static CHRF2: Entry =
 
 const BETA: f64 = 2.0;
 
-/// Columns of a segment's statistics: hypothesis count, reference count, matches, for each order.
+/// Number of columns of a segment's statistics: hypothesis count, reference count and matches for
+/// each order.
 pub(crate) fn width(options: &ChrfOptions) -> usize {
     3 * (options.char_order + options.word_order)
 }
@@ -38,7 +39,7 @@ pub(crate) fn from_sums(sums: &[f64], options: &ChrfOptions, arithmetic: Arithme
         let (hypothesis, reference, matches) = (counts[0], counts[1], counts[2]);
         let p = if hypothesis > 0.0 { r(matches / hypothesis) } else { epsilon };
         let q = if reference > 0.0 { r(matches / reference) } else { epsilon };
-        // Two epsilons are Python floats and stay double.
+        // In sacreBLEU, two epsilons are Python floats and stay in double precision.
         let r = |x: f64| if hypothesis > 0.0 || reference > 0.0 { r(x) } else { x };
         let denominator = r(r(factor * p) + q);
         let f = if denominator > 0.0 { r(r(r((1.0 + factor) * p) * q) / denominator) } else { epsilon };
@@ -63,7 +64,7 @@ pub(crate) fn from_sums(sums: &[f64], options: &ChrfOptions, arithmetic: Arithme
     r(100.0 * r(product / r(r(factor * precision) + recall)))
 }
 
-/// Words with a punctuation mark at their end, or else at their beginning, split off.
+/// Words, with a punctuation mark at the end, or else at the beginning, split off.
 fn words(line: &str) -> Vec<&str> {
     let mark = |c: char| c.is_ascii_punctuation();
     let mut words = Vec::new();
@@ -82,14 +83,14 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// The characters of a line as strings.
+/// The characters of a line, as strings.
 fn characters(line: &str, whitespace: bool) -> impl Iterator<Item = Option<&str>> {
     line.char_indices()
         .filter(move |(_, c)| whitespace || !is_space(*c))
         .map(|(at, c)| Some(&line[at..at + c.len_utf8()]))
 }
 
-/// Statistics of one segment: of the reference that scores best.
+/// Statistics of one segment, for the reference with the best score.
 fn row(hypothesis: &str, references: &[&str], options: &ChrfOptions) -> Vec<f64> {
     let mut chars = Lexicon::new(options.char_order);
     let mut tokens = Lexicon::new(options.word_order.max(1));
@@ -104,7 +105,8 @@ fn row(hypothesis: &str, references: &[&str], options: &ChrfOptions) -> Vec<f64>
             let r = [r];
             for n in 0..orders {
                 let total = r[0].total(n);
-                // Without an n-gram of that order in the reference the hypothesis's do not count.
+                // If the reference has no n-gram of this order, those of the hypothesis do not
+                // count.
                 row.push(if total == 0 { 0.0 } else { h.total(n) as f64 });
                 row.push(total as f64);
                 row.push(lexicon.clipped(h, &r, n) as f64);
@@ -120,7 +122,8 @@ fn row(hypothesis: &str, references: &[&str], options: &ChrfOptions) -> Vec<f64>
     best.1
 }
 
-/// Row of statistics of each segment, and the corpus score, computed twice: by the library and from the rows.
+/// Rows of statistics by segment, and the corpus score, computed both by the library and from the
+/// rows.
 pub(crate) fn corpus(
     hypotheses: &[String],
     references: &[Vec<String>],
@@ -148,8 +151,9 @@ pub(crate) fn corpus(
     Ok((rows, score))
 }
 
-/// The library must agree. It does not take U+001C to U+001F for white space: they become spaces first, except
-/// where white space itself is counted; with words counted too, no text serves both, and the rows stand alone.
+/// The library must agree. It does not treat U+001C to U+001F as white space, so they are replaced
+/// by spaces first, except when white space itself is counted. If words are counted as well, no
+/// text satisfies both, and only the rows are used.
 fn against_library(
     mut hypotheses: Vec<String>,
     mut references: Vec<Vec<String>>,

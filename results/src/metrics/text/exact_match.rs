@@ -1,4 +1,5 @@
-//! Hypotheses that equal a reference once runs of white space are one space, in percent.
+//! Share of hypotheses that equal a reference after runs of white space become one space, in
+//! percent.
 
 use super::is_space;
 use super::options::{Case, ExactMatchOptions};
@@ -41,7 +42,7 @@ fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
     Ok(Convention::ExactMatch(ExactMatchOptions { case: parts.case()? }))
 }
 
-/// (1 or 0, 1) by segment.
+/// (1 or 0, 1) for each segment.
 fn matches(hypotheses: &[String], references: &[Vec<String>], case: Case) -> Vec<f64> {
     let words = |line: &str| -> Vec<String> {
         let line = if case == Case::Lower { line.to_lowercase() } else { line.to_string() };

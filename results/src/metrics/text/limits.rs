@@ -1,30 +1,32 @@
-//! What one line may cost. Metrics that align or count n-grams need time and memory beyond its length, so a file whose line feeds were
-//! lost would take a machine's whole memory: the bounds are looked at first.
+//! Limits on the cost of one line. Metrics that align or count n-grams need more time and memory
+//! than the line's length. A file that lost its line feeds would use the machine's whole memory, so
+//! the limits are checked first.
 
 use super::ter::count_words;
 use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
 use crate::metrics::text::options::TerOptions;
 
-/// Characters of a line whose n-grams of words are counted (BLEU).
+/// Maximum characters of a line whose word n-grams are counted (BLEU).
 const BLEU_CHARACTERS: usize = 500_000;
 
-/// Characters of a line whose n-grams of characters are counted (chrF).
+/// Maximum characters of a line whose character n-grams are counted (chrF).
 const CHRF_CHARACTERS: usize = 100_000;
 
-/// Words of a line that Tercom aligns: a thousand candidate shifts, each with a beam of 50 cells a word.
+/// Maximum words of a line that Tercom aligns: it tries a thousand candidate shifts, each with a
+/// beam of 50 cells per word.
 const TER_WORDS: usize = 20_000;
 
-/// Cells of the table of an edit distance: 100,000 units by 100,000.
+/// Maximum cells of an edit distance's table: 100,000 units by 100,000.
 const ALIGNED_CELLS: u64 = 10_000_000_000;
 
-/// Units of a line.
+/// Counts the units of a line.
 pub(in crate::metrics) type Count<'c> = &'c dyn Fn(&str) -> usize;
 
-/// Checks every line by the bound of BLEU.
+/// Checks every line against BLEU's limit.
 ///
 /// # Errors
-/// [`ScoreError::LineTooLong`] names the first line beyond it, as the other bounds do.
+/// [`ScoreError::LineTooLong`] names the first line that exceeds it. The other checks do the same.
 pub(in crate::metrics) fn bleu(
     metric: &Entry,
     hypotheses: &[String],
@@ -34,7 +36,7 @@ pub(in crate::metrics) fn bleu(
     lines(metric, (BLEU_CHARACTERS, "characters", count), hypotheses, references)
 }
 
-/// Checks every line by the bound of chrF.
+/// Checks every line against chrF's limit.
 pub(in crate::metrics) fn chrf(
     metric: &Entry,
     hypotheses: &[String],
@@ -44,7 +46,7 @@ pub(in crate::metrics) fn chrf(
     lines(metric, (CHRF_CHARACTERS, "characters", count), hypotheses, references)
 }
 
-/// Checks every line by the bound of TER.
+/// Checks every line against TER's limit.
 pub(in crate::metrics) fn ter(
     metric: &Entry,
     options: &TerOptions,
@@ -55,7 +57,7 @@ pub(in crate::metrics) fn ter(
     lines(metric, (TER_WORDS, "words", count), hypotheses, references)
 }
 
-/// No line may have more than so many units.
+/// Checks that no line has more than `most` units.
 fn lines(
     metric: &Entry,
     (most, unit, count): (usize, &str, Count<'_>),
@@ -65,7 +67,7 @@ fn lines(
     let streams = references.iter().enumerate().map(|(at, lines)| (Some(at + 1), lines.as_slice()));
     for (stream, lines) in std::iter::once((None, hypotheses)).chain(streams) {
         for (line, text) in (1..).zip(lines) {
-            // No unit is shorter than a byte: most lines need not be counted.
+            // A unit has at least one byte, so most lines do not need to be counted.
             let found = if text.len() > most { count(text) } else { 0 };
             if found > most {
                 let problem = format!("{found} {unit}, and {metric} takes {most} at most");
@@ -76,7 +78,7 @@ fn lines(
     Ok(())
 }
 
-/// The bound of edit distances: what counts is the product of both lengths.
+/// Checks the limit of edit distances, which applies to the product of both lengths.
 pub(in crate::metrics) fn cells(
     unit: &str,
     hypotheses: &[String],

@@ -1,10 +1,12 @@
 //! Metrics on lines of text.
 //!
-//! BLEU and chrF go through the `sacrebleu-rs` crate, which follows Python sacreBLEU 2.6.0 to the last bit but
-//! is silent about unknown options and panics on uneven streams. Here everything is checked before it is called,
-//! and what it lacks is added: the `zh` tokenizer, fractional add-k, Python's four separators that Rust does not
-//! count as white space. TER is our own, equal to the crate's, whose memory grows with the square of a line. `limits` bounds what one
-//! line may cost. Word and character error rates are in the folder `edit`.
+//! BLEU and chrF use the `sacrebleu-rs` crate, which reproduces Python sacreBLEU 2.6.0 to the last
+//! bit, but ignores unknown options and panics on streams of different lengths. This module
+//! validates all inputs first, and adds what the crate lacks: the `zh` tokenizer, fractional add-k,
+//! and Python's four separators that Rust does not treat as white space.
+//! TER is implemented here. Its values equal the crate's, whose memory grows with the square of a
+//! line's length. `limits` bounds the cost of one line. Word and character error rates are in the
+//! folder `edit`.
 
 pub mod bleu;
 pub mod chrf;
@@ -27,7 +29,8 @@ pub use options::{
 
 use super::error::ScoreError;
 
-/// One hypothesis a line, one reference a line and stream: the same number of lines everywhere.
+/// Checks that all streams have the same number of lines: one hypothesis per line, and one
+/// reference per line and stream.
 pub(crate) fn check_streams<S: AsRef<[String]>>(
     hypotheses: &[String],
     references: &[S],
@@ -51,7 +54,8 @@ pub(crate) fn check_streams<S: AsRef<[String]>>(
     Ok(())
 }
 
-/// White space as Python's `str.split` sees it: Unicode's, and the separators U+001C to U+001F.
+/// White space as in Python's `str.split`: Unicode white space, and the separators U+001C to
+/// U+001F.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || is_separator(c)
 }
@@ -60,7 +64,7 @@ fn is_separator(c: char) -> bool {
     ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// The text with U+001C to U+001F as spaces.
+/// The text with U+001C to U+001F replaced by spaces.
 pub(crate) fn separators_to_spaces(text: &str) -> Cow<'_, str> {
     if text.contains(is_separator) {
         Cow::Owned(text.replace(is_separator, " "))
@@ -69,7 +73,8 @@ pub(crate) fn separators_to_spaces(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A line as BLEU counts it: lower-cased where asked, trailing white space off, tokens between white space.
+/// A line in the form that BLEU counts: lower-cased if requested, without trailing white space,
+/// tokens separated by white space.
 pub(crate) fn tokenise(line: &str, case: Case, tokenizer: Tokenizer) -> String {
     let line = separators_to_spaces(line);
     let line = match case {

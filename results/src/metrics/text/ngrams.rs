@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-/// Numbers tokens and n-grams of one segment (hypothesis and references together).
+/// Assigns numbers to the tokens and n-grams of one segment (hypothesis and references together).
 pub(super) struct Lexicon<'a> {
     words: HashMap<&'a str, u32>,
-    /// For order n + 2: (number of the first n + 1 tokens' n-gram, last token) -> number.
+    /// For order n + 2: (number of the n-gram of the first n + 1 tokens, last token) -> number.
     longer: Vec<HashMap<(u32, u32), u32>>,
 }
 
@@ -13,17 +13,19 @@ pub(super) struct Lexicon<'a> {
 pub(super) struct Grams(Vec<Vec<u32>>);
 
 impl<'a> Lexicon<'a> {
-    /// For n-grams of order 1 to `order`.
+    /// A lexicon for n-grams of order 1 to `order`.
     pub(super) fn new(order: usize) -> Self {
         Lexicon { words: HashMap::new(), longer: vec![HashMap::new(); order.saturating_sub(1)] }
     }
 
-    /// n-grams of a line of tokens. `None` is a token that equals no other, not even another `None`.
+    /// n-grams of a line of tokens. `None` is a token that equals no other token, not even another
+    /// `None`.
     pub(super) fn grams(&mut self, tokens: impl Iterator<Item = Option<&'a str>>) -> Grams {
         let mut first: Vec<u32> = Vec::new();
         for token in tokens {
             let next = self.words.len() as u32;
-            // Unmatched tokens count down from the top and never meet the numbers of words.
+            // Unmatched tokens are numbered downwards from the maximum, so they never collide with
+            // word numbers.
             first.push(match token {
                 Some(word) => *self.words.entry(word).or_insert(next),
                 None => u32::MAX,
@@ -50,7 +52,7 @@ impl<'a> Lexicon<'a> {
         Grams(orders)
     }
 
-    /// How many different n-grams of that order (from 0) there are.
+    /// Number of distinct n-grams of this order (from 0).
     fn size(&self, order: usize) -> usize {
         if order == 0 { self.words.len() } else { self.longer[order - 1].len() }
     }
@@ -66,8 +68,8 @@ impl<'a> Lexicon<'a> {
         counts
     }
 
-    /// n-grams of that order (from 0) in `hypothesis` that some reference has too, each at most as often as the
-    /// reference that has it most often.
+    /// Number of n-grams of this order (from 0) in `hypothesis` that also occur in a reference.
+    /// Each counts at most as often as in the reference where it is most frequent.
     pub(super) fn clipped(&self, hypothesis: &Grams, references: &[Grams], order: usize) -> u64 {
         let mut most = vec![0u32; self.size(order)];
         for reference in references {
@@ -80,7 +82,7 @@ impl<'a> Lexicon<'a> {
 }
 
 impl Grams {
-    /// Number of n-grams of that order (from 0), repetitions included.
+    /// Number of n-grams of this order (from 0), including repetitions.
     pub(super) fn total(&self, order: usize) -> u64 {
         self.0[order].len() as u64
     }

@@ -1,11 +1,11 @@
-//! Options of the metrics on lines of text, as closed sets.
+//! Options of the metrics on lines of text.
 
 use crate::metrics::error::{ScoreError, unknown};
 
-/// Is case looked at?
+/// Treatment of case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Case {
-    /// As it stands.
+    /// Case is kept.
     #[default]
     Mixed,
     /// Both sides are lower-cased.
@@ -20,20 +20,20 @@ pub enum Tokenizer {
     V13a,
     /// mteval-v14, international.
     Intl,
-    /// One token a character.
+    /// One token per character.
     Char,
-    /// White space only: for text that is tokenised already.
+    /// White space only, for text that is already tokenised.
     None,
-    /// Chinese characters one by one, the rest as 13a does.
+    /// Chinese characters become single tokens; the rest is split as in 13a.
     Zh,
 }
 
 impl Tokenizer {
-    /// All of them.
+    /// All tokenizers.
     pub const ALL: [Tokenizer; 5] =
         [Tokenizer::V13a, Tokenizer::Intl, Tokenizer::Char, Tokenizer::None, Tokenizer::Zh];
 
-    /// sacreBLEU's name, which is also what the signature says.
+    /// sacreBLEU's name, which is also used in the signature.
     pub fn name(self) -> &'static str {
         match self {
             Tokenizer::V13a => "13a",
@@ -44,7 +44,7 @@ impl Tokenizer {
         }
     }
 
-    /// The tokenizer of that name; never a silent 13a.
+    /// The tokenizer with this name. An unknown name is an error and never becomes 13a.
     pub fn parse(name: &str) -> Result<Self, ScoreError> {
         const MODEL: [&str; 6] = ["ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "spBLEU-1K"];
         if let Some(found) = Tokenizer::ALL.into_iter().find(|t| t.name() == name) {
@@ -59,22 +59,22 @@ impl Tokenizer {
     }
 }
 
-/// What BLEU does about n-gram orders without a match.
+/// How BLEU treats n-gram orders without a match.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Smoothing {
-    /// Nothing: one order without a match makes the score 0.
+    /// No smoothing: a single order without a match makes the score 0.
     None,
-    /// Halved for each further order without a match (NIST, mteval-v13a).
+    /// The count is halved for each further order without a match (NIST, mteval-v13a).
     #[default]
     Exp,
-    /// This many matches instead of none.
+    /// This number of matches replaces zero matches.
     Floor(f64),
-    /// This is added to matches and totals from bigrams on.
+    /// This number is added to matches and totals, from bigrams on.
     AddK(f64),
 }
 
 impl Smoothing {
-    /// sacreBLEU's name.
+    /// Name of the smoothing in sacreBLEU.
     pub fn name(self) -> &'static str {
         match self {
             Smoothing::None => "none",
@@ -84,8 +84,9 @@ impl Smoothing {
         }
     }
 
-    /// From a name and, for `floor` (default 0.1) and `add-k` (default 1), a value above 0 with at most two
-    /// decimals: the signature prints two, and one signature must not stand for two metrics.
+    /// The smoothing with this name. `floor` (default 0.1) and `add-k` (default 1) take a value
+    /// above 0 with at most two decimals, because the signature prints two and one signature must
+    /// not stand for two metrics.
     pub fn new(name: &str, value: Option<f64>) -> Result<Self, ScoreError> {
         let smoothing = match name {
             "none" => Smoothing::None,
@@ -116,23 +117,25 @@ impl Smoothing {
 /// Options of sacreBLEU's BLEU. The maximum order is 4: the signature cannot state another.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BleuOptions {
-    /// Case.
+    /// Treatment of case.
     pub case: Case,
     /// Stop at the highest order that the hypotheses have (meant for single sentences).
     pub effective_order: bool,
-    /// Tokens.
+    /// Tokenizer of both sides.
     pub tokenizer: Tokenizer,
-    /// Smoothing.
+    /// Smoothing of orders without a match.
     pub smoothing: Smoothing,
 }
 
-/// Whose tokenised BLEU: both are BLEU-4 on white-space tokens without smoothing, and differ at the edges.
+/// The tool whose tokenised BLEU is computed. Both compute BLEU-4 on white-space tokens without
+/// smoothing; they differ in edge cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenisedBleu {
-    /// Moses' `multi-bleu.perl`. Any number of references; ASCII white space; `-lc` lowers ASCII letters only.
+    /// Moses' `multi-bleu.perl`. Any number of references; ASCII white space; `-lc` lower-cases
+    /// only ASCII letters.
     MultiBleu,
-    /// fairseq's `fairseq-score` (libbleu). One reference; an empty line counts as one token; a reference's
-    /// `<unk>` matches nothing; the whole of Unicode is lowered and split.
+    /// fairseq's `fairseq-score` (libbleu). One reference; an empty line counts as one token; a
+    /// reference's `<unk>` matches nothing; lower-casing and splitting use all of Unicode.
     Fairseq,
 }
 
@@ -146,29 +149,29 @@ impl TokenisedBleu {
     }
 }
 
-/// What is done about hyphened words before tokenised BLEU counts.
+/// Treatment of hyphenated words before tokenised BLEU counts n-grams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compounds {
-    /// Nothing.
+    /// Words are kept whole.
     #[default]
     Whole,
-    /// `a-b` becomes three tokens on both sides, as tensor2tensor's and fairseq's scripts do: `compounds:split` in a signature. It
-    /// adds matches: about 0.7 to 1 BLEU on English-German.
+    /// `a-b` becomes three tokens on both sides, as in the scripts of tensor2tensor and fairseq:
+    /// `compounds:split` in a signature. This adds matches: about 0.7 to 1 BLEU on English-German.
     Split,
 }
 
 /// Options of chrF. Beta is 2: the signature cannot state another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChrfOptions {
-    /// Case.
+    /// Treatment of case.
     pub case: Case,
-    /// Highest character n-gram order, 1 to 99.
+    /// Highest order of character n-grams, 1 to 99.
     pub char_order: usize,
-    /// Highest word n-gram order, 0 to 99: 0 is chrF, 2 is chrF++.
+    /// Highest order of word n-grams, 0 to 99: 0 is chrF, 2 is chrF++.
     pub word_order: usize,
     /// Keep white space in character n-grams.
     pub whitespace: bool,
-    /// Smooth with an epsilon over all orders instead of the effective order (`eff:no`).
+    /// Smooth with an epsilon over all orders instead of using the effective order (`eff:no`).
     pub eps_smoothing: bool,
 }
 
@@ -198,12 +201,12 @@ impl ChrfOptions {
     }
 }
 
-/// Options of TER. Tercom's Asian normalisation is not built in.
+/// Options of TER. Tercom's Asian normalisation is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerOptions {
-    /// Case; Tercom lowers by default.
+    /// Treatment of case; Tercom lower-cases by default.
     pub case: Case,
-    /// Tercom's normalisation and tokenisation.
+    /// Apply Tercom's normalisation and tokenisation.
     pub normalized: bool,
     /// Remove punctuation.
     pub no_punct: bool,
@@ -218,18 +221,18 @@ impl Default for TerOptions {
 /// Options of BLEU on tokenised text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenisedBleuOptions {
-    /// Whose BLEU.
+    /// The tool whose BLEU is computed.
     pub whose: TokenisedBleu,
-    /// Case.
+    /// Treatment of case.
     pub case: Case,
-    /// Hyphened words.
+    /// Treatment of hyphenated words.
     pub compounds: Compounds,
 }
 
 /// Options of exact match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExactMatchOptions {
-    /// Case.
+    /// Treatment of case.
     pub case: Case,
 }
 
@@ -241,7 +244,7 @@ impl Case {
 }
 
 impl std::fmt::Display for Smoothing {
-    /// As a signature has it, with two decimals where there is a value.
+    /// The form in a signature; a value has two decimals.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Smoothing::None | Smoothing::Exp => f.write_str(self.name()),

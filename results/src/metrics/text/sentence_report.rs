@@ -1,4 +1,5 @@
-//! Where a corpus of sentences is good and bad: the worst sentences, and the score by length.
+//! Locates good and bad parts of a corpus of sentences: the worst sentences, and the score by
+//! length.
 
 use super::options::{BleuOptions, Smoothing, TokenisedBleuOptions, Tokenizer};
 use crate::metrics::arithmetic::Arithmetic;
@@ -9,7 +10,8 @@ use crate::metrics::scorer::Scorer;
 use crate::metrics::segments::SegmentStatistics;
 use zoo_recipes::spec::Direction;
 
-/// The statistics of every sentence of a corpus, by the corpus's convention and by one that is fit for single sentences.
+/// Statistics of every sentence of a corpus, by the corpus's convention and by one that suits
+/// single sentences.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SentenceReport {
     corpus: SegmentStatistics,
@@ -17,33 +19,33 @@ pub struct SentenceReport {
     lengths: Vec<u64>,
 }
 
-/// A sentence.
+/// A sentence with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SentenceScore {
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Its own score.
+    /// Score of this sentence alone.
     pub score: f64,
 }
 
-/// Sentences of like length.
+/// Sentences of similar length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredLength {
     /// Fewest words of the reference.
     pub from: u64,
-    /// Most of them; none: no limit.
+    /// Most words of the reference; `None` means no limit.
     pub to: Option<u64>,
-    /// How many sentences.
+    /// Number of sentences.
     pub sentences: usize,
     /// Their score as a corpus.
     pub score: f64,
 }
 
 impl SentenceReport {
-    /// Of hypotheses against references, one each a sentence.
+    /// The report of hypotheses against references, one of each per sentence.
     ///
     /// # Errors
-    /// There are none, not as many of both, or the metric is not made from text.
+    /// There are none, their numbers differ, or the metric is not computed from text.
     pub fn new(
         hypotheses: &[String],
         references: &[String],
@@ -56,19 +58,20 @@ impl SentenceReport {
         Ok(Self { corpus, sentences, lengths })
     }
 
-    /// What single sentences are scored by: of BLEU sacreBLEU's sentence BLEU, which is smoothed and of no more orders than the
-    /// sentence has; of other metrics the metric.
+    /// Convention for single sentences. For BLEU, it is sacreBLEU's sentence BLEU, which is
+    /// smoothed and uses no higher orders than the sentence has. For other metrics, it is the
+    /// metric itself.
     pub fn convention(&self) -> &Convention {
         &self.sentences.signature().convention
     }
 
-    /// The score of a sentence by itself; `line` is from 1. None beyond the corpus.
+    /// The score of a single sentence; `line` counts from 1. `None` beyond the end of the corpus.
     pub fn score(&self, line: usize) -> Option<f64> {
         let at = line.checked_sub(1).filter(|at| *at < self.sentences.len())?;
         Some(self.sentences.resampled_value(&[at as u32], &mut Vec::new(), Arithmetic::Double))
     }
 
-    /// The worst sentences, at most `most` of them; of equally bad ones the longer reference first, then the earlier line.
+    /// The worst sentences, at most `most`. Ties are ordered by longer reference, then by line.
     pub fn worst(&self, most: usize) -> Vec<SentenceScore> {
         let mut all: Vec<SentenceScore> = (1..=self.sentences.len())
             .filter_map(|line| Some(SentenceScore { line, score: self.score(line)? }))
@@ -84,7 +87,8 @@ impl SentenceReport {
         all
     }
 
-    /// `most` sentences drawn with a fixed seed, in the order of their lines: the same ones of every corpus of this size.
+    /// Draws `most` sentences with a fixed seed, in the order of their lines. Corpora of equal size
+    /// give the same lines.
     pub fn drawn(&self, most: usize) -> Vec<SentenceScore> {
         let (mut random, mut lines) = (NumpyRandom::new(0), std::collections::BTreeSet::new());
         let all = self.sentences.len();
@@ -94,8 +98,8 @@ impl SentenceReport {
         lines.into_iter().filter_map(|line| Some(SentenceScore { line, score: self.score(line)? })).collect()
     }
 
-    /// The corpus's score by words of the reference: classes end at each of `limits`, which rise, and one has no end. Classes without
-    /// a sentence are left out.
+    /// The corpus score by words of the reference. Classes end at each of `limits`, which must
+    /// rise, and the last class has no end. Empty classes are left out.
     pub fn by_length(&self, limits: &[u64]) -> Vec<ScoredLength> {
         let ends = limits.iter().copied().map(Some).chain([None]);
         let starts = std::iter::once(0).chain(limits.iter().map(|limit| limit + 1));
@@ -109,7 +113,7 @@ impl SentenceReport {
     }
 }
 
-/// The convention by which sentences of a corpus are scored each by itself.
+/// The convention for scoring each sentence of a corpus separately.
 fn of_sentences(convention: Convention) -> Convention {
     let bleu = |case, tokenizer| {
         Convention::Bleu(BleuOptions {
@@ -121,7 +125,7 @@ fn of_sentences(convention: Convention) -> Convention {
     };
     match convention {
         Convention::Bleu(options) => bleu(options.case, options.tokenizer),
-        // Their text is tokenised already.
+        // This text is already tokenised.
         Convention::TokenisedBleu(TokenisedBleuOptions { case, .. }) => bleu(case, Tokenizer::None),
         other => other,
     }
@@ -143,7 +147,8 @@ mod tests {
             Convention::Bleu(BleuOptions { tokenizer: Tokenizer::None, ..BleuOptions::default() });
         let report = SentenceReport::new(&hypotheses, &references, convention).unwrap();
         let lines = |most| report.worst(most).iter().map(|worst| worst.line).collect::<Vec<_>>();
-        // Empty or without a match: 0; of those the longer reference first.
+        // Empty sentences and those without a match score 0; of these, the longer reference comes
+        // first.
         assert_eq!(lines(9), [2, 4, 5, 3, 1]);
         assert_eq!(lines(1), [2]);
         assert!((report.score(1).unwrap() - 100.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! TER (Tercom) as sacreBLEU 2.6.0 computes it.
+//! TER (Tercom), as sacreBLEU 2.6.0 computes it.
 
 use std::sync::LazyLock;
 
@@ -36,7 +36,8 @@ pub(crate) fn from_sums(sums: &[f64], arithmetic: Arithmetic) -> f64 {
     }
 }
 
-/// Row of statistics of each segment: the edits to the reference that needs fewest, over the references' mean length.
+/// Rows of statistics by segment: the edits to the reference that needs fewest, and the references'
+/// mean length.
 pub(crate) fn corpus(
     hypotheses: &[String],
     references: &[Vec<String>],
@@ -60,7 +61,7 @@ pub(crate) fn corpus(
         .collect())
 }
 
-/// Words of a line as they are counted.
+/// Number of words of a line after normalisation.
 pub(crate) fn count_words(line: &str, options: &TerOptions) -> usize {
     words(&normalise(line, options)).len()
 }
@@ -69,7 +70,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Tercom's normalisation of Western text, as far as the options ask for it.
+/// Tercom's normalisation of Western text, as far as the options request it.
 fn normalise(line: &str, options: &TerOptions) -> String {
     let line = separators_to_spaces(line);
     let line = line.trim_end();
@@ -84,7 +85,8 @@ fn normalise(line: &str, options: &TerOptions) -> String {
 }
 
 fn western(text: &str) -> String {
-    /// Punctuation by itself; then, behind the possessive, full stops and commas beside no digit, and dashes behind a digit.
+    /// Rules in order: separate punctuation; a final possessive `'s`; full stops and commas unless
+    /// after a digit, then unless before a digit; dashes after a digit.
     static RULES: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
         let rule = |pattern: &str| Regex::new(pattern).expect("written here");
         [
@@ -163,7 +165,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The library's own steps before it counts are private: whole segments are held against it.
+        /// The library's own steps before counting are private, so whole segments are compared with
+        /// it.
         #[test]
         fn segments_are_the_library_s(
             hypothesis in "[aAbB'.,0-9 \"&;()quot\\-s]{0,40}",

@@ -1,9 +1,10 @@
-//! Fewest edits of a segment as Tercom counts them in sacreBLEU 2.6.0: shifts of blocks are tried greedily, and the rest is edit distance
-//! within a beam around the diagonal.
+//! Fewest edits of a segment, as Tercom counts them in sacreBLEU 2.6.0. Shifts of blocks are tried
+//! greedily; the rest is an edit distance within a beam around the diagonal.
 //!
-//! `sacrebleu-rs` keeps the whole table; here a row has the beam's cells only, so memory is linear in the words. A candidate shift changes
-//! the table between the first word that moved and the row from which on it differs from the unshifted one by a constant; only those
-//! rows are computed. The counts equal the library's (a property test holds them against it).
+//! `sacrebleu-rs` stores the whole table. Here a row has only the cells of the beam, so memory is
+//! linear in the number of words. A candidate shift changes the table only between the first moved
+//! word and the row from which it differs from the unshifted table by a constant, so only those
+//! rows are computed. The counts equal the library's, which a property test checks.
 
 use std::collections::HashMap;
 
@@ -12,10 +13,11 @@ const MAX_SHIFT_DISTANCE: usize = 50;
 const BEAM_WIDTH: usize = 25;
 const MAX_CANDIDATES: usize = 1000;
 
-/// A cell outside the beam.
+/// Cost of a cell outside the beam.
 const FAR: u32 = u32::MAX / 2;
 
-/// Edits that turn `hypothesis` into `reference`: shifts, insertions, deletions and substitutions.
+/// Number of edits that turn `hypothesis` into `reference`: shifts, insertions, deletions and
+/// substitutions.
 pub(super) fn edits(hypothesis: &[&str], reference: &[&str]) -> u64 {
     if reference.is_empty() {
         return hypothesis.len() as u64;
@@ -35,7 +37,7 @@ pub(super) fn edits(hypothesis: &[&str], reference: &[&str]) -> u64 {
     }
 }
 
-/// Equal words have equal numbers.
+/// Words as numbers; equal words have equal numbers.
 fn numbered<'w>(words: &[&'w str], numbers: &mut HashMap<&'w str, u32>) -> Vec<u32> {
     let mut of = |word: &'w str| {
         let next = numbers.len() as u32;
@@ -44,21 +46,21 @@ fn numbered<'w>(words: &[&'w str], numbers: &mut HashMap<&'w str, u32>) -> Vec<u
     words.iter().map(|word| of(word)).collect()
 }
 
-/// What became of a word, as the last step into a cell.
+/// The last step of the path into a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// No step leads here.
+    /// No step leads to this cell.
     None,
-    /// Both words are the same.
+    /// Both words are equal.
     Same,
     Substitution,
-    /// A word of the reference is missing.
+    /// A word of the reference is missing in the hypothesis.
     Insertion,
-    /// A word of the hypothesis is too many.
+    /// The hypothesis has an additional word.
     Deletion,
 }
 
-/// The beam: which cells of a row are computed.
+/// The beam: the cells of each row that are computed.
 #[derive(Debug, Clone, Copy)]
 struct Beam {
     rows: usize,
@@ -87,10 +89,10 @@ impl Beam {
     }
 }
 
-/// A row of the table, or a part of it.
+/// A row of the table, or part of it.
 #[derive(Debug, Clone, Copy)]
 struct Row<'t> {
-    /// First column; `None` is the row above the first word, whose cells are their columns.
+    /// First column. `None` is the row above the first word, where each cell's cost is its column.
     start: Option<usize>,
     costs: &'t [u32],
 }
@@ -106,7 +108,7 @@ impl Row<'_> {
     }
 }
 
-/// Computes a row of the beam from the one above it.
+/// Computes a row of the beam from the row above it.
 fn fill(
     cells: std::ops::Range<usize>,
     word: u32,
@@ -140,12 +142,12 @@ fn fill(
     }
 }
 
-/// The beam's cells of a whole table, and the way through it.
+/// The beam's cells of a whole table, and the steps for the traceback.
 struct Table {
     beam: Beam,
     costs: Vec<u32>,
     steps: Vec<Step>,
-    /// Where the cells of each row begin, from row 1.
+    /// Offset of the cells of each row, from row 1.
     offsets: Vec<usize>,
 }
 
@@ -183,8 +185,8 @@ impl Table {
         self.row(self.beam.rows).cost(self.beam.columns)
     }
 
-    /// For each word of the reference the position of the last hypothesis word up to it (-1 before the first), and which words of both
-    /// sides are in error.
+    /// For each word of the reference, the position of the last hypothesis word up to it (-1 before
+    /// the first); and which words of each side are in error.
     fn alignment(&self) -> (Vec<i64>, Vec<bool>, Vec<bool>) {
         let (mut row, mut column) = (self.beam.rows, self.beam.columns);
         let (mut aligned, mut reference, mut hypothesis) =
@@ -207,7 +209,8 @@ impl Table {
         (aligned, reference, hypothesis)
     }
 
-    /// Distance of `words` with the shift, which changes no row up to `first` and none of the words behind `last`.
+    /// Distance of `words` after a shift that changes no row up to `first` and no words after
+    /// `last`.
     fn shifted(&self, words: &[u32], reference: &[u32], first: usize, last: usize) -> u32 {
         let (mut above, mut row) = (Vec::new(), Vec::new());
         for at in first + 1..=self.beam.rows {
@@ -216,7 +219,7 @@ impl Table {
                 before => Row { start: Some(self.beam.cells(before).start), costs: &above },
             };
             fill(self.beam.cells(at), words[at - 1], reference, before, &mut row, None);
-            // From here on every cell keeps this difference.
+            // From this row on, every cell keeps this difference.
             if at >= last
                 && let Some(difference) = constant_difference(&row, self.row(at).costs)
             {
@@ -228,7 +231,7 @@ impl Table {
     }
 }
 
-/// By how much all cells differ that are within the beam, if by the same.
+/// The difference between all cells within the beam, if it is constant.
 fn constant_difference(ours: &[u32], theirs: &[u32]) -> Option<i64> {
     let mut found = None;
     for (a, b) in ours.iter().zip(theirs) {
@@ -246,7 +249,7 @@ fn constant_difference(ours: &[u32], theirs: &[u32]) -> Option<i64> {
     found
 }
 
-/// A block of words that is put somewhere else.
+/// A block of words moved to another place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shift {
     gain: i64,
@@ -256,12 +259,12 @@ struct Shift {
 }
 
 impl Shift {
-    /// The larger is the better one.
+    /// Rank of the shift; larger is better.
     fn rank(&self) -> (i64, usize, std::cmp::Reverse<usize>, std::cmp::Reverse<usize>) {
         (self.gain, self.length, std::cmp::Reverse(self.start), std::cmp::Reverse(self.target))
     }
 
-    /// First and last place (not included) of the words that change.
+    /// First position and end (exclusive) of the words that change.
     fn touched(&self) -> (usize, usize) {
         let end = self.start + self.length;
         if self.target < self.start {
@@ -291,7 +294,8 @@ impl Shift {
     }
 }
 
-/// The shift that lowers the distance most. Ends when enough candidates were looked at over all rounds.
+/// The shift that lowers the distance most. Stops when the limit of candidates over all rounds is
+/// reached.
 fn best_shift(table: &Table, words: &[u32], reference: &[u32], checked: &mut usize) -> Option<Shift> {
     let (aligned, reference_errors, hypothesis_errors) = table.alignment();
     let before = i64::from(table.distance());
@@ -311,7 +315,7 @@ fn best_shift(table: &Table, words: &[u32], reference: &[u32], checked: &mut usi
                 }
                 let mut previous = None;
                 for offset in 0..=length {
-                    // Behind the word before the block, and behind each of its words.
+                    // Insert after the word before the block, or after each of its words.
                     let target = match place + offset {
                         0 => 0,
                         at => (aligned[at - 1] + 1) as usize,
@@ -365,7 +369,8 @@ mod tests {
             prop_assert_eq!(edits(&hypothesis, &reference), library(&hypothesis, &reference));
         }
 
-        /// Long lines whose blocks were exchanged: the beam and the end of the candidates count.
+        /// Long lines with exchanged blocks, where the beam and the limit of candidates take
+        /// effect.
         #[test]
         fn edits_of_shifted_blocks_are_the_library_s(
             mut words in prop::collection::vec(0usize..40, 100..240),

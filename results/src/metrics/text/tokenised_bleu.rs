@@ -1,6 +1,6 @@
-//! BLEU-4 on text that is tokenised already: Moses' `multi-bleu.perl` and fairseq's libbleu.
+//! BLEU-4 on text that is already tokenised: Moses' `multi-bleu.perl` and fairseq's libbleu.
 //!
-//! On clean text both equal sacreBLEU with `tok:none|smooth:none`. They differ at the edges:
+//! On clean text both equal sacreBLEU with `tok:none|smooth:none`. They differ in edge cases:
 //!
 //! | | multi-bleu | fairseq | sacreBLEU |
 //! |---|---|---|---|
@@ -14,10 +14,10 @@
 //! | no reference token at all | prints zeros and fails | cannot happen | score 0 |
 //! | no hypothesis token at all | division by zero | cannot happen | score 0 |
 //!
-//! Compounds may be split before: see [`split_compounds`].
+//! Compounds may be split first: see [`split_compounds`].
 //!
-//! What fails there is an error here. Not copied: multi-bleu takes 9,999 for the length of a reference that differs
-//! from its hypothesis by more than that.
+//! Cases where a tool fails are errors here. One behaviour is not reproduced: multi-bleu uses 9,999
+//! as the length of a reference whose length differs from the hypothesis's by more than that.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,8 @@ use crate::metrics::parts::{Parts, yes};
 use crate::metrics::rows::{Drawn, Rows, column_sums};
 use crate::metrics::signature::SignatureError;
 
-/// Score, precisions in percent and brevity penalty from summed statistics. 0 where the tools divide by zero.
+/// Score, precisions in percent and brevity penalty from summed statistics; 0 where the tools
+/// divide by zero.
 pub(crate) fn from_sums(sums: &[f64]) -> (f64, [f64; ORDER], f64) {
     let share = |n: usize| if sums[2 + ORDER + n] > 0.0 { sums[2 + n] / sums[2 + ORDER + n] } else { 0.0 };
     let shares: [f64; ORDER] = std::array::from_fn(share);
@@ -45,7 +46,7 @@ pub(crate) fn from_sums(sums: &[f64]) -> (f64, [f64; ORDER], f64) {
     (score, shares.map(|p| 100.0 * p), brevity_penalty)
 }
 
-/// Row of statistics of each segment, and the corpus score.
+/// Rows of statistics by segment, and the corpus score.
 pub(crate) fn corpus(
     hypotheses: &[String],
     references: &[Vec<String>],
@@ -95,10 +96,11 @@ pub(crate) fn corpus(
     Ok((rows, BleuDetail::new(&sums, score, precisions, brevity_penalty)))
 }
 
-/// Hyphens between two bytes that are no ASCII white space as tokens of their own.
+/// Splits hyphens between two bytes that are not ASCII white space into tokens of their own.
 ///
-/// The published scripts replace `(\S)-(\S)` from left to right over bytes, so a byte that ended one replacement cannot begin the
-/// next: of `a-b-c` the second hyphen stays, of `a-ä-c` none does, since ä has two bytes.
+/// The published scripts replace `(\S)-(\S)` from left to right over bytes, so a byte that ended
+/// one replacement cannot start the next one. The second hyphen of `a-b-c` is therefore kept, but
+/// both of `a-ä-c` are split, since ä has two bytes.
 pub fn split_compounds(line: &str) -> String {
     let bytes = line.as_bytes();
     let solid = |at: usize| bytes.get(at).is_some_and(|b| !matches!(b, b' ' | b'\t'..=b'\r'));
@@ -124,7 +126,8 @@ fn tokens(line: &str, whose: TokenisedBleu, reference: bool) -> Vec<Option<&str>
             .collect(),
         TokenisedBleu::Fairseq => {
             let mut words: Vec<&str> = line.split(is_space).filter(|w| !w.is_empty()).collect();
-            // The dictionary ends every line with this; trimming spares the first token whatever it is.
+            // The dictionary ends every line with this token. Trimming never removes the first
+            // token.
             words.push("</s>");
             let start = words.iter().position(|w| *w != "<pad>").unwrap_or(0);
             let mut words = &words[start..];
@@ -170,7 +173,8 @@ impl Metric for TokenisedBleuOptions {
     }
 }
 
-/// Options where a signature says whose BLEU it is; none where it is sacreBLEU's, of which `options` were read.
+/// The options, if a signature names the tool; `None` if it is sacreBLEU's, whose `options` were
+/// read.
 pub(super) fn read(
     parts: &mut Parts<'_>,
     options: &BleuOptions,
@@ -217,7 +221,7 @@ mod tests {
 
     #[test]
     fn white_space_and_case_are_the_tools_own() {
-        // U+00A0 parts words for fairseq only, and only ASCII letters are lowered by multi-bleu.
+        // U+00A0 separates words for fairseq only, and multi-bleu lower-cases only ASCII letters.
         let (h, r) = (["A\u{a0}b c d Ä f"], ["a\u{a0}b c d ä f"]);
         let m = score(&h, &[&r], TokenisedBleu::MultiBleu, Case::Lower).unwrap();
         assert_eq!((m.hypothesis_length, m.correct), (5, [4, 2, 1, 0]));
@@ -238,7 +242,7 @@ mod tests {
         assert_eq!((m.hypothesis_length, m.correct), (2, [2, 1, 0, 0]));
     }
 
-    /// Right sides: what the scripts' own Perl makes of the left sides.
+    /// The expected values are the output of the scripts' own Perl code.
     #[test]
     fn compounds_are_split_as_the_published_scripts_do() {
         for (line, expected) in [

@@ -1,12 +1,14 @@
-//! The `zh` tokenizer: Chinese characters one by one, everything else by the punctuation rules of mteval-v13a.
+//! The `zh` tokenizer: single Chinese characters become tokens; everything else follows the
+//! punctuation rules of mteval-v13a.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What sacreBLEU 2.6 takes for a Chinese character, bounds included. Two of its ranges were meant to be beyond
-/// U+FFFF but are written with four digits, so that U+2001 to U+2A6D (punctuation, arrows, mathematics) count and
-/// nothing beyond U+FFFF does. Kept: the signature `tok:zh` stands for that.
+/// Ranges, bounds included, that sacreBLEU 2.6 treats as Chinese characters. Two of them were meant
+/// to be above U+FFFF but are written with four digits. As a result, U+2001 to U+2A6D (punctuation,
+/// arrows, mathematics) count and nothing above U+FFFF does. This is kept, because the signature
+/// `tok:zh` stands for it.
 const RANGES: [(char, char); 14] = [
     ('\u{2001}', '\u{2a6d}'),
     ('\u{2e80}', '\u{2fdf}'),
@@ -24,8 +26,8 @@ const RANGES: [(char, char); 14] = [
     ('\u{ff00}', '\u{ffef}'),
 ];
 
-/// The four rules, in order: ASCII symbols apart; full stop and comma unless after a digit; unless before a digit;
-/// a dash after a digit.
+/// The four rules, in order: separate ASCII symbols; separate full stop and comma unless after a
+/// digit; the same unless before a digit; separate a dash after a digit.
 static RULES: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     let rule = |pattern: &str| Regex::new(pattern).expect("a constant pattern");
     [
@@ -36,7 +38,7 @@ static RULES: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     ]
 });
 
-/// Tokens between single spaces.
+/// Tokens separated by single spaces.
 pub(super) fn tokenise(line: &str) -> String {
     let mut text = String::with_capacity(line.len() * 2);
     for c in line.trim().chars() {
@@ -61,7 +63,8 @@ mod tests {
     #[test]
     fn characters_and_western_words() {
         assert_eq!(tokenise("我爱NLP, 3.14-5!"), "我 爱 NLP , 3.14 - 5 !");
-        // Without the spaces that 13a puts around a line, a full stop at its edge has no neighbour to part from.
+        // Without the spaces that 13a adds around a line, a full stop at the edge of a line has a
+        // neighbour on one side only.
         assert_eq!(tokenise("a."), "a .");
         assert_eq!(tokenise(".a"), ". a");
         assert_eq!(tokenise("a – b"), "a – b");

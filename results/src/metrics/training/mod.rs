@@ -1,6 +1,8 @@
-//! What training itself logs: the mean of a term of the objective over the last updates, as it was while the weights moved.
+//! Metrics from training's own log: the mean of a term of the objective over the last updates,
+//! computed while the weights changed.
 //!
-//! No record is kept of it, only a sum and a count ([`TrainedTerm`]); the signature says over which updates they were taken.
+//! No records are kept, only a sum and a count ([`TrainedTerm`]). The signature names the updates
+//! that they cover.
 
 mod options;
 mod term;

@@ -24,7 +24,7 @@ pub static TRAIN_PERPLEXITY: Entry =
         read(parts, OfTerm::Perplexity)
     });
 
-/// Share of right answers while training.
+/// Share of correct answers during training.
 pub static TRAIN_ACCURACY: Entry = trained("train-accuracy", "percent", Direction::Higher, |parts| {
     let top = parts.number("top", 1)?;
     read(parts, OfTerm::Accuracy { top })
@@ -35,50 +35,51 @@ const fn trained(name: &'static str, unit: &'static str, direction: Direction, r
     Entry { name, unit, direction, is_percentage, path: Path::Trained(read) }
 }
 
-/// Which term is summed.
+/// The term that is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfTerm {
-    /// What training minimises, smoothing and weights of terms in it: the metric is `train-loss`.
+    /// The training objective, including smoothing and the weights of its terms; the metric is
+    /// `train-loss`.
     Objective,
-    /// Plain negative log-likelihood, in nats: the metric is `train-loss`.
+    /// Plain negative log-likelihood, in nats; the metric is `train-loss`.
     Likelihood,
-    /// e to the power of the plain negative log-likelihood: the metric is `train-perplexity`.
+    /// e to the power of the plain negative log-likelihood; the metric is `train-perplexity`.
     Perplexity,
-    /// Right answers: the metric is `train-accuracy`.
+    /// Correct answers; the metric is `train-accuracy`.
     Accuracy {
-        /// How many of the first classes may be the right one.
+        /// Number of top-ranked classes among which the correct one must be.
         top: usize,
     },
 }
 
-/// Over which updates.
+/// The updates that are averaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// The pass over the training data that ends at the point.
     Epoch,
-    /// So many updates that end at the point.
+    /// This number of updates up to the point.
     Updates(usize),
 }
 
-/// What weighs alike.
+/// What gets equal weight in the mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TermMean {
-    /// Units: all sums over all counts.
+    /// Units: the sum of all sums divided by the sum of all counts.
     Unit,
-    /// Updates: the mean of their means. The count is that of updates.
+    /// Updates: the mean of the updates' means. The count is the number of updates.
     Update,
 }
 
 /// Options of a mean over training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrainingOptions {
-    /// Term.
+    /// Term that is averaged.
     pub of: OfTerm,
-    /// What its counts are of.
+    /// Unit of its counts.
     pub unit: Unit,
-    /// Updates.
+    /// Updates that are averaged.
     pub over: Over,
-    /// Weights.
+    /// What gets equal weight.
     pub mean: TermMean,
 }
 

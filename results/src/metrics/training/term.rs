@@ -1,4 +1,4 @@
-//! A term that training logged, as evidence.
+//! A term logged by training, as evidence.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,25 @@ use crate::metrics::segments::SegmentStatistics;
 use crate::metrics::signature::Signature;
 use crate::metrics::value::MetricValue;
 
-/// Sum and count of a term over the updates that the signature names. A score follows from them.
+/// Sum and count of a term over the updates that the signature names. The score follows from them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainedTerm {
     /// Metric and options.
     pub signature: Signature,
-    /// Of `mean:unit` the term's sum, of `mean:update` the sum of the updates' means.
+    /// For `mean:unit` the sum of the term; for `mean:update` the sum of the updates' means.
     pub sum: f64,
-    /// Of `mean:unit` how many units, of `mean:update` how many updates.
+    /// For `mean:unit` the number of units; for `mean:update` the number of updates.
     pub count: f64,
-    /// Number of the last update in it, from 1.
+    /// Number of the last update included, from 1.
     pub update: u64,
 }
 
 impl TrainedTerm {
-    /// The value, without an interval: a training set is not a sample that is drawn again.
+    /// The value, without an interval: a training set is not a sample that could be drawn again.
     ///
     /// # Errors
-    /// A signature that is of no training term, or numbers without a mean.
+    /// The signature is not of a training term, or the numbers have no mean.
     pub fn value(&self) -> Result<MetricValue, ScoreError> {
         let metric = self.signature.convention.metric();
         if metric.source() != Source::Training {
