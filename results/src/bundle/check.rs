@@ -1,4 +1,4 @@
-//! A bundle, derived again.
+//! Checks a bundle by deriving its results again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::ledger::{
 };
 use crate::verdict::Interval;
 
-/// What a check came to.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The record.
@@ -19,12 +19,12 @@ pub struct Checked {
     pub recheck: Recheck,
     /// Evaluation sets whose references were not given.
     pub without_references: Vec<String>,
-    /// Everything else that does not fit: recipe, claims, references.
+    /// All other faults: recipe, claims, references.
     pub faults: Vec<String>,
 }
 
 impl Checked {
-    /// Does everything fit that could be looked at?
+    /// Whether everything that could be checked agrees.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.faults.is_empty() && self.recheck.disagreements.is_empty()
@@ -65,11 +65,12 @@ impl Rescorer for Given<'_> {
     }
 }
 
-/// Holds the parts against each other, and derives scores and verdicts again. `references` are the lines of the sets that could be
-/// had; scores on other sets are taken as recorded, and their hypotheses must still be the ones that were scored.
+/// Checks the parts against each other, and derives scores and verdicts again. `references` are the
+/// lines of the available sets. Scores on other sets are taken as recorded, and their hypotheses
+/// must still be the scored ones.
 ///
 /// # Errors
-/// The record's line is not whole, or the recipe does not parse.
+/// The record's line is incomplete or changed, or the recipe does not parse.
 pub fn check(bundle: &Bundle, references: &BTreeMap<String, Vec<String>>) -> Result<Checked, BundleError> {
     let entry = bundle.entry()?;
     let mut faults = contradictions(bundle)?;
@@ -91,7 +92,7 @@ pub fn check(bundle: &Bundle, references: &BTreeMap<String, Vec<String>>) -> Res
     let without: BTreeSet<String> =
         scored.map(|score| score.eval.clone()).filter(|eval| !references.contains_key(eval)).collect();
     let mut recheck = recheck(std::slice::from_ref(&entry), bundle, &mut Given(&usable));
-    // That references are absent is said once for a set, and not of each score.
+    // Absent references are reported once per set, not for each score.
     recheck.disagreements.retain(|one| !one.unseen);
     recheck.disagreements.dedup();
     Ok(Checked { entry, recheck, without_references: without.into_iter().collect(), faults })

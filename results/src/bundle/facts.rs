@@ -1,4 +1,4 @@
-//! What can be checked of a bundle before anything is derived: its parts against each other.
+//! Checks of a bundle's parts against each other, before anything is derived.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,12 @@ use zoo_recipes::Document;
 use super::file::{Bundle, BundleError, RunEnvironment};
 use crate::ledger::{AgainstRecipe, Contradiction, Record, against_arms, against_recipe, references_key};
 
-/// Where the parts of a bundle contradict each other: record, recipe as resolved, recipe as written, environments, references. Nothing
-/// is generated or read for it, so that it comes before what a recipe asks for is made.
+/// Contradictions between the parts of a bundle: record, recipe as resolved, recipe as written,
+/// environments, references. Nothing is generated or read, so this runs before any data that the
+/// recipe requests is made.
 ///
 /// # Errors
-/// The record's line is not whole, or the recipe does not parse.
+/// The record's line is incomplete or changed, or the recipe does not parse.
 pub fn contradictions(bundle: &Bundle) -> Result<Vec<String>, BundleError> {
     let record = bundle.entry()?.record;
     let arms = bundle.recipes()?;
@@ -26,7 +27,7 @@ pub fn contradictions(bundle: &Bundle) -> Result<Vec<String>, BundleError> {
         if !known.insert(&one.eval) {
             faults.push(format!("it names the references of {} twice", one.eval));
         }
-        // The record of a judgement from outside names the references itself.
+        // The record of an external judgement names the references itself.
         let recorded = record.data.get(&references_key(&one.eval));
         if recorded.is_some_and(|recorded| *recorded != one.sha256) {
             faults.push(format!("record and bundle name other references of {}", one.eval));
@@ -39,7 +40,7 @@ pub fn contradictions(bundle: &Bundle) -> Result<Vec<String>, BundleError> {
     Ok(faults)
 }
 
-/// The recipe as written must resolve to the recipe as resolved: people read the text.
+/// The recipe as written must resolve to the recipe as resolved, because people read the text.
 fn written(bundle: &Bundle, record: &Record) -> Vec<String> {
     let recipe = &bundle.recipe;
     let document = match Document::parse_sealed(&recipe.text, &recipe.file, &recipe.bases) {
@@ -55,8 +56,8 @@ fn written(bundle: &Bundle, record: &Record) -> Vec<String> {
     }
 }
 
-/// The environments must be the record's. Records of earlier programs hold only parts of them, and runs whose folders were gone have
-/// none there.
+/// The environments must equal the record's. Records of earlier programs contain only parts of
+/// them, and runs whose folders no longer existed have none.
 fn environments(given: &[RunEnvironment], record: &Record) -> Vec<String> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();
@@ -81,7 +82,7 @@ fn environments(given: &[RunEnvironment], record: &Record) -> Vec<String> {
     faults
 }
 
-/// In what an environment contradicts a record that does not hold it.
+/// How an environment contradicts a record that does not contain it.
 fn of_earlier_record(environment: &serde_json::Value, record: &Record) -> Option<String> {
     let text = |key: &str| environment[key].as_str();
     let commit = text("commit")?;

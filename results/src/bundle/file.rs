@@ -1,4 +1,4 @@
-//! The file: indented JSON whose last member is the SHA-256 of all bytes before it.
+//! The bundle's file: indented JSON whose last member is the SHA-256 of all bytes before it.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use zoo_recipes::{Recipe, hash_of_arms};
 use super::limits::MAX_BYTES;
 use crate::ledger::{Entry, HypothesesFile, Kept};
 
-/// What the member `format` says.
+/// Value of the member `format`.
 pub const FORMAT: &str = "zoo-bundle";
-/// Version of the layout that is written. That of version 1, which is read as well, has no `recipe.bases`.
+/// Version of the layout that is written. Version 1, which can be read too, has no `recipe.bases`.
 pub const VERSION: u32 = 2;
-/// What stands between the sealed bytes and the seal.
+/// Text between the sealed bytes and the seal.
 const SEAL: &str = ",\n  \"sha256\": \"";
 
-/// Everything about one record.
+/// All data about one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
@@ -28,11 +28,11 @@ pub struct Bundle {
     pub record: String,
     /// The recipe.
     pub recipe: BundledRecipe,
-    /// What each run was made with; empty where the runs' folders were not there any more.
+    /// Environment of each run; empty if the runs' folders no longer existed.
     pub environments: Vec<RunEnvironment>,
-    /// Every file of hypotheses that the record names.
+    /// All files of hypotheses that the record names.
     pub hypotheses: Vec<BundledHypotheses>,
-    /// What they were scored against, by digest.
+    /// Digests of the references that the hypotheses were scored against.
     pub references: Vec<BundledReferences>,
 }
 
@@ -40,14 +40,15 @@ pub struct Bundle {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledRecipe {
-    /// The file as messages name it.
+    /// Name of the file in messages.
     pub file: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
-    /// The texts of what it is built upon, the nearest base's first.
+    /// Texts of the bases that the recipe extends, nearest base first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bases: Vec<String>,
-    /// The body, under the empty name, and every arm, resolved, as TOML: what the record's recipe hash is over.
+    /// The body, under the empty name, and every arm, resolved, as TOML. The record's recipe hash
+    /// covers these.
     pub resolved: BTreeMap<String, String>,
 }
 
@@ -55,11 +56,11 @@ pub struct BundledRecipe {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunEnvironment {
-    /// Arm.
+    /// Arm of the run.
     pub arm: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// As the run's folder has it.
+    /// The environment as in the run's folder.
     pub environment: serde_json::Value,
 }
 
@@ -67,9 +68,9 @@ pub struct RunEnvironment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledHypotheses {
-    /// Path and digest, as the record has them.
+    /// Path and digest, as in the record.
     pub file: HypothesesFile,
-    /// The bytes, one hypothesis a line.
+    /// The content, one hypothesis per line.
     pub text: String,
 }
 
@@ -77,16 +78,16 @@ pub struct BundledHypotheses {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledReferences {
-    /// Evaluation set.
+    /// Name of the evaluation set.
     pub eval: String,
     /// SHA-256 of the lines, each with its line feed.
     pub sha256: String,
-    /// Lines.
+    /// Number of lines.
     pub lines: usize,
 }
 
 impl BundledReferences {
-    /// Of these lines.
+    /// The entry for these lines.
     #[must_use]
     pub fn of(eval: &str, lines: &[String]) -> Self {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -94,23 +95,23 @@ impl BundledReferences {
     }
 }
 
-/// Why a file is no bundle that can be checked.
+/// Why a file is not a bundle that can be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
-    /// Something else.
+    /// The file is not a bundle.
     #[error("not a bundle: {0}\nhint: `zoo bundle RUN` writes one")]
     Foreign(String),
-    /// Of another version of this program.
+    /// A version that this program does not read.
     #[error(
         "a bundle of version {0}; this program reads 1 to {VERSION}\nhint: check it with the zoo that wrote it"
     )]
     Version(u64),
-    /// More than a bundle may have.
+    /// The file exceeds the maximum size of a bundle.
     #[error(
         "the bundle has more than {MAX_BYTES} bytes, the most that is read\nhint: check the ledger itself"
     )]
     TooLarge,
-    /// Changed after it was written.
+    /// The file was changed after it was written.
     #[error("{0}\nhint: the bundle was changed after it was written; ask for it again")]
     Changed(String),
 }
@@ -120,19 +121,19 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 }
 
 impl Bundle {
-    /// The file's text.
+    /// The text of the file.
     ///
     /// # Errors
-    /// A value has no form in JSON.
+    /// A value cannot be written as JSON.
     pub fn encode(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(self)?;
-        // The brace is opened again for the seal, which covers all before it.
+        // Remove the closing brace to append the seal, which covers everything before it.
         text.truncate(text.trim_end_matches(['}', '\n']).len());
         let seal = sha256(text.as_bytes());
         Ok(format!("{text}{SEAL}{seal}\"\n}}\n"))
     }
 
-    /// Reads a file's text; the seal must fit.
+    /// Reads the text of a file; the seal must match.
     ///
     /// # Errors
     /// See [`BundleError`].
@@ -169,7 +170,7 @@ impl Bundle {
         serde_json::from_value(json).map_err(|error| foreign(&error.to_string()))
     }
 
-    /// The record, if its line is whole.
+    /// The record, if its line is complete and unchanged.
     ///
     /// # Errors
     /// [`BundleError::Changed`].
@@ -177,10 +178,10 @@ impl Bundle {
         Entry::parse(&self.record).map_err(|what| BundleError::Changed(format!("the record: {what}")))
     }
 
-    /// The recipe as body and arms have it.
+    /// The resolved recipe of the body and each arm.
     ///
     /// # Errors
-    /// [`BundleError::Changed`]: it does not parse.
+    /// [`BundleError::Changed`] if it does not parse.
     pub fn recipes(&self) -> Result<BTreeMap<String, Recipe>, BundleError> {
         let read = |(arm, toml): (&String, &String)| match Recipe::from_toml(toml) {
             Ok(recipe) => Ok((arm.clone(), recipe)),
@@ -189,7 +190,7 @@ impl Bundle {
         self.recipe.resolved.iter().map(read).collect()
     }
 
-    /// Hash of the recipe that the bundle holds.
+    /// Hash of the recipe in the bundle.
     ///
     /// # Errors
     /// As [`Self::recipes`].

@@ -1,8 +1,10 @@
-//! A bundle: one file with everything that a reviewer needs to check a record, offline and without the machine that made it.
+//! A bundle: one file with everything a reviewer needs to check a record, offline and without the
+//! machine that produced it.
 //!
-//! It holds the ledger's own line, the recipe as every arm had it, the environment of every run, the hypotheses, and the digests
-//! of the references (which the data's licence may not let anybody pass on). [`check()`] derives recipe hash, scores and
-//! verdicts again. `docs/bundles.md` describes the file.
+//! It contains the ledger's line, the recipe of every arm, the environment of every run, the
+//! hypotheses, and the digests of the references (the data's licence may not allow their
+//! distribution). [`check()`] derives recipe hash, scores and verdicts again. `docs/bundles.md`
+//! describes the file.
 
 mod check;
 mod facts;

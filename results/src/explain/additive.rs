@@ -1,4 +1,4 @@
-//! From scores to a sum of parts.
+//! Decomposes the difference between two scores into a sum of parts.
 
 use serde::Serialize;
 
@@ -6,23 +6,24 @@ use super::grid::Grid;
 use super::point::{Cause, Point};
 use crate::metrics::Entry;
 
-/// A change is only taken for a cause if it brings the number nearer by this share of the gap,
+/// Cost of a change, as a share of the gap. A change counts as a cause only if it brings the number
+/// closer by more than its cost.
 const WORTH: f64 = 0.1;
-/// by no less than this, since published numbers are rounded,
+/// Minimum cost of a change, because published numbers are rounded.
 const ROUNDING: f64 = 0.05;
-/// and it need not be by more than this.
+/// Maximum cost of a change.
 const ENOUGH: f64 = 0.2;
 
 /// One part of the difference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// What differs; several where the numbers do not tell them apart.
+    /// What differs; several causes if the numbers cannot separate them.
     pub causes: Vec<Cause>,
-    /// What the published number would have been computed with.
+    /// The condition under which the published number would have been computed.
     pub published: String,
-    /// What ours was.
+    /// The condition of the measured score.
     pub ours: String,
-    /// What it adds on the way from claimed to measured.
+    /// Contribution to the difference, on the way from claimed to measured.
     pub contribution: f64,
 }
 
@@ -34,40 +35,42 @@ impl Part {
     }
 }
 
-/// Another point that explains the gap as well.
+/// Another point that explains the gap equally well.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rival {
     /// The point in words.
     pub name: String,
-    /// Its score.
+    /// Score of the point.
     pub score: f64,
 }
 
-/// The difference between a claimed and a measured score: claimed + contributions + unexplained = measured.
+/// The difference between a claimed and a measured score: claimed + contributions + unexplained =
+/// measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// Which metric.
+    /// The metric of both scores.
     pub metric: &'static Entry,
     /// The published number.
     pub claimed: f64,
-    /// Ours.
+    /// The measured score.
     pub measured: f64,
-    /// How ours was computed.
+    /// The conditions of the measured score.
     pub measured_as: String,
-    /// The largest first.
+    /// The parts, largest first.
     pub parts: Vec<Part>,
-    /// What is left.
+    /// The remaining difference.
     pub unexplained: f64,
-    /// Other points that explain as much, to the rounding of the claimed value.
+    /// Other points that explain as much, up to the rounding of the claimed value.
     pub rivals: Vec<Rival>,
-    /// Where the gap is no larger than what two seeds differ by 95 times in 100: that difference.
+    /// If the gap is no larger than the difference of two seeds in 95 of 100 cases: that
+    /// difference.
     pub within_noise: Option<f64>,
-    /// Every point.
+    /// Scores of all points.
     pub grid: Grid,
 }
 
-/// See [`super::explain`]. Of all points the one is taken whose distance from the claimed value, with a price for every change,
-/// is least; no change at all is one of them.
+/// See [`super::explain`]. Selects the point with the least distance from the claimed value plus a
+/// cost for every change. The measured point, without any change, is one of the candidates.
 pub(super) fn explanation(grid: &Grid, claimed: f64, sigma: Option<f64>) -> Explanation {
     let start = grid.measured;
     let measured = grid.at(&start).unwrap_or(f64::NAN);
@@ -79,7 +82,7 @@ pub(super) fn explanation(grid: &Grid, claimed: f64, sigma: Option<f64>) -> Expl
             ((claimed - score).abs() + price * changes as f64, changes, *point, *score)
         })
         .collect();
-    // Equal costs: the fewer changes, then the order of the grid.
+    // Ties are broken by fewer changes, then by the order of the grid.
     ranked.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     let (best, _, point, score) = ranked.first().copied().unwrap_or((gap, 0, start, measured));
     let as_good = |one: &&(f64, usize, Point, f64)| {
@@ -101,8 +104,9 @@ pub(super) fn explanation(grid: &Grid, claimed: f64, sigma: Option<f64>) -> Expl
     }
 }
 
-/// What each cause adds between two points: its mean over all orders in which the causes can be changed one by one (Shapley's
-/// value), so that the parts add up whatever the order. Causes of which no order can be gone through stay together.
+/// The contribution of each cause between two points: its mean over all orders in which the causes
+/// can be changed one by one (the Shapley value), so that the sum of the parts does not depend on
+/// an order. Causes for which no order is complete stay together.
 fn shared_out(grid: &Grid, from: &Point, to: &Point) -> Vec<Part> {
     let causes = grid.causes(from, to);
     if causes.is_empty() {
@@ -142,7 +146,7 @@ fn shared_out(grid: &Grid, from: &Point, to: &Point) -> Vec<Part> {
     parts
 }
 
-/// Calls `visit` with every order of `left` behind `order`.
+/// Calls `visit` with every order of `left` appended to `order`.
 fn each_order(left: &[Cause], order: &mut Vec<Cause>, visit: &mut dyn FnMut(&[Cause])) {
     if left.is_empty() {
         return visit(order);

@@ -1,43 +1,43 @@
-//! Every point, scored.
+//! Scores of all points.
 
 use super::point::{Cause, Point, Text, case_of, convention};
 use crate::metrics::{Case, Entry, ScoreError, Scorer, split_compounds};
 
-/// A file of hypotheses and how it was come by.
+/// A file of hypotheses and how it was produced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// Name of the search.
     pub search: String,
-    /// Which weights.
+    /// Name of the weights.
     pub weights: String,
-    /// One a segment.
+    /// Hypotheses, one per segment.
     pub hypotheses: Vec<String>,
 }
 
-/// Moses' tokenizer of the target language.
+/// Moses' tokenizer for the target language.
 pub type Tokenise<'a> = dyn Fn(&[String]) -> Vec<String> + 'a;
 
 /// Scores of all points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// Which metric.
+    /// The metric of the scores.
     pub metric: &'static Entry,
     /// (search, weights) of each setting.
     pub settings: Vec<(String, String)>,
     /// The point that was measured.
     pub measured: Point,
-    /// All points with their scores, the measured setting's first.
+    /// All points with their scores; those of the measured setting come first.
     pub scores: Vec<(Point, f64)>,
 }
 
-/// (tokenised, split), and all hypotheses and references so.
+/// (tokenised, split), and all hypotheses and references after this treatment.
 type Treated = ((bool, bool), Vec<Vec<String>>);
 
 impl Grid {
-    /// Scores every point that can be had. Without `tokenise` none of tokenised text can.
+    /// Scores every available point. Without `tokenise`, points with tokenised text are left out.
     ///
     /// # Errors
-    /// Hypotheses and references do not belong together, or cannot be scored.
+    /// Hypotheses and references do not match, or cannot be scored.
     pub fn score(
         scorer: &Scorer,
         settings: &[Setting],
@@ -49,7 +49,8 @@ impl Grid {
         let texts = Text::all(own);
         let texts = texts.into_iter().filter(|text| !text.tokenised || tokenise.is_some());
         let mut scores = Vec::new();
-        // Words of a text are the same for both cases and for all tokenizers: treated once.
+        // Both cases and all tokenizers start from the same treated text, so each text is treated
+        // once.
         let mut treated: Vec<Treated> = Vec::new();
         for text in texts {
             let how = (text.tokenised, text.split);
@@ -92,13 +93,13 @@ impl Grid {
         self.scores.iter().find(|(known, _)| known == point).map(|(_, score)| *score)
     }
 
-    /// In what two points differ.
+    /// The causes in which two points differ.
     #[must_use]
     pub fn causes(&self, one: &Point, other: &Point) -> Vec<Cause> {
         Cause::ALL.into_iter().filter(|cause| self.level(*cause, one) != self.level(*cause, other)).collect()
     }
 
-    /// What a point has of a cause, in words.
+    /// The value of a cause at a point, in words.
     #[must_use]
     pub fn level(&self, cause: Cause, point: &Point) -> String {
         let (search, weights) = &self.settings[point.setting];
@@ -111,7 +112,8 @@ impl Grid {
         }
     }
 
-    /// The point that has `causes` of `other` and the rest of `one`; `None` where nothing of that kind was decoded or can be scored.
+    /// The point with `causes` from `other` and everything else from `one`. `None` if no such
+    /// output was decoded or it cannot be scored.
     #[must_use]
     pub fn between(&self, one: &Point, other: &Point, causes: &[Cause]) -> Option<Point> {
         let pick = |cause: Cause| if causes.contains(&cause) { other } else { one };

@@ -1,9 +1,11 @@
-//! Why a measured score is not the claimed one: one set of hypotheses under every convention that scores are published with, and
-//! the difference as a sum of named parts.
+//! Explains why a measured score differs from a claimed one: scores one set of hypotheses under
+//! every convention used in publications, and decomposes the difference into named parts.
 //!
-//! [`explain`] scores every [`Point`] (a treatment of the text, case, and each stored file of hypotheses), looks for the one that
-//! comes nearest to the claimed value with few changes, and shares out what lies between it and the measured score
-//! ([`Explanation::parts`]). What the numbers say is what *would* explain the gap; that the source scored so is for the source to say.
+//! [`explain`] scores every [`Point`] (a treatment of the text, case, and each stored file of
+//! hypotheses). It selects the point that comes closest to the claimed value with few changes, and
+//! attributes the difference between this point and the measured score to its causes
+//! ([`Explanation::parts`]). The result shows what *would* explain the gap. Only the source can say
+//! whether it scored that way.
 
 mod additive;
 mod grid;
@@ -15,14 +17,14 @@ pub use point::{Cause, Point, Text};
 
 use crate::metrics::{ScoreError, Scorer};
 
-/// What is to be explained.
+/// Input of an explanation.
 #[derive(Debug)]
 pub struct Question<'a> {
     /// The published number.
     pub claimed: f64,
-    /// How the measured score is computed.
+    /// Scorer of the measured score.
     pub scorer: &'a Scorer,
-    /// Hypotheses; the first is the measured one.
+    /// Settings with their hypotheses; the first is the measured one.
     pub settings: &'a [Setting],
     /// Reference streams.
     pub references: &'a [Vec<String>],
@@ -33,7 +35,7 @@ pub struct Question<'a> {
 /// Explains the gap between a claimed and a measured score.
 ///
 /// # Errors
-/// Hypotheses and references do not belong together, or cannot be scored.
+/// Hypotheses and references do not match, or cannot be scored.
 pub fn explain(question: &Question<'_>, tokenise: Option<&Tokenise<'_>>) -> Result<Explanation, ScoreError> {
     let grid = Grid::score(question.scorer, question.settings, question.references, tokenise)?;
     Ok(additive::explanation(&grid, question.claimed, question.sigma))

@@ -1,4 +1,4 @@
-//! One way to come by a score.
+//! The conditions of one score.
 
 use serde::Serialize;
 
@@ -7,29 +7,30 @@ use crate::metrics::{
     TerOptions, TokenisedBleuOptions, Tokenizer,
 };
 
-/// What is done to both sides before n-grams are counted.
+/// Treatment of both sides before n-grams are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
-    /// Moses' tokenizer first.
+    /// Whether Moses' tokenizer is applied first.
     pub tokenised: bool,
-    /// Hyphenated compounds are split, as `compound_split_bleu.sh` of tensor2tensor and fairseq does; on white-space tokens only.
+    /// Whether hyphenated compounds are split, as in `compound_split_bleu.sh` of tensor2tensor and
+    /// fairseq; only with white-space tokens.
     pub split: bool,
-    /// The metric's own tokenizer; `None` for metrics that have none to choose.
+    /// The metric's own tokenizer; `None` for metrics without a choice of tokenizer.
     pub tokenizer: Option<Tokenizer>,
 }
 
-/// A score's conditions.
+/// The conditions of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// Text.
+    /// Treatment of the text.
     pub text: Text,
-    /// Case.
+    /// Treatment of case.
     pub case: Case,
-    /// File of hypotheses, by its place among the settings.
+    /// File of hypotheses, as an index into the settings.
     pub setting: usize,
 }
 
-/// In what two points may differ.
+/// A condition in which two points may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -37,20 +38,20 @@ pub enum Cause {
     Tokenisation,
     /// Splitting of hyphenated compounds.
     CompoundSplitting,
-    /// Case.
+    /// Treatment of case.
     Case,
-    /// Search.
+    /// Search used for decoding.
     Search,
-    /// Which weights: averaged or not.
+    /// Choice of weights: averaged or not.
     Weights,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Self; 5] =
         [Self::Tokenisation, Self::CompoundSplitting, Self::Case, Self::Search, Self::Weights];
 
-    /// In words.
+    /// The cause in words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +65,7 @@ impl Cause {
 }
 
 impl Text {
-    /// Treatments that a metric's scores are published with.
+    /// Treatments used for published scores of a metric.
     pub(super) fn all(convention: &Convention) -> Vec<Self> {
         let plain = |tokenizer| Self { tokenised: false, split: false, tokenizer };
         if !matches!(convention, Convention::Bleu(_) | Convention::TokenisedBleu(..)) {
@@ -85,7 +86,7 @@ impl Text {
         all
     }
 
-    /// That of a convention by itself.
+    /// The treatment that a convention itself implies.
     pub(super) fn of(convention: &Convention) -> Self {
         let tokenizer = match convention {
             Convention::Bleu(options) => Some(options.tokenizer),
@@ -99,12 +100,13 @@ impl Text {
         Self { tokenised: false, split, tokenizer }
     }
 
-    /// Compounds are split on white-space tokens only: 13a and intl would take the marks apart.
+    /// Compounds are split on white-space tokens only, because 13a and intl would split the
+    /// inserted marks.
     pub(super) fn is_possible(&self) -> bool {
         !self.split || self.tokenizer == Some(Tokenizer::None)
     }
 
-    /// The tokens, in a word or two.
+    /// The tokens, in one or two words.
     #[must_use]
     pub fn tokens(&self) -> &'static str {
         match (self.tokenised, self.tokenizer) {
@@ -116,7 +118,8 @@ impl Text {
     }
 }
 
-/// The convention with another treatment and case; the treatment that the text itself gets is not part of it.
+/// The convention with another treatment and case. The preprocessing of the text itself is not part
+/// of it.
 pub(super) fn convention(of: &Convention, text: Text, case: Case) -> Convention {
     match *of {
         Convention::Bleu(options) => Convention::Bleu(BleuOptions {
@@ -142,7 +145,7 @@ pub(super) fn convention(of: &Convention, text: Text, case: Case) -> Convention 
     }
 }
 
-/// The case that a convention looks at.
+/// The case treatment of a convention.
 pub(super) fn case_of(convention: &Convention) -> Case {
     match convention {
         Convention::Bleu(options) => options.case,

@@ -1,4 +1,4 @@
-//! Records against records.
+//! Compares records with earlier records.
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Direction};
 
@@ -10,14 +10,15 @@ use crate::metrics::{Entry, Signature};
 use crate::statistics::ALPHA;
 use crate::verdict::{Outcome, listed, rejudge, signature_difference, stated_sigma};
 
-/// When an alarm is raised.
+/// Limits for raising an alarm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Rate of false alarms of a whole call: all quality comparisons whose hypotheses changed share it.
+    /// Rate of false alarms for the whole call, shared by all quality comparisons whose hypotheses
+    /// changed.
     pub alarm_rate: f64,
     /// Share by which a speed ratio may fall.
     pub speed_tolerance: f64,
-    /// Take records of other devices as well.
+    /// Whether records of other devices are used as well.
     pub any_device: bool,
 }
 
@@ -34,8 +35,8 @@ struct Cell<'r> {
     sample: Sample,
 }
 
-/// Compares each of our records with its claims and with the recorded ones. What was recorded later counts more: of two records of
-/// the same seed the later one is taken. A record is never held against itself.
+/// Compares each new record with its claims and with the recorded ones. Of two records of the same
+/// seed, the later one is used. A record is never compared with itself.
 #[must_use]
 pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -50,7 +51,8 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
         .iter()
         .filter(|(cell, found)| found.as_ref().is_ok_and(|base| !cell.sample.is_within(base)))
         .count();
-    // Sidak: so many independent comparisons at this level raise a false alarm with the rate of the whole.
+    // Sidak's correction: this many independent comparisons at this level have the false-alarm rate
+    // of the whole call.
     let level = |count: usize| 1.0 - (1.0 - limits.alarm_rate).powf(1.0 / count.max(1) as f64);
     for record in ours {
         rows.extend(record.judgements.iter().map(|judgement| {
@@ -95,7 +97,7 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
     rows
 }
 
-/// Two claims on the same thing are told apart by a number.
+/// Distinguishes two claims on the same quantity by a number.
 fn number_doubles(rows: &mut [Row]) {
     for at in 1..rows.len() {
         let same = |row: &&Row| row.suite() == rows[at].suite() && row.check == rows[at].check;
@@ -110,7 +112,7 @@ fn number_doubles(rows: &mut [Row]) {
     }
 }
 
-/// The scores of a record, those of several seeds together.
+/// The scores of a record, with those of several seeds combined.
 fn cells(record: &Record) -> Vec<Cell<'_>> {
     let mut cells: Vec<Cell<'_>> = Vec::new();
     for score in &record.scores {
@@ -127,7 +129,8 @@ fn run_of(score: &ScoreRecord) -> (u64, f64, Option<String>) {
     (score.seed, score.value, score.hypotheses.as_ref().map(|file| file.sha256.clone()))
 }
 
-/// The same score of another seed or record: alike in everything that decides whether two numbers may be compared.
+/// Whether two scores differ only in seed or record: everything that decides comparability is
+/// equal.
 fn is_same(one: &ScoreRecord, other: &ScoreRecord) -> bool {
     (&one.eval, &one.decode, &one.arm, &one.metric) == (&other.eval, &other.decode, &other.arm, &other.metric)
         && match (Signature::parse(&one.signature), Signature::parse(&other.signature)) {
@@ -140,7 +143,7 @@ fn is_published(record: &Record) -> bool {
     record.overrides.is_empty() && matches!(record.end, RunEnd::Finished | RunEnd::External)
 }
 
-/// What was recorded of a score, or why there is nothing to compare with.
+/// The recorded sample of a score, or the reason why there is nothing to compare with.
 fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sample, String> {
     let ours = cell.record;
     let of_recipe =
@@ -178,7 +181,7 @@ fn baseline(cell: &Cell<'_>, recorded: &[&Record], limits: &Limits) -> Result<Sa
     if sample.runs.is_empty() { Err("this score was not recorded".to_owned()) } else { Ok(sample) }
 }
 
-/// The claim whose numbers are about a score.
+/// The claim whose numbers concern a score.
 fn claim_of<'r>(record: &'r Record, score: &ScoreRecord) -> Option<&'r ClaimSpec> {
     let about = |claim: &&ClaimSpec| {
         claim.is_of(&score.eval, &score.decode)

@@ -1,16 +1,17 @@
-//! Annotations and the step summary of GitHub's workflows.
+//! Annotations and the step summary of GitHub workflows.
 
 use super::row::{Row, table};
 use crate::report::Format;
 use crate::verdict::Outcome;
 
-/// The value of a workflow command's property or, without `property`, its message.
+/// Escapes the value of a workflow command's property or, without `property`, its message.
 fn escaped(text: &str, property: bool) -> String {
     let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     if property { text.replace(':', "%3A").replace(',', "%2C") } else { text }
 }
 
-/// One workflow command a line: an error for each NOT REPRODUCED, a warning for what is undecided, at the claim's line.
+/// One workflow command per line, at the claim's line: an error for each NOT REPRODUCED, a warning
+/// for each undecided comparison.
 #[must_use]
 pub fn annotations(rows: &[Row]) -> String {
     let mut text = String::new();

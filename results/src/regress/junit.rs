@@ -1,12 +1,13 @@
-//! JUnit XML: a suite for the targets of each kind of statement of a recipe, and one for its other comparisons; a case a comparison.
-//! There is no sum over suites: a check of this project that holds says nothing of a published number.
+//! JUnit XML: one suite for the targets of each kind of statement of a recipe, and one for its
+//! other comparisons; one case per comparison. There is no total over suites, because a passing
+//! check of this project says nothing about a published number.
 
 use std::fmt::Write as _;
 
 use super::row::Row;
 use crate::verdict::Outcome;
 
-/// Text as XML 1.0 can hold it: marks escaped, characters that it forbids replaced.
+/// Text in the form that XML 1.0 allows: special characters escaped, forbidden characters replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -25,7 +26,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The file. A suite says whether its runs are new or reused. NOT REPRODUCED is a failure; what decides nothing is skipped and says why.
+/// The XML file. A suite states whether its runs are new or reused. NOT REPRODUCED is a failure;
+/// undecided comparisons are skipped, with the reason.
 #[must_use]
 pub fn junit(rows: &[Row]) -> String {
     let count = |rows: &[&Row], failed: bool| {

@@ -1,10 +1,12 @@
-//! Regression checks: what was run now, against what was published and against what this project recorded before on the same
-//! device.
+//! Regression checks: compares current results with the published claims and with earlier results
+//! recorded on the same device.
 //!
 //! - *Target*: the verdict on each claim, judged again from the record's evidence.
-//! - *Quality*: the mean score of our seeds against that of the recorded ones. An alarm is a drop larger than the spread between
-//!   seeds makes; over all comparisons of a call together, a false one is raised with the stated rate ([`Limits::alarm_rate`]).
-//! - *Speed*: the ratio between two arms of one run against the recorded ratio: clocks of different machines are never compared.
+//! - *Quality*: the mean score of the new seeds compared with that of the recorded seeds. An alarm
+//!   is a drop larger than the spread between seeds explains. Over all comparisons of a call
+//!   together, false alarms have the stated rate ([`Limits::alarm_rate`]).
+//! - *Speed*: the ratio between two arms of one run compared with the recorded ratio. Absolute
+//!   times of different machines are never compared.
 //!
 //! `docs/regressions.md` has the formulae and the simulated rates.
 

@@ -1,14 +1,15 @@
-//! A score against the recorded one: the verdict's rule, with the record's own noise in it.
+//! Compares a score with the recorded one: the verdict's rule, including the noise of the recorded
+//! score.
 
 use zoo_recipes::Direction;
 
 use crate::statistics::{mean, normal_quantile, t_quantile};
 use crate::verdict::{Outcome, number};
 
-/// Scores of runs that differ in their seed alone.
+/// Scores of runs that differ only in their seed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sample {
-    /// (seed, score, digest of the hypotheses), a seed once.
+    /// (seed, score, digest of the hypotheses); each seed occurs once.
     pub runs: Vec<(u64, f64, Option<String>)>,
 }
 
@@ -28,7 +29,7 @@ impl Sample {
         self.runs.iter().map(|run| (run.1 - centre).powi(2)).sum()
     }
 
-    /// Has every one of our runs a recorded twin with the same hypotheses, bit for bit?
+    /// Whether each of these runs has a recorded counterpart with the same hypotheses, bit for bit.
     #[must_use]
     pub fn is_within(&self, recorded: &Self) -> bool {
         let twin = |run: &(u64, f64, Option<String>)| run.2.is_some() && recorded.runs.contains(run);
@@ -36,23 +37,23 @@ impl Sample {
     }
 }
 
-/// Where ours stands.
+/// Result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The same hypotheses, bit for bit.
+    /// The hypotheses are equal, bit for bit.
     Unchanged,
-    /// No worse than the spread between seeds makes.
+    /// Not worse than the spread between seeds explains.
     WithinNoise,
-    /// Better than it makes.
+    /// Better than the spread between seeds explains.
     Better,
-    /// Worse than it makes: an alarm.
+    /// Worse than the spread between seeds explains: an alarm.
     Worse,
-    /// One run on either side and no spread stated: nothing can be said.
+    /// One run on either side and no stated spread, so nothing can be concluded.
     NoSpread,
 }
 
 impl Standing {
-    /// In a word or two.
+    /// The result in one or two words.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +65,7 @@ impl Standing {
         }
     }
 
-    /// What it counts as.
+    /// The outcome that this result counts as.
     #[must_use]
     pub fn outcome(self) -> Outcome {
         match self {
@@ -75,20 +76,21 @@ impl Standing {
     }
 }
 
-/// A comparison.
+/// A comparison of scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quality {
-    /// Where ours stands.
+    /// Result of the comparison.
     pub standing: Standing,
-    /// How much worse ours is.
+    /// How much worse the new score is.
     pub shortfall: f64,
-    /// A drop of more than this raises an alarm.
+    /// A larger drop than this raises an alarm.
     pub threshold: Option<f64>,
-    /// In a sentence.
+    /// Explanation in a sentence.
     pub explanation: String,
 }
 
-/// Pooled degrees of freedom from which on the samples' own spread is used, as from five seeds on in a verdict.
+/// Pooled degrees of freedom from which the samples' own spread is used, as from five seeds on in a
+/// verdict.
 const OWN_FROM: usize = 4;
 
 impl Quality {

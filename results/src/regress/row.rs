@@ -1,23 +1,23 @@
-//! One comparison and what came of it.
+//! One comparison and its result.
 
 use zoo_recipes::{ClaimSpec, Statement};
 
 use crate::report::{Cell, Column, Table, heading};
 use crate::verdict::Outcome;
 
-/// What is held against what.
+/// Kind of comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
-    /// Ours against a published claim.
+    /// The new result compared with a published claim.
     Target,
-    /// Our score against the recorded one.
+    /// The new score compared with the recorded one.
     Quality,
-    /// Our ratio of two arms against the recorded one.
+    /// The new ratio of two arms compared with the recorded one.
     Speed,
 }
 
 impl Check {
-    /// The word of tables.
+    /// The word used in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,10 +28,10 @@ impl Check {
     }
 }
 
-/// Where a claim stands.
+/// Location of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// File, from the repository's root.
+    /// File, relative to the repository's root.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
@@ -40,36 +40,37 @@ pub struct Place {
 /// One comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Recipe.
+    /// Name of the recipe.
     pub recipe: String,
-    /// Tier; `None`: the published size.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// What kind.
+    /// Kind of comparison.
     pub check: Check,
-    /// What of: `bleu test beam5 mixed`.
+    /// Subject of the comparison: `bleu test beam5 mixed`.
     pub subject: String,
-    /// The claim that it is about, if any.
+    /// The claim that it concerns, if there is one.
     pub claim: Option<ClaimSpec>,
-    /// Who stands behind that claim, where it is a target.
+    /// Who makes that claim, for a target.
     pub statement: Option<Statement>,
-    /// Where that claim stands; filled in by who knows the files.
+    /// Location of that claim; filled in by the caller that has the files.
     pub place: Option<Place>,
     /// The published or recorded number.
     pub expected: Option<f64>,
-    /// Ours.
+    /// The new number.
     pub measured: Option<f64>,
-    /// What it counts as.
+    /// The outcome that it counts as.
     pub outcome: Outcome,
-    /// In two or three words: `WORSE`, `unchanged`, `REPRODUCED`.
+    /// Result in two or three words: `WORSE`, `unchanged`, `REPRODUCED`.
     pub standing: String,
-    /// In a sentence.
+    /// Explanation in a sentence.
     pub explanation: String,
-    /// Whether ours was run for this call or reused; `None` where it was only read from a ledger. Filled in by who ran it.
+    /// Whether the new result was run for this call or reused; `None` if it was only read from a
+    /// ledger. Filled in by the caller that ran it.
     pub run: Option<String>,
 }
 
 impl Row {
-    /// A recipe whose run failed: red, whatever was recorded of it.
+    /// A recipe whose run failed. It counts as failed, whatever was recorded.
     #[must_use]
     pub fn failed(recipe: &str, tier: Option<&str>, why: &str) -> Self {
         Self {
@@ -89,13 +90,14 @@ impl Row {
         }
     }
 
-    /// A name that is unique in a call.
+    /// A name that is unique within a call.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.check.name(), self.subject)
     }
 
-    /// Recipe and tier; of targets, those of one kind of statement, which are never counted with others.
+    /// Recipe and tier. Targets are grouped by kind of statement, because the kinds are never
+    /// counted together.
     #[must_use]
     pub fn group(&self) -> String {
         let suite = self.suite();

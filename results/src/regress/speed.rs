@@ -1,46 +1,48 @@
-//! The speed of one arm in terms of another's, within one run.
+//! The speed of one arm relative to another, within one run.
 
 use crate::ledger::Record;
 use crate::statistics::{mean, normal_quantile, t_quantile};
 use crate::verdict::Outcome;
 
-/// Training runs shorter than this, in seconds, time nothing.
+/// Minimum length in seconds of a training run whose time is used.
 const LONG_ENOUGH: f64 = 60.0;
 
-/// Logarithms of the ratios of a record: above 0 the arm is faster than its baseline.
+/// Logarithms of the ratios of a record; above 0 the arm is faster than its baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
-    /// Arm.
+    /// Name of the arm.
     pub arm: String,
-    /// The arm that is 1.0.
+    /// The arm whose speed is 1.0.
     pub baseline: String,
-    /// One for each seed, or the one that was timed.
+    /// One logarithm per seed, or a single one from a timing.
     pub logs: Vec<f64>,
-    /// Standard error of a ratio that was timed in alternating blocks.
+    /// Standard error of a ratio timed in alternating blocks.
     pub timed_error: Option<f64>,
-    /// Half precision was emulated: its speed says nothing.
+    /// Whether half precision was emulated; its speed is then meaningless.
     pub emulated: bool,
 }
 
 impl Ratio {
-    /// Geometric mean.
+    /// Geometric mean of the ratios.
     #[must_use]
     pub fn value(&self) -> f64 {
         mean(&self.logs).exp()
     }
 }
 
-/// Updates of a run, from the note that its record carries.
+/// Number of updates of a run, from the note in its record.
 fn updates(record: &Record, place: &str) -> Option<f64> {
     let prefix = format!("{place}: ");
     let note = record.notes.iter().find_map(|note| note.strip_prefix(&prefix))?;
     note.split_once(" updates")?.0.parse().ok().filter(|updates| *updates > 0.0)
 }
 
-/// The ratios of a record: what was timed in alternating blocks, else seconds an update of the training runs, seed by seed.
+/// The ratios of a record: from timings in alternating blocks, else from the training runs' seconds
+/// per update, seed by seed.
 #[must_use]
 pub fn ratios(record: &Record) -> Vec<Ratio> {
-    // No CPU multiplies fp16 with FP32 sums; what is computed there under that name is right, and its speed says nothing.
+    // No CPU multiplies fp16 with FP32 sums. Results computed under that name on a CPU are correct,
+    // but their speed is meaningless.
     let emulated = |arm: &str| {
         let found = record.precision.get(arm).map_or("", String::as_str);
         found.contains("emulated") || found == "fp16" && record.device.as_deref() == Some("cpu")
@@ -50,7 +52,7 @@ pub fn ratios(record: &Record) -> Vec<Ratio> {
         let evidence = &judgement.evidence;
         let (Some(speed), Some(arm)) = (&evidence.speed, &evidence.arm) else { continue };
         let baseline = evidence.baseline.clone().unwrap_or_else(|| "fp32".to_owned());
-        // Smaller tiers are timed to show that it runs, for moments.
+        // Smaller tiers are timed only briefly, to check that timing works.
         if evidence.tier.as_deref().is_some_and(|tier| tier != "full") {
             continue;
         }
@@ -85,8 +87,9 @@ pub fn ratios(record: &Record) -> Vec<Ratio> {
     found
 }
 
-/// Ours against the recorded one: (outcome, standing, explanation). A ratio that fell by more than `tolerance` (a share) is an
-/// alarm, if the fall's one-sided bound at `alpha` says so too. Of single timings no spread is known: a fall by more than twice the
+/// Compares the new ratio with the recorded one; returns (outcome, standing, explanation). A ratio
+/// that fell by more than `tolerance` (a share) is an alarm if the fall's one-sided bound at
+/// `alpha` confirms it. Single timings have no measurable spread, so a fall by more than twice the
 /// tolerance is undecided.
 pub(super) fn compare(
     ours: &Ratio,

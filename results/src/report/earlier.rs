@@ -1,17 +1,18 @@
-//! Verdicts that were given before on the same claim.
+//! Earlier verdicts on the same claim.
 
 use zoo_recipes::ClaimSpec;
 
 use crate::ledger::{Judgement, Record, RunEnd};
 use crate::verdict::Outcome;
 
-/// Outcomes of earlier verdicts on a claim, as they were recorded, the first one first.
+/// Outcomes of earlier verdicts on a claim, as recorded, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Earlier(pub Vec<Outcome>);
 
 impl Earlier {
-    /// Of a claim of a recipe in an arm, whatever the recipe's version was. Only verdicts on runs of this program at the published size
-    /// count, and of these the ones that were reached: REPRODUCED, NOT REPRODUCED or INCONCLUSIVE.
+    /// The earlier verdicts on a claim of a recipe in an arm, for any version of the recipe. Only
+    /// runs of this program at the published size count, and only the verdicts REPRODUCED, NOT
+    /// REPRODUCED and INCONCLUSIVE.
     #[must_use]
     pub fn of<'r>(
         records: impl IntoIterator<Item = &'r Record>,
@@ -33,7 +34,7 @@ impl Earlier {
         )
     }
 
-    /// `third verdict; before: INCONCLUSIVE twice`; nothing where there is no earlier one.
+    /// `third verdict; before: INCONCLUSIVE twice`; `None` if there is no earlier verdict.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let mut counts: Vec<(Outcome, usize)> = Vec::new();
@@ -54,22 +55,23 @@ impl Earlier {
     }
 }
 
-/// A verdict that says something of the claim.
+/// Whether the outcome says something about the claim.
 pub(super) fn is_reached(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Reproduced | Outcome::NotReproduced | Outcome::Inconclusive)
 }
 
-/// Evidence without kept outputs is external, whatever the record says.
+/// Whether the evidence is external. Evidence without kept outputs is external, whatever the record
+/// states.
 pub(super) fn is_external(record: &Record, judgement: &Judgement) -> bool {
     judgement.verdict.external || record.end == RunEnd::External || !record.without_outputs().is_empty()
 }
 
-/// Is the record about the published size?
+/// Whether the record is about the published size.
 pub(super) fn is_full(record: &Record) -> bool {
     record.tier.as_deref().is_none_or(|tier| tier == "full")
 }
 
-/// The arm that was run; a claim may speak of any.
+/// The arm that was run; a claim may name another one.
 pub(super) fn arm_of(judgement: &Judgement) -> Option<String> {
     judgement.evidence.arm.clone().or_else(|| judgement.verdict.arm.clone())
 }

@@ -1,5 +1,5 @@
-//! Tables of verdicts in four formats, the generated parts of README and RESULTS, a page on the runs of a recipe, and pictures of
-//! matrices.
+//! Tables of verdicts in four formats, the generated parts of README and RESULTS, a page about the
+//! runs of a recipe, and images of matrices.
 
 mod account;
 mod earlier;

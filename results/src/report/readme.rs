@@ -1,36 +1,38 @@
-//! The generated parts of README.md and RESULTS.md: put between their markers, and compared with them.
+//! The generated parts of README.md and RESULTS.md: inserts them between their markers, and checks
+//! them.
 
 use super::results::Generated;
 
-/// Lines before and behind the part with all tables.
+/// Lines before and after the part with all tables.
 pub const RESULTS: [&str; 2] = ["<!-- results:begin -->", "<!-- results:end -->"];
-/// Lines before and behind the part on what was run to its end.
+/// Lines before and after the part about finished runs.
 pub const RUNS: [&str; 2] = ["<!-- runs:begin -->", "<!-- runs:end -->"];
 
-/// Why the generated part of a file is not as it should be.
+/// Why the generated part of a file is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadmeError {
-    /// A marker is missing, doubled, or they are in the wrong order.
+    /// A marker is missing or repeated, or the markers are in the wrong order.
     #[error(
         "the file has no place for generated tables: a marker is missing, doubled or in the wrong place\nhint: put the lines `{}` and `{}` (or `{}` and `{}`) where the tables belong",
         RESULTS[0], RESULTS[1], RUNS[0], RUNS[1]
     )]
     Markers,
-    /// The text does not agree with the ledger.
+    /// The text differs from what the ledger gives.
     #[error("line {line} is not what the ledger says\n  file: {found}\n  ledger: {expected}\nhint: {hint}")]
     Stale {
         /// Line of the file, from 1.
         line: usize,
-        /// What stands there.
+        /// Text in the file.
         found: String,
-        /// What should.
+        /// Expected text.
         expected: String,
-        /// How to renew it.
+        /// How to update it.
         hint: String,
     },
 }
 
-/// `file` with the generated parts put between their markers; it has those of one part at least.
+/// `file` with the generated parts inserted between their markers. It must have the markers of at
+/// least one part.
 ///
 /// # Errors
 /// [`ReadmeError::Markers`].
@@ -46,7 +48,8 @@ pub fn replace(file: &str, generated: &Generated) -> Result<String, ReadmeError>
     if places > 0 { Ok(text) } else { Err(ReadmeError::Markers) }
 }
 
-/// Compares the generated parts of `file` with what the ledger gives; `command` is what renews them.
+/// Compares the generated parts of `file` with what the ledger gives. `command` is the command that
+/// updates them.
 ///
 /// # Errors
 /// [`ReadmeError::Stale`] names the first line that differs; [`ReadmeError::Markers`].
@@ -62,7 +65,8 @@ pub fn check(file: &str, generated: &Generated, command: &str) -> Result<(), Rea
     Err(ReadmeError::Stale { line: line + 1, found: text(&old), expected: text(&new), hint })
 }
 
-/// Byte offsets of the end of the first marker and the start of the second; `None` where neither is there.
+/// Byte offsets of the end of the first marker and the start of the second; `None` if neither
+/// exists.
 fn between(file: &str, [begin, end]: [&str; 2]) -> Result<Option<(usize, usize)>, ReadmeError> {
     let places = |marker: &str| file.match_indices(marker).map(|(at, _)| at).collect::<Vec<_>>();
     match (places(begin).as_slice(), places(end).as_slice()) {

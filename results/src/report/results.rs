@@ -1,4 +1,4 @@
-//! The generated parts of RESULTS.md and README.md, made from recipes and ledger.
+//! The generated parts of RESULTS.md and README.md, from recipes and ledger.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,10 @@ use crate::verdict::Outcome;
 /// The generated parts of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
-    /// All tables: totals, recipes, every claim with its verdicts, how runs ended, the ledger's last hash.
+    /// All tables: totals, recipes, every claim with its verdicts, how runs ended, the ledger's
+    /// last hash.
     pub results: String,
-    /// What was run to its end, in a few lines.
+    /// The finished runs, in a few lines.
     pub runs: String,
 }
 
@@ -30,7 +31,8 @@ const COLUMNS: [Outcome; 6] = [
     Outcome::NotJudgeable,
 ];
 
-/// Counts of claims: those with an outcome that counts, and those that were judged and do not count.
+/// Counts of claims: those with an outcome that counts, and those that were judged but do not
+/// count.
 #[derive(Default, Clone)]
 struct Counts {
     tally: Tally,
@@ -107,7 +109,7 @@ fn title(statement: Statement) -> &'static str {
     }
 }
 
-/// What the rate of errors of a single verdict means for all of them.
+/// What the error rate of a single verdict means for all verdicts together.
 fn at_their_margins(counts: &ByStatement<Counts>) -> String {
     let of = |statement| {
         let decided = counts.of(statement).tally.decided();
@@ -170,11 +172,11 @@ fn row(one: &Listed) -> Vec<Cell> {
     ]
 }
 
-/// `REPRODUCED (not counted: ...)`, `NOT JUDGEABLE: no code ...`.
+/// The outcome in words: `REPRODUCED (not counted: ...)`, `NOT JUDGEABLE: no code ...`.
 fn words(one: &Listed) -> String {
     let outcome = one.verdict.outcome;
     match one.uncounted {
-        // The claim's own cell says so already.
+        // The claim's own cell already states this.
         Some(_) if one.verdict.external => outcome.to_string(),
         Some(why) => format!("{outcome} ({why})"),
         None if outcome == Outcome::NotJudgeable => format!("{outcome}: {}", one.verdict.explanation),
@@ -213,7 +215,7 @@ fn runs(account: &Account<'_>) -> String {
         let counted: Vec<&Listed> = ran.iter().copied().filter(|listed| listed.uncounted.is_none()).collect();
         let others: Vec<&Listed> =
             account.others.iter().filter(|other| is_reached_here(other) && is_of(other, one)).collect();
-        // What counts, else what does not, else what an earlier version gave.
+        // The verdicts that count, else those that do not, else those of an earlier version.
         rows.extend(
             [counted, ran, others].into_iter().find(|of| !of.is_empty()).map(|of| (one.standing, of)),
         );
@@ -253,7 +255,7 @@ fn runs(account: &Account<'_>) -> String {
     text
 }
 
-/// Is a verdict on an earlier version of a recipe on this claim of it?
+/// Whether a verdict on an earlier version of a recipe is on this claim.
 fn is_of(other: &Listed, one: &ClaimAccount<'_>) -> bool {
     let verdict = &other.verdict;
     (&other.recipe, verdict.kind, &verdict.metric, &verdict.eval, verdict.published)

@@ -1,11 +1,11 @@
-//! One table, four formats.
+//! A table that is rendered in four formats.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-/// Formats of everything that `zoo` prints on standard output.
+/// Output formats of `zoo` on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// Columns padded with spaces.
@@ -13,13 +13,13 @@ pub enum Format {
     Human,
     /// An array of objects.
     Json,
-    /// RFC 4180, a header line first.
+    /// RFC 4180, with a header line.
     Csv,
     /// A Markdown table.
     Md,
 }
 
-/// A word that names no format.
+/// Error for an unknown name of a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format `{0}`\nhint: human, json, csv or md")]
 pub struct UnknownFormat(String);
@@ -37,12 +37,12 @@ impl FromStr for Format {
     }
 }
 
-/// Side on which a column's text stands.
+/// Alignment of a column's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alignment {
-    /// Words.
+    /// Left-aligned, for words.
     Left,
-    /// Numbers.
+    /// Right-aligned, for numbers.
     Right,
 }
 
@@ -53,12 +53,12 @@ pub struct Column {
     pub title: String,
     /// Key in JSON and CSV.
     pub key: String,
-    /// Side.
+    /// Alignment of the text.
     pub alignment: Alignment,
 }
 
 impl Column {
-    /// A column of words, with `_` in the key where the title has spaces.
+    /// A column of words. The key is the title with `_` for spaces.
     #[must_use]
     pub fn words(title: &str) -> Self {
         Self {
@@ -75,17 +75,17 @@ impl Column {
     }
 }
 
-/// One field: what people read and what machines read.
+/// One field, in the forms for people and for programs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// For `human` and `md`.
+    /// Text for `human` and `md`.
     pub text: String,
-    /// For `json` and `csv`, unrounded.
+    /// Value for `json` and `csv`, unrounded.
     pub value: Value,
 }
 
 impl Cell {
-    /// Words; an empty text is null to machines.
+    /// A cell of words; an empty text becomes null for programs.
     #[must_use]
     pub fn words(text: impl Into<String>) -> Self {
         let text = text.into();
@@ -93,7 +93,7 @@ impl Cell {
         Self { text, value }
     }
 
-    /// A number with its printed form; `-` and null where there is none.
+    /// A number with its printed form; `-` and null if there is none.
     #[must_use]
     pub fn number(value: Option<f64>) -> Self {
         match value {
@@ -109,12 +109,13 @@ impl Cell {
     }
 }
 
-/// Rows under columns. A row that is short is filled up with empty cells; what is beyond the columns is left out.
+/// Rows under columns. A short row is filled with empty cells; cells beyond the columns are
+/// dropped.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// Columns.
+    /// Columns of the table.
     pub columns: Vec<Column>,
-    /// Rows.
+    /// Rows of the table.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -171,7 +172,7 @@ impl Table {
             Value::Object(fields.collect::<Map<_, _>>())
         };
         let rows = Value::Array(self.rows.iter().map(object).collect());
-        // A tree of maps, arrays, texts and finite numbers always has a text.
+        // A tree of maps, arrays, texts and finite numbers can always be written as text.
         format!("{rows:#}\n")
     }
 

@@ -1,4 +1,4 @@
-//! Outcomes, counted for each kind of statement by itself.
+//! Counts of outcomes, separately for each kind of statement.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,30 @@ use zoo_recipes::Statement;
 
 use crate::verdict::{Outcome, Verdict};
 
-/// How often each outcome was reached.
+/// Number of times each outcome was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally(BTreeMap<Outcome, u64>);
 
 impl Tally {
-    /// Counts one more.
+    /// Adds one to an outcome's count.
     pub fn add(&mut self, outcome: Outcome) {
         *self.0.entry(outcome).or_default() += 1;
     }
 
-    /// How many are of this outcome.
+    /// Count of this outcome.
     #[must_use]
     pub fn of(&self, outcome: Outcome) -> u64 {
         self.0.get(&outcome).copied().unwrap_or(0)
     }
 
-    /// All of them.
+    /// Sum of all counts.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// Those that say of a claim that it holds or does not: each is wrong 5 times in 100 for a system at the margin.
+    /// Number of verdicts that decide whether a claim holds. Each is wrong 5 times in 100 for a
+    /// system at the margin.
     #[must_use]
     pub fn decided(&self) -> u64 {
         self.of(Outcome::Reproduced) + self.of(Outcome::NotReproduced)
@@ -43,25 +44,25 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// A tally of each kind of statement. There is no sum of the three.
+/// One tally for each kind of statement. There is no total over the three.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ByStatement<T>([T; 3]);
 
 impl<T> ByStatement<T> {
-    /// That of a kind.
+    /// The tally of a kind.
     #[must_use]
     pub fn of(&self, statement: Statement) -> &T {
         &self.0[statement as usize]
     }
 
-    /// That of a kind, to be changed.
+    /// The tally of a kind, mutable.
     pub fn of_mut(&mut self, statement: Statement) -> &mut T {
         &mut self.0[statement as usize]
     }
 }
 
 impl ByStatement<Tally> {
-    /// Of verdicts.
+    /// The tallies of verdicts.
     #[must_use]
     pub fn of_verdicts<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Self {
         let mut found = Self::default();
@@ -92,7 +93,7 @@ impl ByStatement<Tally> {
     }
 }
 
-/// What the claims of a kind are called, in the plural.
+/// Name of the claims of a kind, in the plural.
 #[must_use]
 pub fn heading(statement: Statement) -> &'static str {
     match statement {

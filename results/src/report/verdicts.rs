@@ -1,4 +1,4 @@
-//! Claims in a cell, and records as a table.
+//! Claims as text for a cell, and records as a table.
 
 use super::table::{Cell, Column, Table};
 use crate::ledger::Entry;
@@ -18,7 +18,7 @@ pub(super) fn claim(verdict: &Verdict) -> String {
     text
 }
 
-/// Records of a ledger, one a row.
+/// Records of a ledger, one per row.
 #[must_use]
 pub fn ledger_table<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Table {
     let mut table = Table::new(vec![

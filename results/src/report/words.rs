@@ -1,4 +1,4 @@
-//! Counts and times for people.
+//! Formats counts and durations for people.
 
 /// `210808832` as `210,808,832`.
 #[must_use]

@@ -1,15 +1,18 @@
-//! Exact limits of a rate, and how many trials would hold it to one side of a limit.
+//! Exact limits of a rate, and the number of trials that would place the rate on one side of a
+//! limit.
 
 use super::distributions::{beta_cdf, beta_quantile, normal_quantile};
 
-/// More trials than this are never suggested.
+/// Largest number of trials that is ever suggested.
 pub const TRIAL_LIMIT: u64 = 10_000_000;
 
-/// Clopper and Pearson's limits of a rate after `errors` in `total` trials; each limit is wrong with probability at most `alpha`.
+/// Clopper and Pearson's limits of a rate after `errors` in `total` trials; each limit is wrong
+/// with probability at most `alpha`.
 ///
-/// `errors` need not be whole (a mean over runs). Word errors are not independent of each other and can exceed the words, so for a
-/// word error rate this is the binomial model, used where it matters: near zero, where a bootstrap of no errors has no width.
-/// Returns `(0, 1)` where `total` is 0.
+/// `errors` does not have to be a whole number (it may be a mean over runs). Word errors are not
+/// independent and can exceed the number of words, so for a word error rate this is only a binomial
+/// model. It matters near zero, where a bootstrap without errors has no width. Returns `(0, 1)` if
+/// `total` is 0.
 #[must_use]
 pub fn clopper_pearson(errors: f64, total: f64, alpha: f64) -> (f64, f64) {
     if total <= 0.0 || errors.is_nan() || total.is_nan() {
@@ -21,10 +24,11 @@ pub fn clopper_pearson(errors: f64, total: f64, alpha: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// How many trials, more than `seen`, put [`clopper_pearson`]'s limit at level `alpha` on the other side of `limit` with probability
-/// `chance`, where the true rate is `rate`. `None` where more than [`TRIAL_LIMIT`] would be needed, or the two rates are the same.
+/// Number of trials, more than `seen`, for which [`clopper_pearson`]'s limit at level `alpha` lies
+/// on the other side of `limit` with probability `chance` if the true rate is `rate`. `None` if
+/// more than [`TRIAL_LIMIT`] are needed, or if the two rates are equal.
 ///
-/// Exact where few errors are expected; from 500 on by the normal approximation.
+/// Exact if few errors are expected; from 500 expected errors on, by the normal approximation.
 #[must_use]
 pub fn trials_needed(rate: f64, limit: f64, alpha: f64, chance: f64, seen: u64) -> Option<u64> {
     if !(0.0..=1.0).contains(&rate) || !(0.0..=1.0).contains(&limit) || rate == limit {
@@ -39,11 +43,13 @@ pub fn trials_needed(rate: f64, limit: f64, alpha: f64, chance: f64, seen: u64) 
     }
     let more = seen + 1;
     if rate < limit {
-        // The more errors, the more trials it takes until as few of them are too rare at the limit.
+        // The more errors there are, the more trials are needed before so few errors are too rare
+        // at the limit.
         let with = |k| Some((k, least(k, TRIAL_LIMIT, |n| at_most(k, n, limit) <= alpha)?.max(more)));
         return (0..).map_while(with).find(|(k, n)| at_most(*k, *n, rate) >= chance).map(|(_, n)| n);
     }
-    // Up to how many trials `k` errors are too many at the limit; of those, the first where there are probably as many.
+    // The number of trials up to which `k` errors are too many at the limit; among these, the first
+    // at which `k` errors are probably reached.
     let mut from = more;
     for k in 1..=TRIAL_LIMIT {
         let end = least(k, TRIAL_LIMIT, |n| 1.0 - at_most(k - 1, n, limit) >= alpha);
@@ -57,7 +63,7 @@ pub fn trials_needed(rate: f64, limit: f64, alpha: f64, chance: f64, seen: u64) 
     None
 }
 
-/// The least number of a range from which on `holds`.
+/// The smallest number of a range from which on `holds` is true.
 fn least(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if low > high || !holds(high) {
         return None;
@@ -86,7 +92,8 @@ mod tests {
             assert_eq!(low, 0.0);
             assert!((high - (1.0 - 0.05f64.powf(1.0 / n))).abs() < 1e-12);
         }
-        // 3 of 20 at two-sided 95 %: 0.0321 to 0.3789 (Clopper and Pearson's chart, printed in many textbooks).
+        // 3 of 20 at two-sided 95 %: 0.0321 to 0.3789 (Clopper and Pearson's chart, printed in many
+        // textbooks).
         let (low, high) = clopper_pearson(3.0, 20.0, 0.025);
         assert!((low - 0.032_070_937).abs() < 1e-8 && (high - 0.378_926_83).abs() < 1e-8, "{low} {high}");
         assert_eq!(clopper_pearson(5.0, 5.0, 0.05).1, 1.0);
@@ -100,11 +107,13 @@ mod tests {
         assert_eq!(needed(0.0, 0.0042, 240), Some(712));
         assert_eq!(needed(0.0, 0.01, 10), Some(299));
         assert_eq!(needed(0.0, 0.01, 500), Some(501));
-        // By the normal approximation, ((1.645 sqrt(0.1 * 0.9) + 0.842 sqrt(0.095 * 0.905)) / 0.005)^2.
+        // By the normal approximation, ((1.645 sqrt(0.1 * 0.9) + 0.842 sqrt(0.095 * 0.905)) /
+        // 0.005)^2.
         assert_eq!(needed(0.095, 0.1, 100), Some(21918));
         assert_eq!(needed(1.0 / 240.0, 0.0042, 240), None);
         assert_eq!((needed(0.1, 0.1, 1), needed(f64::NAN, 0.1, 1), needed(0.1, 1.1, 1)), (None, None, None));
-        // Few errors are counted exactly, on both sides: the first number with which the limit passes 80 times in 100.
+        // Few errors are counted exactly, on both sides: the first number for which the limit
+        // passes 80 times in 100.
         for (rate, limit) in [(0.01, 0.05), (0.08, 0.02), (0.0, 0.3), (1.0, 0.5), (0.1, 0.0)] {
             let chance = |n: u64| -> f64 {
                 let passes = |k: &u64| {
@@ -121,7 +130,7 @@ mod tests {
 
     #[test]
     fn covers_at_least_as_often_as_it_says() {
-        // Exact coverage by summing the binomial probabilities, no sampling.
+        // Exact coverage from the sum of the binomial probabilities, without sampling.
         let n = 40u32;
         for rate in [0.005, 0.02, 0.1, 0.37] {
             let (mut above, mut below, mut probability) = (0.0, 0.0, (1.0f64 - rate).powi(n as i32));

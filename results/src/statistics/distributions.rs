@@ -1,7 +1,8 @@
 //! Normal, Student t, chi-squared and beta distribution functions with their quantiles.
 //!
-//! The incomplete beta and gamma functions come from `statrs`, erfc from `libm` (that of `statrs` is exact to 1e-9 only). Quantiles
-//! are found by bracketing on them, so that they are as exact as the functions and never diverge.
+//! The incomplete beta and gamma functions come from `statrs`, and erfc from `libm` (that of
+//! `statrs` is only exact to 1e-9). Quantiles are found by bracketing these functions, so they are
+//! as exact as the functions and never diverge.
 
 use libm::erfc;
 use statrs::function::{beta::checked_beta_reg, gamma::checked_gamma_lr};
@@ -12,7 +13,7 @@ pub fn normal_cdf(z: f64) -> f64 {
     0.5 * erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// z with P(Z <= z) = p; infinite at 0 and 1, NaN outside of [0, 1].
+/// z with P(Z <= z) = p; infinite at 0 and 1, NaN outside [0, 1].
 #[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     quantile(p, normal_cdf)
@@ -24,7 +25,8 @@ pub fn t_cdf(t: f64, freedom: f64) -> f64 {
     if freedom <= 0.0 || freedom.is_nan() {
         return f64::NAN;
     }
-    // So close to normal that the incomplete beta function would lose more than the difference.
+    // This close to the normal distribution, the error of the incomplete beta function exceeds the
+    // difference.
     if freedom > 1e6 {
         return normal_cdf(t);
     }
@@ -32,7 +34,7 @@ pub fn t_cdf(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// t with P(T <= t) = p; infinite at 0 and 1, NaN outside of [0, 1].
+/// t with P(T <= t) = p; infinite at 0 and 1, NaN outside [0, 1].
 #[must_use]
 pub fn t_quantile(p: f64, freedom: f64) -> f64 {
     quantile(p, |t| t_cdf(t, freedom))
@@ -44,7 +46,7 @@ pub fn chi_squared_cdf(x: f64, freedom: f64) -> f64 {
     if x <= 0.0 { 0.0 } else { checked_gamma_lr(0.5 * freedom, 0.5 * x).unwrap_or(f64::NAN) }
 }
 
-/// x with P(X <= x) = p of the chi-squared distribution; infinite at 1, NaN outside of [0, 1].
+/// x with P(X <= x) = p of the chi-squared distribution; infinite at 1, NaN outside [0, 1].
 #[must_use]
 pub fn chi_squared_quantile(p: f64, freedom: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) || freedom.is_nan() || freedom <= 0.0 {
@@ -60,7 +62,7 @@ pub fn chi_squared_quantile(p: f64, freedom: f64) -> f64 {
     root(0.0, high, |x| chi_squared_cdf(x, freedom) - p)
 }
 
-/// P(X <= x) of the beta distribution; the shapes need not be whole numbers.
+/// P(X <= x) of the beta distribution; the shapes do not have to be whole numbers.
 pub(super) fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     checked_beta_reg(a, b, x.clamp(0.0, 1.0)).unwrap_or(f64::NAN)
 }
@@ -70,7 +72,8 @@ pub(super) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     root(0.0, 1.0, |x| beta_cdf(x, a, b) - p)
 }
 
-/// Quantile of a symmetric distribution around 0. The lower half is searched, where the function keeps its relative precision.
+/// Quantile of a distribution that is symmetric around 0. The lower half is searched, because the
+/// function keeps its relative precision there.
 fn quantile(p: f64, cdf: impl Fn(f64) -> f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
@@ -91,8 +94,9 @@ fn quantile(p: f64, cdf: impl Fn(f64) -> f64) -> f64 {
     root(low, 0.0, |x| cdf(x) - p)
 }
 
-/// The zero of a rising function between `low` and `high`, to the last bits: regula falsi after Anderson and Björck, with a halving
-/// whenever three of its steps did not halve the bracket.
+/// The zero of a rising function between `low` and `high`, to the last bits. Uses regula falsi
+/// after Anderson and Björck, with a bisection whenever three of its steps did not halve the
+/// bracket.
 pub(super) fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut at_low, mut at_high) = (f(low), f(high));
     let mut target = 0.5 * (high - low);
@@ -112,7 +116,7 @@ pub(super) fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
         if value == 0.0 {
             return x;
         }
-        // The end that stays is given less weight, so that the next crossing falls on its side.
+        // The end that stays gets less weight, so that the next crossing falls on its side.
         let weight = |old: f64| if 1.0 - value / old > 0.0 { 1.0 - value / old } else { 0.5 };
         if value < 0.0 {
             at_high *= if at_low < 0.0 { weight(at_low) } else { 1.0 };
@@ -135,7 +139,7 @@ mod tests {
 
     #[test]
     fn normal_values_of_the_tables() {
-        // Abramowitz and Stegun, table 26; the same to all printed digits in scipy 1.x.
+        // Values of Abramowitz and Stegun, table 26; scipy 1.x agrees to all printed digits.
         near(normal_quantile(0.95), 1.644_853_626_951_472_7, 1e-12);
         near(normal_quantile(0.975), 1.959_963_984_540_054, 1e-12);
         near(normal_quantile(0.8), 0.841_621_233_572_914_3, 1e-12);

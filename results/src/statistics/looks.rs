@@ -1,4 +1,5 @@
-//! Planned looks at a growing number of seeds, and the share of the error rate that each may use.
+//! Planned looks at a growing number of seeds, and the share of the error rate that each look may
+//! use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -10,7 +11,7 @@ use super::distributions::{normal_cdf, normal_quantile, root};
 /// Error rate of each of the two statements over all looks together, one-sided.
 pub const ALPHA: f64 = 0.05;
 
-/// The numbers of seeds at which a verdict is sought, settled before the first run.
+/// The numbers of seeds at which a verdict is attempted, fixed before the first run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u32>", into = "Vec<u32>")]
 pub struct LookPlan(Vec<u32>);
@@ -18,18 +19,19 @@ pub struct LookPlan(Vec<u32>);
 /// One look of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
-    /// Seeds looked at.
+    /// Number of seeds at this look.
     pub seeds: u32,
-    /// Error rate spent up to and with this look.
+    /// Error rate spent up to and including this look.
     pub spent: f64,
-    /// One-sided level of this look's bound where sigma is stated, from the recursion.
+    /// One-sided level of this look's bound if sigma is stated, from the recursion.
     pub alpha: f64,
-    /// The same where sigma is the sample's own: what is newly spent here. Each t bound is exact by itself and the sum of the looks'
-    /// levels bounds the whole, which the recursion, made for a normal mean, would overdraw (5.6 % measured for 5 %).
+    /// One-sided level if sigma is the sample's own: the error rate newly spent at this look. Each
+    /// t bound is exact on its own, and the sum of the looks' levels bounds the total. The
+    /// recursion assumes a normal mean and would exceed the total (5.6 % measured for 5 %).
     pub own_alpha: f64,
 }
 
-/// Why a list of numbers is not a plan.
+/// Error for a list of numbers that is not a valid plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "looks {given:?} are not a plan\nhint: give one to 20 increasing numbers of seeds from 1 to 10000, e.g. 1, 3, 5, 10"
@@ -55,14 +57,14 @@ impl From<LookPlan> for Vec<u32> {
 }
 
 impl Default for LookPlan {
-    /// 1, 3, 5, 10 seeds.
+    /// Looks at 1, 3, 5 and 10 seeds.
     fn default() -> Self {
         Self(vec![1, 3, 5, 10])
     }
 }
 
 impl LookPlan {
-    /// One look, at `seeds` seeds (`--seeds N`; 0 is read as 1).
+    /// A single look at `seeds` seeds (`--seeds N`; 0 is read as 1).
     #[must_use]
     pub fn fixed(seeds: u32) -> Self {
         Self(vec![seeds.clamp(1, 10_000)])
@@ -74,20 +76,20 @@ impl LookPlan {
         &self.0
     }
 
-    /// Seeds of the last look.
+    /// Number of seeds of the last look.
     #[must_use]
     pub fn last(&self) -> u32 {
         self.0.last().copied().unwrap_or(1)
     }
 
-    /// The share of [`ALPHA`] that may be used up by the time a share `information` in [0, 1] of the seeds has been seen: Lan and
-    /// DeMets' spending function of Pocock's kind, ALPHA ln(1 + (e - 1) t).
+    /// The part of [`ALPHA`] that may be spent once a share `information` in [0, 1] of the seeds
+    /// has been seen. Lan and DeMets' spending function of Pocock's type: ALPHA ln(1 + (e - 1) t).
     #[must_use]
     pub fn spent(information: f64) -> f64 {
         ALPHA * (1.0 + (std::f64::consts::E - 1.0) * information.clamp(0.0, 1.0)).ln()
     }
 
-    /// The looks with their levels. Worked out once per plan and kept.
+    /// The looks with their levels. Computed once per plan and cached.
     #[must_use]
     pub fn looks(&self) -> Arc<[Look]> {
         static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
@@ -100,8 +102,8 @@ impl LookPlan {
 /// Plans and their looks.
 type Known = HashMap<Vec<u32>, Arc<[Look]>>;
 
-/// Armitage, McPherson and Rowe's recursion: `density` is that of the sum of standardised scores at a look, together with not having
-/// crossed the bound before.
+/// Armitage, McPherson and Rowe's recursion. `density` is the density of the sum of standardised
+/// scores at a look, restricted to the paths that have not crossed a bound before.
 fn boundaries(seeds: &[u32]) -> Vec<Look> {
     const POINTS: usize = 801;
     let total = f64::from(seeds[seeds.len() - 1]);
@@ -113,7 +115,7 @@ fn boundaries(seeds: &[u32]) -> Vec<Look> {
         let spent = LookPlan::spent(n / total);
         let step = (n - seeds_before).sqrt();
         let share = spent - spent_before;
-        // z is the bound in standard errors: the sum crosses where it exceeds z sqrt(n).
+        // z is the bound in standard errors: the sum crosses it when it exceeds z sqrt(n).
         let z = match &state {
             None => normal_quantile(1.0 - share),
             Some(grid) => root(-2.0, 12.0, |z| share - grid.sum(|s| normal_cdf((s - z * n.sqrt()) / step))),
@@ -144,7 +146,7 @@ struct Grid {
 }
 
 impl Grid {
-    /// Integral of `f` times the density, Simpson's rule.
+    /// Integral of `f` times the density, by Simpson's rule.
     fn sum(&self, f: impl Fn(f64) -> f64) -> f64 {
         let last = self.density.len() - 1;
         let weighted = self.density.iter().enumerate().map(|(i, d)| {
@@ -170,8 +172,9 @@ mod tests {
 
     #[test]
     fn published_bounds_of_five_equal_looks() {
-        // Pocock-type spending, five equal looks, one-sided 0.025: 2.438, 2.427, 2.410, 2.397, 2.386 are printed in textbooks; at
-        // 0.05 an independent recursion (numpy, 4,001 points) gives the numbers here.
+        // Pocock-type spending, five equal looks, one-sided 0.025: textbooks print 2.438, 2.427,
+        // 2.410, 2.397, 2.386. At 0.05, an independent recursion (numpy, 4,001 points) gives the
+        // numbers below.
         let z: Vec<f64> =
             LookPlan(vec![1, 2, 3, 4, 5]).looks().iter().map(|l| -normal_quantile(l.alpha)).collect();
         for (got, expected) in z.iter().zip(PUBLISHED) {

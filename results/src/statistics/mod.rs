@@ -1,6 +1,7 @@
-//! The statistics behind a verdict: distribution functions, order statistics, exact binomial limits, and looks.
+//! The statistics behind verdicts: distribution functions, order statistics, exact binomial limits,
+//! and planned looks.
 //!
-//! Formulae are in `docs/verdicts.md`.
+//! The formulae are in `docs/verdicts.md`.
 
 mod binomial;
 mod distributions;

@@ -1,4 +1,4 @@
-//! What the best of n runs says about their mean.
+//! Mean of the runs of which a published number is the best of n.
 
 use super::distributions::normal_cdf;
 
@@ -19,7 +19,7 @@ pub fn maximum_of_normals(n: u32) -> MaximumOfNormals {
     if n <= 1 {
         return MaximumOfNormals { mean: 0.0, deviation: 1.0 };
     }
-    // The maximum of n draws lies below sqrt(2 ln n) + 9 for any practical purpose.
+    // For all practical purposes the maximum of n draws lies below sqrt(2 ln n) + 9.
     let (low, high) = (-9.0, 9.0 + (2.0 * f64::from(n).ln()).sqrt());
     let steps = 4000;
     let width = (high - low) / f64::from(steps);

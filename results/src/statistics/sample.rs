@@ -1,18 +1,19 @@
 //! Mean and spread of a sample.
 
-/// Arithmetic mean; NaN of nothing.
+/// Arithmetic mean; NaN if there are no values.
 #[must_use]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Standard deviation with n - 1; NaN of fewer than two values.
+/// Standard deviation with n - 1; NaN for fewer than two values.
 #[must_use]
 pub fn standard_deviation(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return f64::NAN;
     }
-    // Equal values have no spread at all; their mean may differ from them in the last bit.
+    // Equal values have a spread of exactly 0. Their computed mean may differ from them in the last
+    // bit.
     if values.iter().all(|v| *v == values[0]) {
         return 0.0;
     }
@@ -21,7 +22,8 @@ pub fn standard_deviation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt()
 }
 
-/// The middle of the sorted values, or the mean of the two in the middle; NaN of nothing.
+/// The middle of the sorted values, or the mean of the two in the middle; NaN if there are no
+/// values.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

@@ -1,10 +1,11 @@
-//! A speed-up from alternating blocks of two arms.
+//! Speed-up from alternating blocks of two arms.
 
 use serde::{Deserialize, Serialize};
 
 use super::{distributions::t_quantile, mean, standard_deviation};
 
-/// Seconds of four blocks timed in the order baseline, candidate, candidate, baseline: each for the same work, an update or a token.
+/// Seconds of four blocks timed in the order baseline, candidate, candidate, baseline. Each is the
+/// time for the same work: an update or a token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct AbbaBlock {
     /// First block of the baseline.
@@ -20,20 +21,21 @@ pub struct AbbaBlock {
 /// A measured speed-up with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SpeedUp {
-    /// Baseline's time over the candidate's: above 1 the candidate is faster.
+    /// Baseline's time divided by the candidate's; above 1 the candidate is faster.
     pub ratio: f64,
     /// Lower limit; each limit is wrong with probability (1 - level) / 2.
     pub low: f64,
     /// Upper limit.
     pub high: f64,
-    /// Two-sided level of the interval: 0.90 makes each limit a one-sided 95 % one.
+    /// Two-sided level of the interval: 0.90 makes each limit a one-sided 95 % limit.
     pub level: f64,
     /// Number of A B B A rounds.
     pub rounds: u32,
 }
 
-/// The speed-up over rounds of A B B A: a drift that is linear over a round cancels in each of them. Geometric mean, t interval of
-/// its logarithm at two-sided 90 %. `None` of fewer than two rounds or a time that is not positive and finite.
+/// The speed-up over A B B A rounds. A drift that is linear within a round cancels. The ratio is a
+/// geometric mean with the t interval of its logarithm at two-sided 90 %. `None` for fewer than two
+/// rounds, or for a time that is not positive and finite.
 #[must_use]
 pub fn speed_up(rounds: &[AbbaBlock]) -> Option<SpeedUp> {
     let level = 0.90;
@@ -78,7 +80,7 @@ mod tests {
             .collect();
         let measured = speed_up(&blocks).unwrap();
         assert!((measured.ratio - 1.5).abs() < 1e-9, "{measured:?}");
-        // All of A first and then all of B would have been wrong by 10 %.
+        // Timing all of A first and then all of B would have been wrong by 10 %.
         let half = 2 * rounds;
         let a: f64 = (0..half).map(|i| 3.0 * slow(i)).sum();
         let b: f64 = (half..2 * half).map(|i| 2.0 * slow(i)).sum();

@@ -4,39 +4,39 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// The table as it is kept.
+/// Text of the table.
 const TABLE: &str = include_str!("spreads.toml");
 
 /// A measured standard deviation of the scores of single runs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredSpread {
-    /// What claims name it by.
+    /// Name by which claims refer to it.
     pub name: String,
     /// The system whose runs were measured.
     pub system: String,
-    /// Its task.
+    /// The system's task.
     pub task: String,
-    /// Metric of the scores, in whose unit `sd` is.
+    /// Metric of the scores; `sd` is in its unit.
     pub metric: String,
     /// Data that was scored.
     pub data: String,
-    /// Standard deviation, dividing by n - 1.
+    /// Standard deviation, with divisor n - 1.
     pub sd: f64,
-    /// Runs behind it; 0 where their number is not known.
+    /// Number of runs behind it; 0 if not known.
     pub runs: u32,
-    /// Degrees of freedom where groups were pooled; else one less than the runs.
+    /// Degrees of freedom if groups were pooled; otherwise the number of runs less one.
     freedom: Option<u32>,
-    /// Recipes of this very system.
+    /// Recipes of exactly this system.
     pub recipes: Vec<String>,
-    /// Where the numbers were seen.
+    /// Source of the numbers.
     pub source: String,
-    /// Conditions worth knowing.
+    /// Relevant conditions.
     #[serde(default)]
     pub note: String,
 }
 
-/// The file's one list.
+/// The file's single list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -44,7 +44,7 @@ struct Table {
 }
 
 impl MeasuredSpread {
-    /// Degrees of freedom; `None` where the number of runs is not known.
+    /// Degrees of freedom; `None` if the number of runs is not known.
     #[must_use]
     pub fn freedom(&self) -> Option<u32> {
         self.freedom.or(self.runs.checked_sub(1)).filter(|freedom| *freedom > 0)
@@ -60,7 +60,7 @@ impl MeasuredSpread {
 /// All rows, in the order of the file.
 ///
 /// # Panics
-/// Never in a program whose tests passed: they parse the table that is built in.
+/// Never in a program whose tests passed, because they parse the built-in table.
 #[must_use]
 pub fn spreads() -> &'static [MeasuredSpread] {
     static ROWS: OnceLock<Vec<MeasuredSpread>> = OnceLock::new();
@@ -69,7 +69,7 @@ pub fn spreads() -> &'static [MeasuredSpread] {
     })
 }
 
-/// The row of this name.
+/// The row with this name.
 #[must_use]
 pub fn spread(name: &str) -> Option<&'static MeasuredSpread> {
     spreads().iter().find(|row| row.name == name)
@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn rows_from_our_ledger_agree_with_it() {
-        // FP32 scores of seeds 1 to 5 of reversal-transformer, and 1 to 6 of fsdd-digits, as the ledger has them.
+        // FP32 scores of seeds 1 to 5 of reversal-transformer and 1 to 6 of fsdd-digits, from the
+        // ledger.
         let of = |scores: &[f64]| crate::statistics::standard_deviation(scores);
         let reversal = of(&[97.7747, 98.4162, 98.7837, 98.4531, 96.8668]);
         assert!((reversal - spread("reversal-transformer").unwrap().sd).abs() < 5e-3, "{reversal}");

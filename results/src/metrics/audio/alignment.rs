@@ -76,8 +76,9 @@ pub struct AlignmentScore {
     /// Mean over the symbols of the largest weight that each received. Low if symbols were skipped
     /// or if the attention has no focus.
     pub coverage: f64,
-    /// Share of all weight within min(T / 5, 50) steps of the line from the first step and symbol to the last, T being the steps: after
-    /// the diagonal constraint of MultiSpeech (Chen et al., 2020), the band as in public FastSpeech code.
+    /// Share of the total weight within min(T / 5, 50) steps of the line from the first step and
+    /// symbol to the last, where T is the number of steps. It follows the diagonal constraint of
+    /// MultiSpeech (Chen et al., 2020), with the band of public FastSpeech code.
     pub diagonality: f64,
     /// Share of the text up to the furthest symbol that had the largest weight of a step.
     pub reached: f64,

@@ -1,4 +1,4 @@
-//! Pixels with words around them.
+//! The SVG drawing of a heatmap: pixels with title, axes and colour bar.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,20 +13,21 @@ use crate::verdict::number;
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 74.0;
-/// Above a panel, for its title; below the last, for the axis.
+/// Space above a panel for its title, and below the last panel for the axis.
 const HEAD: f64 = 22.0;
 const FOOT: f64 = 42.0;
-/// Heights of a panel, and of a row in it while they allow it: with numbers beside the rows, with names.
+/// (least height, most height, height per row) of a panel: with numbers at the rows, and with
+/// names.
 const NUMBERED: (f64, f64, f64) = (120.0, 260.0, 2.0);
 const NAMED: (f64, f64, f64) = (160.0, 900.0, 9.0);
-/// Names are left out where rows are lower.
+/// Below this row height, names are left out.
 const LOWEST_NAMED: f64 = 6.0;
-/// The scale of colours.
+/// Width of the colour bar.
 const BAR: f64 = 12.0;
-/// Characters of a title that fit.
+/// Maximum characters of a title that fit.
 const LONGEST: usize = 95;
 
-/// The whole picture.
+/// The whole drawing.
 pub(super) fn svg(map: &Heatmap<'_>) -> Result<String, HeatmapError> {
     let title = if map.title.is_empty() { 0.0 } else { 24.0 };
     let heights: Vec<f64> = map.panels.iter().map(|panel| height(panel, &map.y)).collect();
@@ -80,13 +81,13 @@ fn height(panel: &Panel<'_>, y: &Axis) -> f64 {
     (row * panel.rows() as f64).clamp(least, most)
 }
 
-/// From 0 to the end of the last cell.
+/// Scale from 0 to the end of the last cell.
 fn scale(axis: &Axis, cells: usize, places: (f64, f64)) -> Scale {
     let step = if axis.step.is_finite() && axis.step > 0.0 { axis.step } else { 1.0 };
     Scale::new(Spacing::Linear, (0.0, step * cells as f64), places)
 }
 
-/// Pixels that keep their edges, however large they are drawn.
+/// A picture whose pixels keep sharp edges at any size.
 fn picture(svg: &mut Markup, (x, y, width, height): (f64, f64, f64, f64), data: &str) {
     let attributes = [
         ("x", &*place(x)),
@@ -100,7 +101,7 @@ fn picture(svg: &mut Markup, (x, y, width, height): (f64, f64, f64, f64), data: 
     svg.shape("image", &attributes);
 }
 
-/// The axis left of a panel: names of its rows, or numbers.
+/// The axis to the left of a panel: names of its rows, or numbers.
 fn rows(svg: &mut Markup, panel: &Panel<'_>, axis: &Axis, (top, height): (f64, f64)) {
     let row = height / panel.rows() as f64;
     if axis.names.len() == panel.rows() && row >= LOWEST_NAMED {
@@ -126,7 +127,7 @@ fn rows(svg: &mut Markup, panel: &Panel<'_>, axis: &Axis, (top, height): (f64, f
     svg.leaf("text", &attributes, &axis.label);
 }
 
-/// The scale of colours right of the first panel.
+/// The colour bar to the right of the first panel.
 fn colours(svg: &mut Markup, map: &Heatmap<'_>, (top, height): (f64, f64), bar: &str) {
     let left = WIDTH - RIGHT + 14.0;
     picture(svg, (left, top, BAR, height), bar);
@@ -196,7 +197,7 @@ mod tests {
         let weights = vec![0.25; 1600];
         let many = Heatmap::alignment("", attention(&weights, 400), 0.01, &names).unwrap().svg().unwrap();
         assert!(!many.contains(">x</text>") && many.contains(">400</text>"), "{many}");
-        // Names that are not the rows'.
+        // The number of names differs from the number of rows.
         let short = Heatmap::alignment("", attention(&[0.25; 12], 3), f64::NAN, &names).unwrap();
         assert!(!short.svg().unwrap().contains("NaN"));
     }

@@ -1,6 +1,7 @@
-//! Matrices as pictures: spectrograms, one above the other, and what attention read.
+//! Matrices as images: spectrograms stacked vertically, and attention alignments.
 //!
-//! [`Heatmap::png`] is the pixels alone; [`Heatmap::svg`] has them in it, with title, axes and the scale of colours, and stands by itself.
+//! [`Heatmap::png`] gives only the pixels. [`Heatmap::svg`] embeds them with title, axes and colour
+//! bar, and is self-contained.
 
 mod drawing;
 mod palette;
@@ -13,34 +14,34 @@ use thiserror::Error;
 use crate::metrics::{Attention, LogMel};
 use raster::Raster;
 
-/// Panels of a picture.
+/// Maximum number of panels of an image.
 const MOST_PANELS: usize = 8;
 
-/// Why there is no picture.
+/// Why there is no image.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeatmapError {
-    /// Numbers that do not fill columns.
+    /// The values do not fill whole columns.
     #[error(
         "{values} values do not fill {columns} columns\nhint: give one or more whole columns, one after the other"
     )]
     Shape {
-        /// Given.
+        /// Number of values given.
         values: usize,
-        /// Stated.
+        /// Stated number of columns.
         columns: usize,
     },
-    /// None, or too many.
+    /// There are no panels, or too many.
     #[error("{0} panels\nhint: a picture has 1 to 8")]
     Panels(usize),
-    /// Larger than PNG can state.
+    /// The image exceeds the maximum size of a PNG.
     #[error("the picture is too large\nhint: cut it")]
     TooLarge,
-    /// The encoder's words.
+    /// The encoder failed; its message.
     #[error("the picture cannot be written: {0}\nhint: this is a defect of the program; please report it")]
     Encoding(String),
 }
 
-/// A matrix of a picture.
+/// One matrix of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel<'a> {
     title: String,
@@ -49,11 +50,12 @@ pub struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    /// Of `[columns, rows]`, column after column, as `[frames, mels]` and `[decoder steps, symbols]` lie in memory: from left to right, each
-    /// from the bottom to the top. Numbers that are not finite stay white.
+    /// A panel of values `[columns, rows]`, column after column, the memory layout of `[frames,
+    /// mels]` and `[decoder steps, symbols]`. Columns run from left to right, and the rows of each
+    /// column from bottom to top. Values that are not finite stay white.
     ///
     /// # Errors
-    /// No value, or a last column that is not whole.
+    /// There are no values, or the last column is incomplete.
     pub fn new(title: &str, values: impl Into<Cow<'a, [f32]>>, columns: usize) -> Result<Self, HeatmapError> {
         let values = values.into();
         if values.is_empty() || columns == 0 || !values.len().is_multiple_of(columns) {
@@ -74,43 +76,44 @@ impl<'a> Panel<'a> {
 /// An axis, from 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it is, with its unit.
+    /// Label, with the unit.
     pub label: String,
-    /// Units a cell.
+    /// Units per cell.
     pub step: f64,
-    /// Names of the cells, shown instead of numbers where there is room; or none.
+    /// Names of the cells, shown instead of numbers if there is room; may be empty.
     pub names: Vec<String>,
 }
 
 impl Axis {
-    /// In numbers.
+    /// An axis with numbers.
     pub fn new(label: &str, step: f64) -> Self {
         Self { label: label.to_owned(), step, names: Vec::new() }
     }
 }
 
-/// A picture of one or more matrices on the same axes and the same scale of colours.
+/// An image of one or more matrices with the same axes and the same colour scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heatmap<'a> {
-    /// Above it.
+    /// Title above the image.
     pub title: String,
-    /// What is to be seen, for those who do not see it.
+    /// Text alternative for readers who cannot see the image.
     pub description: String,
-    /// From left to right.
+    /// Horizontal axis, from left to right.
     pub x: Axis,
-    /// From the bottom to the top.
+    /// Vertical axis, from bottom to top.
     pub y: Axis,
-    /// What the colours are, with the unit.
+    /// Quantity shown by the colours, with the unit.
     pub unit: String,
     panels: Vec<Panel<'a>>,
     ends: (f64, f64),
 }
 
 impl<'a> Heatmap<'a> {
-    /// Of panels, from the top. `ends` are the numbers of the first and the last colour; none: the least and the most of all panels.
+    /// An image of panels, from top to bottom. `ends` are the values of the first and the last
+    /// colour; `None` means the minimum and maximum over all panels.
     ///
     /// # Errors
-    /// No panel, or more than 8.
+    /// There are no panels, or more than 8.
     pub fn new(panels: Vec<Panel<'a>>, ends: Option<(f32, f32)>) -> Result<Self, HeatmapError> {
         if !(1..=MOST_PANELS).contains(&panels.len()) {
             return Err(HeatmapError::Panels(panels.len()));
@@ -121,10 +124,10 @@ impl<'a> Heatmap<'a> {
         Ok(Self { title, description, x, y, unit, panels, ends })
     }
 
-    /// A recording's spectrogram above that of what was synthesised, over time.
+    /// A recording's spectrogram above that of the synthesised speech, over time.
     ///
     /// # Errors
-    /// None of two spectrograms.
+    /// None for two spectrograms.
     pub fn mels(
         title: &str,
         target: LogMel<'a>,
@@ -149,10 +152,10 @@ impl<'a> Heatmap<'a> {
         })
     }
 
-    /// Which symbols a decoder read over time; `symbols` may be empty.
+    /// The symbols that a decoder attended to, over time. `symbols` may be empty.
     ///
     /// # Errors
-    /// None of any attention.
+    /// None for any attention.
     pub fn alignment(
         title: &str,
         attention: Attention<'_>,
@@ -172,19 +175,20 @@ impl<'a> Heatmap<'a> {
         })
     }
 
-    /// The panels, one above the other, without words: a file of PNG. At most 2048 cells across and 1024 up are shown each by itself; of
-    /// larger panels the mean of neighbours. Smaller pictures are enlarged.
+    /// The panels, stacked vertically, without text, as a PNG file. Up to 2048 columns and 1024
+    /// rows, each cell is drawn individually; larger panels show the mean of neighbouring cells.
+    /// Small images are enlarged.
     ///
     /// # Errors
-    /// The encoder's.
+    /// An error of the encoder.
     pub fn png(&self) -> Result<Vec<u8>, HeatmapError> {
         Raster::stacked(&self.rasters()).png()
     }
 
-    /// A file of SVG that loads nothing.
+    /// A self-contained SVG file.
     ///
     /// # Errors
-    /// The encoder's, of the pixels in it.
+    /// An error of the encoder of the embedded pixels.
     pub fn svg(&self) -> Result<String, HeatmapError> {
         drawing::svg(self)
     }
@@ -194,7 +198,7 @@ impl<'a> Heatmap<'a> {
     }
 }
 
-/// The least and the most of what is finite.
+/// The minimum and maximum of the finite values.
 fn range(panels: &[Panel<'_>]) -> (f64, f64) {
     let values = panels.iter().flat_map(|panel| panel.values.iter().copied());
     let numbers = values.map(f64::from).filter(|value| value.is_finite());

@@ -1,12 +1,13 @@
-//! Colours of levels: viridis (S. van der Walt and N. Smith, public domain), from nine of its points. Equal steps look equally large, also
-//! in grey and to most who confuse colours.
+//! Colours of levels: viridis (S. van der Walt and N. Smith, public domain), interpolated from nine
+//! of its points. Equal steps look equally large, also in greyscale and to most people with colour
+//! blindness.
 
-/// Levels of a picture.
+/// Number of levels of an image.
 pub(super) const LEVELS: usize = 255;
-/// The index of a cell without a number.
+/// Index of a cell without a value.
 pub(super) const MISSING: u8 = 255;
 
-/// Red, green and blue at equal distances from the least to the most.
+/// Red, green and blue at equal distances from minimum to maximum.
 const POINTS: [[f64; 3]; 9] = [
     [68.0, 1.0, 84.0],
     [71.0, 45.0, 123.0],
@@ -18,10 +19,10 @@ const POINTS: [[f64; 3]; 9] = [
     [173.0, 220.0, 48.0],
     [253.0, 231.0, 37.0],
 ];
-/// White: no level is.
+/// White, which no level uses.
 const MISSING_COLOUR: [u8; 3] = [255; 3];
 
-/// The colours of all levels, and behind them that of [`MISSING`].
+/// The colours of all levels, followed by that of [`MISSING`].
 pub(super) fn palette() -> Vec<u8> {
     let colour = |level: usize| {
         let place = level as f64 / (LEVELS - 1) as f64 * (POINTS.len() - 1) as f64;
@@ -32,7 +33,7 @@ pub(super) fn palette() -> Vec<u8> {
     (0..LEVELS).map(colour).chain([MISSING_COLOUR]).flatten().collect()
 }
 
-/// The level of a number between two ends; beyond them, that of the end.
+/// The level of a value between two ends; values beyond an end get the level of that end.
 pub(super) fn level(value: f64, (low, high): (f64, f64)) -> u8 {
     if !value.is_finite() {
         return MISSING;
@@ -56,7 +57,7 @@ mod tests {
         };
         let all: Vec<f64> = palette.chunks_exact(3).map(lightness).collect();
         for (level, pair) in all[..LEVELS].windows(2).enumerate() {
-            // About 0.3 a level.
+            // About 0.3 per level.
             assert!((-0.05..0.8).contains(&(pair[1] - pair[0])), "level {level}: {pair:?}");
         }
         assert!(all[LEVELS - 1] - all[0] > 70.0 && all[255] > all[254]);

@@ -3,15 +3,16 @@
 use super::palette::{LEVELS, MISSING, level, palette};
 use super::{HeatmapError, Panel};
 
-/// Pixels at most, either way; beyond, a pixel is the mean of several cells.
+/// Maximum number of pixels in each direction. In larger matrices, a pixel is the mean of several
+/// cells.
 const MOST_COLUMNS: usize = 2048;
 const MOST_ROWS: usize = 1024;
-/// A picture of few cells is enlarged until it is about this wide or high.
+/// An image of few cells is enlarged to about this width or height.
 const ENLARGED: usize = 640;
 /// Pixels between panels, before they are enlarged.
 const GAP: usize = 2;
 
-/// Pixels by index of the palette, the topmost row first.
+/// Pixels as indices of the palette, top row first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Raster {
     pub width: usize,
@@ -20,7 +21,7 @@ pub(super) struct Raster {
 }
 
 impl Raster {
-    /// Of a panel, one pixel a cell as far as that is allowed.
+    /// The raster of a panel: one pixel per cell, up to the maximum size.
     pub fn of(panel: &Panel<'_>, ends: (f64, f64)) -> Self {
         let (width, height) = (panel.columns.min(MOST_COLUMNS), panel.rows().min(MOST_ROWS));
         let mut pixels = Vec::with_capacity(width * height);
@@ -35,12 +36,12 @@ impl Raster {
         Self { width, height, pixels }
     }
 
-    /// All levels, the highest at the top.
+    /// All levels, highest at the top.
     pub fn bar() -> Self {
         Self { width: 1, height: LEVELS, pixels: (0..=254).rev().collect() }
     }
 
-    /// Several, one above the other, flush left, all enlarged alike.
+    /// Several rasters stacked vertically, left-aligned, all enlarged by the same factor.
     pub fn stacked(rasters: &[Self]) -> Self {
         let width = rasters.iter().map(|one| one.width).max().unwrap_or(0);
         let mut pixels = Vec::new();
@@ -60,7 +61,7 @@ impl Raster {
         Self { width: width * times, height: height * times, pixels }
     }
 
-    /// As a PNG of indexed colours.
+    /// A PNG with indexed colours.
     pub fn png(&self) -> Result<Vec<u8>, HeatmapError> {
         let mut bytes = Vec::new();
         let size = |length: usize| u32::try_from(length).map_err(|_| HeatmapError::TooLarge);
@@ -78,12 +79,12 @@ impl Raster {
     }
 }
 
-/// The cells that a pixel covers: not empty where there are no more pixels than cells.
+/// The cells that a pixel covers; not empty if there are at most as many pixels as cells.
 fn share(pixel: usize, cells: usize, pixels: usize) -> std::ops::Range<usize> {
     pixel * cells / pixels..(pixel + 1) * cells / pixels
 }
 
-/// Over those cells that are numbers; none: NaN.
+/// Mean of the cells with values; NaN if there are none.
 fn mean(panel: &Panel<'_>, columns: std::ops::Range<usize>, rows: std::ops::Range<usize>) -> f64 {
     let cells = columns.flat_map(|x| rows.clone().map(move |y| (x, y)));
     let numbers = cells.map(|(x, y)| f64::from(panel.cell(x, y))).filter(|value| value.is_finite());
@@ -95,7 +96,8 @@ fn mean(panel: &Panel<'_>, columns: std::ops::Range<usize>, rows: std::ops::Rang
 mod tests {
     use super::*;
 
-    /// Size and pixels, read again; the decoder checks signature, order and CRC of the chunks.
+    /// Reads size and pixels back. The decoder checks the signature and the order and CRC of the
+    /// chunks.
     fn read(bytes: &[u8]) -> (usize, usize, Vec<u8>) {
         let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::IDENTITY);

@@ -6,32 +6,33 @@ use super::series::{Series, place};
 use crate::report::words::grouped;
 use crate::verdict::number;
 
-/// Size of the drawing, in units of its own; fits a phone and half a desk.
+/// Size of the drawing, in its own units; suits a phone and half a desktop screen.
 pub(super) const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 280.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 46.0;
-/// Styles of curves in the style sheet; further ones begin again.
+/// Number of curve styles in the style sheet; further curves reuse them from the first.
 const STYLES: usize = 6;
 
 /// A chart.
 #[derive(Debug, Default)]
 pub(super) struct Chart<'a> {
-    /// Part of the names of its elements: one a page.
+    /// Prefix of the ids of its elements; unique within a page.
     pub id: String,
-    /// What it shows.
+    /// Title: what it shows.
     pub title: String,
-    /// What y is.
+    /// Quantity of the y axis.
     pub unit: String,
-    /// Is y logarithmic where its numbers allow it and span this factor?
+    /// Minimum ratio of largest to smallest value for a logarithmic y axis, if the values allow
+    /// one; `None` for a linear axis.
     pub log_from: Option<f64>,
-    /// Curves.
+    /// Curves of the chart.
     pub lines: Vec<Line<'a>>,
-    /// Marks, each with what they say.
+    /// Marks, each set with its label.
     pub marks: Vec<Marks<'a>>,
-    /// Published points of the way.
+    /// Published points of trajectories.
     pub bands: Vec<Band>,
     /// Published values.
     pub rules: Vec<Rule>,
@@ -40,57 +41,57 @@ pub(super) struct Chart<'a> {
 /// A curve.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    /// Its name.
+    /// Name in the legend.
     pub name: String,
-    /// Its style: that of its arm.
+    /// Style of its arm.
     pub style: usize,
-    /// Its points.
+    /// Points of the curve.
     pub series: &'a Series,
-    /// Are its points drawn as well?
+    /// Whether its points are drawn as well.
     pub dotted: bool,
 }
 
 /// Marks on a curve.
 #[derive(Debug)]
 pub(super) struct Marks<'a> {
-    /// What they say.
+    /// Label of the marks.
     pub name: String,
     /// Style of the curve that they are on.
     pub style: usize,
-    /// Where.
+    /// Positions of the marks.
     pub series: &'a Series,
 }
 
-/// Published numbers on the way: (x, value, published spread).
+/// Published numbers of a trajectory: (x, value, published spread).
 #[derive(Debug, Clone)]
 pub(super) struct Band {
-    /// Whose.
+    /// Source of the numbers.
     pub name: String,
-    /// In rising order of x.
+    /// Points in rising order of x.
     pub points: Vec<(f64, f64, Option<f64>)>,
 }
 
 /// A published value.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
-    /// Whose.
+    /// Source of the value.
     pub name: String,
     /// The value.
     pub value: f64,
 }
 
-/// The class of a style.
+/// The CSS class of a style.
 pub(super) fn style_class(style: usize) -> String {
     format!("s{}", style % STYLES)
 }
 
 impl Chart<'_> {
-    /// Is there nothing on it?
+    /// Whether the chart has no content.
     pub fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.series.is_empty())
     }
 
-    /// The figure: drawing, legend, and the numbers in a table.
+    /// Writes the figure: drawing, legend, and a table of the numbers.
     pub fn write(&self, markup: &mut Markup) {
         let (x, y) = self.scales();
         let scale = if self.is_log() { ", logarithmic scale" } else { "" };
@@ -135,7 +136,7 @@ impl Chart<'_> {
         self.log_from.is_some_and(|factor| low > 0.0 && high / low >= factor)
     }
 
-    /// Lowest and highest of everything shown.
+    /// Lowest and highest value of everything shown.
     fn range(&self) -> (f64, f64) {
         let of_lines = self.lines.iter().flat_map(|line| [line.series.lowest(), line.series.highest()]);
         let of_lines = of_lines.flatten().map(|(_, y)| y);
@@ -156,7 +157,7 @@ impl Chart<'_> {
         let x = Scale::new(Spacing::Linear, (0.0, last), (LEFT, WIDTH - RIGHT));
         let spacing = if self.is_log() { Spacing::Log } else { Spacing::Linear };
         let (low, high) = self.range();
-        // A curve that hardly leaves zero behind is shown from zero on.
+        // If the lowest value is close to zero relative to the highest, the axis starts at zero.
         let low = if spacing == Spacing::Linear && low > 0.0 && low < 0.4 * high { 0.0 } else { low };
         (x, Scale::new(spacing, (low, high), (HEIGHT - BOTTOM, TOP)).rounded(5))
     }
@@ -189,7 +190,7 @@ impl Chart<'_> {
         });
     }
 
-    /// Bands, points and lines of what was published.
+    /// Draws the published bands, points and lines.
     fn published(&self, svg: &mut Markup, x: &Scale, y: &Scale) {
         for band in &self.bands {
             let edge = |sign: f64| {
@@ -242,7 +243,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Curves by style, each once, then what was published.
+    /// Lists the curves by style, each style once, then the published values.
     fn legend(&self, figure: &mut Markup) {
         let mut arms: Vec<(usize, Vec<&str>)> = Vec::new();
         for line in &self.lines {
@@ -273,7 +274,7 @@ impl Chart<'_> {
         });
     }
 
-    /// What the curves say, for those who do not see them.
+    /// The numbers of the curves, as an alternative to the drawing.
     fn numbers(&self, figure: &mut Markup) {
         figure.element("details", &[], |details| {
             details.leaf("summary", &[], "Numbers");
@@ -309,7 +310,7 @@ impl Chart<'_> {
         });
     }
 
-    /// The description of the drawing.
+    /// The text description of the drawing.
     fn about(&self) -> String {
         let mut parts = vec![format!("{} over updates.", self.unit)];
         for line in self.lines.iter().filter(|line| !line.series.is_empty()) {
@@ -337,7 +338,7 @@ impl Chart<'_> {
     }
 }
 
-/// The points of a curve of few points.
+/// Points of a curve with few points.
 fn dots(svg: &mut Markup, line: &Line<'_>, x: &Scale, y: &Scale) {
     let dots: String = line
         .series
@@ -348,7 +349,7 @@ fn dots(svg: &mut Markup, line: &Line<'_>, x: &Scale, y: &Scale) {
     svg.shape("path", &[("class", &format!("dots {}", style_class(line.style))), ("d", &dots)]);
 }
 
-/// A line of a legend.
+/// An entry of a legend.
 fn entry(ul: &mut Markup, name: &str, sign: impl FnOnce(&mut Markup)) {
     ul.element("li", &[], |li| {
         li.element("svg", &[("viewBox", "0 0 32 12"), ("class", "sign"), ("aria-hidden", "true")], sign);
@@ -394,7 +395,7 @@ mod tests {
             ),
             "{text}"
         );
-        // The published point beyond the end widens the axis.
+        // The published point beyond the last update widens the axis.
         assert!(text.contains(">200</text>"), "{text}");
         for part in [
             "class=\"curve s1\"",

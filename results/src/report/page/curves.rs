@@ -1,4 +1,4 @@
-//! Which charts a page has of its runs' logs.
+//! Selects the charts that a page shows from its runs' logs.
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Clock, Moment};
 
@@ -11,20 +11,20 @@ use super::training_log::TrainingLog;
 use crate::report::words::grouped;
 use crate::verdict::number;
 
-/// A loss that falls by this factor is drawn on a logarithmic scale.
+/// A loss that falls by at least this factor is drawn on a logarithmic scale.
 const STEEP: f64 = 30.0;
 
-/// A chart of what every log has.
+/// A kind of chart, for a series that all logs have.
 struct Kind {
     id: &'static str,
     title: &'static str,
     unit: String,
     of: fn(&TrainingLog) -> &Series,
-    /// Few points, each of which counts.
+    /// Whether to draw the points, for curves with few important points.
     dotted: bool,
-    /// Drawn on a logarithmic scale from this factor on.
+    /// Factor from which the scale is logarithmic.
     log_from: Option<f64>,
-    /// Metrics of trajectory claims that belong on it.
+    /// Metrics of the trajectory claims shown in this chart.
     trajectory: &'static [&'static str],
 }
 
@@ -69,7 +69,7 @@ fn kinds(unit: &str) -> [Kind; 7] {
     ]
 }
 
-/// The style of each run: runs of one arm look alike.
+/// The style of each run; runs of one arm share a style.
 pub(super) fn styles(runs: &[RunPart]) -> Vec<usize> {
     let mut arms: Vec<&str> = Vec::new();
     let mut found = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn styles(runs: &[RunPart]) -> Vec<usize> {
     found
 }
 
-/// All curves that there are.
+/// Writes all curves for which there is data.
 pub(super) fn curves(markup: &mut Markup, page: &Page) {
     let styles = styles(&page.runs);
     let mut runs: Vec<(&RunPart, &TrainingLog, usize)> = Vec::new();
@@ -154,7 +154,7 @@ impl Chart<'_> {
     }
 }
 
-/// The trajectory claims on one of these metrics. Epochs are those of `log`.
+/// The trajectory claims on one of these metrics. Epochs are converted to updates with `log`.
 fn bands(claims: &[ClaimSpec], metrics: &[&str], log: Option<&TrainingLog>) -> Vec<Band> {
     let mut found = Vec::new();
     for claim in claims.iter().filter(|claim| claim.kind == ClaimKind::Trajectory) {
@@ -177,7 +177,7 @@ fn bands(claims: &[ClaimSpec], metrics: &[&str], log: Option<&TrainingLog>) -> V
     found
 }
 
-/// A chart for each score that checkpoints were evaluated by, over their updates.
+/// A chart for each score of evaluated checkpoints, over their updates.
 struct Scores {
     id: String,
     title: String,

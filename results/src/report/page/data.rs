@@ -1,4 +1,4 @@
-//! What was trained and evaluated on.
+//! Section on the data used for training and evaluation.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::training_log::TrainingLog;
 use crate::report::words::grouped;
 use crate::verdict::number;
 
-/// Counts of the splits, and what was left out.
+/// Counts of the splits, and the examples that were left out.
 pub(super) fn data(markup: &mut Markup, page: &Page) {
     let logs = || page.runs.iter().filter_map(|run| Some((run, run.log.as_ref()?)));
     match logs().map(|(_, log)| log).find(|log| !log.splits.is_empty()) {

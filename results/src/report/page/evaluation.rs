@@ -1,4 +1,5 @@
-//! What was decoded: scores, scores by length, and the sentences or utterances themselves.
+//! Section on the decoded outputs: scores, scores by length, and the sentences or utterances
+//! themselves.
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Direction};
 
@@ -86,7 +87,7 @@ fn group(markup: &mut Markup, page: &Page, group: usize, parts: &[&EvaluationPar
     }
 }
 
-/// Error rates by length, the other unit's rate, and the worst utterances.
+/// Error rates by length, the rate of the other unit, and the worst utterances.
 fn errors(
     markup: &mut Markup,
     scores: &[(&EvaluationPart, MetricValue)],
@@ -141,7 +142,7 @@ fn rows(page: &Page, scores: &[(&EvaluationPart, MetricValue)]) -> Vec<ScoreRow>
     scores.iter().filter_map(row).collect()
 }
 
-/// What was published of a score, by the very same convention.
+/// The published values of a score, for exactly the same convention.
 fn published(claims: &[ClaimSpec], part: &EvaluationPart, score: &MetricValue) -> Vec<Published> {
     let fits = |claim: &&ClaimSpec| {
         matches!(claim.kind, ClaimKind::Value | ClaimKind::Bound)
@@ -166,7 +167,7 @@ fn published(claims: &[ClaimSpec], part: &EvaluationPart, score: &MetricValue) -
     claims.iter().filter(fits).filter_map(one).collect()
 }
 
-/// Scores, intervals, and what the scores are made of.
+/// Scores, intervals, and the parts of the scores.
 fn score_table(markup: &mut Markup, scores: &[(String, f64, MetricValue)]) {
     let Some((_, _, first)) = scores.first() else { return };
     let mut heads = titles(["run", &first.metric.to_string(), "95 % from", "to"]);

@@ -1,4 +1,4 @@
-//! What was run, what came of it, and on what.
+//! Head of the page: the recipe, its verdicts, its runs, and their environment.
 
 use zoo_recipes::Statement;
 
@@ -8,7 +8,7 @@ use super::tables::{facts, missing, table};
 use crate::report::tally::ByStatement;
 use crate::verdict::{Outcome, Verdict, number};
 
-/// Title, summary and the outcome of every claim in a line.
+/// Title, summary and a one-line outcome for every claim.
 pub(super) fn header(markup: &mut Markup, page: &Page) {
     let recipe = &page.recipe;
     markup.element("header", &[], |header| {
@@ -43,7 +43,7 @@ pub(super) fn header(markup: &mut Markup, page: &Page) {
     });
 }
 
-/// `yesno-tdnn`, `yesno-tdnn, tier smoke`.
+/// The title: `yesno-tdnn`, `yesno-tdnn, tier smoke`.
 pub(super) fn title(page: &Page) -> String {
     match &page.recipe.tier {
         Some(tier) => format!("{}, tier {tier}", page.recipe.name),
@@ -52,7 +52,7 @@ pub(super) fn title(page: &Page) -> String {
 }
 
 fn badge(markup: &mut Markup, outcome: Outcome) {
-    // Signs beside the colours, so that none is told by colour alone.
+    // Signs accompany the colours, so that no outcome is shown by colour alone.
     let (class, sign) = match outcome {
         Outcome::Reproduced => ("good", "✓"),
         Outcome::NotReproduced => ("bad", "✗"),
@@ -142,12 +142,12 @@ pub(super) fn runs(markup: &mut Markup, runs: &[RunPart]) {
     });
 }
 
-/// Device, precision, program.
+/// Device, precision and program.
 pub(super) fn environment(markup: &mut Markup, runs: &[RunPart]) {
     side_by_side(markup, "Environment", runs, |run| run.environment.clone());
 }
 
-/// A table with a column for each run; what all have in common is in a list before it.
+/// A table with a column for each run. Facts common to all runs are in a list before it.
 fn side_by_side(
     markup: &mut Markup,
     caption: &str,

@@ -1,6 +1,6 @@
-//! HTML and SVG as text: elements that close what they open, and nothing unescaped between them.
+//! HTML and SVG as text. Every element that is opened is closed, and all text is escaped.
 
-/// Markup that grows from front to back.
+/// Markup that is written from start to end.
 #[derive(Debug, Default)]
 pub(in crate::report) struct Markup {
     text: String,
@@ -10,12 +10,12 @@ pub(in crate::report) struct Markup {
 pub(in crate::report) type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 impl Markup {
-    /// The text, from the document type on.
+    /// The complete text, starting with the document type.
     pub fn finish(self) -> String {
         self.text
     }
 
-    /// An element, and what `inner` puts into it.
+    /// Writes an element with the content that `inner` writes.
     pub fn element(&mut self, name: &str, attributes: Attributes<'_>, inner: impl FnOnce(&mut Self)) {
         self.open(name, attributes);
         self.text.push('>');
@@ -25,34 +25,34 @@ impl Markup {
         self.text.push('>');
     }
 
-    /// An element that holds nothing but text.
+    /// Writes an element that contains only text.
     pub fn leaf(&mut self, name: &str, attributes: Attributes<'_>, text: &str) {
         self.element(name, attributes, |markup| markup.text(text));
     }
 
-    /// An element of HTML that never has an end: `meta`, `img`.
+    /// Writes an HTML element without an end tag: `meta`, `img`.
     pub fn void(&mut self, name: &str, attributes: Attributes<'_>) {
         self.open(name, attributes);
         self.text.push('>');
     }
 
-    /// An empty element of SVG.
+    /// Writes an empty SVG element.
     pub fn shape(&mut self, name: &str, attributes: Attributes<'_>) {
         self.open(name, attributes);
         self.text.push_str("/>");
     }
 
-    /// Text.
+    /// Writes escaped text.
     pub fn text(&mut self, text: &str) {
         escape_into(&mut self.text, text);
     }
 
-    /// What the program itself brings along: the document type, the style sheet.
+    /// Writes the program's own markup unescaped: the document type, the style sheet.
     pub fn own(&mut self, text: &'static str) {
         self.text.push_str(text);
     }
 
-    /// A line break of the source, where white space does not matter.
+    /// Writes a line break into the source, where white space does not matter.
     pub fn line(&mut self) {
         self.text.push('\n');
     }
@@ -70,8 +70,8 @@ impl Markup {
     }
 }
 
-/// Appends text that means itself between tags and in quoted attributes. Characters that HTML does not allow, even by number, become
-/// U+FFFD.
+/// Appends text, escaped for use between tags and in quoted attributes. Characters that HTML does
+/// not allow, even as numeric references, become U+FFFD.
 fn escape_into(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {

@@ -1,7 +1,8 @@
-//! Pictures and sounds that an evaluation kept, put into the page itself.
+//! Pictures and sounds that an evaluation kept, embedded in the page.
 //!
-//! An evaluation `EVAL.SEARCH.json` may have `EVAL.SEARCH.samples.json` beside it: a list of `{"title": …, "text": …, "scores": {…},
-//! "files": […]}`, files being SVG, PNG or WAV in the same folder. This is how a task whose results are no text shows them.
+//! An evaluation `EVAL.SEARCH.json` may have a file `EVAL.SEARCH.samples.json` beside it: a list of
+//! `{"title": …, "text": …, "scores": {…}, "files": […]}`. The files are SVG, PNG or WAV in the
+//! same folder. Tasks whose results are not text show them this way.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,19 +12,19 @@ use super::markup::Markup;
 use super::tables::facts;
 use crate::verdict::number;
 
-/// A line of `samples.json`.
+/// One entry of `samples.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleLine {
-    /// What it is.
+    /// Title of the sample.
     pub title: String,
-    /// What was said or asked for.
+    /// The text that was spoken or requested.
     #[serde(default)]
     pub text: String,
-    /// Its scores by name, in order: numbers, or words.
+    /// Its scores by name, in order: numbers or words.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub scores: serde_json::Map<String, serde_json::Value>,
-    /// Its files.
+    /// Files of the sample.
     pub files: Vec<SampleFile>,
 }
 
@@ -31,32 +32,32 @@ pub struct SampleLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum SampleFile {
-    /// By its name, which is also what stands below it.
+    /// A file whose name is also its caption.
     Named(String),
-    /// With words below it.
+    /// A file with a caption.
     Captioned {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// What it is.
+        /// Caption.
         caption: String,
     },
 }
 
 impl SampleFile {
-    /// With words below it.
+    /// A file with a caption.
     #[must_use]
     pub fn new(file: &str, caption: &str) -> Self {
         Self::Captioned { file: file.to_owned(), caption: caption.to_owned() }
     }
 
-    /// Its name.
+    /// Name of the file.
     #[must_use]
     pub fn name(&self) -> &str {
         let (Self::Named(name) | Self::Captioned { file: name, .. }) = self;
         name
     }
 
-    /// What stands below it.
+    /// Caption of the file.
     #[must_use]
     pub fn caption(&self) -> &str {
         let (Self::Named(caption) | Self::Captioned { caption, .. }) = self;
@@ -64,23 +65,23 @@ impl SampleFile {
     }
 }
 
-/// A sample with its files.
+/// A sample with the content of its files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sample {
-    /// What it is.
+    /// Title of the sample.
     pub title: String,
-    /// What was said or asked for.
+    /// The text that was spoken or requested.
     pub text: String,
     /// Its scores by name.
     pub scores: serde_json::Map<String, serde_json::Value>,
-    /// Files.
+    /// Pictures and sounds.
     pub media: Vec<Medium>,
 }
 
 /// A picture or a sound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Medium {
-    /// Name of its file.
+    /// Name of the file.
     pub name: String,
     caption: String,
     kind: Kind,
@@ -95,7 +96,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind that a name's ending says, with what a file of it begins with.
+    /// The kind given by the extension of a name, if the file starts with that kind's signature.
     fn of(name: &str, bytes: &[u8]) -> Option<Self> {
         let (_, ending) = name.rsplit_once('.')?;
         let (kind, fits) = match ending.to_ascii_lowercase().as_str() {
@@ -117,13 +118,14 @@ impl Kind {
 }
 
 impl Medium {
-    /// A file by its name and bytes; none unless it is what its ending says, and that is SVG, PNG or WAV.
+    /// A medium from a file's name and bytes. `None` unless the content matches the extension and
+    /// is SVG, PNG or WAV.
     #[must_use]
     pub fn new(name: &str, bytes: Vec<u8>) -> Option<Self> {
         Some(Self { name: name.to_owned(), caption: name.to_owned(), kind: Kind::of(name, &bytes)?, bytes })
     }
 
-    /// The same with other words below it.
+    /// The same medium with another caption.
     #[must_use]
     pub fn captioned(mut self, caption: &str) -> Self {
         self.caption = caption.to_owned();
@@ -135,7 +137,7 @@ impl Medium {
     }
 }
 
-/// Samples, each with its pictures and players. A picture of SVG is shown as a picture: nothing in it runs.
+/// Samples with their pictures and players. SVG is shown as an image, so no script in it runs.
 pub(super) fn samples(markup: &mut Markup, samples: &[Sample]) {
     for sample in samples {
         markup.element("article", &[("class", "sample")], |article| {
@@ -171,7 +173,7 @@ pub(super) fn samples(markup: &mut Markup, samples: &[Sample]) {
     }
 }
 
-/// A score in words: whole numbers as they are, others with three digits or so.
+/// A score as text: whole numbers unchanged, others with about three digits.
 fn shown(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),

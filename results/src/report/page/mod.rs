@@ -1,8 +1,8 @@
-//! One self-contained page of HTML on the runs of a recipe: verdicts, curves, evaluations, data.
+//! A self-contained HTML page about the runs of a recipe: verdicts, curves, evaluations, data.
 //!
-//! [`Page`] is what is shown, [`render`] the text. Nothing is loaded from anywhere and nothing runs: the drawings are SVG in the page, the
-//! colours follow the reader's choice of light or dark, and what is told by colour is told by a sign or a word as well. What could not be
-//! had is named.
+//! [`Page`] is the content, and [`render`] writes the text. The page loads nothing and runs no
+//! scripts. Drawings are SVG in the page, and colours follow the reader's choice of light or dark.
+//! Everything shown by colour is also shown by a sign or a word. Missing data is named.
 
 mod chart;
 mod curves;
@@ -27,9 +27,9 @@ pub use training_log::{SplitCounts, TrainingLog};
 
 use markup::Markup;
 
-/// What every page has near its beginning, by which it is known again.
+/// Value of the generator tag near the beginning of every page, by which pages are recognised.
 const GENERATOR: &str = "zoo report";
-/// Bytes in which that must stand.
+/// Number of bytes within which the tag must occur.
 const HEAD: usize = 512;
 
 const STYLE: &str = include_str!("style.css");
@@ -56,7 +56,7 @@ pub fn render(page: &Page) -> String {
     markup.finish()
 }
 
-/// Is this text a page of [`render`]?
+/// Whether this text is a page written by [`render`].
 #[must_use]
 pub fn is_page(text: &[u8]) -> bool {
     let mark = format!("<meta name=\"generator\" content=\"{GENERATOR}\">");
@@ -104,7 +104,7 @@ fn contents(body: &mut Markup, page: &Page) {
     });
 }
 
-/// The resolved recipes, to be opened.
+/// The resolved recipes, in a collapsible section.
 fn recipe(markup: &mut Markup, page: &Page) {
     if page.recipe.toml.is_empty() {
         tables::missing(markup, "The resolved recipe is not at hand.");

@@ -1,4 +1,4 @@
-//! What a page shows: gathered by the caller, as it was found.
+//! Content of a page, collected by the caller.
 
 use zoo_recipes::ClaimSpec;
 
@@ -10,49 +10,49 @@ use crate::verdict::Verdict;
 /// The runs of one recipe.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// What was to be reproduced.
+    /// The recipe that was run.
     pub recipe: RecipePart,
     /// The program that wrote the page: version and commit.
     pub program: String,
-    /// When, UTC.
+    /// Time of writing, UTC.
     pub made: String,
     /// The verdicts.
     pub verdicts: VerdictsPart,
     /// The runs.
     pub runs: Vec<RunPart>,
-    /// Their evaluations.
+    /// Evaluations of the runs.
     pub evaluations: Vec<EvaluationPart>,
-    /// What could not be had, and why.
+    /// Missing data, with reasons.
     pub missing: Vec<String>,
 }
 
 /// The recipe.
 #[derive(Debug, Clone, Default)]
 pub struct RecipePart {
-    /// Name.
+    /// Name of the recipe.
     pub name: String,
-    /// Tier; none: the published size.
+    /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// Task.
+    /// Task of the recipe.
     pub task: String,
-    /// A line on it.
+    /// One-line summary.
     pub summary: String,
     /// Where it was published.
     pub origin: String,
-    /// What was published.
+    /// The claims.
     pub claims: Vec<ClaimSpec>,
     /// Keys that were changed.
     pub overrides: Vec<String>,
-    /// Resolved, as TOML; by arm where they differ.
+    /// The resolved recipe as TOML; one for each arm if the arms differ.
     pub toml: Vec<(String, String)>,
 }
 
-/// The verdicts, and where they come from.
+/// The verdicts and their origin.
 #[derive(Debug, Clone, Default)]
 pub struct VerdictsPart {
-    /// Record or judgement of now, in words.
+    /// Whether they come from a record or from a new judgement, in words.
     pub from: String,
-    /// In the order of the claims.
+    /// Verdicts in the order of the claims.
     pub judged: Vec<JudgedPart>,
 }
 
@@ -61,33 +61,33 @@ pub struct VerdictsPart {
 pub struct JudgedPart {
     /// Number of the claim, from 1.
     pub number: usize,
-    /// Arm that was held against it.
+    /// Arm that was compared with the claim.
     pub arm: String,
-    /// What it says.
+    /// Text of the claim.
     pub statement: String,
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 /// A run.
 #[derive(Debug, Clone, Default)]
 pub struct RunPart {
-    /// Arm.
+    /// Arm of the run.
     pub arm: String,
-    /// Seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// How it ended, or that it did not.
+    /// How it ended, or that it has not ended.
     pub state: String,
-    /// Counts and times, with their names; the same names for every run.
+    /// Counts and times with their names; all runs have the same names.
     pub numbers: Vec<(String, String)>,
     /// Device, precision, commit, …
     pub environment: Vec<(String, String)>,
-    /// Its log; none where it cannot be read.
+    /// Its log; `None` if it cannot be read.
     pub log: Option<TrainingLog>,
 }
 
 impl RunPart {
-    /// `fp32, seed 1`.
+    /// Name of the run: `fp32, seed 1`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}, seed {}", self.arm, self.seed)
@@ -99,21 +99,21 @@ impl RunPart {
 pub struct EvaluationPart {
     /// Index of the run.
     pub run: usize,
-    /// Evaluation set.
+    /// Name of the evaluation set.
     pub eval: String,
-    /// Search.
+    /// Name of the search.
     pub decode: String,
-    /// Updates of the checkpoint; none: the weights that the recipe evaluates.
+    /// Number of updates of the checkpoint; `None` for the weights that the recipe evaluates.
     pub update: Option<u64>,
-    /// Scores.
+    /// Scores of the outputs.
     pub scores: Vec<MetricValue>,
-    /// Seconds of decoding.
+    /// Decoding time in seconds.
     pub seconds: f64,
-    /// Hypotheses, one a line; empty of a checkpoint, which is only shown by its scores.
+    /// Hypotheses, one per line; empty for a checkpoint, of which only the scores are shown.
     pub hypotheses: Vec<String>,
-    /// References.
+    /// References, one per line.
     pub references: Vec<String>,
-    /// What was translated; none of recordings, or where it is not at hand.
+    /// Source sentences; `None` for recordings, or if they are not available.
     pub sources: Option<Vec<String>>,
     /// Pictures and sounds.
     pub samples: Vec<Sample>,

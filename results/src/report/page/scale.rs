@@ -1,15 +1,15 @@
-//! From numbers to places: linear and logarithmic scales with round ticks.
+//! Maps numbers to positions: linear and logarithmic scales with round ticks.
 
-/// How a scale is divided.
+/// Division of a scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::report) enum Spacing {
-    /// Equal differences, equal distances.
+    /// Equal differences have equal distances.
     Linear,
-    /// Equal ratios, equal distances; of positive numbers only.
+    /// Equal ratios have equal distances; only for positive numbers.
     Log,
 }
 
-/// Numbers from `low` to `high` in places from `from` to `to`.
+/// Maps numbers from `low` to `high` to positions from `from` to `to`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::report) struct Scale {
     spacing: Spacing,
@@ -19,17 +19,18 @@ pub(in crate::report) struct Scale {
     to: f64,
 }
 
-/// A number that is named at an axis.
+/// A labelled number of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Tick {
     /// The number.
     pub value: f64,
-    /// Its name.
+    /// Label of the tick.
     pub label: String,
 }
 
 impl Scale {
-    /// Of a range; one of a single number is widened around it. A logarithmic range with numbers that have no logarithm is linear.
+    /// A scale for a range. A range of a single number is widened around it. A logarithmic range
+    /// that contains numbers without a logarithm becomes linear.
     pub fn new(spacing: Spacing, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let (low, high) = if low.is_finite() && high.is_finite() { (low, high) } else { (0.0, 1.0) };
         let spacing = if low > 0.0 { spacing } else { Spacing::Linear };
@@ -42,7 +43,7 @@ impl Scale {
         Self { spacing, low, high, from, to }
     }
 
-    /// The same with its ends at round numbers.
+    /// The same scale with its ends moved to round numbers.
     pub fn rounded(mut self, most: usize) -> Self {
         if self.spacing == Spacing::Linear {
             let step = step(self.high - self.low, most);
@@ -52,7 +53,7 @@ impl Scale {
         self
     }
 
-    /// Where a number lies; beyond the ends, on the end.
+    /// Position of a number; numbers beyond an end get the position of that end.
     pub fn at(&self, value: f64) -> f64 {
         let place = |value: f64| match self.spacing {
             Spacing::Linear => value,
@@ -62,7 +63,7 @@ impl Scale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round numbers within the scale, at most `most` of them (three at least are allowed).
+    /// Round numbers within the scale, at most `most` (at least three are allowed).
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         let most = most.max(3);
         let values = match self.spacing {
@@ -71,7 +72,7 @@ impl Scale {
         };
         let labels = match self.spacing {
             Spacing::Linear => labels(&values),
-            // Beside each other stand numbers of any size.
+            // Values on a logarithmic scale may differ widely, so each is labelled separately.
             Spacing::Log => values.iter().flat_map(|value| labels(&[*value])).collect(),
         };
         values.into_iter().zip(labels).map(|(value, label)| Tick { value, label }).collect()
@@ -109,7 +110,7 @@ impl Scale {
     }
 }
 
-/// The least of 1, 2 and 5 times a power of ten of which at most `most` fit into a width.
+/// The smallest step of 1, 2 or 5 times a power of ten that fits at most `most` times into a width.
 fn step(width: f64, most: usize) -> f64 {
     let least = width / most.max(1) as f64;
     let power = 10f64.powf(least.log10().floor());
@@ -118,7 +119,7 @@ fn step(width: f64, most: usize) -> f64 {
     step.filter(|step| step.is_finite() && *step > 0.0).unwrap_or(1.0)
 }
 
-/// Names of ticks, all with the same unit, each with as few digits as tell it exactly.
+/// Labels of ticks, all with the same unit, each with the fewest digits that state it exactly.
 fn labels(values: &[f64]) -> Vec<String> {
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     let (unit, name) = match largest {
@@ -136,7 +137,7 @@ fn labels(values: &[f64]) -> Vec<String> {
     values.iter().map(label).collect()
 }
 
-/// Up to six decimals, without zeros at the end.
+/// Up to six decimals, without trailing zeros.
 fn plain(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-4 {
         return Exponent(value).to_string();
@@ -146,7 +147,7 @@ fn plain(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// `5e-4`.
+/// Scientific notation: `5e-4`.
 struct Exponent(f64);
 
 impl std::fmt::Display for Exponent {
@@ -196,7 +197,7 @@ mod tests {
         );
         let log = Scale::new(Spacing::Log, (1.0, 100.0), (0.0, 10.0));
         assert!((log.at(10.0) - 5.0).abs() < 1e-9 && log.at(0.0) == 0.0);
-        // What has no logarithm is shown on a linear scale.
+        // A range with values that have no logarithm uses a linear scale.
         assert_eq!(Scale::new(Spacing::Log, (0.0, 100.0), (0.0, 10.0)).at(50.0), 5.0);
         let rounded = Scale::new(Spacing::Linear, (0.13, 0.87), (0.0, 1.0)).rounded(5);
         assert_eq!((rounded.low, rounded.high), (0.0, 1.0));

@@ -1,4 +1,4 @@
-//! Scores of several runs with their intervals, beside what was published.
+//! Chart of the scores of several runs with their intervals, beside the published values.
 
 use super::chart::{WIDTH, style_class};
 use super::markup::Markup;
@@ -15,9 +15,9 @@ const BOTTOM: f64 = 26.0;
 /// A run's score.
 #[derive(Debug, Clone)]
 pub(super) struct ScoreRow {
-    /// The run.
+    /// Name of the run.
     pub name: String,
-    /// Its style.
+    /// Style of the run.
     pub style: usize,
     /// The score.
     pub value: f64,
@@ -28,15 +28,15 @@ pub(super) struct ScoreRow {
 /// A published score.
 #[derive(Debug, Clone)]
 pub(super) struct Published {
-    /// Whose.
+    /// Source of the score.
     pub name: String,
     /// The score.
     pub value: f64,
-    /// The worst that still counts as the same.
+    /// The worst score that still counts as reproduced.
     pub margin: Option<f64>,
 }
 
-/// The drawing: a row for each run, a line for what was published, a band for the margin.
+/// The drawing: a row for each run, a line for each published value, and a band for the margin.
 pub(super) fn draw(markup: &mut Markup, id: &str, title: &str, rows: &[ScoreRow], published: &[Published]) {
     let height = TOP + ROW * rows.len() as f64 + BOTTOM;
     let ends = rows.iter().flat_map(|row| {

@@ -1,4 +1,4 @@
-//! Scores by length, and sentences with their sources: the worst and some that were drawn.
+//! Scores by length, and sentences with their sources: the worst ones and a random selection.
 
 use super::markup::Markup;
 use super::model::EvaluationPart;
@@ -6,14 +6,14 @@ use super::tables::{missing, table, titles};
 use crate::metrics::{Convention, MetricValue, ScoredLength, SentenceReport, SentenceScore, Signature};
 use crate::report::words::grouped;
 
-/// Where classes of references end, in words.
+/// Upper ends of the length classes of references, in words.
 const LENGTHS: [u64; 5] = [10, 20, 30, 40, 60];
-/// Sentences shown of a run, of each sort.
+/// Number of sentences shown for a run, of each kind.
 const SHOWN: usize = 10;
-/// Characters of a line that are shown.
+/// Maximum characters of a line that are shown.
 const LONGEST: usize = 2000;
 
-/// Of each run by its name.
+/// Writes the section for each run, given by its name.
 pub(super) fn section(
     markup: &mut Markup,
     scores: &[(&EvaluationPart, MetricValue)],

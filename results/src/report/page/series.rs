@@ -1,20 +1,20 @@
-//! A curve of any length in little memory, and as a path of few points.
+//! A curve of any length in little memory, and its path with few points.
 
 use std::fmt::Write as _;
 
 use super::scale::Scale;
 
-/// Buckets that a curve is kept in at most: several for each pixel that it is ever drawn on.
+/// Maximum number of buckets of a curve: several for each pixel on which it is drawn.
 const MOST: usize = 4096;
 
-/// Points in the order of x, of which the lowest and the highest of each bucket are kept; buckets grow as points come. A number that is
-/// not finite breaks the curve.
+/// Points in the order of x. For each bucket the lowest and the highest point are kept. Buckets
+/// grow as points are added. A value that is not finite breaks the curve.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
     buckets: Vec<Bucket>,
-    /// Points that go into a bucket, as a power of two.
+    /// Number of points in a full bucket, as a power of two.
     doublings: u32,
-    /// Points in the last bucket.
+    /// Number of points in the last bucket.
     filled: u64,
     broken: bool,
     first: Option<Point>,
@@ -30,7 +30,7 @@ pub type Point = (f64, f64);
 struct Bucket {
     low: Point,
     high: Point,
-    /// The curve is broken before it.
+    /// Whether the curve is broken before this bucket.
     anew: bool,
 }
 
@@ -50,7 +50,7 @@ impl Bucket {
 }
 
 impl Series {
-    /// Adds a point behind the others.
+    /// Appends a point.
     pub fn push(&mut self, x: f64, y: f64) {
         if !(x.is_finite() && y.is_finite()) {
             self.not_finite += 1;
@@ -81,17 +81,17 @@ impl Series {
         }
     }
 
-    /// Is there nothing to draw?
+    /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         self.points == 0
     }
 
-    /// Points that were added, those that are not finite left aside.
+    /// Number of points added, not counting those that are not finite.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// Points that are not finite.
+    /// Number of points that are not finite.
     pub fn not_finite(&self) -> u64 {
         self.not_finite
     }
@@ -122,13 +122,14 @@ impl Series {
             .reduce(|high, next| if next.1 > high.1 { next } else { high })
     }
 
-    /// The y of a point that was added with this x, as long as all of its bucket's points are kept.
+    /// The y of the point that was added with this x, if all points of its bucket are kept.
     pub fn at(&self, x: f64) -> Option<f64> {
         let points = self.buckets.iter().flat_map(Bucket::in_order);
         points.into_iter().find(|point| point.0 == x).map(|point| point.1)
     }
 
-    /// Unbroken pieces of the curve, at most two points in each unit of `x`: the lowest and the highest, in their order.
+    /// Unbroken pieces of the curve. In each unit of `x` there are at most two points, the lowest
+    /// and the highest, in order.
     fn pieces(&self, x: &Scale) -> Vec<Vec<Point>> {
         let column = |bucket: &Bucket| x.at(bucket.in_order()[0].0).floor();
         let mut pieces: Vec<Vec<Bucket>> = Vec::new();
@@ -147,7 +148,7 @@ impl Series {
             points
         };
         let mut pieces: Vec<Vec<Point>> = pieces.into_iter().map(points).collect();
-        // A curve ends where it ends, not at the last extreme.
+        // The curve ends at its last point, not at the last extreme.
         if let (Some(last), Some(piece)) = (self.last, pieces.last_mut())
             && piece.last() != Some(&last)
         {
@@ -156,7 +157,7 @@ impl Series {
         pieces
     }
 
-    /// As the data of an SVG path.
+    /// The data of an SVG path.
     pub(super) fn path(&self, x: &Scale, y: &Scale) -> String {
         let mut path = String::new();
         for piece in self.pieces(x) {
@@ -165,7 +166,7 @@ impl Series {
                 let _ = write!(path, "{letter}{} {}", place(x.at(point.0)), place(y.at(point.1)));
             }
             if piece.len() == 1 {
-                // With round ends a line of no length is a dot.
+                // With round line caps, a line of zero length is a dot.
                 path.push_str("h0");
             }
         }
@@ -180,7 +181,7 @@ impl Series {
     }
 }
 
-/// A place with a tenth of a unit.
+/// A coordinate with one decimal.
 pub(in crate::report) fn place(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)

@@ -2,10 +2,11 @@
 
 use super::markup::Markup;
 
-/// Characters of a value that fit into a column of facts.
+/// Maximum characters of a value in a column of facts.
 const NARROW: usize = 48;
 
-/// A table that scrolls by itself where it is wider than the page. The first cell of a row is its head.
+/// A table that scrolls independently if it is wider than the page. The first cell of a row is its
+/// header.
 pub(super) fn table(markup: &mut Markup, caption: &str, titles: &[String], rows: &[Vec<String>]) {
     markup.line();
     let scroll = [("class", "scroll"), ("role", "region"), ("aria-label", caption), ("tabindex", "0")];
@@ -64,7 +65,7 @@ pub(super) fn facts<'f>(markup: &mut Markup, facts: impl IntoIterator<Item = (&'
     });
 }
 
-/// A line that says that something is not there.
+/// A line that states that something is missing.
 pub(super) fn missing(markup: &mut Markup, why: &str) {
     markup.leaf("p", &[("class", "missing")], why);
 }

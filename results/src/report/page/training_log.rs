@@ -1,4 +1,4 @@
-//! A run's `log.jsonl`, read line by line into what a page shows of it.
+//! Reads a run's `log.jsonl` line by line into the data that a page shows.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -7,67 +7,67 @@ use serde::{Deserialize, Serialize};
 
 use super::series::Series;
 
-/// Longest reason that is told apart from others.
+/// Maximum length of a reason; longer reasons are cut off before they are compared.
 const LONGEST_REASON: usize = 200;
 
-/// What a log says. Memory does not grow with its length.
+/// Content of a log. Memory does not grow with the length of the log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrainingLog {
     /// Training loss by update.
     pub loss: Series,
-    /// Learning rate.
+    /// Learning rate by update.
     pub lr: Series,
-    /// Loss scale.
+    /// Loss scale by update.
     pub scale: Series,
     /// Global norm of the gradients before clipping.
     pub grad_norm: Series,
-    /// Tokens, frames, … a second.
+    /// Tokens, frames, … per second.
     pub speed: Series,
-    /// The loss scale where updates were skipped for overflow.
+    /// The loss scale at updates that were skipped because of overflow.
     pub overflows: Series,
-    /// Updates that were skipped.
+    /// Number of skipped updates.
     pub skipped: u64,
     /// Validation loss by update.
     pub valid_loss: Series,
-    /// Exponential of the plain cross-entropy of validation, where it is logged.
+    /// Exponential of the plain cross-entropy on the validation set, if logged.
     pub valid_perplexity: Series,
     /// Updates at which epochs ended, (epoch, update).
     pub epochs: Series,
-    /// The last update that is spoken of.
+    /// The last update that the log mentions.
     pub updates: u64,
     /// Seconds of the logged updates.
     pub seconds: f64,
-    /// Sessions that the run was trained in.
+    /// Number of sessions in which the run was trained.
     pub sessions: u64,
-    /// What speed is counted in.
+    /// Unit of the speed.
     pub unit: Option<String>,
-    /// Parameters of the model.
+    /// Number of parameters of the model.
     pub parameters: Option<u64>,
     /// Share of padding in the first epoch's batches.
     pub padding: Option<f64>,
     /// Counts of the data's splits.
     pub splits: BTreeMap<String, SplitCounts>,
-    /// Examples that could not be used while batches were made, by reason: how many, and one of them.
+    /// Examples that could not be used in batches, by reason: their number, and one example.
     pub left_out: BTreeMap<String, (u64, String)>,
-    /// Lines that could not be read.
+    /// Number of lines that could not be read.
     pub unreadable: u64,
 }
 
-/// Counts of a split, as a session's line has them.
+/// Counts of a split, from a session's line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SplitCounts {
-    /// Examples that were read.
+    /// Number of examples that were read.
     pub read: u64,
-    /// Those that are used.
+    /// Number of examples that are used.
     pub kept: u64,
-    /// Those that are not, by reason.
+    /// Number of examples that are not used, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// What else was counted of those that are used: tokens, seconds, …
+    /// Further counts of the used examples: tokens, seconds, …
     pub amounts: BTreeMap<String, f64>,
 }
 
-/// A line, as far as a page needs it.
+/// The fields of a line that a page needs.
 #[derive(Deserialize)]
 struct Line<'l> {
     event: &'l str,
@@ -104,11 +104,11 @@ struct Mean {
 }
 
 impl TrainingLog {
-    /// Reads a log to its end. A line that is no line of a log is counted and left aside: the last one of a run that was killed may be
-    /// half a line.
+    /// Reads a log to its end. A line that is not valid is counted and skipped: the last line of a
+    /// killed run may be incomplete.
     ///
     /// # Errors
-    /// What the file system says.
+    /// An error of the file system.
     pub fn read(mut log: impl BufRead) -> std::io::Result<Self> {
         let (mut found, mut bytes, mut left_out) = (Self::default(), Vec::new(), BTreeMap::new());
         while log.read_until(b'\n', &mut bytes)? > 0 {
@@ -130,7 +130,7 @@ impl TrainingLog {
         self.updates = self.updates.max(line.update);
         match line.event {
             "train" => {
-                // JSON has no NaN and no infinity: they are null there.
+                // JSON has neither NaN nor infinity; they are written as null.
                 let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
                 self.loss.push(update, number(line.loss));
                 self.lr.push(update, number(line.lr));

@@ -1,18 +1,18 @@
-//! Error rates by length, and the worst utterances aligned.
+//! Error rates by length, and alignments of the worst utterances.
 
 use super::markup::Markup;
 use super::tables::{missing, table, titles};
 use crate::metrics::{Edit, EditCounts, ErrorReport, ErrorUnit, LengthClass, Step, Utterance};
 use crate::report::words::grouped;
 
-/// Where classes of references end, in units.
+/// Upper ends of the length classes of references, in units.
 const LENGTHS: [u64; 5] = [2, 5, 10, 20, 40];
-/// Utterances shown of a run.
+/// Number of utterances shown for a run.
 const WORST: usize = 10;
-/// Steps of an alignment that are shown.
+/// Maximum number of alignment steps that are shown.
 const LONGEST: usize = 400;
 
-/// Of each run by its name.
+/// Writes the section for each run, given by its name.
 pub(super) fn section(markup: &mut Markup, reports: &[(String, ErrorReport<'_>)], unit: ErrorUnit) {
     let (unit, rate) = match unit {
         ErrorUnit::Word => ("words", "WER, %"),
@@ -80,7 +80,7 @@ fn by_length(markup: &mut Markup, reports: &[(String, ErrorReport<'_>)], unit: &
     );
 }
 
-/// A row of counts behind its name.
+/// A row with a name and its counts.
 pub(super) fn counted(name: String, counts: EditCounts) -> Vec<String> {
     let numbers = [
         counts.errors(),
@@ -92,7 +92,7 @@ pub(super) fn counted(name: String, counts: EditCounts) -> Vec<String> {
     [name, format!("{:.2}", counts.rate())].into_iter().chain(numbers.map(grouped)).collect()
 }
 
-/// The titles of [`counted`].
+/// The titles of the columns of [`counted`].
 pub(super) fn counted_titles(name: &str, rate: &str) -> Vec<String> {
     titles([name, rate, "errors", "substituted", "deleted", "inserted", "reference units"])
 }
@@ -112,7 +112,7 @@ fn utterance(markup: &mut Markup, Utterance { line, counts, alignment }: &Uttera
     });
 }
 
-/// Reference, hypothesis and sign of a step, below each other.
+/// Reference, hypothesis and sign of a step, one below the other.
 fn aligned(markup: &mut Markup, step: &Step) {
     let text = |side: &Option<String>| match side {
         None => "∗".to_owned(),
