@@ -1,4 +1,4 @@
-//! What is listed of a ledger and what of it is counted.
+//! Which verdicts of a ledger are listed, and which are counted.
 
 use serde_json::json;
 use zoo_recipes::{ClaimSpec, Statement};
@@ -95,7 +95,7 @@ fn a_changed_working_tree_is_listed_and_not_counted() {
             "{text}"
         );
     }
-    // The clean one still counts when a later one does not.
+    // The record of the clean program still counts if a later one does not.
     let (recipes, ledger) = (standing(vec![claim(json!({}))]), entries(&[clean, dirty]));
     let account = Account::of(&recipes, &ledger);
     assert_eq!(account.claims[0].listed.len(), 2);
@@ -140,7 +140,8 @@ fn a_margin_that_was_changed_after_the_result_counts_nothing() {
     assert_eq!(Account::of(&recipes, &ledger).claims[0].outcome, Some(Outcome::NotRun));
 }
 
-/// Who changes what the recipe frees still runs the recipe, whatever its version is now.
+/// A change of a key that the recipe declares free still runs the recipe, whatever its present
+/// version.
 #[test]
 fn an_earlier_version_with_a_free_key_changed_is_listed() {
     let listed = |key: &str| {

@@ -1,4 +1,4 @@
-//! A bundle against everything that can happen to it.
+//! Bundles: round trip, missing references, and changes of every kind.
 
 mod toy;
 
@@ -21,7 +21,7 @@ fn what_was_written_reads_back_and_holds() {
         (checked.recheck.scores, checked.recheck.verdicts, checked.recheck.taken_from_record),
         (2, 1, 0)
     );
-    // Without references the scores are taken as recorded, and that is said.
+    // Without references the scores are taken as recorded, and the result says so.
     let checked = check(&bundle, &BTreeMap::new()).unwrap();
     assert!(checked.holds());
     assert_eq!(checked.without_references, ["test"]);
@@ -46,7 +46,8 @@ fn every_changed_byte_breaks_the_seal() {
     assert_eq!(Bundle::decode(&newer.encode().unwrap()), Err(BundleError::Version(u64::from(VERSION) + 1)));
 }
 
-/// Somebody who knows the format seals it anew: what then does not fit together is found.
+/// Someone who knows the format changes the content and seals it again: the inconsistencies are
+/// found.
 #[test]
 fn what_was_talked_up_and_sealed_anew_is_caught() {
     let (whole, references) = bundle();
@@ -66,14 +67,14 @@ fn what_was_talked_up_and_sealed_anew_is_caught() {
     let said =
         faults(&|bundle| bundle.hypotheses[0].text = bundle.hypotheses[0].text.replacen("x y", "c d", 1));
     assert!(said.contains("toy/fp32-seed1-abc/test.txt is not the file that was scored"), "{said}");
-    // A better hypothesis with its own digest: the record has another.
+    // A better hypothesis with its own digest: the record has another digest.
     let said = faults(&|bundle| {
         let one = &mut bundle.hypotheses[0];
         one.text = one.text.replacen("x y", "c d", 1);
         one.file.sha256 = hash(&one.text);
     });
     assert!(said.contains("is not the file that was scored"), "{said}");
-    // A score in the record, its line hashed anew.
+    // A score in the record, with the line hashed again.
     let rehashed = |bundle: &mut Bundle, change: &dyn Fn(&str) -> String| {
         let (sealed, _) = bundle.record.rsplit_once(",\"hash\":\"").unwrap();
         let changed = change(sealed);
@@ -91,11 +92,11 @@ fn what_was_talked_up_and_sealed_anew_is_caught() {
         *toml = toml.replacen("max_updates = 800", "max_updates = 900", 1);
     });
     assert!(said.contains("the recipe has hash"), "{said}");
-    // A wider margin in the claim that was judged.
+    // A wider margin in the judged claim.
     let (margin, wider) = ("\"margin_of_error\":0.5", "\"margin_of_error\":9.0");
     let said = faults(&|bundle| rehashed(bundle, &|line| line.replacen(margin, wider, 1)));
     assert!(said.contains("the recipe has no claim like the one judged"), "{said}");
-    // Hypotheses left out; a line that is not whole.
+    // Hypotheses left out, and an incomplete line.
     let said = faults(&|bundle| bundle.hypotheses.truncate(1));
     assert!(said.contains("the bundle has no toy/mixed-seed1-abc/test.txt"), "{said}");
     let said = faults(&|bundle| bundle.record = bundle.record.replacen("\"seeds\":[1]", "\"seeds\":[2]", 1));

@@ -1,7 +1,8 @@
-//! Accuracy, error and likelihoods against scikit-learn and NumPy, and against numbers computed by hand.
+//! Accuracy, error and likelihoods compared with scikit-learn and NumPy, and with numbers computed
+//! by hand.
 //!
-//! `tests/reference/classification.py` writes the fixture. Shares are quotients of whole numbers and equal to 1e-12; means of nats are
-//! summed in another order than NumPy's and equal to 1e-9.
+//! `tests/reference/classification.py` writes the fixture. Shares are quotients of whole numbers
+//! and agree to 1e-12. Means of nats are summed in another order than NumPy's and agree to 1e-9.
 
 use serde::Deserialize;
 use zoo_results::metrics::{
@@ -100,7 +101,7 @@ fn mean_log_likelihoods_are_scikit_learns() {
 
 #[test]
 fn ties_are_settled_as_the_signature_says() {
-    // Class 1 shares the highest score with 0 and 3.
+    // Class 1 shares the highest score with classes 0 and 3.
     let records = text(&[r#"{"scores": [2, 2, 1, 2]}"#]);
     let of = |label: &str, top: usize, ties: &str| {
         let signature = format!("metric:accuracy|nrefs:1|top:{top}|classes:4|ties:{ties}");
@@ -174,7 +175,7 @@ fn a_record_that_cannot_be_read_is_named_and_nothing_is_scored() {
     assert_eq!(none, ScoreError::NoReferences);
 }
 
-/// Two sentences: 3 words with one unknown and one end token each; nats by hand.
+/// Two sentences of 3 words with one unknown token and one end token each; nats computed by hand.
 fn sentences(state: &str) -> Vec<String> {
     let record = |nats: f64, unknown: f64| {
         serde_json::json!({

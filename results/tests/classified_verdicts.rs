@@ -1,4 +1,4 @@
-//! From records of classes and likelihoods to verdicts.
+//! Verdicts from records of classes and likelihoods.
 
 use serde_json::json;
 use zoo_recipes::ClaimSpec;
@@ -18,7 +18,7 @@ fn claim(fields: serde_json::Value) -> ClaimSpec {
     serde_json::from_value(all).unwrap()
 }
 
-/// Answers of which so many are wrong, every `every`-th record on.
+/// Answers of which every `every`-th is wrong, and their references.
 fn answers(records: usize, every: usize) -> (Vec<String>, Vec<String>) {
     let labels: Vec<String> = (0..records).map(|at| (at % 10).to_string()).collect();
     let answer = |at: usize| {
@@ -97,7 +97,7 @@ fn a_bound_on_accuracy_and_one_on_error_say_the_same() {
         assert_eq!(both[0].outcome, both[1].outcome, "{} {}", both[0].explanation, both[1].explanation);
         both
     };
-    // 0.1 % errors are promised to be at most 1 %: 10,000 records show it, 50 do not.
+    // The claim is at most 1 % errors, and 0.1 % are wrong: 10,000 records prove it, 50 do not.
     let [right, wrong] = of(10_000, 1000, 1.0);
     assert_eq!(right.outcome, Outcome::Reproduced, "{}", right.explanation);
     assert!(
@@ -125,7 +125,8 @@ fn arms_are_compared_in_pairs_of_records() {
     let scorer = Scorer::from_signature(signature).unwrap();
     let (baseline, ours) = (records(0.0), records(0.2));
     let found = difference(&scorer, &ours, &baseline, &[], Resampling::default(), 0.95).unwrap();
-    // Each record costs 0.01 nats a token more: the perplexity is 1 % higher, nearly the same in every resample.
+    // Each record costs 0.01 nats more per token. The perplexity is 1 % higher, and nearly constant
+    // over resamples.
     let value = |records: &[String]| {
         score(records, &[], &ScoreOptions { scorer: scorer.clone(), resampling: None }).unwrap().value
     };

@@ -1,4 +1,4 @@
-//! `docs/verdicts.md` against the code.
+//! Compares `docs/verdicts.md` with the code.
 
 use zoo_results::exit::Exit;
 use zoo_results::statistics::LookPlan;

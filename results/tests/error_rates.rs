@@ -1,6 +1,7 @@
-//! Monte-Carlo test of the error rates that `docs/verdicts.md` states, on the very procedure: seeds arrive one by one, every planned
-//! look calls `judge`, and the first conclusive verdict stands. The true standard deviation is one, two and three times the stated
-//! one. Bounds, with their test sets, are in `error_rates_of_bounds.rs`.
+//! Monte-Carlo test of the error rates stated in `docs/verdicts.md`, with the real procedure: seeds
+//! arrive one by one, every planned look calls `judge`, and the first conclusive verdict counts.
+//! The true standard deviation is one, two and three times the stated one. Bounds, which also
+//! depend on the test set, are in `error_rates_of_bounds.rs`.
 
 mod draws;
 mod rates;
@@ -23,16 +24,16 @@ fn claim(fields: Value) -> ClaimSpec {
     serde_json::from_value(whole).unwrap()
 }
 
-/// How the claim comes by its standard deviation.
+/// Source of the claim's standard deviation.
 #[derive(Clone, Copy)]
 enum Stated {
-    /// A row of the table, of this system, measured with five runs.
+    /// A row of the table, for this system, measured with five runs.
     Own,
     /// A row of another system, measured with five runs.
     Carried,
-    /// Printed beside the claim, for this many runs.
+    /// Printed with the claim, for this number of runs.
     Published(u32),
-    /// None.
+    /// No stated standard deviation.
     Nothing,
 }
 
@@ -65,7 +66,8 @@ impl Stated {
     }
 }
 
-/// One study: how it ended, and after how many seeds. The system is `deficit` worse than the claim.
+/// One study: its outcome, and the number of seeds it took. The system is `deficit` worse than the
+/// claim.
 fn one_study(
     draws: &mut Draws,
     claim: &ClaimSpec,
@@ -82,7 +84,8 @@ fn one_study(
             let (ours, baseline) = (26.0 - deficit + sigma * draws.normal(), 26.0 + sigma * draws.normal());
             let mut run = RunScore::scored(seed, ours);
             if parity {
-                // A test set so large that resampling it adds nothing: the seeds alone decide.
+                // The test set is so large that resampling adds no uncertainty: only the seeds
+                // decide.
                 let difference = ours - baseline;
                 run.difference = Some(Interval { low: difference, high: difference, level: 0.9 });
                 evidence.baseline_runs.push(RunScore::scored(seed, baseline));
@@ -100,7 +103,8 @@ fn one_study(
     (Outcome::Inconclusive, plan.last(), evidence)
 }
 
-/// `STUDIES` studies of a system that is `deficit` worse than the claim, with spread `sigma` between its seeds.
+/// `STUDIES` studies of a system that is `deficit` worse than the claim, with standard deviation
+/// `sigma` between its seeds.
 fn study(stated: Stated, plan: &[u32], deficit: f64, sigma: f64, parity: bool, seed: u64) -> Rates {
     let mut draws = Draws::new(seed);
     let claim = stated.claim(parity);
@@ -120,7 +124,8 @@ fn table(kind: &str, stated: Stated, plan: &[u32], parity: bool, seed: u64) -> [
     let rates = [at(1.0), at(2.0), at(3.0)];
     documented(&format!("{kind}, {}", stated.words()), plan, &rates);
     for rate in &rates {
-        // The draws are seeded: what is printed as REPRODUCED is held to the stated rate itself.
+        // The draws are seeded. REPRODUCED must not exceed the stated rate, without any allowance
+        // for noise.
         let kept = rate.reproduced() <= 0.05 && rate.not_reproduced() <= 0.05 + margin_of_noise();
         assert!(kept, "{kind} {} {plan:?}: {rates:?}", stated.words());
     }
@@ -140,7 +145,7 @@ fn a_value_keeps_the_rates_whatever_the_true_spread_is() {
             }
         }
     }
-    // Student's t of the sample alone is exact at one look.
+    // Student's t of the sample alone is exact for a single look.
     let [once, ..] = table("value", Stated::Nothing, &[3], false, 2);
     assert!((once.reproduced() - 0.05).abs() < margin_of_noise(), "{once:?}");
 }
@@ -156,7 +161,8 @@ fn parity_keeps_the_rates_whatever_the_true_spread_is() {
 
 #[test]
 fn a_plan_that_is_replaced_carries_what_the_first_one_spent() {
-    // Plan 1,4 is given up after its first look for 2,3 on the same seeds. Either of them may say it.
+    // Plan 1,4 is abandoned after its first look for plan 2,3 on the same seeds. Either plan may
+    // conclude.
     let claim = Stated::Published(32).claim(false);
     let at = |times: f64| {
         let mut draws = Draws::new(4);
@@ -186,8 +192,8 @@ fn a_plan_that_is_replaced_carries_what_the_first_one_spent() {
     }
 }
 
-/// Six points whose margins are two published sigmas (32 runs), of which the first `lacking` lie at their margin and the others are
-/// as published.
+/// Six points whose margins are two published sigmas (32 runs). The first `lacking` points lie at
+/// their margin, and the others have their published values.
 fn trajectory_study(plan: &[u32], lacking: usize, times: f64, seed: u64) -> Rates {
     let points: Vec<_> = (1..=6).map(|at| json!({"at": at, "value": 20.0, "sigma": 0.3})).collect();
     let claim: ClaimSpec =
@@ -220,7 +226,8 @@ fn trajectory_study(plan: &[u32], lacking: usize, times: f64, seed: u64) -> Rate
 #[test]
 fn a_trajectory_keeps_the_rates() {
     for plan in PLANS {
-        // The worst case of either statement: one point that does not hold, and none that does.
+        // The worst case of either statement: one point that does not hold, and no point that
+        // holds.
         for (words, lacking) in [("1 at its margin", 1), ("all at their margins", 6)] {
             let rates = [1.0, 2.0, 3.0].map(|times| trajectory_study(plan, lacking, times, 11));
             documented(&format!("trajectory of 6 points, {words}"), plan, &rates);
@@ -236,12 +243,13 @@ fn a_trajectory_keeps_the_rates() {
 fn away_from_the_margin_errors_vanish_and_decisions_come() {
     let study =
         |plan: &[u32], deficit, seed| study(Stated::Published(32), plan, deficit, STATED, false, seed);
-    // An equal system: three seeds settle it mostly, one seldom, since it counts the sd three times.
+    // An equal system: three seeds usually settle it; one seed rarely does, because the standard
+    // deviation then counts three times.
     let (one, three) = (study(&[1], 0.0, 5), study(&[3], 0.0, 6));
     println!("equal system, sigma 0.2: 1 seed {one:?}, 3 seeds {three:?}");
     assert!(three.reproduced() > 0.75 && three.not_reproduced() == 0.0, "{three:?}");
     assert!(one.reproduced() < 0.05 && one.not_reproduced() == 0.0, "{one:?}");
-    // A system that is 0.8 worse, and an equal one, by the schedule.
+    // A system that is 0.8 worse, and an equal one, with the scheduled looks.
     let worse = study(&[1, 3, 5, 10], 0.8, 8);
     let equal = study(&[1, 3, 5, 10], 0.0, 9);
     println!("schedule: 0.8 worse {worse:?}, equal {equal:?}");

@@ -1,5 +1,5 @@
-//! Error rates of bounds, where the test set counts beside the seeds: with a score that both move, with few counted errors, and with
-//! errors that come in bunches.
+//! Error rates of bounds, for which the test set matters besides the seeds: a score that both
+//! affect, few counted errors, and errors that come in bunches.
 
 mod draws;
 mod rates;
@@ -18,7 +18,8 @@ fn row(sd: f64, carried: bool) -> Option<StatedSpread> {
     Some(StatedSpread { row: "row".into(), sd, freedom: Some(4), carried })
 }
 
-/// A bound on a score of which the seeds and the test set take the same part: the true mean is on the bound.
+/// A bound on a score to which seeds and test set contribute equally; the true mean lies on the
+/// bound.
 fn moved_by_both(plan: &[u32], carried: bool, times: f64) -> Rates {
     const SD: f64 = 0.3;
     let claim: ClaimSpec = serde_json::from_value(
@@ -29,7 +30,7 @@ fn moved_by_both(plan: &[u32], carried: bool, times: f64) -> Rates {
     let plan = looks(plan);
     let mut rates = Rates::default();
     for _ in 0..STUDIES {
-        // One test set for all seeds.
+        // All seeds share one test set.
         let test = SD * draws.normal();
         let mut evidence =
             Evidence { plan: plan.clone(), external: true, spread: row(SD, carried), ..Evidence::default() };
@@ -68,7 +69,8 @@ fn seeds_and_test_set_together_keep_the_rates() {
     }
 }
 
-/// The verdict of a bound in percent on errors that were counted, and the interval of the resampled test set. The seeds hardly differ.
+/// The verdict of a bound in percent on counted errors, with the interval of the resampled test
+/// set. The seeds hardly differ.
 fn bound(percent: f64, errors: u64, total: u64, interval: Option<Interval>) -> Outcome {
     let claim: ClaimSpec = serde_json::from_value(
         json!({"kind": "bound", "metric": "wer", "value": percent, "source": "synthetic"}),
@@ -88,8 +90,9 @@ fn bound(percent: f64, errors: u64, total: u64, interval: Option<Interval>) -> O
 
 #[test]
 fn counted_errors_near_zero_keep_the_rates() {
-    // At a true rate on the bound, the chance of each number of errors is known: no sampling. Errors are whole, so the binomial
-    // limits cannot use their 5 % up; and of 240 words not even none proves 0.42 %.
+    // If the true rate lies on the bound, the probability of each number of errors is known, so no
+    // sampling is needed. The number of errors is a whole number, so the binomial limits cannot use
+    // the full 5 %. With 240 words, even zero errors do not prove 0.42 %.
     for (percent, words, most) in
         [(0.42, 240u64, 0.0), (0.42, 2_400, 0.05), (1.0, 600, 0.05), (3.41, 5_000, 0.05)]
     {
@@ -111,7 +114,8 @@ fn counted_errors_near_zero_keep_the_rates() {
     }
 }
 
-/// Errors come in bunches: a share of the utterances is hard. `hard`: that share, its rate of errors, and that of the others.
+/// Errors come in bunches: some of the utterances are hard. `hard` is the share of hard utterances,
+/// their error rate, and that of the others.
 fn bunches(utterances: usize, hard: (f64, f64, f64), resampled: bool) -> Rates {
     const WORDS: u64 = 12;
     let mut draws = Draws::new(12);
@@ -142,7 +146,7 @@ fn bunches(utterances: usize, hard: (f64, f64, f64), resampled: bool) -> Rates {
 
 #[test]
 fn errors_in_bunches_keep_the_rates() {
-    // The mean rate is on the bound.
+    // The mean rate lies on the bound.
     for (utterances, hard) in [(150, (0.2, 0.4, 0.025)), (600, (0.2, 0.4, 0.025)), (150, (0.1, 0.6, 0.02))] {
         let rates = bunches(utterances, hard, true);
         let percent = 100.0 * hard.0;

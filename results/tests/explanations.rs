@@ -1,4 +1,4 @@
-//! Explanations of gaps whose cause was planted.
+//! Explanations of gaps with a known cause.
 
 use proptest::prelude::*;
 use zoo_results::explain::{Cause, Explanation, Question, Setting, explain};
@@ -18,14 +18,15 @@ fn references() -> Vec<String> {
                 0 => format!("Der {a} {b} den {c}, und das ist gut."),
                 1 => format!("„{a}“, sagte er, „{b} nie den {c} im Jahr {}.“", 1990 + i % 30),
                 2 => format!("Am {}. Mai {b} die {c} einen {a}; dann war Ruhe", 1 + i % 28),
-                // International tokenisation parts z.B. and leaves the season; compound splitting does it the other way round.
+                // International tokenisation splits z.B. and leaves the season unchanged; compound
+                // splitting does the reverse.
                 _ => format!("Wer {b} z.B. den {a}? In der Saison 2012-{} niemand den {c}.", 13 + i % 6),
             }
         })
         .collect()
 }
 
-/// A system's output: words dropped, exchanged, compounds half right, capitals lost.
+/// A system's output: words dropped and exchanged, half of the compounds right, capitals lost.
 fn hypotheses(every: usize) -> Vec<String> {
     let spoil = |(i, line): (usize, String)| match i % every {
         0 => line.replace("SPD-Politiker", "CDU-Politiker").replace("den ", "die "),
@@ -37,7 +38,7 @@ fn hypotheses(every: usize) -> Vec<String> {
     references().into_iter().enumerate().map(spoil).collect()
 }
 
-/// Stands for Moses': punctuation off the words.
+/// Stands in for Moses' tokenizer: separates punctuation from words.
 fn tokenise(lines: &[String]) -> Vec<String> {
     let one = |line: &String| {
         let apart = |c: char| if ",;?„“\"".contains(c) { format!(" {c} ") } else { c.to_string() };
@@ -65,7 +66,7 @@ fn setting(search: &str, weights: &str, hypotheses: Vec<String>) -> Setting {
     Setting { search: search.into(), weights: weights.into(), hypotheses }
 }
 
-/// Explains a claim that was printed with two decimals, and checks that the parts add up.
+/// Explains a claim printed with two decimals, and checks the sum of the parts.
 fn explained(claimed: f64, scorer: &Scorer, settings: &[Setting]) -> Explanation {
     let claimed = (100.0 * claimed).round() / 100.0;
     let references = [references()];
@@ -104,7 +105,7 @@ fn each_convention_comes_first_where_it_was_planted() {
     assert_eq!(first(&explained(intl, &ours, &settings)), (vec![Cause::Tokenisation], "intl", "13a"));
     let none = score(&bleu(Tokenizer::None, Case::Mixed), &h, &r);
     assert_eq!(first(&explained(none, &ours, &settings)), (vec![Cause::Tokenisation], "none", "13a"));
-    // The other way round: ours is lower-cased, theirs is not.
+    // The reverse case: the measured score is lower-cased, the claimed one is not.
     let theirs = score(&ours, &h, &r);
     let found = explained(theirs, &bleu(Tokenizer::V13a, Case::Lower), &settings);
     assert_eq!(first(&found), (vec![Cause::Case], "cased", "lower-cased"));
@@ -113,7 +114,8 @@ fn each_convention_comes_first_where_it_was_planted() {
 #[test]
 fn averaging_and_search_come_first_where_they_were_planted() {
     let ours = bleu(Tokenizer::V13a, Case::Mixed);
-    // The later the better: what was published is the mean of checkpoints, decoded with a beam.
+    // Later settings are better: the published score is that of averaged checkpoints decoded with a
+    // beam.
     let settings = [
         setting("greedy", "last", hypotheses(5)),
         setting("beam4", "last", hypotheses(7)),
@@ -128,10 +130,10 @@ fn averaging_and_search_come_first_where_they_were_planted() {
     let found = explained(at(3), &ours, &settings);
     let causes: Vec<_> = found.parts.iter().map(|part| part.causes.clone()).collect();
     assert_eq!(causes, [vec![Cause::Weights], vec![Cause::Search]], "{found:#?}");
-    // Shapley's value of two causes, by hand.
+    // The Shapley value of two causes, computed by hand.
     let weights = -((at(2) - at(0)) + (at(3) - at(1))) / 2.0;
     assert!((found.parts[0].contribution - weights).abs() < 1e-9);
-    // Without the two files in between the two cannot be told apart.
+    // Without the two files in between, the two causes cannot be separated.
     let two = [settings[0].clone(), settings[3].clone()];
     let found = explained(at(3), &ours, &two);
     assert_eq!(found.parts[0].causes, [Cause::Search, Cause::Weights]);
@@ -155,7 +157,7 @@ fn what_no_convention_explains_is_left_unexplained() {
     let ours = bleu(Tokenizer::V13a, Case::Mixed);
     let measured = score(&ours, &h, &references());
     let settings = [setting("beam4", "mean", h)];
-    // Every convention lies within a few points; ten are out of reach of all.
+    // All conventions lie within a few points of each other, and none reaches a gap of ten points.
     let found = explained(measured - 30.0, &ours, &settings);
     assert!(found.unexplained > 15.0, "{found:#?}");
     let found = explained(measured, &ours, &settings);
@@ -182,10 +184,10 @@ fn noise_and_rivals_are_named() {
     };
     assert_eq!(with(Some(0.3)).within_noise, None);
     assert!((with(Some(0.4)).within_noise.unwrap() - 1.1087).abs() < 1e-3);
-    // Without a tokenizer there are no points of tokenised text.
+    // Without a tokenizer there are no points with tokenised text.
     assert!(with(None).grid.scores.iter().all(|(point, _)| !point.text.tokenised));
     assert_eq!(with(None).grid.scores.len(), 8);
-    // Text without a hyphen: split or not is the same, and the simpler one is told.
+    // In text without hyphens, splitting makes no difference, and the simpler explanation is given.
     let plain = |lines: &[String]| -> Vec<String> { lines.iter().map(|l| l.replace('-', "")).collect() };
     let (h, references) = (plain(&settings[0].hypotheses), [plain(&references[0])]);
     let none = score(&bleu(Tokenizer::None, Case::Mixed), &h, &references[0]);
@@ -214,7 +216,8 @@ fn other_metrics_have_case_and_settings() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Whatever was claimed, the table adds up, and it never explains more than there is by adding changes that do not help.
+    /// For any claimed value, the sum of the parts is correct, and changes that do not help are
+    /// never added to the explanation.
     #[test]
     fn the_table_always_adds_up(claimed in 0.0f64..100.0, every in 4usize..9, lower in any::<bool>()) {
         let case = if lower { Case::Lower } else { Case::Mixed };

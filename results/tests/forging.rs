@@ -1,4 +1,5 @@
-//! Records and bundles that somebody who knows the format edited and hashed anew: each edit is caught.
+//! Records and bundles edited and hashed again by someone who knows the format: every edit is
+//! detected.
 
 mod toy;
 
@@ -39,7 +40,7 @@ impl Rescorer for Given<'_> {
     }
 }
 
-/// What a recheck of the ledger and one of the bundle say.
+/// The results of a recheck of the ledger and of a check of the bundle.
 fn said(bundle: &Bundle, references: &References) -> (String, String) {
     let entry = Entry::parse(&bundle.record).unwrap();
     let of_ledger = recheck(&[entry], bundle, &mut Given(references)).disagreements;
@@ -53,7 +54,7 @@ fn said(bundle: &Bundle, references: &References) -> (String, String) {
     (words(of_ledger), of_bundle)
 }
 
-/// The verdict again, as a forger would who wants outcome, numbers and texts to fit.
+/// Judges again, as a forger would to make outcome, numbers and texts agree.
 fn judged_anew(record: &mut Record) {
     for judgement in &mut record.judgements {
         *judgement = Judgement::of(judgement.claim.clone(), judgement.evidence.clone());
@@ -62,7 +63,7 @@ fn judged_anew(record: &mut Record) {
 
 type Edit = fn(&mut Record);
 
-/// Edits of a record, and what both rechecks say.
+/// Edits of a record, and the message of both rechecks.
 const EDITS: &[(&str, Edit, &str)] = &[
     (
         "no hypotheses at all, and no digests of them",
@@ -220,7 +221,7 @@ fn every_edit_of_a_record_is_caught_in_ledger_and_bundle() {
 
 type BundleEdit = fn(&mut Bundle);
 
-/// Edits of a bundle, and what its recheck says.
+/// Edits of a bundle, and the message of its check.
 const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
     (
         "another recipe's name",
@@ -348,7 +349,7 @@ fn every_edit_of_a_bundle_is_caught() {
         edit(&mut forged);
         let (_, found) = said(&forged, &references);
         assert!(found.contains(expected), "{name}: {found}");
-        // Without references it is caught as well, where it does not concern them.
+        // Edits that do not concern the references are also detected without them.
         let (_, found) = said(&forged, &References::new());
         assert!(found.contains(expected), "{name}, without references: {found}");
     }
@@ -372,7 +373,7 @@ fn what_has_no_kept_outputs_is_never_counted() {
         record.scores.clear();
         record.judgements.clear();
     }));
-    // The tables of results show such a verdict as external, and count the claim as not run.
+    // The tables of results list such a verdict as external, and count the claim as not run.
     let standing = RecipeStanding {
         recipe: record.recipe.clone(),
         hashes: [record.recipe_hash.clone()].into(),
@@ -400,7 +401,7 @@ fn what_earlier_plans_spent_is_what_the_ledger_says() {
     record.system = Some("a hash".into());
     judged_anew(&mut record);
     ledger.append(&record).unwrap();
-    // Another plan for the same claim of the same system: the first look has spent all of the level.
+    // Another plan for the same claim and system: the first look has spent the whole level.
     record.judgements[0].evidence.plan = LookPlan::try_from(vec![1, 3]).unwrap();
     let evidence = record.judgements[0].evidence.clone();
     let without_claims = "a hash";

@@ -81,10 +81,10 @@ fn not_judgeable_is_listed_and_never_recorded() {
     assert_eq!(shown.outcome, Outcome::NotJudgeable);
     assert_eq!(shown.outcome.to_string(), "NOT JUDGEABLE");
     assert_eq!(serde_json::to_value(shown.outcome).unwrap(), "NOT-JUDGEABLE");
-    // A claim that was only not run stays so.
+    // A claim that was merely not run keeps this outcome.
     let open = claim(json!({}));
     assert_eq!(listed(&open, &judge(&open, &Evidence::default())).outcome, Outcome::NotRun);
-    // Scores from outside are judged where no run of ours gives any.
+    // External scores are judged even if no run of this program produces such scores.
     let outside = claim(json!({"signature": null, "sigma": 0.1}));
     let evidence = Evidence { external: true, runs: vec![RunScore::external(41.0)], ..Evidence::default() };
     let verdict = judge(&outside, &evidence);

@@ -1,4 +1,4 @@
-//! The ledger against everything that can happen to a file.
+//! The ledger under every kind of damage to its file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn what_was_added_reads_back() {
     assert_eq!(ledger.find("1").unwrap().as_ref(), Some(&entries[1]));
     assert_eq!(ledger.find(&entries[2].hash[..12]).unwrap().as_ref(), Some(&entries[2]));
     assert_eq!(ledger.find("7").unwrap(), None);
-    // Adding leaves what is there as it is.
+    // Appending leaves the existing content unchanged.
     ledger.append(&record(4)).unwrap();
     assert!(fs::read(&path).unwrap().starts_with(&bytes));
     assert!(Ledger::open(folder.path().join("none.jsonl")).unwrap().entries().unwrap().is_empty());
@@ -117,7 +117,7 @@ fn removed_moved_doubled_and_cut_lines() {
         let LedgerError::Damaged { line, field, .. } = &error else { panic!("{error:?}") };
         assert_eq!((*line, field.as_deref()), (at, Some("sequence")), "{order:?}: {error}");
     }
-    // Lines taken from the end leave a whole chain: only the hash that the README holds tells.
+    // Removing lines from the end leaves a valid chain. Only the hash in the README reveals it.
     let head = Ledger::at(&path);
     fs::write(&path, &text).unwrap();
     let (_, last) = head.verify(None).unwrap();
@@ -153,7 +153,8 @@ fn last_line(bytes: &[u8]) -> String {
     text.split_inclusive('\n').next_back().unwrap().to_owned()
 }
 
-/// The limit on a file's size stands for a full disk. It holds for a whole process, so this test calls itself under a shell.
+/// A limit on the file size stands in for a full disk. It applies to a whole process, so this test
+/// runs itself under a shell.
 #[cfg(unix)]
 #[test]
 fn a_line_that_the_disk_has_no_room_for_is_taken_back() {
@@ -166,7 +167,8 @@ fn a_line_that_the_disk_has_no_room_for_is_taken_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Ledger::at(&path);
-    // `ulimit -f` counts blocks of 512 bytes. The room left behind the last line is less than a line.
+    // `ulimit -f` counts blocks of 512 bytes. The space left after the last line is less than a
+    // line.
     let limit = 4096;
     let with_note = |bytes: usize| Record { notes: vec!["x".repeat(bytes)], ..record(1) };
     ledger.append(&with_note(0)).unwrap();
@@ -225,7 +227,7 @@ fn writers_at_the_same_time_keep_one_chain() {
     assert_eq!(seeds, (0..4).flat_map(|w| (0..5).map(move |i| 10 * w + i)).collect::<Vec<_>>());
 }
 
-/// Share of lines that equal the reference's, in percent: a metric of this test's own.
+/// Share of lines that equal the reference's, in percent: a metric for this test only.
 struct ExactLines;
 
 impl ExactLines {
@@ -274,7 +276,7 @@ impl Rescorer for ExactLines {
     }
 }
 
-/// A judged pair of arms with kept hypotheses: nine of ten lines right in both.
+/// A judged pair of arms with kept hypotheses: nine of ten lines are right in both.
 fn judged(folder: &Path) -> Record {
     let claim = |kind: &str| {
         serde_json::from_value(json!({"kind": kind, "metric": "accuracy", "value": 90.0, "margin": 5.0,
@@ -364,7 +366,7 @@ fn recheck_names_what_does_not_agree() {
     let mut verdict = good.clone();
     verdict.judgements[0].verdict.outcome = Outcome::NotReproduced;
     assert!(found(&verdict).contains("recorded NOT REPRODUCED, derived REPRODUCED"));
-    // A score raised in the evidence and in its verdict: the hypotheses tell.
+    // A score raised in the evidence and in its verdict: the hypotheses contradict it.
     let mut raised = good.clone();
     raised.judgements[0].evidence.runs[0].score = Some(95.0);
     raised.judgements[0] = {
@@ -399,7 +401,7 @@ fn what_needs_no_references_is_derived_without_them() {
     record.scores[1].value = 91.0;
     let wrong = again(&record).disagreements;
     assert!(wrong.len() == 1 && !wrong[0].unseen && wrong[0].how.contains("derived 90"), "{wrong:?}");
-    // Absent references do not hide a kept file that was changed.
+    // Absent references do not hide a change of a kept file.
     record.scores[1].metric = "accuracy".into();
     assert!(again(&record).disagreements.iter().all(|one| one.unseen));
     fs::write(folder.path().join("mixed/1.txt"), "tampered\n").unwrap();

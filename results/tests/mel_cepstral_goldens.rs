@@ -1,5 +1,5 @@
-//! Mel-cepstral distortion against SciPy's DCT and librosa's dynamic time warping.
-//! The fixture is written by `tests/reference/mel_cepstral.py` at the root of the repository.
+//! Mel-cepstral distortion compared with SciPy's DCT and librosa's dynamic time warping.
+//! `tests/reference/mel_cepstral.py` at the root of the repository writes the fixture.
 
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -21,14 +21,15 @@ struct Golden {
     mel_error: Option<f64>,
 }
 
-/// Both sides compute in f64 from the same bits: sums of at most some 400 terms in another order.
+/// Both sides compute in f64 from the same bits; sums of up to about 400 terms are in another
+/// order.
 const TOLERANCE: f64 = 1e-12;
 
 fn goldens() -> Vec<Golden> {
     serde_json::from_str(include_str!("fixtures/mel_cepstral_goldens.json")).expect("the fixture is JSON")
 }
 
-/// The script's generator, to the last bit.
+/// The script's generator, reproduced to the last bit.
 struct Generator(u64);
 
 impl Generator {
@@ -75,7 +76,7 @@ fn distortions_are_the_references() {
         assert!(near(warped.decibels * f64::from(warped.pairs) / decibels, golden.cost), "seed {seed}");
         bent += u32::from(warped.pairs as usize > frames.max(length));
 
-        // The first frames alone, by place, say whether the cepstra are the same.
+        // The first frames alone, paired by position, show whether the cepstra are equal.
         let [x, y] = &golden.first;
         let first = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt() * decibels;
         let by_place = CepstralOptions { warped: false, ..options };
@@ -106,7 +107,8 @@ fn a_thousand_frames_against_a_thousand_take_no_time() {
     assert!(begin.elapsed().as_secs() < 10);
 }
 
-/// Two spectrograms of up to 12 frames of 6 bands, whole numbers among them so that paths tie.
+/// Two spectrograms of up to 12 frames of 6 bands. Some values are whole numbers, so that paths
+/// tie.
 fn pairs() -> impl Strategy<Value = (Vec<f32>, Vec<f32>)> {
     let value = prop_oneof![(-3i8..3).prop_map(f32::from), -20.0f32..5.0, Just(f32::MAX), Just(f32::MIN)];
     let frames = prop::collection::vec(prop::collection::vec(value, 6), 1..12);
@@ -130,7 +132,8 @@ proptest! {
             prop_assert!(found.decibels >= 0.0 && found.decibels.is_finite());
             let (n, m, pairs) = (a.len() / 6, b.len() / 6, found.pairs as usize);
             prop_assert!(n.max(m) <= pairs && pairs < n + m, "{pairs} of {n} and {m}");
-            // The cheapest sum is at most the diagonal's, and its path has at least as many pairs.
+            // The cheapest sum is at most that of the diagonal, and its path has at least as many
+            // pairs.
             let least = n.min(m) * 6;
             let (a, b) = (of(&a[..least]), of(&b[..least]));
             let by_place = mel_cepstral_distortion(a, b, straight).unwrap().decibels;

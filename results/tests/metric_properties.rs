@@ -1,4 +1,4 @@
-//! What must hold of every metric whatever the text.
+//! Properties that hold for every metric and any text.
 
 use proptest::prelude::*;
 use zoo_recipes::Direction;
@@ -50,7 +50,7 @@ fn statistics(signature: &str, pairs: &[(String, String)]) -> Result<SegmentStat
     Scorer::from_signature(signature).unwrap().statistics(&h, &[r])
 }
 
-/// The only refusal there may be on even streams: a tool that has no score for empty text.
+/// The only error allowed on streams of equal length: a tool that has no score for empty text.
 fn tolerated(result: Result<MetricValue, ScoreError>) -> Result<Option<MetricValue>, TestCaseError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -62,7 +62,8 @@ fn tolerated(result: Result<MetricValue, ScoreError>) -> Result<Option<MetricVal
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// This also proves that the library and the segment statistics agree: a difference is an error.
+    /// This also proves that the library and the segment statistics agree, because a difference is
+    /// an error.
     #[test]
     fn any_text_has_a_score_in_range(pairs in corpus(1..7)) {
         for signature in SIGNATURES {
@@ -160,7 +161,8 @@ fn bad_requests_are_errors_with_a_hint() {
     ));
 }
 
-/// (right, all) by segment of two systems, the second of which is right `more` times more often.
+/// (right answers, answers) by segment of two systems; the second one has `more` additional right
+/// answers in every second segment.
 fn accuracies(more: u32) -> [SegmentStatistics; 2] {
     let options = AccuracyOptions { share: Share::Right, top: 1, classes: 10, ties: Ties::First };
     let signature = Signature::own(Convention::Accuracy(options), None).on("valid").unwrap();
@@ -181,7 +183,8 @@ fn a_gain_is_signed_by_the_metrics_direction_and_bounded_outwards() {
     let bounds = |g: &PairedGain, c: f64| (g.lower_bound(c).unwrap(), g.upper_bound(c).unwrap());
     let ((l95, u95), (l99, u99)) = (bounds(&gain, 0.95), bounds(&gain, 0.99));
     assert!(l99 < l95 && l95 < gain.observed && gain.observed < u95 && u95 < u99);
-    // Half of the segments gain 4 of 20: the standard error of the mean gain is 10 points / sqrt(200).
+    // Half of the segments gain 4 of 20: the standard error of the mean gain is 10 points /
+    // sqrt(200).
     assert!((gain.standard_deviation - 10.0 / 200f64.sqrt()).abs() < 0.05, "{}", gain.standard_deviation);
     assert!((l95 - (10.0 - 1.645 * 10.0 / 200f64.sqrt())).abs() < 0.15, "{l95}");
 

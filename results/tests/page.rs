@@ -1,4 +1,4 @@
-//! A page on runs, as text: whole, self-contained, and with a word on what is not there.
+//! The page about runs, as text: complete, self-contained, and with a note on missing data.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,8 @@ fn speech() -> Page {
     }
 }
 
-/// Every element is closed in its turn, names of elements are used once and refer to some, and nothing is loaded.
+/// Checks that every element is closed in order, that ids are unique and all references to them
+/// resolve, and that nothing is loaded.
 #[track_caller]
 fn assert_sound(text: &str) {
     const VOID: [&str; 2] = ["meta", "img"];
@@ -153,7 +154,7 @@ fn a_page_of_speech_has_its_errors_with_signs() {
         "Validation perplexity",
         "frames a second",
         "published bound 0.42",
-        // Six words, one of them deleted of each of two utterances.
+        // Six words, one of which is deleted in each of two utterances.
         "<td class=\"number\">33.33</td>",
         "Character error rate, which no claim is on",
         "0 to 2",

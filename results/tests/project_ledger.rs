@@ -1,5 +1,5 @@
-//! The project's own ledger: every record, also of earlier programs, agrees with itself, with its recipe and with the texts that
-//! are derived now.
+//! The project's own ledger: every record, including those of earlier programs, agrees with itself,
+//! with its recipe and with the texts that the present program derives.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use zoo_results::ledger::{
 };
 use zoo_results::verdict::Interval;
 
-/// Texts and verdicts are derived from the recorded scores here; `zoo ledger recheck` derives the scores as well.
+/// Texts and verdicts are derived from the recorded scores here; `zoo ledger recheck` also derives
+/// the scores.
 struct WithoutReferences;
 
 impl Rescorer for WithoutReferences {
@@ -51,7 +52,8 @@ fn every_record_agrees_with_itself_and_with_the_texts_that_are_derived_now() {
 
 #[test]
 fn records_of_a_recipe_s_present_version_agree_with_it() {
-    // Most records are of earlier versions: claims belong to the hash, and what a claim says of its spread has changed.
+    // Most records are of earlier versions: the hash covers the claims, and the spreads in the
+    // claims have changed.
     let mut seen = 0;
     for entry in ledger().0.entries().unwrap() {
         let Ok(document) = Document::load(&entry.record.recipe) else { continue };

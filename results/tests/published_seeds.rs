@@ -1,5 +1,5 @@
-//! Verdicts on distributions of seeds that NVIDIA published (DeepLearningExamples at 729963d, "Training stability test"), by
-//! the first rules.
+//! Verdicts on distributions of seeds that NVIDIA published (DeepLearningExamples at 729963d,
+//! "Training stability test"), by the first rules.
 
 use serde_json::json;
 use zoo_recipes::ClaimSpec;
@@ -28,7 +28,7 @@ fn jasper(sigma: f64, margin: f64) -> ClaimSpec {
 
 #[test]
 fn jasper_best_of_eight_stands_for_a_mean() {
-    // The README prints 0.13, which divides by n; with n - 1 it is 0.142.
+    // The README prints 0.13, with divisor n; with n - 1 it is 0.142.
     assert!((mean(&JASPER) - 3.6525).abs() < 1e-12);
     assert!((standard_deviation(&JASPER) - 0.142).abs() < 5e-4);
     let target = |sigma| judged(&jasper(sigma, 0.3), &[3.66]).target.unwrap();
@@ -43,7 +43,8 @@ fn jasper_seeds_one_by_one() {
             0.13,
             [("3.41 3.55 3.58 3.64 3.66", Outcome::Reproduced), ("3.73 3.81 3.84", Outcome::Inconclusive)],
         ),
-        // The corrected sigma moves target (3.612) and bound (0.234) alike: the same five pass.
+        // The corrected sigma moves the target (3.612) and the bound (0.234) equally: the same five
+        // pass.
         (
             0.142,
             [("3.41 3.55 3.58 3.64 3.66", Outcome::Reproduced), ("3.73 3.81 3.84", Outcome::Inconclusive)],
@@ -67,7 +68,7 @@ fn jasper_all_eight_seeds_use_their_own_spread() {
     let (shortfall, high) = (verdict.shortfall.unwrap(), verdict.shortfall_high.unwrap());
     assert!((shortfall - (mean(&JASPER) - verdict.target.unwrap())).abs() < 1e-12);
     assert!((high - shortfall - half).abs() < 1e-9);
-    // Taken as it stands, 3.41 would ask for a mean that the publisher's own eight runs do not have.
+    // Taken literally, 3.41 would require a mean that the publisher's own eight runs do not have.
     let naive = claim(json!({"kind": "value", "metric": "wer", "value": 3.41, "sigma": 0.13, "margin": 0.1,
         "source": "the same, misread as a single run"}));
     assert_eq!(judged(&naive, &JASPER).outcome, Outcome::NotReproduced);
@@ -75,17 +76,19 @@ fn jasper_all_eight_seeds_use_their_own_spread() {
 
 #[test]
 fn gnmt_gate_and_claim() {
-    // 32 seeds: 24.416 +- 0.131, from 24.14 to 24.66. NVIDIA's own gate is 23.80.
+    // 32 seeds: 24.416 +- 0.131, from 24.14 to 24.66. NVIDIA's own threshold is 23.80.
     let gnmt =
         claim(json!({"kind": "value", "metric": "bleu", "value": 24.416, "statistic": "mean", "n": 32,
         "sigma": 0.131, "margin": 0.3, "source": "GNMT README, epoch 6"}));
-    // The worst and the best of the published seeds: the worst is 0.276 short and its bound outside, never NOT REPRODUCED.
+    // The worst and the best of the published seeds. The worst is 0.276 below the mean and its
+    // bound lies outside the margin, but it is never NOT REPRODUCED.
     assert_eq!(judged(&gnmt, &[24.14]).outcome, Outcome::Inconclusive);
     assert_eq!(judged(&gnmt, &[24.66]).outcome, Outcome::Reproduced);
-    // A run exactly on NVIDIA's gate is 4.7 sigma under the mean: broken, and called so.
+    // A run exactly at NVIDIA's threshold is 4.7 sigma below the mean: it is broken, and judged so.
     assert!(((24.416 - 23.80) / 0.131f64 - 4.7).abs() < 0.01);
     assert_eq!(judged(&gnmt, &[23.80]).outcome, Outcome::NotReproduced);
-    // What an equal system shows: the mean of 32 is nearly exact, so the range is that of one seed.
+    // Expected result of an equal system: the mean of 32 is nearly exact, so the range is that of
+    // one seed.
     let equal = judged(&gnmt, &[24.4]).equal_system.unwrap();
     let spread = 0.131 * (1.0 + 1.0 / 32.0f64).sqrt();
     assert!((equal.high - equal.low - 2.0 * 1.959_963_984_540_054 * spread).abs() < 1e-9);
@@ -97,20 +100,22 @@ fn gnmt_gate_and_claim() {
 
 #[test]
 fn hardware_makes_a_difference_that_is_not_noise() {
-    // A100 3.6525 (n - 1: 0.142) and V100 3.54 (0.048), eight seeds each: Welch's t is about 2.1 on 8 to 9 degrees of freedom.
+    // A100 3.6525 (n - 1: 0.142) and V100 3.54 (0.048), eight seeds each: Welch's t is about 2.1
+    // with 8 to 9 degrees of freedom.
     let (a, b): (f64, f64) = (0.142 * 0.142 / 8.0, 0.048 * 0.048 / 8.0);
     let t = (3.6525 - 3.54) / (a + b).sqrt();
     let freedom = (a + b).powi(2) / (a * a / 7.0 + b * b / 7.0);
     assert!(t > 2.0 && t < 2.3 && freedom > 8.0 && freedom < 9.0, "{t} {freedom}");
 }
 
-/// MLPerf's reference convergence points for RNN-T: mean and spread of the reference runs and the least acceptable mean of ten.
+/// MLPerf's reference convergence points for RNN-T: mean and spread of the reference runs, and the
+/// lowest acceptable mean of ten runs.
 #[test]
 fn mlperf_reference_points() {
     for (mu, sigma, least) in
         [(60.1111, 2.654_713, 58.1812), (58.3889, 1.627_882, 57.2054), (69.6111, 1.907_878, 68.2241)]
     {
-        // 20 reference runs less the two extremes, 10 runs less the two extremes.
+        // 20 reference runs without the two extremes, 10 runs without the two extremes.
         let (n1, n2) = (18.0, 8.0);
         let found = mu - t_quantile(0.95, n1 + n2 - 2.0) * sigma * (1.0f64 / n1 + 1.0 / n2).sqrt();
         assert!((found - least).abs() < 2e-4, "{found} is not {least}");

@@ -1,4 +1,5 @@
-//! Regression checks: false alarms come at the stated rate, planted losses are seen, and nothing unlike is compared.
+//! Regression checks: false alarms have the stated rate, known losses are detected, and results
+//! that are not comparable are not compared.
 
 mod draws;
 
@@ -19,7 +20,7 @@ fn claim(sigma: Option<f64>) -> ClaimSpec {
     .unwrap()
 }
 
-/// A record of these scores, seeds from `first` on, in one arm.
+/// A record of these scores in one arm, with consecutive seeds starting at `first`.
 fn record(arm: &str, scores: &[f64], first: u64, sigma: Option<f64>) -> Record {
     let seeds: Vec<u64> = (first..first + scores.len() as u64).collect();
     let runs = seeds.iter().zip(scores).map(|(seed, score)| RunScore::scored(*seed, *score)).collect();
@@ -63,7 +64,7 @@ fn of(rows: &[Row], check: Check) -> Vec<&Row> {
     rows.iter().filter(|row| row.check == check).collect()
 }
 
-/// Share of calls, of systems that did not change, in which any quality comparison raises an alarm.
+/// Share of calls that raise an alarm in any quality comparison, for systems that did not change.
 fn alarms(arms: usize, n: usize, m: usize, sigma: Option<f64>, rate: f64, seed: u64) -> f64 {
     const CALLS: u32 = 20_000;
     let mut draws = Draws::new(seed);
@@ -73,7 +74,7 @@ fn alarms(arms: usize, n: usize, m: usize, sigma: Option<f64>, rate: f64, seed: 
     for _ in 0..CALLS {
         let mut drawn =
             |count: usize| -> Vec<f64> { (0..count).map(|_| 27.0 + 0.3 * draws.normal()).collect() };
-        // Other seeds than were recorded: nothing is paired.
+        // The seeds differ from the recorded ones, so nothing is paired.
         let ours: Vec<Record> = (0..arms).map(|i| record(names[i], &drawn(n), 100, sigma)).collect();
         let recorded: Vec<Record> = (0..arms).map(|i| record(names[i], &drawn(m), 1, sigma)).collect();
         let rows = compare(&ours.iter().collect::<Vec<_>>(), &recorded.iter().collect::<Vec<_>>(), &limits);
@@ -114,19 +115,19 @@ fn a_planted_loss_of_two_points_turns_red() {
     let row = of(&rows, Check::Quality)[0];
     assert_eq!((row.outcome, row.standing.as_str()), (Outcome::NotReproduced, "WORSE"), "{row:?}");
     assert!((row.expected.unwrap() - 27.1).abs() < 1e-9 && row.measured == Some(25.1), "{row:?}");
-    // Against what was published it is red as well, once several seeds show their own spread: a sigma that nobody measured settles
-    // nothing by itself.
+    // The comparison with the published value fails too, once several seeds show their own spread.
+    // A sigma that was not measured settles nothing on its own.
     assert_eq!(of(&rows, Check::Target)[0].outcome, Outcome::Inconclusive);
     let three =
         compare(&[&record("mixed", &[25.1, 25.0, 25.2], 1, Some(0.3))], &[&recorded], &Limits::default());
     assert_eq!(of(&three, Check::Target)[0].outcome, Outcome::NotReproduced);
-    // A tenth is noise, and two points more are no alarm.
+    // A tenth is noise, and a gain of two points is not an alarm.
     for (score, standing) in [(27.0, "within noise"), (29.1, "better")] {
         let rows = compare(&[&record("mixed", &[score], 9, Some(0.3))], &[&recorded], &Limits::default());
         let row = of(&rows, Check::Quality)[0];
         assert_eq!((row.outcome, row.standing.as_str()), (Outcome::Reproduced, standing));
     }
-    // Where less is better the sign turns.
+    // If lower is better, the sign is reversed.
     let rate = |score: f64| {
         let mut record = record("mixed", &[score], 1, Some(0.3));
         record.scores[0].metric = "ter".into();
@@ -144,7 +145,7 @@ fn the_same_hypotheses_never_alarm_and_do_not_use_the_rate_up() {
     ours.time = "later".into();
     let rows = compare(&[&ours], &[&recorded], &Limits::default());
     assert_eq!(of(&rows, Check::Quality)[0].standing, "unchanged");
-    // One changed arm among unchanged ones has the whole rate.
+    // A single changed arm among unchanged ones gets the whole rate.
     let both = |score: f64| {
         let (one, two) = (record("a", &[score], 1, Some(0.3)), record("b", &[26.0], 1, Some(0.3)));
         Record { scores: [one.scores.clone(), two.scores].concat(), ..one }
@@ -155,9 +156,9 @@ fn the_same_hypotheses_never_alarm_and_do_not_use_the_rate_up() {
         row.explanation.clone()
     };
     let rows = compare(&[&both(27.2)], &[&both(27.1)], &Limits::default());
-    // 1.645 sqrt(2) 0.3
+    // Threshold: 1.645 sqrt(2) 0.3.
     assert!(threshold(&rows, "a").contains("more than 0.698"), "{}", threshold(&rows, "a"));
-    // A record is not held against itself.
+    // A record is not compared with itself.
     let rows = compare(&[&recorded], &[&recorded], &Limits::default());
     let row = of(&rows, Check::Quality)[0];
     assert_eq!(row.standing, "no baseline");
@@ -192,12 +193,12 @@ fn unlike_records_are_no_baseline_and_say_why() {
     elsewhere.hardware = Some("another".into());
     let rows = compare(&[&ours], &[&elsewhere], &Limits { any_device: true, ..strict });
     assert_eq!(of(&rows, Check::Quality)[0].standing, "within noise");
-    // Without any spread nothing can be said.
+    // Without any spread nothing can be concluded.
     let rows = compare(&[&record("a", &[20.0], 2, None)], &[&record("a", &[27.0], 1, None)], &strict);
     assert_eq!(of(&rows, Check::Quality)[0].outcome, Outcome::Inconclusive);
 }
 
-/// A record of both arms, with seconds an update.
+/// A record of both arms, with seconds per update.
 fn timed(seconds: &[(f64, f64)], emulated: bool) -> Record {
     let mut record = record("mixed", &[27.0], 1, Some(0.3));
     record.seeds = (1..=seconds.len() as u64).collect();
@@ -223,22 +224,24 @@ fn speed_is_a_ratio_within_one_run() {
         let row = of(&rows, Check::Speed)[0].clone();
         (row.outcome, row.standing, row.explanation)
     };
-    // A machine of half the speed is no regression; an arm that lost a third of its advantage is.
+    // A machine of half the speed is not a regression; an arm that lost a third of its advantage
+    // is.
     let steady = &[(2.0, 1.0), (2.02, 1.0), (1.98, 1.0)];
     assert_eq!(standing(&[(4.0, 2.01), (4.0, 2.0), (4.0, 1.98)], steady, false).1, "as before");
     let slower = standing(&[(2.0, 1.5), (2.0, 1.49), (2.0, 1.51)], steady, false);
     assert_eq!((slower.0, slower.1.as_str()), (Outcome::NotReproduced, "SLOWER"), "{}", slower.2);
     assert!(slower.2.contains("-33 %"), "{}", slower.2);
-    // Timings that jump about raise no alarm for the same mean.
+    // Timings with a large spread raise no alarm for the same mean.
     let noisy = standing(&[(2.0, 1.5), (2.0, 0.5), (2.0, 3.0)], &[(2.0, 1.0), (2.0, 0.4), (2.0, 2.5)], false);
     assert_eq!(noisy.1, "as before", "{}", noisy.2);
-    // Of single timings no spread is known: they raise no alarm, and a fall by twice the tolerance is undecided.
+    // A single timing has no measurable spread, so it cannot raise an alarm. A fall by twice the
+    // tolerance is undecided.
     assert_eq!(standing(&[(2.0, 1.15)], &[(2.0, 1.0)], false).1, "as before");
     assert_eq!(standing(&[(2.0, 1.30)], &[(2.0, 1.0)], false).0, Outcome::Inconclusive);
-    // Runs of seconds time nothing.
+    // Runs of a few seconds are too short to time.
     assert!(ratios(&timed(&[(0.1, 0.1), (0.1, 0.1)], false)).is_empty());
     assert_eq!(standing(&[(2.0, 9.0)], &[(2.0, 1.0)], true).0, Outcome::NotComparable);
-    // Alternating blocks, where there are some, count instead of training times.
+    // Timings in alternating blocks, if there are any, replace training times.
     let blocks = |ratio: f64| {
         let mut record = timed(&[(1.0, 1.0)], false);
         let evidence = &mut record.judgements[0].evidence;
@@ -297,7 +300,7 @@ fn targets_of_unlike_statements_are_in_suites_of_their_own() {
         targets.iter().map(|row| row.statement.unwrap().name()).collect::<Vec<_>>(),
         ["published", "own"]
     );
-    // What no code can judge is said to be so.
+    // A claim that no code can judge is reported as such.
     assert_eq!(targets[1].standing, "NOT JUDGEABLE");
     let xml = junit(&rows);
     for suite in ["synthetic, published claims", "synthetic, own checks", "synthetic"] {

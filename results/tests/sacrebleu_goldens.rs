@@ -1,5 +1,5 @@
-//! Every option against numbers that Python sacreBLEU 2.6.0 printed with all their digits.
-//! The fixture is written by `tests/reference/sacrebleu_goldens.py` at the root of the repository.
+//! Every option compared with numbers that Python sacreBLEU 2.6.0 printed with all their digits.
+//! `tests/reference/sacrebleu_goldens.py` at the root of the repository writes the fixture.
 
 mod bleu;
 
@@ -17,7 +17,7 @@ struct Goldens {
     paired: Vec<Paired>,
 }
 
-/// One call of `corpus_score`; the last stream of the corpus are the hypotheses.
+/// One call of `corpus_score`; the last stream of the corpus is the hypotheses.
 #[derive(Deserialize)]
 struct Case {
     corpus: String,
@@ -28,7 +28,7 @@ struct Case {
     half_width: Option<f64>,
 }
 
-/// One system of one `PairedTest`; numbers of streams, then (baseline, system).
+/// One system of one `PairedTest`: indices of streams, then (baseline, system).
 #[derive(Deserialize)]
 struct Paired {
     corpus: String,
@@ -47,17 +47,18 @@ fn goldens() -> Goldens {
     serde_json::from_str(text).expect("the fixture is JSON")
 }
 
-/// Logarithm and exponential of another C library may differ in the last bit; with the same one nothing does.
+/// Logarithm and exponential may differ in the last bit between C libraries. With the same library
+/// the results are equal.
 const LAST_BITS: f64 = 1e-14;
-/// sacreBLEU's resampled chrF and TER are in single precision, and so are means and differences of them; its paired
-/// test takes the mean of BLEU in another order.
+/// sacreBLEU's resampled chrF and TER, and their means and differences, are in single precision.
+/// Its paired test computes the mean of BLEU in another order.
 const SINGLE: f64 = 1e-6;
 
 fn resampled(metric: &str) -> f64 {
     if metric == "bleu" { LAST_BITS } else { SINGLE }
 }
 
-/// Without the part that names who computed it.
+/// The signature without its version part.
 fn unversioned(signature: &Signature) -> String {
     Signature { version: None, ..signature.clone() }.to_string()
 }

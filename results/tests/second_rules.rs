@@ -1,5 +1,5 @@
-//! What the present rules of judging change: which spread counts, what one score can show, which level is left, and margins that are
-//! relative to the error. Numbers are worked out by hand.
+//! The changes of the present judging rules: which spread counts, what one score can prove, which
+//! level is left, and margins relative to the error. The numbers are worked out by hand.
 
 use serde_json::{Value, json};
 use zoo_recipes::ClaimSpec;
@@ -63,7 +63,7 @@ fn one_score_counts_a_stated_spread_three_times() {
 
 #[test]
 fn several_scores_count_the_larger_of_their_own_spread_and_the_stated_one() {
-    // Own: 0.1 with 2 degrees of freedom.
+    // The sample's own: 0.1 with 2 degrees of freedom.
     let own = t_quantile(0.95, 2.0) * 0.1 / 3f64.sqrt();
     let with = |sd: f64| {
         judge(&claim(json!({})), &Evidence { spread: row(sd, Some(4), false), ..measured(&SCORES) })
@@ -75,7 +75,7 @@ fn several_scores_count_the_larger_of_their_own_spread_and_the_stated_one() {
     close(half(&wide), t_quantile(0.95, 4.0) * 0.5 / 3f64.sqrt());
     assert_eq!(wide.sigma_source, Some(SigmaSource::Measured));
     assert!(wide.explanation.contains("a-row") && !wide.explanation.contains("3 times"), "{wide:?}");
-    // A published sigma and a row: the wider of both.
+    // A published sigma and a row: the wider one is used.
     let both = judge(
         &claim(json!({"sigma": 0.01, "n": 8})),
         &Evidence { spread: row(0.5, Some(14), false), ..measured(&[41.0]) },
@@ -97,7 +97,7 @@ fn what_was_measured_nowhere_concludes_nothing_by_itself() {
             assert!(matches!(verdict.seeds_needed, Some(SeedsNeeded::NewPlan(_))), "{verdict:?}");
             assert_eq!(verdict.alpha, None, "a look that cannot conclude spends nothing");
         }
-        // The scores' own spread concludes, and what is assumed can only widen it.
+        // The scores' own spread supports a conclusion; an assumed spread can only widen it.
         let several = judge(&claim(fields), &Evidence { spread, ..measured(&SCORES) });
         assert_eq!(several.outcome, Outcome::Reproduced, "{}", several.explanation);
     }
@@ -109,7 +109,7 @@ fn what_was_measured_nowhere_concludes_nothing_by_itself() {
 fn equal_scores_have_no_width_of_their_own() {
     let alone = judge(&claim(json!({})), &measured(&[41.0; 3]));
     says(&alone, Outcome::Inconclusive, "3 equal scores show no spread");
-    // A stated one counts as for one score.
+    // A stated spread counts as for a single score.
     let stated =
         judge(&claim(json!({})), &Evidence { spread: row(0.1, Some(9), false), ..measured(&[41.0; 3]) });
     close(half(&stated), 3.0 * t_quantile(0.95, 9.0) * 0.1 / 3f64.sqrt());
@@ -133,14 +133,15 @@ fn a_bound_needs_a_spread_and_a_resampled_test_set() {
 
 #[test]
 fn seeds_needed_follow_the_rule() {
-    // 0.4 inside the margin: with sd 0.2 and Student's t over n seeds, plus 0.84 sd / sqrt(n) for a chance of 80 %.
+    // 0.4 inside the margin: with sd 0.2 and Student's t over n seeds, plus 0.84 sd / sqrt(n) for a
+    // probability of 80 %.
     let evidence = Evidence { spread: row(0.2, Some(31), false), ..measured(&[40.9]) };
     let open = judge(&claim(json!({})), &evidence);
     let Some(SeedsNeeded::NewPlan(n)) = open.seeds_needed else { panic!("{open:?}") };
     let settles =
         |n: f64| t_quantile(0.95, n - 1.0).max(t_quantile(0.95, 31.0)) + 0.841_621_2 <= 0.4 / 0.2 * n.sqrt();
     assert!(settles(f64::from(n)) && !settles(f64::from(n - 1)), "{n}");
-    // This look spent the whole level, so that they are seeds of another study.
+    // This look spent the whole level, so the seeds are those of another study.
     assert!(open.explanation.contains("in a study of its own, planned before its first result"), "{open:?}");
     let scheduled = judge(&claim(json!({})), &Evidence { plan: LookPlan::default(), ..evidence });
     assert!(matches!(scheduled.seeds_needed, Some(SeedsNeeded::InPlan(_))), "{scheduled:?}");
@@ -166,7 +167,7 @@ fn what_earlier_plans_spent_is_not_there_any_more() {
 
 #[test]
 fn a_margin_relative_to_the_error() {
-    // The target's error is 2, half of it 1: 97.2 is 0.8 short.
+    // The target's error is 2 and half of it is 1; 97.2 falls short by 0.8.
     let fields = json!({"value": 98.0, "margin": null, "margin_of_error": 0.5, "direction": "higher"});
     let evidence = Evidence { spread: row(0.02, Some(31), false), ..measured(&[97.2]) };
     let verdict = judge(&claim(fields.clone()), &evidence);
@@ -174,7 +175,7 @@ fn a_margin_relative_to_the_error() {
     assert_eq!(verdict.outcome, Outcome::Reproduced);
     let short = Evidence { spread: row(0.02, Some(31), false), ..measured(&[96.5]) };
     assert_eq!(judge(&claim(fields), &short).outcome, Outcome::NotReproduced);
-    // Where less is better, the score is the error.
+    // If lower is better, the score is the error.
     let rate = claim(
         json!({"metric": "wer", "value": 4.0, "margin": null, "margin_of_error": 0.05, "direction": "lower"}),
     );
@@ -222,7 +223,8 @@ fn a_table_that_changes_leaves_old_verdicts_alone() {
     let named = claim(json!({"spread": "gnmt-v2"}));
     let old = Evidence { spread: row(0.01, Some(31), false), ..measured(&[41.0]) };
     close(half(&judge(&named, &old)), 3.0 * t_quantile(0.95, 31.0) * 0.01);
-    // Judged anew, the present row counts: of the very system for its recipe, carried over for any other.
+    // When judged again, the present row counts: measured on this system for its own recipe,
+    // carried over for any other.
     close(half(&rejudge("gnmt-v2", &named, &old)), 3.0 * t_quantile(0.95, 31.0) * 0.131);
     assert_eq!(rejudge("gnmt", &named, &old).sigma_source, Some(SigmaSource::Carried));
 }

@@ -1,5 +1,5 @@
-//! Tokenised BLEU against what Moses' multi-bleu.perl and fairseq's libbleu print.
-//! The fixture is written by `tests/reference/tokenised_bleu_goldens.py` at the root of the repository.
+//! Tokenised BLEU compared with the output of Moses' multi-bleu.perl and fairseq's libbleu.
+//! `tests/reference/tokenised_bleu_goldens.py` at the root of the repository writes the fixture.
 
 mod bleu;
 
@@ -73,7 +73,7 @@ fn counts_are_fairseqs() {
     }
 }
 
-/// On clean text the three agree; the signature of a claim without `impl:` is sacreBLEU's.
+/// The three agree on clean text. The signature of a claim without `impl:` is sacreBLEU's.
 #[test]
 fn on_clean_text_all_three_are_one() {
     let goldens = goldens();
@@ -96,7 +96,7 @@ fn on_clean_text_all_three_are_one() {
         let other = of(&format!("nrefs:1|case:lc|eff:no|tok:none|smooth:none|impl:{whose}"));
         assert!((other.value - base.value).abs() < 1e-12);
         assert_eq!(other.detail["line"], base.detail["line"]);
-        // Equal here, but not the same measure: nothing compares them unasked.
+        // The values are equal here, but the measures differ, so they are not comparable.
         assert!(other.signature.comparable(&base.signature).is_err());
     }
 }

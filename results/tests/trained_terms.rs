@@ -1,4 +1,5 @@
-//! Claims on what training itself logs: a sum and a count a seed, with a signature, and no outputs.
+//! Claims on terms that training logs: a sum and a count per seed, with a signature and without
+//! outputs.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ fn claim(fields: serde_json::Value) -> ClaimSpec {
     serde_json::from_value(all).unwrap()
 }
 
-/// The published losses of an epoch 250 and an epoch 500.
+/// The published losses at epoch 250 and epoch 500.
 fn trajectory() -> ClaimSpec {
     claim(json!({
         "kind": "trajectory", "metric": "train-loss", "signature": LOSS, "clock": "epochs",
@@ -100,7 +101,7 @@ fn training_losses_are_judged_at_every_point() {
     let verdict = judge(&trajectory(), &evidence(LOSS, 0.45));
     assert_eq!(verdict.outcome, Outcome::NotReproduced, "{}", verdict.explanation);
     assert_eq!(verdict.at, Some(500));
-    // Another window is another number.
+    // A mean over another window is another measure.
     let other = LOSS.replace("over:epoch", "over:32");
     let verdict = judge(&trajectory(), &evidence(&other, 0.381));
     assert_eq!(verdict.outcome, Outcome::NotComparable, "{}", verdict.explanation);

@@ -1,5 +1,5 @@
-//! Each kind of claim through each of its outcomes by the first rules, with numbers worked out by hand. What the present rules
-//! change is in `second_rules.rs`.
+//! Every outcome of each kind of claim under the first rules, with numbers worked out by hand. The
+//! changes of the present rules are in `second_rules.rs`.
 
 use serde_json::{Value, json};
 use zoo_recipes::{ClaimSpec, RatioProtocol};
@@ -10,10 +10,10 @@ use zoo_results::verdict::{
     SigmaSource, SpeedEvidence, Verdict, rejudge,
 };
 
-/// z of one-sided 95 %.
+/// z of the one-sided 95 % bound.
 const Z: f64 = 1.644_853_626_951_472_7;
 
-/// Judges by the first rules, which records without a number follow.
+/// Judges by the first rules, which apply to records that name no rules.
 fn judge(claim: &ClaimSpec, evidence: &Evidence) -> Verdict {
     zoo_results::verdict::judge(claim, &Evidence { rules: Rules::First, ..evidence.clone() })
 }
@@ -63,11 +63,11 @@ fn value_with_an_assumed_sigma() {
     says(&judge(&value_claim(), &measured(&[40.12])), Outcome::NotReproduced, "outside the margin 0.500");
     let open = judge(&value_claim(), &measured(&[40.42]));
     says(&open, Outcome::Inconclusive, "both sides of the margin");
-    // Beating a claim never fails.
+    // A result better than the claim never fails.
     for score in [41.02, 45.0, 100.0] {
         assert_eq!(judge(&value_claim(), &measured(&[score])).outcome, Outcome::Reproduced);
     }
-    // Nor does it where less is better.
+    // This also holds if lower is better.
     let wer = claim(json!({"kind": "value", "metric": "wer", "value": 3.4, "margin": 0.1, "sigma": 0.1}));
     let run = |score| Evidence {
         runs: vec![RunScore::scored(1, score)],
@@ -80,18 +80,19 @@ fn value_with_an_assumed_sigma() {
 
 #[test]
 fn seeds_that_would_settle_it() {
-    // 0.2 from the margin with sigma 0.2: (1.645 + 0.842)^2 seeds with sigma known are 6.2, so the t quantile asks for 8.
+    // 0.2 from the margin with sigma 0.2: with sigma known, (1.645 + 0.842)^2 = 6.2 seeds are
+    // needed, so the t quantile requires 8.
     let open = judge(&value_claim(), &measured(&[40.72]));
     let Some(SeedsNeeded::NewPlan(n)) = open.seeds_needed else { panic!("{open:?}") };
     assert!((7..=8).contains(&n), "{n}");
     assert!(open.explanation.contains(&format!("--seeds {n}")));
-    // On the margin nothing settles it.
+    // Exactly on the margin no number of seeds settles it.
     let never = judge(&value_claim(), &measured(&[40.52]));
     assert_eq!(never.seeds_needed, Some(SeedsNeeded::None));
-    // A look of the schedule that comes anyway is named.
+    // If a scheduled look is sufficient, that look is named.
     let scheduled = judge(&value_claim(), &Evidence { plan: LookPlan::default(), ..measured(&[40.82]) });
     assert!(matches!(scheduled.seeds_needed, Some(SeedsNeeded::InPlan(3 | 5 | 10))), "{scheduled:?}");
-    // Without any sigma one score decides nothing.
+    // Without any sigma a single score decides nothing.
     let blind = judge(&claim(json!({"kind": "value", "value": 41.02, "margin": 0.5})), &measured(&[41.02]));
     assert_eq!((blind.outcome, blind.seeds_needed), (Outcome::Inconclusive, Some(SeedsNeeded::NewPlan(5))));
 }
@@ -109,13 +110,13 @@ fn sigma_of_the_sample_from_five_seeds_on() {
 fn looks_that_are_planned() {
     let schedule =
         |scores: &[f64]| judge(&value_claim(), &Evidence { plan: LookPlan::default(), ..measured(scores) });
-    // Two seeds are no look: the first stands, and the second waits.
+    // Two seeds are not a planned look: the first look stands, and the second seed waits.
     let two = schedule(&[40.8, 30.0]);
     assert_eq!(two.seeds, 1);
     assert!(two.notes.iter().any(|note| note.contains("next look is at 3")), "{:?}", two.notes);
     // The first look's level is that of the spending function, 0.05 ln(1.1718).
     close(two.alpha, 0.05 * 1.171_828_182_845_904_5f64.ln());
-    // Settled at the first look, whatever comes behind.
+    // The first look settles it, whatever follows.
     let settled = schedule(&[41.5, 20.0, 20.0]);
     assert_eq!((settled.outcome, settled.seeds), (Outcome::Reproduced, 1));
     let missing = judge(&value_claim(), &Evidence { plan: LookPlan::fixed(3), ..measured(&[41.0]) });
@@ -150,14 +151,14 @@ fn conditions_that_are_not_met() {
     ] {
         let verdict = with(change);
         says(&verdict, Outcome::NotComparable, words);
-        // The measured value stands beside it.
+        // The measured value is reported beside it.
         assert!(
             verdict.measured == Some(41.0) && verdict.explanation.contains("measured 41.00"),
             "{verdict:?}"
         );
     }
     assert_eq!(with(|e| e.tier = Some("full".into())).outcome, Outcome::Reproduced);
-    // Scores from outside are taken at the claim's conditions, and a note says so.
+    // External scores are assumed to meet the claim's conditions, and a note says so.
     let external = with(|e| (e.external, e.signature, e.precision) = (true, None, None));
     assert_eq!(external.outcome, Outcome::Reproduced);
     assert!(external.notes.iter().any(|note| note.contains("signature not given")), "{:?}", external.notes);
@@ -174,11 +175,11 @@ fn bound_by_the_test_set() {
     let sure = scored(99.0, 98.0, 99.6);
     says(&sure, Outcome::Reproduced, "9.00 better than the bound 90.00");
     assert!(sure.notes.iter().any(|note| note.contains("the RNN of the same toy")));
-    // A 95 % limit 1.0 away is a one-sided 95 % limit 1.0 * 1.645 / 1.960 away.
+    // A 95 % limit at distance 1.0 is a one-sided 95 % limit at distance 1.0 * 1.645 / 1.960.
     close(sure.shortfall_high, -9.0 + Z / 1.959_963_984_540_054);
     says(&scored(90.5, 89.0, 92.0), Outcome::Inconclusive, "the test set is too small");
     assert_eq!(scored(80.0, 79.0, 81.0).outcome, Outcome::NotReproduced);
-    // No interval and no sigma: nothing says how sure the score is.
+    // Without an interval and a sigma, the uncertainty of the score is unknown.
     says(&judge(&bound, &measured(&[99.0])), Outcome::Inconclusive, "neither a sigma nor an interval");
 }
 
@@ -199,7 +200,7 @@ fn bound_on_an_error_rate_near_zero() {
     assert_eq!(counted(20, 299).outcome, Outcome::NotReproduced);
 }
 
-/// One word of 240: what a toy set of eight recordings can show.
+/// One word of 240: the resolution of a toy set of eight recordings.
 #[test]
 fn bound_on_one_word() {
     let bound = claim(json!({"kind": "bound", "metric": "wer", "value": 0.42}));
@@ -213,21 +214,21 @@ fn bound_on_one_word() {
             &Evidence { runs: vec![run(errors, interval)], plan: LookPlan::fixed(1), ..Evidence::default() },
         )
     };
-    // 1 of 240 is 0.4167 %, inside of the bound by a thirtieth of a word; its limit is 1.96 %.
+    // 1 of 240 is 0.4167 %, inside the bound by a thirtieth of a word; its limit is 1.96 %.
     let one = judged(1, None);
     says(&one, Outcome::Inconclusive, "No 10000000 words would settle it: too close to the margin");
     assert!((one.shortfall_high.unwrap() - 1.54).abs() < 0.01 && one.units_needed.is_none(), "{one:?}");
-    // None at all is still no proof, and says what would be.
+    // Zero errors are not proof either; the explanation states how many words are needed.
     let none = judged(0, None);
     says(&none, Outcome::Inconclusive, "About 712 words with this rate would probably settle it.");
     assert_eq!(none.units_needed, Some(712));
     close(none.shortfall_high, 100.0 * (1.0 - 0.05f64.powf(1.0 / 240.0)) - 0.42);
-    // A bootstrap of no errors has no width; the exact limits stay.
+    // A bootstrap without errors has no width; the exact limits remain.
     let bare = judged(0, Some(Interval { low: 0.0, high: 0.0, level: 0.95 }));
     assert_eq!((bare.outcome, bare.shortfall_high), (none.outcome, none.shortfall_high));
     says(&judged(8, None), Outcome::NotReproduced, "2.91 worse than the bound 0.420");
     assert_eq!(judged(6, None).outcome, Outcome::NotReproduced);
-    // The wider limit counts: errors in bunches show in the resampled interval alone.
+    // The wider limit counts: errors in bunches show only in the resampled interval.
     let bunched = judged(6, Some(Interval { low: 0.0, high: 8.0, level: 0.95 }));
     says(&bunched, Outcome::Inconclusive, "words with this rate would probably settle it");
     assert!(bunched.units_needed > Some(240) && bunched.units_needed < Some(1000), "{bunched:?}");
@@ -277,7 +278,7 @@ fn paired(pairs: &[(f64, f64)], half: Option<f64>) -> Evidence {
         baseline_precision: Some(Precision::Fp32),
         plan: LookPlan::fixed(pairs.len() as u32),
         runs: pairs.iter().enumerate().map(|(i, (ours, theirs))| run(i, *ours, *theirs)).collect(),
-        // Out of order on purpose: pairs are found by seed.
+        // Deliberately out of order: pairs are matched by seed.
         baseline_runs: pairs.iter().enumerate().rev().map(|(i, p)| RunScore::scored(i as u64, p.1)).collect(),
         ..Evidence::default()
     }
@@ -301,7 +302,8 @@ fn parity_needs_both_seeds_and_test_set() {
     assert_eq!(judge(&parity_claim(), &paired(&[(40.0, 41.0)], Some(0.2))).outcome, Outcome::NotReproduced);
     // The mixed arm may be better by any amount.
     assert_eq!(judge(&parity_claim(), &paired(&[(60.0, 41.0)], Some(0.2))).outcome, Outcome::Reproduced);
-    // From two pairs on the differences' own spread: +-0.05 around 0.1 with t = 6.31 over sqrt(2).
+    // From two pairs on, the differences' own spread is used: +-0.05 around 0.1 with t = 6.31 over
+    // sqrt(2).
     let two = judge(&parity_claim(), &paired(&[(41.0, 41.05), (41.0, 41.15)], Some(0.1)));
     assert_eq!(two.sigma_source, Some(SigmaSource::Sample));
     close(two.shortfall_high, 0.1 + 6.313_751_514_675_043 * 0.1 / 2f64.sqrt() / 2f64.sqrt());
@@ -406,7 +408,7 @@ fn ratio_elsewhere_is_shown_and_not_judged() {
         assert!(verdict.explanation.contains("1.50x"), "{}", verdict.explanation);
     }
     says(&with(|e| e.speed = None), Outcome::NotRun, "not timed");
-    // A processor that the claim itself names: FP16 is still emulated there, by the present rules.
+    // A CPU that the claim itself names: under the present rules, FP16 is still emulated there.
     let processor = || Some("Xeon Processor".to_owned());
     let on_it = ClaimSpec { hardware: processor(), ..ratio_claim() };
     let evidence = Evidence { hardware: processor(), ..timed(1.5, 0.05) };
@@ -439,7 +441,7 @@ fn divergence() {
     says(&of(vec![run(1, 9.0, 2.0)]), Outcome::NotReproduced, "0 of 1 seed diverged");
     assert_eq!(of(vec![run(1, 9.0, 2.0), run(2, 9.0, f64::INFINITY)]).outcome, Outcome::Inconclusive);
     assert_eq!(of(vec![]).outcome, Outcome::NotRun);
-    // A loss that JSON has no number for survives the ledger.
+    // A loss that JSON has no number for survives in the ledger.
     let evidence = Evidence { runs: vec![run(1, 9.0, f64::NAN)], ..Evidence::default() };
     let read: Evidence = serde_json::from_str(&serde_json::to_string(&evidence).unwrap()).unwrap();
     assert!(read.runs[0].last_loss.unwrap().is_nan());
@@ -484,7 +486,7 @@ fn verdicts_survive_json() {
     assert!(text.starts_with("{\"outcome\":\"NOT-REPRODUCED\""), "{text}");
 }
 
-/// As GNMT's: three points with their spreads.
+/// A trajectory like GNMT's: three points with their spreads.
 fn trajectory_claim() -> ClaimSpec {
     claim(json!({"kind": "trajectory", "direction": "higher", "arm": "fp32", "clock": "epochs", "points": [
         {"at": 1, "value": 20.0, "sigma": 0.2},
@@ -493,7 +495,7 @@ fn trajectory_claim() -> ClaimSpec {
     ]}))
 }
 
-/// Scores of each seed, by point; what is not there is missing.
+/// Scores of each seed, by point; a seed without a score is missing.
 fn on_the_way(points: &[(u64, &[f64])], seeds: u32) -> Evidence {
     let run = |scores: &[f64], seed: u32| match scores.get(seed as usize) {
         Some(score) => RunScore::scored(u64::from(seed), *score),
@@ -510,19 +512,21 @@ fn on_the_way(points: &[(u64, &[f64])], seeds: u32) -> Evidence {
 #[test]
 fn all_points_of_a_trajectory_have_to_hold() {
     let claim = trajectory_claim();
-    // Two sigmas are the margin, 1.645 of them the bound: 0.355 of them may be lacking.
+    // The margin is two sigmas and the bound is 1.645 sigmas, so a shortfall of up to 0.355 sigmas
+    // is allowed.
     let good = judge(&claim, &on_the_way(&[(1, &[19.95]), (2, &[22.3]), (4, &[23.97])], 1));
     says(&good, Outcome::Reproduced, "All of 3 of 3 points lie inside; nearest to the edge: at epoch 4");
     close(good.margin, 0.2);
     close(good.shortfall_high, 0.03 + 0.1 * Z);
     assert_eq!((good.at, good.published, good.seeds), (Some(4), Some(24.0), 1));
-    // One that is not sure is enough to be not sure, one that fails to fail.
+    // A single undecided point makes the claim undecided, and a single failing point makes it fail.
     let open = judge(&claim, &on_the_way(&[(1, &[19.95]), (2, &[21.8]), (4, &[24.0])], 1));
     says(&open, Outcome::Inconclusive, "2 of 3 points lie inside; least sure: at epoch 2");
     assert!(open.seeds_needed.is_some());
     let bad = judge(&claim, &on_the_way(&[(1, &[19.95]), (2, &[20.0]), (4, &[24.0])], 1));
     says(&bad, Outcome::NotReproduced, "1 of 3 points lie outside; farthest: at epoch 2");
-    // A third of 5 % is a quantile of 2.128: a shortfall of 4.1 sigmas is not enough, which 1.645 would call enough.
+    // A third of 5 % is a quantile of 2.128: a shortfall of 4.1 sigmas is not enough, but with
+    // 1.645 it would be.
     let nearly = judge(&claim, &on_the_way(&[(1, &[20.0 - 4.1 * 0.2]), (2, &[22.0]), (4, &[24.0])], 1));
     assert_eq!(nearly.outcome, Outcome::Inconclusive);
     let beyond = judge(&claim, &on_the_way(&[(1, &[20.0 - 4.2 * 0.2]), (2, &[22.0]), (4, &[24.0])], 1));
@@ -543,7 +547,7 @@ fn a_trajectory_that_was_not_seen_whole_may_fail_and_cannot_be_reproduced() {
     );
     says(&judge(&claim, &on_the_way(&[(1, &[])], 1)), Outcome::NotRun, "no run was scored");
     says(&judge(&claim, &on_the_way(&[], 1)), Outcome::NotRun, "no run was scored");
-    // The second seed is waited for.
+    // The second seed is still awaited.
     says(
         &judge(&claim, &on_the_way(&[(1, &[10.0]), (2, &[10.0]), (4, &[10.0])], 2)),
         Outcome::NotRun,
@@ -555,7 +559,7 @@ fn a_trajectory_that_was_not_seen_whole_may_fail_and_cannot_be_reproduced() {
     let mut smoke = on_the_way(&[(1, &[20.0]), (2, &[22.0]), (4, &[24.0])], 1);
     smoke.tier = Some("smoke".into());
     says(&judge(&claim, &smoke), Outcome::NotComparable, "tier smoke");
-    // Neither a margin nor a spread.
+    // A point with neither a margin nor a spread.
     let mut bare = trajectory_claim();
     bare.points[1].sigma = None;
     says(

@@ -1,5 +1,5 @@
-//! Word and character error rate against jiwer 4.0: rates, edits by kind, and every alignment.
-//! The fixture is written by `tests/reference/wer.py` at the root of the repository.
+//! Word and character error rate compared with jiwer 4.0: rates, edits by kind, and every
+//! alignment. `tests/reference/wer.py` at the root of the repository writes the fixture.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -32,7 +32,7 @@ struct Set {
     sha256: Option<String>,
 }
 
-/// An utterance of the generator.
+/// A generated utterance.
 #[derive(Deserialize)]
 struct Long {
     seed: u64,
@@ -65,7 +65,7 @@ fn counts_of(value: &MetricValue) -> [u64; 4] {
     ["hits", "substitutions", "deletions", "insertions"].map(|key| value.detail[key].as_u64().unwrap())
 }
 
-/// "12H1S": runs of edits.
+/// Runs of edits as text: "12H1S".
 fn script(alignment: &Alignment) -> String {
     let letter = |edit| match edit {
         Edit::Hit => 'H',
@@ -100,7 +100,7 @@ fn rates_edits_and_alignments_are_jiwers() {
         assert!(set.scripts.len() == scripts.len() || set.sha256 == Some(sha256(&scripts.join("\n"))));
         let value = measure(options, &goldens.pairs);
         assert_eq!((value.metric.name, counts_of(&value)), (set.metric.as_str(), set.counts));
-        // jiwer has a fraction; one product more is one rounding more.
+        // jiwer gives a fraction; the additional product may add one rounding error.
         assert!((value.value - 100.0 * set.rate).abs() <= f64::EPSILON * value.value, "{}", value.value);
     }
 }
@@ -151,7 +151,8 @@ struct PublishedCase {
     wer: f64,
 }
 
-/// jiwer's own tests, which have the examples of Morris et al. 2004. Needs the folder that `ZOO_PARITY` names (`wer/wer_cases.json`).
+/// jiwer's own tests, which contain the examples of Morris et al. 2004. Requires the folder given
+/// by `ZOO_PARITY` (`wer/wer_cases.json`).
 #[test]
 fn published_examples() {
     let Some(folder) = std::env::var_os("ZOO_PARITY").map(PathBuf::from) else {
@@ -175,12 +176,13 @@ fn published_examples() {
 #[test]
 fn a_corpus_is_its_edits_over_its_words() {
     let pair = |reference: &str, hypothesis: &str| (reference.to_string(), hypothesis.to_string());
-    // 1 of 1 and 0 of 3: 25 %, not the mean of 100 % and 0 %. Words of one utterance are never aligned with those of another.
+    // 1 of 1 and 0 of 3 give 25 %, not the mean of 100 % and 0 %. Words of different utterances are
+    // never aligned with each other.
     let value = measure(WORDS, &[pair("a", "b"), pair("c d e", "c d e")]);
     assert_eq!((value.value, value.detail["errors"].as_u64()), (25.0, Some(1)));
     assert_eq!(value.detail["line"], "%WER 25.00 [ 1 / 4, 0 ins, 0 del, 1 sub ]");
     assert_eq!(measure(WORDS, &[pair("a b", ""), pair("", "a b")]).value, 200.0);
-    // Words where there should be none, and nothing else: jiwer has their number for a rate.
+    // Only insertions against empty references: jiwer's rate is then the number of insertions.
     assert_eq!(measure(WORDS, &[pair("", "a b"), pair(" ", "")]).value, 200.0);
     assert_eq!(measure(WORDS, &[pair("", ""), pair(" ", "\t")]).value, 0.0);
     let lower = options(ErrorUnit::Word, Case::Lower, Whitespace::Collapse);
@@ -220,7 +222,7 @@ fn utterances_are_resampled() {
     assert!(paired_bootstrap(&base, &better, Resampling::default()).unwrap().p_value < 0.01);
 }
 
-/// Same pairs as `tests/reference/wer.py --time`. Run with `--nocapture` to see the times.
+/// The same pairs as `tests/reference/wer.py --time`. Run with `--nocapture` to print the times.
 #[test]
 fn a_corpus_takes_milliseconds() {
     let pairs: Vec<(String, String)> =
@@ -274,7 +276,7 @@ proptest! {
     #[test]
     fn an_alignment_has_both_texts(options in conventions(), reference in text(), hypothesis in text()) {
         let alignment = options.align(&reference, &hypothesis);
-        // Alone, a text is all hits: its own units.
+        // Aligned with itself, a text gives only hits: its own units.
         let units = |line: &str| -> Vec<String> {
             options.align(line, line).steps.into_iter().filter_map(|step| step.reference).collect()
         };

@@ -1,5 +1,6 @@
-//! The systems of WMT17 English to German, scored as sacreBLEU 2.6.0 and Moses scored them. Needs the folder that
-//! `ZOO_PARITY` names (`bleu_wmt17_en_de/`: `ref.de.xz`, `systems/*.txt.xz`, `expected.tsv`).
+//! The systems of WMT17 English to German, compared with the scores of sacreBLEU 2.6.0 and Moses.
+//! Requires the folder given by `ZOO_PARITY` (`bleu_wmt17_en_de/`: `ref.de.xz`, `systems/*.txt.xz`,
+//! `expected.tsv`).
 
 mod bleu;
 
@@ -14,7 +15,7 @@ use zoo_results::metrics::{
 const BLEU: &str = "nrefs:1|eval:newstest2017|case:mixed|eff:no|tok:13a|smooth:exp";
 const INTL: &str = "nrefs:1|eval:newstest2017|case:mixed|eff:no|tok:intl|smooth:exp";
 const CHRF: &str = "nrefs:1|eval:newstest2017|case:mixed|eff:yes|nc:6|nw:0|space:no";
-/// As chrF++.py smooths.
+/// Smoothing as in chrF++.py.
 const CHRFPP: &str = "nrefs:1|eval:newstest2017|case:mixed|eff:no|nc:6|nw:2|space:no";
 const TER: &str = "nrefs:1|eval:newstest2017|case:lc|tok:tercom|norm:no|punct:yes|asian:no";
 
@@ -54,7 +55,7 @@ fn load(folder: &Path) -> (Vec<Vec<String>>, Vec<Row>) {
     (references, rows)
 }
 
-/// Equal to the last printed digit; an empty cell was not measured.
+/// Whether the value equals the cell to the last printed digit; an empty cell was not measured.
 fn expect(row: &Row, column: &str, value: f64) -> bool {
     let cell = &row.columns[column];
     if cell.is_empty() {
@@ -88,7 +89,7 @@ fn every_system_to_the_last_printed_digit() {
         ] {
             compared += usize::from(expect(row, column, found));
         }
-        // mteval-v13a prints trailing zeros away.
+        // mteval-v13a omits trailing zeros.
         let mteval: f64 = row.columns["bleu_mteval13a"].parse().unwrap();
         assert_eq!(format!("{bleu:.2}").parse::<f64>().unwrap(), mteval);
 
@@ -101,8 +102,9 @@ fn every_system_to_the_last_printed_digit() {
     eprintln!("{} systems, {compared} numbers equal", rows.len());
 }
 
-/// sacreBLEU 2.6.0, NumPy 2.4: p-value against the first system, mean and half-width of the interval, from
-/// `PairedTest(systems, {"BLEU": BLEU()}, [reference], test_type="bs", n_samples=1000)`.
+/// sacreBLEU 2.6.0, NumPy 2.4: p-value against the first system, mean and half-width of the
+/// interval, from `PairedTest(systems, {"BLEU": BLEU()}, [reference], test_type="bs",
+/// n_samples=1000)`.
 const PAIRED: [(&str, f64, f64, f64); 8] = [
     ("newstest2017.LIUM-NMT.4900.en-de", 1.0, 26.599396007541003, 0.6482889830520566),
     ("newstest2017.C-3MA.4959.en-de", 0.000999000999000999, 22.66883172053885, 0.5980700705851518),
@@ -114,7 +116,8 @@ const PAIRED: [(&str, f64, f64, f64); 8] = [
     ("newstest2017.uedin-nmt.4722.en-de", 0.000999000999000999, 28.308342343788475, 0.6819717191359622),
 ];
 
-/// The same p-values and intervals, and bounds of the gain that agree with them on what is significant.
+/// The p-values and intervals are equal, and the bounds of the gain agree with them on
+/// significance.
 #[test]
 fn paired_tests_are_sacrebleus() {
     let Some(folder) = folder() else { return };

@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_carried_spread_grows_with_few_degrees_of_freedom() {
-        // sqrt(df / chi2_0.10(df)): 2 and 0.2107; 12 and 6.304; 31 and 21.434 (Abramowitz and Stegun, table 26.8).
+        // sqrt(df / chi2_0.10(df)): 2 and 0.2107; 12 and 6.304; 31 and 21.434 (Abramowitz and
+        // Stegun, table 26.8).
         for (freedom, factor) in [(2.0, 3.080), (12.0, 1.3797), (31.0, 1.2026)] {
             assert!((upper_factor(freedom) - factor).abs() < 1e-3, "{freedom}: {}", upper_factor(freedom));
         }

@@ -1,4 +1,4 @@
-//! Random numbers of the tests' own: SplitMix64 with Box and Muller's transform, the same on every machine.
+//! Random numbers for tests: SplitMix64 with the Box-Muller transform, the same on every machine.
 
 pub struct Draws {
     state: u64,
@@ -11,7 +11,7 @@ impl Draws {
         Self { state: seed, kept: None }
     }
 
-    /// Uniform in (0, 1).
+    /// A uniform number in (0, 1).
     pub fn uniform(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -20,7 +20,7 @@ impl Draws {
         (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Of the standard normal distribution.
+    /// A number from the standard normal distribution.
     pub fn normal(&mut self) -> f64 {
         if let Some(kept) = self.kept.take() {
             return kept;

@@ -1,10 +1,10 @@
-//! Shares of the studies that ended in each statement, and the table of them in `docs/verdicts.md`.
+//! Shares of the studies that ended in each outcome, and their table in `docs/verdicts.md`.
 #![allow(dead_code)]
 
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::Outcome;
 
-/// Studies behind a share.
+/// Number of studies behind a share.
 pub const STUDIES: u32 = 6_000;
 
 /// How studies ended.
@@ -17,13 +17,13 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// One more study.
+    /// Counts one study.
     pub fn count(&mut self, outcome: Outcome, seeds: u32) {
         self.weigh(outcome, 1.0);
         self.seeds += f64::from(seeds);
     }
 
-    /// A study of this weight: with probabilities for weights the shares are exact.
+    /// Counts a study with this weight. If the weights are probabilities, the shares are exact.
     pub fn weigh(&mut self, outcome: Outcome, weight: f64) {
         self.studies += weight;
         match outcome {
@@ -41,7 +41,7 @@ impl Rates {
         self.not_reproduced / self.studies
     }
 
-    /// Seeds of a study, on average.
+    /// Mean number of seeds of a study.
     pub fn seeds(&self) -> f64 {
         self.seeds / self.studies
     }
@@ -57,8 +57,8 @@ pub fn looks(seeds: &[u32]) -> LookPlan {
     LookPlan::try_from(seeds.to_vec()).unwrap()
 }
 
-/// Asserts that the documentation has the row of a study at the margin: for each true standard deviation, how often it says
-/// REPRODUCED and NOT REPRODUCED.
+/// Asserts that the documentation has the row of a study at the margin: for each true standard
+/// deviation, the rates of REPRODUCED and NOT REPRODUCED.
 pub fn documented(what: &str, plan: &[u32], rates: &[Rates]) {
     let plan: Vec<String> = plan.iter().map(u32::to_string).collect();
     let pair =

@@ -1,4 +1,4 @@
-//! A record of both arms of the toy, with 60 sentences, and its bundle.
+//! A record of both arms of the toy recipe, with 60 sentences, and its bundle.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn text(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The line of a ledger that has this record alone.
+/// The line of a ledger that contains only this record.
 pub fn line_of(record: &Record) -> String {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::at(folder.path().join("ledger.jsonl"));
@@ -28,7 +28,7 @@ pub fn line_of(record: &Record) -> String {
     ledger.line(&entry).unwrap()
 }
 
-/// What `run.json` says of the machine.
+/// The machine as in `run.json`.
 pub fn environment(arm: &str) -> RunEnvironment {
     let environment = serde_json::json!({"version": "0.1.0", "commit": "c0ffee", "dirty": false, "device": "cpu",
         "processor": "a processor", "threads": 2});

@@ -4,8 +4,8 @@
 //!
 //! | form | meaning |
 //! |---|---|
-//! | `{"scores": [0.1, 2.5, -1]}` | a score of each class, in the order of classes; the highest is first |
-//! | `{"classes": [3, 8, 1]}` | classes from the likeliest on, as numbers from 0 or as names; the writer settled ties |
+//! | `{"scores": [0.1, 2.5, -1]}` | a score for each class, in class order; the highest ranks first |
+//! | `{"classes": [3, 8, 1]}` | classes by decreasing likelihood, as numbers from 0 or names, without ties |
 //! | `3`, `positive` | the one class that the model chose; an empty line is no choice, and wrong |
 //!
 //! The reference is the correct class: `3`, a name, or `{"label": 3}`. A record may have a `label`
