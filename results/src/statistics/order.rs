@@ -1,4 +1,4 @@
-//! Mean of the runs of which a published number is the best of n.
+//! The mean of n runs, estimated from the best of them.
 
 use super::distributions::normal_cdf;
 
@@ -13,7 +13,8 @@ pub struct MaximumOfNormals {
 
 /// Moments of the maximum of `n` standard normal draws (`n` = 0 is read as 1).
 ///
-/// Integrates x and x² over the density n φ(x) Φ(x)^(n-1) by Simpson's rule on [-9, 9 + ...]; exact to about 1e-9.
+/// Integrates x and x² over the density n φ(x) Φ(x)^(n-1) by Simpson's rule on [-9, 9 + ...]; exact
+/// to about 1e-9.
 #[must_use]
 pub fn maximum_of_normals(n: u32) -> MaximumOfNormals {
     if n <= 1 {

@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn a_known_difference_has_a_known_distortion() {
-        // [1, -1] against [0, 0]: c1 = cos(pi/4) - cos(3 pi/4) = sqrt 2, so 10/ln 10 sqrt(2 x 2) dB.
+        // [1, -1] against [0, 0]: c1 = cos(pi/4) - cos(3 pi/4) = sqrt 2, so the distortion is
+        // 10/ln 10 sqrt(2 x 2) dB.
         let (a, b) = (LogMel::new(&[1.0, -1.0], 2).unwrap(), LogMel::new(&[0.0, 0.0], 2).unwrap());
         let found = mel_cepstral_distortion(a, b, options(2, 1, false)).unwrap();
         assert!((found.decibels - 20.0 / std::f64::consts::LN_10).abs() < 1e-12 && found.pairs == 1);

@@ -4,9 +4,9 @@
 //!
 //! | form | meaning |
 //! |---|---|
-//! | `{"scores": [0.1, 2.5, -1]}` | a score for each class, in class order; the highest ranks first |
-//! | `{"classes": [3, 8, 1]}` | classes by decreasing likelihood, as numbers from 0 or names, without ties |
-//! | `3`, `positive` | the one class that the model chose; an empty line is no choice, and wrong |
+//! | `{"scores": [0.1, 2.5, -1]}` | a score per class, in class order; the highest ranks first |
+//! | `{"classes": [3, 8, 1]}` | ranked classes, as numbers from 0 or names; the writer settled ties |
+//! | `3`, `positive` | the single class that the model chose; an empty line counts as wrong |
 //!
 //! The reference is the correct class: `3`, a name, or `{"label": 3}`. A record may have a `label`
 //! too, which must then be equal. `ties:` decides between equal scores: `first` ranks the lower
