@@ -1,11 +1,13 @@
 //! Batches: which examples they contain, their order, and their padded form.
 
+mod ahead;
 mod collate;
 mod eval;
 mod groups;
 mod plan;
 mod prefetch;
 
+pub use ahead::{Ahead, ThreadEnded};
 pub use collate::{Batch, Collator, PaddedSequences, PaddingWaste};
 pub use eval::{EvalLimit, eval_batches, restore_order};
 pub use groups::Groups;

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 use rayon::prelude::*;
 use zoo_recipes::DataSpec;
@@ -15,9 +13,7 @@ use super::plan::{Epoch, Plan};
 use super::prepared::{Parts, PreparedSpeech, SpeechSplit};
 use super::splits::whole;
 use crate::audio::{Extractor, Features, FrontEnd, Turn};
-
-/// Maximum number of finished batches in the queue; one more is being made.
-const QUEUE: usize = 3;
+use crate::batches::Ahead;
 
 /// Number of epochs that the 24 bits of a [`Turn`] can hold.
 const EPOCHS: u64 = 1 << 24;
@@ -256,31 +252,17 @@ impl SpeechBatches {
     }
 
     /// Makes the batches of an epoch from number `from` on for which `wanted` returns true, in a
-    /// separate thread, at most four ahead. The sequence ends after an error. Dropping it ends the
-    /// thread.
+    /// separate thread. The sequence ends after an error.
     pub fn ahead(
         self: &Arc<Self>,
         epoch: u64,
         from: u64,
         wanted: impl Fn(u64) -> bool + Send + 'static,
-    ) -> Ahead {
-        let (sender, receiver) = sync_channel(QUEUE);
+    ) -> Ahead<(u64, SpeechBatch), SpeechError> {
         let batches = self.clone();
-        let make = move || {
-            let count = batches.per_epoch(epoch) as u64;
-            for index in (from..count).filter(|index| wanted(*index)) {
-                let made = batches.batch(epoch, index as usize).map(|batch| (index, batch));
-                let last = made.is_err();
-                // The receiver was dropped, so no more batches are needed.
-                if sender.send(made).is_err() || last {
-                    break;
-                }
-            }
-        };
-        match std::thread::Builder::new().name("speech".into()).spawn(make) {
-            Ok(thread) => Ahead { receiver: Some(receiver), thread: Some(thread), failed: None },
-            Err(error) => Ahead { receiver: None, thread: None, failed: Some(error.to_string()) },
-        }
+        let indices = (from..self.per_epoch(epoch) as u64).filter(move |index| wanted(*index));
+        let make = move |index| batches.batch(epoch, index as usize).map(|batch| (index, batch));
+        Ahead::new("speech", indices.map(make))
     }
 
     /// Makes example `number`, which determines the utterance and its speed.
@@ -332,40 +314,6 @@ impl SpeechBatches {
                 *kept = Some((epoch, planned.clone()));
                 planned
             }
-        }
-    }
-}
-
-/// Batches that are made ahead of time; see [`SpeechBatches::ahead`].
-#[derive(Debug)]
-pub struct Ahead {
-    receiver: Option<Receiver<Result<(u64, SpeechBatch), SpeechError>>>,
-    thread: Option<JoinHandle<()>>,
-    failed: Option<String>,
-}
-
-impl Iterator for Ahead {
-    type Item = Result<(u64, SpeechBatch), SpeechError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if let Some(made) = self.receiver.as_ref().and_then(|receiver| receiver.recv().ok()) {
-            return Some(made);
-        }
-        // The sequence ended, unless the thread panicked.
-        self.receiver = None;
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            self.failed = Some("it panicked".into());
-        }
-        self.failed.take().map(|why| Err(SpeechError::Thread(why)))
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        // The thread notices the closed channel at its next batch.
-        self.receiver = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
         }
     }
 }

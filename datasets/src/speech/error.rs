@@ -241,8 +241,8 @@ pub enum SpeechError {
         problem: String,
     },
     /// The thread that makes batches could not be started, or ended early.
-    #[error("the thread that makes batches ended: {0}\nhint: please report it with the recipe")]
-    Thread(String),
+    #[error(transparent)]
+    Thread(#[from] crate::batches::ThreadEnded),
 }
 
 fn others(more: u64, why: &str) -> String {

@@ -23,7 +23,7 @@ mod splits;
 mod symbols;
 mod tones;
 
-pub use batch::{Ahead, SpeechBatch, SpeechBatches, evaluation_batches};
+pub use batch::{SpeechBatch, SpeechBatches, evaluation_batches};
 pub use classes::{Classes, UnknownText};
 pub use error::{Fault, Skipped, SpeechError};
 pub use manifest::stamp as manifest_stamp;

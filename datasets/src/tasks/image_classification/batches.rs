@@ -1,7 +1,6 @@
 //! Batches of pictures for training.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 
 use zoo_recipes::tasks::image_classification::{
     PictureAugmentationSpec, PictureDataSpec, PictureOrder, PictureRemainder,
@@ -10,11 +9,9 @@ use zoo_recipes::tasks::image_classification::{
 use super::error::PictureDataError;
 use super::prepared::{PictureSplit, PreparedPictures, check_channels};
 use super::source::pixels;
+use crate::batches::Ahead;
 use crate::image::{Pixels, RandomCrop, Turn, Variation, VariedCrop};
 use crate::random::{Purpose, RandomStream};
-
-/// Batches that wait at most.
-const QUEUE: usize = 4;
 
 /// Pictures with their classes.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,20 +30,19 @@ pub(super) fn batch_of(
     pictures: &[usize],
     pixels: &Pixels,
     varied: Option<(&Variation, u64, u32)>,
-) -> PictureBatch {
+) -> Result<PictureBatch, PictureDataError> {
     let size = split.size();
     let mut numbers = Vec::with_capacity(pictures.len() * size.iter().product::<usize>());
     for &picture in pictures {
-        let changed = varied.and_then(|(variation, seed, step)| {
-            let turn = Turn { seed, step, element: picture as u32 };
-            variation.apply(&split.picture(picture), turn).ok()
-        });
+        let apply = |(variation, seed, step): (&Variation, u64, u32)| {
+            variation.apply(&split.picture(picture), Turn { seed, step, element: picture as u32 })
+        };
+        let changed = varied.map(apply).transpose()?;
         let bytes = changed.as_ref().map_or_else(|| split.bytes_of(picture), |changed| changed.bytes());
-        // The channels were checked before.
-        let appended = pixels.append_bytes(bytes, size[2], &mut numbers);
-        debug_assert!(appended.is_ok());
+        pixels.append_bytes(bytes, size[2], &mut numbers)?;
     }
-    PictureBatch { pixels: numbers, size, labels: pictures.iter().map(|at| split.labels[*at]).collect() }
+    let labels = pictures.iter().map(|at| split.labels[*at]).collect();
+    Ok(PictureBatch { pixels: numbers, size, labels })
 }
 
 /// The training batches of a recipe. A batch is a function of the seed, the epoch and its index.
@@ -78,7 +74,8 @@ impl TrainingPictures {
         let train = prepared.train(data)?;
         let batch = (data.batching.pictures as usize).max(1);
         let (pictures, remainder) = (train.len(), data.batching.remainder);
-        if pictures == 0 || (pictures < batch && remainder == PictureRemainder::Drop) {
+        // Of fewer pictures than a batch has, some epochs would have no batch.
+        if pictures == 0 || (pictures < batch && remainder != PictureRemainder::Short) {
             return Err(PictureDataError::NoBatch { split: train.name.clone(), pictures, batch });
         }
         let pixels = pixels(&data.pixels)?;
@@ -126,7 +123,7 @@ impl TrainingPictures {
         order
     }
 
-    /// Pictures of a batch, each with its epoch. `order` is the order of `epoch`.
+    /// Pictures of a batch in `epoch`, and those in the next. `order` is the order of `epoch`.
     fn pictures(&self, epoch: u64, index: usize, order: &[usize]) -> (Vec<usize>, Vec<usize>) {
         let count = order.len();
         let start = match self.remainder {
@@ -138,60 +135,48 @@ impl TrainingPictures {
         };
         let end = start + self.batch;
         let here = order[start.min(count)..end.min(count)].to_vec();
-        let mut of_next = Vec::new();
-        if self.remainder == PictureRemainder::Continue {
-            let mut next = epoch + 1;
-            while here.len() + of_next.len() < self.batch {
-                let missing = self.batch - here.len() - of_next.len();
-                of_next.extend(self.order(next).into_iter().take(missing));
-                next += 1;
-            }
-        }
+        let missing = match self.remainder {
+            PictureRemainder::Continue => self.batch - here.len(),
+            _ => 0,
+        };
+        let of_next = if missing == 0 { Vec::new() } else { self.order(epoch + 1)[..missing].to_vec() };
         (here, of_next)
     }
 
     /// One batch of an epoch.
-    pub fn batch(&self, epoch: u64, index: usize) -> PictureBatch {
+    ///
+    /// # Errors
+    /// The augmentation does not fit a picture.
+    pub fn batch(&self, epoch: u64, index: usize) -> Result<PictureBatch, PictureDataError> {
         self.of_order(epoch, index, &self.order(epoch))
     }
 
-    fn of_order(&self, epoch: u64, index: usize, order: &[usize]) -> PictureBatch {
+    fn of_order(&self, epoch: u64, index: usize, order: &[usize]) -> Result<PictureBatch, PictureDataError> {
         let (here, of_next) = self.pictures(epoch, index, order);
         let made = |pictures: &[usize], epoch: u64| {
             let varied = self.variation.as_ref().map(|variation| (variation, self.seed, epoch as u32));
             batch_of(self.train(), pictures, &self.pixels, varied)
         };
-        let mut batch = made(&here, epoch);
+        let mut batch = made(&here, epoch)?;
         if !of_next.is_empty() {
-            let rest = made(&of_next, epoch + 1);
+            let rest = made(&of_next, epoch + 1)?;
             batch.pixels.extend(rest.pixels);
             batch.labels.extend(rest.labels);
         }
-        batch
+        Ok(batch)
     }
 
     /// The batches of an epoch from index `from` on of which `wanted` says yes, made on a thread of
-    /// their own, at most four ahead.
+    /// their own.
     pub fn ahead(
         self: &Arc<Self>,
         epoch: u64,
         from: u64,
         wanted: impl Fn(u64) -> bool + Send + 'static,
-    ) -> std::io::Result<Ahead> {
-        let (sender, receiver) = sync_channel(QUEUE);
-        let pictures = self.clone();
-        let make = move || {
-            let order = pictures.order(epoch);
-            let count = pictures.per_epoch(epoch) as u64;
-            for index in (from..count).filter(|index| wanted(*index)) {
-                // The receiver is gone: nobody wants more.
-                if sender.send(pictures.of_order(epoch, index as usize, &order)).is_err() {
-                    break;
-                }
-            }
-        };
-        std::thread::Builder::new().name("pictures".into()).spawn(make)?;
-        Ok(Ahead { receiver })
+    ) -> Ahead<PictureBatch, PictureDataError> {
+        let (pictures, order) = (self.clone(), self.order(epoch));
+        let indices = (from..self.per_epoch(epoch) as u64).filter(move |index| wanted(*index));
+        Ahead::new("pictures", indices.map(move |index| pictures.of_order(epoch, index as usize, &order)))
     }
 }
 
@@ -204,18 +189,4 @@ fn variation(
         padding => VariedCrop::Random(RandomCrop::new(height, width, padding as usize)?),
     };
     Ok(Variation::new(crop, spec.flip)?)
-}
-
-/// Batches that a thread makes ahead. Dropping it ends the thread.
-#[derive(Debug)]
-pub struct Ahead {
-    receiver: Receiver<PictureBatch>,
-}
-
-impl Iterator for Ahead {
-    type Item = PictureBatch;
-
-    fn next(&mut self) -> Option<PictureBatch> {
-        self.receiver.recv().ok()
-    }
 }

@@ -106,6 +106,9 @@ pub enum PictureDataError {
         /// Pictures of a batch.
         batch: usize,
     },
+    /// The thread that makes batches ended early.
+    #[error(transparent)]
+    Thread(#[from] crate::batches::ThreadEnded),
     /// The pictures do not fit in the memory that they may take.
     #[error(
         "{split} takes {bytes} bytes in memory, the limit is {limit}\nhint: smaller pictures (data.picture), or fewer (data.share)"

@@ -11,7 +11,7 @@ mod stripes;
 #[cfg(test)]
 mod tests;
 
-pub use batches::{Ahead, PictureBatch, TrainingPictures};
+pub use batches::{PictureBatch, TrainingPictures};
 pub use error::PictureDataError;
 pub use own::{own_pictures, own_stamps};
 pub use prepared::{MOST_BYTES, PictureSplit, PreparedPictures, prepare_pictures};

@@ -81,7 +81,7 @@ impl PictureSplit {
         &self,
         spec: &PixelSpec,
         together: usize,
-    ) -> Result<impl Iterator<Item = PictureBatch> + '_, PictureDataError> {
+    ) -> Result<impl Iterator<Item = Result<PictureBatch, PictureDataError>> + '_, PictureDataError> {
         let pixels = pixels(spec)?;
         check_channels(&pixels, self.size[2])?;
         let starts = (0..self.len()).step_by(together.max(1));
@@ -183,7 +183,7 @@ fn check(data: &PictureDataSpec, split: &str, read: &Read) -> Result<(), Picture
     }
     match read.labels.iter().position(|label| *label >= data.classes) {
         Some(at) => {
-            let (class, last) = (read.labels[at], data.classes - 1);
+            let (class, last) = (read.labels[at], data.classes.saturating_sub(1));
             Err(PictureDataError::Label { split: split.to_owned(), picture: at + 1, class, last })
         }
         None => Ok(()),

@@ -66,7 +66,7 @@ fn training(change: Value, seed: u64) -> Arc<TrainingPictures> {
 
 /// Numbers of the pictures of the first epochs, batch by batch.
 fn numbers(training: &TrainingPictures, epochs: u64) -> Vec<Vec<u32>> {
-    let of = |epoch| (0..training.per_epoch(epoch)).map(move |index| training.batch(epoch, index));
+    let of = |epoch| (0..training.per_epoch(epoch)).map(move |index| training.batch(epoch, index).unwrap());
     let first = |batch: PictureBatch| batch.pixels.chunks(6).map(|pixels| pixels[0] as u32).collect();
     (0..epochs).flat_map(of).map(first).collect()
 }
@@ -102,11 +102,13 @@ fn a_shuffled_epoch_has_every_picture_once_in_an_order_of_its_own() {
 #[test]
 fn batches_that_a_thread_makes_are_those_of_their_numbers() {
     let training = training(batching("shuffled", "continue"), 3);
-    let ahead: Vec<PictureBatch> = training.ahead(1, 1, |_| true).unwrap().collect();
-    let here: Vec<PictureBatch> = (1..training.per_epoch(1)).map(|index| training.batch(1, index)).collect();
+    let ahead: Vec<PictureBatch> = training.ahead(1, 1, |_| true).map(Result::unwrap).collect();
+    let here: Vec<PictureBatch> =
+        (1..training.per_epoch(1)).map(|index| training.batch(1, index).unwrap()).collect();
     assert_eq!(ahead, here, "resumed within an epoch");
-    let second: Vec<PictureBatch> = training.ahead(0, 0, |index| index % 2 == 1).unwrap().collect();
-    assert_eq!(second, [training.batch(0, 1)], "those of another worker are left out");
+    let second: Vec<PictureBatch> =
+        training.ahead(0, 0, |index| index % 2 == 1).map(Result::unwrap).collect();
+    assert_eq!(second, [training.batch(0, 1).unwrap()], "those of another worker are left out");
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn pixels_are_numbers_as_the_recipe_says() {
     ] {
         let data = data(json!({ "pixels": pixels }));
         let read = prepared(folder.path(), &data).unwrap();
-        let batch = read.splits["train"].batches(&data.pixels, 10).unwrap().next().unwrap();
+        let batch = read.splits["train"].batches(&data.pixels, 10).unwrap().next().unwrap().unwrap();
         assert!((batch.pixels[1] - expected as f32).abs() < 1e-6, "{}", batch.pixels[1]);
         assert_eq!((batch.size, batch.labels.len()), ([2, 3, 1], 10));
     }
@@ -142,9 +144,11 @@ fn what_is_not_as_the_recipe_says_is_refused() {
     fs::write(root.path().join("test-labels"), idx(&[2], &[0, 1])).unwrap();
     let error = message(root.path(), &data(json!({})));
     assert!(error.contains("has 3 pictures, ") && error.contains("has 2 labels"), "{error}");
-    let large = data(json!({"batching": {"pictures": 11, "order": "file", "remainder": "drop"}}));
-    let error = TrainingPictures::new(&read, &large, 1).unwrap_err().to_string();
-    assert!(error.contains("train has 10 pictures, and a batch has 11"), "{error}");
+    for remainder in ["drop", "continue"] {
+        let large = data(json!({"batching": {"pictures": 11, "order": "file", "remainder": remainder}}));
+        let error = TrainingPictures::new(&read, &large, 1).unwrap_err().to_string();
+        assert!(error.contains("train has 10 pictures, and a batch has 11"), "{error}");
+    }
     let channels = data(json!({"pixels": {"divisor": "none", "mean": [1.0, 2.0]}}));
     assert!(TrainingPictures::new(&read, &channels, 1).is_err());
 }
@@ -227,7 +231,7 @@ fn own_files_are_told_apart_by_what_is_in_them() {
 #[test]
 fn a_flip_of_probability_one_mirrors_every_training_picture() {
     let change = json!({"augmentation": {"padding": 0, "flip": 1.0}});
-    let batch = training(change, 1).batch(0, 0);
+    let batch = training(change, 1).batch(0, 0).unwrap();
     assert_eq!(batch.pixels[..3], [80.0, 40.0, 0.0]);
 }
 

@@ -55,7 +55,7 @@ impl TaskData for PictureData {
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, PictureBatch>> {
         let split = self.prepared.eval_set(name, &recipe.data).map_err(failure)?;
         let batches = split.batches(&recipe.data.pixels, TOGETHER).map_err(failure)?;
-        Ok(Box::new(batches.map(|batch| Ok(of_models(batch)))))
+        Ok(Box::new(batches.map(|batch| Ok(of_models(batch.map_err(failure)?)))))
     }
 
     fn decode(

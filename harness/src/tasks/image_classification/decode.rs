@@ -31,7 +31,7 @@ pub fn decode(
     let mut hypotheses = Vec::with_capacity(split.labels.len());
     for batch in split.batches(&recipe.data.pixels, TOGETHER).map_err(failure)? {
         ctx.check_stop()?;
-        let batch = of_models(batch);
+        let batch = of_models(batch.map_err(failure)?);
         let found = scores(model, &batch, &mut Pass::evaluation(compute));
         for (scores, label) in found.into_iter().zip(&batch.labels) {
             answers.push(Answer::new(&scores, *label as usize));

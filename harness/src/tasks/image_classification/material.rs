@@ -91,7 +91,7 @@ impl BatchSource<PictureBatch> for PictureSource {
         share: Share,
     ) -> std::result::Result<Batches<'_, PictureBatch>, OtherError> {
         let ahead = self.pictures.ahead(epoch, from, move |index| share.has(index));
-        Ok(Box::new(ahead.map_err(|error| error.to_string())?.map(|batch| Ok(Self::fetched(batch)))))
+        Ok(Box::new(ahead.map(|batch| Ok(Self::fetched(batch?)))))
     }
 }
 
@@ -102,6 +102,6 @@ impl Source<PictureBatch> for PictureSource {
 
     fn made_here(&self) -> MadeHere<'_, PictureBatch> {
         let indices = 0..self.pictures.per_epoch(0);
-        Box::new(indices.map(|index| Ok(Self::fetched(self.pictures.batch(0, index)))))
+        Box::new(indices.map(|index| Ok(Self::fetched(self.pictures.batch(0, index)?))))
     }
 }
