@@ -42,11 +42,11 @@ SHAPES = {
     # And four and a half.
     "tacotron2": "4x400",
     "tacotron2-nvidia": "4x400",
-    # Pictures.
-    "fashion-mnist-lenet-d2l": "256x1",
-    "mnist-lenet-caffe": "64x1",
-    "mnist-mlp-keras": "128x1",
-    "mnist-cnn-keras": "128x1",
+    # Pictures, and rows of a picture.
+    "fashion-mnist-lenet-d2l": "256x28",
+    "mnist-lenet-caffe": "64x28",
+    "mnist-mlp-keras": "128x28",
+    "mnist-cnn-keras": "128x28",
 }
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken for so many frames.
 DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
@@ -118,7 +118,7 @@ def compare(options, recipe, arm, shape):
         options.rounds,
         lambda: run_zoo(options, recipe, arm, shape)[0],
         lambda: run_pytorch(training, options.steps),
-        (2 if unit_of(resolved) == "tokens/s" else 1) * sentences * tokens,
+        sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "pictures/s": 1}[unit_of(resolved)],
     )
     with multiprocessing.get_context("spawn").Pool(1) as fresh:
         memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))

@@ -48,7 +48,11 @@ impl Task for ImageClassification<'_> {
     }
 
     fn fits(&self) -> bool {
-        true
+        let PictureSizeSpec { height, width, channels } = self.recipe.data.picture;
+        let classes = u64::from(self.recipe.data.classes);
+        let shapes = self.recipe.model.shapes([height, width, channels]);
+        let outputs = shapes.ok().and_then(|shapes| shapes.last().map(|shape| shape.numbers()));
+        classes > 1 && outputs == Some(classes)
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -75,7 +79,9 @@ impl Task for ImageClassification<'_> {
     }
 
     fn shape(&self) -> Shape {
-        Shape { sentences: self.recipe.data.batching.pictures, tokens: 1 }
+        // A shape has at least two of each.
+        let rows = self.recipe.data.picture.height.max(2);
+        Shape { sentences: self.recipe.data.batching.pictures, tokens: rows }
     }
 
     fn own_examples(&self, base: &Path) -> Result<Option<usize>> {
@@ -130,7 +136,14 @@ impl Task for ImageClassification<'_> {
     }
 
     fn made_up(&self, ctx: &Context, shape: Option<Shape>, making: Making<'_>) -> Result<Measurable> {
-        let pictures = shape.map_or(self.recipe.data.batching.pictures, |shape| shape.sentences);
+        let own = self.shape();
+        let asked = shape.unwrap_or(own);
+        if asked.tokens != own.tokens {
+            let message =
+                format!("--shape {asked}: a picture of {} has {} rows", self.recipe.recipe.name, own.tokens);
+            return Err(Failure::usage(message).hint(format!("give pictures x rows, e.g. {own}")));
+        }
+        let pictures = asked.sentences;
         let updates = Updates::full(generated::full_batches(self.recipe, pictures));
         of_updates(ctx, self.recipe, &Pictures { prepared: None }, updates, making)
     }
@@ -149,4 +162,27 @@ impl Task for ImageClassification<'_> {
 fn size(recipe: &Recipe) -> [usize; 3] {
     let PictureSizeSpec { height, width, channels } = recipe.data.picture;
     [height, width, channels].map(|n| n as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_recipes::{Document, ListedTask, Selection};
+
+    use super::*;
+
+    #[test]
+    fn a_recipe_fits_if_its_last_layer_has_a_unit_for_each_class() {
+        let resolved = Document::load("mnist-mlp-keras").unwrap().resolve(&Selection::default()).unwrap();
+        let sound = zoo_recipes::ImageClassification::of(&resolved.recipe).unwrap().clone();
+        let fits = |change: fn(&mut Recipe)| {
+            let mut recipe = sound.clone();
+            change(&mut recipe);
+            ImageClassification { recipe: &recipe }.fits()
+        };
+        assert!(fits(|_| ()));
+        assert!(!fits(|recipe| recipe.data.classes = 11));
+        assert!(!fits(|recipe| recipe.data.classes = 0));
+        assert!(!fits(|recipe| recipe.data.picture.height = 0));
+        assert!(!fits(|recipe| recipe.model.layer.clear()));
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..");
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
     sources(&root)?;
     evidence(&root)
 }

@@ -337,7 +337,7 @@ mod tests {
             let other = Document::parse(&text, file, std::path::Path::new("")).unwrap();
             reached(&ladder(&other, &[]))
         };
-        let toy = include_str!("../../../recipes/schema/tests/written-out/reversal-transformer.toml");
+        let toy = include_str!("../../../../recipes/schema/tests/written-out/reversal-transformer.toml");
         let positions =
             ["sinusoid-tensor2tensor", "sinusoid-paper"].map(|kind| format!("positions = \"{kind}\""));
         let found = changed(toy, "reversal-transformer.toml", &positions[0], &positions[1]);

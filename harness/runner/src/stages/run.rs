@@ -166,7 +166,8 @@ impl Run {
         let recipe = Recipe::from_toml(&text)
             .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
         if !tasks::of(&recipe).fits() {
-            let message = format!("{}: encoder, decoder, loss and searches do not fit", file.display());
+            let message =
+                format!("{}: its model, data, loss and searches do not fit together", file.display());
             return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
         }
         Ok((Self { folder: folder.to_path_buf(), card }, recipe))

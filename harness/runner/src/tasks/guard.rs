@@ -66,7 +66,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn no_other_crate_names_a_task_that_has_folders_of_its_own() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let names = |task: &Task| {
         let variant = format!("{task:?}");
         [task.as_str().to_owned(), task.as_str().replace('-', "_"), variant]

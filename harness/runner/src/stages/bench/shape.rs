@@ -15,7 +15,7 @@ const MOST: u64 = 16_777_216;
 pub struct Shape {
     /// Examples per batch. A batch makes an update.
     pub sentences: u32,
-    /// Length of each example: tokens of either side, or frames.
+    /// Length of each example: tokens of either side, frames, or rows of a picture.
     pub tokens: u32,
 }
 
@@ -67,6 +67,15 @@ mod tests {
         assert_eq!((shape, shape.to_string()), (Shape { sentences: 64, tokens: 56 }, "64x56".to_owned()));
         for text in ["64", "0x5", "3x1", "x", "4x99999999", "4000000000x2"] {
             assert!(text.parse::<Shape>().unwrap_err().contains("64x56"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_shape_of_every_recipe_can_be_given_as_an_option() {
+        for name in zoo_recipes::names() {
+            let resolved = Document::load(name).unwrap().resolve(&Selection::default()).unwrap();
+            let shape = Shape::of(&resolved.recipe);
+            assert_eq!(shape.to_string().parse(), Ok(shape), "{name}");
         }
     }
 

@@ -49,7 +49,7 @@ pub fn of(recipe: &Recipe) -> Box<dyn Task + '_> {
 pub fn typed<T: ListedTask>(recipe: &Recipe) -> Result<&RecipeOf<T>> {
     T::of(recipe).ok_or_else(|| {
         let (name, task) = (&recipe.recipe.name, recipe.recipe.task);
-        Failure::usage(format!("{name} is a {task} recipe; this data is for {}", T::TASK))
+        Failure::usage(format!("the task of {name} is {task}; this data is for {}", T::TASK))
     })
 }
 
@@ -60,7 +60,7 @@ pub trait Task {
 
     // A recipe by itself.
 
-    /// Whether encoder, decoder, loss and searches can be combined in this task.
+    /// Whether the parts of the recipe can be combined in this task: its model, data, loss and searches.
     fn fits(&self) -> bool;
 
     /// Vocabulary rows, parameters and operations of the model; `None` if the number of rows cannot
@@ -226,7 +226,7 @@ pub trait Task {
     /// The files cannot be read, or `zoo new` does not support this task.
     fn new_recipe(&self, _args: &NewArgs, base: &Document) -> Result<String> {
         Err(Failure::usage(format!(
-            "{} is a {} recipe; `zoo new` does not write recipes of this task",
+            "the task of {} is {}; `zoo new` does not write recipes of this task",
             base.name(),
             self.name()
         ))

@@ -73,7 +73,7 @@ impl Program {
         Self {
             commit: env!("ZOO_COMMIT").into(),
             dirt: (!dirt.is_empty()).then(|| dirt.to_owned()),
-            lock: hex::encode(Sha256::digest(include_bytes!("../../Cargo.lock"))),
+            lock: hex::encode(Sha256::digest(include_bytes!("../../../Cargo.lock"))),
         }
     }
 
