@@ -95,7 +95,7 @@ fn what_was_talked_up_and_sealed_anew_is_caught() {
     // A wider margin in the judged claim.
     let (margin, wider) = ("\"margin_of_error\":0.5", "\"margin_of_error\":9.0");
     let said = faults(&|bundle| rehashed(bundle, &|line| line.replacen(margin, wider, 1)));
-    assert!(said.contains("the recipe has no claim like the one judged"), "{said}");
+    assert!(said.contains("the recipe does not have the claim that was judged"), "{said}");
     // Hypotheses left out, and an incomplete line.
     let said = faults(&|bundle| bundle.hypotheses.truncate(1));
     assert!(said.contains("the bundle has no toy/mixed-seed1-abc/test.txt"), "{said}");

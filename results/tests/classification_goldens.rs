@@ -145,7 +145,7 @@ fn a_record_that_cannot_be_read_is_named_and_nothing_is_scored() {
         (one, "1", " ", "its reference names no class"),
         (two, "1", "2", "top:2 needs a ranking"),
         (two, r#"{"classes": [1]}"#, "2", "a ranking of 1"),
-        (two, r#"{"classes": [1, 1]}"#, "2", "class 1 stands twice"),
+        (two, r#"{"classes": [1, 1]}"#, "2", "class 1 appears twice"),
         (perplexity, "words", "", "expected value"),
         (perplexity, r#"{"nats": 1.5}"#, "", "no `tokens`"),
         (perplexity, r#"{"nats": 1.5, "tokens": 0}"#, "", "there is no mean"),

@@ -104,7 +104,7 @@ const EDITS: &[(&str, Edit, &str)] = &[
                 RunScore { difference: evidence.runs[0].difference, ..evidence.baseline_runs[0].clone() };
             judged_anew(record);
         },
-        "the outputs of mixed seed 1 are not those of a score of that run",
+        "the outputs of mixed seed 1 do not belong to a score of that run",
     ),
     (
         "own evidence in an external record",
@@ -171,7 +171,7 @@ const EDITS: &[(&str, Edit, &str)] = &[
     (
         "the seed of a run in the evidence",
         |record| record.judgements[0].evidence.runs[0].seed = Some(7),
-        "the outputs of mixed seed 7 are not those of a score of that run",
+        "the outputs of mixed seed 7 do not belong to a score of that run",
     ),
     (
         "a smoke run judged as the published size",
@@ -241,7 +241,7 @@ const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
                 judged_anew(record);
             });
         },
-        "the recipe has no claim like the one judged",
+        "the recipe does not have the claim that was judged",
     ),
     (
         "another source of the claim",
@@ -251,7 +251,7 @@ const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
                 judged_anew(record);
             });
         },
-        "the recipe has no claim like the one judged from a better paper",
+        "the recipe does not have the claim that was judged, from a better paper",
     ),
     (
         "an arm that the recipe does not have",
@@ -299,7 +299,7 @@ const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
     (
         "the machine in an environment",
         |bundle| bundle.environments[0].environment["processor"] = "a GPU".into(),
-        "the environment of fp32 seed 1: the record has another",
+        "the environment of fp32 seed 1: the record has a different one",
     ),
     (
         "an environment less",
@@ -317,7 +317,7 @@ const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
             edit_record(bundle, |record| record.runs.clear());
             bundle.environments[1].environment["commit"] = "deadbeef".into();
         },
-        "commit deadbeef took no part in the record",
+        "commit deadbeef is not a commit of the record",
     ),
     (
         "no references, so that nothing is derived",

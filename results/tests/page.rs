@@ -208,10 +208,10 @@ fn what_is_not_there_is_named() {
     assert_sound(&text);
     for why in [
         "No claim was judged.",
-        "Nothing was decoded yet.",
+        "No outputs were decoded yet.",
         "The log does not say how many examples",
         "No validation was logged.",
-        "The resolved recipe is not at hand.",
+        "The resolved recipe is not available.",
     ] {
         assert!(text.contains(why), "{why}");
     }

@@ -85,7 +85,7 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
     std::fs::write(&hypotheses, "x\n").unwrap();
     let ended = zoo.ends_with(0, &["report", runs[1].to_str().unwrap(), "-o", "damaged.html"]);
     assert!(ended.stderr.contains("An evaluation is left out"), "{}", ended.stderr);
-    has(&read(&zoo, "damaged.html"), &["An evaluation is left out", "Nothing was decoded yet."]);
+    has(&read(&zoo, "damaged.html"), &["An evaluation is left out", "No outputs were decoded yet."]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_run_that_has_not_ended_and_one_without_a_record_get_a_page_too() {
     );
     stop_half_way(&runs[0]);
     zoo.ends_with(0, &["report", "reversal-transformer", "--tier", "smoke", "-o", "page.html"]);
-    has(&read(&zoo, "page.html"), &["no run has ended", "NOT RUN", "Nothing was decoded yet."]);
+    has(&read(&zoo, "page.html"), &["no run has ended", "NOT RUN", "No outputs were decoded yet."]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ struct Given<'a>(&'a BTreeMap<String, Vec<String>>);
 
 impl Rescorer for Given<'_> {
     fn references(&mut self, _: &Record, eval: &str) -> Result<Vec<String>, NoReferences> {
-        let absent = || NoReferences::Absent(format!("those of {eval} were not given"));
+        let absent = || NoReferences::Absent(format!("the references of {eval} were not given"));
         self.0.get(eval).cloned().ok_or_else(absent)
     }
 

@@ -25,18 +25,18 @@ pub fn contradictions(bundle: &Bundle) -> Result<Vec<String>, BundleError> {
     let mut known = BTreeSet::new();
     for one in &bundle.references {
         if !known.insert(&one.eval) {
-            faults.push(format!("it names the references of {} twice", one.eval));
+            faults.push(format!("the record names the references of {} twice", one.eval));
         }
         // The record of an external judgement names the references itself.
         let recorded = record.data.get(&references_key(&one.eval));
         if recorded.is_some_and(|recorded| *recorded != one.sha256) {
-            faults.push(format!("record and bundle name other references of {}", one.eval));
+            faults.push(format!("record and bundle name different references of {}", one.eval));
         }
     }
     let scored = record.all_scores().filter(|score| score.hypotheses.is_some());
     let unnamed: BTreeSet<&String> =
         scored.map(|score| &score.eval).filter(|eval| !known.contains(eval)).collect();
-    faults.extend(unnamed.iter().map(|eval| format!("it does not name the references of {eval}")));
+    faults.extend(unnamed.iter().map(|eval| format!("the record does not name the references of {eval}")));
     Ok(faults)
 }
 
@@ -65,13 +65,15 @@ fn environments(given: &[RunEnvironment], record: &Record) -> Vec<String> {
         let RunEnvironment { arm, seed, environment } = one;
         let place = format!("the environment of {arm} seed {seed}");
         if !seen.insert((arm, seed)) {
-            faults.push(format!("{place} stands there twice"));
+            faults.push(format!("{place} appears twice"));
         }
         if !record.all_scores().any(|score| score.arm == *arm && score.seed == *seed) {
-            faults.push(format!("{place} is of no run of the record"));
+            faults.push(format!("{place} does not belong to a run of the record"));
         }
         let differs = match record.runs.iter().find(|run| run.arm == *arm && run.seed == *seed) {
-            Some(run) => (run.environment != *environment).then(|| "the record has another".to_owned()),
+            Some(run) => {
+                (run.environment != *environment).then(|| "the record has a different one".to_owned())
+            }
             None => of_earlier_record(environment, record),
         };
         faults.extend(differs.map(|how| format!("{place}: {how}")));
@@ -91,7 +93,7 @@ fn of_earlier_record(environment: &serde_json::Value, record: &Record) -> Option
     let changes = if record.dirty { "+changes" } else { "" };
     let own = record.commit.as_ref().map(|commit| format!("{commit}{changes}"));
     if own.as_ref() != Some(&sources) && !record.commits_crossed.contains(&sources) {
-        return Some(format!("commit {sources} took no part in the record"));
+        return Some(format!("commit {sources} is not a commit of the record"));
     }
     if let (Some(device), Some(recorded)) = (text("device"), &record.device)
         && device != recorded

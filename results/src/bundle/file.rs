@@ -107,9 +107,7 @@ pub enum BundleError {
     )]
     Version(u64),
     /// The file exceeds the maximum size of a bundle.
-    #[error(
-        "the bundle has more than {MAX_BYTES} bytes, the most that is read\nhint: check the ledger itself"
-    )]
+    #[error("the bundle has more than {MAX_BYTES} bytes, which is the limit\nhint: check the ledger itself")]
     TooLarge,
     /// The file was changed after it was written.
     #[error("{0}\nhint: the bundle was changed after it was written; ask for it again")]
@@ -148,20 +146,20 @@ impl Bundle {
             Some((sealed, seal))
         }) else {
             return Err(match looks_like_one {
-                true => BundleError::Changed("the file does not end with its seal".to_owned()),
-                false => foreign("it has no seal"),
+                true => BundleError::Changed("the file does not end with a seal".to_owned()),
+                false => foreign("the file has no seal"),
             });
         };
         let found = sha256(sealed.as_bytes());
         if found != seal {
             return Err(BundleError::Changed(format!(
-                "the seal says {seal}, the bytes before it have {found}"
+                "the seal has SHA-256 {seal}, the bytes before it have {found}"
             )));
         }
         let json: serde_json::Value =
             serde_json::from_str(&format!("{sealed}\n}}")).map_err(|error| foreign(&error.to_string()))?;
         if json["format"] != FORMAT {
-            return Err(foreign("its member `format` is another"));
+            return Err(foreign("its member `format` has a different value"));
         }
         match json["version"].as_u64() {
             Some(version) if (1..=u64::from(VERSION)).contains(&version) => {}

@@ -108,7 +108,7 @@ pub(super) fn decode(line: &[u8], sequence: u64, previous: &str) -> Result<Entry
             }
             None => fault(
                 None,
-                "the hash does not match though every field matches its seal: the hash, a space or the order of fields was changed",
+                "the hash does not match, but every field matches its seal: the hash, a space or the order of fields was changed",
             ),
         };
     }
@@ -129,7 +129,7 @@ pub(super) fn decode(line: &[u8], sequence: u64, previous: &str) -> Result<Entry
     if fields.get("previous").and_then(Value::as_str) != Some(previous) {
         return fault(
             Some("previous"),
-            "does not hold the hash of the line before: that line was exchanged and given a new hash",
+            "does not contain the hash of the previous line: that line was replaced and given a new hash",
         );
     }
     let record = match Record::deserialize(Value::Object(fields)) {

@@ -41,7 +41,7 @@ pub enum LedgerError {
     },
     /// The last line is incomplete: the machine stopped while writing it.
     #[error(
-        "{}:{line}: the last line is cut off after {} bytes\nhint: it was never whole; drop it with `truncate -s {whole} {}`",
+        "{}:{line}: the last line is cut off after {} bytes\nhint: it was never complete; remove it with `truncate -s {whole} {}`",
         path.display(), length - whole, path.display()
     )]
     Torn {
@@ -56,7 +56,7 @@ pub enum LedgerError {
     },
     /// The last record is not the expected one: lines were removed from the end.
     #[error(
-        "{}: the last record is {found}, not {expected}\nhint: records were removed from the end or the whole was rewritten; \
+        "{}: the last record is {found}, not {expected}\nhint: records were removed from the end, or the file was rewritten; \
          restore the file from version control",
         path.display()
     )]
@@ -69,6 +69,6 @@ pub enum LedgerError {
         found: String,
     },
     /// A record cannot be written as JSON.
-    #[error("a record cannot be written: {0}\nhint: this is a fault of the program")]
+    #[error("a record cannot be written: {0}\nhint: this is a defect of the program; please report it")]
     Encode(#[from] serde_json::Error),
 }

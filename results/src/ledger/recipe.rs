@@ -74,7 +74,10 @@ pub fn against_arms(record: &Record, arms: &BTreeMap<String, Recipe>) -> Vec<Con
     }
     for judgement in &record.judgements {
         if !arms.values().any(|recipe| recipe.claim.contains(&judgement.claim)) {
-            let how = format!("the recipe has no claim like the one judged from {}", judgement.claim.source);
+            let how = format!(
+                "the recipe does not have the claim that was judged, from {}",
+                judgement.claim.source
+            );
             found.push(Contradiction::new(verdict_name(judgement), how));
         }
     }

@@ -62,7 +62,7 @@ impl Record {
             if let Some((arm, at, run)) = missing {
                 let place = place(arm, run.seed, at);
                 let how = match run.hypotheses {
-                    Some(_) => format!("the outputs of {place} are not those of a score of that run"),
+                    Some(_) => format!("the outputs of {place} do not belong to a score of that run"),
                     None => format!("no outputs of {place} were kept: such evidence is external"),
                 };
                 found.push(Contradiction::new(verdict_name(judgement), how));

@@ -143,7 +143,7 @@ impl Ledger {
             bytes.split(|byte| *byte == b'\n').nth(at).map(|line| String::from_utf8_lossy(line).into_owned());
         let line = line.filter(|line| Entry::parse(line).as_ref() == Ok(entry));
         line.ok_or_else(|| {
-            self.damaged(at + 1, None, "the line is not the one that was read before".to_owned())
+            self.damaged(at + 1, None, "the line differs from the one that was read before".to_owned())
         })
     }
 

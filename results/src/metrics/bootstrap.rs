@@ -24,7 +24,7 @@ pub enum ResamplingError {
     },
     /// Too many resamples to index or store.
     #[error(
-        "{samples} resamples of {segments} segments are too many\nhint: 1,000 is usual, 100,000 the most"
+        "{samples} resamples of {segments} segments are too many\nhint: 1,000 is usual, 100,000 is the limit"
     )]
     TooMany {
         /// Requested number of resamples.
@@ -33,7 +33,9 @@ pub enum ResamplingError {
         segments: usize,
     },
     /// A single segment always resamples to itself.
-    #[error("{segments} segment(s) cannot be resampled\nhint: an interval needs at least 2; ask for none")]
+    #[error(
+        "{segments} segment(s) cannot be resampled\nhint: an interval needs at least 2; score without an interval"
+    )]
     TooFewSegments {
         /// Number of segments given.
         segments: usize,

@@ -89,9 +89,7 @@ pub enum ScoreError {
         hint: &'static str,
     },
     /// The signature is of a value that is not computed from records.
-    #[error(
-        "{metric} cannot be scored from records\nhint: it is measured while the model trains; state its value itself"
-    )]
+    #[error("{metric} cannot be scored from records\nhint: it is measured during training; give its value")]
     NotFromText {
         /// Name of the metric.
         metric: &'static str,

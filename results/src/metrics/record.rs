@@ -23,7 +23,7 @@ pub(super) fn parse<T: DeserializeOwned>(
     form: &'static str,
 ) -> Result<T, ScoreError> {
     if text.len() > MOST_BYTES {
-        let problem = format!("{} bytes, and a record takes {MOST_BYTES} at most", text.len());
+        let problem = format!("the record has {} bytes; the limit is {MOST_BYTES}", text.len());
         return Err(ScoreError::LineTooLong { stream: None, line, problem });
     }
     serde_json::from_str(text).map_err(|error| wrong(line, error.to_string(), form))

@@ -142,7 +142,7 @@ impl Signature {
                 return fail(format!("`{key}` has no value"), EXAMPLE);
             }
             if parts.insert(key.to_string(), value.to_string()).is_some() {
-                return fail(format!("`{key}` stands twice"), "state every part once");
+                return fail(format!("`{key}` appears twice"), "give every part once");
             }
         }
         if first_form {
@@ -160,7 +160,7 @@ impl Signature {
                     let found = Entry::with_signature(entry.name);
                     parts.name("metric", found)?
                 }
-                None => return parts.fail("it does not tell which metric it is of".into(), EXAMPLE),
+                None => return parts.fail("it does not name its metric".into(), EXAMPLE),
             },
         };
         let convention = read(&mut parts)?;
@@ -179,7 +179,7 @@ impl Signature {
         };
         let version = parts.optional("version");
         if let Some((key, value)) = parts.left_over() {
-            return fail(format!("`{key}:{value}` is no part of a {metric} signature"), EXAMPLE);
+            return fail(format!("`{key}:{value}` is not part of a {metric} signature"), EXAMPLE);
         }
         let signature = Signature { convention, references, test_set: None, resampling, version };
         match test_set {

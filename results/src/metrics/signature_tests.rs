@@ -82,7 +82,7 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("metric:mel-error|mel:80|mean:utterance", "`mean:utterance` is not built in"),
         ("metric:mel-error|mel:5000|mean:frame", "out of range"),
         ("nrefs:1|case:Mixed|eff:no|tok:13a|smooth:exp", "case is"),
-        ("nrefs:1|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp", "stands twice"),
+        ("nrefs:1|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp", "appears twice"),
         ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|x:1", "`x:1` is no part"),
         ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:fairseq", "is eff:no, tok:none"),
         ("nrefs:1|eval:a|test:b|case:mixed|eff:no|tok:13a|smooth:exp", "both"),

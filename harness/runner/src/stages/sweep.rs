@@ -34,7 +34,7 @@ impl FromStr for SweptWeights {
                 other => return Err(format!("`{other}` is not a language model weight: use alpha or beta")),
             };
             if to.replace(values(range)?).is_some() {
-                return Err(format!("`{}` is there twice", key.trim()));
+                return Err(format!("`{}` appears twice", key.trim()));
             }
         }
         let count = |values: &Option<Vec<f64>>| values.as_ref().map_or(1, Vec::len);

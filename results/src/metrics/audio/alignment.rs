@@ -41,7 +41,7 @@ impl<'a> Attention<'a> {
         let mut cells = rows.flat_map(|(t, row)| row.iter().enumerate().map(move |(n, w)| (t, n, *w)));
         if let Some((t, n, weight)) = cells.find(|(_, _, weight)| !(0.0..=MOST).contains(weight)) {
             let problem = format!("weight {weight} at step {t}, symbol {n}, counted from 0");
-            return fail(problem, "weights are what comes out of the softmax: from 0 to 1");
+            return fail(problem, "weights are the outputs of a softmax: from 0 to 1");
         }
         Ok(found)
     }

@@ -39,12 +39,13 @@ impl MeasuredLine {
     /// It is not such a line, or it lacks the measure.
     pub fn read(text: &str, convention: Convention, place: usize) -> Result<(f64, f64), ScoreError> {
         let fail = |problem: String| {
-            let hint = "lines are what `zoo evaluate` keeps of a model that speaks: docs/synthesis.md";
+            let hint =
+                "the lines are those that `zoo evaluate` keeps for speech synthesis: see docs/synthesis.md";
             Err(ScoreError::Array { what: "a measured line", problem, hint })
         };
         let line: Self = match serde_json::from_str(text) {
             Ok(line) => line,
-            Err(error) => return fail(format!("line {place} is none: {error}")),
+            Err(error) => return fail(format!("line {place} is not such a line: {error}")),
         };
         let key = key(convention);
         match line.measures.get(&key) {

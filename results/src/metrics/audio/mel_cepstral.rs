@@ -49,13 +49,13 @@ pub fn mel_cepstral_distortion(
     let fail = |problem, hint| Err(ScoreError::Array { what: "mel-cepstral distortion", problem, hint });
     if target.mels() != options.mels {
         let problem = format!("{} bands, {} stated", target.mels(), options.mels);
-        return fail(problem, "distortions of different bands are different metrics");
+        return fail(problem, "distortions of different numbers of bands cannot be compared");
     }
     if !options.warped {
         target.same_frames(predicted)?;
     } else if target.frames().saturating_mul(predicted.frames()) > MOST_PAIRS {
         let problem = format!("{} frames against {}", target.frames(), predicted.frames());
-        return fail(problem, "cut the recording; 2^30 pairs of frames are the most");
+        return fail(problem, "shorten the recording; the limit is 2^30 pairs of frames");
     }
     let basis = basis(options.mels, options.coefficients);
     let (a, b) = (cepstra(target, &basis), cepstra(predicted, &basis));

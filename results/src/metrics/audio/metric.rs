@@ -22,7 +22,7 @@ pub static MCD: Entry = Entry::measured("mcd", "decibels", read_cepstra);
 pub static MOS: Entry = Entry::unjudged("mos", "points, 1 to 5", Direction::Higher, "people give it");
 
 /// Pointer to the definitions.
-const DEFINITIONS: &str = "docs/synthesis.md has what is measured";
+const DEFINITIONS: &str = "docs/synthesis.md describes the measures";
 
 impl Metric for CepstralOptions {
     fn entry(&self) -> &'static Entry {

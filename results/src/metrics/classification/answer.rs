@@ -119,7 +119,7 @@ pub(super) fn is_right(
     }
     if !is_object(record) {
         if options.top > 1 {
-            let problem = format!("one class, and top:{} needs a ranking", options.top);
+            let problem = format!("there is one class, and top:{} needs a ranking", options.top);
             return Err(wrong(line, problem, FORM));
         }
         let chosen = Class::plain(record);
@@ -181,7 +181,7 @@ fn among_ranking(
     for (at, class) in first.iter().enumerate() {
         class.check(options.classes, line, FORM)?;
         if first[..at].contains(class) {
-            return Err(wrong(line, format!("class {class} stands twice"), FORM));
+            return Err(wrong(line, format!("class {class} appears twice"), FORM));
         }
     }
     Ok(first.contains(label))

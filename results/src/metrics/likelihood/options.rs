@@ -124,7 +124,7 @@ impl LikelihoodOptions {
                 wrong("bits are by character or byte")
             }
             (_, unit) if (unit == Unit::Example) == self.sequence.is_some() => {
-                wrong("an example has no unk, end and state; every other unit has")
+                wrong("an example has no unk, end and state; only the other units have them")
             }
             _ => Ok(()),
         }

@@ -110,7 +110,7 @@ pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Resu
         }
         let mut leave_out = |part: Option<LikelihoodPart>, key: &str| {
             let Some(part) = part else {
-                return Err(wrong(line, format!("no `{key}`, whose share the signature leaves out"), FORM));
+                return Err(wrong(line, format!("there is no `{key}`, which the signature excludes"), FORM));
             };
             nats -= part.nats;
             // A sentence remains one unit, whatever is left out of it.
@@ -171,7 +171,7 @@ pub(super) fn rows(
 ) -> Result<Vec<f64>, ScoreError> {
     let pairs = (1..).zip(records).map(|(line, text)| read(text, line)).collect::<Result<Vec<_>, _>>()?;
     if pairs.iter().map(|(_, count)| count).sum::<f64>() <= 0.0 {
-        return Err(wrong(records.len(), "no unit up to here: there is no mean".to_owned(), FORM));
+        return Err(wrong(records.len(), "no unit so far: there is no mean".to_owned(), FORM));
     }
     Ok(pairs.into_iter().flat_map(|(sum, count)| [sum, count]).collect())
 }

@@ -296,7 +296,7 @@ fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
     let (name, value) = match smooth.strip_suffix(']').and_then(|s| s.split_once('[')) {
         Some((name, value)) => match value.parse::<f64>() {
             Ok(v) => (name.to_string(), Some(v)),
-            Err(_) => return parts.fail(format!("`smooth:{smooth}`: `{value}` is no number"), EXAMPLE),
+            Err(_) => return parts.fail(format!("`smooth:{smooth}`: `{value}` is not a number"), EXAMPLE),
         },
         None => (smooth.clone(), None),
     };

@@ -70,7 +70,7 @@ fn lines(
             // A unit has at least one byte, so most lines do not need to be counted.
             let found = if text.len() > most { count(text) } else { 0 };
             if found > most {
-                let problem = format!("{found} {unit}, and {metric} takes {most} at most");
+                let problem = format!("{found} {unit}, and the limit of {metric} is {most}");
                 return Err(ScoreError::LineTooLong { stream, line, problem });
             }
         }
@@ -95,7 +95,7 @@ pub(in crate::metrics) fn cells(
             if product(ours, theirs) > ALIGNED_CELLS {
                 let side = (ALIGNED_CELLS as f64).sqrt() as u64;
                 let problem = format!(
-                    "{ours} {unit} to be aligned with {theirs} of the reference, and {side} by {side} is the most"
+                    "{ours} {unit} to be aligned with {theirs} of the reference, and the limit is {side} by {side}"
                 );
                 return Err(ScoreError::LineTooLong { stream: None, line, problem });
             }
@@ -125,9 +125,15 @@ mod tests {
         let rates = |unit| Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace });
         let other = "x ".repeat(5_000_000);
         for (convention, words) in [
-            (Convention::Bleu(BleuOptions::default()), "10000000 characters, and bleu takes 500000 at most"),
-            (Convention::Chrf(ChrfOptions::default()), "10000000 characters, and chrf takes 100000 at most"),
-            (Convention::Ter(TerOptions::default()), "2000000 words, and ter takes 20000 at most"),
+            (
+                Convention::Bleu(BleuOptions::default()),
+                "10000000 characters, and the limit of bleu is 500000",
+            ),
+            (
+                Convention::Chrf(ChrfOptions::default()),
+                "10000000 characters, and the limit of chrf is 100000",
+            ),
+            (Convention::Ter(TerOptions::default()), "2000000 words, and the limit of ter is 20000"),
         ] {
             let said = refused(convention, &long, "a");
             assert!(said.starts_with(&format!("line 2 of the hypotheses: {words}")), "{said}");

@@ -188,7 +188,7 @@ pub(super) fn read(
         }
         Some(other) => {
             let problem = format!("`compounds:{other}`");
-            return parts.fail(problem, "compounds is `split` or not there");
+            return parts.fail(problem, "compounds is `split` or absent");
         }
     };
     let Some(whose) = parts.optional("impl") else { return Ok(None) };
@@ -201,7 +201,7 @@ pub(super) fn read(
     let BleuOptions { case, effective_order, tokenizer, smoothing } = *options;
     if effective_order || tokenizer != Tokenizer::None || smoothing != Smoothing::None {
         let problem = format!("{} is eff:no, tok:none and smooth:none", whose.name());
-        return parts.fail(problem, "leave `impl:` out for sacreBLEU's");
+        return parts.fail(problem, "omit `impl:` for sacreBLEU's");
     }
     Ok(Some(TokenisedBleuOptions { whose, case, compounds }))
 }

@@ -38,7 +38,7 @@ fn kinds(unit: &str) -> [Kind; 7] {
         log_from: None,
         trajectory: &[],
     };
-    let what = "per what the loss counts";
+    let what = "per unit of the loss";
     [
         Kind {
             log_from: Some(STEEP),

@@ -29,7 +29,7 @@ pub(super) fn data(markup: &mut Markup, page: &Page) {
         true => markup.leaf("p", &[], "No example was left out while batches were made."),
         false => table(
             markup,
-            "Left out while batches were made",
+            "Skipped while batches were made",
             &titles(["run", "reason", "examples", "one of them"]),
             &rows,
         ),

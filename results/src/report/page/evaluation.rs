@@ -19,7 +19,7 @@ use crate::verdict::{direction_of, number, signature_difference};
 pub(super) fn evaluations(markup: &mut Markup, page: &Page) {
     let last = || page.evaluations.iter().filter(|part| part.update.is_none());
     if last().next().is_none() {
-        missing(markup, "Nothing was decoded yet.");
+        missing(markup, "No outputs were decoded yet.");
     }
     let mut groups: Vec<(&str, &str)> = Vec::new();
     for part in last() {

@@ -107,7 +107,7 @@ fn contents(body: &mut Markup, page: &Page) {
 /// The resolved recipes, in a collapsible section.
 fn recipe(markup: &mut Markup, page: &Page) {
     if page.recipe.toml.is_empty() {
-        tables::missing(markup, "The resolved recipe is not at hand.");
+        tables::missing(markup, "The resolved recipe is not available.");
     }
     for (arm, toml) in &page.recipe.toml {
         markup.element("details", &[], |details| {

@@ -48,7 +48,7 @@ pub(super) fn section(
         &format!("Each is scored by itself: {} ({signature}).", report.convention().entry()),
     );
     if first.sources.is_none() {
-        missing(markup, "The source text is not at hand.");
+        missing(markup, "The source text is not available.");
     }
     for (at, (part, report)) in reports.iter().enumerate() {
         let open: &[(&str, &str)] = if at == 0 { &[("open", "")] } else { &[] };

@@ -107,7 +107,7 @@ fn utterance(markup: &mut Markup, Utterance { line, counts, alignment }: &Uttera
             }
         });
         if alignment.steps.len() > LONGEST {
-            missing(article, &format!("{} more units are not shown.", alignment.steps.len() - LONGEST));
+            missing(article, &format!("{} further units are not shown.", alignment.steps.len() - LONGEST));
         }
     });
 }
