@@ -83,13 +83,13 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("metric:mel-error|mel:5000|mean:frame", "out of range"),
         ("nrefs:1|case:Mixed|eff:no|tok:13a|smooth:exp", "case is"),
         ("nrefs:1|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp", "appears twice"),
-        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|x:1", "`x:1` is no part"),
+        ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|x:1", "`x:1` is not part"),
         ("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:fairseq", "is eff:no, tok:none"),
         ("nrefs:1|eval:a|test:b|case:mixed|eff:no|tok:13a|smooth:exp", "both"),
         ("nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:yes", "Asian"),
         ("metric:loss|unit:token|unk:none|end:yes|state:reset", "`of:` is missing"),
         ("metric:loss|of:nll|unit:token", "`unk:` is missing"),
-        ("metric:loss|of:nll|unit:example|unk:none", "`unk:none` is no part"),
+        ("metric:loss|of:nll|unit:example|unk:none", "`unk:none` is not part"),
         ("metric:loss|of:nll|unit:frame|unk:none|end:yes|state:reset", "out of range"),
         ("metric:perplexity|unit:sentence|unk:none|end:yes|state:reset", "out of range"),
         ("metric:perplexity|unit:subword|unk:none|end:yes|state:reset", "`unit:subword`"),
@@ -103,8 +103,8 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("metric:wer|nrefs:1|case:lc|space:collapsed|align:jiwer", "did you mean `collapse`?"),
         ("metric:wer|nrefs:1|case:lc|space:jiwer|align:sclite", "`align:sclite` is not built in"),
         ("metric:cer|case:lc|space:jiwer|align:jiwer", "`nrefs:` is missing"),
-        ("metric:wer|nrefs:1|case:lc|space:jiwer|align:jiwer|tok:13a", "no part of a wer signature"),
-        ("version:2.6.0", "which metric"),
+        ("metric:wer|nrefs:1|case:lc|space:jiwer|align:jiwer|tok:13a", "not part of a wer signature"),
+        ("version:2.6.0", "does not name its metric"),
     ] {
         let e = Signature::parse(text).unwrap_err().to_string();
         assert!(e.contains(part) && e.contains("hint: "), "{text}: {e}");

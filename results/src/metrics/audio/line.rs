@@ -105,7 +105,7 @@ mod tests {
         assert!(missing.contains("line 7 has no `metric:mcd|") && missing.contains("mel-error"), "{missing}");
         for text in ["", "words", "[1]", "{\"measures\": 3}"] {
             let error = MeasuredLine::read(text, other, 2).unwrap_err().to_string();
-            assert!(error.contains("line 2 is none") && error.contains("\nhint: "), "{error}");
+            assert!(error.contains("line 2 is not such a line") && error.contains("\nhint: "), "{error}");
         }
     }
 }
