@@ -309,7 +309,7 @@ const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
     (
         "an environment of a run that is not there",
         |bundle| bundle.environments[0].seed = 9,
-        "the environment of fp32 seed 9 is of no run of the record",
+        "the environment of fp32 seed 9 does not belong to a run of the record",
     ),
     (
         "an environment of a record that holds none",
@@ -322,7 +322,7 @@ const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
     (
         "no references, so that nothing is derived",
         |bundle| bundle.references.clear(),
-        "it does not name the references of test",
+        "the record does not name the references of test",
     ),
     (
         "a better hypothesis with its own digest",

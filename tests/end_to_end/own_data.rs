@@ -297,7 +297,11 @@ fn own_text_that_cannot_be_used_is_named() {
     says(4, new(&[base, "--train", "train.en,valid.de"]), "valid.de");
     let plateau = new(&["multi30k-lstm", "--train", "train.en,train.de"]);
     says(2, plateau, "needs a validation set to lower its learning rate");
-    says(2, new(&["fsdd-digits", "--train", "train.en,train.de"]), "is a speech-recognition recipe");
+    says(
+        2,
+        new(&["fsdd-digits", "--train", "train.en,train.de"]),
+        "is speech-recognition; `zoo new` does not write",
+    );
     zoo.file("weights.pt", "no weights");
     let smoke = ["reproduce", "reversal-transformer", "--tier", "smoke", "--init-from"];
     zoo.ends_with(4, &[&smoke[..], &["weights.pt"]].concat())

@@ -319,5 +319,5 @@ max_updates = 2
     zoo.ends_with(4, &call).says("cut.wav");
     zoo.ends_with(2, &["bench", "yesno-tdnn", "--shape", "2x10"]).says("reads 27 frames at least");
     zoo.ends_with(2, &["new", "mine", "--base", "yesno-tdnn", "--train", "a,b"])
-        .says("is a speech-recognition recipe");
+        .says("is speech-recognition; `zoo new` does not write");
 }
