@@ -322,7 +322,7 @@ const BUNDLE_EDITS: &[(&str, BundleEdit, &str)] = &[
     (
         "no references, so that nothing is derived",
         |bundle| bundle.references.clear(),
-        "the record does not name the references of test",
+        "the bundle does not name the references of test",
     ),
     (
         "a better hypothesis with its own digest",

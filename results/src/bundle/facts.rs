@@ -25,7 +25,7 @@ pub fn contradictions(bundle: &Bundle) -> Result<Vec<String>, BundleError> {
     let mut known = BTreeSet::new();
     for one in &bundle.references {
         if !known.insert(&one.eval) {
-            faults.push(format!("the record names the references of {} twice", one.eval));
+            faults.push(format!("the bundle names the references of {} twice", one.eval));
         }
         // The record of an external judgement names the references itself.
         let recorded = record.data.get(&references_key(&one.eval));
@@ -36,7 +36,7 @@ pub fn contradictions(bundle: &Bundle) -> Result<Vec<String>, BundleError> {
     let scored = record.all_scores().filter(|score| score.hypotheses.is_some());
     let unnamed: BTreeSet<&String> =
         scored.map(|score| &score.eval).filter(|eval| !known.contains(eval)).collect();
-    faults.extend(unnamed.iter().map(|eval| format!("the record does not name the references of {eval}")));
+    faults.extend(unnamed.iter().map(|eval| format!("the bundle does not name the references of {eval}")));
     Ok(faults)
 }
 

@@ -171,7 +171,7 @@ pub(super) fn rows(
 ) -> Result<Vec<f64>, ScoreError> {
     let pairs = (1..).zip(records).map(|(line, text)| read(text, line)).collect::<Result<Vec<_>, _>>()?;
     if pairs.iter().map(|(_, count)| count).sum::<f64>() <= 0.0 {
-        return Err(wrong(records.len(), "no unit so far: there is no mean".to_owned(), FORM));
+        return Err(wrong(records.len(), "there are no units, so there is no mean".to_owned(), FORM));
     }
     Ok(pairs.into_iter().flat_map(|(sum, count)| [sum, count]).collect())
 }
