@@ -1,12 +1,12 @@
 //! Number of parameters and operations of a model, computed from its spec without building it.
 
-/// Size and computation of a model.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Size and computation of a model or of a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     /// Number of scalar parameters.
     pub parameters: u64,
-    /// Multiply-adds of a forward pass for one source token, one frame of speech, or one picture. The
-    /// attention between tokens is excluded.
+    /// Multiply-adds of a forward pass for one source token, one frame of speech, or one picture.
+    /// The attention between tokens is excluded.
     pub source_token: u64,
     /// Multiply-adds of a forward pass for one target token. The output projection is included, the
     /// attention between tokens is excluded.
@@ -20,20 +20,7 @@ impl Cost {
         6.0 * (self.source_token as f64 * source_tokens as f64
             + self.target_token as f64 * target_tokens as f64)
     }
-}
 
-/// Cost of a part of a model: its parameters, and multiply-adds for each source and target token.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PartCost {
-    /// Number of scalar parameters.
-    pub parameters: u64,
-    /// Multiply-adds for each source token.
-    pub source_token: u64,
-    /// Multiply-adds for each target token.
-    pub target_token: u64,
-}
-
-impl PartCost {
     /// A matrix product with every source token (`of_source`) or every target token.
     pub fn product(of_source: bool, [input, output]: [u64; 2]) -> Self {
         let products = input * output;
@@ -56,7 +43,7 @@ impl PartCost {
     }
 }
 
-impl std::ops::Add for PartCost {
+impl std::ops::Add for Cost {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -68,7 +55,7 @@ impl std::ops::Add for PartCost {
     }
 }
 
-impl std::iter::Sum for PartCost {
+impl std::iter::Sum for Cost {
     fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
         parts.fold(Self::default(), |a, b| a + b)
     }

@@ -13,5 +13,5 @@ pub mod tasks;
 pub use zoo_ops::{self as ops, Pass, parameters, precision, random};
 
 pub use contract::{Objective, Running, Term};
-pub use cost::{Cost, PartCost};
+pub use cost::Cost;
 pub use packed::Packed;

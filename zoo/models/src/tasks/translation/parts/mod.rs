@@ -16,7 +16,7 @@ use self::recurrent::{RecurrentDecoder, RecurrentEncoder};
 use self::transformer::{TransformerDecoder, TransformerEncoder};
 use super::{Memory, Sources};
 use crate::nn::Init;
-use crate::{PartCost, Pass};
+use crate::{Cost, Pass};
 
 /// An encoder of tokens.
 pub trait TokenEncoder: Sized {
@@ -31,7 +31,7 @@ pub trait TokenEncoder: Sized {
     fn forward(&self, x: Tensor<2>, lengths: &[u32], pass: &mut Pass) -> Memory;
 
     /// Counts the parameters and operations of a spec.
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost;
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost;
 }
 
 /// A decoder of tokens.
@@ -72,7 +72,7 @@ pub trait TokenDecoder: Sized {
     }
 
     /// Counts the parameters and operations of a spec, without the output projection.
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost;
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost;
 }
 
 /// Writes the enums of the parts and their dispatch from the list of the kinds.
@@ -102,7 +102,7 @@ macro_rules! parts {
                 match self { $(Self::$encoder(part) => part.forward(x, lengths, pass)),+ }
             }
 
-            pub(super) fn cost(model: &TranslationModelSpec) -> PartCost {
+            pub(super) fn cost(model: &TranslationModelSpec) -> Cost {
                 match &model.encoder {
                     $(TokenEncoderSpec::$encoder(spec) => <$encoder_of as TokenEncoder>::cost(spec, model)),+
                 }
@@ -167,7 +167,7 @@ macro_rules! parts {
                 }
             }
 
-            pub(super) fn cost(model: &TranslationModelSpec) -> PartCost {
+            pub(super) fn cost(model: &TranslationModelSpec) -> Cost {
                 match &model.decoder {
                     $(TokenDecoderSpec::$decoder(spec) => <$decoder_of as TokenDecoder>::cost(spec, model)),+
                 }

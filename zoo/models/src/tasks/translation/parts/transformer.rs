@@ -15,7 +15,7 @@ use super::{TokenDecoder, TokenEncoder};
 use crate::nn::{Attention, FeedForward, Init, LayerNorm};
 use crate::ops::{self, Segments};
 use crate::tasks::translation::{Memory, Sources};
-use crate::{PartCost, Pass};
+use crate::{Cost, Pass};
 
 /// A stack of self-attention and feed-forward layers.
 #[derive(Module, Debug)]
@@ -138,12 +138,13 @@ impl TokenEncoder for TransformerEncoder {
         Memory::new(finish(&self.norm, x, pass), lengths)
     }
 
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost {
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost {
         let width = u64::from(model.width);
         let bias = if spec.attention_bias { 4 * width } else { 0 };
-        let attention = PartCost::product(true, [width, width]).times(4) + PartCost::held(bias);
-        let layer = attention + feed_forward(true, width, spec.ffn.into()) + PartCost::held(2 * 2 * width);
-        layer.times(spec.layers.into()) + PartCost::held(size_of_final_norm(spec.norm, width))
+        let attention = Cost::product(true, [width, width]).times(4) + Cost::held(bias);
+        let layer =
+            attention + cost_of_feed_forward(true, width, spec.ffn.into()) + Cost::held(2 * 2 * width);
+        layer.times(spec.layers.into()) + Cost::held(size_of_final_norm(spec.norm, width))
     }
 }
 
@@ -252,15 +253,16 @@ impl TokenDecoder for TransformerDecoder {
         }
     }
 
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost {
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost {
         let (width, memory) = (u64::from(model.width), u64::from(model.memory_width()));
         let bias = if spec.attention_bias { 8 * width } else { 0 };
         // Keys and values of the cross-attention are computed once for each source token.
-        let attention = PartCost::product(false, [width, width]).times(6)
-            + PartCost::product(true, [memory, width]).times(2)
-            + PartCost::held(bias);
-        let layer = attention + feed_forward(false, width, spec.ffn.into()) + PartCost::held(3 * 2 * width);
-        layer.times(spec.layers.into()) + PartCost::held(size_of_final_norm(spec.norm, width))
+        let attention = Cost::product(false, [width, width]).times(6)
+            + Cost::product(true, [memory, width]).times(2)
+            + Cost::held(bias);
+        let layer =
+            attention + cost_of_feed_forward(false, width, spec.ffn.into()) + Cost::held(3 * 2 * width);
+        layer.times(spec.layers.into()) + Cost::held(size_of_final_norm(spec.norm, width))
     }
 }
 
@@ -285,8 +287,8 @@ fn final_norm(init: &Init, place: NormPlace, width: usize, epsilon: f64) -> Opti
     (place == NormPlace::Pre).then(|| LayerNorm::new(&init.at("norm"), width, epsilon))
 }
 
-fn feed_forward(of_source: bool, width: u64, inner: u64) -> PartCost {
-    PartCost::product(of_source, [width, inner]).times(2) + PartCost::held(inner + width)
+fn cost_of_feed_forward(of_source: bool, width: u64, inner: u64) -> Cost {
+    Cost::product(of_source, [width, inner]).times(2) + Cost::held(inner + width)
 }
 
 fn size_of_final_norm(place: NormPlace, width: u64) -> u64 {

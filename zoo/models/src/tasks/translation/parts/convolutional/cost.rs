@@ -2,15 +2,15 @@
 
 use zoo_recipes::tasks::translation::{GatedConvolutionSpec, LearnedPositions};
 
-use crate::PartCost;
+use crate::Cost;
 
 /// A weight-normalised layer: one direction, one length and one bias for each output.
-pub fn normalized(of_source: bool, shape: [u64; 2]) -> PartCost {
-    PartCost::product(of_source, shape) + PartCost::held(2 * shape[1])
+pub fn normalized(of_source: bool, shape: [u64; 2]) -> Cost {
+    Cost::product(of_source, shape) + Cost::held(2 * shape[1])
 }
 
-pub fn positions(positions: Option<LearnedPositions>, width: u64) -> PartCost {
-    PartCost::held(positions.map_or(0, |table| u64::from(table.rows) * width))
+pub fn positions(positions: Option<LearnedPositions>, width: u64) -> Cost {
+    Cost::held(positions.map_or(0, |table| u64::from(table.rows) * width))
 }
 
 pub fn each(layers: &[GatedConvolutionSpec]) -> impl Iterator<Item = &GatedConvolutionSpec> {
@@ -23,17 +23,14 @@ pub fn ends(layers: &[GatedConvolutionSpec]) -> (u64, u64) {
     (channels(layers.first()), channels(layers.last()))
 }
 
-pub fn layers(of_source: bool, layers: &[GatedConvolutionSpec]) -> PartCost {
+pub fn layers(of_source: bool, layers: &[GatedConvolutionSpec]) -> Cost {
     let (mut input, _) = ends(layers);
     each(layers)
         .map(|layer| {
             let channels = u64::from(layer.channels);
             let gated = normalized(of_source, [input * u64::from(layer.kernel), 2 * channels]);
-            let shortcut = if input == channels {
-                PartCost::default()
-            } else {
-                normalized(of_source, [input, channels])
-            };
+            let shortcut =
+                if input == channels { Cost::default() } else { normalized(of_source, [input, channels]) };
             input = channels;
             gated + shortcut
         })

@@ -9,7 +9,7 @@ use crate::nn::{Init, NormalizedLinear};
 use crate::ops::{self, Axis, Segments};
 use crate::precision::to_f32;
 use crate::tasks::translation::{Memory, Sources, TokenDecoder};
-use crate::{PartCost, Pass};
+use crate::{Cost, Pass};
 
 /// A stack of causal gated convolutions, each with its own attention.
 #[derive(Module, Debug)]
@@ -185,13 +185,13 @@ impl TokenDecoder for ConvolutionalDecoder {
         spec.output_bias.then_some(spec.dropout)
     }
 
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost {
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost {
         let width = u64::from(model.width);
         let (first, last) = cost::ends(&spec.layer);
         let attention = |channels| {
             cost::normalized(false, [channels, width]) + cost::normalized(false, [width, channels])
         };
-        let attentions: PartCost =
+        let attentions: Cost =
             cost::each(&spec.layer).map(|layer| attention(u64::from(layer.channels))).sum();
         cost::positions(spec.positions, width)
             + cost::normalized(false, [width, first])

@@ -9,7 +9,7 @@ use crate::nn::{Init, NormalizedLinear};
 use crate::ops::{self, Axis};
 use crate::precision::to_f32;
 use crate::tasks::translation::{Memory, TokenEncoder};
-use crate::{PartCost, Pass};
+use crate::{Cost, Pass};
 
 /// A stack of gated convolutions between two linear layers.
 #[derive(Module, Debug)]
@@ -79,7 +79,7 @@ impl TokenEncoder for ConvolutionalEncoder {
         Memory { values, keys, lengths: lengths.to_vec() }
     }
 
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost {
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost {
         let width = u64::from(model.width);
         let (first, last) = cost::ends(&spec.layer);
         cost::positions(spec.positions, width)

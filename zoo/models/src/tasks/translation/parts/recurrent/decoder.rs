@@ -12,7 +12,7 @@ use crate::nn::{Init, LayerState, Linear, RecurrentLayer};
 use crate::ops::{self, Segment, Segments, Sequences};
 use crate::precision::to_f32;
 use crate::tasks::translation::{Memory, Sources, TokenDecoder};
-use crate::{PartCost, Pass};
+use crate::{Cost, Pass};
 
 /// A stack of recurrent layers with attention. [`ContextUse`] defines which layers receive the
 /// context. Where only the first layer is in the attention's loop, the layers above it run over
@@ -164,7 +164,7 @@ impl TokenDecoder for RecurrentDecoder {
         cache.weights.clone()
     }
 
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost {
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost {
         let (width, memory) = (u64::from(model.width), u64::from(model.memory_width()));
         let (units, layers) = (u64::from(spec.units), u64::from(spec.layers));
         let fed = match spec.context {
@@ -178,20 +178,20 @@ impl TokenDecoder for RecurrentDecoder {
         };
         let layer = |input| cost_of_layer(false, spec.cell, spec.biases, [input, units]);
         let attention = match spec.attention {
-            AttentionSpec::Multiplicative {} => PartCost::product(true, [memory, units]),
+            AttentionSpec::Multiplicative {} => Cost::product(true, [memory, units]),
             AttentionSpec::Additive { units: inner, normalized } => {
                 let inner = u64::from(inner);
-                PartCost::product(false, [units, inner])
-                    + PartCost::product(true, [memory, inner])
-                    + PartCost::held(inner + if normalized { 1 + inner } else { 0 })
+                Cost::product(false, [units, inner])
+                    + Cost::product(true, [memory, inner])
+                    + Cost::held(inner + if normalized { 1 + inner } else { 0 })
             }
         };
         let combine = match spec.context {
             ContextUse::InputFeeding => {
                 let bias = if spec.combine_bias { units } else { 0 };
-                PartCost::product(false, [units + memory, units]) + PartCost::held(bias)
+                Cost::product(false, [units + memory, units]) + Cost::held(bias)
             }
-            _ => PartCost::default(),
+            _ => Cost::default(),
         };
         layer(width + fed) + layer(units + beside).times(layers - 1) + attention + combine
     }

@@ -8,7 +8,7 @@ use super::{Between, Kind, cost_of_layer};
 use crate::nn::{Init, RecurrentLayer};
 use crate::ops::Sequences;
 use crate::tasks::translation::{Memory, TokenEncoder};
-use crate::{PartCost, Pass};
+use crate::{Cost, Pass};
 
 /// A stack that reads from the first token to the last, and layers that read from the last to the
 /// first.
@@ -84,7 +84,7 @@ impl TokenEncoder for RecurrentEncoder {
         Memory::new(rows, lengths)
     }
 
-    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> PartCost {
+    fn cost(spec: &Self::Spec, model: &TranslationModelSpec) -> Cost {
         let width = u64::from(model.width);
         let (units, layers) = (u64::from(spec.units), u64::from(spec.layers));
         let layer = |input| cost_of_layer(true, spec.cell, spec.biases, [input, units]);

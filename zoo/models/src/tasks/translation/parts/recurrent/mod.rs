@@ -19,7 +19,7 @@ use zoo_recipes::{RecurrentBiases, RecurrentCell};
 use crate::nn::{Gru, Init, LayerState, Lstm, Recurrent, RecurrentLayer};
 use crate::ops::{self, Sequences};
 use crate::precision::to_f32;
-use crate::{PartCost, Pass};
+use crate::{Cost, Pass};
 
 /// Settings that the layers of a stack share.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ fn cost_of_layer(
     cell: RecurrentCell,
     biases: RecurrentBiases,
     [input, units]: [u64; 2],
-) -> PartCost {
+) -> Cost {
     let gates = match cell {
         RecurrentCell::Lstm => 4 * units,
         RecurrentCell::Gru => 3 * units,
@@ -83,7 +83,7 @@ fn cost_of_layer(
         RecurrentBiases::OneOfZeros => 1,
         RecurrentBiases::SecondOfZeros | RecurrentBiases::Two | RecurrentBiases::TwoOfZeros => 2,
     };
-    PartCost::product(of_source, [input + units, gates]) + PartCost::held(biases * gates)
+    Cost::product(of_source, [input + units, gates]) + Cost::held(biases * gates)
 }
 
 /// Dropout and residual connections between the layers of a stack.
