@@ -2,7 +2,6 @@
 //! but not code, so they do not count.
 
 use serde::Serialize;
-use zoo_recipes::RecurrentBiases;
 
 /// The dotted keys in which two descriptions differ, starting from `path`. Parts of different kinds
 /// differ as a whole.
@@ -23,13 +22,5 @@ fn compare(path: &str, one: &serde_json::Value, other: &serde_json::Value, keys:
         }
         _ if one != other => keys.push(path.to_owned()),
         _ => {}
-    }
-}
-
-/// The kind of a recurrent layer's biases, without their initial values.
-pub fn biases(biases: RecurrentBiases) -> RecurrentBiases {
-    match biases {
-        RecurrentBiases::SecondOfZeros | RecurrentBiases::TwoOfZeros => RecurrentBiases::Two,
-        other => other,
     }
 }

@@ -1,6 +1,6 @@
 //! Size of a recipe's model and of its work, known before there is data.
 
-use zoo_models::models::Cost;
+use zoo_models::Cost;
 use zoo_recipes::Recipe;
 use zoo_results::report::grouped;
 

@@ -3,10 +3,10 @@
 
 use burn::tensor::{Device, FloatDType};
 use zoo_models::Pass;
-use zoo_models::models::acoustic::{AcousticModel, cost};
 use zoo_models::parameters::{count, host_values, shapes};
 use zoo_models::precision::{Compute, to_f32};
-use zoo_recipes::AcousticLayerSpec;
+use zoo_models::tasks::speech_recognition::{AcousticModel, cost};
+use zoo_recipes::tasks::speech_recognition::AcousticLayerSpec;
 use zoo_training::align::AcousticCase;
 
 fn cases() -> Vec<AcousticCase> {

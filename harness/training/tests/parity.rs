@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, FloatDType};
 use zoo_models::precision::Compute;
+use zoo_recipes::tasks::translation::TokenEncoderSpec;
 use zoo_training::align::{Alignment, Reference};
 
 fn references() -> Vec<PathBuf> {
@@ -81,14 +82,11 @@ fn planted_mistakes_break_their_rung() {
         reference.align(&Device::flex(), Compute::FP32).unwrap().rungs.pop().unwrap()
     };
     let rung = broken(&|d| {
-        let embedding = d.model.embedding.as_mut().unwrap();
-        embedding.positions = zoo_recipes::Positions::SinusoidTensor2tensor;
+        d.model.embedding.positions = zoo_recipes::Positions::SinusoidTensor2tensor;
     });
     assert!(!rung.holds() && rung.name == "embeddings", "{rung:?}");
     let rung = broken(&|d| {
-        let zoo_recipes::EncoderSpec::Transformer(encoder) = &mut d.model.encoder else {
-            panic!("no Transformer")
-        };
+        let TokenEncoderSpec::Transformer(encoder) = &mut d.model.encoder else { panic!("no Transformer") };
         encoder.norm_epsilon = 1e-3;
     });
     assert!(!rung.holds() && rung.name == "encoder", "{rung:?}");

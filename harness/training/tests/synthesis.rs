@@ -2,10 +2,10 @@
 
 use burn::tensor::{Device, FloatDType};
 use zoo_models::Pass;
-use zoo_models::models::synthesis::{FrameWidth, cost};
 use zoo_models::parameters::{count, shapes};
 use zoo_models::precision::Compute;
-use zoo_recipes::{Architecture, DecoderSpec};
+use zoo_models::tasks::speech_synthesis::{FrameWidth, cost};
+use zoo_recipes::tasks::speech_synthesis::SynthesisDecoderSpec;
 use zoo_training::align::SynthesisCase;
 
 fn cases() -> Vec<SynthesisCase> {
@@ -32,7 +32,7 @@ fn what_is_spoken_is_pytorchs() {
 #[test]
 fn another_model_is_told_apart() {
     for mut case in cases() {
-        let DecoderSpec::Tacotron(decoder) = &mut case.model.decoder else { panic!("{}", case.name) };
+        let SynthesisDecoderSpec::Tacotron(decoder) = &mut case.model.decoder;
         decoder.prenet.dropout = 0.4;
         assert!(
             case.train(&Device::flex()).is_err() && case.speak(&Device::flex()).is_err(),
@@ -80,9 +80,8 @@ fn the_count_is_that_of_the_built_model() {
         let model = case.synthesiser(&Device::flex()).unwrap();
         let running = shapes(&model).into_iter().filter(|(path, _)| path.contains("running_"));
         let running: usize = running.map(|(_, shape)| shape.iter().product::<usize>()).sum();
-        let Some(Architecture::Synthesis(spec)) = case.model.architecture() else { panic!("{}", case.name) };
         let FrameWidth { mels, bins } = model.width();
-        let counted = cost(spec, 11, FrameWidth { mels, bins }).parameters;
+        let counted = cost(&case.model, 11, FrameWidth { mels, bins }).parameters;
         assert_eq!(counted, (count(&model) - running) as u64, "{}", case.name);
     }
 }

@@ -4,8 +4,8 @@
 use serde_json::Value as Json;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::nearest::did_you_mean;
-use crate::schema::{ANY, follow, recipe_schema};
+use crate::nearest::{did_you_mean, listed};
+use crate::schema::{ANY, follow, kind_of, recipe_schema, task_of_kind};
 use crate::spec::Task;
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
@@ -131,7 +131,12 @@ impl<'s> Check<'s, '_> {
                     Some(choice) => self.table(choice, table, choices, path, at),
                     None => {
                         let message = format!("`{path}` has no kind `{kind}`");
-                        let hint = did_you_mean(kind, kinds, "kinds");
+                        let hint = match task_of_kind(path, kind) {
+                            Some(task) => {
+                                format!("`{kind}` is of the task `{task}`; {}", listed(kinds, "kinds"))
+                            }
+                            None => did_you_mean(kind, kinds, "kinds"),
+                        };
                         self.found.push(Diagnostic::new(origin.clone(), message).hint(hint));
                     }
                 }
@@ -193,10 +198,6 @@ impl<'s> Check<'s, '_> {
     fn report(&mut self, at: &Origin, message: String) {
         self.found.push(Diagnostic::new(at.clone(), message));
     }
-}
-
-fn kind_of(choice: &Json) -> Option<&str> {
-    choice["properties"]["kind"]["const"].as_str()
 }
 
 fn join(path: &str, key: &str) -> String {

@@ -34,7 +34,12 @@ pub(crate) fn did_you_mean<'c>(
     if let Some(near) = nearest(word, candidates.clone()) {
         return format!("did you mean `{near}`?");
     }
-    let all: Vec<String> = candidates.into_iter().map(|candidate| format!("`{candidate}`")).collect();
+    listed(candidates, what)
+}
+
+/// A hint with all valid words.
+pub(crate) fn listed<'c>(words: impl IntoIterator<Item = &'c str>, what: &str) -> String {
+    let all: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
     if all.is_empty() {
         format!("there are no {what} here")
     } else {

@@ -168,18 +168,22 @@ fn short_forms(
     whole: &mut Map<String, Value>,
     changed: &mut Map<String, Value>,
 ) {
-    if let Some(properties) =
-        defs.get_mut("PartialModelSpec").and_then(|spec| spec["properties"].as_object_mut())
-    {
+    let mut with_both = Vec::new();
+    for (name, definition) in defs.iter_mut().filter(|(name, _)| name.starts_with(PARTIAL)) {
+        let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
+        let Some(properties) = properties else { continue };
+        let sides = ["encoder", "decoder"].map(|side| properties.get(side)?["$ref"].as_str());
+        let [Some(encoder), Some(decoder)] = sides else { continue };
         let both = json!({
             "description": "Keys that encoder and decoder share.",
-            "anyOf": [{ "$ref": "#/$defs/PartialEncoderSpec" }, { "$ref": "#/$defs/PartialDecoderSpec" }],
+            "anyOf": [{ "$ref": encoder }, { "$ref": decoder }],
         });
         properties.insert("both".to_owned(), both);
+        with_both.push(json!({ "$ref": format!("#/$defs/{name}") }));
     }
     if let Some(model) = whole.get_mut("model") {
         let written_out = model.take();
-        let both = json!({ "$ref": "#/$defs/PartialModelSpec" });
+        let both = json!({ "anyOf": with_both });
         *model = json!({ "if": { "required": ["both"] }, "then": both, "else": written_out });
     }
     let mut claim = defs.get("PartialClaimSpec").cloned().unwrap_or_default();
@@ -326,25 +330,9 @@ pub(crate) fn keys_of_claims() -> impl Iterator<Item = &'static str> + Clone {
 /// # Errors
 /// The unknown segment, and the keys that are known in its place.
 pub(crate) fn find_path(path: &str) -> Result<(), (String, Vec<String>)> {
-    // Pairs of a place and the schema that its references point into.
-    let mut places: Vec<(&Value, &Value)> =
-        Task::ALL.iter().map(|task| recipe_schema(*task)).map(|schema| (schema, schema)).collect();
+    let mut places: Vec<Place<'_>> = Task::ALL.iter().map(|task| Place::of(*task)).collect();
     for segment in path.split('.') {
-        let mut next = Vec::new();
-        let mut known = Vec::new();
-        for (root, place) in places {
-            for table in kinds(follow(root, place)) {
-                let properties = table["properties"].as_object();
-                known.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
-                match properties.and_then(|properties| properties.get(segment)) {
-                    Some(inner) => next.push((root, inner)),
-                    None if table["additionalProperties"].is_object() => {
-                        next.push((root, &table["additionalProperties"]));
-                    }
-                    None => {}
-                }
-            }
-        }
+        let (next, mut known) = inside(&places, segment);
         if next.is_empty() {
             known.sort();
             known.dedup();
@@ -355,11 +343,71 @@ pub(crate) fn find_path(path: &str) -> Result<(), (String, Vec<String>)> {
     Ok(())
 }
 
-fn kinds(schema: &Value) -> Vec<&Value> {
-    match schema["oneOf"].as_array() {
-        Some(kinds) => kinds.iter().collect(),
-        None => vec![schema],
+/// The first task whose recipes have a table of this kind at a dotted path. An index is a segment
+/// of the path.
+pub(crate) fn task_of_kind(path: &str, kind: &str) -> Option<Task> {
+    let step = |places: Vec<Place<'static>>, segment: &str| match segment.parse::<usize>() {
+        Ok(_) => places.into_iter().map(Place::item).collect(),
+        Err(_) => inside(&places, segment).0,
+    };
+    Task::ALL.iter().copied().find(|task| {
+        let places = path.split('.').fold(vec![Place::of(*task)], step);
+        places.into_iter().flat_map(Place::kinds).any(|table| kind_of(table) == Some(kind))
+    })
+}
+
+/// A part of a schema, and the schema that its references point into.
+#[derive(Clone, Copy)]
+struct Place<'s> {
+    root: &'s Value,
+    schema: &'s Value,
+}
+
+impl Place<'static> {
+    /// The whole schema of a task.
+    fn of(task: Task) -> Self {
+        let root = recipe_schema(task);
+        Self { root, schema: root }
     }
+}
+
+impl<'s> Place<'s> {
+    /// An item of the array that stands here.
+    fn item(self) -> Self {
+        Self { schema: &follow(self.root, self.schema)["items"], ..self }
+    }
+
+    /// The tables that may stand here.
+    fn kinds(self) -> Vec<&'s Value> {
+        let schema = follow(self.root, self.schema);
+        match schema["oneOf"].as_array() {
+            Some(kinds) => kinds.iter().collect(),
+            None => vec![schema],
+        }
+    }
+}
+
+/// What stands under a key in any kind of these places, and the keys that are known there.
+fn inside<'s>(places: &[Place<'s>], segment: &str) -> (Vec<Place<'s>>, Vec<String>) {
+    let (mut next, mut known) = (Vec::new(), Vec::new());
+    for place in places {
+        for table in place.kinds() {
+            let properties = table["properties"].as_object();
+            known.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+            let inner = match properties.and_then(|properties| properties.get(segment)) {
+                Some(inner) => inner,
+                None if table["additionalProperties"].is_object() => &table["additionalProperties"],
+                None => continue,
+            };
+            next.push(Place { root: place.root, schema: inner });
+        }
+    }
+    (next, known)
+}
+
+/// The kind that a table of a choice has.
+pub(crate) fn kind_of(choice: &Value) -> Option<&str> {
+    choice["properties"]["kind"]["const"].as_str()
 }
 
 /// Follows a `$ref`, if the schema is one.

@@ -1,5 +1,7 @@
 //! Every embedded recipe, in every arm and tier.
 
+use zoo_recipes::tasks::speech_recognition::{AcousticLayerSpec, AcousticSpec};
+use zoo_recipes::tasks::translation::{TokenDecoderSpec, TokenEncoderSpec, TranslationModelSpec};
 use zoo_recipes::*;
 
 /// All selections of a document: body and arms, at the published size and in every tier.
@@ -89,16 +91,6 @@ fn blocks_stand_in_their_fixed_order() {
     }
 }
 
-/// The model of a recipe of text or speech.
-fn model_of(recipe: &Recipe) -> Option<&ModelSpec> {
-    match recipe {
-        Recipe::Translation(recipe) => Some(&recipe.model),
-        Recipe::SpeechRecognition(recipe) => Some(&recipe.model),
-        Recipe::SpeechSynthesis(recipe) => Some(&recipe.model),
-        Recipe::ImageClassification(_) => None,
-    }
-}
-
 /// A recipe of translation as one of that task.
 fn translation(recipe: Recipe) -> RecipeOf<Translation> {
     Translation::take(recipe).expect("a recipe of translation")
@@ -116,38 +108,42 @@ fn smoke_tiers_need_no_download_and_are_small() {
             assert!(recipe.data().is_generated(), "{name} reads files");
             let train = recipe.block("data")["reader"]["train"].as_u64().unwrap();
             assert!(train <= 1000 && recipe.train.max_updates.is_some_and(|most| most <= 50), "{name}");
-            let Some(model) = model_of(&recipe) else { continue };
-            match model.architecture().unwrap() {
-                Architecture::Tokens(model) => {
-                    let (layers, wide) = match model.encoder {
-                        EncoderSpec::Transformer(encoder) => (encoder.layers, encoder.ffn / 4),
-                        EncoderSpec::Recurrent(encoder) => (encoder.layers, encoder.units),
-                        EncoderSpec::Convolutional(encoder) => (
-                            encoder.layer.iter().map(|layer| layer.repeat).sum(),
-                            encoder.layer.iter().map(|layer| layer.channels).max().unwrap_or(0),
-                        ),
-                        EncoderSpec::Acoustic(_) | EncoderSpec::Tacotron(_) => unreachable!(),
-                    };
-                    assert!(model.width <= 64 && layers <= 3 && wide <= 64, "{name}");
-                }
-                Architecture::Synthesis(SynthesisModel { encoder, decoder }) => {
+            match &recipe {
+                Recipe::Translation(recipe) => small_translator(name, &recipe.model),
+                Recipe::SpeechRecognition(recipe) => small_recogniser(name, recipe.model.layers()),
+                Recipe::SpeechSynthesis(recipe) => {
+                    let (encoder, decoder) = recipe.model.parts();
                     assert!(encoder.units <= 32 && decoder.units <= 64, "{name}");
                 }
-                Architecture::Acoustic(encoder) => {
-                    assert!(encoder.layer.len() <= 8, "{name}");
-                    for layer in &encoder.layer {
-                        let (wide, deep) = match layer {
-                            AcousticLayerSpec::Convolution2d(layer) => (layer.channels, 1),
-                            AcousticLayerSpec::Convolution(layer) => (layer.channels, layer.repeat),
-                            AcousticLayerSpec::Recurrent(layer) => (layer.hidden, layer.layers),
-                            AcousticLayerSpec::RowConvolution(_) => (1, 1),
-                            AcousticLayerSpec::Dense(layer) => (layer.units, 1),
-                        };
-                        assert!(wide <= 32 && deep <= 2, "{name}: {layer:?}");
-                    }
-                }
+                Recipe::ImageClassification(_) => {}
             }
         }
+    }
+}
+
+fn small_translator(name: &str, model: &TranslationModelSpec) {
+    let (layers, wide) = match &model.encoder {
+        TokenEncoderSpec::Transformer(encoder) => (encoder.layers, encoder.ffn / 4),
+        TokenEncoderSpec::Recurrent(encoder) => (encoder.layers, encoder.units),
+        TokenEncoderSpec::Convolutional(encoder) => (
+            encoder.layer.iter().map(|layer| layer.repeat).sum(),
+            encoder.layer.iter().map(|layer| layer.channels).max().unwrap_or(0),
+        ),
+    };
+    assert!(model.width <= 64 && layers <= 3 && wide <= 64, "{name}");
+}
+
+fn small_recogniser(name: &str, encoder: &AcousticSpec) {
+    assert!(encoder.layer.len() <= 8, "{name}");
+    for layer in &encoder.layer {
+        let (wide, deep) = match layer {
+            AcousticLayerSpec::Convolution2d(layer) => (layer.channels, 1),
+            AcousticLayerSpec::Convolution(layer) => (layer.channels, layer.repeat),
+            AcousticLayerSpec::Recurrent(layer) => (layer.hidden, layer.layers),
+            AcousticLayerSpec::RowConvolution(_) => (1, 1),
+            AcousticLayerSpec::Dense(layer) => (layer.units, 1),
+        };
+        assert!(wide <= 32 && deep <= 2, "{name}: {layer:?}");
     }
 }
 
@@ -280,8 +276,8 @@ fn big_is_base_with_other_sizes_and_its_own_claims() {
     assert_eq!(big.loss, base.loss);
     assert_eq!(big.train.optimizer, base.train.optimizer);
     assert_eq!(big.train.max_updates, Some(300_000));
-    assert_eq!(big.model.width, Some(1024));
-    let EncoderSpec::Transformer(encoder) = &big.model.encoder else { panic!("no Transformer") };
+    assert_eq!(big.model.width, 1024);
+    let TokenEncoderSpec::Transformer(encoder) = &big.model.encoder else { panic!("no Transformer") };
     assert_eq!((encoder.layers, encoder.heads, encoder.ffn), (6, 16, 4096));
     assert_eq!((encoder.dropout, encoder.attention_dropout, encoder.activation_dropout), (0.3, 0.1, 0.3));
     assert!(big.claim.iter().all(|claim| claim.value != Some(1.53)), "claims are not inherited");
@@ -323,7 +319,7 @@ fn nvgrad_is_big_with_another_optimizer_and_twice_the_updates() {
     let whole = |name: &str| translation(load(name).resolve(&Selection::default()).unwrap().recipe);
     let (big, nvgrad) = (whole("transformer-big"), whole("transformer-nvgrad"));
     let mut model = nvgrad.model.clone();
-    let (EncoderSpec::Transformer(encoder), DecoderSpec::Transformer(decoder)) =
+    let (TokenEncoderSpec::Transformer(encoder), TokenDecoderSpec::Transformer(decoder)) =
         (&mut model.encoder, &mut model.decoder)
     else {
         panic!("no Transformer")

@@ -1,5 +1,6 @@
 //! Compares the recipes of speech with what their sources print.
 
+use zoo_recipes::tasks::speech_recognition::{AcousticLayerSpec, AcousticSpec, Activation, Residual};
 use zoo_recipes::*;
 
 const LIBRISPEECH: [(&str, u32); 5] =
@@ -29,10 +30,7 @@ fn speech() -> Vec<&'static str> {
 }
 
 fn encoder(recipe: &SpeechRecipe) -> &AcousticSpec {
-    let Some(Architecture::Acoustic(encoder)) = recipe.model.architecture() else {
-        panic!("no encoder of speech")
-    };
-    encoder
+    recipe.model.layers()
 }
 
 fn utterances(recipe: &SpeechRecipe) -> u32 {

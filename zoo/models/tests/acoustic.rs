@@ -3,11 +3,12 @@
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 use zoo_models::Pass;
-use zoo_models::models::acoustic::{AcousticModel, Frames, cost};
 use zoo_models::ops::Statistics;
 use zoo_models::parameters::{export, host_values};
 use zoo_models::precision::Compute;
-use zoo_recipes::{AcousticInit, AcousticSpec, BatchNormSpec, PaddedFrames};
+use zoo_models::tasks::speech_recognition::{AcousticModel, Frames, cost};
+use zoo_recipes::BatchNormSpec;
+use zoo_recipes::tasks::speech_recognition::{AcousticInit, AcousticSpec, PaddedFrames};
 
 fn spec(layer: serde_json::Value) -> AcousticSpec {
     let norm = BatchNormSpec { epsilon: 1e-3, momentum: 0.1, affine: true, unbiased: true };

@@ -2,10 +2,11 @@
 //! only its decoder.
 
 use burn::tensor::Device;
-use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, Writer};
+use zoo_models::Packed;
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
+use zoo_models::tasks::translation::{PairBatch, Seq2Seq, TranslationLoss, Vocabularies, Writer};
 use zoo_models::{Objective, Pass};
 use zoo_recipes::{Document, ListedTask, RecipeOf, Selection, Translation};
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use burn::tensor::Device;
 use serde::Deserialize;
+use zoo_models::Packed;
 use zoo_models::Pass;
-use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::search::{Logits, SearchIds, StepDecoder, search};
+use zoo_models::tasks::translation::{Seq2Seq, Vocabularies, Writer};
 use zoo_recipes::{DecodeSpec, Document, ListedTask, Selection, Translation};
 
 #[derive(Deserialize)]

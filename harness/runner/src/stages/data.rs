@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use burn::module::Module;
 use burn::tensor::Device;
-use zoo_models::models::Cost;
+use zoo_models::Cost;
 use zoo_models::{Objective, Running};
 use zoo_recipes::{Common, ListedTask, RecipeOf, TrainSpec};
 use zoo_results::metrics::Scorer;

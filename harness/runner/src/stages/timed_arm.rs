@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use zoo_models::models::Cost;
+use zoo_models::Cost;
 use zoo_models::precision::Compute;
 use zoo_recipes::RecipeOf;
 use zoo_results::exit::Exit;

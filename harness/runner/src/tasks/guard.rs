@@ -8,8 +8,7 @@ use zoo_recipes::Task;
 
 /// Names of parts that only some tasks have. Code outside `tasks/` that matches on one depends on a
 /// task.
-const PARTS_OF_TASKS: [&str; 13] = [
-    "Architecture::",
+const PARTS_OF_TASKS: [&str; 12] = [
     "BatchingSpec::",
     "DecoderSpec::",
     "EncoderSpec::",
@@ -24,8 +23,8 @@ const PARTS_OF_TASKS: [&str; 13] = [
     "zoo_datasets::prepare::Prepared",
 ];
 
-/// Tasks whose code in the other crates is in folders of their own as well. Translation and the two
-/// speech tasks still share the types of their blocks there.
+/// Tasks whose code in all other crates is in folders of their own. `zoo-datasets` and the alignment
+/// in `zoo-training` still name translation and the two speech tasks elsewhere.
 const WITH_FOLDERS: [Task; 1] = [Task::ImageClassification];
 
 /// Files of the other crates that name every task: the table of tasks, and the comparison with the

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use zoo_datasets::audio::Features;
-use zoo_models::models::Cost;
+use zoo_models::Cost;
 use zoo_models::precision::Compute;
 use zoo_recipes::{Document, ListedTask, Recipe, RecipeOf};
 use zoo_results::metrics::{OfTerm, Unit};

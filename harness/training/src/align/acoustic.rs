@@ -7,11 +7,12 @@ use burn::tensor::{Device, Tensor, TensorData};
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::Pass;
-use zoo_models::models::acoustic::{AcousticModel, Frames};
 use zoo_models::ops::{Utterances, ctc};
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::{Compute, to_f32};
-use zoo_recipes::{AcousticInit, AcousticLayerSpec, AcousticSpec, BatchNormSpec, PaddedFrames};
+use zoo_models::tasks::speech_recognition::{AcousticModel, Frames};
+use zoo_recipes::BatchNormSpec;
+use zoo_recipes::tasks::speech_recognition::{AcousticInit, AcousticLayerSpec, AcousticSpec, PaddedFrames};
 
 /// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
 /// ours are FP32 sums of some hundred products, through up to nine layers and their norms.

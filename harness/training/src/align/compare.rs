@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use zoo_models::models::{Packed, Seq2Seq, TranslationLoss, Vocabularies, Writer};
+use zoo_models::Packed;
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
+use zoo_models::tasks::translation::{Seq2Seq, TranslationLoss, Vocabularies, Writer};
 use zoo_models::{Objective, Pass};
 use zoo_recipes::{DecodeSpec, OptimizerSpec};
 

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
-use zoo_models::models::{Packed, PairBatch};
+use zoo_models::Packed;
 use zoo_models::parameters::ParameterValues;
-use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec, untrusted};
+use zoo_models::tasks::translation::PairBatch;
+use zoo_recipes::tasks::translation::TranslationModelSpec;
+use zoo_recipes::{DecodeSpec, LossSpec, OptimizerSpec, untrusted};
 
 /// Reason why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +40,7 @@ pub struct Description {
     #[serde(default)]
     pub producer: String,
     /// The model, as in a recipe's `[model]`.
-    pub model: ModelSpec,
+    pub model: TranslationModelSpec,
     /// The loss, as in a recipe's `[loss]`.
     pub loss: LossSpec,
     /// Size and special ids of the vocabulary, which both sides share.
@@ -106,17 +108,16 @@ impl Reference {
         if description.layout != 1 {
             return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
         }
-        let of_tokens = matches!(description.model.architecture(), Some(Architecture::Tokens(_)))
-            && matches!(description.loss, LossSpec::CrossEntropy { .. })
+        let of_tokens = matches!(description.loss, LossSpec::CrossEntropy { .. })
             && description.searches.values().all(DecodeSpec::is_of_tokens);
         if !of_tokens {
             return Err(layout(
-                "model, loss and searches must be of tokens; of frames nothing is compared yet".into(),
+                "loss and searches must be of tokens; of frames nothing is compared yet".into(),
             ));
         }
-        let recurrent = matches!(description.model.decoder, DecoderSpec::Recurrent(_));
+        let attends = description.model.decoder.has_one_attention();
         for (name, search) in &description.searches {
-            if search.hypotheses() == Some(0) || search.counts_attention() && !recurrent {
+            if search.hypotheses() == Some(0) || search.counts_attention() && !attends {
                 return Err(layout(format!(
                     "searches.{name}: a beam of 0, or a coverage without the one attention of a recurrent decoder"
                 )));

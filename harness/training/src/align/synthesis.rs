@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use burn::tensor::{Device, Tensor, TensorData};
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
-use zoo_models::models::synthesis::{FrameWidth, Limits, SpectrogramLoss, SynthesisBatch, Synthesiser};
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::Compute;
+use zoo_models::tasks::speech_synthesis::{FrameWidth, Limits, SpectrogramLoss, SynthesisBatch, Synthesiser};
 use zoo_models::{Objective, Pass, Running};
-use zoo_recipes::{Architecture, LossSpec, ModelSpec, OptimizerSpec};
+use zoo_recipes::tasks::speech_synthesis::SynthesisModelSpec;
+use zoo_recipes::{LossSpec, OptimizerSpec};
 
 use crate::flat::Flat;
 use crate::optimizer::{Gradient, Place, optimizer};
@@ -29,7 +30,7 @@ const UPDATE_LIMIT: f64 = 1e-2;
 pub struct SynthesisCase {
     /// Name of the case in the file.
     pub name: String,
-    pub model: ModelSpec,
+    pub model: SynthesisModelSpec,
     pub loss: LossSpec,
     described: Described,
     threshold: f64,
@@ -53,7 +54,7 @@ struct Described {
 
 #[derive(Debug, Clone, Deserialize)]
 struct DescribedCase {
-    model: ModelSpec,
+    model: SynthesisModelSpec,
     loss: LossSpec,
     threshold: f64,
 }
@@ -107,11 +108,8 @@ impl SynthesisCase {
     /// # Errors
     /// If weights are missing or have another shape.
     pub fn synthesiser(&self, device: &Device) -> Result<Synthesiser, String> {
-        let Some(Architecture::Synthesis(spec)) = self.model.architecture() else {
-            return Err(format!("{}: its parts make no synthesiser", self.name));
-        };
         let width = FrameWidth { mels: self.described.mels, bins: self.bins() };
-        let model = Synthesiser::new(spec, self.described.symbols, width, 1, device);
+        let model = Synthesiser::new(&self.model, self.described.symbols, width, 1, device);
         let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
             let values = self.tensor(&format!("weights/{path}"))?.to_vec();
             match values.len() == shape.iter().product::<usize>() {

@@ -6,9 +6,10 @@
 //! of a tensor core up to the order of FP32 sums.
 
 use burn::tensor::{Device, FloatDType, Tensor};
-use zoo_models::models::{Packed, PairBatch, Seq2Seq, TranslationLoss, Vocabularies};
+use zoo_models::Packed;
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
+use zoo_models::tasks::translation::{PairBatch, Seq2Seq, TranslationLoss, Vocabularies};
 use zoo_models::{Objective, Pass, parameters};
 use zoo_recipes::{Document, ListedTask, LossScalingSpec, RecipeOf, ScheduleSpec, Selection, Translation};
 use zoo_training::Phase;

@@ -3,36 +3,30 @@
 //! Every struct denies unknown keys, every `kind` is a closed set, and units are part of the key or
 //! of the value.
 
-mod acoustic;
 mod augmentation;
 mod claim;
-mod convolutional;
 mod data;
 mod decode;
 mod features;
+mod layers;
 mod model;
-mod pooling;
 mod precision;
 mod recipe;
-mod recurrent;
 mod speech;
 mod symbols;
 mod synthesis;
 mod task;
 mod train;
 
-pub use acoustic::*;
 pub use augmentation::*;
 pub use claim::*;
-pub use convolutional::*;
 pub use data::*;
 pub use decode::*;
 pub use features::*;
+pub use layers::*;
 pub use model::*;
-pub use pooling::*;
 pub use precision::*;
 pub use recipe::*;
-pub use recurrent::*;
 pub use speech::*;
 pub use symbols::*;
 pub use synthesis::*;

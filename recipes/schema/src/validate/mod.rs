@@ -1,11 +1,8 @@
 //! Checks that a schema cannot express: ranges, combinations, and names that must exist.
 
-mod acoustic;
 mod audio;
 mod claim;
 mod data;
-mod model;
-mod parts;
 mod precision;
 mod problems;
 mod sequences;
@@ -21,7 +18,9 @@ use crate::split::is_name;
 use crate::tree::Node;
 
 pub use problems::Problem;
+pub(crate) use problems::Problems;
 pub(crate) use sequences::{Sequences, validate as sequences};
+pub(crate) use speech::blame;
 
 /// Checks a recipe that matches the schema. `root` is its tree; `arms` are the arms that claims may
 /// name.

@@ -28,16 +28,16 @@ pub(super) const LARGEST: u32 = 1 << 17;
 
 /// Collects the errors of a block.
 #[derive(Default)]
-pub(super) struct Problems(pub(super) Vec<Problem>);
+pub(crate) struct Problems(pub(crate) Vec<Problem>);
 
 impl Problems {
-    pub(super) fn require(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String) {
+    pub(crate) fn require(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String) {
         if !holds {
             self.0.push(Problem { key: key.to_owned(), message: message(), hint: None });
         }
     }
 
-    pub(super) fn hint(
+    pub(crate) fn hint(
         &mut self,
         holds: bool,
         key: &str,
@@ -49,20 +49,20 @@ impl Problems {
         }
     }
 
-    pub(super) fn count(&mut self, value: u32, key: &str) {
+    pub(crate) fn count(&mut self, value: u32, key: &str) {
         self.require((1..=LARGEST).contains(&value), key, || {
             format!("`{key}` is {value}; it must be 1 to {LARGEST}")
         });
     }
 
     /// Requires a finite value in [least, most].
-    pub(super) fn within(&mut self, value: f64, least: f64, most: f64, key: &str) {
+    pub(crate) fn within(&mut self, value: f64, least: f64, most: f64, key: &str) {
         self.require((least..=most).contains(&value), key, || {
             format!("`{key}` is {value}; it must be {least} to {most}")
         });
     }
 
-    pub(super) fn above_zero(&mut self, value: f64, key: &str) {
+    pub(crate) fn above_zero(&mut self, value: f64, key: &str) {
         self.require(value > 0.0 && value.is_finite(), key, || {
             format!("`{key}` is {value}; it must be a finite number greater than 0")
         });

@@ -1,73 +1,39 @@
-//! Checks of text and speech recipes: data, model, loss and searches must fit together.
+//! Checks of text and speech recipes: data and searches.
 
-use super::{Findings, data, model, speech, synthesis};
-use crate::spec::{
-    Architecture, DataSpec, DecodeSpec, DecoderSpec, LengthPenalty, LossSpec, MaxLength, ModelSpec, RecipeOf,
-    Task, TaskTypes,
-};
+use super::{Findings, data, speech, synthesis};
+use crate::spec::{DataSpec, DecodeSpec, LengthPenalty, LossSpec, MaxLength, RecipeOf, TaskTypes};
 
 /// A task of text or speech.
-pub(crate) trait Sequences:
-    TaskTypes<Data = DataSpec, Model = ModelSpec, Loss = LossSpec, Search = DecodeSpec>
-{
-}
+pub(crate) trait Sequences: TaskTypes<Data = DataSpec, Loss = LossSpec, Search = DecodeSpec> {}
 
-impl<T: TaskTypes<Data = DataSpec, Model = ModelSpec, Loss = LossSpec, Search = DecodeSpec>> Sequences for T {}
+impl<T: TaskTypes<Data = DataSpec, Loss = LossSpec, Search = DecodeSpec>> Sequences for T {}
 
-/// The decoders that a task allows: values of `model.decoder.kind`.
-fn decoders_of(task: Task) -> &'static [&'static str] {
-    match task {
-        Task::Translation => &["transformer", "recurrent", "convolutional"],
-        Task::SpeechRecognition => &["ctc"],
-        Task::SpeechSynthesis => &["tacotron"],
-        _ => &[],
-    }
-}
+/// The searches of a task: whether a search is one of them, and a hint that names their kinds.
+pub(crate) type Searches = (fn(&DecodeSpec) -> bool, &'static str);
 
-/// Checks the blocks of a recipe of text or speech.
-pub(crate) fn validate<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findings<'_, '_>) {
-    task(recipe, findings);
+/// Checks data and searches of a recipe of text or speech.
+pub(crate) fn validate<T: Sequences>(
+    recipe: &RecipeOf<T>,
+    searches: Searches,
+    findings: &mut Findings<'_, '_>,
+) {
     data::validate(&recipe.data, findings);
-    model::validate(recipe, findings);
     for (name, search) in &recipe.decode {
         findings.named(name, &format!("decode.{name}"));
-        decode(recipe, name, search, findings);
+        decode(recipe, name, search, searches, findings);
     }
-}
-
-/// Checks that the decoder is one that the task allows.
-fn task<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findings<'_, '_>) {
-    let (task, kind) = (T::TASK, recipe.model.decoder.kind());
-    if decoders_of(task).contains(&kind) {
-        return;
-    }
-    let decoders: Vec<String> = decoders_of(task).iter().map(|kind| format!("`{kind}`")).collect();
-    let decoders = format!("`{task}` needs `model.decoder.kind` to be {}", decoders.join(" or "));
-    findings.report_with(
-        "recipe.task",
-        format!("the task is `{task}`, but a model with the decoder `{kind}` is not a model of this task"),
-        match Task::ALL.iter().find(|task| decoders_of(**task).contains(&kind)) {
-            Some(fits) => format!("task = \"{fits}\"; {decoders}"),
-            None => decoders,
-        },
-    );
 }
 
 fn decode<T: Sequences>(
     recipe: &RecipeOf<T>,
     name: &str,
     search: &DecodeSpec,
+    (fits, kinds): Searches,
     findings: &mut Findings<'_, '_>,
 ) {
     let path = format!("decode.{name}");
-    let fits = match recipe.model.architecture() {
-        Some(Architecture::Tokens(_)) => (search.is_of_tokens(), "greedy or beam"),
-        Some(Architecture::Acoustic(_)) => (search.is_of_classes(), "ctc-greedy, ctc-lexicon or ctc-beam"),
-        Some(Architecture::Synthesis(_)) => (search.is_of_frames(), "free-running or teacher-forced"),
-        None => (true, ""),
-    };
-    if let (false, hint) = fits {
-        findings.report_with(&path, format!("`{path}` is a search for models of another kind"), hint);
+    if !fits(search) {
+        findings.report_with(&path, format!("`{path}` is a search for models of another kind"), kinds);
         return;
     }
     match search {
@@ -124,13 +90,6 @@ fn decode<T: Sequences>(
             findings.positive(u64::from(*beam), &format!("{path}.beam"));
             for (value, key) in [(alpha, "alpha"), (constant, "constant"), (coverage, "coverage")] {
                 findings.not_negative(*value, &format!("{path}.{key}"));
-            }
-            if search.counts_attention() && !matches!(recipe.model.decoder, DecoderSpec::Recurrent(_)) {
-                findings.report_with(
-                    &format!("{path}.coverage"),
-                    "the decoder has no one attention whose weights could be summed",
-                    "coverage = 0.0, or a recurrent decoder",
-                );
             }
             longest(max_length, &path, findings);
         }

@@ -1,16 +1,16 @@
-//! Checks of speech recipes: recordings, classes of a frame, the model over them, and searches.
+//! Checks of speech recipes: recordings, classes of a frame, and searches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::problems::Problem;
 use super::{Findings, Sequences};
 use crate::spec::{
-    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, LossSpec, RecipeOf, References,
-    SymbolSet, TokenizerSpec, TonesSpec, WordsSpec,
+    AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, RecipeOf, References, SymbolSet, TokenizerSpec,
+    TonesSpec, WordsSpec,
 };
 
 /// Reports the errors of a block that was checked separately.
-fn blame(block: &str, problems: Vec<Problem>, findings: &mut Findings<'_, '_>) {
+pub(crate) fn blame(block: &str, problems: Vec<Problem>, findings: &mut Findings<'_, '_>) {
     for Problem { key, message, hint } in problems {
         let path = if key.is_empty() { block.to_owned() } else { format!("{block}.{key}") };
         match hint {
@@ -259,36 +259,6 @@ pub(super) fn lexicon(
         findings.require(!sounds.iter().any(|sound| Some(sound.as_str()) == silence), &path, || {
             format!("the silence is part of {word}")
         });
-    }
-}
-
-/// Checks a model of frames, its loss and its classes.
-pub(super) fn model<T: Sequences>(
-    recipe: &RecipeOf<T>,
-    encoder: &AcousticSpec,
-    findings: &mut Findings<'_, '_>,
-) {
-    blame("model.encoder", encoder.problems(), findings);
-    if recipe.data.reader.sample_rate_hz().is_none() {
-        findings.report_with(
-            "data.reader.kind",
-            "the reader gives text; the model reads the frames of recordings",
-            "kind = \"audio-manifest\"",
-        );
-    }
-    if !matches!(recipe.data.tokenizer, TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. }) {
-        findings.report_with(
-            "data.tokenizer.kind",
-            "this tokenizer makes tokens; the model gives classes of frames",
-            "characters or lexicon",
-        );
-    }
-    if !matches!(recipe.loss, LossSpec::Ctc { .. }) {
-        findings.report_with(
-            "loss.kind",
-            "this loss is of tokens; the model gives classes of frames",
-            "kind = \"ctc\"",
-        );
     }
 }
 

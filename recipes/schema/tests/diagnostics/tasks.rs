@@ -1,6 +1,6 @@
-//! A task that does not exist, and a task that does not allow the model.
+//! A task that does not exist, and a model of another task.
 
-use crate::{findings, one, one_of};
+use crate::{findings, one};
 
 #[test]
 fn an_unknown_task_is_named_with_the_nearest_one() {
@@ -23,24 +23,36 @@ fn an_unknown_task_is_named_with_the_nearest_one() {
 }
 
 #[test]
-fn a_task_with_a_model_of_another_task_is_refused_at_the_task() {
-    for (name, task, other, kind) in [
-        ("multi30k-transformer-tiny", "translation", "speech-recognition", "transformer"),
-        ("multi30k-convs2s", "translation", "speech-synthesis", "convolutional"),
-        ("fsdd-digits", "speech-recognition", "translation", "ctc"),
-        ("ljspeech-32", "speech-synthesis", "speech-recognition", "tacotron"),
+fn a_model_of_another_task_is_refused_with_the_task_that_has_it() {
+    for (name, task, other, kind, kinds) in [
+        ("multi30k-transformer-tiny", "translation", "speech-recognition", "transformer", "`ctc`"),
+        ("multi30k-convs2s", "translation", "speech-synthesis", "convolutional", "`tacotron`"),
+        (
+            "fsdd-digits",
+            "speech-recognition",
+            "translation",
+            "ctc",
+            "`transformer`, `recurrent`, `convolutional`",
+        ),
+        ("ljspeech-32", "speech-synthesis", "speech-recognition", "tacotron", "`ctc`"),
     ] {
-        let (from, to) = (format!("task = \"{task}\""), format!("task = \"{other}\""));
-        let message = format!("the task is `{other}`, but a model with the decoder `{kind}`");
-        one_of(
-            name,
-            &from,
-            &to,
-            &format!("\"{other}\""),
-            &message,
-            &format!("task = \"{task}\"; `{other}` needs"),
-        );
-        let found = findings(name, &from, &to);
-        assert_eq!(found.iter().filter(|one| one.message.contains("the task is")).count(), 1, "{found}");
+        let found = findings(name, &format!("task = \"{task}\""), &format!("task = \"{other}\""));
+        let message = format!("`model.decoder` has no kind `{kind}`");
+        let hint = format!("`{kind}` is of the task `{task}`; the kinds here: {kinds}");
+        let fits: Vec<_> = found.iter().filter(|one| one.message == message).collect();
+        assert_eq!(fits.len(), 1, "{found}");
+        assert_eq!(fits[0].hint.as_ref(), Some(&hint), "{found}");
     }
+}
+
+#[test]
+fn the_place_of_a_decoder_of_another_task_is_that_of_its_kind() {
+    let from = "[model.decoder]\nkind = \"transformer\"";
+    let to = "[model.decoder]\nkind = \"ctc\"";
+    let message = "`model.decoder` has no kind `ctc`";
+    let hint = "`ctc` is of the task `speech-recognition`; the kinds here: `transformer`, `recurrent`";
+    one(from, to, "\"ctc\"", message, hint);
+    // A kind of no task is answered with the nearest one.
+    let slip = "[model.decoder]\nkind = \"transfomer\"";
+    one(from, slip, "\"transfomer\"", "has no kind `transfomer`", "did you mean `transformer`?");
 }

@@ -14,9 +14,11 @@ mod lstm;
 mod normalized;
 mod positions;
 mod recurrent;
+mod seen;
 
 pub use attention::Attention;
 pub use batch_norm::{BatchNorm, BatchNormSpec};
+pub(crate) use conv::same;
 pub use conv::{Channels, Conv1d, Conv2d, ConvInit};
 pub use embedding::Embedding;
 pub use feed_forward::FeedForward;
@@ -28,3 +30,4 @@ pub use lstm::{Lstm, LstmState};
 pub use normalized::{NormalizedConv1d, NormalizedLinear};
 pub use positions::PositionTable;
 pub use recurrent::{Biases, Bidirectional, LayerState, Recurrent, RecurrentLayer};
+pub use seen::Seen;

@@ -2,6 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use zoo_recipes::RecurrentBiases;
 
 use super::{Gru, Init, Lstm, LstmState};
 use crate::Pass;
@@ -24,6 +25,17 @@ pub enum Biases {
     SecondOfZeros,
     /// Both biases, initialised to zero (cuDNN in TensorFlow, JoeyNMT).
     TwoOfZeros,
+}
+
+impl From<RecurrentBiases> for Biases {
+    fn from(biases: RecurrentBiases) -> Self {
+        match biases {
+            RecurrentBiases::OneOfZeros => Self::OneOfZeros,
+            RecurrentBiases::SecondOfZeros => Self::SecondOfZeros,
+            RecurrentBiases::Two => Self::Two,
+            RecurrentBiases::TwoOfZeros => Self::TwoOfZeros,
+        }
+    }
 }
 
 impl Biases {

@@ -10,7 +10,7 @@ use zoo_recipes::{LengthPenalty, MaxLength, StopRule};
 use super::extension::{Extension, likeliest};
 use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
-use crate::models::Packed;
+use crate::Packed;
 
 /// Settings of a beam search.
 #[derive(Debug, Clone)]

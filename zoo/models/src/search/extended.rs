@@ -11,7 +11,7 @@ use zoo_recipes::MaxLength;
 use super::extension::{Extension, likeliest};
 use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
-use crate::models::Packed;
+use crate::Packed;
 
 /// Settings of a beam search that also extends ended hypotheses.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use zoo_recipes::MaxLength;
 
 use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
-use crate::models::Packed;
+use crate::Packed;
 
 /// A sentence and its one hypothesis.
 struct GreedySentence {

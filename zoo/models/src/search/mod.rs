@@ -16,7 +16,7 @@ pub use places::{Places, Weighing, places};
 
 use zoo_recipes::{DecodeSpec, MaxLength};
 
-use crate::models::Packed;
+use crate::Packed;
 
 /// Logits of all tokens for every hypothesis, on the host.
 #[derive(Debug, Clone)]

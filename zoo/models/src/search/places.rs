@@ -14,7 +14,7 @@ use zoo_recipes::MaxLength;
 
 use super::sentence::{Sentence, run};
 use super::{Hypothesis, SearchIds, StepDecoder, limit};
-use crate::models::Packed;
+use crate::Packed;
 
 /// Settings of a beam search with places.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::StepDecoder;
-use crate::models::Packed;
+use crate::Packed;
 
 /// Search of one sentence.
 pub trait Sentence: Send {

@@ -1,3 +1,6 @@
 //! Models, batches and losses that only one task has. Each task is a folder here.
 
 pub mod image_classification;
+pub mod speech_recognition;
+pub mod speech_synthesis;
+pub mod translation;

@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_models::models::Cost;
+use zoo_models::Cost;
 use zoo_models::precision::{Compute, probe};
 use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved};
 use zoo_training::parts::PartSeconds;

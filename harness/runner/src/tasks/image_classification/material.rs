@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use zoo_datasets::tasks::image_classification::{self as datasets, PreparedPictures, TrainingPictures};
-use zoo_models::models::Cost;
+use zoo_models::Cost;
 use zoo_models::tasks::image_classification::{Classifier, ClassifierLoss, PictureBatch, cost};
 use zoo_results::exit::Exit;
 use zoo_training::batches::{BatchSource, Batches, Fetched, Share};

@@ -12,7 +12,7 @@ mod samples;
 use std::path::Path;
 
 use burn::tensor::Device;
-use zoo_models::models::Cost;
+use zoo_models::Cost;
 use zoo_models::tasks::image_classification::cost;
 use zoo_recipes::RecipeOf;
 use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, PictureReaderSpec, PictureSizeSpec};

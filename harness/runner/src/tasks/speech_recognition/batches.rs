@@ -1,8 +1,7 @@
 //! Batches of frames in the models' format.
 
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechError, SpeechSplit};
-use zoo_models::models::SpeechBatch;
-use zoo_models::models::acoustic::FrameGrid;
+use zoo_models::tasks::speech_recognition::{FrameGrid, SpeechBatch};
 use zoo_recipes::BatchingSpec;
 
 /// Seconds of speech per evaluation batch if the recipe does not batch by seconds.

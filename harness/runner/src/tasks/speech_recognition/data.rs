@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use zoo_models::models::SpeechBatch;
-use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
+use zoo_models::tasks::speech_recognition::{AcousticModel, FrameGrid, SpeechBatch};
 use zoo_results::metrics::Scorer;
 use zoo_results::report::page::SplitCounts;
 
 use super::Recipe;
 use super::batches::{evaluation, of_models};
 use super::decode;
-use super::material::{SpeechMaterial, layers};
+use super::material::SpeechMaterial;
 use crate::context::Context;
 use crate::error::Result;
 use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
@@ -52,7 +51,7 @@ impl TaskData for RecognitionData {
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, SpeechBatch>> {
         let prepared = &self.recordings.prepared;
         let split = prepared.eval_set(name, &recipe.data.eval[name])?;
-        let grid = FrameGrid::of(layers(recipe));
+        let grid = FrameGrid::of(recipe.model.layers());
         let batches = evaluation(prepared, split, &recipe.data.batching);
         Ok(Box::new(batches.map(move |batch| Ok(of_models(batch?, grid)?))))
     }

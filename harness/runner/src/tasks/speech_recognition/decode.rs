@@ -1,13 +1,12 @@
 //! Decoding of an evaluation set with one search.
 
-use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
+use zoo_models::tasks::speech_recognition::{AcousticModel, FrameGrid};
 
 use zoo_results::exit::Exit;
 
 use super::Recipe;
 use super::batches::{evaluation, of_models};
-use super::material::layers;
 use super::recogniser::Recogniser;
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -28,7 +27,7 @@ pub fn decode(
     let recogniser = Recogniser::new(model, &prepared.classes, &recipe.decode[decode], base, compute)?;
     let mut hypotheses = vec![String::new(); split.utterances.len()];
     let mut done = 0;
-    let grid = FrameGrid::of(layers(recipe));
+    let grid = FrameGrid::of(recipe.model.layers());
     for batch in evaluation(prepared, split, &recipe.data.batching) {
         ctx.check_stop()?;
         let batch = batch?;

@@ -1,7 +1,7 @@
 //! Random utterances with the length distribution of read speech, for timing without the data.
 
-use zoo_models::models::SpeechBatch;
 use zoo_models::random::Key;
+use zoo_models::tasks::speech_recognition::SpeechBatch;
 use zoo_recipes::BatchingSpec;
 use zoo_training::batches::Fetched;
 

@@ -7,14 +7,13 @@ use std::time::Instant;
 use serde::Serialize;
 use zoo_datasets::audio::FrontEnd;
 use zoo_datasets::speech::Classes;
-use zoo_models::models::SpeechBatch;
-use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
+use zoo_models::tasks::speech_recognition::{AcousticModel, FrameGrid, SpeechBatch};
 use zoo_recipes::DecodeSpec;
 use zoo_results::exit::Exit;
 
 use super::Recipe;
-use super::material::{SpeechMaterial, layers};
+use super::material::SpeechMaterial;
 use super::recogniser::Recogniser;
 use super::search::Recognised;
 use crate::context::Context;
@@ -97,7 +96,7 @@ impl Listener {
             front_end: front_end(recipe)?,
             search: search.clone(),
             hop: hop_ms(recipe) / 1000.0,
-            grid: FrameGrid::of(layers(recipe)),
+            grid: FrameGrid::of(recipe.model.layers()),
             compute: Compute::of(&recipe.precision),
             base: run.card.base.clone(),
         })

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
-use zoo_models::models::acoustic::{self, AcousticModel, FrameGrid};
-use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
-use zoo_recipes::{AcousticSpec, Architecture, LossSpec};
+use zoo_models::Cost;
+use zoo_models::tasks::speech_recognition::{
+    self, AcousticModel, CtcClasses, CtcLoss, FrameGrid, SpeechBatch,
+};
+use zoo_recipes::LossSpec;
 
 use super::Recipe;
 use super::batches::of_models;
@@ -35,17 +37,6 @@ impl SpeechMaterial {
     }
 }
 
-/// The layers of a recipe of speech.
-///
-/// # Panics
-/// If it is of text; a recipe that was checked and reads recordings has layers.
-pub fn layers(recipe: &Recipe) -> &AcousticSpec {
-    match recipe.model.architecture() {
-        Some(Architecture::Acoustic(spec)) => spec,
-        _ => panic!("a model of frames"),
-    }
-}
-
 impl Material for SpeechMaterial {
     type Task = zoo_recipes::SpeechRecognition;
     type Model = AcousticModel;
@@ -54,7 +45,7 @@ impl Material for SpeechMaterial {
     const UNIT: &'static str = "frames";
 
     fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> AcousticModel {
-        AcousticModel::new(layers(recipe), self.features, self.classes.len(), seed, device)
+        AcousticModel::new(recipe.model.layers(), self.features, self.classes.len(), seed, device)
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<AcousticModel, SpeechBatch> {
@@ -68,7 +59,7 @@ impl Material for SpeechMaterial {
         let prepared =
             self.prepared.as_ref().expect("recordings are there where their batches are asked for");
         let batches = SpeechBatches::training(prepared, &recipe.data, seed)?;
-        let grid = FrameGrid::of(layers(recipe));
+        let grid = FrameGrid::of(recipe.model.layers());
         Ok(Box::new(Recordings::new(
             batches,
             move |batch| of_models(batch, grid),
@@ -77,7 +68,7 @@ impl Material for SpeechMaterial {
     }
 
     fn cost(&self, recipe: &Recipe) -> Cost {
-        acoustic::cost(layers(recipe), self.features as u64, self.classes.len() as u64)
+        speech_recognition::cost(recipe.model.layers(), self.features as u64, self.classes.len() as u64)
     }
 
     fn classes(&self) -> usize {

@@ -17,16 +17,14 @@ use std::path::Path;
 use burn::tensor::Device;
 use zoo_datasets::audio::Features;
 use zoo_datasets::speech::Classes;
-use zoo_models::models::Cost;
-use zoo_models::models::acoustic::{self, FrameGrid};
-use zoo_recipes::{
-    AcousticLayerSpec, Architecture, CtcDenominator, DecodeSpec, FeaturesSpec, LossSpec, RecipeOf,
-    TokenizerSpec,
-};
+use zoo_models::Cost;
+use zoo_models::tasks::speech_recognition::{self, FrameGrid};
+use zoo_recipes::tasks::speech_recognition::AcousticLayerSpec;
+use zoo_recipes::{CtcDenominator, DecodeSpec, FeaturesSpec, LossSpec, RecipeOf, TokenizerSpec};
 use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::RecognitionData;
-use self::material::{SpeechMaterial, layers};
+use self::material::SpeechMaterial;
 use super::Task;
 use super::recordings::{self, RecordingData};
 use crate::cli::InferArgs;
@@ -59,8 +57,7 @@ impl Task for SpeechRecognition<'_> {
     }
 
     fn fits(&self) -> bool {
-        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Acoustic(_)));
-        model && matches!(self.recipe.loss, LossSpec::Ctc { .. }) && !searches_with_attention(self.recipe)
+        matches!(self.recipe.loss, LossSpec::Ctc { .. }) && !searches_with_attention(self.recipe)
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -80,10 +77,7 @@ impl Task for SpeechRecognition<'_> {
             AcousticLayerSpec::Dense(layer) => layer.units,
             AcousticLayerSpec::RowConvolution(_) => 1,
         };
-        match self.recipe.model.architecture() {
-            Some(Architecture::Acoustic(spec)) => spec.layer.iter().map(width).max().unwrap_or(1) as usize,
-            _ => 1,
-        }
+        self.recipe.model.layers().layer.iter().map(width).max().unwrap_or(1) as usize
     }
 
     fn workload(&self) -> Workload {
@@ -120,11 +114,11 @@ impl Task for SpeechRecognition<'_> {
     }
 
     fn parity(&self) -> Found {
-        parity::parity(layers(self.recipe))
+        parity::parity(self.recipe.model.layers())
     }
 
     fn align(&self, aligner: &mut Aligner) -> Found {
-        parity::align(layers(self.recipe), aligner)
+        parity::align(self.recipe.model.layers(), aligner)
     }
 
     fn counted(&self) -> std::result::Result<(u64, String), String> {
@@ -151,7 +145,7 @@ impl Task for SpeechRecognition<'_> {
         let updates = match shape {
             None => generated::updates(self.recipe, &frames),
             Some(Shape { sentences, tokens }) => {
-                let least = FrameGrid::of(layers(self.recipe)).least();
+                let least = FrameGrid::of(self.recipe.model.layers()).least();
                 if (tokens as usize) < least {
                     let message = format!("the model reads {least} frames at least, and {tokens} are given");
                     return Err(Failure::usage(message).hint(format!("--shape {sentences}x{least}")));
@@ -185,5 +179,5 @@ fn classes(tokenizer: &TokenizerSpec) -> Option<usize> {
 
 fn cost(recipe: &Recipe, classes: usize) -> Cost {
     let features = recipe.data.features.as_ref().map_or(0, FeaturesSpec::features);
-    acoustic::cost(layers(recipe), features.into(), classes as u64)
+    speech_recognition::cost(recipe.model.layers(), features.into(), classes as u64)
 }

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use zoo_recipes::{AcousticLayerSpec, AcousticSpec, Activation, FramePadding, RecurrentCell, Residual};
+use zoo_recipes::RecurrentCell;
+use zoo_recipes::tasks::speech_recognition::{
+    AcousticLayerSpec, AcousticSpec, Activation, FramePadding, Residual,
+};
 use zoo_training::align::AcousticCase;
 
 use crate::evidence::{Aligner, FIXTURES, Found};

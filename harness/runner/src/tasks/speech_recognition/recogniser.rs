@@ -4,12 +4,11 @@ use std::path::Path;
 
 use zoo_datasets::speech::Classes;
 use zoo_models::Pass;
-use zoo_models::models::SpeechBatch;
-use zoo_models::models::acoustic::AcousticModel;
 use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
 use zoo_models::search::Logits;
 use zoo_models::search::ctc::Frames;
+use zoo_models::tasks::speech_recognition::{AcousticModel, SpeechBatch};
 use zoo_recipes::DecodeSpec;
 
 use super::search::{Recognised, Searcher};

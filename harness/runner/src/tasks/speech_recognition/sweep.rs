@@ -2,15 +2,14 @@
 //! log-probabilities are computed once.
 
 use rayon::prelude::*;
-use zoo_models::models::acoustic::{AcousticModel, FrameGrid};
 use zoo_models::precision::Compute;
+use zoo_models::tasks::speech_recognition::{AcousticModel, FrameGrid};
 use zoo_recipes::{DecodeSpec, Direction};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreOptions, Scorer, score};
 
 use super::Recipe;
 use super::batches::{evaluation, of_models};
-use super::material::layers;
 use super::recogniser::LogProbs;
 use super::search::Searcher;
 use crate::context::Context;
@@ -106,7 +105,7 @@ impl RecordingData {
         let prepared = &self.prepared;
         let split = prepared.eval_set(eval, &recipe.data.eval[eval])?;
         let compute = Compute::of(&recipe.precision);
-        let grid = FrameGrid::of(layers(recipe));
+        let grid = FrameGrid::of(recipe.model.layers());
         let (mut found, mut of) = (Vec::new(), Vec::new());
         let (mut done, total) = (0, Some(split.utterances.len() as u64));
         ctx.progress.stage(&format!("transcribe {eval}"));

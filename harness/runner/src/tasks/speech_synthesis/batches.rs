@@ -1,7 +1,7 @@
 //! Batches of texts and frames in the models' format.
 
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechError, SpeechSplit};
-use zoo_models::models::synthesis::SynthesisBatch;
+use zoo_models::tasks::speech_synthesis::SynthesisBatch;
 
 /// Seconds of speech per evaluation batch.
 const EVALUATION_SECONDS: f64 = 120.0;

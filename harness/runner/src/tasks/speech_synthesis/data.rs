@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zoo_models::models::synthesis::{SynthesisBatch, Synthesiser};
+use zoo_models::tasks::speech_synthesis::{SynthesisBatch, Synthesiser};
 use zoo_results::report::page::SplitCounts;
 
 use super::Recipe;

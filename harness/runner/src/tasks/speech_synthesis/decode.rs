@@ -1,9 +1,9 @@
 //! Synthesis of an evaluation set with one search.
 
 use zoo_models::Pass;
-use zoo_models::models::synthesis::{Spoken, SynthesisBatch, Synthesiser};
 use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
+use zoo_models::tasks::speech_synthesis::{Spoken, SynthesisBatch, Synthesiser};
 use zoo_recipes::DecodeSpec;
 
 use super::Recipe;

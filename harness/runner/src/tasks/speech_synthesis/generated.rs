@@ -1,7 +1,7 @@
 //! Random texts and frames with the length distribution of LJSpeech, for timing without the data.
 
-use zoo_models::models::synthesis::SynthesisBatch;
 use zoo_models::random::Key;
+use zoo_models::tasks::speech_synthesis::SynthesisBatch;
 use zoo_recipes::BatchingSpec;
 use zoo_training::batches::Fetched;
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
-use zoo_models::models::Cost;
-use zoo_models::models::synthesis::{self, FrameWidth, SpectrogramLoss, SynthesisBatch, Synthesiser};
-use zoo_recipes::{Architecture, FeaturesSpec, LossSpec, SynthesisModel};
+use zoo_models::Cost;
+use zoo_models::tasks::speech_synthesis::{self, FrameWidth, SpectrogramLoss, SynthesisBatch, Synthesiser};
+use zoo_recipes::{FeaturesSpec, LossSpec};
 
 use super::Recipe;
 use super::batches::of_models;
@@ -35,17 +35,6 @@ impl SynthesisMaterial {
     }
 }
 
-/// Encoder and decoder of the model.
-///
-/// # Panics
-/// If the recipe was not checked: one of this task has them.
-pub fn parts(recipe: &Recipe) -> SynthesisModel<'_> {
-    match recipe.model.architecture() {
-        Some(Architecture::Synthesis(parts)) => parts,
-        _ => panic!("a model that writes frames"),
-    }
-}
-
 /// Numbers of a frame of the recipe's features.
 pub fn frame_width(recipe: &Recipe) -> FrameWidth {
     match &recipe.data.features {
@@ -66,7 +55,7 @@ impl Material for SynthesisMaterial {
     const UNIT: &'static str = "frames";
 
     fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> Synthesiser {
-        Synthesiser::new(parts(recipe), self.symbols, self.width, seed, device)
+        Synthesiser::new(&recipe.model, self.symbols, self.width, seed, device)
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<Synthesiser, SynthesisBatch> {
@@ -83,7 +72,7 @@ impl Material for SynthesisMaterial {
     }
 
     fn cost(&self, recipe: &Recipe) -> Cost {
-        synthesis::cost(parts(recipe), self.symbols as u64, self.width)
+        speech_synthesis::cost(&recipe.model, self.symbols as u64, self.width)
     }
 
     fn classes(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Measures of a synthesized utterance and the stored line that holds them.
 
 use serde_json::{Map, json};
-use zoo_models::models::synthesis::Spoken;
+use zoo_models::tasks::speech_synthesis::Spoken;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
     AlignmentScore, Attention, CepstralOptions, Convention, LogMel, MeasuredLine, MelErrorOptions,

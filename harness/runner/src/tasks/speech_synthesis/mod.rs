@@ -17,14 +17,14 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use zoo_datasets::audio::Features;
-use zoo_models::models::Cost;
-use zoo_models::models::synthesis;
-use zoo_recipes::{Architecture, ClaimSpec, DecodeSpec, LossSpec, RecipeOf, TokenizerSpec};
+use zoo_models::Cost;
+use zoo_models::tasks::speech_synthesis;
+use zoo_recipes::{ClaimSpec, DecodeSpec, LossSpec, RecipeOf, TokenizerSpec};
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 use zoo_results::verdict::trained_term;
 
 use self::data::SynthesisData;
-use self::material::{SynthesisMaterial, frame_width, parts};
+use self::material::{SynthesisMaterial, frame_width};
 use super::Task;
 use super::recordings::{self, RecordingData};
 use crate::cli::{InferArgs, SynthesizeArgs};
@@ -53,9 +53,8 @@ impl Task for SpeechSynthesis<'_> {
     }
 
     fn fits(&self) -> bool {
-        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Synthesis(_)));
         let attends = self.recipe.decode.values().any(DecodeSpec::counts_attention);
-        model && matches!(self.recipe.loss, LossSpec::Spectrogram { .. }) && !attends
+        matches!(self.recipe.loss, LossSpec::Spectrogram { .. }) && !attends
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -68,10 +67,7 @@ impl Task for SpeechSynthesis<'_> {
     }
 
     fn width(&self) -> usize {
-        match self.recipe.model.architecture() {
-            Some(Architecture::Synthesis(parts)) => parts.decoder.units as usize,
-            _ => 1,
-        }
+        self.recipe.model.parts().1.units as usize
     }
 
     fn workload(&self) -> Workload {
@@ -180,7 +176,7 @@ fn symbols(tokenizer: &TokenizerSpec) -> Option<usize> {
 }
 
 fn cost(recipe: &Recipe, symbols: usize) -> Cost {
-    synthesis::cost(parts(recipe), symbols as u64, frame_width(recipe))
+    speech_synthesis::cost(&recipe.model, symbols as u64, frame_width(recipe))
 }
 
 /// The convention of a search on which nothing is claimed: the error of frames with teacher forcing, the distortion of others.

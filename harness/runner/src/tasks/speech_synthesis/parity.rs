@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use zoo_recipes::{LossSpec, ModelSpec};
+use zoo_recipes::LossSpec;
+use zoo_recipes::tasks::speech_synthesis::SynthesisModelSpec;
 use zoo_training::align::SynthesisCase;
 
 use super::Recipe;
-use super::kinds::{kinds, same_loss};
+use super::kinds::same_loss;
 use crate::evidence::{Aligner, FIXTURES, Found};
 use crate::kinds::differences;
 
@@ -23,7 +24,7 @@ struct Described {
 
 #[derive(Deserialize)]
 struct Case {
-    model: ModelSpec,
+    model: SynthesisModelSpec,
     loss: LossSpec,
 }
 
@@ -32,7 +33,7 @@ static DESCRIBED: LazyLock<Described> = LazyLock::new(|| FIXTURES.described(FILE
 /// The fixture's path, if one of its models has the same kinds of parts and the same loss.
 pub fn parity(recipe: &Recipe) -> Found {
     let alike = |case: &&Case| {
-        differences("model", &kinds(&recipe.model), &kinds(&case.model)).is_empty()
+        differences("model", &recipe.model.kinds(), &case.model.kinds()).is_empty()
             && same_loss(&recipe.loss, &case.loss)
     };
     match DESCRIBED.cases.values().find(alike) {

@@ -1,6 +1,6 @@
 //! Pictures and audio of an evaluation's first utterances.
 
-use zoo_models::models::synthesis::Spoken;
+use zoo_models::tasks::speech_synthesis::Spoken;
 use zoo_results::metrics::{Attention, LogMel};
 use zoo_results::report::heatmap::Heatmap;
 

@@ -2,8 +2,8 @@
 
 use burn::tensor::Device;
 use zoo_models::Pass;
-use zoo_models::models::synthesis::{Limits, Synthesiser};
 use zoo_models::precision::Compute;
+use zoo_models::tasks::speech_synthesis::{Limits, Synthesiser};
 use zoo_recipes::DecodeSpec;
 
 use super::Recipe;

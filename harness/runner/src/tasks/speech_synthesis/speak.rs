@@ -4,8 +4,8 @@ use zoo_datasets::audio::mel::MelFilters;
 use zoo_datasets::audio::synthesis::{GriffinLimSpec, MelInverse, MelMethod, Vocoder, VocoderSpec};
 use zoo_datasets::speech::Classes;
 use zoo_models::Pass;
-use zoo_models::models::synthesis::{Limits, Spoken, Synthesiser};
 use zoo_models::precision::Compute;
+use zoo_models::tasks::speech_synthesis::{Limits, Spoken, Synthesiser};
 use zoo_recipes::{DecodeSpec, FeaturesSpec, FreeRunningSpec, MaxLength, Padding, WindowFunction};
 use zoo_results::exit::Exit;
 

@@ -7,7 +7,8 @@ use zoo_datasets::batches::{
     Prefetch, PrefetchOptions, eval_batches,
 };
 use zoo_datasets::prepare::{EvalSet, PreparedSplit};
-use zoo_models::models::{Packed, PairBatch, Vocabularies};
+use zoo_models::Packed;
+use zoo_models::tasks::translation::{PairBatch, Vocabularies};
 use zoo_recipes::BatchingSpec;
 use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;

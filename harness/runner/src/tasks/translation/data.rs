@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
-use zoo_models::models::{PairBatch, Seq2Seq, Vocabularies};
+use zoo_models::tasks::translation::{PairBatch, Seq2Seq, Vocabularies};
 use zoo_results::report::page::SplitCounts;
 
 use super::Recipe;

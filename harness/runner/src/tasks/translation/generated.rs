@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use zoo_datasets::prepare::{PreparedSplit, Sequences};
-use zoo_models::models::{Packed, PairBatch, Vocabularies};
+use zoo_models::Packed;
 use zoo_models::random::Key;
+use zoo_models::tasks::translation::{PairBatch, Vocabularies};
 use zoo_recipes::BatchingSpec;
 use zoo_training::batches::Fetched;
 

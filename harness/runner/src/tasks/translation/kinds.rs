@@ -2,89 +2,14 @@
 
 use std::mem::discriminant;
 
-use zoo_recipes::{
-    AttentionSpec, DecodeSpec, DecoderSpec, EncoderSpec, GatedConvolutionSpec, LinearInit, LossSpec,
-    ModelSpec, RecurrentInit,
-};
+use zoo_recipes::tasks::translation::TranslationModelSpec;
+use zoo_recipes::{DecodeSpec, LossSpec};
 
-use crate::kinds::{biases, differences};
+use crate::kinds::differences;
 
 /// The dotted keys in which the kinds of two models differ.
-pub fn differences_of(one: &ModelSpec, other: &ModelSpec) -> Vec<String> {
-    differences("model", &kinds_of(one), &kinds_of(other))
-}
-
-/// Whether two decoders carry the same search state: same kind, same routing of the attention
-/// context.
-pub fn same_states(one: &DecoderSpec, other: &DecoderSpec) -> bool {
-    let context = |decoder: &DecoderSpec| match decoder {
-        DecoderSpec::Recurrent(decoder) => Some(decoder.context),
-        _ => None,
-    };
-    discriminant(one) == discriminant(other) && context(one) == context(other)
-}
-
-/// The model with sizes, rates and initialisers set to fixed values.
-fn kinds_of(model: &ModelSpec) -> ModelSpec {
-    let mut kinds = model.clone();
-    kinds.width = kinds.width.map(|_| 1);
-    if let Some(embedding) = &mut kinds.embedding {
-        (embedding.init_std, embedding.init, embedding.dropout) = (None, None, 0.0);
-    }
-    match &mut kinds.encoder {
-        EncoderSpec::Transformer(e) => {
-            (e.layers, e.heads, e.ffn, e.norm_epsilon) = (1, 1, 1, 0.0);
-            (e.dropout, e.attention_dropout, e.activation_dropout) = (0.0, 0.0, 0.0);
-            e.init = LinearInit::XavierUniform;
-            // Removing padding saves computation and does not change the result.
-            e.remove_padding = false;
-        }
-        EncoderSpec::Recurrent(e) => {
-            (e.layers, e.units, e.dropout, e.input_dropout) = (1, 1, 0.0, None);
-            (e.residual_from, e.forget_bias) = (e.residual_from.map(|_| 1), None);
-            (e.biases, e.init) = (biases(e.biases), RecurrentInit::XavierUniform);
-        }
-        EncoderSpec::Convolutional(e) => {
-            (e.layer, e.dropout, e.attentions) = (convolutions(&e.layer), 0.0, 1);
-            e.positions.iter_mut().for_each(|positions| positions.rows = 1);
-        }
-        // Parts of other tasks.
-        _ => {}
-    }
-    match &mut kinds.decoder {
-        DecoderSpec::Transformer(d) => {
-            (d.layers, d.heads, d.ffn, d.norm_epsilon) = (1, 1, 1, 0.0);
-            (d.dropout, d.attention_dropout, d.activation_dropout) = (0.0, 0.0, 0.0);
-            d.init = LinearInit::XavierUniform;
-            // Whether the target starts with a begin token is a property of the data.
-            d.begin_token_in_target = false;
-        }
-        DecoderSpec::Recurrent(d) => {
-            (d.layers, d.units, d.dropout, d.combine_dropout) = (1, 1, 0.0, None);
-            (d.residual_from, d.forget_bias) = (d.residual_from.map(|_| 1), None);
-            (d.biases, d.init) = (biases(d.biases), RecurrentInit::XavierUniform);
-            if let AttentionSpec::Additive { units, .. } = &mut d.attention {
-                *units = 1;
-            }
-            d.begin_token_in_target = false;
-        }
-        DecoderSpec::Convolutional(d) => {
-            (d.layer, d.dropout) = (convolutions(&d.layer), 0.0);
-            d.positions.iter_mut().for_each(|positions| positions.rows = 1);
-            d.output_width = d.output_width.map(|_| 1);
-            d.begin_token_in_target = false;
-        }
-        _ => {}
-    }
-    kinds
-}
-
-/// One layer, or two if the widths change, because a layer that changes the width has a projected
-/// shortcut.
-fn convolutions(layers: &[GatedConvolutionSpec]) -> Vec<GatedConvolutionSpec> {
-    let changes = layers.windows(2).any(|pair| pair[0].channels != pair[1].channels);
-    let layer = |channels| GatedConvolutionSpec { channels, kernel: 1, repeat: 1 };
-    if changes { vec![layer(1), layer(2)] } else { vec![layer(1)] }
+pub fn differences_of(one: &TranslationModelSpec, other: &TranslationModelSpec) -> Vec<String> {
+    differences("model", &one.kinds(), &other.kinds())
 }
 
 /// Whether two losses are equal except for the label smoothing mass. If the recipe's mass is 0, the
@@ -125,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    fn model(name: &str) -> ModelSpec {
+    fn model(name: &str) -> TranslationModelSpec {
         let recipe = Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe;
         zoo_recipes::Translation::take(recipe).unwrap().model
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use zoo_datasets::prepare::{PrepareOptions, PreparedSplit};
-use zoo_models::models::{Cost, PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
+use zoo_models::Cost;
+use zoo_models::tasks::translation::{PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
 
 use super::Recipe;
 use super::batches::TrainingBatches;

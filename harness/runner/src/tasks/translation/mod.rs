@@ -17,12 +17,10 @@ mod size;
 use std::path::Path;
 
 use burn::tensor::Device;
-use zoo_models::models::{Cost, cost};
+use zoo_models::Cost;
 use zoo_models::precision::Compute;
-use zoo_recipes::{
-    Architecture, BatchingSpec, DecodeSpec, DecoderSpec, Denominator, Document, LossSpec, ReaderSpec,
-    RecipeOf, Tying,
-};
+use zoo_models::tasks::translation::cost;
+use zoo_recipes::{BatchingSpec, DecodeSpec, Denominator, Document, LossSpec, ReaderSpec, RecipeOf, Tying};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
@@ -64,10 +62,9 @@ impl Task for Translation<'_> {
     }
 
     fn fits(&self) -> bool {
-        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Tokens(_)));
-        let attends = matches!(self.recipe.model.decoder, DecoderSpec::Recurrent(_));
+        let attends = self.recipe.model.decoder.has_one_attention();
         let searches = attends || !self.recipe.decode.values().any(DecodeSpec::counts_attention);
-        model && matches!(self.recipe.loss, LossSpec::CrossEntropy { .. }) && searches
+        matches!(self.recipe.loss, LossSpec::CrossEntropy { .. }) && searches
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -80,7 +77,7 @@ impl Task for Translation<'_> {
     }
 
     fn width(&self) -> usize {
-        self.recipe.model.width.unwrap_or(1) as usize
+        self.recipe.model.width as usize
     }
 
     fn workload(&self) -> Workload {
@@ -153,7 +150,7 @@ impl Task for Translation<'_> {
     }
 
     fn has_sparse_tables(&self) -> bool {
-        self.recipe.model.embedding.as_ref().is_some_and(|tables| tables.tied != Tying::All)
+        self.recipe.model.embedding.tied != Tying::All
     }
 
     fn target_language(&self, eval: Option<&str>) -> Option<String> {

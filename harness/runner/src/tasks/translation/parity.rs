@@ -7,19 +7,20 @@ use std::sync::LazyLock;
 use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec};
+use zoo_recipes::tasks::translation::{TokenDecoderSpec, TranslationModelSpec};
+use zoo_recipes::{DecodeSpec, LossSpec, OptimizerSpec};
 use zoo_results::exit::Exit;
 use zoo_training::align::{Alignment, Reference};
 
 use super::Recipe;
-use super::kinds::{differences_of, same_loss, same_search, same_states};
+use super::kinds::{differences_of, same_loss, same_search};
 use crate::error::{Failure, Result};
 use crate::evidence::{Aligner, FIXTURES, Found};
 
 /// Description of the model in a fixture from another framework.
 #[derive(Debug, Deserialize)]
 struct Described {
-    model: ModelSpec,
+    model: TranslationModelSpec,
     loss: LossSpec,
     /// Present if the fixture has gradients and an update.
     #[serde(default)]
@@ -38,8 +39,8 @@ impl Described {
     }
 
     /// Whether the fixture has a search of this kind by a decoder with the same search state.
-    fn searches_like(&self, decoder: &DecoderSpec, search: &DecodeSpec) -> bool {
-        same_states(decoder, &self.model.decoder)
+    fn searches_like(&self, decoder: &TokenDecoderSpec, search: &DecodeSpec) -> bool {
+        decoder.has_states_of(&self.model.decoder)
             && self.searches.values().any(|other| same_search(search, other))
     }
 }

@@ -1,10 +1,11 @@
 //! `zoo bench --decode` for translation: searches on generated sentences of one length.
 
 use burn::tensor::Device;
+use zoo_models::Packed;
 use zoo_models::Pass;
-use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
+use zoo_models::tasks::translation::{Seq2Seq, Vocabularies, Writer};
 use zoo_recipes::DecodeSpec;
 
 use super::Recipe;

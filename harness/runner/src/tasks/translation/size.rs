@@ -1,7 +1,7 @@
 //! Vocabulary sizes of a recipe before its text is available.
 
 use super::Recipe;
-use zoo_models::models::Vocabularies;
+use zoo_models::tasks::translation::Vocabularies;
 use zoo_recipes::{DataSpec, ReaderSpec, TokenizerSpec};
 
 /// Special tokens at the start of every vocabulary.

@@ -3,7 +3,7 @@
 use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, ClassifierSpec, ShapeProblem};
 
 use super::{numbers, shapes};
-use crate::models::Cost;
+use crate::Cost;
 
 /// Counts the parameters and operations of a spec for pictures `[height, width, channels]`.
 /// Operations ([`Cost::source_token`]) are the multiply-adds of a picture.
