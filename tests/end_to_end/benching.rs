@@ -140,6 +140,7 @@ fn an_arm_or_shape_that_is_not_there_is_named() {
     let zoo = Zoo::new();
     let ended = zoo.ends_with(2, &["bench", "reversal-transformer", "--shape", "64"]);
     assert!(ended.stderr.contains("64x56"), "{}", ended.stderr);
+    zoo.ends_with(2, &["bench", "mnist-mlp-keras", "--shape", "8x7"]).says("has 28 rows");
     zoo.ends_with(2, &["bench", "reversal-transformer", "--arms", "fp64"]).says("has no arm fp64");
     let ended = zoo.ends_with(2, &["bench", "reversal-transformer", "--max-batch", "--memory", "80"]);
     assert!(ended.stderr.contains("600MB"), "{}", ended.stderr);
