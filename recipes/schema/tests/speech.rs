@@ -1,5 +1,6 @@
 //! Compares the recipes of speech with what their sources print.
 
+use zoo_recipes::tasks::speech_recognition::{CtcDenominator, CtcLossSpec};
 use zoo_recipes::*;
 
 const LIBRISPEECH: [(&str, u32); 5] =
@@ -100,7 +101,7 @@ fn settings_are_those_of_the_configurations() {
         assert_eq!(scale, l2, "{name}");
         assert_eq!(recipe.train.larc.as_ref().map(|larc| larc.eta), larc.then_some(1e-3), "{name}");
         assert_eq!(recipe.data.corpus.as_deref(), Some("librispeech"), "{name}");
-        let LossSpec::Ctc { denominator } = recipe.loss else { panic!("{name}") };
+        let CtcLossSpec::Ctc { denominator } = recipe.loss;
         assert_eq!(denominator, CtcDenominator::Utterances, "{name}");
         let sets: Vec<(&str, u32)> =
             recipe.data.eval.iter().map(|(name, set)| (name.as_str(), set.lines)).collect();

@@ -7,7 +7,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::models::{Packed, PairBatch};
 use zoo_models::parameters::ParameterValues;
-use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec, untrusted};
+use zoo_recipes::tasks::translation::TokenLossSpec;
+use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, ModelSpec, OptimizerSpec, untrusted};
 
 /// Reason why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +41,7 @@ pub struct Description {
     /// The model, as in a recipe's `[model]`.
     pub model: ModelSpec,
     /// The loss, as in a recipe's `[loss]`.
-    pub loss: LossSpec,
+    pub loss: TokenLossSpec,
     /// Size and special ids of the vocabulary, which both sides share.
     pub vocabulary: DescribedVocabulary,
     /// The optimizer, as in a recipe's `[train.optimizer]`.
@@ -107,11 +108,10 @@ impl Reference {
             return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
         }
         let of_tokens = matches!(description.model.architecture(), Some(Architecture::Tokens(_)))
-            && matches!(description.loss, LossSpec::CrossEntropy { .. })
             && description.searches.values().all(DecodeSpec::is_of_tokens);
         if !of_tokens {
             return Err(layout(
-                "model, loss and searches must be of tokens; of frames nothing is compared yet".into(),
+                "model and searches must be of tokens; of frames nothing is compared yet".into(),
             ));
         }
         let recurrent = matches!(description.model.decoder, DecoderSpec::Recurrent(_));

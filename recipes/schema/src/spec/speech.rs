@@ -1,4 +1,4 @@
-//! Recordings and their transcripts: `data.reader`, and the CTC loss over them.
+//! Recordings and their transcripts: `data.reader`.
 
 use std::collections::BTreeMap;
 
@@ -84,14 +84,4 @@ pub struct TonesSpec {
     pub test: u32,
     /// Seed of the generator.
     pub seed: u64,
-}
-
-/// Divisor of the summed CTC loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CtcDenominator {
-    /// Number of utterances of the update (OpenSeq2Seq).
-    Utterances,
-    /// Number of batches of the update: the loss of a batch is a sum (icefall).
-    Batches,
 }

@@ -3,9 +3,9 @@
 
 pub mod image_classification;
 mod sequences;
-mod speech_recognition;
-mod speech_synthesis;
-mod translation;
+pub mod speech_recognition;
+pub mod speech_synthesis;
+pub mod translation;
 
 pub use image_classification::ImageClassification;
 pub use speech_recognition::SpeechRecognition;

@@ -1,9 +1,9 @@
-//! Checks the `[model]` and `[loss]` blocks of text and speech.
+//! Checks the `[model]` blocks of text and speech.
 
 use super::{Findings, Sequences, parts};
 use crate::spec::{
-    Architecture, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec, LossSpec, ModelSpec,
-    Positions, ReaderSpec, RecipeOf, ScheduleSpec, Specials, TokenModel, TokenizerSpec, Tying,
+    Architecture, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec, ModelSpec, Positions,
+    ReaderSpec, RecipeOf, ScheduleSpec, Specials, TokenModel, TokenizerSpec, Tying,
 };
 
 pub(super) fn validate<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findings<'_, '_>) {
@@ -74,16 +74,6 @@ fn tokens<T: Sequences>(recipe: &RecipeOf<T>, model: TokenModel<'_>, findings: &
         "model.decoder.begin_token_in_target",
         || "duplicate begin token: `start = \"begin\"` already adds one".to_owned(),
     );
-    match &recipe.loss {
-        LossSpec::CrossEntropy { label_smoothing, smoothing: _, denominator: _ } => {
-            findings.share(*label_smoothing, "loss.label_smoothing");
-        }
-        LossSpec::Ctc { .. } | LossSpec::Spectrogram { .. } => findings.report_with(
-            "loss.kind",
-            "this loss is of frames; this decoder writes token by token",
-            "kind = \"cross-entropy\"",
-        ),
-    }
 }
 
 /// Checks that the embedding tables fit the vocabulary.

@@ -2,17 +2,17 @@
 
 use super::{Findings, data, model, speech, synthesis};
 use crate::spec::{
-    Architecture, DataSpec, DecodeSpec, DecoderSpec, LengthPenalty, LossSpec, MaxLength, ModelSpec, RecipeOf,
-    Task, TaskTypes,
+    Architecture, DataSpec, DecodeSpec, DecoderSpec, LengthPenalty, MaxLength, ModelSpec, RecipeOf, Task,
+    TaskTypes,
 };
 
 /// A task of text or speech.
 pub(crate) trait Sequences:
-    TaskTypes<Data = DataSpec, Model = ModelSpec, Loss = LossSpec, Search = DecodeSpec>
+    TaskTypes<Data = DataSpec, Model = ModelSpec, Search = DecodeSpec>
 {
 }
 
-impl<T: TaskTypes<Data = DataSpec, Model = ModelSpec, Loss = LossSpec, Search = DecodeSpec>> Sequences for T {}
+impl<T: TaskTypes<Data = DataSpec, Model = ModelSpec, Search = DecodeSpec>> Sequences for T {}
 
 /// The decoders that a task allows: values of `model.decoder.kind`.
 fn decoders_of(task: Task) -> &'static [&'static str] {

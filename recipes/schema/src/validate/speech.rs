@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::problems::Problem;
 use super::{Findings, Sequences};
 use crate::spec::{
-    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, LossSpec, RecipeOf, References,
-    SymbolSet, TokenizerSpec, TonesSpec, WordsSpec,
+    AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, RecipeOf, References, SymbolSet,
+    TokenizerSpec, TonesSpec, WordsSpec,
 };
 
 /// Reports the errors of a block that was checked separately.
@@ -262,7 +262,7 @@ pub(super) fn lexicon(
     }
 }
 
-/// Checks a model of frames, its loss and its classes.
+/// Checks a model of frames and its classes.
 pub(super) fn model<T: Sequences>(
     recipe: &RecipeOf<T>,
     encoder: &AcousticSpec,
@@ -281,13 +281,6 @@ pub(super) fn model<T: Sequences>(
             "data.tokenizer.kind",
             "this tokenizer makes tokens; the model gives classes of frames",
             "characters or lexicon",
-        );
-    }
-    if !matches!(recipe.loss, LossSpec::Ctc { .. }) {
-        findings.report_with(
-            "loss.kind",
-            "this loss is of tokens; the model gives classes of frames",
-            "kind = \"ctc\"",
         );
     }
 }

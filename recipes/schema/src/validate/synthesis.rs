@@ -1,11 +1,9 @@
 //! Checks of speech synthesis recipes.
 
 use super::{Findings, Sequences};
-use crate::spec::{
-    BatchNormSpec, FrameConvolutionsSpec, FreeRunningSpec, LossSpec, RecipeOf, SynthesisModel,
-};
+use crate::spec::{BatchNormSpec, FrameConvolutionsSpec, FreeRunningSpec, RecipeOf, SynthesisModel};
 
-/// Checks ranges and combinations of encoder, decoder and loss.
+/// Checks ranges and combinations of encoder and decoder.
 pub(super) fn model<T: Sequences>(
     recipe: &RecipeOf<T>,
     model: SynthesisModel<'_>,
@@ -50,18 +48,6 @@ pub(super) fn model<T: Sequences>(
             "the reader gives text; the model is to sound like recordings",
             "kind = \"audio-manifest\"",
         );
-    }
-    match recipe.loss {
-        LossSpec::Spectrogram { guide: Some(guide), .. } => {
-            findings.above_zero(guide.width, "loss.guide.width");
-            findings.above_zero(guide.weight, "loss.guide.weight");
-        }
-        LossSpec::Spectrogram { guide: None, .. } => {}
-        _ => findings.report_with(
-            "loss.kind",
-            "this loss is of tokens or classes; the model writes frames of speech",
-            "kind = \"spectrogram\"",
-        ),
     }
 }
 

@@ -6,7 +6,8 @@ use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
 use zoo_models::models::acoustic::{self, AcousticModel, FrameGrid};
 use zoo_models::models::{Cost, CtcClasses, CtcLoss, SpeechBatch};
-use zoo_recipes::{AcousticSpec, Architecture, LossSpec};
+use zoo_recipes::tasks::speech_recognition::CtcLossSpec;
+use zoo_recipes::{AcousticSpec, Architecture};
 
 use super::Recipe;
 use super::batches::of_models;
@@ -58,7 +59,7 @@ impl Material for SpeechMaterial {
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<AcousticModel, SpeechBatch> {
-        let LossSpec::Ctc { denominator } = recipe.loss else { panic!("a loss of frames") };
+        let CtcLossSpec::Ctc { denominator } = recipe.loss;
         let classes = CtcClasses { blank: self.classes.blank(), optional: self.classes.silence() };
         let loss = CtcLoss::new(denominator, classes);
         Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }

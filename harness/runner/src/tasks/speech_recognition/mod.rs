@@ -19,10 +19,8 @@ use zoo_datasets::audio::Features;
 use zoo_datasets::speech::Classes;
 use zoo_models::models::Cost;
 use zoo_models::models::acoustic::{self, FrameGrid};
-use zoo_recipes::{
-    AcousticLayerSpec, Architecture, CtcDenominator, DecodeSpec, FeaturesSpec, LossSpec, RecipeOf,
-    TokenizerSpec,
-};
+use zoo_recipes::tasks::speech_recognition::{CtcDenominator, CtcLossSpec};
+use zoo_recipes::{AcousticLayerSpec, Architecture, DecodeSpec, FeaturesSpec, RecipeOf, TokenizerSpec};
 use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::RecognitionData;
@@ -60,7 +58,7 @@ impl Task for SpeechRecognition<'_> {
 
     fn fits(&self) -> bool {
         let model = matches!(self.recipe.model.architecture(), Some(Architecture::Acoustic(_)));
-        model && matches!(self.recipe.loss, LossSpec::Ctc { .. }) && !searches_with_attention(self.recipe)
+        model && !searches_with_attention(self.recipe)
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -111,7 +109,7 @@ impl Task for SpeechRecognition<'_> {
     }
 
     fn training_unit(&self, of: OfTerm) -> Option<Unit> {
-        let per_utterance = LossSpec::Ctc { denominator: CtcDenominator::Utterances };
+        let per_utterance = CtcLossSpec::Ctc { denominator: CtcDenominator::Utterances };
         (of == OfTerm::Objective && self.recipe.loss == per_utterance).then_some(Unit::Sentence)
     }
 

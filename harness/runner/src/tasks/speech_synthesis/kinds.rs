@@ -1,6 +1,7 @@
 //! Comparison of synthesizers by the kinds of their parts.
 
-use zoo_recipes::{DecoderSpec, EncoderSpec, FrameConvolutionsSpec, LossSpec, ModelSpec, SynthesisInit};
+use zoo_recipes::tasks::speech_synthesis::SpectrogramLossSpec;
+use zoo_recipes::{DecoderSpec, EncoderSpec, FrameConvolutionsSpec, ModelSpec, SynthesisInit};
 
 use crate::kinds::biases;
 
@@ -40,12 +41,9 @@ fn parity(kernel: u32) -> u32 {
 }
 
 /// Whether two losses are equal except for the numbers of the attention guide.
-pub fn same_loss(one: &LossSpec, other: &LossSpec) -> bool {
-    match (one, other) {
-        (
-            LossSpec::Spectrogram { padding, guide },
-            LossSpec::Spectrogram { padding: other_padding, guide: other_guide },
-        ) => padding == other_padding && guide.is_some() == other_guide.is_some(),
-        _ => false,
-    }
+pub fn same_loss(one: &SpectrogramLossSpec, other: &SpectrogramLossSpec) -> bool {
+    let kinds = |SpectrogramLossSpec::Spectrogram { padding, guide }: &SpectrogramLossSpec| {
+        (*padding, guide.is_some())
+    };
+    kinds(one) == kinds(other)
 }

@@ -6,7 +6,8 @@ use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
 use zoo_models::models::Cost;
 use zoo_models::models::synthesis::{self, FrameWidth, SpectrogramLoss, SynthesisBatch, Synthesiser};
-use zoo_recipes::{Architecture, FeaturesSpec, LossSpec, SynthesisModel};
+use zoo_recipes::tasks::speech_synthesis::SpectrogramLossSpec;
+use zoo_recipes::{Architecture, FeaturesSpec, SynthesisModel};
 
 use super::Recipe;
 use super::batches::of_models;
@@ -70,7 +71,7 @@ impl Material for SynthesisMaterial {
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<Synthesiser, SynthesisBatch> {
-        let LossSpec::Spectrogram { padding, guide } = recipe.loss else { panic!("a loss of spectrograms") };
+        let SpectrogramLossSpec::Spectrogram { padding, guide } = recipe.loss;
         let loss = SpectrogramLoss::new(padding, self.width.bins, guide);
         Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
     }

@@ -19,7 +19,7 @@ use burn::tensor::Device;
 use zoo_datasets::audio::Features;
 use zoo_models::models::Cost;
 use zoo_models::models::synthesis;
-use zoo_recipes::{Architecture, ClaimSpec, DecodeSpec, LossSpec, RecipeOf, TokenizerSpec};
+use zoo_recipes::{Architecture, ClaimSpec, DecodeSpec, RecipeOf, TokenizerSpec};
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 use zoo_results::verdict::trained_term;
 
@@ -55,7 +55,7 @@ impl Task for SpeechSynthesis<'_> {
     fn fits(&self) -> bool {
         let model = matches!(self.recipe.model.architecture(), Some(Architecture::Synthesis(_)));
         let attends = self.recipe.decode.values().any(DecodeSpec::counts_attention);
-        model && matches!(self.recipe.loss, LossSpec::Spectrogram { .. }) && !attends
+        model && !attends
     }
 
     fn size(&self) -> Option<ModelSize> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use zoo_recipes::{LossSpec, ModelSpec};
+use zoo_recipes::ModelSpec;
+use zoo_recipes::tasks::speech_synthesis::SpectrogramLossSpec;
 use zoo_training::align::SynthesisCase;
 
 use super::Recipe;
@@ -24,7 +25,7 @@ struct Described {
 #[derive(Deserialize)]
 struct Case {
     model: ModelSpec,
-    loss: LossSpec,
+    loss: SpectrogramLossSpec,
 }
 
 static DESCRIBED: LazyLock<Described> = LazyLock::new(|| FIXTURES.described(FILE));

@@ -2,9 +2,10 @@
 
 use std::mem::discriminant;
 
+use zoo_recipes::tasks::translation::TokenLossSpec;
 use zoo_recipes::{
-    AttentionSpec, DecodeSpec, DecoderSpec, EncoderSpec, GatedConvolutionSpec, LinearInit, LossSpec,
-    ModelSpec, RecurrentInit,
+    AttentionSpec, DecodeSpec, DecoderSpec, EncoderSpec, GatedConvolutionSpec, LinearInit, ModelSpec,
+    RecurrentInit,
 };
 
 use crate::kinds::{biases, differences};
@@ -89,14 +90,11 @@ fn convolutions(layers: &[GatedConvolutionSpec]) -> Vec<GatedConvolutionSpec> {
 
 /// Whether two losses are equal except for the label smoothing mass. If the recipe's mass is 0, the
 /// kind of smoothing does not matter.
-pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
-    match (recipe, other) {
-        (
-            LossSpec::CrossEntropy { label_smoothing, smoothing, denominator },
-            LossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. },
-        ) => denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing),
-        _ => false,
-    }
+pub fn same_loss(recipe: &TokenLossSpec, other: &TokenLossSpec) -> bool {
+    let TokenLossSpec::CrossEntropy { label_smoothing, smoothing, denominator } = recipe;
+    let TokenLossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. } =
+        other;
+    denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing)
 }
 
 /// Whether two searches are equal except for beam size, length exponent and length limits.

@@ -19,9 +19,9 @@ use std::path::Path;
 use burn::tensor::Device;
 use zoo_models::models::{Cost, cost};
 use zoo_models::precision::Compute;
+use zoo_recipes::tasks::translation::{Denominator, TokenLossSpec};
 use zoo_recipes::{
-    Architecture, BatchingSpec, DecodeSpec, DecoderSpec, Denominator, Document, LossSpec, ReaderSpec,
-    RecipeOf, Tying,
+    Architecture, BatchingSpec, DecodeSpec, DecoderSpec, Document, ReaderSpec, RecipeOf, Tying,
 };
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
@@ -67,7 +67,7 @@ impl Task for Translation<'_> {
         let model = matches!(self.recipe.model.architecture(), Some(Architecture::Tokens(_)));
         let attends = matches!(self.recipe.model.decoder, DecoderSpec::Recurrent(_));
         let searches = attends || !self.recipe.decode.values().any(DecodeSpec::counts_attention);
-        model && matches!(self.recipe.loss, LossSpec::CrossEntropy { .. }) && searches
+        model && searches
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -143,7 +143,7 @@ impl Task for Translation<'_> {
     }
 
     fn training_unit(&self, of: OfTerm) -> Option<Unit> {
-        let LossSpec::CrossEntropy { denominator, .. } = &self.recipe.loss else { return None };
+        let TokenLossSpec::CrossEntropy { denominator, .. } = &self.recipe.loss;
         match (of, denominator) {
             (OfTerm::Likelihood | OfTerm::Perplexity, _) => Some(Unit::Token),
             (OfTerm::Objective, Denominator::Tokens) => Some(Unit::Token),

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::precision::Compute;
-use zoo_recipes::{DecodeSpec, DecoderSpec, LossSpec, ModelSpec, OptimizerSpec};
+use zoo_recipes::tasks::translation::TokenLossSpec;
+use zoo_recipes::{DecodeSpec, DecoderSpec, ModelSpec, OptimizerSpec};
 use zoo_results::exit::Exit;
 use zoo_training::align::{Alignment, Reference};
 
@@ -20,7 +21,7 @@ use crate::evidence::{Aligner, FIXTURES, Found};
 #[derive(Debug, Deserialize)]
 struct Described {
     model: ModelSpec,
-    loss: LossSpec,
+    loss: TokenLossSpec,
     /// Present if the fixture has gradients and an update.
     #[serde(default)]
     optimizer: Option<OptimizerSpec>,

@@ -1,7 +1,11 @@
 //! Speech recognition: from recordings to text.
 
+mod loss;
+
+pub use loss::*;
+
 use super::Checked;
-use crate::spec::{DataSpec, DecodeSpec, LossSpec, ModelSpec, RecipeOf, Task, TaskTypes};
+use crate::spec::{DataSpec, DecodeSpec, ModelSpec, RecipeOf, Task, TaskTypes};
 use crate::validate::{self, Findings};
 
 /// From recordings to text.
@@ -12,7 +16,7 @@ impl TaskTypes for SpeechRecognition {
     const TASK: Task = Task::SpeechRecognition;
     type Data = DataSpec;
     type Model = ModelSpec;
-    type Loss = LossSpec;
+    type Loss = CtcLossSpec;
     type Search = DecodeSpec;
 }
 

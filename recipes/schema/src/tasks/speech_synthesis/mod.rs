@@ -1,7 +1,11 @@
 //! Speech synthesis: from text to spectrograms.
 
+mod loss;
+
+pub use loss::*;
+
 use super::Checked;
-use crate::spec::{DataSpec, DecodeSpec, LossSpec, ModelSpec, RecipeOf, Task, TaskTypes};
+use crate::spec::{DataSpec, DecodeSpec, ModelSpec, RecipeOf, Task, TaskTypes};
 use crate::validate::{self, Findings};
 
 /// From text to spectrograms.
@@ -12,12 +16,13 @@ impl TaskTypes for SpeechSynthesis {
     const TASK: Task = Task::SpeechSynthesis;
     type Data = DataSpec;
     type Model = ModelSpec;
-    type Loss = LossSpec;
+    type Loss = SpectrogramLossSpec;
     type Search = DecodeSpec;
 }
 
 impl Checked for SpeechSynthesis {
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
+        recipe.loss.check(findings);
         validate::sequences(recipe, findings);
     }
 }

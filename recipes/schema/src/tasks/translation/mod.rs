@@ -1,7 +1,11 @@
 //! Translation: from text to text in another language.
 
+mod loss;
+
+pub use loss::*;
+
 use super::Checked;
-use crate::spec::{DataSpec, DecodeSpec, LossSpec, ModelSpec, RecipeOf, Task, TaskTypes};
+use crate::spec::{DataSpec, DecodeSpec, ModelSpec, RecipeOf, Task, TaskTypes};
 use crate::validate::{self, Findings};
 
 /// From text to text in another language.
@@ -12,12 +16,13 @@ impl TaskTypes for Translation {
     const TASK: Task = Task::Translation;
     type Data = DataSpec;
     type Model = ModelSpec;
-    type Loss = LossSpec;
+    type Loss = TokenLossSpec;
     type Search = DecodeSpec;
 }
 
 impl Checked for Translation {
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
+        recipe.loss.check(findings);
         validate::sequences(recipe, findings);
     }
 }
