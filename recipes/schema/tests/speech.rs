@@ -1,6 +1,6 @@
 //! Compares the recipes of speech with what their sources print.
 
-use zoo_recipes::tasks::speech_recognition::{CtcDenominator, CtcLossSpec};
+use zoo_recipes::tasks::speech_recognition::{CtcDenominator, CtcLossSpec, CtcSearchSpec, WordsSpec};
 use zoo_recipes::*;
 
 const LIBRISPEECH: [(&str, u32); 5] =
@@ -294,7 +294,7 @@ fn claims_say_where_they_are_from_and_searches_wait_for_their_language_model() {
             assert!(claim.note.is_some(), "{name}: {:?}", claim.source);
         }
         for (search, spec) in &recipe.decode {
-            let DecodeSpec::CtcBeam { needs_language_model, language_model, words, .. } = spec else {
+            let CtcSearchSpec::Beam { needs_language_model, language_model, words, .. } = spec else {
                 continue;
             };
             assert!(*needs_language_model && language_model.is_none(), "{name}.{search}");

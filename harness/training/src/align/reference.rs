@@ -7,8 +7,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::models::{Packed, PairBatch};
 use zoo_models::parameters::ParameterValues;
-use zoo_recipes::tasks::translation::TokenLossSpec;
-use zoo_recipes::{Architecture, DecodeSpec, DecoderSpec, ModelSpec, OptimizerSpec, untrusted};
+use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec};
+use zoo_recipes::{Architecture, DecoderSpec, ModelSpec, OptimizerSpec, untrusted};
 
 /// Reason why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ pub struct Description {
     pub clip_norm: Option<f64>,
     /// Searches by name.
     #[serde(default)]
-    pub searches: BTreeMap<String, DecodeSpec>,
+    pub searches: BTreeMap<String, TokenSearchSpec>,
 }
 
 /// Vocabulary of a reference; see [`Description::vocabulary`].
@@ -107,16 +107,12 @@ impl Reference {
         if description.layout != 1 {
             return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
         }
-        let of_tokens = matches!(description.model.architecture(), Some(Architecture::Tokens(_)))
-            && description.searches.values().all(DecodeSpec::is_of_tokens);
-        if !of_tokens {
-            return Err(layout(
-                "model and searches must be of tokens; of frames nothing is compared yet".into(),
-            ));
+        if !matches!(description.model.architecture(), Some(Architecture::Tokens(_))) {
+            return Err(layout("the model must be of tokens; of frames nothing is compared yet".into()));
         }
         let recurrent = matches!(description.model.decoder, DecoderSpec::Recurrent(_));
         for (name, search) in &description.searches {
-            if search.hypotheses() == Some(0) || search.counts_attention() && !recurrent {
+            if search.hypotheses() == 0 || search.counts_attention() && !recurrent {
                 return Err(layout(format!(
                     "searches.{name}: a beam of 0, or a coverage without the one attention of a recurrent decoder"
                 )));

@@ -1,9 +1,6 @@
-//! What tasks of text and speech know of their data and searches.
+//! What tasks of text and speech know of their data.
 
-use crate::spec::{
-    Asked, AudioManifestSpec, DataBlock, DataSpec, DecodeSpec, EvalSet, ReaderSpec, SearchBlock,
-    TokenizerSpec,
-};
+use crate::spec::{Asked, AudioManifestSpec, DataBlock, DataSpec, EvalSet, ReaderSpec, TokenizerSpec};
 
 impl DataBlock for DataSpec {
     fn corpus(&self) -> Option<&str> {
@@ -88,19 +85,5 @@ fn of_split(split: &str, train: u32, valid: u32, test: u32) -> u32 {
         "train" => train,
         "valid" => valid,
         _ => test,
-    }
-}
-
-impl SearchBlock for DecodeSpec {
-    fn language_model(&self) -> Option<&String> {
-        Self::language_model(self)
-    }
-
-    fn word_list(&self) -> Option<&String> {
-        Self::word_list(self)
-    }
-
-    fn lacks_language_model(&self) -> bool {
-        Self::lacks_language_model(self)
     }
 }

@@ -29,6 +29,9 @@ pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut 
     let mut findings = Findings { root, found };
     about(recipe, &mut findings);
     recipe.check_blocks(&mut findings);
+    for name in recipe.searches() {
+        findings.named(name, &format!("decode.{name}"));
+    }
     train::validate(recipe, &mut findings);
     precision::validate(&recipe.precision, &mut findings);
     claim::validate(recipe, arms, &mut findings);

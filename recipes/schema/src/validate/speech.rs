@@ -6,7 +6,7 @@ use super::problems::Problem;
 use super::{Findings, Sequences};
 use crate::spec::{
     AcousticSpec, AudioManifestSpec, BatchingSpec, DataSpec, FeaturesSpec, RecipeOf, References, SymbolSet,
-    TokenizerSpec, TonesSpec, WordsSpec,
+    TokenizerSpec, TonesSpec,
 };
 
 /// Reports the errors of a block that was checked separately.
@@ -283,54 +283,4 @@ pub(super) fn model<T: Sequences>(
             "characters or lexicon",
         );
     }
-}
-
-/// Checks a search through the words of the tokenizer.
-pub(super) fn lexicon_search<T: Sequences>(
-    recipe: &RecipeOf<T>,
-    (log10, end_log10, silence): (&BTreeMap<String, f64>, f64, f64),
-    path: &str,
-    findings: &mut Findings<'_, '_>,
-) {
-    let TokenizerSpec::Lexicon { words, silence: sound } = &recipe.data.tokenizer else {
-        let hint = "[data.tokenizer] kind = \"lexicon\"";
-        return findings.report_with(path, "the tokenizer has no lexicon to search in", hint);
-    };
-    for (word, log10) in log10 {
-        let path = format!("{path}.log10.{word}");
-        findings.exists(word, words.keys().map(String::as_str), &path, "word");
-        findings.require(*log10 <= 0.0, &path, || format!("{log10} is no logarithm of a probability"));
-    }
-    for word in words.keys().filter(|word| !log10.contains_key(*word)) {
-        findings.report(&format!("{path}.log10"), format!("nothing is said of the word {word}"));
-    }
-    findings.require(end_log10 <= 0.0, &format!("{path}.end_log10"), || {
-        format!("{end_log10} is no logarithm of a probability")
-    });
-    findings.require((0.0..=1.0).contains(&silence), &format!("{path}.silence"), || {
-        format!("`{path}.silence` is {silence}; it is a probability")
-    });
-    findings.require(sound.is_some() || silence == 0.0, &format!("{path}.silence"), || {
-        "the lexicon has no silence".to_owned()
-    });
-}
-
-/// Checks the words that a search may spell.
-pub(super) fn spelt_words<T: Sequences>(
-    recipe: &RecipeOf<T>,
-    words: &WordsSpec,
-    no_language_model: bool,
-    path: &str,
-    findings: &mut Findings<'_, '_>,
-) {
-    match words {
-        WordsSpec::OfLanguageModel {} => findings.require(!no_language_model, path, || {
-            "the words are those of a language model, and there is none".to_owned()
-        }),
-        WordsSpec::Listed { file } => findings.said(file, &format!("{path}.file")),
-    }
-    let spelt = matches!(&recipe.data.tokenizer, TokenizerSpec::Characters { alphabet, .. } if alphabet.contains(' '));
-    findings.require(spelt, path, || {
-        "words are spelt in an alphabet that has a space, and the tokenizer has none".to_owned()
-    });
 }

@@ -1,7 +1,7 @@
 //! Checks of speech synthesis recipes.
 
 use super::{Findings, Sequences};
-use crate::spec::{BatchNormSpec, FrameConvolutionsSpec, FreeRunningSpec, RecipeOf, SynthesisModel};
+use crate::spec::{BatchNormSpec, FrameConvolutionsSpec, RecipeOf, SynthesisModel};
 
 /// Checks ranges and combinations of encoder and decoder.
 pub(super) fn model<T: Sequences>(
@@ -64,15 +64,4 @@ fn norm(norm: &BatchNormSpec, path: &str, findings: &mut Findings<'_, '_>) {
     findings.require((0.0..=1.0).contains(&norm.momentum), &format!("{path}.momentum"), || {
         format!("`{path}.momentum` is {}; it is a share", norm.momentum)
     });
-}
-
-/// Checks a free-running search.
-pub(super) fn free_running(spec: &FreeRunningSpec, path: &str, findings: &mut Findings<'_, '_>) {
-    findings.require(spec.threshold > 0.0 && spec.threshold < 1.0, &format!("{path}.threshold"), || {
-        format!("`{path}.threshold` is {}; it is a probability between 0 and 1", spec.threshold)
-    });
-    super::sequences::longest_of(&spec.max_frames, &format!("{path}.max_frames"), findings);
-    let vocoder = &spec.vocoder;
-    findings.above_zero(vocoder.power, &format!("{path}.vocoder.power"));
-    findings.share(vocoder.momentum, &format!("{path}.vocoder.momentum"));
 }

@@ -38,3 +38,16 @@ fn the_blocks_of_another_task_are_refused_at_the_task() {
         assert_eq!(found.len(), 1, "{found}");
     }
 }
+
+#[test]
+fn losses_and_searches_of_another_task_are_unknown_kinds() {
+    let kind = |kind: &str| format!("kind = \"{kind}\"");
+    let wrong = |name: &str, from: &str, to: &str, message: &str, hint: &str| {
+        one_of(name, from, &kind(to), &format!("\"{to}\""), message, hint);
+    };
+    let guide = "guide = { width = 0.2, weight = 1.0 }";
+    wrong("ljspeech-32", guide, "ctc", "`loss` has no kind `ctc`", "`spectrogram`");
+    wrong("ljspeech-32", &kind("teacher-forced"), "beam", "has no kind `beam`", "`free-running`");
+    wrong("wave2letter", &kind("ctc-greedy"), "greedy", "`decode.greedy` has no kind", "`ctc-greedy`");
+    wrong("iwslt14-lstm", &kind("greedy"), "ctc-greedy", "`decode.greedy` has no kind", "`greedy`");
+}

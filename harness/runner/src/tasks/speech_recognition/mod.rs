@@ -20,7 +20,7 @@ use zoo_datasets::speech::Classes;
 use zoo_models::models::Cost;
 use zoo_models::models::acoustic::{self, FrameGrid};
 use zoo_recipes::tasks::speech_recognition::{CtcDenominator, CtcLossSpec};
-use zoo_recipes::{AcousticLayerSpec, Architecture, DecodeSpec, FeaturesSpec, RecipeOf, TokenizerSpec};
+use zoo_recipes::{AcousticLayerSpec, Architecture, FeaturesSpec, RecipeOf, TokenizerSpec};
 use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::RecognitionData;
@@ -57,8 +57,7 @@ impl Task for SpeechRecognition<'_> {
     }
 
     fn fits(&self) -> bool {
-        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Acoustic(_)));
-        model && !searches_with_attention(self.recipe)
+        matches!(self.recipe.model.architecture(), Some(Architecture::Acoustic(_)))
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -168,12 +167,6 @@ impl Task for SpeechRecognition<'_> {
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::transcribe(inference, self.recipe, args)
     }
-}
-
-/// Whether a search sums the attention of a recurrent decoder, which this task's models do not
-/// have.
-fn searches_with_attention(recipe: &Recipe) -> bool {
-    recipe.decode.values().any(DecodeSpec::counts_attention)
 }
 
 /// Classes of a frame, including the blank; `None` for a tokenizer of text.

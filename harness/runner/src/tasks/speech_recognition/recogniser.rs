@@ -10,7 +10,7 @@ use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
 use zoo_models::search::Logits;
 use zoo_models::search::ctc::Frames;
-use zoo_recipes::DecodeSpec;
+use zoo_recipes::tasks::speech_recognition::CtcSearchSpec;
 
 use super::search::{Recognised, Searcher};
 use crate::error::Result;
@@ -66,7 +66,7 @@ impl<'a> Recogniser<'a> {
     pub fn new(
         model: &'a AcousticModel,
         classes: &'a Classes,
-        spec: &DecodeSpec,
+        spec: &CtcSearchSpec,
         base: &Path,
         compute: Compute,
     ) -> Result<Self> {

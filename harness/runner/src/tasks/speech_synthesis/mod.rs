@@ -19,7 +19,8 @@ use burn::tensor::Device;
 use zoo_datasets::audio::Features;
 use zoo_models::models::Cost;
 use zoo_models::models::synthesis;
-use zoo_recipes::{Architecture, ClaimSpec, DecodeSpec, RecipeOf, TokenizerSpec};
+use zoo_recipes::tasks::speech_synthesis::SynthesisSearchSpec;
+use zoo_recipes::{Architecture, ClaimSpec, RecipeOf, TokenizerSpec};
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 use zoo_results::verdict::trained_term;
 
@@ -53,9 +54,7 @@ impl Task for SpeechSynthesis<'_> {
     }
 
     fn fits(&self) -> bool {
-        let model = matches!(self.recipe.model.architecture(), Some(Architecture::Synthesis(_)));
-        let attends = self.recipe.decode.values().any(DecodeSpec::counts_attention);
-        model && !attends
+        matches!(self.recipe.model.architecture(), Some(Architecture::Synthesis(_)))
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -161,7 +160,8 @@ impl Task for SpeechSynthesis<'_> {
     /// A free-running search, because a new text has no true frames.
     fn own_search(&self) -> Option<&str> {
         let mut all = self.recipe.decode.iter();
-        all.find(|(_, search)| matches!(search, DecodeSpec::FreeRunning(_))).map(|(name, _)| name.as_str())
+        all.find(|(_, search)| matches!(search, SynthesisSearchSpec::FreeRunning(_)))
+            .map(|(name, _)| name.as_str())
     }
 
     fn infer(&self, _: &Inference, args: &InferArgs) -> Result<()> {
@@ -187,8 +187,10 @@ fn cost(recipe: &Recipe, symbols: usize) -> Cost {
 fn usual_signature(recipe: &Recipe, decode: &str) -> String {
     let mels = frame_width(recipe).mels;
     let convention = match recipe.decode[decode] {
-        DecodeSpec::TeacherForced {} => MelErrorOptions { mels }.into(),
-        _ => Convention::MelCepstral(CepstralOptions { mels, ..CepstralOptions::default() }),
+        SynthesisSearchSpec::TeacherForced {} => MelErrorOptions { mels }.into(),
+        SynthesisSearchSpec::FreeRunning(_) => {
+            Convention::MelCepstral(CepstralOptions { mels, ..CepstralOptions::default() })
+        }
     };
     Signature::own(convention, None).to_string()
 }

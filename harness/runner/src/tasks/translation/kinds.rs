@@ -2,10 +2,9 @@
 
 use std::mem::discriminant;
 
-use zoo_recipes::tasks::translation::TokenLossSpec;
+use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec};
 use zoo_recipes::{
-    AttentionSpec, DecodeSpec, DecoderSpec, EncoderSpec, GatedConvolutionSpec, LinearInit, ModelSpec,
-    RecurrentInit,
+    AttentionSpec, DecoderSpec, EncoderSpec, GatedConvolutionSpec, LinearInit, ModelSpec, RecurrentInit,
 };
 
 use crate::kinds::{biases, differences};
@@ -98,22 +97,20 @@ pub fn same_loss(recipe: &TokenLossSpec, other: &TokenLossSpec) -> bool {
 }
 
 /// Whether two searches are equal except for beam size, length exponent and length limits.
-pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
+pub fn same_search(one: &TokenSearchSpec, other: &TokenSearchSpec) -> bool {
+    use TokenSearchSpec::{Beam, GnmtBeam, Greedy, JoeynmtBeam, TensorflowBeam};
     match (one, other) {
-        (DecodeSpec::Greedy { .. }, DecodeSpec::Greedy { .. }) => true,
-        (
-            DecodeSpec::Beam { length_penalty, stop, .. },
-            DecodeSpec::Beam { length_penalty: other_penalty, stop: other_stop, .. },
-        ) => discriminant(length_penalty) == discriminant(other_penalty) && stop == other_stop,
-        (DecodeSpec::TensorflowBeam { .. }, DecodeSpec::TensorflowBeam { .. }) => true,
-        (
-            DecodeSpec::GnmtBeam { coverage, as_coded, .. },
-            DecodeSpec::GnmtBeam { coverage: other_coverage, as_coded: other_coded, .. },
-        ) => (*coverage > 0.0) == (*other_coverage > 0.0) && as_coded == other_coded,
-        (DecodeSpec::JoeynmtBeam { as_coded, .. }, DecodeSpec::JoeynmtBeam { as_coded: other_coded, .. }) => {
-            as_coded == other_coded
+        (Beam { length_penalty, stop, .. }, Beam { length_penalty: other_penalty, stop: other_stop, .. }) => {
+            discriminant(length_penalty) == discriminant(other_penalty) && stop == other_stop
         }
-        _ => false,
+        (
+            GnmtBeam { coverage, as_coded, .. },
+            GnmtBeam { coverage: other_coverage, as_coded: other_coded, .. },
+        ) => (*coverage > 0.0) == (*other_coverage > 0.0) && as_coded == other_coded,
+        (JoeynmtBeam { as_coded, .. }, JoeynmtBeam { as_coded: other_coded, .. }) => as_coded == other_coded,
+        (Greedy { .. } | Beam { .. } | TensorflowBeam { .. } | GnmtBeam { .. } | JoeynmtBeam { .. }, _) => {
+            discriminant(one) == discriminant(other)
+        }
     }
 }
 

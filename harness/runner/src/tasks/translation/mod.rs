@@ -19,10 +19,8 @@ use std::path::Path;
 use burn::tensor::Device;
 use zoo_models::models::{Cost, cost};
 use zoo_models::precision::Compute;
-use zoo_recipes::tasks::translation::{Denominator, TokenLossSpec};
-use zoo_recipes::{
-    Architecture, BatchingSpec, DecodeSpec, DecoderSpec, Document, ReaderSpec, RecipeOf, Tying,
-};
+use zoo_recipes::tasks::translation::{Denominator, TokenLossSpec, TokenSearchSpec};
+use zoo_recipes::{Architecture, BatchingSpec, DecoderSpec, Document, ReaderSpec, RecipeOf, Tying};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
@@ -66,7 +64,7 @@ impl Task for Translation<'_> {
     fn fits(&self) -> bool {
         let model = matches!(self.recipe.model.architecture(), Some(Architecture::Tokens(_)));
         let attends = matches!(self.recipe.model.decoder, DecoderSpec::Recurrent(_));
-        let searches = attends || !self.recipe.decode.values().any(DecodeSpec::counts_attention);
+        let searches = attends || !self.recipe.decode.values().any(TokenSearchSpec::counts_attention);
         model && searches
     }
 

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::precision::Compute;
-use zoo_recipes::tasks::translation::TokenLossSpec;
-use zoo_recipes::{DecodeSpec, DecoderSpec, ModelSpec, OptimizerSpec};
+use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec};
+use zoo_recipes::{DecoderSpec, ModelSpec, OptimizerSpec};
 use zoo_results::exit::Exit;
 use zoo_training::align::{Alignment, Reference};
 
@@ -26,7 +26,7 @@ struct Described {
     #[serde(default)]
     optimizer: Option<OptimizerSpec>,
     #[serde(default)]
-    searches: BTreeMap<String, DecodeSpec>,
+    searches: BTreeMap<String, TokenSearchSpec>,
 }
 
 impl Described {
@@ -39,7 +39,7 @@ impl Described {
     }
 
     /// Whether the fixture has a search of this kind by a decoder with the same search state.
-    fn searches_like(&self, decoder: &DecoderSpec, search: &DecodeSpec) -> bool {
+    fn searches_like(&self, decoder: &DecoderSpec, search: &TokenSearchSpec) -> bool {
         same_states(decoder, &self.model.decoder)
             && self.searches.values().any(|other| same_search(search, other))
     }

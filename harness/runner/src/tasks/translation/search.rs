@@ -5,7 +5,7 @@ use zoo_models::Pass;
 use zoo_models::models::{Packed, Seq2Seq, Vocabularies, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
-use zoo_recipes::DecodeSpec;
+use zoo_recipes::tasks::translation::TokenSearchSpec;
 
 use super::Recipe;
 use super::generated::full_batches;
@@ -19,7 +19,7 @@ const BATCHES: usize = 4;
 
 struct Sentences {
     model: Seq2Seq,
-    spec: DecodeSpec,
+    spec: TokenSearchSpec,
     vocabularies: Vocabularies,
     sources: Vec<Packed>,
     compute: Compute,
