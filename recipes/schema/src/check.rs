@@ -43,6 +43,17 @@ fn of_another_task(stated: Task, other: Task, root: &Node) -> Diagnostics {
     Diagnostic::new(root.locate("recipe.task"), message).hint(format!("task = \"{other}\"")).into()
 }
 
+/// Checks the searches of a recipe of this task whose other blocks are known to be right.
+pub(crate) fn check_searches(task: Task, root: &Node, found: &mut Diagnostics) {
+    let schema = recipe_schema(task);
+    let Some(entry) = root.table().and_then(|table| table.entry("decode")) else { return };
+    let mut check = Check { schema, found };
+    match schema["properties"].get("decode") {
+        Some(searches) => check.value(searches, &entry.node, "decode", &entry.key_origin),
+        None => check.unknown(schema, entry, &[], ""),
+    }
+}
+
 /// Checks the block `[recipe]`, which recipes of all tasks share.
 pub(crate) fn check_about(block: &Node, at: &Origin, found: &mut Diagnostics) {
     let schema = recipe_schema(ANY);

@@ -1,6 +1,8 @@
 //! Compares the recipes of speech with what their sources print.
 
-use zoo_recipes::tasks::speech_recognition::{CtcDenominator, CtcLossSpec, CtcSearchSpec, WordsSpec};
+use zoo_recipes::tasks::speech_recognition::{
+    ClassTokenizerSpec, CtcDenominator, CtcLossSpec, CtcSearchSpec, WordsSpec,
+};
 use zoo_recipes::*;
 
 const LIBRISPEECH: [(&str, u32); 5] =
@@ -37,7 +39,9 @@ fn encoder(recipe: &SpeechRecipe) -> &AcousticSpec {
 }
 
 fn utterances(recipe: &SpeechRecipe) -> u32 {
-    let BatchingSpec::Utterances { utterances } = recipe.data.batching else { panic!("no utterances") };
+    let RecordingBatchingSpec::Utterances { utterances } = recipe.data.batching else {
+        panic!("no utterances")
+    };
     utterances
 }
 
@@ -106,7 +110,9 @@ fn settings_are_those_of_the_configurations() {
         let sets: Vec<(&str, u32)> =
             recipe.data.eval.iter().map(|(name, set)| (name.as_str(), set.lines)).collect();
         assert_eq!(sets, LIBRISPEECH, "{name}");
-        let TokenizerSpec::Characters { alphabet, .. } = &recipe.data.tokenizer else { panic!("{name}") };
+        let ClassTokenizerSpec::Characters { alphabet, .. } = &recipe.data.tokenizer else {
+            panic!("{name}")
+        };
         assert_eq!(alphabet, " abcdefghijklmnopqrstuvwxyz'", "{name}");
     }
     // Utterances / batch / GPUs x epochs, rounded down at each step as in the source.
@@ -210,7 +216,7 @@ fn deep_speech_2_comes_in_the_published_sizes() {
             }
         }
         assert_eq!((images, rows, dense), (channels, row, units), "{name}");
-        assert_eq!(recipe.data.features.unwrap().features(), features, "{name}");
+        assert_eq!(recipe.data.features.features(), features, "{name}");
     }
     let mixed = arm("deepspeech2-large", "mixed");
     assert_eq!(mixed.precision.loss_scaling, LossScalingSpec::None, "published without a scaler");

@@ -21,8 +21,8 @@ const PARTS_OF_TASKS: [&str; 10] = [
     "zoo_datasets::prepare::Prepared",
 ];
 
-/// Tasks whose code in the other crates is in folders of their own as well. Translation and the two
-/// speech tasks still share the types of their blocks there.
+/// Tasks whose code in the other crates is in folders of their own as well. Libraries of the other
+/// crates still name the types of translation and of the two speech tasks.
 const WITH_FOLDERS: [Task; 1] = [Task::ImageClassification];
 
 /// Files of the other crates that name every task: the table of tasks, and the comparison with the

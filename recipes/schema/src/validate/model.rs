@@ -1,12 +1,29 @@
 //! Checks the `[model]` blocks of text and speech.
 
-use super::{Findings, Sequences, parts};
+use super::{Findings, parts};
 use crate::spec::{
     Architecture, DecoderSpec, DecoderStart, EmbeddingInit, EmbeddingSpec, EncoderSpec, ModelSpec, Positions,
-    ReaderSpec, RecipeOf, ScheduleSpec, Specials, TokenModel, TokenizerSpec, Tying,
+    RecipeOf, ScheduleSpec, Task, TaskTypes, TokenModel, Tying,
 };
+use crate::tasks::Translation;
+use crate::tasks::translation::{Specials, TextReaderSpec, TextTokenizerSpec};
 
-pub(super) fn validate<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findings<'_, '_>) {
+/// The decoders that a task allows: values of `model.decoder.kind`.
+fn decoders_of(task: Task) -> &'static [&'static str] {
+    match task {
+        Task::Translation => &["transformer", "recurrent", "convolutional"],
+        Task::SpeechRecognition => &["ctc"],
+        Task::SpeechSynthesis => &["tacotron"],
+        _ => &[],
+    }
+}
+
+/// Checks that encoder and decoder form a model, and that the task allows it. Returns the model.
+pub(crate) fn architecture<'r, T: TaskTypes<Model = ModelSpec>>(
+    recipe: &'r RecipeOf<T>,
+    findings: &mut Findings<'_, '_>,
+) -> Option<Architecture<'r>> {
+    task(recipe, findings);
     let model = &recipe.model;
     if let ScheduleSpec::TransformerPolicy { width, .. } = recipe.train.schedule {
         let of_model = model.width.unwrap_or(width);
@@ -14,12 +31,29 @@ pub(super) fn validate<T: Sequences>(recipe: &RecipeOf<T>, findings: &mut Findin
             format!("the schedule's width {width} is not the model's, {of_model}")
         });
     }
-    match model.architecture() {
-        Some(Architecture::Tokens(model)) => tokens(recipe, model, findings),
-        Some(Architecture::Acoustic(encoder)) => super::speech::model(recipe, encoder, findings),
-        Some(Architecture::Synthesis(parts)) => super::synthesis::model(recipe, parts, findings),
-        None => misfit(model, findings),
+    let architecture = model.architecture();
+    if architecture.is_none() {
+        misfit(model, findings);
     }
+    architecture
+}
+
+/// Checks that the decoder is one that the task allows.
+fn task<T: TaskTypes<Model = ModelSpec>>(recipe: &RecipeOf<T>, findings: &mut Findings<'_, '_>) {
+    let (task, kind) = (T::TASK, recipe.model.decoder.kind());
+    if decoders_of(task).contains(&kind) {
+        return;
+    }
+    let decoders: Vec<String> = decoders_of(task).iter().map(|kind| format!("`{kind}`")).collect();
+    let decoders = format!("`{task}` needs `model.decoder.kind` to be {}", decoders.join(" or "));
+    findings.report_with(
+        "recipe.task",
+        format!("the task is `{task}`, but a model with the decoder `{kind}` is not a model of this task"),
+        match Task::ALL.iter().find(|task| decoders_of(**task).contains(&kind)) {
+            Some(fits) => format!("task = \"{fits}\"; {decoders}"),
+            None => decoders,
+        },
+    );
 }
 
 /// Reports why the encoder and the decoder do not form a model.
@@ -46,7 +80,8 @@ fn misfit(model: &ModelSpec, findings: &mut Findings<'_, '_>) {
     }
 }
 
-fn tokens<T: Sequences>(recipe: &RecipeOf<T>, model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
+/// Checks a model that reads and writes tokens.
+pub(crate) fn tokens(recipe: &RecipeOf<Translation>, model: TokenModel<'_>, findings: &mut Findings<'_, '_>) {
     let TokenModel { width, embedding, encoder, decoder } = model;
     findings.positive(u64::from(width), "model.width");
     findings.share(embedding.dropout, "model.embedding.dropout");
@@ -77,25 +112,13 @@ fn tokens<T: Sequences>(recipe: &RecipeOf<T>, model: TokenModel<'_>, findings: &
 }
 
 /// Checks that the embedding tables fit the vocabulary.
-fn vocabulary<T: Sequences>(
-    recipe: &RecipeOf<T>,
-    embedding: &EmbeddingSpec,
-    findings: &mut Findings<'_, '_>,
-) {
+fn vocabulary(recipe: &RecipeOf<Translation>, embedding: &EmbeddingSpec, findings: &mut Findings<'_, '_>) {
     let (specials, joint, key) = match &recipe.data.tokenizer {
-        TokenizerSpec::Words { specials, joint, .. } => (specials, *joint, "joint"),
-        TokenizerSpec::SubwordNmt { specials, joined_dictionary, .. } => {
+        TextTokenizerSpec::Words { specials, joint, .. } => (specials, *joint, "joint"),
+        TextTokenizerSpec::SubwordNmt { specials, joined_dictionary, .. } => {
             (specials, *joined_dictionary, "joined_dictionary")
         }
-        TokenizerSpec::SentencePiece { specials, joint, .. } => (specials, *joint, "joint"),
-        TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } | TokenizerSpec::Symbols { .. } => {
-            let hint = "words, subword-nmt or sentence-piece";
-            return findings.report_with(
-                "data.tokenizer.kind",
-                "this tokenizer makes classes of frames; the model reads tokens",
-                hint,
-            );
-        }
+        TextTokenizerSpec::SentencePiece { specials, joint, .. } => (specials, *joint, "joint"),
     };
     if matches!(embedding.tied, Tying::All | Tying::Inputs) && !joint {
         findings.report_with(
@@ -111,18 +134,10 @@ fn vocabulary<T: Sequences>(
             "data.tokenizer.specials = \"fairseq\", or another layout of positions",
         );
     }
-    if recipe.data.reader.sample_rate_hz().is_some() {
-        findings.report("data.reader.kind", "the reader gives recordings; the model reads tokens");
-    }
     // Generated text consists of symbols. The other tokenizers can learn from it too, so they are
     // allowed, but Moses is not.
-    let moses = match (&recipe.data.reader, &recipe.data.tokenizer) {
-        (
-            ReaderSpec::Reversal { .. },
-            TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. },
-        ) => !normalize.is_empty(),
-        _ => false,
-    };
+    let steps = recipe.data.tokenizer.normalize();
+    let moses = matches!(recipe.data.reader, TextReaderSpec::Reversal(_)) && !steps.is_empty();
     findings.require(!moses, "data.tokenizer.normalize", || {
         "generated strings of symbols are in no language; there is nothing to normalize".to_owned()
     });

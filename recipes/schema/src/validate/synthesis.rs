@@ -1,14 +1,10 @@
 //! Checks of speech synthesis recipes.
 
-use super::{Findings, Sequences};
-use crate::spec::{BatchNormSpec, FrameConvolutionsSpec, RecipeOf, SynthesisModel};
+use super::Findings;
+use crate::spec::{BatchNormSpec, FrameConvolutionsSpec, SynthesisModel};
 
 /// Checks ranges and combinations of encoder and decoder.
-pub(super) fn model<T: Sequences>(
-    recipe: &RecipeOf<T>,
-    model: SynthesisModel<'_>,
-    findings: &mut Findings<'_, '_>,
-) {
+pub(crate) fn model(model: SynthesisModel<'_>, findings: &mut Findings<'_, '_>) {
     let SynthesisModel { encoder, decoder } = model;
     for (value, key) in [
         (encoder.width, "encoder.width"),
@@ -41,13 +37,6 @@ pub(super) fn model<T: Sequences>(
             findings.positive(u64::from(*channels), &format!("model.decoder.magnitudes.channels.{i}"));
         }
         norm(&magnitudes.norm, "model.decoder.magnitudes.norm", findings);
-    }
-    if recipe.data.reader.sample_rate_hz().is_none() {
-        findings.report_with(
-            "data.reader.kind",
-            "the reader gives text; the model is to sound like recordings",
-            "kind = \"audio-manifest\"",
-        );
     }
 }
 

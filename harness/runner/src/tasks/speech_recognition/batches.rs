@@ -3,7 +3,7 @@
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechError, SpeechSplit};
 use zoo_models::models::SpeechBatch;
 use zoo_models::models::acoustic::FrameGrid;
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::RecordingBatchingSpec;
 
 /// Seconds of speech per evaluation batch if the recipe does not batch by seconds.
 const EVALUATION_SECONDS: f64 = 120.0;
@@ -29,11 +29,11 @@ pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBa
 pub fn evaluation<'a>(
     prepared: &'a PreparedSpeech,
     split: &'a SpeechSplit,
-    batching: &BatchingSpec,
+    batching: &RecordingBatchingSpec,
 ) -> impl Iterator<Item = Result<speech::SpeechBatch, SpeechError>> + use<'a> {
     let most = match batching {
-        BatchingSpec::Seconds { max_seconds } => *max_seconds,
-        _ => EVALUATION_SECONDS,
+        RecordingBatchingSpec::Seconds { max_seconds } => *max_seconds,
+        RecordingBatchingSpec::Utterances { .. } => EVALUATION_SECONDS,
     };
     speech::evaluation_batches(prepared, split, most)
 }

@@ -29,9 +29,9 @@ impl SpeechMaterial {
     /// Of a recipe alone: a model without data.
     ///
     /// # Errors
-    /// The tokenizer has no classes.
+    /// The tokenizer's values are not valid.
     pub fn of(recipe: &Recipe) -> Result<Self> {
-        let features = recipe.data.features.as_ref().map_or(0, |features| features.features() as usize);
+        let features = recipe.data.features.features() as usize;
         Ok(Self { features, classes: Arc::new(Classes::of(&recipe.data.tokenizer)?), prepared: None })
     }
 }

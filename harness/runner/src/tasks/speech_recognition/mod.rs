@@ -19,8 +19,8 @@ use zoo_datasets::audio::Features;
 use zoo_datasets::speech::Classes;
 use zoo_models::models::Cost;
 use zoo_models::models::acoustic::{self, FrameGrid};
-use zoo_recipes::tasks::speech_recognition::{CtcDenominator, CtcLossSpec};
-use zoo_recipes::{AcousticLayerSpec, Architecture, FeaturesSpec, RecipeOf, TokenizerSpec};
+use zoo_recipes::tasks::speech_recognition::{ClassTokenizerSpec, CtcDenominator, CtcLossSpec};
+use zoo_recipes::{AcousticLayerSpec, Architecture, RecipeOf};
 use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::RecognitionData;
@@ -169,12 +169,11 @@ impl Task for SpeechRecognition<'_> {
     }
 }
 
-/// Classes of a frame, including the blank; `None` for a tokenizer of text.
-fn classes(tokenizer: &TokenizerSpec) -> Option<usize> {
+/// Classes of a frame, including the blank; `None` if the tokenizer's values are not valid.
+fn classes(tokenizer: &ClassTokenizerSpec) -> Option<usize> {
     Classes::of(tokenizer).ok().map(|classes| classes.len())
 }
 
 fn cost(recipe: &Recipe, classes: usize) -> Cost {
-    let features = recipe.data.features.as_ref().map_or(0, FeaturesSpec::features);
-    acoustic::cost(layers(recipe), features.into(), classes as u64)
+    acoustic::cost(layers(recipe), recipe.data.features.features().into(), classes as u64)
 }

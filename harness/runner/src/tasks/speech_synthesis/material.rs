@@ -29,7 +29,7 @@ impl SynthesisMaterial {
     /// Of a recipe alone: a model without data.
     ///
     /// # Errors
-    /// The tokenizer has no symbols.
+    /// The tokenizer's values are not valid.
     pub fn of(recipe: &Recipe) -> Result<Self> {
         let symbols = Classes::of(&recipe.data.tokenizer)?.names().len();
         Ok(Self { symbols, width: frame_width(recipe), prepared: None })
@@ -50,12 +50,11 @@ pub fn parts(recipe: &Recipe) -> SynthesisModel<'_> {
 /// Numbers of a frame of the recipe's features.
 pub fn frame_width(recipe: &Recipe) -> FrameWidth {
     match &recipe.data.features {
-        Some(FeaturesSpec::Tacotron { filters, magnitude, .. }) => FrameWidth {
+        FeaturesSpec::Tacotron { filters, magnitude, .. } => FrameWidth {
             mels: *filters as usize,
             bins: magnitude.as_ref().map_or(0, |magnitude| magnitude.bins as usize),
         },
-        Some(features) => FrameWidth { mels: features.features() as usize, bins: 0 },
-        None => FrameWidth { mels: 1, bins: 0 },
+        features => FrameWidth { mels: features.features() as usize, bins: 0 },
     }
 }
 

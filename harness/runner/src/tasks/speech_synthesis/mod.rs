@@ -20,7 +20,7 @@ use zoo_datasets::audio::Features;
 use zoo_models::models::Cost;
 use zoo_models::models::synthesis;
 use zoo_recipes::tasks::speech_synthesis::SynthesisSearchSpec;
-use zoo_recipes::{Architecture, ClaimSpec, RecipeOf, TokenizerSpec};
+use zoo_recipes::{Architecture, ClaimSpec, RecipeOf};
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 use zoo_results::verdict::trained_term;
 
@@ -58,12 +58,12 @@ impl Task for SpeechSynthesis<'_> {
     }
 
     fn size(&self) -> Option<ModelSize> {
-        let rows = symbols(&self.recipe.data.tokenizer)?;
+        let rows = symbols(self.recipe);
         Some(ModelSize { rows, exact: true, cost: cost(self.recipe, rows) })
     }
 
     fn cost(&self) -> Cost {
-        cost(self.recipe, symbols(&self.recipe.data.tokenizer).unwrap_or(1))
+        cost(self.recipe, symbols(self.recipe))
     }
 
     fn width(&self) -> usize {
@@ -174,9 +174,9 @@ impl Task for SpeechSynthesis<'_> {
     }
 }
 
-/// Number of symbols that a text may contain; `None` for a tokenizer of another task.
-fn symbols(tokenizer: &TokenizerSpec) -> Option<usize> {
-    tokenizer.symbols().map(|symbols| symbols.len())
+/// Number of symbols that a text may contain.
+fn symbols(recipe: &Recipe) -> usize {
+    recipe.data.tokenizer.names().len()
 }
 
 fn cost(recipe: &Recipe, symbols: usize) -> Cost {

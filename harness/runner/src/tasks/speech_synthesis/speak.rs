@@ -42,9 +42,8 @@ impl Voice {
     /// The recipe has no frames that can be converted to audio.
     pub fn new(recipe: &Recipe, search: &SynthesisSearchSpec) -> Result<Self> {
         let unfit = |what: &str| Failure::new(Exit::Recipe, what.to_owned());
-        let rate =
-            recipe.data.reader.sample_rate_hz().ok_or_else(|| unfit("the reader has no recordings"))?;
-        let Some(FeaturesSpec::Tacotron { mel, floor, magnitude, fft, window_samples, hop_samples, .. }) =
+        let rate = recipe.data.reader.sample_rate_hz();
+        let FeaturesSpec::Tacotron { mel, floor, magnitude, fft, window_samples, hop_samples, .. } =
             &recipe.data.features
         else {
             return Err(unfit("the features are no frames that can be heard")

@@ -7,8 +7,7 @@ use zoo_models::Pass;
 use zoo_models::models::{Packed, Seq2Seq, Writer};
 use zoo_models::precision::Compute;
 use zoo_models::search::{Hypothesis, SearchIds, search};
-use zoo_recipes::Detokenizer;
-use zoo_recipes::tasks::translation::TokenSearchSpec;
+use zoo_recipes::tasks::translation::{Detokenizer, TokenSearchSpec};
 use zoo_results::exit::Exit;
 
 use super::Recipe;

@@ -19,8 +19,10 @@ use std::path::Path;
 use burn::tensor::Device;
 use zoo_models::models::{Cost, cost};
 use zoo_models::precision::Compute;
-use zoo_recipes::tasks::translation::{Denominator, TokenLossSpec, TokenSearchSpec};
-use zoo_recipes::{Architecture, BatchingSpec, DecoderSpec, Document, ReaderSpec, RecipeOf, Tying};
+use zoo_recipes::tasks::translation::{
+    Denominator, TextBatchingSpec, TextReaderSpec, TokenLossSpec, TokenSearchSpec,
+};
+use zoo_recipes::{Architecture, DecoderSpec, Document, RecipeOf, Tying};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
@@ -69,7 +71,7 @@ impl Task for Translation<'_> {
     }
 
     fn size(&self) -> Option<ModelSize> {
-        let (rows, exact) = size::rows_known(self.recipe)?;
+        let (rows, exact) = size::rows_known(self.recipe);
         Some(ModelSize { rows, exact, cost: cost(&self.recipe.model, &size::of_rows(self.recipe, rows)) })
     }
 
@@ -84,21 +86,17 @@ impl Task for Translation<'_> {
     fn workload(&self) -> Workload {
         let data = &self.recipe.data;
         let example = match &data.reader {
-            ReaderSpec::Reversal { min_length, max_length, .. } => {
-                f64::from(min_length + max_length) / 2.0 + 1.0
-            }
-            _ => ASSUMED_SENTENCE,
+            TextReaderSpec::Reversal(spec) => f64::from(spec.min_length + spec.max_length) / 2.0 + 1.0,
+            TextReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,
         };
         let (batch, unit) = match data.batching {
-            BatchingSpec::Tokens { max_tokens, .. } => (f64::from(max_tokens) / example, max_tokens),
-            BatchingSpec::Sentences { sentences: n, .. }
-            | BatchingSpec::Buckets { sentences: n, .. }
-            | BatchingSpec::Utterances { utterances: n } => (f64::from(n), n),
-            BatchingSpec::Seconds { .. } => (1.0, 1),
+            TextBatchingSpec::Tokens { max_tokens, .. } => (f64::from(max_tokens) / example, max_tokens),
+            TextBatchingSpec::Sentences { sentences: n, .. }
+            | TextBatchingSpec::Buckets { sentences: n, .. } => (f64::from(n), n),
         };
         let examples = match &data.reader {
-            ReaderSpec::Reversal { train, .. } => Some(f64::from(*train)),
-            _ => None,
+            TextReaderSpec::Reversal(spec) => Some(f64::from(spec.train)),
+            TextReaderSpec::ParallelText { .. } => None,
         };
         Workload { example, batch, unit, sides: 2.0, examples, copies: data.reader.targets().len() }
     }
@@ -110,16 +108,14 @@ impl Task for Translation<'_> {
         const LONG: u32 = 64;
         let filter = &self.recipe.data.filter;
         match self.recipe.data.batching {
-            BatchingSpec::Tokens { max_tokens, .. } => {
+            TextBatchingSpec::Tokens { max_tokens, .. } => {
                 Shape { sentences: (max_tokens / USUAL).max(1), tokens: USUAL }
             }
-            BatchingSpec::Sentences { sentences: n, .. }
-            | BatchingSpec::Buckets { sentences: n, .. }
-            | BatchingSpec::Utterances { utterances: n } => {
+            TextBatchingSpec::Sentences { sentences: n, .. }
+            | TextBatchingSpec::Buckets { sentences: n, .. } => {
                 let longest = filter.max_source_tokens.max(filter.max_target_tokens);
                 Shape { sentences: n, tokens: longest.unwrap_or(LONG).clamp(2, LONG) }
             }
-            BatchingSpec::Seconds { .. } => Shape { sentences: 1, tokens: USUAL },
         }
     }
 
@@ -132,7 +128,8 @@ impl Task for Translation<'_> {
     }
 
     fn generated(&self) -> Option<String> {
-        let ReaderSpec::Reversal { train, valid, test, .. } = &self.recipe.data.reader else { return None };
+        let TextReaderSpec::Reversal(spec) = &self.recipe.data.reader else { return None };
+        let (train, valid, test) = (spec.train, spec.valid, spec.test);
         Some(format!("{train} training, {valid} validation, {test} test pairs"))
     }
 
@@ -158,8 +155,8 @@ impl Task for Translation<'_> {
         let data = &self.recipe.data;
         let of_set = eval.and_then(|name| data.eval.get(name)).and_then(|set| set.target.clone());
         match &data.reader {
-            ReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
-            _ => None,
+            TextReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
+            TextReaderSpec::Reversal(_) => None,
         }
     }
 

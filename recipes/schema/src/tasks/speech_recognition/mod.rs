@@ -1,13 +1,15 @@
 //! Speech recognition: from recordings to text.
 
+mod data;
 mod loss;
 mod search;
 
+pub use data::{ClassTokenizerSpec, RecognitionDataSpec};
 pub use loss::*;
 pub use search::*;
 
 use super::Checked;
-use crate::spec::{DataSpec, ModelSpec, RecipeOf, Task, TaskTypes};
+use crate::spec::{Architecture, ModelSpec, RecipeOf, Task, TaskTypes};
 use crate::validate::{self, Findings};
 
 /// From recordings to text.
@@ -16,7 +18,7 @@ pub enum SpeechRecognition {}
 
 impl TaskTypes for SpeechRecognition {
     const TASK: Task = Task::SpeechRecognition;
-    type Data = DataSpec;
+    type Data = RecognitionDataSpec;
     type Model = ModelSpec;
     type Loss = CtcLossSpec;
     type Search = CtcSearchSpec;
@@ -24,7 +26,10 @@ impl TaskTypes for SpeechRecognition {
 
 impl Checked for SpeechRecognition {
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
-        validate::sequences(recipe, findings);
+        data::check(&recipe.data, findings);
+        if let Some(Architecture::Acoustic(encoder)) = validate::architecture(recipe, findings) {
+            findings.blame("model.encoder", encoder.problems());
+        }
         for (name, search) in &recipe.decode {
             search.check(&recipe.data.tokenizer, &format!("decode.{name}"), findings);
         }

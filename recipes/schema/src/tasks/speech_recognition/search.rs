@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{SearchBlock, TokenizerSpec};
+use super::ClassTokenizerSpec;
+use crate::spec::SearchBlock;
 use crate::validate::Findings;
 
 /// A search for the transcript of a recording (CTC).
@@ -94,7 +95,7 @@ impl SearchBlock for CtcSearchSpec {
 
 impl CtcSearchSpec {
     /// Checks the search at `path`, which writes what the tokenizer reads.
-    pub(super) fn check(&self, tokenizer: &TokenizerSpec, path: &str, findings: &mut Findings<'_, '_>) {
+    pub(super) fn check(&self, tokenizer: &ClassTokenizerSpec, path: &str, findings: &mut Findings<'_, '_>) {
         match self {
             Self::Greedy {} => {}
             Self::Lexicon { log10, end_log10, silence } => {
@@ -136,12 +137,12 @@ impl CtcSearchSpec {
 
 /// Checks a search through the words of the tokenizer.
 fn in_lexicon(
-    tokenizer: &TokenizerSpec,
+    tokenizer: &ClassTokenizerSpec,
     (log10, end_log10, silence): (&BTreeMap<String, f64>, f64, f64),
     path: &str,
     findings: &mut Findings<'_, '_>,
 ) {
-    let TokenizerSpec::Lexicon { words, silence: sound } = tokenizer else {
+    let ClassTokenizerSpec::Lexicon { words, silence: sound } = tokenizer else {
         let hint = "[data.tokenizer] kind = \"lexicon\"";
         return findings.report_with(path, "the tokenizer has no lexicon to search in", hint);
     };
@@ -166,7 +167,7 @@ fn in_lexicon(
 
 /// Checks the words that a search may spell.
 fn spelt(
-    tokenizer: &TokenizerSpec,
+    tokenizer: &ClassTokenizerSpec,
     words: &WordsSpec,
     no_language_model: bool,
     path: &str,
@@ -178,7 +179,8 @@ fn spelt(
         }),
         WordsSpec::Listed { file } => findings.said(file, &format!("{path}.file")),
     }
-    let spelt = matches!(tokenizer, TokenizerSpec::Characters { alphabet, .. } if alphabet.contains(' '));
+    let spelt =
+        matches!(tokenizer, ClassTokenizerSpec::Characters { alphabet, .. } if alphabet.contains(' '));
     findings.require(spelt, path, || {
         "words are spelt in an alphabet that has a space, and the tokenizer has none".to_owned()
     });
