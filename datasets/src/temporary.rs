@@ -1,17 +1,17 @@
-//! Temporary files and folders with locks that show whether their owner is alive.
+//! Temporary folders, and the removal of what killed processes left in a data home.
 //!
-//! The process that makes one holds a lock on it. The system releases the lock when the process
-//! dies, for any reason. A later process can therefore remove the remains of a dead process (a half
-//! unpacked corpus may take tens of gigabytes) without touching those of a live one. Process ids
-//! would not be enough: they are reused, and machines that share a disk have different ones.
+//! A folder has a lock file beside it, as the temporary files of [`zoo_recipes::atomic`] have a lock.
+//! A later process can therefore remove the remains of a dead process (a half unpacked corpus may
+//! take tens of gigabytes) without touching those of a live one.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tempfile::{Builder, NamedTempFile, TempDir};
+use zoo_recipes::atomic::{is_temporary, lock_dead, locked, rename};
 
 /// Prefix of the name of a folder into which an archive is unpacked.
 pub(crate) const UNPACKING: &str = ".unpacking-";
@@ -19,8 +19,6 @@ pub(crate) const UNPACKING: &str = ".unpacking-";
 pub(crate) const PREPARING: &str = ".preparing-";
 /// Suffix of the name of the lock file beside a folder.
 const LOCK: &str = ".lock";
-/// Prefix of the names of temporary files; six letters or digits follow.
-const FILE: &str = ".tmp";
 /// A folder without a lock comes from an earlier version. It counts as dead if nothing in it
 /// changed for this time.
 const UNLOCKED: Duration = Duration::from_secs(24 * 3600);
@@ -66,81 +64,6 @@ impl TemporaryFolder {
     }
 }
 
-/// Makes a new temporary file in `folder`, locked while it is open. It is removed when dropped, or
-/// by a later process if this one is killed.
-pub(crate) fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The umask decides, as for any file. The library's default of 0600 would make reports,
-        // bundles and caches readable by their owner only.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    locked(folder, |folder| builder.tempfile_in(folder))
-}
-
-/// Writes a file atomically. The folders are created, the bytes are written to a temporary file
-/// beside it and synced, then the file is renamed and the new name is synced. An existing file of
-/// that name is replaced.
-///
-/// # Errors
-/// The folder, the temporary file or the name cannot be written. `file` is then unchanged.
-pub fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut temporary = file_in(folder)?;
-    temporary.write_all(bytes)?;
-    persist(temporary, file)
-}
-
-/// Syncs a temporary file and gives it its final name. An existing file of that name is replaced.
-pub(crate) fn persist(temporary: NamedTempFile, to: &Path) -> io::Result<()> {
-    temporary.as_file().sync_all()?;
-    temporary.persist(to).map_err(|e| e.error)?;
-    sync_parent(to);
-    Ok(())
-}
-
-/// Like [`persist`], but fails if a file of that name exists.
-pub(crate) fn persist_new(temporary: NamedTempFile, to: &Path) -> io::Result<()> {
-    temporary.as_file().sync_all()?;
-    temporary.persist_noclobber(to).map_err(|e| e.error)?;
-    sync_parent(to);
-    Ok(())
-}
-
-/// Renames a file or folder whose bytes are already synced, and syncs the new name.
-pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
-    sync_parent(to);
-    Ok(())
-}
-
-/// Makes a new name in a folder durable. Systems that cannot open a folder do not need this.
-fn sync_parent(path: &Path) {
-    let parent =
-        path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-    if let Some(Ok(folder)) = parent.map(File::open) {
-        let _ = folder.sync_all();
-    }
-}
-
-/// Makes files until this process gets the lock of one. Between creation and locking, a file looks
-/// like one of a dead process, so another process may hold it or may have removed it.
-fn locked(folder: &Path, make: impl Fn(&Path) -> io::Result<NamedTempFile>) -> io::Result<NamedTempFile> {
-    loop {
-        let file = make(folder)?;
-        match file.as_file().try_lock() {
-            Ok(()) if file.path().exists() => return Ok(file),
-            Ok(()) | Err(TryLockError::WouldBlock) => {}
-            // A file system without locks (some network file systems): nothing there counts as
-            // dead.
-            Err(TryLockError::Error(_)) => return Ok(file),
-        }
-    }
-}
-
 /// Removes what dead processes left in the folders of a data home. Called when a program starts.
 /// Files that cannot be removed stay.
 pub fn remove_leftovers(home: &Path) {
@@ -169,10 +92,10 @@ pub(crate) fn remove_dead(folder: &Path) {
         let Some(name) = name.to_str() else { continue };
         let Ok(kind) = entry.file_type() else { continue };
         let ours = [UNPACKING, PREPARING].iter().any(|prefix| name.starts_with(prefix));
-        if kind.is_file() && is_temporary_file(name) {
-            let _ = dead(&path).map(|_lock| fs::remove_file(&path));
+        if kind.is_file() && is_temporary(name) {
+            let _ = lock_dead(&path).map(|_lock| fs::remove_file(&path));
         } else if kind.is_file() && ours && name.ends_with(LOCK) {
-            let Some(_lock) = dead(&path) else { continue };
+            let Some(_lock) = lock_dead(&path) else { continue };
             // The folder goes first: without its lock it would look like one of an earlier version.
             if remove_folder(&path.with_extension("")).is_ok() {
                 let _ = fs::remove_file(&path);
@@ -181,13 +104,6 @@ pub(crate) fn remove_dead(folder: &Path) {
             let _ = fs::remove_dir_all(&path);
         }
     }
-}
-
-/// Locks a file whose owner is dead. `None` if the owner is alive.
-fn dead(file: &Path) -> Option<File> {
-    let file = OpenOptions::new().read(true).write(true).open(file).ok()?;
-    file.try_lock().ok()?;
-    Some(file)
 }
 
 fn remove_folder(folder: &Path) -> io::Result<()> {
@@ -206,13 +122,12 @@ fn is_unlocked(folder: &Path) -> bool {
     !Path::new(&lock).exists() && age.is_some_and(|age| age > UNLOCKED)
 }
 
-fn is_temporary_file(name: &str) -> bool {
-    let letters = name.strip_prefix(FILE);
-    letters.is_some_and(|letters| letters.len() == 6 && letters.bytes().all(|b| b.is_ascii_alphanumeric()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
+    use zoo_recipes::atomic::{file_in, write_whole};
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -221,29 +136,6 @@ mod tests {
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-
-    /// The umask belongs to the process, so the test does not change it. A file made with `std::fs`
-    /// shows the permissions that it leaves.
-    #[cfg(unix)]
-    #[test]
-    fn a_written_file_has_the_permissions_that_the_umask_leaves() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let mode = |file: &Path| fs::metadata(file).unwrap().permissions().mode();
-        let (usual, ours) = (folder.path().join("usual"), folder.path().join("new/ours"));
-        fs::write(&usual, "").unwrap();
-        write_whole(&ours, b"text").unwrap();
-        assert_eq!(format!("{:o}", mode(&ours)), format!("{:o}", mode(&usual)));
-        assert_eq!(fs::read(&ours).unwrap(), b"text");
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_written_leaves_no_temporary_file() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir_all(folder.path().join("taken/inside")).unwrap();
-        assert!(write_whole(&folder.path().join("taken"), b"text").is_err());
-        assert_eq!(names(folder.path()), ["taken"]);
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use hound::{SampleFormat, WavSpec, WavWriter};
-
-use crate::temporary::write_whole;
+use zoo_recipes::atomic::write_whole;
 
 /// The integer for a sample of 1; the inverse of [`decode`](super::decode::decode).
 const SCALE: f32 = 32_768.0;

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use zoo_recipes::atomic::rename;
 
 use crate::fetch::{
     DataHome, Event, FetchError, Fetched, FolderMembers, Lock, Member, Mismatch, Packing, Progress, Stamp,
     UnpackLimits, Wanted, beside, read_json, sha256_file, unpack, write_json,
 };
-use crate::temporary::rename;
 
 /// Members below this size are digested at every use, like downloads. Members of folders are
 /// digested at every use only if all of them together are below it: digesting a large corpus takes

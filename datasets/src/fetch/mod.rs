@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use zoo_recipes::atomic;
 use zoo_recipes::untrusted::check_regular;
 
 pub use archive::{Member, UnpackError, UnpackLimits};
@@ -47,8 +48,6 @@ use digest::{FileDigest, digest_file};
 use http::{Failure, Transfer, is_https};
 use part::Part;
 use record::FetchedRecord;
-
-use crate::temporary;
 
 /// Files below this many bytes are digested at every fetch. Larger ones are digested only if they
 /// were modified since they were verified. [`verify`] always reads the file.
@@ -479,7 +478,7 @@ impl<'a> Job<'a> {
         let metadata = fs::metadata(verified).map_err(FetchError::io("read", verified))?;
         // A rename keeps the stamp, so the record can be written first and is never missing.
         self.record(digest, from, Stamp::of(&metadata))?;
-        temporary::rename(verified, &self.target).map_err(FetchError::io("rename to", &self.target))?;
+        atomic::rename(verified, &self.target).map_err(FetchError::io("rename to", &self.target))?;
         self.options.progress.event(Event::Finished { name: &self.name, bytes: digest.bytes });
         Ok(self.fetched(digest.sha256.clone(), digest.bytes, from.into()))
     }

@@ -9,11 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use zoo_recipes::atomic::write_whole;
 
 use super::error::FetchError;
 use super::layout::DataHome;
 use super::lock::Lock;
-use crate::temporary::write_whole;
 
 /// Length and modification time of a file. Equal stamps mean that the file was not written since it
 /// was verified.

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
+use zoo_recipes::atomic::{file_in, persist_new, rename};
 use zoo_recipes::untrusted::shown;
 
 use super::archive::{Member, UnpackError, UnpackLimits, io_failure, refused};
@@ -13,7 +14,7 @@ use super::packing::{BLOCK, Compression, Packing, decompressed};
 use super::progress::{Event, Progress};
 use super::walk::walk;
 use super::wanted::Wanted;
-use crate::temporary::{TemporaryFolder, UNPACKING, file_in, persist_new, rename};
+use crate::temporary::{TemporaryFolder, UNPACKING};
 
 /// Members of at least this size are synced to disk before their folder gets its name.
 const SYNC_FROM: u64 = 1 << 20;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use zoo_recipes::atomic::write_whole;
 use zoo_recipes::tasks::translation::{TextDataSpec, TextTokenizerSpec};
 
 use super::build::{Built, build};
@@ -27,7 +28,7 @@ use super::translation::{
 use crate::corpora::{CorpusDefinition, FetchedCorpus, Preparation};
 use crate::fetch::sha256_file;
 use crate::readers::{PairReader, PairSplit, SplitText, open_split, pair_splits};
-use crate::temporary::{PREPARING, TemporaryFolder, write_whole};
+use crate::temporary::{PREPARING, TemporaryFolder};
 use crate::text::bpe::Codes;
 use crate::text::sentencepiece::SentencePiece;
 use crate::text::vocabulary::Vocabulary;

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use zoo_recipes::FeaturesSpec;
+use zoo_recipes::atomic::file_in;
 
 use super::manifest::add_state;
 use crate::audio::Features;
-use crate::temporary::{file_in, remove_dead};
+use crate::temporary::remove_dead;
 
 /// Version of the computation. Increase it when frames change.
 const VERSION: u32 = 2;

@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use zoo_recipes::atomic::{file_in, persist};
 
 use super::error::{Fault, Skipped, SpeechError};
 use crate::audio::decode::{AudioError, decode, header};
-use crate::temporary::{file_in, persist};
 
 /// Splits of at most this many bytes in total are decoded when they are listed, so that all damage
 /// is found at once. For larger splits only headers are read; damage that a header does not show is

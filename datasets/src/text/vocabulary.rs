@@ -12,10 +12,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use zoo_recipes::atomic::write_whole;
 use zoo_recipes::tasks::translation::Specials;
 
 use super::TextError;
-use crate::temporary::write_whole;
 
 const HEADER: &str = "#zoo-vocabulary 1";
 

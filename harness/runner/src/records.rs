@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use zoo_datasets::temporary;
 use zoo_recipes::Document;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{
@@ -17,6 +16,7 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::evidence::RecordedRun;
+use crate::files::write_whole;
 use crate::output::{self, Table};
 
 /// The project's ledger at the time of the build.
@@ -155,14 +155,6 @@ pub fn keep(context: &Context, lines: &[String]) -> Result<HypothesesFile> {
         write_whole(&file, text_of(lines).as_bytes())?;
     }
     Ok(HypothesesFile { path, sha256 })
-}
-
-/// Writes a file under a temporary name and renames it.
-///
-/// # Errors
-/// The file cannot be written.
-pub fn write_whole(file: &Path, bytes: &[u8]) -> Result<()> {
-    temporary::write_whole(file, bytes).map_err(|error| Failure::io("write", file, &error))
 }
 
 /// Records verdicts on external results in the home's ledger. Returns a description of the new

@@ -19,7 +19,7 @@ use self::evaluations::{evaluations, parts};
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
-use crate::json::read_json;
+use crate::files::{read_json, write_whole};
 use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, kept_points};
 use crate::wording::claim_line_in;
 use crate::{records, size};
@@ -445,5 +445,5 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
         }
         _ => {}
     }
-    records::write_whole(path, text.as_bytes())
+    write_whole(path, text.as_bytes())
 }

@@ -8,14 +8,14 @@
 //! disk and renamed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zoo_models::parameters::ParameterValues;
+use zoo_recipes::atomic::write_whole;
 use zoo_recipes::untrusted;
 
 use crate::optimizer::Moment;
@@ -291,25 +291,6 @@ fn header_of(path: &Path, metadata: &Option<HashMap<String, String>>) -> Result<
         return Err(foreign(format!("its format is `{}`", header.format)));
     }
     Ok(header)
-}
-
-/// Writes a file under a temporary name, flushes it to disk, and renames it.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".part");
-    let temporary = path.with_file_name(name);
-    let mut file = fs::File::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    // The new name is on disk only after the folder is flushed. Not every system supports this; the
-    // rename is atomic anyway.
-    if let Ok(folder) = fs::File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
 }
 
 fn array_digest(name: &str, shape: &[usize], bytes: &[u8]) -> String {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use zoo_recipes::atomic::write_whole;
 
-use crate::checkpoint::write_whole;
 use crate::state::{Counters, Ending, RunState, Sums};
 use crate::update::{PhaseReport, TermSum};
 

@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use zoo_recipes::atomic::sync_parent;
+
 use super::chain::{Entry, GENESIS, decode, encode};
 use super::error::LedgerError;
 use super::record::Record;
@@ -115,7 +117,7 @@ impl Ledger {
             return Err(io(error));
         }
         if fresh {
-            self.sync_folder();
+            sync_parent(&self.path);
         }
         Ok(entry)
     }
@@ -172,16 +174,6 @@ impl Ledger {
             entries.push(entry);
         }
         Ok(Lines { entries, length, ended })
-    }
-
-    /// Makes the new file's name durable. Not every file system supports this, and the record
-    /// itself is already on the disk.
-    fn sync_folder(&self) {
-        let folder =
-            self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Ok(folder) = File::open(folder) {
-            let _ = folder.sync_all();
-        }
     }
 
     fn io(&self, source: std::io::Error) -> LedgerError {

@@ -15,8 +15,9 @@ use std::path::Path;
 pub use apply::{Encoder, undo};
 pub use learn::{learn, learn_from_counts, words_of};
 
+use zoo_recipes::atomic::write_whole;
+
 use super::TextError;
-use crate::temporary::write_whole;
 
 /// Marks the end of a word inside the codes.
 pub const END_OF_WORD: &str = "</w>";

@@ -10,9 +10,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use sentencepiece_rust::{ModelType, PieceType, SentencePieceProcessor};
+use zoo_recipes::atomic::write_whole;
 
 use super::TextError;
-use crate::temporary::write_whole;
 
 pub use train::{TrainerError, learn, learn_from_counts, learns_from};
 

@@ -10,8 +10,9 @@ use crate::bundling::{self, Found, entry_of, gather, references_if_sound};
 use crate::cli::{BundleArgs, LedgerRecheckArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::files::write_whole;
 use crate::output::{self, Format};
-use crate::records::{self, write_whole};
+use crate::records;
 use crate::wording::claim_line;
 
 pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {

@@ -6,7 +6,7 @@ use zoo_results::exit::Exit;
 use crate::cli::FeaturesArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::records::write_whole;
+use crate::files::write_whole;
 use crate::tasks;
 
 pub fn run(context: &Context, args: &FeaturesArgs) -> Result<Exit> {

@@ -8,7 +8,7 @@ use zoo_results::exit::Exit;
 use crate::cli::NewArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::records::write_whole;
+use crate::files::write_whole;
 use crate::tasks;
 
 pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {

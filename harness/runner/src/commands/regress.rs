@@ -12,8 +12,8 @@ use zoo_results::verdict::Outcome;
 use crate::cli::RegressArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::files::write_whole;
 use crate::output::{self, Format};
-use crate::records::write_whole;
 use crate::regressing::{Ours, entries, locate, newest, run as run_recipe, selected};
 
 pub fn run(context: &Context, args: &RegressArgs) -> Result<Exit> {

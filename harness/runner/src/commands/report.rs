@@ -13,6 +13,7 @@ use crate::cli::ReportArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::evidence::{ladder, reached};
+use crate::files;
 use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::reporting::{self, Wanted};
@@ -128,7 +129,7 @@ fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
     if fresh == text {
         context.progress.note(&format!("{} was fresh already", path.display()));
     } else {
-        records::write_whole(path, fresh.as_bytes())?;
+        files::write_whole(path, fresh.as_bytes())?;
         context.progress.note(&format!("{} was refreshed", path.display()));
     }
     Ok(Exit::Ok)

@@ -8,7 +8,7 @@ use zoo_training::checkpoint::read_state;
 
 use super::Opened;
 use crate::context::Context;
-use crate::json::read_json;
+use crate::files::read_json;
 use crate::stages::{Evaluation, Run, evaluation_files, read_evaluation};
 use crate::{lines, tasks};
 

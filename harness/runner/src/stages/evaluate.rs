@@ -23,8 +23,7 @@ use super::sweep::{Swept, SweptWeights};
 use crate::context::Context;
 use crate::environment::Program;
 use crate::error::{Failure, Result};
-use crate::json::{read_json, write_json};
-use crate::records::write_whole;
+use crate::files::{read_json, write_json, write_whole};
 use crate::{references, tasks};
 
 /// Arguments of `zoo evaluate`.

@@ -21,7 +21,8 @@ use super::timing::Timing;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
-use crate::records::{HYPOTHESES, ledger, write_whole};
+use crate::files::write_whole;
+use crate::records::{HYPOTHESES, ledger};
 use crate::{lines, records};
 
 /// Files of a run's folder whose digests its record holds.

@@ -27,8 +27,7 @@ use super::run_log::sessions;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
-use crate::json::{read_json, write_json};
-use crate::records::write_whole;
+use crate::files::{read_json, write_json, write_whole};
 use crate::tasks;
 
 /// Version of the run key. Increase it when a code change alters the trained weights.

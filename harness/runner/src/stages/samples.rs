@@ -8,8 +8,7 @@ use zoo_results::report::page::{SampleFile, SampleLine};
 
 use super::data::{Kept, KeptSample};
 use crate::error::{Failure, Result};
-use crate::json::write_json;
-use crate::records::write_whole;
+use crate::files::{write_json, write_whole};
 
 /// Writes the files of samples and their list into an evaluation's folder.
 ///

@@ -21,7 +21,7 @@ use super::timed_arm::{Count, Making};
 use crate::context::Context;
 use crate::environment::{Environment, fused};
 use crate::error::{Failure, Result};
-use crate::json::{read_json, write_json};
+use crate::files::{read_json, write_json};
 use crate::progress::Step;
 use crate::tasks;
 

@@ -24,7 +24,7 @@ use super::trajectory;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
-use crate::json::write_json;
+use crate::files::write_json;
 use crate::progress::Step;
 use crate::{references, tasks};
 

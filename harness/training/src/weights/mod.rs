@@ -15,9 +15,10 @@ use pytorch_reader::{DType, PytorchError, PytorchReader};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde_json::Value;
 use zoo_models::parameters::ParameterValues;
+use zoo_recipes::atomic::write_whole;
 use zoo_recipes::untrusted;
 
-use crate::checkpoint::{Checkpoint, CheckpointError, write_whole};
+use crate::checkpoint::{Checkpoint, CheckpointError};
 
 /// Reason why weights could not be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -16,8 +16,8 @@ use super::speak::{Said, Speaker};
 use crate::cli::SynthesizeArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::files::write_whole;
 use crate::output::{self, Format};
-use crate::records::write_whole;
 use crate::stages::Inference;
 
 /// Peak amplitude of the written audio; 1 is full scale.
