@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zoo_recipes::untrusted::hint_or;
 
-use crate::readers::parallel_text::ReadError;
+use crate::readers::ReadError;
 use crate::text::TextError;
 use crate::text::sentencepiece::TrainerError;
 

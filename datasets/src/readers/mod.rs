@@ -1,12 +1,14 @@
 //! Generic readers of pairs of lines.
 
+mod error;
 pub mod parallel_text;
 pub mod reversal;
 mod splits;
 mod stream;
 
+pub use error::ReadError;
 pub use splits::{PairSplit, TRAIN, open_split, pair_splits, read_splits, split_names};
-pub use stream::PairReader;
+pub use stream::{EmptyLines, PairReader};
 
 /// The pairs of one split, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

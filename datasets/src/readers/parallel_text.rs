@@ -1,64 +1,11 @@
 //! Two files with equal numbers of lines, plain or `.gz`. Line i of one is the translation of line
 //! i of the other.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::SplitText;
-use super::reversal::ReversalError;
-use super::stream::{OwnLines, PairReader};
-use crate::corpora::CorpusError;
-use crate::text::TextError;
-
-/// What to do with a pair that has an empty or blank side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmptyLines {
-    /// Skip the pair and count it; for training.
-    Skip,
-    /// Keep the pair; for evaluation, where every line counts.
-    Keep,
-}
-
-/// Errors of reading parallel text.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// A file cannot be read or is not text.
-    #[error(transparent)]
-    Text(#[from] TextError),
-    /// A file has no lines.
-    #[error("{}: the file is empty\nhint: check the path and that the download or export was complete", file.display())]
-    Empty {
-        /// Path of the file.
-        file: PathBuf,
-    },
-    /// The two sides have different numbers of lines.
-    #[error("{}:{line}: the file ends here, but {} has {other_lines} lines\nhint: line i of one file must be the translation of line i of the other", file.display(), other.display())]
-    LineCounts {
-        /// Path of the shorter file.
-        file: PathBuf,
-        /// Number of the shorter file's last line.
-        line: usize,
-        /// Path of the longer file.
-        other: PathBuf,
-        /// Number of lines of the longer file.
-        other_lines: usize,
-    },
-    /// A corpus cannot be read.
-    #[error(transparent)]
-    Corpus(#[from] CorpusError),
-    /// A split cannot be generated.
-    #[error(transparent)]
-    Reversal(#[from] ReversalError),
-    /// The source of a split's text is not specified.
-    #[error("no text for the split `{split}`: {problem}\nhint: {hint}")]
-    NoText {
-        /// Name of the split.
-        split: String,
-        /// What is missing.
-        problem: String,
-        /// Hint for the user.
-        hint: &'static str,
-    },
-}
+use super::error::ReadError;
+use super::stream::{EmptyLines, OwnLines, PairReader};
 
 /// All lines of a text file, plain or gzip (recognised by its first bytes). Line feeds, and
 /// carriage returns before them, are removed. Only a line feed ends a line.
@@ -81,8 +28,10 @@ pub fn read(source: &Path, target: &Path, empty: EmptyLines) -> Result<SplitText
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Write;
+    use std::path::PathBuf;
+
+    use super::*;
 
     fn written(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
         let file = folder.join(name);

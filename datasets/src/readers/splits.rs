@@ -7,9 +7,9 @@ use zoo_recipes::DataBlock;
 use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 
 use super::SplitText;
-use super::parallel_text::{EmptyLines, ReadError};
+use super::error::ReadError;
 use super::reversal::generate;
-use super::stream::{LineSource, PairReader};
+use super::stream::{EmptyLines, LineSource, PairReader};
 use crate::corpora::{FetchedCorpus, FetchedSplit, read_lines};
 
 /// Name of the training split.

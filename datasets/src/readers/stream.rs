@@ -4,9 +4,18 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use super::SplitText;
-use super::parallel_text::{EmptyLines, ReadError};
+use super::error::ReadError;
 use crate::corpora::{CorpusError, Lines};
 use crate::text::{TextError, open_text};
+
+/// What to do with a pair that has an empty or blank side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyLines {
+    /// Skip the pair and count it; for training.
+    Skip,
+    /// Keep the pair; for evaluation, where every line counts.
+    Keep,
+}
 
 /// Reads the pairs of a split in order.
 pub struct PairReader {

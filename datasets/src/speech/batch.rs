@@ -103,7 +103,7 @@ fn example(
     frames: impl FnOnce(&[f32]) -> Features,
 ) -> Made {
     let known = &split.utterances[utterance as usize];
-    let waveform = match split.samples(known)? {
+    let waveform = match split.sounds.samples(&known.id, known.parts.places())? {
         Ok(waveform) => waveform,
         Err(skipped) => return Ok(Err(skipped)),
     };

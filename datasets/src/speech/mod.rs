@@ -22,11 +22,13 @@ mod source;
 mod splits;
 mod symbols;
 mod tones;
+mod unknown;
 
 pub use batch::{SpeechBatch, SpeechBatches, evaluation_batches};
-pub use classes::{Classes, Labels, UnknownText};
+pub use classes::{Classes, Labels};
 pub use error::{Fault, Skipped, SpeechError};
 pub use manifest::stamp as manifest_stamp;
 pub use own::stamp as own_folder_stamp;
 pub use prepare::{SpeechPlace, SpeechStep, prepare};
 pub use prepared::{PreparedSpeech, SpeechSplit, SpeechStatistics, Utterance};
+pub use unknown::UnknownText;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::error::{Skipped, SpeechError};
-use super::prepared::{SpeechSplit, Utterance};
 use super::tones::Tones;
 use crate::audio::decode::decode;
 
@@ -44,6 +43,18 @@ impl Sounds {
         let Self::Recordings(recordings) = self else { return None };
         recordings.files.get(place as usize).map(|recording| recordings.path(recording))
     }
+
+    /// The samples of the utterance `id`, in [-1, 1), or why it cannot be used. `places` are the
+    /// numbers of its recordings, or of its tones.
+    ///
+    /// # Errors
+    /// A recording has changed since it was listed.
+    pub fn samples(&self, id: &str, places: &[u32]) -> Result<Samples, SpeechError> {
+        match self {
+            Self::Recordings(recordings) => recordings.samples(id, places),
+            Self::Tones(tones) => Ok(Ok(places.first().map_or_else(Vec::new, |index| tones.samples(*index)))),
+        }
+    }
 }
 
 impl Recordings {
@@ -52,14 +63,15 @@ impl Recordings {
         root.join(&*recording.path)
     }
 
-    fn samples(&self, utterance: &Utterance) -> Result<Samples, SpeechError> {
-        let mut samples = Vec::with_capacity(utterance.samples as usize);
-        let files = utterance.parts.places().iter().filter_map(|place| self.files.get(*place as usize));
+    /// The samples of the recordings `places`, joined. `id` is the name of their utterance.
+    fn samples(&self, id: &str, places: &[u32]) -> Result<Samples, SpeechError> {
+        let files = places.iter().filter_map(|place| self.files.get(*place as usize));
+        let mut samples = Vec::new();
         for recording in files {
             let file = self.path(recording);
             let audio = match decode(&file, Some(self.rate)) {
                 Ok(audio) => audio,
-                Err(error) => return Ok(Err(Skipped::of_audio(&utterance.id, &error))),
+                Err(error) => return Ok(Err(Skipped::of_audio(id, &error))),
             };
             let found = audio.samples.len() as u64;
             if found != recording.samples {
@@ -74,20 +86,5 @@ impl Recordings {
             }
         }
         Ok(Ok(samples))
-    }
-}
-
-impl SpeechSplit {
-    /// The samples of an utterance of this split, in [-1, 1), or why it cannot be used.
-    ///
-    /// # Errors
-    /// A recording has changed since it was listed.
-    pub(super) fn samples(&self, utterance: &Utterance) -> Result<Samples, SpeechError> {
-        match &self.sounds {
-            Sounds::Recordings(recordings) => recordings.samples(utterance),
-            Sounds::Tones(tones) => {
-                Ok(Ok(utterance.parts.places().first().map_or_else(Vec::new, |index| tones.samples(*index))))
-            }
-        }
     }
 }

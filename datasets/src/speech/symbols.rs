@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zoo_recipes::tasks::speech_synthesis::{Cleaners, SymbolSet, SymbolTokenizerSpec};
 
-use super::classes::UnknownText;
 use super::error::SpeechError;
+use super::unknown::UnknownText;
 use crate::text::english;
 
 /// Id of the pad in every set. The sets with ends also have the next two ids.

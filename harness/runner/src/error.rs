@@ -8,7 +8,7 @@ use zoo_datasets::batches::PlanError;
 use zoo_datasets::corpora::CorpusError;
 use zoo_datasets::fetch::FetchError;
 use zoo_datasets::prepare::PrepareError;
-use zoo_datasets::readers::parallel_text::ReadError;
+use zoo_datasets::readers::ReadError;
 use zoo_datasets::speech::SpeechError;
 use zoo_recipes::{Diagnostics, LoadError, untrusted};
 use zoo_results::exit::Exit;

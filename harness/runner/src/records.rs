@@ -42,6 +42,19 @@ pub fn ledger(context: &Context, chosen: Option<&Path>) -> Ledger {
     Ledger::at(chosen.map_or_else(|| context.ledger_path(), Path::to_owned))
 }
 
+/// The ledger `named`, or that of the home.
+///
+/// # Errors
+/// The user named a file that does not exist.
+pub fn open(context: &Context, named: Option<&Path>) -> Result<Ledger> {
+    let ledger = ledger(context, named);
+    if named.is_some() && !ledger.path().is_file() {
+        return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
+            .hint("the project's ledger is results/data/ledger.jsonl; the default is the ledger in --home"));
+    }
+    Ok(ledger)
+}
+
 /// All records of both ledgers. A damaged ledger of the home is reported on stderr and ignored,
 /// because it cannot be trusted.
 fn all(context: &Context) -> Vec<(&'static str, Record)> {

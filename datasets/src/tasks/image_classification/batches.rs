@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use zoo_recipes::tasks::image_classification::{
-    PictureAugmentationSpec, PictureDataSpec, PictureOrder, PictureRemainder,
+    PictureAugmentationSpec, PictureDataSpec, PictureOrder, PictureRemainder, PixelSpec,
 };
 
 use super::error::PictureDataError;
-use super::prepared::{PictureSplit, PreparedPictures, check_channels};
+use super::prepared::PreparedPictures;
 use super::source::pixels;
+use super::split::{PictureSplit, check_channels};
 use crate::batches::Ahead;
 use crate::image::{Pixels, RandomCrop, Turn, Variation, VariedCrop};
 use crate::random::{Purpose, RandomStream};
@@ -43,6 +44,26 @@ pub(super) fn batch_of(
     }
     let labels = pictures.iter().map(|at| split.labels[*at]).collect();
     Ok(PictureBatch { pixels: numbers, size, labels })
+}
+
+impl PictureSplit {
+    /// The pictures in their order, `together` in a batch; the last batch may have fewer.
+    ///
+    /// # Errors
+    /// The numbers of `spec` do not fit the channels.
+    pub fn batches(
+        &self,
+        spec: &PixelSpec,
+        together: usize,
+    ) -> Result<impl Iterator<Item = Result<PictureBatch, PictureDataError>> + '_, PictureDataError> {
+        let pixels = pixels(spec)?;
+        check_channels(&pixels, self.size[2])?;
+        let starts = (0..self.len()).step_by(together.max(1));
+        Ok(starts.map(move |start| {
+            let pictures: Vec<usize> = (start..self.len().min(start + together)).collect();
+            batch_of(self, &pictures, &pixels, None)
+        }))
+    }
 }
 
 /// The training batches of a recipe. A batch is a function of the seed, the epoch and its index.

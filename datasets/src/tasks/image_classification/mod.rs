@@ -7,6 +7,7 @@ mod error;
 mod own;
 mod prepared;
 mod source;
+mod split;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,6 @@ mod tests;
 pub use batches::{PictureBatch, TrainingPictures};
 pub use error::PictureDataError;
 pub use own::{own_pictures, own_stamps};
-pub use prepared::{MOST_BYTES, PictureSplit, PreparedPictures, prepare_pictures};
+pub use prepared::{MOST_BYTES, PreparedPictures, prepare_pictures};
 pub use source::read_picture;
+pub use split::PictureSplit;

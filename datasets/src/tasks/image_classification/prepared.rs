@@ -4,98 +4,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use zoo_recipes::DataBlock;
-use zoo_recipes::tasks::image_classification::{
-    PictureDataSpec, PictureReaderSpec, PictureSizeSpec, PixelSpec,
-};
+use zoo_recipes::tasks::image_classification::{PictureDataSpec, PictureReaderSpec, PictureSizeSpec};
 
-use super::batches::{PictureBatch, batch_of};
 use super::error::PictureDataError;
-use super::source::{fitted, pixels};
+use super::source::fitted;
+use super::split::PictureSplit;
 use super::stripes::stripes;
 use crate::corpora::FetchedCorpus;
-use crate::image::{
-    IdxPictures, ListedPicture, Picture, PictureFolder, Pixels, read_idx_labels, read_idx_pictures,
-};
+use crate::image::{IdxPictures, ListedPicture, Picture, PictureFolder, read_idx_labels, read_idx_pictures};
 
 /// Bytes that the pictures of one split may take in memory.
 pub const MOST_BYTES: u64 = 8 << 30;
-
-/// The pictures of one split, in the order of their files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PictureSplit {
-    /// Name of the split.
-    pub name: String,
-    /// Bytes `[pictures, height, width, channels]`.
-    pub bytes: Vec<u8>,
-    /// Class of each picture.
-    pub labels: Vec<u32>,
-    /// Name of each picture's file; empty for pictures that have none.
-    pub names: Vec<String>,
-    size: [usize; 3],
-}
-
-impl PictureSplit {
-    /// Number of pictures.
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-
-    /// Whether the split has no pictures.
-    pub fn is_empty(&self) -> bool {
-        self.labels.is_empty()
-    }
-
-    /// Height, width and channels of a picture.
-    pub fn size(&self) -> [usize; 3] {
-        self.size
-    }
-
-    /// Bytes of a picture.
-    pub fn bytes_of(&self, index: usize) -> &[u8] {
-        let length = self.size.iter().product::<usize>();
-        &self.bytes[index * length..][..length]
-    }
-
-    /// A picture.
-    pub fn picture(&self, index: usize) -> Picture {
-        let [height, width, channels] = self.size;
-        Picture::of_checked(height, width, channels, self.bytes_of(index).to_vec())
-    }
-
-    /// SHA-256 over the size, the pictures and their classes.
-    pub fn fingerprint(&self) -> String {
-        let mut hash = Sha256::new();
-        self.size.iter().for_each(|side| hash.update((*side as u64).to_le_bytes()));
-        hash.update(&self.bytes);
-        self.labels.iter().for_each(|label| hash.update(label.to_le_bytes()));
-        hex::encode(hash.finalize())
-    }
-
-    /// The pictures in their order, `together` in a batch; the last batch may have fewer.
-    ///
-    /// # Errors
-    /// The numbers of `spec` do not fit the channels.
-    pub fn batches(
-        &self,
-        spec: &PixelSpec,
-        together: usize,
-    ) -> Result<impl Iterator<Item = Result<PictureBatch, PictureDataError>> + '_, PictureDataError> {
-        let pixels = pixels(spec)?;
-        check_channels(&pixels, self.size[2])?;
-        let starts = (0..self.len()).step_by(together.max(1));
-        Ok(starts.map(move |start| {
-            let pictures: Vec<usize> = (start..self.len().min(start + together)).collect();
-            batch_of(self, &pictures, &pixels, None)
-        }))
-    }
-}
-
-/// Finds out whether the numbers fit the channels, on no pixel.
-pub(super) fn check_channels(pixels: &Pixels, channels: usize) -> Result<(), PictureDataError> {
-    Ok(pixels.append_bytes(&[], channels, &mut Vec::new())?)
-}
 
 /// The splits of a recipe.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::records;
 use crate::wording::claim_line;
 
 pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
-    let ledger = super::ledger::open(context, &args.file)?;
+    let ledger = records::open(context, args.file.ledger.as_deref())?;
     let entry = entry_of(context, &ledger, &args.run)?;
     let (bundle, references) = gather(context, &ledger, &entry, args.recipe.as_deref())?;
     // Checks the bundle before it is written.

@@ -28,18 +28,8 @@ pub fn run(context: &Context, command: &LedgerCommand) -> Result<Exit> {
     }
 }
 
-/// Opens the ledger. Fails if the user named a file that does not exist.
-pub fn open(context: &Context, file: &LedgerFile) -> Result<Ledger> {
-    let ledger = records::ledger(context, file.ledger.as_deref());
-    if file.ledger.is_some() && !ledger.path().is_file() {
-        return Err(Failure::new(Exit::Data, format!("there is no ledger {}", ledger.path().display()))
-            .hint("the project's ledger is results/data/ledger.jsonl; the default is the ledger in --home"));
-    }
-    Ok(ledger)
-}
-
 fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
-    let ledger = open(context, &args.file)?;
+    let ledger = records::open(context, args.file.ledger.as_deref())?;
     let (count, head) = ledger.verify(args.head.as_deref())?;
     let entries = ledger.entries()?;
     if let Some(earlier) = &args.holds {
@@ -84,7 +74,7 @@ fn holds(context: &Context, ledger: &Ledger, entries: &[Entry], earlier: &str) -
 }
 
 fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
-    let ledger = open(context, args)?;
+    let ledger = records::open(context, args.ledger.as_deref())?;
     let entries = ledger.entries()?;
     let folder = ledger.path().parent().unwrap_or(Path::new("")).join(records::HYPOTHESES);
     let mut found = recheck(&entries, &folder, &mut FromRecipes::new(context, &folder));
@@ -151,14 +141,14 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
 }
 
 fn list(context: &Context, args: &LedgerListArgs) -> Result<Exit> {
-    let entries = open(context, &args.file)?.entries()?;
+    let entries = records::open(context, args.file.ledger.as_deref())?.entries()?;
     let wanted = |entry: &&Entry| args.recipe.as_ref().is_none_or(|recipe| *recipe == entry.record.recipe);
     output::write(&ledger_table(entries.iter().filter(wanted)).render(context.format))?;
     Ok(Exit::Ok)
 }
 
 fn show(context: &Context, args: &LedgerShowArgs) -> Result<Exit> {
-    let ledger = open(context, &args.file)?;
+    let ledger = records::open(context, args.file.ledger.as_deref())?;
     let Some(entry) = ledger.find(&args.entry)? else {
         return Err(Failure::usage(format!(
             "there is no entry {} in {}",

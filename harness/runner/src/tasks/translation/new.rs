@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use zoo_datasets::readers::parallel_text::{self, EmptyLines};
+use zoo_datasets::readers::{EmptyLines, parallel_text};
 use zoo_recipes::tasks::translation::TextReaderSpec;
 use zoo_recipes::{DataStatus, Document, EvaluatedWeights, ScheduleSpec};
 use zoo_results::exit::Exit;

@@ -6,7 +6,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
-use zoo_datasets::readers::parallel_text::{EmptyLines, ReadError};
+use zoo_datasets::readers::{EmptyLines, ReadError};
 use zoo_datasets::readers::{PairReader, pair_splits, split_names};
 use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextTokenizerSpec};
 use zoo_recipes::{DataBlock, untrusted};

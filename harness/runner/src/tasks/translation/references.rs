@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_datasets::readers::parallel_text::{EmptyLines, read};
+use zoo_datasets::readers::EmptyLines;
+use zoo_datasets::readers::parallel_text::read;
 use zoo_datasets::readers::{SplitText, reversal};
 use zoo_datasets::text::bpe::undo;
 use zoo_datasets::text::moses::Normalizer;
