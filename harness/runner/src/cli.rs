@@ -295,7 +295,7 @@ pub struct ListArgs {
     pub tag: Vec<String>,
     /// List only recipes with at least this evidence
     #[arg(long, value_enum, value_name = "LEVEL")]
-    pub evidence: Option<crate::evidence::Rung>,
+    pub evidence: Option<crate::evidence::rung::Rung>,
 }
 
 /// Arguments of `zoo show`.
@@ -385,7 +385,7 @@ pub struct BenchArgs {
     pub steps: Option<u64>,
     /// Use full batches of this shape, one per update, to compare with programs that pad
     #[arg(long, value_name = "SENTENCESxTOKENS")]
-    pub shape: Option<crate::stages::Shape>,
+    pub shape: Option<crate::task::shape::Shape>,
     /// Time this search, with initial weights, instead of updates; --shape sets the lengths
     #[arg(long, value_name = "SEARCH", conflicts_with_all = ["max_batch", "probe"])]
     pub decode: Option<String>,
@@ -422,7 +422,7 @@ pub struct EvaluateArgs {
     /// Decode and score one evaluation set [default: valid] with all these language model weights:
     /// for alpha, beta or both, a value, or the first value, the last value and the step
     #[arg(long, value_name = "KEY=FROM:TO:STEP,…")]
-    pub sweep: Option<crate::stages::SweptWeights>,
+    pub sweep: Option<crate::run::sweep::SweptWeights>,
 }
 
 /// Arguments of `zoo export`.

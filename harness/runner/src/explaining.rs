@@ -12,7 +12,8 @@ use zoo_results::metrics::{BleuOptions, Convention, Scorer};
 use crate::cli::ExplainArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::{EvaluateRequest, Run, evaluate, stored};
+use crate::run::evaluate::stored;
+use crate::stages::{EvaluateRequest, evaluate, opened};
 use crate::{lines, references, tasks};
 
 /// Inputs of an explanation.
@@ -83,7 +84,7 @@ fn claim_of<'r>(
 }
 
 fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
-    let (run, recipe) = Run::open(path)?;
+    let (run, recipe) = opened(path)?;
     let claim = claim_of(&recipe, Some(&run.card.arm), args.claim)?;
     let claimed = args.claimed.or(claim.and_then(|claim| claim.value)).ok_or_else(|| {
         Failure::usage("no number was published for this arm").hint("pass one with --claimed X")

@@ -1,6 +1,7 @@
 //! Results of other programs as evidence for claims.
 
 mod fractions;
+pub mod row;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use zoo_results::metrics::{Convention, Entry, Resampling, ScoreError, ScoreOptio
 use zoo_results::statistics::LookPlan;
 use zoo_results::verdict::{ErrorCount, Evidence, Interval, PointScores, RunScore, RunStatus};
 
+use self::row::ScoreRow;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::{lines, records, references};
@@ -33,22 +35,6 @@ pub struct Given<'a> {
     pub points: &'a [ScoreRow],
     /// Whether scores that look like fractions are percentages.
     pub as_given: bool,
-}
-
-/// Comma-separated scores.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ScoreRow(pub Vec<f64>);
-
-impl std::str::FromStr for ScoreRow {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let score = |word: &str| match word.trim().parse::<f64>() {
-            Ok(score) if score.is_finite() => Ok(score),
-            _ => Err(format!("`{word}` is not a valid score")),
-        };
-        text.split(',').map(score).collect::<std::result::Result<_, _>>().map(Self)
-    }
 }
 
 /// The results after reading all files.

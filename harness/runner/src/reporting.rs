@@ -20,9 +20,12 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::files::{read_json, write_whole};
-use crate::stages::{Card, Evaluation, Found, Run, Trained, judge_found, kept_points};
+use crate::run::evaluate::Evaluation;
+use crate::run::folder::{Card, Run, Trained};
+use crate::run::trajectory::kept as kept_points;
+use crate::stages::{Found, judge_found, opened};
 use crate::wording::claim_line_in;
-use crate::{records, size};
+use crate::{records, tasks};
 
 /// Selection of runs.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +106,7 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
         let is_run = path.exists() && path.ancestors().any(|folder| folder.join("run.json").is_file());
         let folders = if is_run { vec![path.to_owned()] } else { folders_of(context, name, wanted)? };
         for folder in folders {
-            let (run, recipe) = Run::open(&folder)?;
+            let (run, recipe) = opened(&folder)?;
             let card = &run.card;
             let is_wanted = (wanted.arms.is_empty() || wanted.arms.contains(&card.arm))
                 && (wanted.seeds.is_empty() || wanted.seeds.contains(&card.seed));
@@ -331,7 +334,7 @@ fn run_part(one: &Opened, record: Option<&Entry>, entries: &[Entry], missing: &m
     let of = recipe.train.max_updates.map_or_else(String::new, |most| format!(" of {}", grouped(most)));
     let seconds = trained.as_ref().map(|trained| trained.seconds).or(log.as_ref().map(|log| log.seconds));
     let exactly = log.as_ref().and_then(|log| log.parameters).map(grouped);
-    let parameters = exactly.or_else(|| size::of(recipe).map(|size| size.parameters()));
+    let parameters = exactly.or_else(|| tasks::of(recipe).size().map(|size| size.parameters()));
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
     let count =
         |of: fn(&Trained) -> u64| trained.as_ref().map_or_else(String::new, |trained| grouped(of(trained)));

@@ -24,10 +24,12 @@ use zoo_training::traces::{RuleTraces, ScalerTrace, ScheduleTrace};
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{Aligner, Files, Found, Rung, resolved_arms, same_rule};
+use crate::evidence::rung::Rung;
+use crate::evidence::{resolved_arms, same_rule};
 use crate::records::{self, HYPOTHESES};
 use crate::rescore::FromRecipes;
 use crate::stages::{Request, reproduce};
+use crate::task::aligner::{Aligner, Files, Found};
 use crate::tasks;
 
 /// Models with more parameters are built with one and with two layers per side instead of all

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::external::ScoreRow;
+use crate::external::row::ScoreRow;
 
 /// Arguments of `zoo score`.
 #[derive(Debug, Args)]

@@ -6,7 +6,8 @@ use crate::cli::EvaluateArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Format};
-use crate::stages::{EvaluateRequest, Swept, evaluate, sweep};
+use crate::run::sweep::Swept;
+use crate::stages::{EvaluateRequest, evaluate, sweep};
 
 pub fn run(context: &Context, args: &EvaluateArgs) -> Result<Exit> {
     let request = EvaluateRequest {

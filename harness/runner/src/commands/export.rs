@@ -8,7 +8,7 @@ use zoo_training::weights;
 use crate::cli::ExportArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::run_weights;
+use crate::run::initial::run_weights;
 
 pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit> {
     if args.file.exists() {

@@ -13,8 +13,9 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::external::{Given, Results};
 use crate::output::{self, Format};
+use crate::records;
+use crate::run::conventions::name_of;
 use crate::wording::{by_statement, claim_line, verdict_text};
-use crate::{records, references};
 
 /// A claim with its verdict.
 struct Judged<'c> {
@@ -91,7 +92,7 @@ fn named_set(signature: Option<&Signature>, recipe: &Recipe, claim: &ClaimSpec) 
     let named = signature?.test_set.clone()?;
     let own = claim.eval.as_ref().is_some_and(|eval| {
         let split = recipe.data().eval_set(eval).map(|set| set.split);
-        *eval == named || split == Some(&named) || references::name_of(recipe, eval) == named
+        *eval == named || split == Some(&named) || name_of(recipe, eval) == named
     });
     if own { claim.eval.clone() } else { Some(named) }
 }

@@ -12,9 +12,9 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
 use crate::records;
-use crate::stages::{
-    InitialWeights, JudgedClaim, Made, Outcome, Request, RunScores, chosen_arms, plan, reproduce,
-};
+use crate::run::folder::Made;
+use crate::run::initial::InitialWeights;
+use crate::stages::{JudgedClaim, Outcome, Request, RunScores, chosen_arms, plan, reproduce};
 use crate::wording::{by_statement, claim_line, claim_line_in, verdict_text};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::evidence::{self, ladder, reached};
 use crate::output::{self, Format, Table};
 use crate::wording::{by_statement, claim_line, claim_text};
-use crate::{records, size, tasks};
+use crate::{records, tasks};
 
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
     let document = Document::load(&args.recipe)?;
@@ -113,7 +113,7 @@ impl<'d> Shown<'d> {
     }
 
     fn parameters(&self) -> String {
-        match size::of(&self.resolved.recipe) {
+        match tasks::of(&self.resolved.recipe).size() {
             Some(size) => size.parameters(),
             None => "known once the data is prepared".to_owned(),
         }
@@ -209,7 +209,7 @@ impl<'d> Shown<'d> {
         }
         let data: serde_json::Map<String, Value> =
             self.data_lines().into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
-        let size = size::of(&self.resolved.recipe);
+        let size = tasks::of(&self.resolved.recipe).size();
         Ok(json!({
             "name": self.document.name(),
             "file": self.document.file(),

@@ -15,67 +15,15 @@
 //! A run also proves the lower levels among the last three. The first four levels are each derived
 //! separately.
 
-mod aligner;
-mod fixtures;
+pub mod rung;
 
-use clap::ValueEnum;
 use serde::Serialize;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::{ClaimSpec, Document, LossScalingSpec, OptimizerSpec, Recipe};
 
-use crate::{size, tasks};
-
-pub use aligner::{Aligner, Files, learned};
-pub use fixtures::FIXTURES;
-
-/// Result of a check: a description of what holds, or of what failed.
-pub type Found = Result<String, String>;
-
-/// Evidence level. Levels are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rung {
-    /// The recipe resolves without findings.
-    Schema,
-    /// The parameters of the model are counted.
-    Parameters,
-    /// The model's parts match another framework.
-    Parity,
-    /// Schedule, loss scaling and data match traces and digests.
-    Traces,
-    /// The recipe was run end to end at toy size.
-    Smoke,
-    /// The recipe was run on its own data, smaller or changed.
-    SmallRun,
-    /// The recipe was run as published.
-    FullRun,
-}
-
-impl Rung {
-    /// All levels, lowest first.
-    pub const ALL: [Self; 7] = [
-        Self::Schema,
-        Self::Parameters,
-        Self::Parity,
-        Self::Traces,
-        Self::Smoke,
-        Self::SmallRun,
-        Self::FullRun,
-    ];
-
-    /// Name of the level in tables and in `--evidence`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Schema => "schema",
-            Self::Parameters => "parameters",
-            Self::Parity => "parity",
-            Self::Traces => "traces",
-            Self::Smoke => "smoke",
-            Self::SmallRun => "small-run",
-            Self::FullRun => "full-run",
-        }
-    }
-}
+use self::rung::Rung;
+use crate::task::fixtures::FIXTURES;
+use crate::tasks;
 
 /// One level of a recipe's ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -178,7 +126,8 @@ pub fn resolved_arms(document: &Document) -> Vec<Recipe> {
 }
 
 fn parameters(recipe: &Recipe) -> Result<String, String> {
-    let size = size::of(recipe).ok_or("the vocabulary size is known only after preparing the data")?;
+    let size =
+        tasks::of(recipe).size().ok_or("the vocabulary size is known only after preparing the data")?;
     Ok(format!("{} parameters", size.parameters()))
 }
 

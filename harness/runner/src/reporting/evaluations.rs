@@ -9,7 +9,8 @@ use zoo_training::checkpoint::read_state;
 use super::Opened;
 use crate::context::Context;
 use crate::files::read_json;
-use crate::stages::{Evaluation, Run, evaluation_files, read_evaluation};
+use crate::run::evaluate::{Evaluation, read_evaluation};
+use crate::run::folder::{Run, evaluation_files};
 use crate::{lines, tasks};
 
 /// Maximum bytes of pictures and audio that a report includes per evaluation.

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use zoo_recipes::Recipe;
-
-use super::run::Run;
+use super::opened::opened;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::task::inference::Inference;
 use crate::tasks;
 
 /// Arguments of `zoo infer` and `zoo synthesize`.
@@ -21,36 +20,23 @@ pub struct InferRequest {
     pub overrides: Vec<String>,
 }
 
-/// An opened run with one of its searches.
-pub struct Inference {
-    /// Context of the call, with the precision of the run.
-    pub ctx: Context,
-    pub run: Run,
-    /// Recipe of the run, with the overrides.
-    pub recipe: Recipe,
-    /// Name of the search.
-    pub search: String,
-}
-
-impl Inference {
-    /// Opens the run.
-    ///
-    /// # Errors
-    /// The run does not exist, or its recipe has no such search.
-    pub fn open(ctx: &Context, request: &InferRequest) -> Result<Self> {
-        let (run, recipe) = Run::open(&request.run)?;
-        let recipe = recipe.searching(&request.overrides)?;
-        let ctx = ctx.for_run(&run.card.compute)?;
-        let usable = |name: &&str| recipe.search(name).is_some_and(|search| !search.lacks_language_model());
-        let claimed = recipe.claim.iter().filter_map(|claim| claim.decode.as_deref()).find(usable);
-        let own = || tasks::of(&recipe).own_search().map(str::to_owned);
-        let first = || recipe.searches().into_iter().find(usable).map(str::to_owned);
-        let search = request.decode.clone().or_else(own).or(claimed.map(str::to_owned)).or_else(first);
-        let search = search.ok_or_else(|| Failure::usage("the recipe has no search"))?;
-        if !recipe.has_search(&search) {
-            return Err(Failure::usage(format!("the recipe has no search `{search}`"))
-                .hint(format!("it has {}", recipe.searches().join(", "))));
-        }
-        Ok(Self { ctx, run, recipe, search })
+/// Opens a run for a user's own input.
+///
+/// # Errors
+/// The run does not exist, or its recipe has no such search.
+pub fn inference(ctx: &Context, request: &InferRequest) -> Result<Inference> {
+    let (run, recipe) = opened(&request.run)?;
+    let recipe = recipe.searching(&request.overrides)?;
+    let ctx = ctx.for_run(&run.card.compute)?;
+    let usable = |name: &&str| recipe.search(name).is_some_and(|search| !search.lacks_language_model());
+    let claimed = recipe.claim.iter().filter_map(|claim| claim.decode.as_deref()).find(usable);
+    let own = || tasks::of(&recipe).own_search().map(str::to_owned);
+    let first = || recipe.searches().into_iter().find(usable).map(str::to_owned);
+    let search = request.decode.clone().or_else(own).or(claimed.map(str::to_owned)).or_else(first);
+    let search = search.ok_or_else(|| Failure::usage("the recipe has no search"))?;
+    if !recipe.has_search(&search) {
+        return Err(Failure::usage(format!("the recipe has no search `{search}`"))
+            .hint(format!("it has {}", recipe.searches().join(", "))));
     }
+    Ok(Inference { ctx, run, recipe, search })
 }

@@ -15,11 +15,11 @@ use zoo_results::verdict::{
 };
 use zoo_training::state::Ending;
 
-use super::evaluate::{Evaluation, lines};
-use super::run::{Made, Run, Trained};
 use super::timing::Timing;
 use super::trained_terms::{At, term};
 use crate::error::Result;
+use crate::run::evaluate::{Evaluation, lines};
+use crate::run::folder::{Made, Run, Trained};
 
 /// A claim and what came out.
 #[derive(Debug, Clone, Serialize)]

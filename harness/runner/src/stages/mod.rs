@@ -6,39 +6,28 @@
 //! renamed when complete.
 
 pub mod bench;
-pub mod data;
-pub mod evaluate;
+mod course;
 pub mod infer;
-mod initial;
 mod judge;
+mod opened;
 mod plan;
-pub mod ready;
 mod record;
+mod reevaluate;
 mod reproduce;
-pub mod run;
-mod run_log;
-mod samples;
 mod spending;
-pub mod sweep;
-pub mod timed_arm;
 mod timing;
-mod train;
 mod trained_terms;
-mod trajectory;
 
 pub use bench::{
-    Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Shape,
-    Spread, bench, decoding, max_batch, probe,
+    Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Spread,
+    bench, decoding, max_batch, probe,
 };
-pub use evaluate::{EvaluateRequest, Evaluation, evaluate, read_evaluation, stored, sweep};
-pub use infer::{InferRequest, Inference};
-pub use initial::{InitialWeights, run_weights};
+pub use infer::{InferRequest, inference};
 pub use judge::{Found, JudgedClaim, judge_found};
+pub use opened::opened;
 pub use plan::plan;
+pub use reevaluate::{EvaluateRequest, evaluate, sweep};
 pub use reproduce::{Outcome, RunScores, reproduce};
-pub use run::{Card, Made, Run, Trained, evaluation_files};
-pub use sweep::{Swept, SweptWeights};
-pub use trajectory::kept as kept_points;
 
 use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::exit::Exit;
@@ -46,6 +35,9 @@ use zoo_results::statistics::LookPlan;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::run::folder::{Run, initial_override};
+use crate::run::initial::InitialWeights;
+use crate::tasks;
 
 /// Arguments of `zoo reproduce`.
 #[derive(Debug, Clone)]
@@ -98,7 +90,8 @@ impl Request {
 
     /// The run of an arm and seed, whether it exists or not.
     pub fn run(&self, ctx: &Context, resolved: &Resolved, seed: u64) -> Result<Run> {
-        let run = Run::locate(ctx, resolved, seed, self.initial_digest())?;
+        let files = tasks::of(&resolved.recipe).own_files(&resolved.folder)?;
+        let run = Run::locate(ctx, resolved, &files, seed, self.initial_digest());
         if self.own_runs { run.of_this_program() } else { Ok(run) }
     }
 
@@ -114,7 +107,7 @@ impl Request {
 
     /// All changes as `key=value`, for records.
     pub fn changes(&self) -> Vec<String> {
-        self.overrides.iter().cloned().chain(self.initial_digest().map(run::initial_override)).collect()
+        self.overrides.iter().cloned().chain(self.initial_digest().map(initial_override)).collect()
     }
 
     /// Resolves the recipe for all arms of the request.

@@ -12,12 +12,12 @@ use zoo_recipes::{DataBlock, Recipe, Resolved, ScheduleSpec};
 use zoo_results::report::{duration, grouped};
 
 use super::Request;
-use super::run::Made;
 use super::spending::planned;
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::Result;
-use crate::size::{self, Workload};
+use crate::run::folder::Made;
+use crate::task::size::Workload;
 use crate::{gate, tasks};
 
 /// Assumed fraction of the matrix product speed that a training step reaches. Small models reach
@@ -176,7 +176,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
             let of_batch = step.tokens / f64::from(resolved.recipe.train.batches_per_update);
             memory = memory.max(
                 step.parameters * (16 + 4 * average)
-                    + (of_batch * 400.0 * size::width(&resolved.recipe) as f64) as u64,
+                    + (of_batch * 400.0 * tasks::of(&resolved.recipe).width() as f64) as u64,
             );
             checkpoints += step.parameters * 4 * (2 * (3 + average) + kept_weights(resolved));
             runs.push(ArmPlan {

@@ -13,9 +13,7 @@ use zoo_results::verdict::Interval;
 use zoo_training::state::Ending;
 
 use super::Request;
-use super::evaluate::Evaluation;
 use super::judge::{JudgedClaim, Measured};
-use super::run::Card;
 use super::spending::{with_words, without_claims};
 use super::timing::Timing;
 use crate::context::Context;
@@ -23,6 +21,8 @@ use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::files::write_whole;
 use crate::records::{HYPOTHESES, ledger};
+use crate::run::evaluate::Evaluation;
+use crate::run::folder::Card;
 use crate::{lines, records};
 
 /// Files of a run's folder whose digests its record holds.

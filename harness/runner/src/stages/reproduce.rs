@@ -9,21 +9,24 @@ use zoo_results::ledger::Record;
 use zoo_results::metrics::MetricValue;
 use zoo_results::verdict::{Outcome as VerdictOutcome, Precision};
 
-use super::data::Sets;
-use super::evaluate::{evaluated_weights, evaluation_file, stored, wanted};
+use super::course::off_course;
 use super::judge::{Conditions, JudgedClaim, Measured, cases, evidence, verdict};
-use super::run::{Made, initial_override};
+use super::reevaluate::wanted;
 use super::spending::Earlier;
 use super::timing::{Timing, time_arms, untimed};
-use super::trajectory;
 use super::{Request, plan, record};
 use crate::claim_metrics::check_metrics;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
+use crate::run::data::Sets;
+use crate::run::evaluate::{evaluated_weights, evaluation_file, stored};
+use crate::run::folder::{Made, initial_override};
+use crate::run::train::Training;
+use crate::run::trajectory;
 use crate::signatures::check_signatures;
-use crate::{size, tasks};
+use crate::tasks;
 
 /// What `zoo reproduce` ends with.
 #[derive(Debug, Clone, Serialize)]
@@ -196,17 +199,25 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     let trained = run.is_trained(request.stop_early)?;
     let unscored = || Ok::<_, Failure>(!run.trained()?.ending.is_scored());
     if !(trained && (evaluations.len() == wanted.len() || unscored()?)) {
-        let data = tasks::of(recipe).prepare(ctx, &resolved.folder, Sets::All)?;
+        let task = tasks::of(recipe);
+        let data = task.prepare(ctx, &resolved.folder, Sets::All)?;
+        let conventions = |eval: &str, decode: &str| task.signatures(eval, decode);
+        let training = Training {
+            initial: request.initial.as_ref(),
+            stop_early: request.stop_early,
+            conventions: &conventions,
+            off_course: &|run, so_far| off_course(run, recipe, so_far),
+        };
         let _alone = run.lock()?;
         if !run.exists() {
             record::started(ctx, request, &run.card, data.fingerprints())?;
         }
-        let done = data.train(ctx, request, recipe, &mut run).and_then(|trained| {
+        let done = data.train(ctx, &training, recipe, &mut run).and_then(|trained| {
             if !trained.ending.is_scored() {
                 return Ok(Vec::new());
             }
             let weights = evaluated_weights(&run, recipe)?;
-            data.evaluate(ctx, recipe, &folder, weights, &wanted)
+            data.evaluate(ctx, recipe, &folder, weights, &wanted, &conventions)
         });
         evaluations = match done {
             Ok(evaluations) => evaluations,
@@ -304,7 +315,7 @@ fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64])
 /// wrong.
 fn proved(ctx: &Context, compute: Compute, recipe: &zoo_recipes::Recipe) -> Result<Precision> {
     let device = ctx.open_device()?;
-    let found = probe(&device, compute, size::width(recipe));
+    let found = probe(&device, compute, tasks::of(recipe).width());
     if found == Products::Tf32 && ctx.fp32 == Some(Fp32::Strict) {
         let message =
             format!("{} rounds FP32 operands to TF32 in spite of --fp32 strict", ctx.device.settled());

@@ -16,13 +16,13 @@ use zoo_results::verdict::{Interval, SpeedEvidence};
 use zoo_training::timing::{Lap, Round, round, warm_up_pair};
 
 use super::Request;
-use super::data::Sets;
-use super::timed_arm::{Count, Making};
 use crate::context::Context;
 use crate::environment::{Environment, fused};
 use crate::error::{Failure, Result};
 use crate::files::{read_json, write_json};
 use crate::progress::Step;
+use crate::run::data::Sets;
+use crate::run::timed_arm::{Count, Making};
 use crate::tasks;
 
 /// Number of rounds of four blocks each.

@@ -5,9 +5,10 @@ use zoo_recipes::{ClaimSpec, LossMean, Moment};
 use zoo_results::metrics::{OfTerm, Over, Signature, TermMean, TrainedTerm, TrainingOptions};
 use zoo_results::verdict::trained_term as wanted;
 
-use super::run::Run;
-use super::run_log::{LoggedEpoch, LoggedTerm, epochs};
+use super::opened::opened;
 use crate::error::Result;
+use crate::run::folder::Run;
+use crate::run::log::{LoggedEpoch, LoggedTerm, epochs};
 use crate::tasks;
 
 /// Where in a run a term is read.
@@ -29,7 +30,7 @@ pub enum At {
 /// The run's recipe cannot be read.
 pub fn term(run: &Run, claim: &ClaimSpec, at: At) -> Result<Option<TrainedTerm>> {
     let Some(options) = wanted(claim) else { return Ok(None) };
-    let (_, recipe) = Run::open(&run.folder)?;
+    let (_, recipe) = opened(&run.folder)?;
     let train = &recipe.train;
     // The sums of such an update are scaled: their mean is one of the batches' means.
     let of_batches = train.loss_mean == LossMean::OfBatches && train.batches_per_update > 1;

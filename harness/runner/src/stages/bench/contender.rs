@@ -9,15 +9,15 @@ use zoo_training::parts::PartSeconds;
 use zoo_training::timing::{Lap, Timed};
 
 use super::ceilings;
-use super::shape::Shape;
 use super::speeds::{ArmSpeed, Roofline, Split, Spread};
 use crate::context::Context;
 use crate::error::Result;
+use crate::run::data::Sets;
+use crate::run::ready::Ready;
+use crate::run::timed_arm::{Count, Making, Measurable};
 use crate::stages::Request;
-use crate::stages::data::Sets;
-use crate::stages::ready::Ready;
-use crate::stages::timed_arm::{Count, Making, Measurable};
-use crate::{size, tasks};
+use crate::task::shape::Shape;
+use crate::tasks;
 
 /// Source of batches.
 pub enum Data {
@@ -104,7 +104,7 @@ impl Contender {
         let arm = Arm {
             name,
             compute: Compute::of(&recipe.precision),
-            width: size::width(recipe),
+            width: tasks::of(recipe).width(),
             cost: made.cost,
             vocabulary: made.classes,
             moved: bytes_moved(recipe),

@@ -10,7 +10,6 @@ use serde_json::Value as Json;
 use zoo_models::precision::Compute;
 use zoo_recipes::Resolved;
 
-use super::shape::Shape;
 use super::speeds::Spread;
 use super::{ROUNDS, stopped};
 use crate::context::Context;
@@ -18,6 +17,8 @@ use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
 use crate::stages::Request;
+use crate::task::searching::Searching;
+use crate::task::shape::Shape;
 use crate::{memory, tasks};
 
 /// Arguments of `zoo bench --decode`.
@@ -72,24 +73,6 @@ pub struct ArmDecoding {
     pub laps: Vec<f64>,
 }
 
-/// Batches that are decoded repeatedly.
-pub trait SearchBatches {
-    /// Decodes batch `number` (cyclic). Returns the number of output tokens or frames.
-    fn decode(&self, number: usize) -> u64;
-}
-
-/// A model with fresh weights, a search and generated sources.
-pub struct Searching {
-    /// Settings of the search.
-    pub spec: Json,
-    /// The sources.
-    pub batches: Box<dyn SearchBatches>,
-    /// Number of parameters of the model.
-    pub parameters: u64,
-    /// Vocabulary rows of the model.
-    pub vocabulary: usize,
-}
-
 struct Contender {
     arm: String,
     searching: Searching,
@@ -107,7 +90,7 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
         return Err(Failure::usage(format!("the recipe has no search `{}`", options.search))
             .hint(format!("it has {}", first.searches().join(", "))));
     }
-    let shape = options.shape.unwrap_or_else(|| Shape::of(first));
+    let shape = options.shape.unwrap_or_else(|| tasks::of(first).shape());
     let rounds = options.batches.unwrap_or(ROUNDS);
     let mut contenders = Vec::new();
     for resolved in &arms {

@@ -8,13 +8,14 @@ use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
 
 use super::probe::{Bound, Limits, Probed, watched};
-use super::shape::Shape;
 use super::stopped;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::memory::{self, Bytes};
 use crate::stages::Request;
+use crate::task::shape::Shape;
+use crate::tasks;
 
 /// Fraction of the available memory that a batch may use. The rest is left to other programs.
 const SHARE: f64 = 0.9;
@@ -123,7 +124,7 @@ fn of_arm(
     let ctx = &ctx.for_arms(std::slice::from_ref(arm))?;
     let name = arm.arm.clone().unwrap_or_default();
     ctx.progress.stage(&format!("largest batch of {} {name}", request.document.name()));
-    let start = options.shape.unwrap_or_else(|| Shape::of(&arm.recipe));
+    let start = options.shape.unwrap_or_else(|| tasks::of(&arm.recipe).shape());
     let (mut largest, mut bound) = (None, Bound::Shape);
     let found = search(start.sentences, start.with(u32::MAX).sentences, |sentences| {
         let shape = start.with(sentences);

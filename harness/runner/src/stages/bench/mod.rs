@@ -8,7 +8,6 @@ mod contender;
 mod decoding;
 mod max_batch;
 mod probe;
-mod shape;
 mod speeds;
 
 use zoo_results::exit::Exit;
@@ -23,11 +22,11 @@ use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::memory;
 use crate::progress::Step;
+use crate::task::shape::Shape;
 
-pub use self::decoding::{Decoding, DecodingOptions, SearchBatches, Searching, decoding};
+pub use self::decoding::{Decoding, DecodingOptions, decoding};
 pub use self::max_batch::{MaxBatch, MaxBatchOptions, max_batch};
 pub use self::probe::{Bound, probe};
-pub use self::shape::Shape;
 pub use self::speeds::{Bench, DataMargin, Spread};
 
 /// Number of rounds of four blocks, two per arm.

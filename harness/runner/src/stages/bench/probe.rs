@@ -13,13 +13,12 @@ use zoo_models::precision::{self, Compute};
 use zoo_results::exit::Exit;
 
 use super::contender::Data;
-use super::shape::Shape;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::memory;
-use crate::size;
+use crate::run::timed_arm::{Count, Making};
 use crate::stages::Request;
-use crate::stages::timed_arm::{Count, Making};
+use crate::task::shape::Shape;
+use crate::{memory, tasks};
 
 /// Interval between checks of a process. A process that allocates as fast as it can gets about 50
 /// MB further.
@@ -76,7 +75,7 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let (lap, launches) = count_launches(|| timed.clean_lap(1));
     let lap = lap?;
     let compute = Compute::of(&recipe.precision);
-    let found = precision::probe(&ctx.open_device()?, compute, size::width(recipe));
+    let found = precision::probe(&ctx.open_device()?, compute, tasks::of(recipe).width());
     let compute = found.name().to_string();
     Ok(Probed {
         compute,

@@ -18,9 +18,9 @@ use crate::cli::InferArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
-use crate::stages::Inference;
-use crate::stages::data::Sets;
-use crate::stages::evaluate::{evaluated_weights, load_model};
+use crate::run::data::Sets;
+use crate::run::evaluate::{evaluated_weights, load_model};
+use crate::task::inference::Inference;
 
 /// Number of classes that are printed unless `--nbest` asks for another.
 const SHOWN: u32 = 1;

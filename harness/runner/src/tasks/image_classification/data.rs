@@ -13,7 +13,7 @@ use super::prepare::failure;
 use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
-use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
+use crate::run::data::{Decoded, EvaluationBatches, TaskData};
 
 /// Pictures of a batch of evaluation.
 pub const TOGETHER: usize = 500;

@@ -14,7 +14,7 @@ use super::samples::{Answer, samples};
 use crate::context::Context;
 use crate::error::Result;
 use crate::progress::Step;
-use crate::stages::data::Decoded;
+use crate::run::data::Decoded;
 
 /// Scores the classes of each picture. Returns one record per picture, in the order of the split,
 /// the confusion matrix, and the most confident errors as pictures.

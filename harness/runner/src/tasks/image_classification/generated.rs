@@ -5,7 +5,7 @@ use zoo_models::tasks::image_classification::PictureBatch;
 use zoo_training::batches::Fetched;
 
 use super::{Recipe, size};
-use crate::stages::timed_arm::Update;
+use crate::run::timed_arm::Update;
 
 /// An endless iterator of updates of full batches. Pixels are uniform in [0, 1).
 pub fn full_batches(recipe: &Recipe, pictures: u32) -> impl Iterator<Item = Update<PictureBatch>> {

@@ -12,7 +12,7 @@ use zoo_training::error::OtherError;
 
 use super::{Recipe, size};
 use crate::error::{Failure, Result};
-use crate::stages::data::{Aim, MadeHere, Material, Source};
+use crate::run::data::{Aim, MadeHere, Material, Source};
 
 /// Pictures to train on.
 pub struct Pictures {

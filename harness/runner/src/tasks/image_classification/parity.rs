@@ -8,7 +8,8 @@ use zoo_recipes::PoolKind;
 use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, ClassifierSpec, FlattenOrder};
 use zoo_training::align::ClassifierCase;
 
-use crate::evidence::{Aligner, FIXTURES, Found};
+use crate::task::aligner::{Aligner, Found};
+use crate::task::fixtures::FIXTURES;
 
 /// File name of the fixture.
 const FILE: &str = "classifier.safetensors";

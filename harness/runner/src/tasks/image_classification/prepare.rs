@@ -14,7 +14,7 @@ use zoo_results::exit::Exit;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::data::Sets;
+use crate::run::data::Sets;
 
 /// Fetches and reads the pictures of all splits, or of the splits of some evaluation sets. `base` is
 /// the folder that the recipe's paths are relative to.

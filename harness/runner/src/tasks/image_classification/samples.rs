@@ -7,7 +7,7 @@ use zoo_results::exit::Exit;
 use zoo_results::report::heatmap::{Axis, Heatmap, Panel};
 
 use crate::error::{Failure, Result};
-use crate::stages::data::{Kept, KeptSample};
+use crate::run::data::{Kept, KeptSample};
 
 /// Number of errors that are kept as pictures.
 const ERRORS: usize = 12;

@@ -24,7 +24,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::lines;
 use crate::progress::Step;
-use crate::stages::data::Sets;
+use crate::run::data::Sets;
 
 pub use front_end::{decoded, features, front_end};
 pub use training::Recordings;

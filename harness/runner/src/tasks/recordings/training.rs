@@ -6,7 +6,7 @@ use zoo_datasets::speech::{self, SpeechBatches};
 use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 
-use crate::stages::data::{LeftOut, MadeHere, Source};
+use crate::run::data::{LeftOut, MadeHere, Source};
 
 /// Training batches of recordings, converted to the batch type `B` of a model.
 pub struct Recordings<B> {

@@ -3,8 +3,8 @@
 use zoo_recipes::{AudioManifestSpec, RecipeOf, RecordingBatchingSpec, RecordingReaderSpec, SpeedSpec};
 
 use super::RecordingTask;
-use crate::size::Workload;
-use crate::stages::bench::Shape;
+use crate::task::shape::Shape;
+use crate::task::size::Workload;
 
 /// Mean length of a LibriSpeech training utterance, in seconds. Most are near the maximum length.
 pub const USUAL_SECONDS: f64 = 12.3;

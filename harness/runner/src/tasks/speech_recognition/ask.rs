@@ -12,7 +12,7 @@ use crate::cli::InferArgs;
 use crate::error::{Failure, Result};
 use crate::lines;
 use crate::output::{self, Format};
-use crate::stages::Inference;
+use crate::task::inference::Inference;
 
 /// Argument that selects stdin.
 const STDIN: &str = "-";

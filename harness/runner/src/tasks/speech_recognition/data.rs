@@ -6,14 +6,13 @@ use zoo_models::tasks::speech_recognition::{AcousticModel, FrameGrid, SpeechBatc
 use zoo_results::metrics::Scorer;
 use zoo_results::report::page::SplitCounts;
 
-use super::Recipe;
 use super::batches::{evaluation, of_models};
-use super::decode;
 use super::material::SpeechMaterial;
+use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
-use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
-use crate::stages::sweep::{Swept, SweptWeights};
+use crate::run::data::{Decoded, EvaluationBatches, TaskData};
+use crate::run::sweep::{Swept, SweptWeights};
 use crate::tasks::recordings::RecordingData;
 
 /// Prepared recordings with the label classes of their transcripts.

@@ -11,7 +11,7 @@ use super::recogniser::Recogniser;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
-use crate::stages::data::Decoded;
+use crate::run::data::Decoded;
 use crate::tasks::recordings::RecordingData;
 
 /// Decodes an evaluation set to one line per utterance, in the order of the split.

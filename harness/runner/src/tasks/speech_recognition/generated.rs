@@ -7,7 +7,7 @@ use zoo_training::batches::Fetched;
 
 use super::Recipe;
 use super::material::SpeechMaterial;
-use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
+use crate::run::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::{USUAL_SECONDS, hop_ms};
 
 /// Standard deviation of the utterance length, in seconds.

@@ -18,8 +18,8 @@ use super::recogniser::Recogniser;
 use super::search::Recognised;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::evaluate::{evaluated_weights, load_model};
-use crate::stages::run::Run;
+use crate::run::evaluate::{evaluated_weights, load_model};
+use crate::run::folder::Run;
 use crate::tasks::recordings::{decoded, front_end, hop_ms};
 
 /// Recognition result of one recording.

@@ -13,7 +13,7 @@ use zoo_recipes::tasks::speech_recognition::CtcLossSpec;
 use super::Recipe;
 use super::batches::of_models;
 use crate::error::Result;
-use crate::stages::data::{Aim, Material, Source};
+use crate::run::data::{Aim, Material, Source};
 use crate::tasks::recordings::Recordings;
 
 /// Utterances to train on.

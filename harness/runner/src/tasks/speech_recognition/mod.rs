@@ -27,19 +27,20 @@ use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::RecognitionData;
 use self::material::SpeechMaterial;
-use super::Task;
 use super::recordings::{self, RecordingData};
 use crate::cli::InferArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{Aligner, Found, learned};
-use crate::size::{ModelSize, Workload};
-use crate::stages::Inference;
-use crate::stages::bench::{Searching, Shape};
-use crate::stages::data::{Material, Sets};
-use crate::stages::evaluate::claimed_signatures;
-use crate::stages::ready::Ready;
-use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
+use crate::run::conventions::claimed_signatures;
+use crate::run::data::{Material, Sets};
+use crate::run::ready::Ready;
+use crate::run::timed_arm::{Making, Measurable, Updates, of_updates};
+use crate::task::Task;
+use crate::task::aligner::{Aligner, Found, learned};
+use crate::task::inference::Inference;
+use crate::task::searching::Searching;
+use crate::task::shape::Shape;
+use crate::task::size::{ModelSize, Workload};
 
 /// Signature for recipes without claims: word error rate in lower case.
 const USUAL_SIGNATURE: &str = "metric:wer|nrefs:1|case:lc|space:collapse|align:jiwer";

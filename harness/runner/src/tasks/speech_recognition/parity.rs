@@ -11,7 +11,8 @@ use zoo_recipes::tasks::speech_recognition::{
 };
 use zoo_training::align::AcousticCase;
 
-use crate::evidence::{Aligner, FIXTURES, Found};
+use crate::task::aligner::{Aligner, Found};
+use crate::task::fixtures::FIXTURES;
 
 /// File name of the fixture.
 const FILE: &str = "acoustic.safetensors";

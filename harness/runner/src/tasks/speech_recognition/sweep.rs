@@ -16,7 +16,7 @@ use super::search::Searcher;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
-use crate::stages::sweep::{Swept, SweptPoint, SweptWeights};
+use crate::run::sweep::{Swept, SweptPoint, SweptWeights};
 use crate::tasks::recordings::RecordingData;
 
 impl RecordingData {

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::files::write_whole;
 use crate::output::{self, Format};
-use crate::stages::Inference;
+use crate::task::inference::Inference;
 
 /// Peak amplitude of the written audio; 1 is full scale.
 const PEAK: f32 = 0.9;

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use zoo_models::tasks::speech_synthesis::{SynthesisBatch, Synthesiser};
 use zoo_results::report::page::SplitCounts;
 
-use super::Recipe;
 use super::batches::{evaluation, of_models};
-use super::decode;
 use super::material::{SynthesisMaterial, frame_width};
+use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
-use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
+use crate::run::data::{Decoded, EvaluationBatches, TaskData};
 use crate::tasks::recordings::RecordingData;
 
 /// Prepared recordings with the symbols of their texts.

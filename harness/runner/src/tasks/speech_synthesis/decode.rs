@@ -15,7 +15,7 @@ use super::speak::{Voice, limits};
 use crate::context::Context;
 use crate::error::Result;
 use crate::progress::Step;
-use crate::stages::data::Decoded;
+use crate::run::data::Decoded;
 use crate::tasks::recordings::RecordingData;
 
 /// Synthesizes an evaluation set. Returns one line of measures per utterance, in the order of the

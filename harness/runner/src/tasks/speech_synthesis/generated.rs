@@ -7,7 +7,7 @@ use zoo_training::batches::Fetched;
 
 use super::Recipe;
 use super::material::SynthesisMaterial;
-use crate::stages::timed_arm::{KEPT_UPDATES, Update, Updates};
+use crate::run::timed_arm::{KEPT_UPDATES, Update, Updates};
 use crate::tasks::recordings::hop_ms;
 
 /// Mean length of an LJSpeech clip, in seconds. Lengths are spread evenly, mostly from 3 to 10

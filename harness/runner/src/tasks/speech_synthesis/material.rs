@@ -12,7 +12,7 @@ use zoo_recipes::tasks::speech_synthesis::SpectrogramLossSpec;
 use super::Recipe;
 use super::batches::of_models;
 use crate::error::Result;
-use crate::stages::data::{Aim, Material, Source};
+use crate::run::data::{Aim, Material, Source};
 use crate::tasks::recordings::Recordings;
 
 /// Texts and how they sound, to train on.

@@ -26,18 +26,19 @@ use zoo_results::verdict::trained_term;
 
 use self::data::SynthesisData;
 use self::material::{SynthesisMaterial, frame_width};
-use super::Task;
 use super::recordings::{self, RecordingData};
 use crate::cli::{InferArgs, SynthesizeArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{Aligner, Found, learned};
-use crate::size::{ModelSize, Workload};
-use crate::stages::Inference;
-use crate::stages::bench::{Searching, Shape};
-use crate::stages::data::{Material, Sets};
-use crate::stages::ready::Ready;
-use crate::stages::timed_arm::{Making, Measurable, Updates, of_updates};
+use crate::run::data::{Material, Sets};
+use crate::run::ready::Ready;
+use crate::run::timed_arm::{Making, Measurable, Updates, of_updates};
+use crate::task::Task;
+use crate::task::aligner::{Aligner, Found, learned};
+use crate::task::inference::Inference;
+use crate::task::searching::Searching;
+use crate::task::shape::Shape;
+use crate::task::size::{ModelSize, Workload};
 
 /// A recipe of this task.
 pub type Recipe = RecipeOf<zoo_recipes::SpeechSynthesis>;

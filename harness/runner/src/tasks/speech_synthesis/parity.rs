@@ -9,8 +9,9 @@ use zoo_training::align::SynthesisCase;
 
 use super::Recipe;
 use super::kinds::same_loss;
-use crate::evidence::{Aligner, FIXTURES, Found};
 use crate::kinds::differences;
+use crate::task::aligner::{Aligner, Found};
+use crate::task::fixtures::FIXTURES;
 
 /// File name of the fixture.
 const FILE: &str = "tacotron.safetensors";

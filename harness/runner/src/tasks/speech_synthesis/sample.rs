@@ -6,7 +6,7 @@ use zoo_results::report::heatmap::Heatmap;
 
 use super::speak::Voice;
 use crate::error::Result;
-use crate::stages::data::{Kept, KeptSample};
+use crate::run::data::{Kept, KeptSample};
 
 /// Number of utterances per evaluation set whose pictures and audio are kept: the first of the set.
 pub const KEPT: u32 = 8;

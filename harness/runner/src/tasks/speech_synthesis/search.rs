@@ -7,13 +7,13 @@ use zoo_models::tasks::speech_synthesis::{Limits, Synthesiser};
 use zoo_recipes::MaxLength;
 use zoo_recipes::tasks::speech_synthesis::{FreeRunningSpec, SynthesisSearchSpec};
 
-use super::Recipe;
-use super::generated;
 use super::material::SynthesisMaterial;
 use super::speak::limits;
+use super::{Recipe, generated};
 use crate::error::{Failure, Result};
-use crate::stages::bench::{SearchBatches, Searching, Shape};
-use crate::stages::data::Material;
+use crate::run::data::Material;
+use crate::task::searching::{SearchBatches, Searching};
+use crate::task::shape::Shape;
 
 /// Number of distinct batches.
 const BATCHES: usize = 4;

@@ -14,8 +14,8 @@ use super::Recipe;
 use super::material::{SynthesisMaterial, frame_width};
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::stages::evaluate::{evaluated_weights, load_model};
-use crate::stages::run::Run;
+use crate::run::evaluate::{evaluated_weights, load_model};
+use crate::run::folder::Run;
 
 /// Seed of the vocoder's initial phases.
 const SEED: u64 = 1;

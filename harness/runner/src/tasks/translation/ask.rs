@@ -13,9 +13,9 @@ use super::prepare::prepare;
 use crate::cli::InferArgs;
 use crate::error::{Failure, Result};
 use crate::lines;
-use crate::stages::Inference;
-use crate::stages::data::TaskData;
-use crate::stages::evaluate::{evaluated_weights, load_model};
+use crate::run::data::TaskData;
+use crate::run::evaluate::{evaluated_weights, load_model};
+use crate::task::inference::Inference;
 
 /// Argument that selects stdin.
 const STDIN: &str = "-";

@@ -14,7 +14,7 @@ use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 
 use crate::error::Result;
-use crate::stages::data::{MadeHere, Source};
+use crate::run::data::{MadeHere, Source};
 
 /// Training batches. All pairs of a batch have the same target language.
 pub struct TrainingBatches {

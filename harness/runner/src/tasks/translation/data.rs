@@ -7,13 +7,12 @@ use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
 use zoo_models::tasks::translation::{PairBatch, Seq2Seq, Vocabularies};
 use zoo_results::report::page::SplitCounts;
 
-use super::Recipe;
 use super::batches::validation_batches;
-use super::decode;
 use super::material::Text;
+use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
-use crate::stages::data::{Decoded, EvaluationBatches, TaskData};
+use crate::run::data::{Decoded, EvaluationBatches, TaskData};
 
 impl TaskData for PreparedTranslation {
     type Task = zoo_recipes::Translation;

@@ -15,7 +15,7 @@ use super::Recipe;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::progress::Step;
-use crate::stages::data::Decoded;
+use crate::run::data::Decoded;
 
 /// Sentences per decoding batch. The output does not depend on it.
 const SENTENCES: u32 = 64;

@@ -10,7 +10,7 @@ use zoo_recipes::tasks::translation::TextBatchingSpec;
 use zoo_training::batches::Fetched;
 
 use super::Recipe;
-use crate::stages::timed_arm::{KEPT_UPDATES, Update};
+use crate::run::timed_arm::{KEPT_UPDATES, Update};
 
 /// Mean and standard deviation of the logarithm of the sentence length in sub-words. The mean
 /// length is 28, as in WMT English-German.

@@ -10,7 +10,7 @@ use zoo_models::tasks::translation::{PairBatch, Seq2Seq, TranslationLoss, Vocabu
 use super::Recipe;
 use super::batches::TrainingBatches;
 use crate::error::Result;
-use crate::stages::data::{Aim, Material, Source};
+use crate::run::data::{Aim, Material, Source};
 
 /// Sentence pairs to train on.
 pub struct Text {
@@ -80,7 +80,7 @@ mod tests {
 
     use super::super::{generated, size};
     use super::*;
-    use crate::stages::data::phase;
+    use crate::run::data::phase;
 
     #[test]
     fn buckets_count_a_begin_token_that_is_no_part_of_the_target() {

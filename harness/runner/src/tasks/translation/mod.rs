@@ -28,18 +28,19 @@ use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
 use self::material::Text;
-use super::Task;
 use crate::cli::{InferArgs, NewArgs};
 use crate::context::Context;
 use crate::error::Result;
-use crate::evidence::{Aligner, Found, learned};
-use crate::size::{ModelSize, Workload};
-use crate::stages::Inference;
-use crate::stages::bench::{Searching, Shape};
-use crate::stages::data::{Material, Sets};
-use crate::stages::evaluate::claimed_signatures;
-use crate::stages::ready::Ready;
-use crate::stages::timed_arm::{Making, Measurable, Updates, first_updates, of_updates};
+use crate::run::conventions::claimed_signatures;
+use crate::run::data::{Material, Sets};
+use crate::run::ready::Ready;
+use crate::run::timed_arm::{Making, Measurable, Updates, first_updates, of_updates};
+use crate::task::Task;
+use crate::task::aligner::{Aligner, Found, learned};
+use crate::task::inference::Inference;
+use crate::task::searching::Searching;
+use crate::task::shape::Shape;
+use crate::task::size::{ModelSize, Workload};
 
 /// Signature for recipes without claims: sacreBLEU's default.
 const USUAL_SIGNATURE: &str = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp";

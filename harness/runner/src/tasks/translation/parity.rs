@@ -17,7 +17,8 @@ use zoo_training::align::{Alignment, Reference};
 use super::Recipe;
 use super::kinds::{differences_of, same_loss, same_search};
 use crate::error::{Failure, Result};
-use crate::evidence::{Aligner, FIXTURES, Found};
+use crate::task::aligner::{Aligner, Found};
+use crate::task::fixtures::FIXTURES;
 
 /// Description of the model in a fixture from another framework.
 #[derive(Debug, Deserialize)]

@@ -8,12 +8,12 @@ use zoo_models::search::{SearchIds, search};
 use zoo_models::tasks::translation::{Seq2Seq, Vocabularies, Writer};
 use zoo_recipes::tasks::translation::TokenSearchSpec;
 
-use super::Recipe;
 use super::generated::full_batches;
 use super::material::Text;
-use super::size;
-use crate::stages::bench::{SearchBatches, Searching, Shape};
-use crate::stages::data::Material;
+use super::{Recipe, size};
+use crate::run::data::Material;
+use crate::task::searching::{SearchBatches, Searching};
+use crate::task::shape::Shape;
 
 /// Number of distinct batches.
 const BATCHES: usize = 4;

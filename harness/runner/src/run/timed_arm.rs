@@ -9,8 +9,8 @@ use zoo_results::exit::Exit;
 use zoo_training::batches::Fetched;
 use zoo_training::timing::{Timed, TimedArm};
 
-use super::InitialWeights;
 use super::data::{Material, phase};
+use super::initial::InitialWeights;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 

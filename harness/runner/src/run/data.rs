@@ -10,7 +10,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use zoo_models::Cost;
 use zoo_models::{Objective, Running};
-use zoo_recipes::{Common, ListedTask, RecipeOf, TrainSpec};
+use zoo_recipes::{Common, ListedTask, Recipe, RecipeOf, TrainSpec};
 use zoo_results::metrics::Scorer;
 use zoo_results::report::page::SplitCounts;
 use zoo_training::batches::{BatchSource, Fetched};
@@ -194,6 +194,17 @@ pub enum Kept {
     Bytes(Vec<u8>),
     /// Audio samples (1 is full scale) and their rate in Hz.
     Sound(Vec<f32>, u32),
+}
+
+/// The recipe as one of the task `T`.
+///
+/// # Errors
+/// It is a recipe of another task.
+pub fn typed<T: ListedTask>(recipe: &Recipe) -> Result<&RecipeOf<T>> {
+    T::of(recipe).ok_or_else(|| {
+        let (name, task) = (&recipe.recipe.name, recipe.recipe.task);
+        Failure::usage(format!("the task of {name} is {task}; this data is for {}", T::TASK))
+    })
 }
 
 /// Number of updates of the whole run, if it is known before the run begins. `batches` is the

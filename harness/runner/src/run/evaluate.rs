@@ -9,55 +9,20 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use zoo_datasets::fetch::sha256_file;
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_recipes::{ClaimSpec, Common, DIRECT, Recipe, RecipeOf};
+use zoo_recipes::{ClaimSpec, Common, Recipe, RecipeOf};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
-use zoo_results::verdict::trained_term;
 use zoo_training::folder::Ended;
 use zoo_training::state::Ending;
 
-use super::data::{Decoded, Material, Sets, TaskData};
-use super::run::Run;
+use super::conventions::{Conventions, name_of};
+use super::data::{Decoded, Material, TaskData, typed};
+use super::folder::Run;
 use super::samples;
-use super::sweep::{Swept, SweptWeights};
 use crate::context::Context;
 use crate::environment::Program;
 use crate::error::{Failure, Result};
 use crate::files::{read_json, write_json, write_whole};
-use crate::{references, tasks};
-
-/// Arguments of `zoo evaluate`.
-#[derive(Debug, Clone)]
-pub struct EvaluateRequest {
-    /// Folder of a run, or a checkpoint in it.
-    pub run: PathBuf,
-    /// Evaluation set; `None` selects those of the claims.
-    pub eval: Option<String>,
-    /// Search; `None` selects those of the claims.
-    pub decode: Option<String>,
-    /// Overrides `decode.NAME.KEY=VALUE` for the run's recipe.
-    pub overrides: Vec<String>,
-}
-
-impl EvaluateRequest {
-    /// Opens the run and applies the overrides to its recipe.
-    fn open(&self) -> Result<(Run, Recipe)> {
-        let (run, recipe) = Run::open(&self.run)?;
-        let recipe = recipe.searching(&self.overrides)?;
-        Ok((run, recipe))
-    }
-
-    /// The weights of the named checkpoint, else those that the recipe evaluates.
-    fn weights(&self, run: &Run, recipe: &Recipe) -> Result<Weights> {
-        match self.run.is_file() {
-            true => {
-                let values = run.checkpoints().read_named(&self.run, &run.card.key)?.into_evaluated();
-                Ok(Weights { values, files: vec![self.run.clone()], update: None })
-            }
-            false => evaluated_weights(run, recipe),
-        }
-    }
-}
 
 /// Weights to evaluate, and where they came from.
 #[derive(Debug, Clone)]
@@ -116,130 +81,6 @@ impl Evaluation {
     pub fn is_of(&self, claim: &ClaimSpec) -> bool {
         claim.is_of(&self.eval, &self.decode)
     }
-}
-
-/// Runs `zoo evaluate`.
-pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluation>> {
-    let (run, recipe) = request.open()?;
-    let ctx = &ctx.for_run(&run.card.compute)?;
-    let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
-    let sets: Vec<&str> = wanted.iter().map(|(set, _)| set.as_str()).collect();
-    let data = tasks::of(&recipe).prepare(ctx, &run.card.base, Sets::Evaluation(&sets))?;
-    let weights = request.weights(&run, &recipe)?;
-    let mut folder = run.folder.join("eval");
-    if request.run.is_file() {
-        folder.push(request.run.file_stem().unwrap_or_default());
-    }
-    data.evaluate(ctx, &recipe, &folder, weights, &wanted)
-}
-
-/// Runs `zoo evaluate --sweep`: decodes and scores one evaluation set with all pairs of language
-/// model weights. Stores nothing.
-pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -> Result<Swept> {
-    let (run, recipe) = request.open()?;
-    let ctx = &ctx.for_run(&run.card.compute)?;
-    let has_model = |name: &&str| recipe.search(name).is_some_and(|search| search.language_model().is_some());
-    let first = || recipe.searches().into_iter().find(has_model).map(str::to_owned);
-    let decode = request.decode.clone().or_else(first).ok_or_else(|| {
-        Failure::usage("no search of the recipe has a language model").hint(
-            "--decode NAME --set decode.NAME.language_model=model.arpa.gz, of a run whose searches take one",
-        )
-    })?;
-    let eval = match &request.eval {
-        Some(eval) => eval.clone(),
-        None if recipe.data().has_eval_set("valid") => "valid".to_owned(),
-        None => {
-            let sets = recipe.data().eval_sets();
-            return Err(Failure::usage("the recipe has no evaluation set `valid` to choose weights on")
-                .hint(format!("--eval SET; it has {}", sets.join(", "))));
-        }
-    };
-    // Reports an evaluation set or a search that does not exist.
-    wanted(&recipe, Some(&eval), Some(&decode))?;
-    if !has_model(&decode.as_str()) {
-        let message = format!("the search `{decode}` has no language model: alpha and beta have no effect");
-        return Err(Failure::usage(message).hint(format!(
-            "--set decode.{decode}.language_model=model.arpa.gz, of a search that takes one"
-        )));
-    }
-    let split_of = |name: &str| recipe.data().eval_set(name).map(|set| set.split.to_owned());
-    let split = split_of(&eval);
-    let mut claimed = recipe.claim.iter().filter_map(|claim| claim.eval.as_ref());
-    if let Some(claimed) = claimed.find(|name| split_of(name) == split) {
-        ctx.progress.note(&format!(
-            "note: claims use {claimed} with these examples: its score with weights chosen on them is not evidence"
-        ));
-    }
-    let task = tasks::of(&recipe);
-    let data = task.prepare(ctx, &run.card.base, Sets::Evaluation(&[&eval]))?;
-    let convention = task.signatures(&eval, &decode).swap_remove(0);
-    let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(&recipe, &eval))?;
-    let values = request.weights(&run, &recipe)?.values;
-    data.sweep(ctx, &recipe, (&eval, &decode), values, weights, scorer)
-}
-
-/// The pairs of evaluation set and search to decode: those that the claims judge, with `eval` and
-/// `decode` in place of the claims' if given. Without such claims, every set with `decode`, else
-/// with the recipe's first search.
-///
-/// # Errors
-/// The recipe lacks the set or search, the search needs a language model, or a set mixes languages.
-pub fn wanted(recipe: &Recipe, eval: Option<&str>, decode: Option<&str>) -> Result<Vec<(String, String)>> {
-    let data = recipe.data();
-    let unknown = |kind: &str, name: &str, known: Vec<&str>| {
-        Failure::usage(format!("the recipe has no {kind} `{name}`"))
-            .hint(format!("it has {}", known.join(", ")))
-    };
-    if let Some(name) = eval.filter(|name| !data.has_eval_set(name)) {
-        return Err(unknown("evaluation set", name, data.eval_sets()));
-    }
-    if let Some(name) = decode.filter(|name| !recipe.has_search(name)) {
-        return Err(unknown("search", name, recipe.searches()));
-    }
-    let lacks = |name: &str| recipe.search(name).is_some_and(|search| search.lacks_language_model());
-    if let Some(name) = decode.filter(|name| lacks(name)) {
-        return Err(Failure::usage(format!("the search `{name}` needs a language model, and none is given"))
-            .hint(format!("--set decode.{name}.language_model=model.arpa.gz")));
-    }
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    // A claim that names no search is on the outputs of a task without searches.
-    let of_claims = recipe
-        .claim
-        .iter()
-        .filter_map(|claim| Some((claim.eval.clone()?, claim.decode.as_deref().unwrap_or(DIRECT))));
-    let of_claims = of_claims.filter(|(_, search)| recipe.has_search(search));
-    let of_claims = of_claims.filter(|(_, search)| decode.is_some() || !lacks(search));
-    for (claim_eval, claim_decode) in of_claims {
-        let pair = (eval.map_or(claim_eval, str::to_string), decode.unwrap_or(claim_decode).to_owned());
-        if !pairs.contains(&pair) {
-            pairs.push(pair);
-        }
-    }
-    let first_search = || recipe.searches().into_iter().find(|name| !lacks(name));
-    if pairs.is_empty()
-        && let Some(decode) = decode.or_else(first_search)
-    {
-        // The set `valid` is for choosing weights. It is scored only if there is no other set.
-        let several = |name: &str| data.eval_set(name).is_some_and(|set| set.languages.len() > 1);
-        let others = data.eval_sets().into_iter().any(|name| name != "valid");
-        let scored = |name: &str| match name {
-            "valid" => !others && !several(name),
-            _ => true,
-        };
-        let chosen = |name: &str| eval.map_or_else(|| scored(name), |eval| eval == name);
-        let sets = data.eval_sets().into_iter().filter(|name| chosen(name));
-        pairs.extend(sets.map(|name| (name.to_owned(), decode.to_string())));
-    }
-    for (name, _) in &pairs {
-        if data.eval_set(name).is_some_and(|set| set.languages.len() > 1) {
-            let languages = data.languages().join(", ");
-            return Err(Failure::usage(format!(
-                "the evaluation set `{name}` mixes the languages {languages}"
-            ))
-            .hint("choose a set with a `target`: scoring needs one language"));
-        }
-    }
-    Ok(pairs)
 }
 
 /// The weights that the recipe evaluates, and their files.
@@ -396,10 +237,11 @@ pub fn decode_all<T: TaskData>(
     folder: &Path,
     weights: Weights,
     wanted: &[(String, String)],
+    conventions: Conventions<'_>,
 ) -> Result<Vec<Evaluation>> {
     let mut found = Vec::new();
     let mut model = None;
-    let typed = tasks::typed::<T::Task>(recipe)?;
+    let typed = typed::<T::Task>(recipe)?;
     for (eval, decode) in wanted {
         if let Some(evaluation) = stored(folder, recipe, eval, decode)? {
             found.push(evaluation);
@@ -415,13 +257,13 @@ pub fn decode_all<T: TaskData>(
         let decoded = task.decode(ctx, typed, (eval, decode), model)?;
         ctx.progress.end_stage();
         let seconds = start.elapsed().as_secs_f64();
-        found.push(store(recipe, folder, (eval, decode), &decoded, &weights, seconds)?);
+        let signatures = conventions(eval, decode);
+        found.push(store(recipe, folder, (eval, decode), &decoded, &weights, seconds, &signatures)?);
     }
     Ok(found)
 }
 
-/// Scores outputs by every convention that a claim on this set and search names, and stores outputs
-/// and scores.
+/// Scores outputs by the conventions `signatures`, and stores outputs and scores.
 fn store(
     recipe: &Recipe,
     folder: &Path,
@@ -429,12 +271,13 @@ fn store(
     Decoded { hypotheses: outputs, references, samples }: &Decoded,
     weights: &Weights,
     seconds: f64,
+    signatures: &[String],
 ) -> Result<Evaluation> {
     let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let (hypotheses, reference_text) = (text(outputs), text(references));
     let mut scores = Vec::new();
-    for signature in tasks::of(recipe).signatures(eval, decode) {
-        let scorer = Scorer::from_signature(&signature)?.on(&references::name_of(recipe, eval))?;
+    for signature in signatures {
+        let scorer = Scorer::from_signature(signature)?.on(&name_of(recipe, eval))?;
         let options = ScoreOptions { scorer, resampling: Some(Resampling::default()) };
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }
@@ -465,22 +308,4 @@ fn store(
     write_whole(&folder.join(&evaluation.hypotheses), hypotheses.as_bytes())?;
     write_json(&folder.join(format!("{stem}.json")), &evaluation)?;
     Ok(evaluation)
-}
-
-/// Metric conventions to score an evaluation set with: those of its claims, else of any claim, else
-/// `usual`.
-pub fn claimed_signatures(recipe: &Common, eval: &str, usual: impl FnOnce() -> String) -> Vec<String> {
-    let of = |on_this_set: bool| {
-        let mut found: Vec<String> = Vec::new();
-        let of_outputs = |claim: &&ClaimSpec| trained_term(claim).is_none();
-        let here = |claim: &&ClaimSpec| !on_this_set || claim.eval.as_deref() == Some(eval);
-        for claim in recipe.claim.iter().filter(of_outputs).filter(here) {
-            if let Some(signature) = claim.signature.clone().filter(|s| !found.contains(s)) {
-                found.push(signature);
-            }
-        }
-        found
-    };
-    let found = [of(true), of(false)].into_iter().find(|found| !found.is_empty());
-    found.unwrap_or_else(|| vec![usual()])
 }

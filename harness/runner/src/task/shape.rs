@@ -3,10 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use zoo_recipes::Recipe;
-
-use crate::tasks;
-
 /// Maximum tokens of one side of a batch, well below the limit of 32-bit indices.
 const MOST: u64 = 16_777_216;
 
@@ -20,11 +16,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape that is closest to a recipe's batches.
-    pub fn of(recipe: &Recipe) -> Self {
-        tasks::of(recipe).shape()
-    }
-
     /// This shape with `sentences` examples, limited to the maximum.
     pub fn with(self, sentences: u32) -> Self {
         let most = MOST / u64::from(self.tokens);
@@ -57,8 +48,6 @@ impl fmt::Display for Shape {
 
 #[cfg(test)]
 mod tests {
-    use zoo_recipes::{Document, Selection};
-
     use super::*;
 
     #[test]
@@ -71,22 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_of_every_recipe_can_be_given_as_an_option() {
-        for name in zoo_recipes::names() {
-            let resolved = Document::load(name).unwrap().resolve(&Selection::default()).unwrap();
-            let shape = Shape::of(&resolved.recipe);
-            assert_eq!(shape.to_string().parse(), Ok(shape), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_recipe_has_a_shape() {
-        let of = |name: &str| {
-            let resolved = Document::load(name).unwrap().resolve(&Selection::default()).unwrap();
-            Shape::of(&resolved.recipe).to_string()
-        };
-        assert_eq!(of("reversal-transformer"), "64x56");
-        assert_eq!(of("multi30k-transformer-tiny"), "128x32");
+    fn a_shape_stays_within_the_limit() {
         let shape = Shape { sentences: 64, tokens: 56 };
         assert_eq!(shape.with(2), Shape { sentences: 2, tokens: 56 });
         assert!(shape.with(u32::MAX).is_usable());

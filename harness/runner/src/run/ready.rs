@@ -7,16 +7,15 @@ use zoo_models::parameters::ParameterValues;
 use zoo_recipes::Recipe;
 use zoo_results::metrics::Scorer;
 
-use super::Request;
-use super::data::TaskData;
+use super::conventions::Conventions;
+use super::data::{TaskData, typed};
 use super::evaluate::{Evaluation, Weights, decode_all, load_model};
-use super::run::{Run, Trained};
+use super::folder::{Run, Trained};
 use super::sweep::{Swept, SweptWeights};
 use super::timed_arm::{Making, Measurable, first_updates, of_updates};
-use super::train::train;
+use super::train::{Training, train};
 use crate::context::Context;
 use crate::error::Result;
-use crate::tasks::typed;
 
 /// Prepared data of a recipe, whatever its task.
 pub trait Ready {
@@ -27,7 +26,13 @@ pub trait Ready {
     ///
     /// # Errors
     /// Training cannot go on, or was interrupted.
-    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained>;
+    fn train(
+        &self,
+        ctx: &Context,
+        training: &Training<'_>,
+        recipe: &Recipe,
+        run: &mut Run,
+    ) -> Result<Trained>;
 
     /// Decodes and scores pairs of evaluation set and search, unless `folder` has them already.
     ///
@@ -40,6 +45,7 @@ pub trait Ready {
         folder: &Path,
         weights: Weights,
         wanted: &[(String, String)],
+        conventions: Conventions<'_>,
     ) -> Result<Vec<Evaluation>>;
 
     /// See [`TaskData::sweep`].
@@ -68,8 +74,14 @@ impl<T: TaskData> Ready for T {
         TaskData::fingerprints(self)
     }
 
-    fn train(&self, ctx: &Context, request: &Request, recipe: &Recipe, run: &mut Run) -> Result<Trained> {
-        train(ctx, request, recipe, self, run)
+    fn train(
+        &self,
+        ctx: &Context,
+        training: &Training<'_>,
+        recipe: &Recipe,
+        run: &mut Run,
+    ) -> Result<Trained> {
+        train(ctx, training, recipe, self, run)
     }
 
     fn evaluate(
@@ -79,8 +91,9 @@ impl<T: TaskData> Ready for T {
         folder: &Path,
         weights: Weights,
         wanted: &[(String, String)],
+        conventions: Conventions<'_>,
     ) -> Result<Vec<Evaluation>> {
-        decode_all(ctx, recipe, self, folder, weights, wanted)
+        decode_all(ctx, recipe, self, folder, weights, wanted, conventions)
     }
 
     fn sweep(

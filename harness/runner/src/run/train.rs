@@ -8,6 +8,7 @@ use zoo_models::precision::Compute;
 use zoo_recipes::{EvaluatedWeights, Recipe};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreOptions, Scorer, score};
+use zoo_results::verdict::Verdict;
 use zoo_training::error::OtherError;
 use zoo_training::evaluate;
 use zoo_training::progress::{EpochReport, LogFile, Progress, UpdateReport};
@@ -15,39 +16,51 @@ use zoo_training::settings::TrainSettings;
 use zoo_training::state::{Counters, Ending, RunState};
 use zoo_training::trainer::{Asked, Outcome, Score, Seen, Trainer, Validation};
 
-use super::Request;
-use super::data::{Decoded, LeftOut, Material, Model, TaskData, last_update, phase};
+use super::conventions::{Conventions, name_of};
+use super::data::{Decoded, LeftOut, Material, Model, TaskData, last_update, phase, typed};
 use super::evaluate::Weights;
-use super::run::{Run, Trained};
-use super::run_log::{commits, logged_losses};
+use super::folder::{Run, Trained};
+use super::initial::InitialWeights;
+use super::log::{commits, logged_losses};
 use super::trajectory;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::files::write_json;
 use crate::progress::Step;
-use crate::{references, tasks};
+
+/// How a run is trained, besides its recipe.
+pub struct Training<'a> {
+    /// Weights to start from instead of fresh ones.
+    pub initial: Option<&'a InitialWeights>,
+    /// Whether to stop a run that leaves the published course.
+    pub stop_early: bool,
+    /// Metric conventions of the recipe's evaluation sets.
+    pub conventions: Conventions<'a>,
+    /// The verdict on a run by itself, if it has left the published course.
+    pub off_course: &'a dyn Fn(&Run, &Trained) -> Result<Option<Verdict>>,
+}
 
 /// Trains to the end of the recipe, and decodes at the points of its trajectory claims. Returns the
 /// result of training. A run that has ended is not changed.
 pub fn train<T: TaskData>(
     ctx: &Context,
-    request: &Request,
+    training: &Training<'_>,
     recipe: &Recipe,
     task: &T,
     run: &mut Run,
 ) -> Result<Trained> {
-    if run.is_trained(request.stop_early)? {
+    if run.is_trained(training.stop_early)? {
         return run.trained();
     }
     run.create(recipe)?;
     let seed = run.card.seed;
     let device = ctx.open_device()?.autodiff();
     let compute = Compute::of(&recipe.precision);
-    let typed = tasks::typed::<T::Task>(recipe)?;
+    let typed = typed::<T::Task>(recipe)?;
     let material = task.material(typed)?;
     let model = material.model(typed, seed, &device);
-    let model = match &request.initial {
+    let model = match training.initial {
         Some(initial) => initial.put_into(model)?,
         None => model,
     };
@@ -99,7 +112,7 @@ pub fn train<T: TaskData>(
         let score = match (&recipe.train.checkpoint.evaluate, asked) {
             (EvaluatedWeights::Best { decode: Some(decode), .. }, Asked::LossAndScore) => {
                 ctx.progress.end_stage();
-                let scored = valid_score(ctx, recipe, task, decode, model);
+                let scored = valid_score(ctx, recipe, task, decode, model, training.conventions);
                 ctx.progress.stage(&stage);
                 Some(scored.map_err(|failure| failure.to_string())?)
             }
@@ -138,16 +151,16 @@ pub fn train<T: TaskData>(
                     let update = Some(trainer.state().counters.update);
                     Weights { values: trainer.weights_now(), files: Vec::new(), update }
                 };
-                trajectory::decode_points(ctx, recipe, task, run, &reached, weights)?;
+                trajectory::decode_points(ctx, recipe, task, run, &reached, weights, training.conventions)?;
                 let so_far = summary(trainer.state(), Ending::OffCourse { at });
-                if let (None, Some(verdict)) = (&ended, trajectory::off_course(run, recipe, &so_far)?) {
+                if let (None, Some(verdict)) = (&ended, (training.off_course)(run, &so_far)?) {
                     let hint =
-                        if request.stop_early { "the run ends here" } else { "--stop-early would end it" };
+                        if training.stop_early { "the run ends here" } else { "--stop-early would end it" };
                     ctx.progress.note(&format!(
                         "too far from the published trajectory: {} ({hint})",
                         verdict.explanation
                     ));
-                    if request.stop_early {
+                    if training.stop_early {
                         return Ok(Some(so_far.ending));
                     }
                 }
@@ -192,12 +205,13 @@ fn valid_score<T: TaskData>(
     task: &T,
     decode: &str,
     model: &Model<T>,
+    conventions: Conventions<'_>,
 ) -> Result<Score> {
-    let convention = tasks::of(recipe).signatures("valid", decode).swap_remove(0);
-    let scorer = Scorer::from_signature(&convention)?.on(&references::name_of(recipe, "valid"))?;
+    let convention = conventions("valid", decode).swap_remove(0);
+    let scorer = Scorer::from_signature(&convention)?.on(&name_of(recipe, "valid"))?;
     ctx.progress.stage(&format!("decode valid, {decode}"));
     let Decoded { hypotheses, references, .. } =
-        task.decode(&ctx.undisturbed(), tasks::typed::<T::Task>(recipe)?, ("valid", decode), model)?;
+        task.decode(&ctx.undisturbed(), typed::<T::Task>(recipe)?, ("valid", decode), model)?;
     ctx.progress.end_stage();
     let scored = score(&hypotheses, &[references], &ScoreOptions { scorer, resampling: None })?;
     Ok(Score { value: scored.value, direction: scored.direction })

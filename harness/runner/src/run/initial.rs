@@ -11,7 +11,7 @@ use zoo_results::exit::Exit;
 use zoo_training::weights;
 
 use super::evaluate::evaluated_weights;
-use super::run::{Card, Run};
+use super::folder::{Card, Run};
 use crate::error::{Failure, Result};
 
 /// Initial weights and where they came from.

@@ -8,7 +8,8 @@ use burn::tensor::Device;
 use zoo_models::parameters;
 use zoo_models::precision::Compute;
 
-use super::Found;
+/// Result of a check: a description of what holds, or of what failed.
+pub type Found = Result<String, String>;
 
 /// Source of the committed fixtures.
 pub enum Files {
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn the_program_carries_every_fixture_that_evidence_leans_on() {
         let names: Vec<&str> = CARRIED.iter().map(|(name, _)| *name).collect();
-        let models = super::super::FIXTURES.with::<serde_json::Value>("model");
+        let models = crate::task::fixtures::FIXTURES.with::<serde_json::Value>("model");
         assert!(models.keys().all(|file| names.contains(file)), "{names:?}");
         for name in ["schedules.json", "scalers.json", "optimizers.safetensors"] {
             assert!(names.contains(&name), "{name}");

@@ -23,12 +23,11 @@ use zoo_training::checkpoint::read_state;
 use zoo_training::folder::{CheckpointFolder, NotedFile};
 use zoo_training::state::Ending;
 
-use super::run_log::sessions;
+use super::log::sessions;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::files::{read_json, write_json, write_whole};
-use crate::tasks;
 
 /// Version of the run key. Increase it when a code change alters the trained weights.
 const VERSION: u32 = 1;
@@ -121,15 +120,19 @@ pub struct Trained {
 }
 
 impl Run {
-    /// The place of a run, whether it exists or not. `initial` is the SHA-256 of the weights that it starts from.
-    ///
-    /// # Errors
-    /// A file that the recipe names cannot be read: what is in it is part of what the run is.
-    pub fn locate(ctx: &Context, resolved: &Resolved, seed: u64, initial: Option<&str>) -> Result<Self> {
+    /// The place of a run, whether it exists or not. `files` are the files that the recipe itself
+    /// names, with their SHA-256: what is in them is part of what the run is. `initial` is the SHA-256
+    /// of the weights that it starts from.
+    pub fn locate(
+        ctx: &Context,
+        resolved: &Resolved,
+        files: &[(String, String)],
+        seed: u64,
+        initial: Option<&str>,
+    ) -> Self {
         let recipe = &resolved.recipe;
         let compute = ctx.compute_name(Compute::of(&recipe.precision)).to_string();
-        let files = tasks::of(recipe).own_files(&resolved.folder)?;
-        let key = training_key(recipe, &files, seed, ctx.compute_key(&compute), initial);
+        let key = training_key(recipe, files, seed, ctx.compute_key(&compute), initial);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());
         let mut name = recipe.recipe.name.clone();
         if let Some(tier) = &resolved.tier {
@@ -150,7 +153,7 @@ impl Run {
             key,
             environment,
         };
-        Ok(Self { folder, card })
+        Self { folder, card }
     }
 
     /// Opens an existing run. `path` is its folder, or a checkpoint or file in it.
@@ -164,11 +167,6 @@ impl Run {
         let text = fs::read_to_string(&file).map_err(|e| Failure::io("read", &file, &e))?;
         let recipe = Recipe::from_toml(&text)
             .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
-        if !tasks::of(&recipe).fits() {
-            let message =
-                format!("{}: its model, data, loss and searches do not fit together", file.display());
-            return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
-        }
         Ok((Self { folder: folder.to_path_buf(), card }, recipe))
     }
 

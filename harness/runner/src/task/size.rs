@@ -1,10 +1,7 @@
 //! Size of a recipe's model and of its work, known before there is data.
 
 use zoo_models::Cost;
-use zoo_recipes::Recipe;
 use zoo_results::report::grouped;
-
-use crate::tasks;
 
 /// Size of a model without its data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,14 +39,4 @@ pub struct Workload {
     pub examples: Option<f64>,
     /// How often an epoch contains each example.
     pub copies: usize,
-}
-
-/// The size of a recipe's model; `None` if its vocabulary cannot be estimated.
-pub fn of(recipe: &Recipe) -> Option<ModelSize> {
-    tasks::of(recipe).size()
-}
-
-/// Width of most matrix products of a recipe's model.
-pub fn width(recipe: &Recipe) -> usize {
-    tasks::of(recipe).width()
 }

@@ -1,22 +1,20 @@
-//! Points of trajectory claims: decoding during training, and the check that a run stays on the
-//! published course.
+//! Points of trajectory claims: decoding during training.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use zoo_recipes::{ClaimKind, ClaimSpec, DIRECT, Moment, Recipe};
-use zoo_results::statistics::LookPlan;
-use zoo_results::verdict::{Outcome, Verdict, trained_term};
+use zoo_results::verdict::trained_term;
 
+use super::conventions::Conventions;
 use super::data::TaskData;
 use super::evaluate::{Evaluation, Weights, decode_all, stored};
-use super::judge::{Case, Conditions, Measured, evidence, verdict};
-use super::run::{Made, Run, Trained};
+use super::folder::Run;
 use crate::context::Context;
 use crate::error::Result;
 
 /// The trajectory claims about an arm that can be scored from decoded output.
-fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSpec> {
+pub fn claims<'r>(recipe: &'r Recipe, arm: &str) -> impl Iterator<Item = &'r ClaimSpec> {
     let scored = |claim: &&ClaimSpec| {
         let search = recipe.search(claim.decode.as_deref().unwrap_or(DIRECT));
         claim.kind == ClaimKind::Trajectory
@@ -77,6 +75,7 @@ pub fn decode_points<T: TaskData>(
     run: &Run,
     reached: &[Moment],
     weights: impl Fn() -> Weights,
+    conventions: Conventions<'_>,
 ) -> Result<()> {
     let wanted = wanted(recipe, &run.card.arm);
     for moment in reached {
@@ -90,7 +89,7 @@ pub fn decode_points<T: TaskData>(
         if pairs.is_empty() {
             continue;
         }
-        for evaluation in decode_all(ctx, recipe, task, &folder, weights(), &pairs)? {
+        for evaluation in decode_all(ctx, recipe, task, &folder, weights(), &pairs, conventions)? {
             for score in &evaluation.scores {
                 ctx.progress.note(&format!(
                     "{moment}: {} {:.2} on {} with {}",
@@ -100,34 +99,4 @@ pub fn decode_points<T: TaskData>(
         }
     }
     Ok(())
-}
-
-/// The verdict NOT REPRODUCED on a run by itself, if it has left the published course.
-pub fn off_course(run: &Run, recipe: &Recipe, so_far: &Trained) -> Result<Option<Verdict>> {
-    let measured = [Measured {
-        run: run.clone(),
-        made: Made::default(),
-        trained: so_far.clone(),
-        evaluations: Vec::new(),
-        on_the_way: kept(run, recipe)?,
-        precision: None,
-        data: BTreeMap::new(),
-    }];
-    let plan = LookPlan::fixed(1);
-    let card = &run.card;
-    let conditions = Conditions {
-        recipe: &run.card.recipe,
-        plan: &plan,
-        hardware: &card.environment.hardware(),
-        tier: card.tier.as_deref(),
-        overrides: &card.overrides,
-    };
-    for claim in claims(recipe, &card.arm) {
-        let case = Case { claim, arm: card.arm.clone() };
-        let verdict = verdict(&case, &evidence(&case, &measured, &[], &conditions)?);
-        if verdict.outcome == Outcome::NotReproduced {
-            return Ok(Some(verdict));
-        }
-    }
-    Ok(None)
 }

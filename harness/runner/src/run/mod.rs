@@ -1,0 +1,17 @@
+//! One run: an arm of a recipe with a seed, trained, decoded and timed, whatever its task.
+//!
+//! A task gives its data as [`data::TaskData`]; the stages use it as [`ready::Ready`]. Nothing here
+//! asks which task a recipe has.
+
+pub mod conventions;
+pub mod data;
+pub mod evaluate;
+pub mod folder;
+pub mod initial;
+pub mod log;
+pub mod ready;
+mod samples;
+pub mod sweep;
+pub mod timed_arm;
+pub mod train;
+pub mod trajectory;

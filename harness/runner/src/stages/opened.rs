@@ -1,0 +1,25 @@
+//! Opening of a run that exists, with its recipe.
+
+use std::path::Path;
+
+use zoo_recipes::Recipe;
+use zoo_results::exit::Exit;
+
+use crate::error::{Failure, Result};
+use crate::run::folder::Run;
+use crate::tasks;
+
+/// Opens a run, and checks that the parts of its recipe fit together. `path` is its folder, or a
+/// checkpoint or file in it.
+///
+/// # Errors
+/// There is no run, or its files were changed.
+pub fn opened(path: &Path) -> Result<(Run, Recipe)> {
+    let (run, recipe) = Run::open(path)?;
+    if !tasks::of(&recipe).fits() {
+        let file = run.folder.join("recipe.toml");
+        let message = format!("{}: its model, data, loss and searches do not fit together", file.display());
+        return Err(Failure::new(Exit::Damaged, message).hint("the file was changed since the run began"));
+    }
+    Ok((run, recipe))
+}
