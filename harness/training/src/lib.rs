@@ -20,6 +20,7 @@ pub mod scaling;
 pub mod schedule;
 pub mod settings;
 pub mod state;
+pub mod tasks;
 mod term;
 mod terms;
 pub mod timing;

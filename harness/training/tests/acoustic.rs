@@ -7,7 +7,7 @@ use zoo_models::parameters::{count, host_values, shapes};
 use zoo_models::precision::{Compute, to_f32};
 use zoo_models::tasks::speech_recognition::{AcousticModel, cost};
 use zoo_recipes::tasks::speech_recognition::AcousticLayerSpec;
-use zoo_training::align::AcousticCase;
+use zoo_training::tasks::speech_recognition::AcousticCase;
 
 fn cases() -> Vec<AcousticCase> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/acoustic.safetensors");

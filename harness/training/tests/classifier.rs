@@ -6,7 +6,7 @@ use zoo_models::precision::Compute;
 use zoo_models::tasks::image_classification::scores;
 use zoo_recipes::PoolKind;
 use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, FlattenOrder};
-use zoo_training::align::ClassifierCase;
+use zoo_training::tasks::image_classification::ClassifierCase;
 
 fn cases() -> Vec<ClassifierCase> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/classifier.safetensors");

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, FloatDType};
 use zoo_models::precision::Compute;
 use zoo_recipes::tasks::translation::{TokenEncoderSpec, TokenLossSpec};
-use zoo_training::align::{Alignment, Reference};
+use zoo_training::align::Alignment;
+use zoo_training::tasks::translation::Reference;
 
 fn references() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
@@ -76,7 +77,7 @@ fn half_products_stay_within_what_halves_differ_by() {
 fn planted_mistakes_break_their_rung() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let path = folder.join("transformer_postnorm_fairseq.safetensors");
-    let broken = |change: &dyn Fn(&mut zoo_training::align::Description)| {
+    let broken = |change: &dyn Fn(&mut zoo_training::tasks::translation::Description)| {
         let mut reference = Reference::read(&path).unwrap();
         change(&mut reference.description);
         reference.align(&Device::flex(), Compute::FP32).unwrap().rungs.pop().unwrap()

@@ -6,7 +6,7 @@ use zoo_models::parameters::{count, shapes};
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_synthesis::{FrameWidth, cost};
 use zoo_recipes::tasks::speech_synthesis::SynthesisDecoderSpec;
-use zoo_training::align::SynthesisCase;
+use zoo_training::tasks::speech_synthesis::SynthesisCase;
 
 fn cases() -> Vec<SynthesisCase> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/tacotron.safetensors");

@@ -5,7 +5,7 @@ use zoo_models::precision::Compute;
 
 /// Limits of the rungs that depend on the type of the products. `docs/align.md` explains how they
 /// were chosen.
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// In fp16, embeddings are stored with an error of half a unit of its fraction; otherwise they
     /// are FP32.
     pub embeddings: f64,
@@ -24,7 +24,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn of(compute: Compute) -> Self {
+    pub(crate) fn of(compute: Compute) -> Self {
         let half = |embeddings, outputs, losses, most_gradients| Self {
             embeddings,
             outputs,

@@ -2,18 +2,14 @@
 //! losses, gradients, one update.
 //!
 //! `docs/align.md` describes the file's layout and the limits. The comparison stops at the first
-//! rung that fails, because later rungs would fail for the same reason.
+//! rung that fails, because later rungs would fail for the same reason. What is compared is in the
+//! folders of [`tasks`](crate::tasks).
 
-mod acoustic;
-mod classifier;
-mod compare;
+mod error;
 mod limits;
-mod reference;
 mod rung;
-mod synthesis;
 
-pub use acoustic::AcousticCase;
-pub use classifier::ClassifierCase;
-pub use reference::{AlignError, DescribedVocabulary, Description, Reference};
+pub use error::AlignError;
+pub(crate) use limits::Limits;
 pub use rung::{Alignment, Rung};
-pub use synthesis::SynthesisCase;
+pub(crate) use rung::{Measure, Values};

@@ -1,8 +1,25 @@
 //! Errors of the rungs (levels) of a comparison.
 
 use serde::Serialize;
+use zoo_models::parameters::ParameterValues;
 
-use super::reference::Values;
+/// An array of a reference file.
+#[derive(Debug, Clone)]
+pub(crate) struct Values {
+    pub shape: Vec<usize>,
+    pub values: Vec<f64>,
+}
+
+impl Values {
+    pub(crate) fn largest(&self) -> f64 {
+        self.values.iter().fold(0.0, |a, x| a.max(x.abs()))
+    }
+
+    pub(crate) fn parameter(&self, path: &str) -> ParameterValues {
+        let values = self.values.iter().map(|&x| x as f32).collect();
+        ParameterValues { path: path.to_string(), shape: self.shape.clone(), values }
+    }
+}
 
 /// Result of one rung.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,15 +59,15 @@ impl Alignment {
 }
 
 /// The largest error of a rung so far.
-pub(super) struct Measure(Rung);
+pub(crate) struct Measure(Rung);
 
 impl Measure {
-    pub(super) fn new(name: &str, limit: f64) -> Self {
+    pub(crate) fn new(name: &str, limit: f64) -> Self {
         Self(Rung { name: name.to_string(), tensors: 0, error: 0.0, limit, at: String::new() })
     }
 
     /// Adds the largest difference of a tensor, divided by `unit`.
-    pub(super) fn add(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64) {
+    pub(crate) fn add(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64) {
         self.0.tensors += 1;
         if expected.values.len() != ours.len() {
             return self.fail(format!("{name}: {} values, not {}", ours.len(), expected.values.len()));
@@ -66,7 +83,7 @@ impl Measure {
 
     /// Adds the difference that a `share` of the tensor's elements does not exceed, divided by
     /// `unit`.
-    pub(super) fn add_share(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64, share: f64) {
+    pub(crate) fn add_share(&mut self, name: &str, expected: &Values, ours: &[f64], unit: f64, share: f64) {
         if expected.values.len() != ours.len() {
             return self.fail(format!("{name}: {} values, not {}", ours.len(), expected.values.len()));
         }
@@ -78,13 +95,13 @@ impl Measure {
         }
     }
 
-    pub(super) fn relative_to_itself(&mut self, name: &str, expected: Option<&Values>, ours: &[f64]) {
+    pub(crate) fn relative_to_itself(&mut self, name: &str, expected: Option<&Values>, ours: &[f64]) {
         if let Some(expected) = expected {
             self.add(name, expected, ours, expected.largest());
         }
     }
 
-    pub(super) fn fail(&mut self, at: String) {
+    pub(crate) fn fail(&mut self, at: String) {
         self.0.error = f64::INFINITY;
         self.0.at = at;
     }
@@ -92,7 +109,7 @@ impl Measure {
 
 impl Alignment {
     /// Adds a rung. Returns whether it is within its limit.
-    pub(super) fn add(&mut self, measure: Measure) -> bool {
+    pub(crate) fn add(&mut self, measure: Measure) -> bool {
         let holds = measure.0.holds();
         self.rungs.push(measure.0);
         holds

@@ -15,9 +15,6 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::run::data::{Decoded, EvaluationBatches, TaskData};
 
-/// Pictures of a batch of evaluation.
-pub const TOGETHER: usize = 500;
-
 /// Prepared pictures of a recipe.
 pub struct PictureData {
     /// Splits and classes.
@@ -54,7 +51,7 @@ impl TaskData for PictureData {
 
     fn evaluation(&self, recipe: &Recipe, name: &str) -> Result<EvaluationBatches<'_, PictureBatch>> {
         let split = self.prepared.eval_set(name, &recipe.data).map_err(failure)?;
-        let batches = split.batches(&recipe.data.pixels, TOGETHER).map_err(failure)?;
+        let batches = split.batches(&recipe.data.pixels, decode::TOGETHER).map_err(failure)?;
         Ok(Box::new(batches.map(|batch| Ok(of_models(batch.map_err(failure)?)))))
     }
 

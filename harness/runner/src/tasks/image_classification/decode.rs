@@ -7,7 +7,6 @@ use zoo_models::tasks::image_classification::{Classifier, scores};
 use zoo_results::metrics::ClassRecord;
 
 use super::Recipe;
-use super::data::TOGETHER;
 use super::material::of_models;
 use super::prepare::failure;
 use super::samples::{Answer, samples};
@@ -15,6 +14,9 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::progress::Step;
 use crate::run::data::Decoded;
+
+/// Pictures of a batch of evaluation.
+pub const TOGETHER: usize = 500;
 
 /// Scores the classes of each picture. Returns one record per picture, in the order of the split,
 /// the confusion matrix, and the most confident errors as pictures.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use zoo_recipes::PoolKind;
 use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, ClassifierSpec, FlattenOrder};
-use zoo_training::align::ClassifierCase;
+use zoo_training::tasks::image_classification::ClassifierCase;
 
 use crate::task::aligner::{Aligner, Found};
 use crate::task::fixtures::FIXTURES;

@@ -9,7 +9,7 @@ use zoo_recipes::RecurrentCell;
 use zoo_recipes::tasks::speech_recognition::{
     AcousticLayerSpec, AcousticSpec, Activation, FramePadding, Residual,
 };
-use zoo_training::align::AcousticCase;
+use zoo_training::tasks::speech_recognition::AcousticCase;
 
 use crate::task::aligner::{Aligner, Found};
 use crate::task::fixtures::FIXTURES;

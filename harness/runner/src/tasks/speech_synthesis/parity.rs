@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 use zoo_recipes::tasks::speech_synthesis::{SpectrogramLossSpec, SynthesisModelSpec};
-use zoo_training::align::SynthesisCase;
+use zoo_training::tasks::speech_synthesis::SynthesisCase;
 
 use super::Recipe;
 use super::kinds::same_loss;

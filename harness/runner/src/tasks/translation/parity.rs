@@ -12,7 +12,8 @@ use zoo_recipes::tasks::translation::{
     TokenDecoderSpec, TokenLossSpec, TokenSearchSpec, TranslationModelSpec,
 };
 use zoo_results::exit::Exit;
-use zoo_training::align::{Alignment, Reference};
+use zoo_training::align::Alignment;
+use zoo_training::tasks::translation::Reference;
 
 use super::Recipe;
 use super::kinds::{differences_of, same_loss, same_search};

@@ -6,30 +6,11 @@ use std::path::Path;
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::Packed;
-use zoo_models::parameters::ParameterValues;
 use zoo_models::tasks::translation::PairBatch;
 use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec, TranslationModelSpec};
 use zoo_recipes::{OptimizerSpec, untrusted};
 
-/// Reason why a file cannot be compared.
-#[derive(Debug, thiserror::Error)]
-pub enum AlignError {
-    /// The file cannot be read.
-    #[error("cannot read `{file}`: {source}")]
-    Read {
-        /// Name of the file.
-        file: String,
-        source: std::io::Error,
-    },
-    /// The file does not have the layout of `docs/align.md`.
-    #[error("`{file}`: {problem}\nhint: docs/align.md describes the layout")]
-    Layout {
-        /// Name of the file.
-        file: String,
-        /// Description of the problem.
-        problem: String,
-    },
-}
+use crate::align::{AlignError, Values};
 
 /// The JSON in the metadata key `zoo`.
 #[derive(Debug, Clone, Deserialize)]
@@ -79,12 +60,6 @@ pub struct Reference {
     /// The description in the file's metadata.
     pub description: Description,
     pub(super) tensors: BTreeMap<String, Values>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Values {
-    pub shape: Vec<usize>,
-    pub values: Vec<f64>,
 }
 
 impl Reference {
@@ -175,17 +150,6 @@ impl Reference {
         }
         let target_positions = self.tensor("inputs/target")?.values.len() as u64;
         Ok(PairBatch { source, target, language: 0, target_positions })
-    }
-}
-
-impl Values {
-    pub(super) fn largest(&self) -> f64 {
-        self.values.iter().fold(0.0, |a, x| a.max(x.abs()))
-    }
-
-    pub(super) fn parameter(&self, path: &str) -> ParameterValues {
-        let values = self.values.iter().map(|&x| x as f32).collect();
-        ParameterValues { path: path.to_string(), shape: self.shape.clone(), values }
     }
 }
 

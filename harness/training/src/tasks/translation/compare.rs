@@ -13,9 +13,8 @@ use zoo_models::{Objective, Pass};
 use zoo_recipes::OptimizerSpec;
 use zoo_recipes::tasks::translation::TokenSearchSpec;
 
-use super::limits::Limits;
-use super::reference::{AlignError, Reference, Values};
-use super::rung::{Alignment, Measure};
+use super::reference::Reference;
+use crate::align::{AlignError, Alignment, Limits, Measure, Values};
 use crate::flat::Flat;
 use crate::optimizer::{Gradient, Place, optimizer};
 

@@ -1,0 +1,5 @@
+//! Speech recognition: comparison of its models with those of another framework.
+
+mod align;
+
+pub use align::AcousticCase;

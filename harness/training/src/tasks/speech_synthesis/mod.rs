@@ -1,0 +1,5 @@
+//! Speech synthesis: comparison of its models with those of another framework.
+
+mod align;
+
+pub use align::SynthesisCase;
