@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::tree::Origin;
+use crate::origin::Origin;
 
 /// One error.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,17 +1,18 @@
 //! A recipe file: reading it, laying it over its base, and splitting it into body, arms and tiers.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::check::check_about;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::load_error::LoadError;
+use crate::origin::Origin;
 use crate::overlay;
 use crate::smoke::SMOKE;
 use crate::sources::{Bases, Shelf, Source};
 use crate::spec::{About, DataStatus, Task};
 use crate::split::Split;
 use crate::stack::Stack;
-use crate::tree::{self, Node, Origin, Value};
+use crate::tree::{self, Node, Value};
 
 /// A recipe file with everything that it inherits. Arms and tiers are not applied yet;
 /// [`Document::resolve`] applies them.
@@ -23,36 +24,6 @@ pub struct Document {
     text: String,
     base: Option<String>,
     pub(crate) stack: Stack,
-}
-
-/// Error of loading a recipe.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// No embedded recipe has this name.
-    #[error("there is no recipe `{name}`\nhint: {hint}")]
-    Unknown {
-        /// The requested name.
-        name: String,
-        /// A suggestion of what to request instead.
-        hint: String,
-    },
-    /// The file cannot be read.
-    #[error("cannot read the recipe {}: {source}\nhint: a path works wherever a name does; `zoo list` shows the names", path.display())]
-    Read {
-        /// The requested path.
-        path: PathBuf,
-        /// Cause of the failure.
-        source: io::Error,
-    },
-    /// The file has errors.
-    #[error(transparent)]
-    Invalid(#[from] Diagnostics),
-}
-
-/// Whether the name is that of a file rather than of an embedded recipe: it contains a `/` or ends
-/// in `.toml`.
-pub fn is_path(name: &str) -> bool {
-    name.contains('/') || name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".toml")
 }
 
 impl Document {
@@ -215,7 +186,7 @@ impl Document {
 fn unknown() -> About {
     About {
         name: String::new(),
-        task: Task::Translation,
+        task: Task::ALL[0],
         summary: String::new(),
         origin: String::new(),
         status: DataStatus::Private,

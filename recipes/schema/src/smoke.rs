@@ -7,8 +7,9 @@
 //! base's generated data are used instead, so that a smoke run downloads nothing.
 
 use crate::diagnostic::Diagnostics;
-use crate::stack::Overlay;
-use crate::tree::{Entry, Node, Origin, Table, Value};
+use crate::layer::Overlay;
+use crate::origin::Origin;
+use crate::tree::{Entry, Node, Table, Value};
 
 /// Name of the tier.
 pub(crate) const SMOKE: &str = "smoke";

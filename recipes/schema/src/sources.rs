@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{LoadError, is_path};
+use crate::load_error::{LoadError, is_path};
 use crate::nearest::did_you_mean;
+use crate::origin::Origin;
 use crate::registry;
-use crate::tree::{self, Node, Origin};
+use crate::tree::{self, Node};
 
 /// The text of a file, and its name in messages.
 pub(crate) struct Source {

@@ -2,9 +2,10 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::forms;
+use crate::layer::{Layer, Overlay};
+use crate::origin::Origin;
 use crate::sources::Shelf;
-use crate::stack::{Layer, Overlay};
-use crate::tree::{Node, Origin, Table, Value};
+use crate::tree::{Node, Table, Value};
 
 /// A split file, with its short forms expanded.
 pub(crate) struct Split {

@@ -1,12 +1,13 @@
 //! A recipe file with its bases and parts, as a stack of layers.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::LoadError;
+use crate::layer::Overlay;
+use crate::load_error::LoadError;
 use crate::nearest::did_you_mean;
-use crate::overlay;
+use crate::origin::Origin;
 use crate::sources::{Bases, Shelf};
 use crate::split::Split;
-use crate::tree::{self, Node, Origin};
+use crate::tree::{self, Node};
 
 /// Longest chain of bases.
 const MOST_BASES: usize = 8;
@@ -24,41 +25,6 @@ pub(crate) struct Stack {
     /// The tiers of the bases, each from the nearest base that defines it, and sized for that
     /// base's model and data. A file inherits one with `inherit = true`.
     pub(crate) base_tiers: Vec<Overlay>,
-}
-
-/// A named arm or tier. Its layers are those of the base, then its presets, then those of this
-/// file.
-#[derive(Debug, Clone)]
-pub(crate) struct Overlay {
-    pub(crate) name: String,
-    pub(crate) layers: Vec<Layer>,
-    /// For a tier: how many of the bodies belong to the file that defines it and to that file's
-    /// bases.
-    pub(crate) bodies: usize,
-    /// For a tier with `inherit = true`: where that was written.
-    pub(crate) inherit: Option<Origin>,
-}
-
-impl Overlay {
-    /// Lays all layers over `root`.
-    pub(crate) fn apply(&self, root: &mut Node, found: &mut Diagnostics) {
-        for layer in &self.layers {
-            let mut missing = Diagnostics::default();
-            overlay::apply(root, &layer.node, &mut missing);
-            if !layer.inherited {
-                found.extend(missing);
-            }
-        }
-    }
-}
-
-/// One layer of an arm or tier.
-#[derive(Debug, Clone)]
-pub(crate) struct Layer {
-    pub(crate) node: Node,
-    /// Whether the layer comes from the base or from a preset. Its `without` may then name missing
-    /// keys, because the file above may have removed them from the body.
-    pub(crate) inherited: bool,
 }
 
 impl Stack {

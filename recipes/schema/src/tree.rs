@@ -1,46 +1,12 @@
 //! A TOML tree with the position of every key and value. An error that is found after the overlays
 //! were applied can thus still be reported with its line and column.
 
-use std::fmt;
 use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-
-/// Where a key or value was written.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Origin {
-    /// In a file, at a 1-based line and column. Columns count characters.
-    File {
-        /// The file's name in messages.
-        file: Arc<str>,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-    },
-    /// On the command line.
-    Override {
-        /// The text `key=value` as given.
-        text: Arc<str>,
-    },
-    /// In a tier that the program provides for every recipe.
-    Tier {
-        /// Name of the tier.
-        name: &'static str,
-    },
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
-            Origin::Override { text } => write!(f, "--set {text}"),
-            Origin::Tier { name } => write!(f, "the tier {name}"),
-        }
-    }
-}
+use crate::origin::Origin;
 
 /// A value and where it was written.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,9 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::did_you_mean;
+use crate::origin::Origin;
 use crate::schema::keys_of_claims;
-use crate::tree::{Entry, Node, Origin, Table, Value};
+use crate::tree::{Entry, Node, Table, Value};
 
 /// Largest size in bytes of a file's expanded claims. Without it, a file from others could repeat a
 /// long text in many rows.

@@ -5,9 +5,10 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::forms::both;
+use crate::layer::Layer;
+use crate::origin::Origin;
 use crate::sources::Shelf;
-use crate::stack::Layer;
-use crate::tree::{Entry, Node, Origin, Table, Value};
+use crate::tree::{Entry, Node, Table, Value};
 
 /// The blocks that a part may have.
 const BLOCKS: [&str; 6] = ["data", "model", "loss", "train", "precision", "decode"];

@@ -5,6 +5,7 @@ use serde_json::Map;
 use zoo_recipes::Direction;
 
 use super::answer::is_right;
+use super::options::{AccuracyOptions, Share, Ties};
 use crate::metrics::entry::Entry;
 use crate::metrics::error::ScoreError;
 use crate::metrics::metric::{Metric, Reading, Source};
@@ -26,38 +27,6 @@ pub static TOP1: Entry = Entry::alias("top1", &ACCURACY, |convention| has_top(co
 
 /// Accuracy among the five top-ranked classes.
 pub static TOP5: Entry = Entry::alias("top5", &ACCURACY, |convention| has_top(convention, 5));
-
-/// The share that is the score.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// Correct answers; the metric is `accuracy`.
-    Right,
-    /// Wrong answers; the metric is `error`.
-    Wrong,
-}
-
-/// Order of two classes with equal scores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ties {
-    /// The lower class comes first, as in the argmax of NumPy and PyTorch.
-    #[default]
-    First,
-    /// The higher class comes first, as in scikit-learn's `top_k_accuracy_score`.
-    Last,
-}
-
-/// Options of accuracy and error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AccuracyOptions {
-    /// Share of correct or of wrong answers.
-    pub share: Share,
-    /// Number of top-ranked classes among which the correct one must be.
-    pub top: usize,
-    /// Number of classes, more than `top`.
-    pub classes: usize,
-    /// Treatment of equal scores.
-    pub ties: Ties,
-}
 
 /// Words of `ties:`.
 const TIES: [(&str, Ties); 2] = [("first", Ties::First), ("last", Ties::Last)];

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::accuracy::{AccuracyOptions, Ties};
+use super::options::{AccuracyOptions, Ties};
 use crate::metrics::error::ScoreError;
 use crate::metrics::record::{is_object, parse, wrong};
 

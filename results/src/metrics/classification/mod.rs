@@ -15,6 +15,8 @@
 
 mod accuracy;
 mod answer;
+mod options;
 
-pub use accuracy::{ACCURACY, AccuracyOptions, ERROR, Share, TOP1, TOP5, Ties};
+pub use accuracy::{ACCURACY, ERROR, TOP1, TOP5};
 pub use answer::{Class, ClassRecord};
+pub use options::{AccuracyOptions, Share, Ties};
