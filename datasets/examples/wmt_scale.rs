@@ -16,8 +16,10 @@ use std::time::Instant;
 
 use zoo_datasets::batches::{BatchPlan, Collator, PairSource};
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_datasets::prepare::{Place, PrepareError, PrepareOptions, PrepareStep, prepare_from_files};
 use zoo_datasets::random::{Purpose, RandomStream};
+use zoo_datasets::tasks::translation::prepare::{
+    Place, PrepareError, PrepareOptions, PrepareStep, prepare_from_files,
+};
 use zoo_recipes::tasks::translation::TextDataSpec;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

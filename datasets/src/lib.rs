@@ -6,7 +6,6 @@ pub mod batches;
 pub mod corpora;
 pub mod fetch;
 pub mod image;
-pub mod prepare;
 pub mod random;
 pub mod readers;
 pub mod speech;

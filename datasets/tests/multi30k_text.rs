@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use zoo_datasets::batches::{BatchPlan, Collator, PaddingWaste, PairSource};
-use zoo_datasets::prepare::{PrepareError, PrepareOptions, load, prepare_cached};
 use zoo_datasets::readers::parallel_text::read_lines;
-use zoo_datasets::readers::read_splits;
+use zoo_datasets::tasks::translation::prepare::{PrepareError, PrepareOptions, load, prepare_cached};
+use zoo_datasets::tasks::translation::read_splits;
 use zoo_datasets::text::bpe::{Codes, Encoder, learn, undo};
 use zoo_datasets::text::moses::Normalizer;
 use zoo_recipes::NormalizeStep;

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use zoo_datasets::batches::PairSource;
-use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare_cached};
-use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
+use zoo_datasets::readers::SplitText;
+use zoo_datasets::tasks::translation::prepare::{
+    PrepareError, PrepareOptions, PreparedTranslation, prepare_cached,
+};
+use zoo_datasets::tasks::translation::{TRAIN, read_splits};
 use zoo_datasets::text::vocabulary::Vocabulary;
 use zoo_recipes::ShareSpec;
 use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TooLong};

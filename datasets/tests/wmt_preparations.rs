@@ -17,9 +17,12 @@ use server::{Agrees, Asked, Reply, Server};
 use zoo_datasets::batches::{BatchPlan, Collator, PairSource};
 use zoo_datasets::corpora::{CorpusDefinition, CorpusError, FetchedCorpus, Packing, TextFormat};
 use zoo_datasets::fetch::{DataHome, Digest, FetchOptions};
-use zoo_datasets::prepare::{Place, PrepareError, PrepareOptions, PreparedTranslation, prepare_from_files};
+use zoo_datasets::tasks::translation::prepare::{
+    Place, PrepareError, PrepareOptions, PreparedTranslation, prepare_from_files,
+};
 use zoo_datasets::text::bpe::undo;
-use zoo_recipes::tasks::translation::{Specials, TextDataSpec, TextTokenizerSpec};
+use zoo_recipes::tasks::translation::TextDataSpec;
+use zoo_recipes::{Specials, TextTokenizerSpec};
 
 const NAMES: [&str; 3] = ["wmt-en-de-openseq2seq", "wmt16-en-de-nvidia", "wmt17-en-de-nvidia"];
 

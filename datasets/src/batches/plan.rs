@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use zoo_recipes::tasks::translation::TextBatchingSpec;
+use zoo_recipes::TextBatchingSpec;
 
 use crate::random::{Purpose, RandomStream};
 

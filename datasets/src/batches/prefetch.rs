@@ -125,7 +125,7 @@ impl Drop for Prefetch {
 mod tests {
     use super::super::collate::tests::Pairs;
     use super::*;
-    use zoo_recipes::tasks::translation::TextBatchingSpec;
+    use zoo_recipes::TextBatchingSpec;
 
     fn pairs() -> Arc<dyn PairSource> {
         Arc::new(Pairs(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use zoo_recipes::NormalizeStep;
-use zoo_recipes::tasks::translation::TextTokenizerSpec;
+use zoo_recipes::TextTokenizerSpec;
 
 /// Steps of a published script on the text of a corpus, in addition to the recipe's tokenizer.
 ///

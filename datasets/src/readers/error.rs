@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::reversal::ReversalError;
 use crate::corpora::CorpusError;
 use crate::text::TextError;
 
@@ -19,7 +18,7 @@ pub enum ReadError {
         file: PathBuf,
     },
     /// The two sides have different numbers of lines.
-    #[error("{}:{line}: the file ends here, but {} has {other_lines} lines\nhint: line i of one file must be the translation of line i of the other", file.display(), other.display())]
+    #[error("{}:{line}: the file ends here, but {} has {other_lines} lines\nhint: line i of one file must say the same as line i of the other", file.display(), other.display())]
     LineCounts {
         /// Path of the shorter file.
         file: PathBuf,
@@ -34,8 +33,15 @@ pub enum ReadError {
     #[error(transparent)]
     Corpus(#[from] CorpusError),
     /// A split cannot be generated.
-    #[error(transparent)]
-    Reversal(#[from] ReversalError),
+    #[error("reader `{reader}`: {problem}\nhint: {hint}")]
+    Generated {
+        /// Kind of the reader.
+        reader: &'static str,
+        /// What is wrong with its settings.
+        problem: String,
+        /// Hint for the user.
+        hint: &'static str,
+    },
     /// The source of a split's text is not specified.
     #[error("no text for the split `{split}`: {problem}\nhint: {hint}")]
     NoText {

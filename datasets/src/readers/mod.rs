@@ -2,12 +2,12 @@
 
 mod error;
 pub mod parallel_text;
-pub mod reversal;
-mod splits;
+mod split_names;
 mod stream;
 
 pub use error::ReadError;
-pub use splits::{PairSplit, TRAIN, open_split, pair_splits, read_splits, split_names};
+pub use split_names::split_names;
+pub(crate) use stream::LineSource;
 pub use stream::{EmptyLines, PairReader};
 
 /// The pairs of one split, as text.

@@ -40,7 +40,7 @@ struct Side {
 }
 
 /// Source of the lines of one side.
-pub(super) enum LineSource {
+pub(crate) enum LineSource {
     /// The files of a corpus.
     Corpus(Lines),
     /// A user's file.
@@ -63,7 +63,7 @@ impl Side {
 
 impl PairReader {
     /// Reads both sides. Each side is (source of its lines, its last file, its language).
-    pub(super) fn new(
+    pub(crate) fn new(
         source: (LineSource, PathBuf, String),
         target: (LineSource, PathBuf, String),
         empty: EmptyLines,
@@ -85,7 +85,7 @@ impl PairReader {
     }
 
     /// Limits the reader to the first `most` pairs, including skipped ones. `None`: all pairs.
-    pub(super) fn first(self, most: Option<usize>) -> Self {
+    pub(crate) fn first(self, most: Option<usize>) -> Self {
         Self { most: most.map(|most| most as u64), ..self }
     }
 
@@ -186,7 +186,7 @@ fn uneven(long: &mut Side, short: &Side) -> Result<ReadError, ReadError> {
 /// The lines of a user's file, plain or gzip (recognised by its first bytes). Line feeds, carriage
 /// returns before them and a byte order mark at the beginning are removed. Only a line feed ends a
 /// line.
-pub(super) struct OwnLines {
+pub(crate) struct OwnLines {
     reader: Box<dyn BufRead + Send>,
     file: PathBuf,
     line: usize,

@@ -1,13 +1,11 @@
 //! The labels of speech: the classes of a frame or the symbols of a text. Converts text to labels.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use zoo_recipes::NormalizeStep;
-use zoo_recipes::tasks::speech_recognition::ClassTokenizerSpec;
-use zoo_recipes::tasks::speech_synthesis::SymbolTokenizerSpec;
 
 use super::error::SpeechError;
-use super::symbols::Symbols;
 use super::unknown::UnknownText;
 use crate::text::moses::Normalizer;
 
@@ -26,7 +24,19 @@ pub struct Classes {
 enum Kind {
     Characters { labels: BTreeMap<char, u32>, normalizer: Normalizer },
     Lexicon { words: Vec<String>, sounds: Vec<Vec<u32>>, silence: Option<u32> },
-    Symbols(Symbols),
+    Texts(Box<dyn LabelledTexts>),
+}
+
+/// Texts whose labels are not those of characters or of a lexicon.
+pub(crate) trait LabelledTexts: fmt::Debug + Send + Sync {
+    /// The text as it is labelled and scored.
+    fn cleaned(&self, text: &str) -> String;
+
+    /// The labels of a cleaned text.
+    ///
+    /// # Errors
+    /// A part of the text has no label.
+    fn ids(&self, text: &str) -> Result<Vec<u32>, UnknownText>;
 }
 
 /// A tokenizer of the texts of recordings.
@@ -39,22 +49,6 @@ pub trait Labels {
     fn classes(&self) -> Result<Classes, SpeechError>;
 }
 
-impl Labels for ClassTokenizerSpec {
-    fn classes(&self) -> Result<Classes, SpeechError> {
-        match self {
-            Self::Characters { alphabet, normalize } => Classes::characters(alphabet, normalize),
-            Self::Lexicon { words, silence } => Classes::lexicon(words, silence.as_deref()),
-        }
-    }
-}
-
-impl Labels for SymbolTokenizerSpec {
-    fn classes(&self) -> Result<Classes, SpeechError> {
-        let symbols = Symbols::new(self)?;
-        Ok(Classes { names: self.names(), kind: Kind::Symbols(symbols) })
-    }
-}
-
 impl Classes {
     /// The classes of a tokenizer.
     ///
@@ -64,7 +58,13 @@ impl Classes {
         tokenizer.classes()
     }
 
-    fn characters(alphabet: &str, normalize: &[NormalizeStep]) -> Result<Self, SpeechError> {
+    /// The labels of `texts`, by name.
+    pub(crate) fn of_texts(names: Vec<String>, texts: impl LabelledTexts + 'static) -> Self {
+        Self { names, kind: Kind::Texts(Box::new(texts)) }
+    }
+
+    /// One label for each character of an alphabet.
+    pub(crate) fn characters(alphabet: &str, normalize: &[NormalizeStep]) -> Result<Self, SpeechError> {
         let mut labels = BTreeMap::new();
         for (label, character) in (0..).zip(alphabet.chars()) {
             if labels.insert(character, label).is_some() {
@@ -78,7 +78,11 @@ impl Classes {
         Ok(Self { names, kind: Kind::Characters { labels, normalizer } })
     }
 
-    fn lexicon(words: &BTreeMap<String, Vec<String>>, silence: Option<&str>) -> Result<Self, SpeechError> {
+    /// One label for each sound of a lexicon.
+    pub(crate) fn lexicon(
+        words: &BTreeMap<String, Vec<String>>,
+        silence: Option<&str>,
+    ) -> Result<Self, SpeechError> {
         let others: BTreeSet<&str> = words.values().flatten().map(String::as_str).collect();
         if let Some(word) =
             words.iter().find(|(_, s)| s.is_empty() || s.iter().any(|s| Some(s.as_str()) == silence))
@@ -108,7 +112,7 @@ impl Classes {
     pub fn silence(&self) -> Option<u32> {
         match &self.kind {
             Kind::Lexicon { silence, .. } => *silence,
-            Kind::Characters { .. } | Kind::Symbols(_) => None,
+            Kind::Characters { .. } | Kind::Texts(_) => None,
         }
     }
 
@@ -121,7 +125,7 @@ impl Classes {
     pub fn space(&self) -> Option<u32> {
         match &self.kind {
             Kind::Characters { labels, .. } => labels.get(&' ').copied(),
-            Kind::Lexicon { .. } | Kind::Symbols(_) => None,
+            Kind::Lexicon { .. } | Kind::Texts(_) => None,
         }
     }
 
@@ -129,7 +133,7 @@ impl Classes {
     pub fn words(&self) -> &[String] {
         match &self.kind {
             Kind::Lexicon { words, .. } => words,
-            Kind::Characters { .. } | Kind::Symbols(_) => &[],
+            Kind::Characters { .. } | Kind::Texts(_) => &[],
         }
     }
 
@@ -137,7 +141,7 @@ impl Classes {
     pub fn pronunciation(&self, word: usize) -> &[u32] {
         match &self.kind {
             Kind::Lexicon { sounds, .. } => sounds.get(word).map_or(&[], Vec::as_slice),
-            Kind::Characters { .. } | Kind::Symbols(_) => &[],
+            Kind::Characters { .. } | Kind::Texts(_) => &[],
         }
     }
 
@@ -148,7 +152,7 @@ impl Classes {
         match &self.kind {
             Kind::Characters { normalizer, .. } => collapsed(&normalizer.line(text)),
             Kind::Lexicon { .. } => collapsed(text),
-            Kind::Symbols(symbols) => symbols.cleaned(text),
+            Kind::Texts(texts) => texts.cleaned(text),
         }
     }
 
@@ -182,7 +186,7 @@ impl Classes {
                 }
                 Ok(labels)
             }
-            Kind::Symbols(symbols) => symbols.ids(text),
+            Kind::Texts(texts) => texts.ids(text),
         }
     }
 }
@@ -193,14 +197,14 @@ mod tests {
 
     fn characters() -> Classes {
         let normalize = vec![NormalizeStep::Lowercase];
-        Classes::of(&ClassTokenizerSpec::Characters { alphabet: " abß".into(), normalize }).unwrap()
+        Classes::characters(" abß", &normalize).unwrap()
     }
 
     fn yesno(silence: Option<&str>) -> Classes {
         let word =
             |word: &str, sounds: &[&str]| (word.to_owned(), sounds.iter().map(|s| (*s).into()).collect());
         let words = [word("YES", &["Y", "E"]), word("NO", &["N", "E"])].into();
-        Classes::of(&ClassTokenizerSpec::Lexicon { words, silence: silence.map(Into::into) }).unwrap()
+        Classes::lexicon(&words, silence).unwrap()
     }
 
     #[test]
@@ -233,7 +237,6 @@ mod tests {
 
     #[test]
     fn an_alphabet_with_a_character_twice_is_refused() {
-        let twice = ClassTokenizerSpec::Characters { alphabet: "aba".into(), normalize: Vec::new() };
-        assert!(Classes::of(&twice).unwrap_err().to_string().contains("twice"));
+        assert!(Classes::characters("aba", &[]).unwrap_err().to_string().contains("twice"));
     }
 }

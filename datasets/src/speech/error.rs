@@ -258,7 +258,7 @@ impl SpeechError {
         move |source| Self::Io { path, source }
     }
 
-    pub(super) fn recipe(key: impl Into<String>, problem: impl Into<String>, hint: &'static str) -> Self {
+    pub(crate) fn recipe(key: impl Into<String>, problem: impl Into<String>, hint: &'static str) -> Self {
         Self::Recipe { key: key.into(), problem: problem.into(), hint }
     }
 }

@@ -20,11 +20,11 @@ mod prepared;
 mod recordings;
 mod source;
 mod splits;
-mod symbols;
 mod tones;
 mod unknown;
 
 pub use batch::{SpeechBatch, SpeechBatches, evaluation_batches};
+pub(crate) use classes::LabelledTexts;
 pub use classes::{Classes, Labels};
 pub use error::{Fault, Skipped, SpeechError};
 pub use manifest::stamp as manifest_stamp;

@@ -1,3 +1,6 @@
 //! From corpora and own files to the batches of a task. Each task is a folder here.
 
 pub mod image_classification;
+pub mod speech_recognition;
+pub mod speech_synthesis;
+pub mod translation;

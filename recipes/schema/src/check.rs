@@ -5,9 +5,10 @@ use serde_json::Value as Json;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::{did_you_mean, listed};
+use crate::origin::Origin;
 use crate::schema::{ANY, follow, kind_of, recipe_schema, task_of_kind};
 use crate::spec::Task;
-use crate::tree::{Entry, Node, Origin, Table, Value};
+use crate::tree::{Entry, Node, Table, Value};
 
 /// Checks a whole resolved recipe. Its task selects the schema. If it has no valid task, only
 /// `[recipe]` is checked.

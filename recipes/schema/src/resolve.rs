@@ -10,11 +10,12 @@ use sha2::{Digest, Sha256};
 use crate::check::{check_recipe, check_searches};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::Document;
+use crate::origin::Origin;
 use crate::overlay::{apply, merge};
 use crate::smoke::{self, SMOKE};
 use crate::spec::{ClaimSpec, Recipe};
 use crate::stack::pick;
-use crate::tree::{self, Entry, Node, Origin, Table, Value, parse_override};
+use crate::tree::{self, Entry, Node, Table, Value, parse_override};
 use crate::validate::validate;
 
 /// What to apply to a recipe's body.

@@ -1,9 +1,8 @@
 //! Every embedded recipe, in every arm and tier.
 
+use zoo_recipes::TextBatchingSpec;
 use zoo_recipes::tasks::speech_recognition::{AcousticLayerSpec, AcousticSpec};
-use zoo_recipes::tasks::translation::{
-    TextBatchingSpec, TokenDecoderSpec, TokenEncoderSpec, TranslationModelSpec,
-};
+use zoo_recipes::tasks::translation::{TokenDecoderSpec, TokenEncoderSpec, TranslationModelSpec};
 use zoo_recipes::*;
 
 /// All selections of a document: body and arms, at the published size and in every tier.

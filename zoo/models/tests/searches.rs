@@ -11,7 +11,7 @@ use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::search::{Logits, SearchIds, StepDecoder, search};
 use zoo_models::tasks::translation::{Seq2Seq, Vocabularies, Writer};
-use zoo_recipes::tasks::translation::TokenSearchSpec;
+use zoo_recipes::TokenSearchSpec;
 use zoo_recipes::{Document, ListedTask, Selection, Translation};
 
 #[derive(Deserialize)]

@@ -4,6 +4,7 @@
 //! of the value.
 
 mod augmentation;
+mod batching;
 mod claim;
 mod features;
 mod layers;
@@ -15,9 +16,12 @@ mod smoothing;
 mod splits;
 mod task;
 mod text;
+mod token_search;
+mod tokens;
 mod train;
 
 pub use augmentation::*;
+pub use batching::*;
 pub use claim::*;
 pub use features::*;
 pub use layers::*;
@@ -29,6 +33,8 @@ pub use smoothing::*;
 pub use splits::*;
 pub use task::*;
 pub use text::*;
+pub use token_search::*;
+pub use tokens::*;
 pub use train::*;
 
 use schemars::JsonSchema;

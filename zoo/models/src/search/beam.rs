@@ -6,7 +6,7 @@
 //! on its batch.
 
 use zoo_recipes::MaxLength;
-use zoo_recipes::tasks::translation::{LengthPenalty, StopRule};
+use zoo_recipes::{LengthPenalty, StopRule};
 
 use super::extension::{Extension, likeliest};
 use super::sentence::{Sentence, run};

@@ -15,7 +15,7 @@ pub use greedy::greedy;
 pub use places::{Places, Weighing, places};
 
 use zoo_recipes::MaxLength;
-use zoo_recipes::tasks::translation::TokenSearchSpec;
+use zoo_recipes::TokenSearchSpec;
 
 use crate::Packed;
 

@@ -6,10 +6,10 @@ use zoo_datasets::batches::{
     Batch, BatchPlan, Collator, EvalLimit, Groups, PaddedSequences, PaddingWaste, PairSource, Position,
     Prefetch, PrefetchOptions, eval_batches,
 };
-use zoo_datasets::prepare::{EvalSet, PreparedSplit};
+use zoo_datasets::tasks::translation::prepare::{EvalSet, PreparedSplit};
 use zoo_models::Packed;
 use zoo_models::tasks::translation::{PairBatch, Vocabularies};
-use zoo_recipes::tasks::translation::TextBatchingSpec;
+use zoo_recipes::TextBatchingSpec;
 use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 

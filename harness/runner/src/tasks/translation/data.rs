@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
-use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_datasets::tasks::translation::prepare::{PreparedSplit, PreparedTranslation};
 use zoo_models::tasks::translation::{PairBatch, Seq2Seq, Vocabularies};
 use zoo_results::report::page::SplitCounts;
 

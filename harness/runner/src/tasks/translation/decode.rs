@@ -1,14 +1,15 @@
 //! Decoding of source sentences to text of a target language.
 
 use zoo_datasets::batches::{EvalLimit, PairSource, eval_batches, restore_order};
-use zoo_datasets::prepare::{PreparedSplit, PreparedTranslation};
+use zoo_datasets::tasks::translation::prepare::{PreparedSplit, PreparedTranslation};
 use zoo_datasets::text::moses;
 use zoo_models::Packed;
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::search::{Hypothesis, SearchIds, search};
 use zoo_models::tasks::translation::{Seq2Seq, Writer};
-use zoo_recipes::tasks::translation::{Detokenizer, TokenSearchSpec};
+use zoo_recipes::TokenSearchSpec;
+use zoo_recipes::tasks::translation::Detokenizer;
 use zoo_results::exit::Exit;
 
 use super::Recipe;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use zoo_datasets::prepare::{PreparedSplit, Sequences};
+use zoo_datasets::tasks::translation::prepare::{PreparedSplit, Sequences};
 use zoo_models::Packed;
 use zoo_models::random::Key;
 use zoo_models::tasks::translation::{PairBatch, Vocabularies};
-use zoo_recipes::tasks::translation::TextBatchingSpec;
+use zoo_recipes::TextBatchingSpec;
 use zoo_training::batches::Fetched;
 
 use super::Recipe;

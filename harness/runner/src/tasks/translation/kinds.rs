@@ -2,7 +2,8 @@
 
 use std::mem::discriminant;
 
-use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec, TranslationModelSpec};
+use zoo_recipes::TokenSearchSpec;
+use zoo_recipes::tasks::translation::{TokenLossSpec, TranslationModelSpec};
 
 use crate::kinds::differences;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use zoo_datasets::prepare::{PrepareOptions, PreparedSplit};
+use zoo_datasets::tasks::translation::prepare::{PrepareOptions, PreparedSplit};
 use zoo_models::Cost;
 use zoo_models::tasks::translation::{PairBatch, Seq2Seq, TranslationLoss, Vocabularies, cost};
 
@@ -71,10 +71,10 @@ impl Material for Text {
 
 #[cfg(test)]
 mod tests {
-    use zoo_datasets::prepare::Sequences;
+    use zoo_datasets::tasks::translation::prepare::Sequences;
     use zoo_models::parameters::{host_values, reads};
     use zoo_models::precision::Compute;
-    use zoo_recipes::tasks::translation::TextBatchingSpec;
+    use zoo_recipes::TextBatchingSpec;
     use zoo_recipes::{Document, ListedTask, Selection};
     use zoo_training::timing::{Timed, TimedArm};
 

@@ -20,10 +20,9 @@ use burn::tensor::Device;
 use zoo_models::Cost;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::translation::cost;
-use zoo_recipes::tasks::translation::{
-    Denominator, TextBatchingSpec, TextReaderSpec, TokenLossSpec, TokenSearchSpec,
-};
+use zoo_recipes::tasks::translation::{Denominator, TextReaderSpec, TokenLossSpec};
 use zoo_recipes::{Document, RecipeOf, Tying};
+use zoo_recipes::{TextBatchingSpec, TokenSearchSpec};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 

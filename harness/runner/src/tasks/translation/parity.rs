@@ -8,9 +8,8 @@ use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::precision::Compute;
 use zoo_recipes::OptimizerSpec;
-use zoo_recipes::tasks::translation::{
-    TokenDecoderSpec, TokenLossSpec, TokenSearchSpec, TranslationModelSpec,
-};
+use zoo_recipes::TokenSearchSpec;
+use zoo_recipes::tasks::translation::{TokenDecoderSpec, TokenLossSpec, TranslationModelSpec};
 use zoo_results::exit::Exit;
 use zoo_training::align::Alignment;
 use zoo_training::tasks::translation::Reference;

@@ -5,10 +5,14 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
-use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
 use zoo_datasets::readers::{EmptyLines, ReadError};
-use zoo_datasets::readers::{PairReader, pair_splits, split_names};
-use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextTokenizerSpec};
+use zoo_datasets::readers::{PairReader, split_names};
+use zoo_datasets::tasks::translation::pair_splits;
+use zoo_datasets::tasks::translation::prepare::{
+    Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files,
+};
+use zoo_recipes::TextTokenizerSpec;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 use zoo_recipes::{DataBlock, untrusted};
 use zoo_results::exit::Exit;
 

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::readers::EmptyLines;
+use zoo_datasets::readers::SplitText;
 use zoo_datasets::readers::parallel_text::read;
-use zoo_datasets::readers::{SplitText, reversal};
+use zoo_datasets::tasks::translation::reversal;
 use zoo_datasets::text::bpe::undo;
 use zoo_datasets::text::moses::Normalizer;
 use zoo_recipes::References;
-use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextSetSpec, TextTokenizerSpec};
+use zoo_recipes::TextTokenizerSpec;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextSetSpec};
 use zoo_results::exit::Exit;
 
 use super::Recipe;

@@ -6,7 +6,7 @@ use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
 use zoo_models::tasks::translation::{Seq2Seq, Vocabularies, Writer};
-use zoo_recipes::tasks::translation::TokenSearchSpec;
+use zoo_recipes::TokenSearchSpec;
 
 use super::generated::full_batches;
 use super::material::Text;

@@ -2,7 +2,8 @@
 
 use super::Recipe;
 use zoo_models::tasks::translation::Vocabularies;
-use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextTokenizerSpec};
+use zoo_recipes::TextTokenizerSpec;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 
 /// Special tokens at the start of every vocabulary.
 const SPECIALS: u32 = 4;

@@ -11,7 +11,7 @@ use zoo_models::search::{SearchIds, search};
 use zoo_models::tasks::translation::{Seq2Seq, TranslationLoss, Vocabularies, Writer};
 use zoo_models::{Objective, Pass};
 use zoo_recipes::OptimizerSpec;
-use zoo_recipes::tasks::translation::TokenSearchSpec;
+use zoo_recipes::TokenSearchSpec;
 
 use super::reference::Reference;
 use crate::align::{AlignError, Alignment, Limits, Measure, Values};

@@ -7,7 +7,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::Packed;
 use zoo_models::tasks::translation::PairBatch;
-use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec, TranslationModelSpec};
+use zoo_recipes::TokenSearchSpec;
+use zoo_recipes::tasks::translation::{TokenLossSpec, TranslationModelSpec};
 use zoo_recipes::{OptimizerSpec, untrusted};
 
 use crate::align::{AlignError, Values};

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Asked, DataBlock, EvalSet, Generated, NormalizeStep, References, ShareSpec};
+use crate::spec::{
+    Asked, DataBlock, EvalSet, Generated, References, ShareSpec, TextBatchingSpec, TextTokenizerSpec,
+};
 
 /// Where pairs of sentences come from and how they become batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -200,95 +202,6 @@ impl ParallelFiles {
     }
 }
 
-/// How text becomes token ids.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum TextTokenizerSpec {
-    /// Words separated by white space. The vocabulary is counted on the training split.
-    Words {
-        /// Ids of the special tokens.
-        specials: Specials,
-        /// The number of vocabulary rows is rounded up to a multiple of this.
-        #[serde(default = "one")]
-        pad_vocabulary_to: u32,
-        /// Whether both sides share one vocabulary.
-        #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
-        joint: bool,
-        /// Largest number of vocabulary rows, special tokens included, before padding.
-        /// The rarest words are left out (fairseq's `--nwordstgt`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        max_vocabulary: Option<u32>,
-        /// `max_vocabulary` of the target side's own vocabulary. Absent: `max_vocabulary`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        max_target_vocabulary: Option<u32>,
-        /// Words that occur less often than this in training are left out (torchtext's `min_freq`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        min_count: Option<u32>,
-        /// Whether the text is already split into sub-words, marked as by subword-nmt (`@@`).
-        /// Sub-words are then joined before scoring.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        subwords: bool,
-        /// Normalisation steps before splitting.
-        #[serde(default)]
-        normalize: Vec<NormalizeStep>,
-    },
-    /// Byte pair encoding of subword-nmt, learned on both sides of the training split together.
-    SubwordNmt {
-        /// Number of merge operations to learn.
-        merges: u32,
-        /// Whether both sides share one dictionary, sorted by count as in fairseq.
-        joined_dictionary: bool,
-        /// Ids of the special tokens.
-        specials: Specials,
-        /// The number of vocabulary rows is rounded up to a multiple of this.
-        #[serde(default = "one")]
-        pad_vocabulary_to: u32,
-        /// Largest number of vocabulary rows, special tokens included, before padding.
-        /// The rarest words are left out (fairseq's `--nwordstgt`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        max_vocabulary: Option<u32>,
-        /// Normalisation steps before splitting.
-        #[serde(default)]
-        normalize: Vec<NormalizeStep>,
-    },
-    /// A SentencePiece model on raw text: an existing one, or a BPE model learned on the training
-    /// split.
-    SentencePiece {
-        /// Number of pieces, the four special tokens included.
-        pieces: u32,
-        /// Whether both sides share one model.
-        joint: bool,
-        /// Ids of the special tokens.
-        specials: Specials,
-        /// Existing SentencePiece model to use, relative to the recipe file.
-        /// Absent: one is trained.
-        #[serde(default)]
-        model: Option<String>,
-    },
-}
-
-impl TextTokenizerSpec {
-    /// The `normalize` steps. Empty for SentencePiece, which has its own normalisation.
-    pub fn normalize(&self) -> &[NormalizeStep] {
-        match self {
-            Self::Words { normalize, .. } | Self::SubwordNmt { normalize, .. } => normalize,
-            Self::SentencePiece { .. } => &[],
-        }
-    }
-}
-
-/// Ids of the special tokens in the vocabulary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Specials {
-    /// OpenSeq2Seq: pad 0, end 1, begin 2, unknown 3.
-    Openseq2seq,
-    /// fairseq: begin 0, pad 1, end 2, unknown 3.
-    Fairseq,
-    /// NVIDIA's GNMT: pad 0, unknown 1, begin 2, end 3.
-    Gnmt,
-}
-
 /// Limits on training pairs. Lengths are in tokens, special tokens included.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -317,51 +230,6 @@ pub enum TooLong {
     Drop,
     /// Truncate the example to the limit (OpenSeq2Seq).
     Truncate,
-}
-
-/// How training pairs form batches. One micro-step computes one batch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum TextBatchingSpec {
-    /// A fixed number of sentences in shuffled order, without bucketing.
-    /// The remainder of an epoch is left out.
-    Sentences {
-        /// Sentences per batch.
-        sentences: u32,
-        /// Padded lengths are rounded up to a multiple of this.
-        #[serde(default = "one")]
-        pad_length_to: u32,
-    },
-    /// As many sentences of similar length as fit: sentences x longest side <= `max_tokens`
-    /// (fairseq).
-    Tokens {
-        /// Largest padded size of the larger side, in tokens.
-        max_tokens: u32,
-        /// A batch with more sentences than this is cut to a multiple of it.
-        #[serde(default = "one")]
-        sentences_multiple_of: u32,
-        /// Padded lengths are rounded up to a multiple of this.
-        #[serde(default = "one")]
-        pad_length_to: u32,
-    },
-    /// A fixed number of sentences of similar length (NVIDIA's GNMT).
-    /// A pair's bucket is the length of its longer side / `width`, at most the last bucket. In
-    /// every epoch, each bucket is shuffled and cut into blocks of `batches_together` batches,
-    /// without the remainder. Then the blocks are shuffled.
-    Buckets {
-        /// Sentences per batch.
-        sentences: u32,
-        /// Number of buckets.
-        buckets: u32,
-        /// Number of lengths in a bucket. Lengths include special tokens.
-        width: u32,
-        /// Consecutive batches from one bucket: in the source, those of the GPUs.
-        #[serde(default = "one")]
-        batches_together: u32,
-        /// Padded lengths are rounded up to a multiple of this.
-        #[serde(default = "one")]
-        pad_length_to: u32,
-    },
 }
 
 /// An evaluation set of pairs of sentences.
@@ -403,12 +271,4 @@ impl TextSetSpec {
 pub enum Detokenizer {
     /// Moses `detokenizer.perl` for the target language.
     Moses,
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn one() -> u32 {
-    1
 }

@@ -5,16 +5,14 @@ mod data;
 mod loss;
 mod model;
 mod parts;
-mod search;
 
 pub use data::*;
 pub use loss::*;
 pub use model::*;
 pub use parts::*;
-pub use search::*;
 
 use super::Checked;
-use crate::spec::{RecipeOf, Task, TaskTypes};
+use crate::spec::{RecipeOf, Task, TaskTypes, TokenSearchSpec};
 use crate::validate::Findings;
 
 /// From text to text in another language.

@@ -1,9 +1,8 @@
 //! Checks of the `[data]` block of a translation recipe.
 
 use crate::spec::{References, check_steps};
-use crate::tasks::translation::{
-    ReversalSpec, TextBatchingSpec, TextDataSpec, TextReaderSpec, TextTokenizerSpec, TooLong,
-};
+use crate::spec::{TextBatchingSpec, TextTokenizerSpec};
+use crate::tasks::translation::{ReversalSpec, TextDataSpec, TextReaderSpec, TooLong};
 use crate::validate::{Findings, eval_sets, generated, own_splits};
 
 /// Checks reader, tokenizer, filter, batching and evaluation sets.

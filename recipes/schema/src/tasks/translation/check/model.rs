@@ -1,10 +1,9 @@
 //! Checks of the `[model]` block of a translation recipe.
 
 use crate::spec::{EmbeddingInit, EmbeddingSpec, Positions, RecipeOf, ScheduleSpec, Tying};
+use crate::spec::{Specials, TextTokenizerSpec};
 use crate::tasks::Translation;
-use crate::tasks::translation::{
-    DecoderStart, Specials, TextReaderSpec, TextTokenizerSpec, TranslationModelSpec,
-};
+use crate::tasks::translation::{DecoderStart, TextReaderSpec, TranslationModelSpec};
 use crate::validate::Findings;
 
 /// Checks ranges and combinations of embedding, encoder and decoder.

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zoo_recipes::tasks::speech_synthesis::{Cleaners, SymbolSet, SymbolTokenizerSpec};
 
-use super::error::SpeechError;
-use super::unknown::UnknownText;
+use crate::speech::{LabelledTexts, SpeechError, UnknownText};
 use crate::text::english;
 
 /// Id of the pad in every set. The sets with ends also have the next two ids.
@@ -76,8 +75,21 @@ impl Symbols {
         })
     }
 
+    /// Splits a text into plain text and sounds in turn. Empty or unclosed braces are plain text.
+    fn parts<'t>(&self, text: &'t str) -> Vec<Part<'t>> {
+        let (mut parts, mut rest) = (Vec::new(), text);
+        while let Some((before, sounds, behind)) = (!self.sounds.is_empty()).then(|| braces(rest)).flatten() {
+            parts.extend([Part::Text(before), Part::Sounds(sounds)]);
+            rest = behind;
+        }
+        parts.push(Part::Text(rest));
+        parts
+    }
+}
+
+impl LabelledTexts for Symbols {
     /// Cleans a text for reading aloud. Sounds in braces are not changed.
-    pub fn cleaned(&self, text: &str) -> String {
+    fn cleaned(&self, text: &str) -> String {
         let clean = |text: &str| match self.cleaners {
             Cleaners::None => text.to_owned(),
             Cleaners::Lowercase => text.to_lowercase(),
@@ -91,7 +103,7 @@ impl Symbols {
     }
 
     /// The ids of a cleaned text, with its ends and pads.
-    pub fn ids(&self, text: &str) -> Result<Vec<u32>, UnknownText> {
+    fn ids(&self, text: &str) -> Result<Vec<u32>, UnknownText> {
         let mut ids: Vec<u32> = self.ends.then_some(BEGIN).into_iter().collect();
         for part in self.parts(text) {
             match part {
@@ -112,17 +124,6 @@ impl Symbols {
             ids.resize((ids.len() + 1).next_multiple_of(multiple), PAD);
         }
         Ok(ids)
-    }
-
-    /// Splits a text into plain text and sounds in turn. Empty or unclosed braces are plain text.
-    fn parts<'t>(&self, text: &'t str) -> Vec<Part<'t>> {
-        let (mut parts, mut rest) = (Vec::new(), text);
-        while let Some((before, sounds, behind)) = (!self.sounds.is_empty()).then(|| braces(rest)).flatten() {
-            parts.extend([Part::Text(before), Part::Sounds(sounds)]);
-            rest = behind;
-        }
-        parts.push(Part::Text(rest));
-        parts
     }
 }
 

@@ -11,7 +11,7 @@ use super::error::PrepareError;
 use super::pipeline::TextPipeline;
 use super::sequences::Sequences;
 use crate::batches::PairSource;
-use crate::readers::{PairSplit, TRAIN};
+use crate::tasks::translation::{PairSplit, TRAIN};
 
 /// Options of the preparation besides `[data]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use zoo_recipes::tasks::translation::{TextDataSpec, TextTokenizerSpec};
+use zoo_recipes::TextTokenizerSpec;
+use zoo_recipes::tasks::translation::TextDataSpec;
 
 use super::error::PrepareError;
-use super::translation::PrepareOptions;
+use super::prepared::PrepareOptions;
 use crate::corpora::Preparation;
 use crate::fetch::sha256_file;
 

@@ -7,18 +7,18 @@ mod error;
 mod outputs;
 mod pieces;
 mod pipeline;
+mod prepared;
 mod sequences;
 mod shuffle;
 mod stage;
 mod store;
 mod surroundings;
-mod translation;
 
 pub use error::PrepareError;
 pub use pipeline::TextPipeline;
+pub use prepared::{
+    EvalSet, PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
+};
 pub use sequences::Sequences;
 pub use store::{Place, load, prepare_cached, prepare_from_files};
 pub use surroundings::PrepareStep;
-pub use translation::{
-    EvalSet, PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
-};

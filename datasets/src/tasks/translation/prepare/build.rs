@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use zoo_recipes::tasks::translation::{
-    Specials, TextDataSpec, TextFilterSpec, TextReaderSpec, TextTokenizerSpec, TooLong,
-};
+use zoo_recipes::tasks::translation::{TextDataSpec, TextFilterSpec, TextReaderSpec, TooLong};
+use zoo_recipes::{Specials, TextTokenizerSpec};
 
 use super::error::PrepareError;
 use super::outputs::{FileDigest, OutputFile};
 use super::pieces::Pieces;
 use super::pipeline::{Segmenter, TextPipeline, Treatment, with_specials};
+use super::prepared::{PrepareOptions, SplitReferences, SplitStatistics};
 use super::sequences::IdsWriter;
 use super::shuffle::shuffle_pairs;
 use super::stage::{CHUNK, StageOrder, StagedLines, StagedSplit, TrainingWords, WordKind, stage};
 use super::surroundings::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
-use super::translation::{PrepareOptions, SplitReferences, SplitStatistics};
 use crate::corpora::Preparation;
-use crate::readers::{PairReader, PairSplit, TRAIN};
+use crate::readers::PairReader;
+use crate::tasks::translation::{PairSplit, TRAIN};
 use crate::text::bpe::{Encoder, learn_from_counts};
 use crate::text::counts::WordCounts;
 use crate::text::sentencepiece::{SentencePiece, TrainerError, learn_from_counts as learn_pieces};

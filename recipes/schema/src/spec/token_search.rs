@@ -1,9 +1,9 @@
-//! The `[decode.NAME]` blocks of a translation recipe: searches that write token by token.
+//! Searches that write token by token.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{MaxLength, SearchBlock};
+use super::{MaxLength, SearchBlock};
 use crate::validate::Findings;
 
 /// A search for the output of a decoder of tokens.
@@ -141,7 +141,7 @@ impl TokenSearchSpec {
     }
 
     /// Checks the numbers of the search at `path`. `attends`: whether the decoder has one attention.
-    pub(super) fn check(&self, attends: bool, path: &str, findings: &mut Findings<'_, '_>) {
+    pub(crate) fn check(&self, attends: bool, path: &str, findings: &mut Findings<'_, '_>) {
         findings.positive(u64::from(self.hypotheses()), &format!("{path}.beam"));
         let max_length = match self {
             Self::Greedy { max_length } => max_length,

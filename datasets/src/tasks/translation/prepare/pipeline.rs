@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use zoo_recipes::NormalizeStep;
-use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextTokenizerSpec};
+use zoo_recipes::TextTokenizerSpec;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 
 use super::error::PrepareError;
 use super::pieces::Pieces;

@@ -13,21 +13,21 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use zoo_recipes::TextTokenizerSpec;
 use zoo_recipes::atomic::write_whole;
-use zoo_recipes::tasks::translation::{TextDataSpec, TextTokenizerSpec};
+use zoo_recipes::tasks::translation::TextDataSpec;
 
 use super::build::{Built, build};
 use super::error::PrepareError;
 use super::pieces::Pieces;
 use super::pipeline::{Segmenter, TextPipeline, Treatment};
+use super::prepared::{PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics};
 use super::sequences::read_ids;
 use super::surroundings::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
-use super::translation::{
-    PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
-};
 use crate::corpora::{CorpusDefinition, FetchedCorpus, Preparation};
 use crate::fetch::sha256_file;
-use crate::readers::{PairReader, PairSplit, SplitText, open_split, pair_splits};
+use crate::readers::{PairReader, SplitText};
+use crate::tasks::translation::{PairSplit, open_split, pair_splits};
 use crate::temporary::{PREPARING, TemporaryFolder};
 use crate::text::bpe::Codes;
 use crate::text::sentencepiece::SentencePiece;

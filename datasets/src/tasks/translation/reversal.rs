@@ -6,8 +6,8 @@
 
 use zoo_recipes::tasks::translation::{ReversalSpec, ToyLanguage};
 
-use super::SplitText;
 use crate::random::{Purpose, RandomStream};
+use crate::readers::{ReadError, SplitText};
 
 /// Number of letters of the alphabet, without the final form of sigma.
 const LETTERS: u32 = 24;
@@ -18,6 +18,12 @@ const LETTERS: u32 = 24;
 pub struct ReversalError {
     problem: String,
     hint: &'static str,
+}
+
+impl From<ReversalError> for ReadError {
+    fn from(ReversalError { problem, hint }: ReversalError) -> Self {
+        Self::Generated { reader: "reversal", problem, hint }
+    }
 }
 
 /// The split's part of the stream number, so that the examples of a split do not depend on the size

@@ -3,23 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use zoo_recipes::DataBlock;
 use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 
-use super::SplitText;
-use super::error::ReadError;
 use super::reversal::generate;
-use super::stream::{EmptyLines, LineSource, PairReader};
 use crate::corpora::{FetchedCorpus, FetchedSplit, read_lines};
+use crate::readers::{EmptyLines, LineSource, PairReader, ReadError, SplitText};
 
 /// Name of the training split.
 pub const TRAIN: &str = "train";
-
-/// Names of the splits that `data` uses: the training split and those of its evaluation sets.
-pub fn split_names(data: &dyn DataBlock) -> BTreeSet<String> {
-    let sets = data.eval_sets().into_iter().filter_map(|name| data.eval_set(name));
-    sets.map(|set| set.split).chain([data.training()]).map(str::to_owned).collect()
-}
 
 /// A split in one of its target languages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
