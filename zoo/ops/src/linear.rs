@@ -88,6 +88,15 @@ impl Products {
     }
 }
 
+/// The gradients that are wanted besides the weight's.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// The input's gradient; a first layer does not need it.
+    pub input: bool,
+    /// The bias's gradient.
+    pub bias: bool,
+}
+
 /// The operation on backends with custom kernels, for CPUs with the required instructions.
 #[backend_extension(Flex, Autodiff)]
 pub trait LinearOp: Backend {
@@ -100,13 +109,13 @@ pub trait LinearOp: Backend {
         with: Products,
     ) -> FloatTensor<Self>;
 
-    /// Gradients of x (in x's type), weight and bias (FP32; `[0]` without one). With bf16 products,
-    /// their values are rounded to bf16.
+    /// Gradients of x (in x's type; `[0]` if not wanted), weight and bias (FP32; `[0]` if not
+    /// wanted). With half-precision products, their values are rounded to that type.
     fn affine_backward(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        biased: bool,
+        wanted: Wanted,
         with: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
@@ -148,34 +157,42 @@ impl LinearOp for Flex {
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        biased: bool,
+        wanted: Wanted,
         with: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let (x, weight, gradient) = (x.to_contiguous(), weight.to_contiguous(), gradient.to_contiguous());
-        let columns = if biased { weight.shape()[0] } else { 0 };
+        let columns = if wanted.bias { weight.shape()[0] } else { 0 };
         let mut db = column_sums(&host::Source::new(&gradient), gradient.shape()[0], columns);
         with.round(&mut db);
         let (dx, dw) = match with {
-            Products::Fp32 => fp32_gradients(&x, &weight, &gradient),
+            Products::Fp32 => fp32_gradients(&x, &weight, &gradient, wanted.input),
             Products::Bf16(with) => {
                 let (dy, w) = (operand(&gradient), operand(&weight));
                 let dx = match x.dtype() {
+                    dtype if !wanted.input => host::tensor(Vec::new(), [0], dtype),
                     DType::F32 => host::stored::<f32>(halves::product(with, dy, w, None), x.shape()),
                     _ => host::stored::<Bf16>(halves::product(with, dy, w, None), x.shape()),
                 };
                 let dw: Vec<f32> = halves::product(with, dy.transpose(), operand(&x), None);
                 (dx, host::stored(dw, weight.shape()))
             }
-            Products::Fp16 => fp16_gradients(&x, &weight, &gradient),
+            Products::Fp16 => fp16_gradients(&x, &weight, &gradient, wanted.input),
         };
         (dx, dw, host::stored(db, [columns]))
     }
 }
 
-/// Gradients of x and weight, rounded to fp16; the gradient of the weight is stored as FP32.
-fn fp16_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> (FlexTensor, FlexTensor) {
+/// Gradients of x (`[0]` if not wanted) and weight, rounded to fp16; the gradient of the weight is
+/// stored as FP32.
+fn fp16_gradients(
+    x: &FlexTensor,
+    weight: &FlexTensor,
+    gradient: &FlexTensor,
+    input: bool,
+) -> (FlexTensor, FlexTensor) {
     let (dy, w) = (operand(gradient), operand(weight));
     let dx = match x.dtype() {
+        dtype if !input => host::tensor(Vec::new(), [0], dtype),
         DType::F32 => host::stored(halves::product_in_vectors::<f16, f32>(dy, w, None), x.shape()),
         _ => host::stored(halves::product_in_vectors::<f16, f16>(dy, w, None), x.shape()),
     };
@@ -183,17 +200,27 @@ fn fp16_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) ->
     (dx, host::stored(dw, weight.shape()))
 }
 
-/// Gradients of x and weight.
-fn fp32_gradients(x: &FlexTensor, weight: &FlexTensor, gradient: &FlexTensor) -> (FlexTensor, FlexTensor) {
+/// Gradients of x (`[0]` if not wanted) and weight.
+fn fp32_gradients(
+    x: &FlexTensor,
+    weight: &FlexTensor,
+    gradient: &FlexTensor,
+    input: bool,
+) -> (FlexTensor, FlexTensor) {
     let (rows, columns, depth) = (x.shape()[0], weight.shape()[0], weight.shape()[1]);
     let (values, w, dy) = (host::values(x), host::values(weight), host::values(gradient));
-    let mut dx = host::room(rows * depth);
-    let by_rows = Matrix::rows(&dy, rows, columns, columns);
-    fp32::product(&mut dx, &by_rows, &Matrix::columns(&w, columns, depth, depth), Start::Zero);
+    let dx = if input {
+        let mut dx = host::room(rows * depth);
+        let by_rows = Matrix::rows(&dy, rows, columns, columns);
+        fp32::product(&mut dx, &by_rows, &Matrix::columns(&w, columns, depth, depth), Start::Zero);
+        host::tensor(dx, x.shape(), x.dtype())
+    } else {
+        host::tensor(Vec::new(), [0], x.dtype())
+    };
     let mut dw = host::room(columns * depth);
     let by_columns = Matrix::columns(&dy, rows, columns, columns);
     fp32::product(&mut dw, &by_columns, &Matrix::columns(&values, rows, depth, depth), Start::Zero);
-    (host::tensor(dx, x.shape(), x.dtype()), host::stored(dw, weight.shape()))
+    (dx, host::stored(dw, weight.shape()))
 }
 
 /// Sums over the rows of a matrix with `columns` columns; empty for 0 columns.
@@ -244,8 +271,9 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
             type State = (FloatTensor<B>, FloatTensor<B>, bool, Products);
             fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
                 let gradient = grads.consume::<B>(&ops.node);
-                let (x, weight, biased, with) = ops.state;
-                let (dx, dw, db) = B::affine_backward(x, weight, gradient, biased, with);
+                let (x, weight, bias, with) = ops.state;
+                let wanted = Wanted { input: ops.parents[0].is_some(), bias };
+                let (dx, dw, db) = B::affine_backward(x, weight, gradient, wanted, with);
                 for (parent, gradient) in ops.parents.into_iter().zip([dx, dw, db]) {
                     if let Some(parent) = parent {
                         grads.register::<B>(parent.id, gradient);
@@ -268,7 +296,7 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
-        _: bool,
+        _: Wanted,
         _: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         unreachable!("first-order autodiff: a backward operation runs on the inner backend")
@@ -380,6 +408,21 @@ mod tests {
             let grads = to_f32(out).sum().backward();
             assert_eq!(weight.grad(&grads).unwrap().dtype(), DType::F32);
             assert_eq!(x.grad(&grads).unwrap().dtype(), DType::F32);
+        }
+    }
+
+    #[test]
+    fn the_gradient_of_an_input_that_nobody_wants_is_not_made() {
+        let device = Device::flex().autodiff();
+        for compute in [Compute::FP32, HALVES[0].0, HALVES[1].0] {
+            let (x, weight) = (draw(1, [4, 8], &device), draw(2, [3, 8], &device));
+            let of = |x: Tensor<2>| {
+                let grads =
+                    to_f32(linear(x, weight.clone(), None, &Pass::evaluation(compute))).sum().backward();
+                host_values(weight.grad(&grads).unwrap())
+            };
+            let untracked = Tensor::from_inner(x.clone().inner());
+            assert_eq!(of(untracked), of(x));
         }
     }
 

@@ -36,7 +36,7 @@ use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
 
-use super::linear::{Products, column_sums};
+use super::linear::{Products, Wanted, column_sums};
 use super::{Instruction, has_own_kernels, host};
 use crate::Pass;
 use geometry::Shapes;
@@ -70,15 +70,6 @@ pub trait ConvolutionOp: Backend {
         wanted: Wanted,
         with: Products,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
-}
-
-/// The gradients that are wanted besides the weight's.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted {
-    /// The input's gradient; a first layer does not need it.
-    input: bool,
-    /// The bias's gradient.
-    bias: bool,
 }
 
 /// Shapes of x and weight.

@@ -37,7 +37,8 @@ fn case(input: [usize; 4], weight: [usize; 4], axes: [Axis; 2], groups: usize) -
 /// - lanes and depths that end inside a panel;
 /// - groups;
 /// - depthwise, with and without remaining channels;
-/// - 1 x 1, few columns and many.
+/// - 1 x 1, few columns and many;
+/// - images enough for a product of each, with few channels: strides, padding, rows cut in parts.
 fn cases() -> Vec<Case> {
     let axis = Axis::default;
     vec![
@@ -64,6 +65,9 @@ fn cases() -> Vec<Case> {
         // the kernel outside the image.
         case([1, 1, 900, 5], [40, 5, 1, 4], [axis(), axis().strided(2).same(900, 4)], 1),
         case([2, 7, 13, 300], [70, 300, 2, 3], [axis().padded(3, 3), axis().dilated(2).padded(9, 1)], 1),
+        case([9, 12, 13, 6], [16, 6, 5, 5], [axis(), axis().padded(2, 1)], 1),
+        case([8, 40, 61, 3], [5, 3, 7, 4], [axis().padded(3, 3), axis().strided(2).padded(9, 0)], 1),
+        case([8, 30, 90, 20], [50, 20, 5, 5], [axis().dilated(2), axis()], 1),
         case([2, 21, 23, 2], [3, 2, 1, 1], [axis().strided(3), axis().strided(2)], 1),
     ]
 }

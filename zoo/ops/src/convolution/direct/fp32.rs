@@ -4,8 +4,9 @@ use std::arch::x86_64::*;
 
 use rayon::prelude::*;
 
+use super::avx512::{self, LANES};
 use super::positions::{POSITIONS, Positions};
-use super::{Layout, Plan, avx512, columns_only, joined, runs};
+use super::{Layout, Plan, columns_only, folded, joined, runs};
 use crate::convolution::geometry::Shapes;
 use crate::convolution::patches::{Gathered, Image, Side};
 use crate::convolution::products::{self, Fp32};
@@ -48,7 +49,11 @@ pub fn gradients(
     input: bool,
 ) -> (Vec<f32>, Vec<f32>) {
     let shapes = &joined(shapes);
-    let dx = if input { input_gradient(shapes, gradient, weight) } else { Vec::new() };
+    let dx = match input {
+        true if folded::suits(shapes) => folded::input_gradient(shapes, gradient, weight),
+        true => input_gradient(shapes, gradient, weight),
+        false => Vec::new(),
+    };
     let x = products::image::<f32, Fp32>(x, shapes.input, &[columns_only(shapes.reads())]);
     let gradient = products::image::<f32, Fp32>(gradient, shapes.output, &[]);
     let [out, channels, ..] = shapes.weight;
@@ -102,12 +107,18 @@ fn layout([_, height, width, channels]: [usize; 4]) -> Layout {
     Layout { first: 0, step: channels, row: width * channels, image: height * width * channels }
 }
 
-/// Weights `[panel, depth, 32 lanes]`.
+/// Channels of a panel: those of one register if all channels fit in it, else those of two.
+pub(super) fn width(channels: usize) -> usize {
+    if channels <= LANES { LANES } else { COLUMNS }
+}
+
+/// Weights `[panel, depth, width]`.
 fn panels(weight: &Side<f32>) -> Vec<f32> {
     let (lanes, depth) = (weight.lanes(), weight.depth());
-    let mut to = room(lanes.div_ceil(COLUMNS) * COLUMNS * depth);
-    to.par_chunks_mut((COLUMNS * depth).max(1)).enumerate().for_each(|(i, to)| {
-        weight.pack(to, COLUMNS, i * COLUMNS, 0..depth);
+    let width = width(lanes);
+    let mut to = room(lanes.div_ceil(width) * width * depth);
+    to.par_chunks_mut((width * depth).max(1)).enumerate().for_each(|(i, to)| {
+        weight.pack(to, width, i * width, 0..depth);
     });
     to
 }
@@ -128,16 +139,17 @@ fn convolve(plan: &Plan, x: &[f32], weight: &[f32], out: &mut [f32], lanes: usiz
     let step = plan.columns.step * plan.image[3];
     // Prefetches the values that the next band reads first, in small parts: the CPU's prefetcher
     // does not cover this number of rows.
-    let calls = lanes.div_ceil(COLUMNS) * plan.blocks.len();
+    let width = width(lanes);
+    let calls = lanes.div_ceil(width) * plan.blocks.len();
     let share = (ROWS * step).div_ceil(LINE * calls.max(1)) * LINE;
     let deepest = plan.pieces.last().map_or(0, |piece| piece.offset);
     plan.bands().into_par_iter().for_each(|band| {
         let places: Vec<_> = band.clone().map(|i| (plan.place(i), plan.place(i + band.len()))).collect();
         for call in 0..calls {
             let (panel, block) = (call / plan.blocks.len(), call % plan.blocks.len());
-            let weight = &weight[panel * plan.depth * COLUMNS..];
-            let first = panel * COLUMNS;
-            let columns = COLUMNS.min(lanes - first);
+            let weight = &weight[panel * plan.depth * width..];
+            let first = panel * width;
+            let columns = width.min(lanes - first);
             for (place, next) in &places {
                 let ahead = x.as_ptr().wrapping_offset(next.from + deepest).wrapping_add(call * share);
                 for line in (0..share).step_by(LINE) {
@@ -156,7 +168,7 @@ fn convolve(plan: &Plan, x: &[f32], weight: &[f32], out: &mut [f32], lanes: usiz
                 let x = x.as_ptr().wrapping_offset(place.from);
                 // SAFETY: `suits` checked the CPU; tiles are disjoint, and `Plan::new` ensures that
                 // all pieces exist.
-                unsafe { avx512::outputs(&tile, x, step, pieces, weight.as_ptr()) };
+                unsafe { avx512::outputs(&tile, x, step, pieces, weight.as_ptr(), width) };
             }
         }
     });
@@ -186,43 +198,51 @@ fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[
     let [out, channels, ..] = shapes.weight;
     let (out, stride) = (out / shapes.geometry.groups, shapes.output[3]);
     let depth = shapes.taps() * channels;
-    let panels = out.div_ceil(COLUMNS);
+    let width = width(out);
+    let panels = out.div_ceil(width);
     let work = Positions::new(shapes, x);
     let step = work.step();
-    let groups = parts(&work, channels, SUMS / (panels * COLUMNS).max(1));
+    let groups = parts(&work, channels, SUMS / (panels * width).max(1));
     // The geometry determines how positions are cut, because the cuts define the order of the sums.
     let cuts = TASKS.div_ceil(groups.len().max(1)).min(work.chunks()).max(1);
     let tasks: Vec<_> = groups.iter().flat_map(|group| (0..cuts).map(move |cut| (group, cut))).collect();
     let sums: Vec<Vec<f32>> = tasks
         .into_par_iter()
         .map_init(
-            || (room(POSITIONS * panels * COLUMNS), Vec::new()),
+            || (room(POSITIONS * panels * width), Vec::new()),
             |(packed, segments), (group, cut)| {
                 let values: usize = group.iter().map(|part| part.len).sum();
-                let mut sums = vec![0f32; values * panels * COLUMNS];
+                let mut sums = vec![0f32; values * panels * width];
                 for chunk in cut * work.chunks() / cuts..(cut + 1) * work.chunks() / cuts {
                     let chunk = work.chunk(chunk);
                     let first = chunk[0].position * stride;
                     let len = chunk.iter().map(|row| row.len).sum();
                     let gradient = Matrix::columns(&gradient[first..], len, out, stride);
-                    for (i, to) in packed.chunks_exact_mut(POSITIONS * COLUMNS).enumerate() {
-                        gradient.pack(&mut to[..len * COLUMNS], COLUMNS, i * COLUMNS, 0..len);
+                    for (i, to) in packed.chunks_exact_mut(POSITIONS * width).enumerate() {
+                        gradient.pack(&mut to[..len * width], width, i * width, 0..len);
                     }
-                    for (i, packed) in packed.chunks_exact(POSITIONS * COLUMNS).enumerate() {
-                        let mut sums = &mut sums[i * values * COLUMNS..][..values * COLUMNS];
+                    for (i, packed) in packed.chunks_exact(POSITIONS * width).enumerate() {
+                        let mut sums = &mut sums[i * values * width..][..values * width];
                         for part in group {
                             work.seen(&chunk, part.row, segments);
                             for tile in 0..part.len.div_ceil(ROWS) {
                                 let [first, end] =
                                     [tile, tile + 1].map(|tile| tile * part.len / part.len.div_ceil(ROWS));
-                                let (to, rest) = sums.split_at_mut((end - first) * COLUMNS);
+                                let (to, rest) = sums.split_at_mut((end - first) * width);
                                 sums = rest;
                                 let x = x.values().as_ptr().wrapping_add(channel + first);
                                 let x = x.wrapping_offset(part.offset);
                                 // SAFETY: `suits` checked the CPU; `Positions` ensures that all
                                 // values that are read exist.
                                 unsafe {
-                                    avx512::weights(to, end - first, x, step, packed.as_ptr(), segments);
+                                    avx512::weights(
+                                        to,
+                                        end - first,
+                                        x,
+                                        step,
+                                        (packed.as_ptr(), width),
+                                        segments,
+                                    );
                                 }
                             }
                         }
@@ -232,17 +252,17 @@ fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[
             },
         )
         .collect();
-    to.par_chunks_mut((COLUMNS * depth).max(1)).enumerate().for_each(|(panel, to)| {
+    to.par_chunks_mut((width * depth).max(1)).enumerate().for_each(|(panel, to)| {
         let mut turned = Vec::new();
         for (group, cuts) in groups.iter().zip(sums.chunks(cuts)) {
             let values: usize = group.iter().map(|part| part.len).sum();
-            let of_panel = |cut: &Vec<f32>| cut[panel * values * COLUMNS..][..values * COLUMNS].to_vec();
+            let of_panel = |cut: &Vec<f32>| cut[panel * values * width..][..values * width].to_vec();
             let mut sum = of_panel(&cuts[0]);
             for cut in &cuts[1..] {
-                crate::simd::add(&mut sum, &cut[panel * values * COLUMNS..]);
+                crate::simd::add(&mut sum, &cut[panel * values * width..]);
             }
-            turned.resize(values * COLUMNS, 0.0);
-            Matrix::rows(&sum, values, COLUMNS, COLUMNS).pack(&mut turned, values, 0, 0..COLUMNS);
+            turned.resize(values * width, 0.0);
+            Matrix::rows(&sum, values, width, width).pack(&mut turned, values, 0, 0..width);
             for (to, from) in to.chunks_exact_mut(depth).zip(turned.chunks_exact(values)) {
                 to[group[0].first..][..values].copy_from_slice(from);
             }

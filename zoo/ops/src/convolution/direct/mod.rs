@@ -1,11 +1,12 @@
 //! Convolution that reads rows of an image in place, without packing patches.
 //!
-//! A tile is several neighbouring outputs of a row by 32 channels. Its sums run over the pieces of
+//! A tile is several neighbouring outputs of a row by 32 channels, or by 16 if there are no more. Its sums run over the pieces of
 //! memory that its outputs read, tap by tap; each output reads from its own place. The sums stay in
 //! registers for a block of the depth. Packing patches costs as much for every tap as reading the
 //! image does once, which pays only if many output channels share them.
 
 mod avx512;
+mod folded;
 mod fp32;
 mod positions;
 
