@@ -10,10 +10,23 @@ use crate::fp32::avx512::{ROWS, Sums, store};
 /// Numbers of one register.
 pub const LANES: usize = 16;
 
-/// For each of these rows that a tile of N has, adds one value times the values of W registers.
+/// For each row that a tile of N has, adds one value times the values of W registers. The rows'
+/// values are `step` bytes apart, from `low` + `step` on; `high` is seven rows behind `low`.
+///
 /// Without inline assembly, the compiler loads the values of all rows at once and keeps an address
-/// for each, which exceeds the registers. Without `pure`, the rows stay in order.
+/// for each, which exceeds the registers, or keeps the sums in memory. Without `pure`, the rows stay
+/// in order.
 macro_rules! multiply_add {
+    ($sums:ident, $left:ident, $right:ident, $low:ident, $high:ident, $steps:ident) => {{
+        // Indices, scaled by 1, 2 or 4, that reach seven rows.
+        let [one, three, five, seven] = $steps;
+        multiply_add!($sums, $left, $right:
+            0 [$low + one * 1] 1 [$low + one * 2] 2 [$low + three * 1] 3 [$low + one * 4]
+            4 [$low + five * 1] 5 [$low + three * 2] 6 [$low + seven * 1]
+            7 [$high + one * 1] 8 [$high + one * 2] 9 [$high + three * 1] 10 [$high + one * 4]
+            11 [$high + five * 1] 12 [$high + three * 2] 13 [$high + seven * 1]
+        );
+    }};
     ($sums:ident, $left:ident, $right:ident: $($row:literal [$from:ident + $index:ident * $scale:literal])*) => {$(
         if $row < N && W == 1 {
             asm!(
@@ -40,6 +53,11 @@ macro_rules! multiply_add {
             );
         }
     )*};
+}
+
+/// Multiples of a step that [`multiply_add`] adds to addresses.
+fn steps(bytes: usize) -> [usize; 4] {
+    [1, 3, 5, 7].map(|n| n * bytes)
 }
 
 /// The kernels for tiles of 1 to [`ROWS`] rows.
@@ -93,8 +111,7 @@ unsafe fn outputs_of<const N: usize, const W: usize>(
     weight: *const f32,
 ) {
     let mut sums: Sums<N> = [[_mm512_setzero_ps(); 2]; N];
-    // Indices, scaled by 1, 2 or 4, that reach seven rows from the place before the first.
-    let [one, three, five, seven] = [1, 3, 5, 7].map(|n| n * step * size_of::<f32>());
+    let steps @ [one, .., seven] = steps(step * size_of::<f32>());
     // SAFETY: the caller guarantees all pieces and weights, and prefetching is harmless.
     unsafe {
         for row in 0..N {
@@ -115,12 +132,7 @@ unsafe fn outputs_of<const N: usize, const W: usize>(
             }
             // With one register, the second one is the first and is not used.
             let (left, right) = (_mm512_loadu_ps(panel), _mm512_loadu_ps(panel.add((W - 1) * LANES)));
-            multiply_add!(sums, left, right:
-                0 [low + one * 1] 1 [low + one * 2] 2 [low + three * 1] 3 [low + one * 4]
-                4 [low + five * 1] 5 [low + three * 2] 6 [low + seven * 1]
-                7 [high + one * 1] 8 [high + one * 2] 9 [high + three * 1] 10 [high + one * 4]
-                11 [high + five * 1] 12 [high + three * 2] 13 [high + seven * 1]
-            );
+            multiply_add!(sums, left, right, low, high, steps);
             (low, high) = (low.wrapping_add(1), high.wrapping_add(1));
             panel = panel.add(W * LANES);
             left_over -= 1;
@@ -174,6 +186,8 @@ unsafe fn weights_of<const N: usize, const W: usize>(
     segments: &[Segment],
 ) {
     let mut sums: Sums<N> = [[_mm512_setzero_ps(); 2]; N];
+    // The rows' values are adjacent.
+    let steps @ [one, .., seven] = steps(size_of::<f32>());
     // SAFETY: the caller guarantees all positions, and prefetching is harmless.
     unsafe {
         for segment in segments {
@@ -182,13 +196,9 @@ unsafe fn weights_of<const N: usize, const W: usize>(
             for _ in 0..segment.len {
                 let (left, right) =
                     (_mm512_loadu_ps(gradient), _mm512_loadu_ps(gradient.add((W - 1) * LANES)));
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    let x = _mm512_set1_ps(*x.add(row));
-                    sums[0] = _mm512_fmadd_ps(x, left, sums[0]);
-                    if W == 2 {
-                        sums[1] = _mm512_fmadd_ps(x, right, sums[1]);
-                    }
-                }
+                let low = x.wrapping_byte_sub(one);
+                let high = low.wrapping_byte_add(seven);
+                multiply_add!(sums, left, right, low, high, steps);
                 _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD * step).cast());
                 _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD * step + N - 1).cast());
                 x = x.wrapping_add(step);
