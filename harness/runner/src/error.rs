@@ -9,7 +9,6 @@ use zoo_datasets::corpora::CorpusError;
 use zoo_datasets::fetch::FetchError;
 use zoo_datasets::readers::ReadError;
 use zoo_datasets::speech::SpeechError;
-use zoo_datasets::tasks::translation::prepare::PrepareError;
 use zoo_recipes::{Diagnostics, LoadError, untrusted};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreError, SignatureError};
@@ -195,10 +194,6 @@ macro_rules! failures {
 }
 
 failures! {
-    PrepareError => |error| match error {
-        PrepareError::Unavailable { .. } => Exit::Recipe,
-        _ => Exit::Data,
-    },
     ReadError => |_| Exit::Data,
     PlanError => |_| Exit::Data,
     SpeechError => |_| Exit::Data,

@@ -9,7 +9,7 @@ use zoo_datasets::readers::{EmptyLines, ReadError};
 use zoo_datasets::readers::{PairReader, split_names};
 use zoo_datasets::tasks::translation::pair_splits;
 use zoo_datasets::tasks::translation::prepare::{
-    Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files,
+    Place, PrepareError, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files,
 };
 use zoo_recipes::TextTokenizerSpec;
 use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
@@ -22,6 +22,16 @@ use crate::error::{Failure, Result};
 
 /// Version of the cache key. Increase it when a code change alters the prepared data.
 const VERSION: u32 = 1;
+
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
+        let exit = match error {
+            PrepareError::Unavailable { .. } => Exit::Recipe,
+            _ => Exit::Data,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
 
 /// Fetches and prepares the data of a recipe. `base` is the folder that its paths are relative to.
 ///
