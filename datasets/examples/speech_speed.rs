@@ -13,7 +13,8 @@ use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::fetch::{DataHome, FetchOptions};
 use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{SpeechBatches, SpeechPlace, evaluation_batches, prepare};
-use zoo_recipes::{DataSpec, FeaturesSpec};
+use zoo_recipes::FeaturesSpec;
+use zoo_recipes::tasks::speech_recognition::RecognitionDataSpec;
 
 const YESNO: &str = r#"{"corpus": "yesno", "reader": {"kind": "audio-manifest", "sample_rate_hz": 8000, "strict": true},
     "tokenizer": {"kind": "lexicon", "words": {"YES": ["Y"], "NO": ["N"]}, "silence": "SIL"},
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let Some(mirror) = arguments.next() else { return Err("usage: speech_speed MIRROR [RECORDING]".into()) };
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
-    let data: DataSpec = serde_json::from_str(YESNO)?;
+    let data: RecognitionDataSpec = serde_json::from_str(YESNO)?;
     let folder = tempfile::tempdir()?;
     let (home, lists) = (DataHome::new(folder.path()), folder.path().join("lists"));
     let corpus = CorpusDefinition::find("yesno")?;

@@ -18,7 +18,7 @@ use zoo_datasets::batches::{BatchPlan, Collator, PairSource};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareError, PrepareOptions, PrepareStep, prepare_from_files};
 use zoo_datasets::random::{Purpose, RandomStream};
-use zoo_recipes::DataSpec;
+use zoo_recipes::tasks::translation::TextDataSpec;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -138,7 +138,7 @@ fn main() -> Result<()> {
     steps.begin("generate");
     generate(folder.path(), "train", pairs, 1)?;
     generate(folder.path(), "valid", 1000, 2)?;
-    let data: DataSpec = serde_json::from_str(&format!(
+    let data: TextDataSpec = serde_json::from_str(&format!(
         r#"{{
             "reader": {{"kind": "parallel-text", "source": "en", "target": "de", "files": {{
                 "train": {{"source": "train.en", "target": "train.de"}},

@@ -11,7 +11,8 @@ use zoo_datasets::readers::parallel_text::read_lines;
 use zoo_datasets::readers::read_splits;
 use zoo_datasets::text::bpe::{Codes, Encoder, learn, undo};
 use zoo_datasets::text::moses::Normalizer;
-use zoo_recipes::{DataSpec, NormalizeStep};
+use zoo_recipes::NormalizeStep;
+use zoo_recipes::tasks::translation::TextDataSpec;
 
 const TASK1: &str =
     "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1";
@@ -124,7 +125,7 @@ fn multi30k_is_prepared_from_raw_text_with_the_published_token_counts() {
         let side = |language: &str| folder.join(format!("raw/{split}.{language}.gz"));
         format!(r#""{split}": {{"source": {:?}, "target": {:?}}}"#, side("en"), side("de"))
     });
-    let data: DataSpec = serde_json::from_str(&format!(
+    let data: TextDataSpec = serde_json::from_str(&format!(
         r#"{{
             "reader": {{"kind": "parallel-text", "source": "en", "target": "de", "files": {{{}}}}},
             "tokenizer": {{"kind": "subword-nmt", "merges": 10000, "joined_dictionary": true, "specials": "fairseq",

@@ -7,9 +7,10 @@ use zoo_datasets::batches::PairSource;
 use zoo_datasets::prepare::{PrepareError, PrepareOptions, PreparedTranslation, prepare_cached};
 use zoo_datasets::readers::{SplitText, TRAIN, read_splits};
 use zoo_datasets::text::vocabulary::Vocabulary;
-use zoo_recipes::{DataSpec, ReaderSpec, ShareSpec, TooLong};
+use zoo_recipes::ShareSpec;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TooLong};
 
-fn spec(tokenizer: &str, filter: &str, eval: &str) -> DataSpec {
+fn spec(tokenizer: &str, filter: &str, eval: &str) -> TextDataSpec {
     let text = format!(
         r#"{{
             "reader": {{"kind": "parallel-text", "source": "en", "target": "de"}},
@@ -34,7 +35,7 @@ fn text(pairs: &[(&str, &str)]) -> SplitText {
 
 /// Prepares in a folder that is removed afterwards.
 fn prepare(
-    data: &DataSpec,
+    data: &TextDataSpec,
     splits: &BTreeMap<String, SplitText>,
     options: PrepareOptions,
 ) -> Result<PreparedTranslation, PrepareError> {
@@ -53,7 +54,7 @@ fn splits() -> BTreeMap<String, SplitText> {
     [(TRAIN.to_string(), train), ("dev".to_string(), dev)].into()
 }
 
-fn prepared(data: &DataSpec) -> Result<PreparedTranslation, PrepareError> {
+fn prepared(data: &TextDataSpec) -> Result<PreparedTranslation, PrepareError> {
     prepare(data, &splits(), PrepareOptions::default())
 }
 
@@ -68,7 +69,7 @@ fn sequences(prepared: &PreparedTranslation, split: &str) -> Vec<(Vec<u32>, Vec<
 fn several_target_languages_have_pairs_of_their_own_and_one_vocabulary() {
     let eval = r#"{"valid": {"split": "dev", "lines": 1}, "test_fr": {"split": "dev", "target": "fr", "lines": 1, "reference_tokens": 2}}"#;
     let mut data = spec(WORDS, r#"{"max_target_tokens": 3}"#, eval);
-    let ReaderSpec::ParallelText { further_targets, .. } = &mut data.reader else { unreachable!() };
+    let TextReaderSpec::ParallelText { further_targets, .. } = &mut data.reader else { unreachable!() };
     further_targets.push("fr".into());
     let texts: BTreeMap<String, SplitText> = [
         ("train", text(&[("a b", "A B"), ("c", "C C C C")])),
@@ -106,7 +107,7 @@ fn several_target_languages_have_pairs_of_their_own_and_one_vocabulary() {
 
 #[test]
 fn the_reversal_task_has_14_rows_ends_in_end_tokens_and_is_undone() {
-    let data: DataSpec = serde_json::from_str(
+    let data: TextDataSpec = serde_json::from_str(
         r#"{
             "reader": {"kind": "reversal", "symbols": 10, "min_length": 5, "max_length": 50,
                        "train": 500, "valid": 20, "test": 30, "seed": 1},
@@ -212,7 +213,7 @@ fn pairs_that_are_too_long_are_dropped_or_cut_so_that_special_tokens_fit() {
     assert_eq!(cut.undo(train.pair(2).1), "Eine Maus, ein");
     data.filter.too_long = TooLong::Drop;
     (data.filter.max_source_tokens, data.filter.max_target_tokens) = (None, Some(4));
-    let kept = |data: &DataSpec| {
+    let kept = |data: &TextDataSpec| {
         prepare(data, &splits(), PrepareOptions::default()).map(|made| made.train().unwrap()[0].lines.clone())
     };
     assert!(kept(&data).is_err(), "three words, the begin and the end token are five");
@@ -332,11 +333,11 @@ fn what_cannot_be_prepared_is_an_error_with_a_hint() {
     assert!(error.contains("1 source and 2 target lines"), "{error}");
 }
 
-fn cached(folder: &Path, data: &DataSpec) -> Result<PreparedTranslation, PrepareError> {
+fn cached(folder: &Path, data: &TextDataSpec) -> Result<PreparedTranslation, PrepareError> {
     prepare_cached(folder, data, PrepareOptions::default(), || Ok(splits()))
 }
 
-fn reloaded(folder: &Path, data: &DataSpec) -> Result<PreparedTranslation, PrepareError> {
+fn reloaded(folder: &Path, data: &TextDataSpec) -> Result<PreparedTranslation, PrepareError> {
     prepare_cached(folder, data, PrepareOptions::default(), || panic!("the text is not read again"))
 }
 
@@ -350,7 +351,7 @@ fn prepared_data_comes_back_from_its_folder_as_it_was() {
         spec(pieces, "{}", "{}"),
         spec(&pieces.replace("true", "false").replace("40", "31"), "{}", "{}"),
         // A share of the text may give fewer pieces, which is accepted.
-        DataSpec {
+        TextDataSpec {
             share: Some(ShareSpec { train: 9, eval: 9 }),
             ..spec(&pieces.replace("40", "5000"), "{}", "{}")
         },

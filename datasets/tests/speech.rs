@@ -9,7 +9,7 @@ use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{
     Fault, PreparedSpeech, SpeechBatch, SpeechBatches, SpeechError, SpeechPlace, evaluation_batches, prepare,
 };
-use zoo_recipes::DataSpec;
+use zoo_recipes::tasks::speech_recognition::RecognitionDataSpec;
 
 fn wav(file: &Path, rate: u32, channels: u16, samples: impl IntoIterator<Item = i16>) {
     let spec = WavSpec { channels, sample_rate: rate, bits_per_sample: 16, sample_format: SampleFormat::Int };
@@ -23,7 +23,7 @@ fn sound(samples: usize) -> impl Iterator<Item = i16> {
 }
 
 /// A `data` block of a user's files, with a training and a test manifest.
-fn own(reader: &str, rest: &str) -> DataSpec {
+fn own(reader: &str, rest: &str) -> RecognitionDataSpec {
     let text = format!(
         r#"{{"reader": {{"kind": "audio-manifest", "sample_rate_hz": 8000, {reader}"files": {{"train": "m/train.jsonl", "test": "m/test.jsonl"}}}},
         "tokenizer": {{"kind": "characters", "alphabet": " ab", "normalize": ["lowercase"]}},
@@ -38,7 +38,7 @@ fn own(reader: &str, rest: &str) -> DataSpec {
 
 const SECONDS: &str = r#""batching": {"kind": "seconds", "max_seconds": 1.0},"#;
 
-fn tones() -> DataSpec {
+fn tones() -> RecognitionDataSpec {
     serde_json::from_str(
         r#"{"reader": {"kind": "tones", "sample_rate_hz": 8000, "letters": 2, "longest_word": 3, "most_words": 3, "letter_ms": 60.0,
                        "train": 30, "valid": 9, "test": 9, "seed": 1},
@@ -51,7 +51,7 @@ fn tones() -> DataSpec {
     .unwrap()
 }
 
-fn prepared(folder: &Path, data: &DataSpec) -> Result<PreparedSpeech, SpeechError> {
+fn prepared(folder: &Path, data: &RecognitionDataSpec) -> Result<PreparedSpeech, SpeechError> {
     let place = SpeechPlace { base: folder, progress: &|_| () };
     prepare(&folder.join("lists"), data, place, &split_names(data), || {
         Ok::<Option<FetchedCorpus>, SpeechError>(None)
@@ -323,7 +323,7 @@ fn an_error_of_the_caller_is_handed_through() {
         prepare(folder.path(), &data, place, &split_names(&data), || Err(Own::Mine)),
         Err(Own::Mine)
     ));
-    data.features = None;
+    data.tokenizer = serde_json::from_str(r#"{"kind": "characters", "alphabet": "aa"}"#).unwrap();
     assert!(matches!(
         prepare(folder.path(), &data, place, &split_names(&data), || Err(Own::Mine)),
         Err(Own::Speech)

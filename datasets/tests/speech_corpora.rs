@@ -9,7 +9,7 @@ use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{
     PreparedSpeech, SpeechBatches, SpeechError, SpeechPlace, SpeechStep, evaluation_batches, prepare,
 };
-use zoo_recipes::DataSpec;
+use zoo_recipes::tasks::speech_recognition::RecognitionDataSpec;
 
 struct Home {
     dir: tempfile::TempDir,
@@ -25,7 +25,7 @@ impl Home {
         DataHome::new(self.dir.path().join("home"))
     }
 
-    fn fetch(&self, corpus: &CorpusDefinition, data: &DataSpec) -> FetchedCorpus {
+    fn fetch(&self, corpus: &CorpusDefinition, data: &RecognitionDataSpec) -> FetchedCorpus {
         let options =
             FetchOptions { mirror: Some(self.mirror.clone()), offline: true, ..FetchOptions::default() };
         let splits = split_names(data);
@@ -37,7 +37,7 @@ impl Home {
     fn prepare(
         &self,
         corpus: &CorpusDefinition,
-        data: &DataSpec,
+        data: &RecognitionDataSpec,
     ) -> Result<(PreparedSpeech, usize), SpeechError> {
         let listed = std::cell::Cell::new(0);
         let progress = |step: SpeechStep<'_>| {
@@ -62,7 +62,7 @@ fn mirror() -> Option<PathBuf> {
     mirror
 }
 
-fn yesno() -> DataSpec {
+fn yesno() -> RecognitionDataSpec {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../recipes/catalog/speech-recognition/yesno-tdnn.toml");
     let recipe: toml::Value = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -135,7 +135,7 @@ fn fsdd_is_its_official_split_and_can_be_joined() {
             "batching": {{"kind": "utterances", "utterances": {train}}},
             "eval": {{"valid": {{"split": "test", "lines": {lines}}}}}}}"#
         );
-        serde_json::from_str::<DataSpec>(&text).unwrap()
+        serde_json::from_str::<RecognitionDataSpec>(&text).unwrap()
     };
     let corpus = CorpusDefinition::find("fsdd").unwrap();
     let data = text("", 32, 300);
@@ -217,7 +217,7 @@ fn librispeech_is_read_from_its_layout() {
         sha256_of(&archive)
     );
     let corpus = CorpusDefinition::parse(&definition, "ls.toml").unwrap();
-    let data: DataSpec = serde_json::from_str(
+    let data: RecognitionDataSpec = serde_json::from_str(
         r#"{"corpus": "ls", "reader": {"kind": "audio-manifest", "sample_rate_hz": 16000},
             "tokenizer": {"kind": "characters", "alphabet": " abcdefghijklmnopqrstuvwxyz'", "normalize": ["lowercase"]},
             "features": {"kind": "librosa", "output": "log-mel", "features": 64, "normalize": "per-feature"},

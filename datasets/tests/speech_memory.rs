@@ -8,11 +8,11 @@ use hound::{SampleFormat, WavSpec, WavWriter};
 use zoo_datasets::corpora::FetchedCorpus;
 use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{PreparedSpeech, SpeechBatches, SpeechError, SpeechPlace, prepare};
-use zoo_recipes::DataSpec;
+use zoo_recipes::tasks::speech_recognition::RecognitionDataSpec;
 
 const UTTERANCES: usize = 20_000;
 
-fn data() -> DataSpec {
+fn data() -> RecognitionDataSpec {
     serde_json::from_str(
         r#"{"reader": {"kind": "audio-manifest", "sample_rate_hz": 8000, "files": {"train": "train.jsonl"}},
             "tokenizer": {"kind": "characters", "alphabet": " ab"},

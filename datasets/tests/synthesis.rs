@@ -13,7 +13,7 @@ use zoo_datasets::speech::{
     Classes, PreparedSpeech, SpeechBatch, SpeechBatches, SpeechError, SpeechPlace, UnknownText,
     evaluation_batches, own_folder_stamp, prepare,
 };
-use zoo_recipes::{DataSpec, TokenizerSpec};
+use zoo_recipes::tasks::speech_synthesis::{SymbolTokenizerSpec, SynthesisDataSpec};
 
 const NVIDIA: &str = r#""tokenizer": {"kind": "symbols", "symbols": "nvidia", "cleaners": "english", "leave_out": "\"[]"},
     "features": {"kind": "tacotron"},"#;
@@ -46,7 +46,7 @@ fn metadata(samples: &Path) -> Vec<[String; 3]> {
     text.lines().map(row).collect()
 }
 
-fn data(folder: &str, rest: &str) -> DataSpec {
+fn data(folder: &str, rest: &str) -> SynthesisDataSpec {
     let text = format!(
         r#"{{"corpus": "ljspeech", "train_split": "first-32",
         "reader": {{"kind": "audio-manifest", "sample_rate_hz": 22050, "strict": true, {folder}}}, {rest}
@@ -55,7 +55,7 @@ fn data(folder: &str, rest: &str) -> DataSpec {
     serde_json::from_str(&text).unwrap()
 }
 
-fn prepared(folder: &Path, data: &DataSpec) -> Result<PreparedSpeech, SpeechError> {
+fn prepared(folder: &Path, data: &SynthesisDataSpec) -> Result<PreparedSpeech, SpeechError> {
     let place = SpeechPlace { base: folder, progress: &|_| () };
     prepare(&folder.join("lists"), data, place, &split_names(data), || {
         Ok::<Option<FetchedCorpus>, SpeechError>(None)
@@ -99,9 +99,8 @@ fn every_line_of_ljspeech_passes_both_front_ends() {
     // NVIDIA's set also lacks signs of the normalised text. NVIDIA's code drops them silently;
     // without `leave_out` they are reported here.
     let mut spec = data("\"folder\": \".\"", NVIDIA).tokenizer;
-    if let TokenizerSpec::Symbols { leave_out, .. } = &mut spec {
-        leave_out.clear();
-    }
+    let SymbolTokenizerSpec::Symbols { leave_out, .. } = &mut spec;
+    leave_out.clear();
     let strict = Classes::of(&spec).unwrap();
     let refused: Vec<UnknownText> = rows.iter().filter_map(|row| strict.labels(&row[2]).err()).collect();
     assert_eq!(refused.len(), refused_lines(&rows));
@@ -263,7 +262,7 @@ fn tones_are_spoken_as_well() {
                 "magnitude": {"bins": 129, "log": true}, "trim_db": 40.0}"#,
         ),
     ] {
-        let data: DataSpec = serde_json::from_str(&format!(
+        let data: SynthesisDataSpec = serde_json::from_str(&format!(
             r#"{{"reader": {{"kind": "tones", "sample_rate_hz": {rate}, "letters": 3, "longest_word": 3, "most_words": 2,
                              "letter_ms": 80.0, "train": 12, "valid": 4, "test": 4, "seed": 1}},
                 "tokenizer": {{"kind": "symbols", "symbols": "own", "characters": " abc", "ends": true}},

@@ -19,7 +19,7 @@ use zoo_datasets::corpora::{CorpusDefinition, CorpusError, FetchedCorpus, Packin
 use zoo_datasets::fetch::{DataHome, Digest, FetchOptions};
 use zoo_datasets::prepare::{Place, PrepareError, PrepareOptions, PreparedTranslation, prepare_from_files};
 use zoo_datasets::text::bpe::undo;
-use zoo_recipes::{DataSpec, TokenizerSpec};
+use zoo_recipes::tasks::translation::{Specials, TextDataSpec, TextTokenizerSpec};
 
 const NAMES: [&str; 3] = ["wmt-en-de-openseq2seq", "wmt16-en-de-nvidia", "wmt17-en-de-nvidia"];
 
@@ -115,17 +115,12 @@ fn localized(name: &str, server: &str) -> (CorpusDefinition, BTreeMap<String, Ve
     // Numbers of merges and pieces that this small text can give.
     let preparation = corpus.preparation.as_mut().unwrap();
     match &mut preparation.tokenizer {
-        TokenizerSpec::SubwordNmt { merges, max_vocabulary, .. } => {
+        TextTokenizerSpec::SubwordNmt { merges, max_vocabulary, .. } => {
             *merges = 60;
             *max_vocabulary = max_vocabulary.map(|_| 90);
         }
-        TokenizerSpec::SentencePiece { pieces, .. } => *pieces = 150,
-        TokenizerSpec::Words { .. }
-        | TokenizerSpec::Characters { .. }
-        | TokenizerSpec::Lexicon { .. }
-        | TokenizerSpec::Symbols { .. } => {
-            unreachable!("no published preparation is of these")
-        }
+        TextTokenizerSpec::SentencePiece { pieces, .. } => *pieces = 150,
+        TextTokenizerSpec::Words { .. } => unreachable!("no published preparation is of words"),
     }
     (corpus, files)
 }
@@ -174,7 +169,7 @@ fn setting(name: &str) -> Setting {
 }
 
 impl Setting {
-    fn data(&self) -> DataSpec {
+    fn data(&self) -> TextDataSpec {
         let eval: BTreeMap<&str, serde_json::Value> = self
             .corpus
             .splits
@@ -210,7 +205,7 @@ impl Setting {
         self.dir.path().join("prepared").join("x")
     }
 
-    fn prepare(&self, data: &DataSpec) -> Result<PreparedTranslation, PrepareError> {
+    fn prepare(&self, data: &TextDataSpec) -> Result<PreparedTranslation, PrepareError> {
         let place = Place { base: Path::new(""), definition: Some(&self.corpus), progress: &|_| () };
         prepare_from_files(&self.folder(), data, PrepareOptions::default(), place, || {
             Ok::<_, PrepareError>(Some(self.fetch().unwrap()))
@@ -299,7 +294,7 @@ fn gnmts_text_is_tokenised_cleaned_and_of_latin_1() {
     let s = setting("wmt16-en-de-nvidia");
     let mut data = s.data();
     // The published digests belong to the real text. They are not compared for another tokenizer.
-    if let TokenizerSpec::SubwordNmt { merges, .. } = &mut data.tokenizer {
+    if let TextTokenizerSpec::SubwordNmt { merges, .. } = &mut data.tokenizer {
         *merges = 61;
     }
     let prepared = s.prepare(&data).unwrap();
@@ -345,7 +340,7 @@ fn the_transformers_text_is_normalised_and_its_test_set_is_not() {
     // apostrophes are.
     let treated = |split: &str, line: &str| {
         let preparation = s.corpus.preparation.as_ref().unwrap();
-        let TokenizerSpec::SubwordNmt { normalize, .. } = &preparation.tokenizer else { unreachable!() };
+        let TextTokenizerSpec::SubwordNmt { normalize, .. } = &preparation.tokenizer else { unreachable!() };
         let steps = preparation.normalize.get(split).unwrap_or(normalize);
         zoo_datasets::text::moses::Normalizer::new(steps, "en").unwrap().line(line)
     };
@@ -358,8 +353,8 @@ fn prepared_text_that_is_not_as_published_is_refused_and_nothing_is_left() {
     let mut s = setting("wmt16-en-de-nvidia");
     let mut data = s.data();
     // Other ids for the same tokens.
-    if let TokenizerSpec::SubwordNmt { specials, pad_vocabulary_to, .. } = &mut data.tokenizer {
-        (*specials, *pad_vocabulary_to) = (zoo_recipes::Specials::Fairseq, 1);
+    if let TextTokenizerSpec::SubwordNmt { specials, pad_vocabulary_to, .. } = &mut data.tokenizer {
+        (*specials, *pad_vocabulary_to) = (Specials::Fairseq, 1);
     }
     // The published digests are those of the real text, so they do not match.
     let error = s.prepare(&data).unwrap_err().to_string();
@@ -430,10 +425,10 @@ fn a_model_that_is_given_is_used_and_another_one_is_noticed() {
     fs::create_dir(&base).unwrap();
     fs::File::create(base.join("m.model")).unwrap().write_all(&model).unwrap();
     let mut data = s.data();
-    let TokenizerSpec::SentencePiece { model: given, .. } = &mut data.tokenizer else { unreachable!() };
+    let TextTokenizerSpec::SentencePiece { model: given, .. } = &mut data.tokenizer else { unreachable!() };
     *given = Some("m.model".into());
     let folder = s.dir.path().join("prepared/given");
-    let prepare = |data: &DataSpec| {
+    let prepare = |data: &TextDataSpec| {
         let place = Place { base: &base, definition: Some(&s.corpus), progress: &|_| () };
         prepare_from_files(&folder, data, PrepareOptions::default(), place, || {
             Ok::<_, PrepareError>(Some(s.fetch().unwrap()))
@@ -448,7 +443,7 @@ fn a_model_that_is_given_is_used_and_another_one_is_noticed() {
     assert!(error.contains("other settings (model_sha256)"), "{error}");
     fs::write(base.join("m.model"), &model).unwrap();
     fs::remove_dir_all(&folder).unwrap();
-    let TokenizerSpec::SentencePiece { pieces, .. } = &mut data.tokenizer else { unreachable!() };
+    let TextTokenizerSpec::SentencePiece { pieces, .. } = &mut data.tokenizer else { unreachable!() };
     *pieces = 151;
     let error = prepare(&data).unwrap_err().to_string();
     assert!(error.contains("gives 150 rows") && error.contains("says 151"), "{error}");

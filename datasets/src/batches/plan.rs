@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::tasks::translation::TextBatchingSpec;
 
 use crate::random::{Purpose, RandomStream};
 
@@ -32,11 +32,6 @@ pub enum PlanError {
         /// Number of sentences in a batch, or in a block of batches.
         sentences: u64,
     },
-    /// The batching is for recordings, but the examples are text.
-    #[error(
-        "data.batching: these are batches of recordings, the examples are text\nhint: kind = \"sentences\", \"tokens\" or \"buckets\""
-    )]
-    Recordings,
     /// A setting of the recipe must not be zero.
     #[error("data.batching: {0} must be at least 1\nhint: leave the key out for its default")]
     Zero(&'static str),
@@ -71,7 +66,7 @@ impl BatchPlan {
     ///   batches are fixed; an epoch changes only their order.
     /// - `buckets` (NVIDIA's GNMT): as `sentences`, within each bucket of lengths, in blocks of
     ///   batches that stay together.
-    pub fn new(lengths: &[(u32, u32)], batching: &BatchingSpec, seed: u64) -> Result<Self, PlanError> {
+    pub fn new(lengths: &[(u32, u32)], batching: &TextBatchingSpec, seed: u64) -> Result<Self, PlanError> {
         Self::of_groups(lengths, &[lengths.len()], batching, seed)
     }
 
@@ -81,7 +76,7 @@ impl BatchPlan {
     pub fn of_groups(
         lengths: &[(u32, u32)],
         groups: &[usize],
-        batching: &BatchingSpec,
+        batching: &TextBatchingSpec,
         seed: u64,
     ) -> Result<Self, PlanError> {
         let mut first = 0;
@@ -94,7 +89,7 @@ impl BatchPlan {
             .collect();
         assert_eq!(first as usize, lengths.len(), "every example is in a group");
         match *batching {
-            BatchingSpec::Sentences { sentences, pad_length_to } => {
+            TextBatchingSpec::Sentences { sentences, pad_length_to } => {
                 at_least_one(&[(sentences, "sentences"), (pad_length_to, "pad_length_to")])?;
                 if let Some(few) = groups.iter().find(|group| group.len() < sentences as usize) {
                     return Err(PlanError::TooFew { examples: few.len(), sentences: sentences.into() });
@@ -103,7 +98,7 @@ impl BatchPlan {
                 let kind = Kind::Shuffled { pools, sentences: sentences as usize, together: 1 };
                 Ok(Self { kind, seed, pad_length_to })
             }
-            BatchingSpec::Buckets { sentences, buckets, width, batches_together, pad_length_to } => {
+            TextBatchingSpec::Buckets { sentences, buckets, width, batches_together, pad_length_to } => {
                 at_least_one(&[
                     (sentences, "sentences"),
                     (buckets, "buckets"),
@@ -129,7 +124,7 @@ impl BatchPlan {
                 let (sentences, together) = (sentences as usize, batches_together as usize);
                 Ok(Self { kind: Kind::Shuffled { pools, sentences, together }, seed, pad_length_to })
             }
-            BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to } => {
+            TextBatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to } => {
                 at_least_one(&[
                     (max_tokens, "max_tokens"),
                     (sentences_multiple_of, "sentences_multiple_of"),
@@ -154,7 +149,6 @@ impl BatchPlan {
                 }
                 Ok(Self { kind: Kind::Frozen(batches), seed, pad_length_to })
             }
-            BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. } => Err(PlanError::Recordings),
         }
     }
 
@@ -260,14 +254,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tokens(max_tokens: u32, sentences_multiple_of: u32, pad_length_to: u32) -> BatchingSpec {
-        BatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to }
+    fn tokens(max_tokens: u32, sentences_multiple_of: u32, pad_length_to: u32) -> TextBatchingSpec {
+        TextBatchingSpec::Tokens { max_tokens, sentences_multiple_of, pad_length_to }
     }
 
     #[test]
     fn a_batch_is_of_one_group_and_every_group_is_in_every_epoch() {
         let lengths: Vec<(u32, u32)> = (0..100).map(|i| (3 + i % 7, 3 + i % 5)).collect();
-        for batching in [BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, tokens(60, 1, 1)] {
+        for batching in [TextBatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, tokens(60, 1, 1)] {
             let plan = BatchPlan::of_groups(&lengths, &[60, 40], &batching, 5).unwrap();
             let group = |batch: &[u32]| {
                 let second = batch.iter().filter(|&&example| example >= 60).count();
@@ -291,7 +285,7 @@ mod tests {
     #[test]
     fn batches_of_sentences_are_a_new_order_each_epoch_and_leave_out_the_remainder() {
         let plan =
-            BatchPlan::new(&[(3, 3); 10], &BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 5)
+            BatchPlan::new(&[(3, 3); 10], &TextBatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 5)
                 .unwrap();
         assert_eq!((plan.batches_per_epoch(), plan.epoch(0).concat().len()), (2, 8));
         assert_eq!(plan.epoch(0), plan.epoch(0));
@@ -306,14 +300,14 @@ mod tests {
     #[test]
     fn the_order_of_an_epoch_is_fixed_for_ever() {
         let plan =
-            BatchPlan::new(&[(3, 3); 8], &BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 1)
+            BatchPlan::new(&[(3, 3); 8], &TextBatchingSpec::Sentences { sentences: 4, pad_length_to: 1 }, 1)
                 .unwrap();
         assert_eq!(plan.epoch(0), [[0, 6, 1, 5], [7, 2, 3, 4]]);
     }
 
     #[test]
     fn batches_of_a_bucket_stay_together_and_the_rest_of_each_is_left_out() {
-        let batching = BatchingSpec::Buckets {
+        let batching = TextBatchingSpec::Buckets {
             sentences: 3,
             buckets: 3,
             width: 10,
@@ -361,7 +355,7 @@ mod tests {
     #[test]
     fn numbers_beyond_all_measure_are_errors_and_take_no_room() {
         let most = u32::MAX;
-        let batching = BatchingSpec::Buckets {
+        let batching = TextBatchingSpec::Buckets {
             sentences: most,
             buckets: most,
             width: 1,
@@ -412,7 +406,7 @@ mod tests {
             BatchPlan::new(&[(1, 1)], &tokens(8, 0, 1), 1).unwrap_err(),
             PlanError::Zero("sentences_multiple_of")
         );
-        let sentences = BatchingSpec::Sentences { sentences: 4, pad_length_to: 1 };
+        let sentences = TextBatchingSpec::Sentences { sentences: 4, pad_length_to: 1 };
         assert!(BatchPlan::new(&[(1, 1); 3], &sentences, 1).unwrap_err().to_string().contains("hint:"));
     }
 

@@ -125,7 +125,7 @@ impl Drop for Prefetch {
 mod tests {
     use super::super::collate::tests::Pairs;
     use super::*;
-    use zoo_recipes::BatchingSpec;
+    use zoo_recipes::tasks::translation::TextBatchingSpec;
 
     fn pairs() -> Arc<dyn PairSource> {
         Arc::new(Pairs(
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn plan() -> Arc<BatchPlan> {
-        let spec = BatchingSpec::Tokens { max_tokens: 24, sentences_multiple_of: 2, pad_length_to: 1 };
+        let spec = TextBatchingSpec::Tokens { max_tokens: 24, sentences_multiple_of: 2, pad_length_to: 1 };
         Arc::new(BatchPlan::new(&pairs().lengths(), &spec, 3).unwrap())
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use zoo_recipes::{NormalizeStep, TokenizerSpec};
+use zoo_recipes::NormalizeStep;
+use zoo_recipes::tasks::translation::TextTokenizerSpec;
 
 /// Steps of a published script on the text of a corpus, in addition to the recipe's tokenizer.
 ///
@@ -15,7 +16,7 @@ pub struct Preparation {
     /// The script, with its commit if known.
     pub source: String,
     /// The script's tokenizer. `md5` refers to text in its tokens.
-    pub tokenizer: TokenizerSpec,
+    pub tokenizer: TextTokenizerSpec,
     /// Steps for single splits that replace those of the tokenizer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub normalize: BTreeMap<String, Vec<NormalizeStep>>,
@@ -53,8 +54,8 @@ pub struct CleanSpec {
 impl Preparation {
     /// Whether `tokenizer` produces the same tokens as the preparation's own tokenizer. Their
     /// numbering (special tokens, padding, omitted rows) may differ.
-    pub fn makes_the_tokens_of(&self, tokenizer: &TokenizerSpec) -> bool {
-        use TokenizerSpec::{SentencePiece, SubwordNmt, Words};
+    pub fn makes_the_tokens_of(&self, tokenizer: &TextTokenizerSpec) -> bool {
+        use TextTokenizerSpec::{SentencePiece, SubwordNmt, Words};
         match (&self.tokenizer, tokenizer) {
             (Words { normalize: own, .. }, Words { normalize: other, .. }) => own == other,
             (

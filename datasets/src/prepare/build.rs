@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use zoo_recipes::{DataSpec, FilterSpec, Specials, TokenizerSpec, TooLong};
+use zoo_recipes::tasks::translation::{
+    Specials, TextDataSpec, TextFilterSpec, TextReaderSpec, TextTokenizerSpec, TooLong,
+};
 
 use super::error::PrepareError;
 use super::outputs::{FileDigest, OutputFile};
@@ -34,7 +36,7 @@ pub(super) struct Built {
 /// text of each split.
 pub(super) fn build(
     folder: &Path,
-    data: &DataSpec,
+    data: &TextDataSpec,
     options: PrepareOptions,
     surroundings: &Surroundings<'_>,
     splits: &[PairSplit],
@@ -44,7 +46,7 @@ pub(super) fn build(
     let work =
         tempfile::Builder::new().prefix(".work-").tempdir_in(folder).map_err(PrepareError::io(folder))?;
     let builder = Builder { folder, work: work.path(), data, options, surroundings };
-    let mut counts = builder.word_counts()?;
+    let mut counts = builder.word_counts();
     let mut staged = Vec::new();
     for split in splits {
         (surroundings.progress)(PrepareStep::Text(split.name()));
@@ -95,36 +97,27 @@ fn check_name(name: &str) -> Result<(), PrepareError> {
 struct Builder<'a> {
     folder: &'a Path,
     work: &'a Path,
-    data: &'a DataSpec,
+    data: &'a TextDataSpec,
     options: PrepareOptions,
     surroundings: &'a Surroundings<'a>,
 }
-
-/// The error for a tokenizer of speech; see [`crate::speech`] for those.
-const CLASSES_OF_FRAMES: PrepareError = PrepareError::Unavailable {
-    what: "text in classes of frames",
-    hint: "data.tokenizer.kind = \"words\", \"subword-nmt\" or \"sentence-piece\"; recordings are read by data.reader.kind = \"audio-manifest\"",
-};
 
 impl Builder<'_> {
     fn preparation(&self) -> Option<&Preparation> {
         self.surroundings.preparation
     }
 
-    fn word_counts(&self) -> Result<TrainingWords, PrepareError> {
+    fn word_counts(&self) -> TrainingWords {
         let words = match &self.data.tokenizer {
-            TokenizerSpec::Words { joint, .. } => TrainingWords::new(WordKind::WhiteSpace, *joint),
-            TokenizerSpec::SubwordNmt { joined_dictionary, .. } => {
+            TextTokenizerSpec::Words { joint, .. } => TrainingWords::new(WordKind::WhiteSpace, *joint),
+            TextTokenizerSpec::SubwordNmt { joined_dictionary, .. } => {
                 TrainingWords::new(WordKind::Spaces, *joined_dictionary)
             }
-            TokenizerSpec::SentencePiece { joint, .. } => TrainingWords::new(WordKind::SentencePiece, *joint),
-            TokenizerSpec::Characters { .. }
-            | TokenizerSpec::Lexicon { .. }
-            | TokenizerSpec::Symbols { .. } => {
-                return Err(CLASSES_OF_FRAMES);
+            TextTokenizerSpec::SentencePiece { joint, .. } => {
+                TrainingWords::new(WordKind::SentencePiece, *joint)
             }
         };
-        Ok(words.of_languages(self.data.reader.targets().len()))
+        words.of_languages(self.data.reader.targets().len())
     }
 
     fn stage(
@@ -138,7 +131,7 @@ impl Builder<'_> {
         let clean = self.preparation().and_then(|preparation| preparation.clean.as_ref());
         let train = split.is_train();
         // A model that is given does not need the counts.
-        let given = matches!(&self.data.tokenizer, TokenizerSpec::SentencePiece { model: Some(_), .. });
+        let given = matches!(&self.data.tokenizer, TextTokenizerSpec::SentencePiece { model: Some(_), .. });
         let order = StageOrder {
             split,
             treatment: &treatment,
@@ -154,7 +147,7 @@ impl Builder<'_> {
         let begin = (self.data.begin_token_in_source, self.options.begin_token_in_target);
         let treatment = Treatment::of(self.data, None)?;
         let (segmenter, vocabularies) = match &self.data.tokenizer {
-            TokenizerSpec::Words {
+            TextTokenizerSpec::Words {
                 specials,
                 pad_vocabulary_to,
                 max_vocabulary,
@@ -175,7 +168,7 @@ impl Builder<'_> {
                 };
                 (Segmenter::Words, (source, target))
             }
-            TokenizerSpec::SubwordNmt { merges, specials, pad_vocabulary_to, max_vocabulary, .. } => {
+            TextTokenizerSpec::SubwordNmt { merges, specials, pad_vocabulary_to, max_vocabulary, .. } => {
                 let codes = learn_from_counts(&[&counts.source, &counts.target], *merges as usize);
                 let encoder = Encoder::new(&codes);
                 let side = |words: &WordCounts| {
@@ -186,7 +179,7 @@ impl Builder<'_> {
                 let target = if counts.together { source.clone() } else { side(&counts.target) };
                 (Segmenter::subword_nmt(codes), (source, target))
             }
-            TokenizerSpec::SentencePiece { pieces, joint, specials, model } => {
+            TextTokenizerSpec::SentencePiece { pieces, joint, specials, model } => {
                 let (source, target) = match model {
                     Some(model) => {
                         let file = self.surroundings.base.join(model);
@@ -206,11 +199,6 @@ impl Builder<'_> {
                 };
                 let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
                 (Segmenter::SentencePiece { source, target }, vocabularies)
-            }
-            TokenizerSpec::Characters { .. }
-            | TokenizerSpec::Lexicon { .. }
-            | TokenizerSpec::Symbols { .. } => {
-                return Err(CLASSES_OF_FRAMES);
             }
         };
         Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin))
@@ -283,7 +271,7 @@ impl Builder<'_> {
         built: &mut Built,
     ) -> Result<(), PrepareError> {
         let name = staged.split.name().to_string();
-        let no_filter = FilterSpec::default();
+        let no_filter = TextFilterSpec::default();
         let filter = if staged.split.is_train() { &self.data.filter } else { &no_filter };
         let mut statistics = staged.statistics;
         let rows = pipeline.source.len().max(pipeline.target.len());
@@ -352,7 +340,7 @@ impl Builder<'_> {
         else {
             return Ok(());
         };
-        let zoo_recipes::ReaderSpec::ParallelText { source: from, .. } = &self.data.reader else {
+        let TextReaderSpec::ParallelText { source: from, .. } = &self.data.reader else {
             return Ok(());
         };
         let to = self.data.reader.targets()[split.target];
@@ -403,7 +391,7 @@ fn token_counts(encoder: &Encoder, words: &WordCounts) -> BTreeMap<String, u64> 
 /// Adds the special tokens to a pair and counts it. Returns `None` if the pair is dropped.
 fn number(
     pipeline: &TextPipeline,
-    filter: &FilterSpec,
+    filter: &TextFilterSpec,
     source: &[u32],
     target: &[u32],
     statistics: &mut SplitStatistics,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use zoo_recipes::Specials;
+use zoo_recipes::tasks::translation::Specials;
 
 use super::error::PrepareError;
 use crate::text::bpe::words_of;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use zoo_recipes::{DataSpec, NormalizeStep, ReaderSpec, TokenizerSpec};
+use zoo_recipes::NormalizeStep;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextTokenizerSpec};
 
 use super::error::PrepareError;
 use super::pieces::Pieces;
@@ -21,29 +22,17 @@ pub(super) struct Treatment {
     pub subwords: bool,
 }
 
-/// The `normalize` steps of a tokenizer. Empty for SentencePiece, which has its own normalisation.
-fn steps(tokenizer: &TokenizerSpec) -> &[NormalizeStep] {
-    match tokenizer {
-        TokenizerSpec::Words { normalize, .. }
-        | TokenizerSpec::SubwordNmt { normalize, .. }
-        | TokenizerSpec::Characters { normalize, .. } => normalize,
-        TokenizerSpec::SentencePiece { .. }
-        | TokenizerSpec::Lexicon { .. }
-        | TokenizerSpec::Symbols { .. } => &[],
-    }
-}
-
 impl Treatment {
     /// The treatment with the tokenizer's steps, or with `others` in their place.
-    pub fn of(data: &DataSpec, others: Option<&[NormalizeStep]>) -> Result<Self, PrepareError> {
-        let steps = others.unwrap_or_else(|| steps(&data.tokenizer));
+    pub fn of(data: &TextDataSpec, others: Option<&[NormalizeStep]>) -> Result<Self, PrepareError> {
+        let steps = others.unwrap_or_else(|| data.tokenizer.normalize());
         let targets = data.reader.targets();
         let (source, targets) = match &data.reader {
-            ReaderSpec::ParallelText { source, .. } => (source.as_str(), targets),
+            TextReaderSpec::ParallelText { source, .. } => (source.as_str(), targets),
             // Generated symbols do not belong to a language.
-            _ => ("", vec![""; targets.len()]),
+            TextReaderSpec::Reversal(_) => ("", vec![""; targets.len()]),
         };
-        let subwords = matches!(data.tokenizer, TokenizerSpec::Words { subwords: true, .. });
+        let subwords = matches!(data.tokenizer, TextTokenizerSpec::Words { subwords: true, .. });
         let targets = targets.into_iter().map(|target| Normalizer::new(steps, target));
         let targets = targets.collect::<Result<_, _>>()?;
         Ok(Self { source: Normalizer::new(steps, source)?, targets, subwords })

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use zoo_recipes::{DataSpec, TokenizerSpec};
+use zoo_recipes::tasks::translation::{TextDataSpec, TextTokenizerSpec};
 
 use super::build::{Built, build};
 use super::error::PrepareError;
@@ -52,7 +52,7 @@ struct ManifestDigest {
 }
 
 /// The preparation of the corpus that `data` names. `None` if it does not name a built-in corpus.
-fn preparation_of(data: &DataSpec) -> Option<Preparation> {
+fn preparation_of(data: &TextDataSpec) -> Option<Preparation> {
     CorpusDefinition::find(data.corpus.as_deref()?).ok()?.preparation
 }
 
@@ -67,7 +67,7 @@ fn preparation_of(data: &DataSpec) -> Option<Preparation> {
 /// See [`PrepareError`]. Nothing is left behind.
 pub fn prepare_cached<E: From<PrepareError>>(
     folder: &Path,
-    data: &DataSpec,
+    data: &TextDataSpec,
     options: PrepareOptions,
     read: impl FnOnce() -> Result<BTreeMap<String, SplitText>, E>,
 ) -> Result<PreparedTranslation, E> {
@@ -116,7 +116,7 @@ pub struct Place<'a> {
 /// See [`PrepareError`]. Nothing is left behind.
 pub fn prepare_from_files<E: From<PrepareError>>(
     folder: &Path,
-    data: &DataSpec,
+    data: &TextDataSpec,
     options: PrepareOptions,
     place: Place<'_>,
     fetch: impl FnOnce() -> Result<Option<FetchedCorpus>, E>,
@@ -135,7 +135,7 @@ pub fn prepare_from_files<E: From<PrepareError>>(
 /// Prepares in a temporary folder beside `folder`, which is then renamed to it.
 fn prepare_into(
     folder: &Path,
-    data: &DataSpec,
+    data: &TextDataSpec,
     options: PrepareOptions,
     surroundings: &Surroundings<'_>,
     names: &[PairSplit],
@@ -174,7 +174,7 @@ fn write_manifest(folder: &Path, settings: Value, built: Built) -> Result<(), Pr
 /// A file is damaged, or the folder was made with other settings.
 pub fn load(
     folder: &Path,
-    data: &DataSpec,
+    data: &TextDataSpec,
     options: PrepareOptions,
 ) -> Result<PreparedTranslation, PrepareError> {
     let preparation = preparation_of(data);
@@ -185,7 +185,7 @@ pub fn load(
 
 fn load_from(
     folder: &Path,
-    data: &DataSpec,
+    data: &TextDataSpec,
     options: PrepareOptions,
     surroundings: &Surroundings<'_>,
 ) -> Result<PreparedTranslation, PrepareError> {
@@ -250,33 +250,33 @@ impl Folder<'_> {
     fn pipeline(
         &self,
         manifest: &Manifest,
-        data: &DataSpec,
+        data: &TextDataSpec,
         begin: (bool, bool),
         due: &mut dyn FnMut(&str) -> Result<String, PrepareError>,
     ) -> Result<TextPipeline, PrepareError> {
         let treatment = Treatment::of(data, None)?;
-        if let TokenizerSpec::SentencePiece { specials, pieces, model, .. } = &data.tokenizer {
-            // A model that was learnt on a share of the text may have fewer pieces.
-            let pieces = (data.share.is_none() || model.is_some()).then_some(*pieces);
-            let joined = manifest.files.contains_key(&model_file(true, ""));
-            let mut model = |side| -> Result<Arc<Pieces>, PrepareError> {
-                let name = model_file(joined, side);
-                let (file, bytes) = (self.path.join(&name), self.read(&name, &due(&name)?)?);
-                let model = SentencePiece::parse(bytes, &file)?;
-                Ok(Arc::new(Pieces::new(model, *specials, pieces, &file)?))
-            };
-            let source = model("source")?;
-            let target = if joined { source.clone() } else { model("target")? };
-            let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
-            let segmenter = Segmenter::SentencePiece { source, target };
-            return Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin));
-        }
-        let segmenter = match data.tokenizer {
-            TokenizerSpec::SubwordNmt { .. } => {
+        let segmenter = match &data.tokenizer {
+            TextTokenizerSpec::SentencePiece { specials, pieces, model, .. } => {
+                // A model that was learnt on a share of the text may have fewer pieces.
+                let pieces = (data.share.is_none() || model.is_some()).then_some(*pieces);
+                let joined = manifest.files.contains_key(&model_file(true, ""));
+                let mut model = |side| -> Result<Arc<Pieces>, PrepareError> {
+                    let name = model_file(joined, side);
+                    let (file, bytes) = (self.path.join(&name), self.read(&name, &due(&name)?)?);
+                    let model = SentencePiece::parse(bytes, &file)?;
+                    Ok(Arc::new(Pieces::new(model, *specials, pieces, &file)?))
+                };
+                let source = model("source")?;
+                let target = if joined { source.clone() } else { model("target")? };
+                let vocabularies = (source.vocabulary().clone(), target.vocabulary().clone());
+                let segmenter = Segmenter::SentencePiece { source, target };
+                return Ok(TextPipeline::new(treatment, segmenter, vocabularies, begin));
+            }
+            TextTokenizerSpec::SubwordNmt { .. } => {
                 let text = self.text(CODES, &due(CODES)?)?;
                 Segmenter::subword_nmt(Codes::parse(&text, &self.path.join(CODES))?)
             }
-            _ => Segmenter::Words,
+            TextTokenizerSpec::Words { .. } => Segmenter::Words,
         };
         let joined = manifest.files.contains_key(&vocabulary_file(true, ""));
         let mut vocabulary = |side| -> Result<Arc<Vocabulary>, PrepareError> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use zoo_recipes::{DataSpec, TokenizerSpec};
+use zoo_recipes::tasks::translation::{TextDataSpec, TextTokenizerSpec};
 
 use super::error::PrepareError;
 use super::translation::PrepareOptions;
@@ -51,7 +51,11 @@ pub enum PrepareStep<'a> {
 
 impl Surroundings<'_> {
     /// Everything on which the prepared ids depend, besides the text itself.
-    pub(super) fn settings(&self, data: &DataSpec, options: PrepareOptions) -> Result<Value, PrepareError> {
+    pub(super) fn settings(
+        &self,
+        data: &TextDataSpec,
+        options: PrepareOptions,
+    ) -> Result<Value, PrepareError> {
         let mut settings = json!({
             "reader": data.reader,
             "tokenizer": data.tokenizer,
@@ -68,7 +72,7 @@ impl Surroundings<'_> {
         if let Some(preparation) = self.preparation {
             settings["preparation"] = json!(preparation);
         }
-        if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
+        if let TextTokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
             let file = self.base.join(model);
             settings["model_sha256"] = json!(sha256_file(&file).map_err(PrepareError::io(&file))?);
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use zoo_recipes::{DataSpec, EvalSetSpec, RecipeOf, References, Translation};
+use zoo_recipes::tasks::translation::{TextDataSpec, TextSetSpec};
+use zoo_recipes::{RecipeOf, References, Translation};
 
 use super::error::PrepareError;
 use super::pipeline::TextPipeline;
@@ -26,7 +27,7 @@ impl PrepareOptions {
     }
 
     /// Whether a begin token is the decoder's first input but not part of the target sequence.
-    pub fn begins_before_target(self, data: &DataSpec) -> bool {
+    pub fn begins_before_target(self, data: &TextDataSpec) -> bool {
         data.begin_token_in_source && !self.begin_token_in_target
     }
 }
@@ -156,13 +157,13 @@ impl PreparedTranslation {
     /// The evaluation set `name` that `spec` describes, in each of its target languages. There is
     /// only one, except for a `valid` set of all languages. Fails unless the numbers of lines and
     /// reference tokens are as stated.
-    pub fn eval_sets(&self, name: &str, spec: &EvalSetSpec) -> Result<Vec<EvalSet<'_>>, PrepareError> {
+    pub fn eval_sets(&self, name: &str, spec: &TextSetSpec) -> Result<Vec<EvalSet<'_>>, PrepareError> {
         let targets = spec.targets_among(&self.targets).into_iter();
         targets.map(|target| self.eval_set_in(name, spec, target)).collect()
     }
 
     /// As [`Self::eval_sets`]. Fails if the set has several target languages.
-    pub fn eval_set(&self, name: &str, spec: &EvalSetSpec) -> Result<EvalSet<'_>, PrepareError> {
+    pub fn eval_set(&self, name: &str, spec: &TextSetSpec) -> Result<EvalSet<'_>, PrepareError> {
         let mut sets = self.eval_sets(name, spec)?;
         match (sets.pop(), sets.is_empty()) {
             (Some(set), true) => Ok(set),
@@ -173,7 +174,7 @@ impl PreparedTranslation {
     fn eval_set_in(
         &self,
         name: &str,
-        spec: &EvalSetSpec,
+        spec: &TextSetSpec,
         target: usize,
     ) -> Result<EvalSet<'_>, PrepareError> {
         let user = format!("data.eval.{name}");
@@ -209,7 +210,7 @@ impl PreparedTranslation {
     }
 
     /// Checks every evaluation set of `data`.
-    pub(super) fn check_eval_sets(&self, data: &DataSpec) -> Result<(), PrepareError> {
+    pub(super) fn check_eval_sets(&self, data: &TextDataSpec) -> Result<(), PrepareError> {
         data.eval.iter().try_for_each(|(name, spec)| self.eval_sets(name, spec).map(|_| ()))
     }
 }

@@ -4,7 +4,7 @@
 //! Here, example `i` of a split is a function of (seed, split, i). The first number of its random
 //! stream gives its length, the next ones its symbols.
 
-use zoo_recipes::{ReaderSpec, ToyLanguage};
+use zoo_recipes::tasks::translation::{ReversalSpec, ToyLanguage};
 
 use super::SplitText;
 use crate::random::{Purpose, RandomStream};
@@ -33,27 +33,25 @@ fn symbol(index: u32) -> char {
     char::from_u32(code).expect("the small Greek letters are characters")
 }
 
-/// Generates a split (`train`, `valid` or `test`) of a `reversal` reader in its target language
-/// number `target`. `None` for another kind of reader.
-pub fn generate(reader: &ReaderSpec, split: &str, target: usize) -> Option<Result<SplitText, ReversalError>> {
-    let ReaderSpec::Reversal { symbols, min_length, max_length, train, valid, test, seed, further_targets } =
-        reader
-    else {
-        return None;
-    };
+/// Generates a split (`train`, `valid` or `test`) in its target language number `target`.
+///
+/// # Errors
+/// There is no such split, or the settings are out of range.
+pub fn generate(spec: &ReversalSpec, split: &str, target: usize) -> Result<SplitText, ReversalError> {
     let count = match split {
-        "train" => *train,
-        "valid" => *valid,
-        "test" => *test,
+        "train" => spec.train,
+        "valid" => spec.valid,
+        "test" => spec.test,
         _ => 0,
     };
-    let mut pairs = generate_split(*symbols, (*min_length, *max_length), count, *seed, split);
-    if let (Some(at), Ok(pairs)) = (target.checked_sub(1), &mut pairs) {
-        match further_targets[at] {
+    let lengths = (spec.min_length, spec.max_length);
+    let mut pairs = generate_split(spec.symbols, lengths, count, spec.seed, split)?;
+    if let Some(at) = target.checked_sub(1) {
+        match spec.further_targets[at] {
             ToyLanguage::Copied => pairs.target = pairs.source.clone(),
         }
     }
-    Some(pairs)
+    Ok(pairs)
 }
 
 fn generate_split(
@@ -105,8 +103,8 @@ fn spaced<'a>(letters: impl Iterator<Item = &'a char>) -> String {
 mod tests {
     use super::*;
 
-    fn reader(symbols: u32, lengths: (u32, u32), train: u32, seed: u64) -> ReaderSpec {
-        ReaderSpec::Reversal {
+    fn reader(symbols: u32, lengths: (u32, u32), train: u32, seed: u64) -> ReversalSpec {
+        ReversalSpec {
             symbols,
             min_length: lengths.0,
             max_length: lengths.1,
@@ -118,8 +116,8 @@ mod tests {
         }
     }
 
-    fn split(reader: &ReaderSpec, name: &str) -> SplitText {
-        generate(reader, name, 0).unwrap().unwrap()
+    fn split(reader: &ReversalSpec, name: &str) -> SplitText {
+        generate(reader, name, 0).unwrap()
     }
 
     #[test]
@@ -161,7 +159,7 @@ mod tests {
     #[test]
     fn a_further_language_has_the_same_sources() {
         let reader = reader(10, (3, 6), 20, 1);
-        let (reversed, copied) = (split(&reader, "train"), generate(&reader, "train", 1).unwrap().unwrap());
+        let (reversed, copied) = (split(&reader, "train"), generate(&reader, "train", 1).unwrap());
         assert_eq!((&copied.source, &copied.target), (&reversed.source, &reversed.source));
         assert_ne!(reversed.target, copied.target);
     }
@@ -174,8 +172,7 @@ mod tests {
 
     #[test]
     fn impossible_tasks_are_errors() {
-        let message =
-            |reader: &ReaderSpec, name: &str| generate(reader, name, 0).unwrap().unwrap_err().to_string();
+        let message = |reader: &ReversalSpec, name: &str| generate(reader, name, 0).unwrap_err().to_string();
         assert!(message(&reader(25, (1, 2), 1, 1), "train").contains("symbols = 25"));
         assert!(message(&reader(0, (1, 2), 1, 1), "train").contains("hint:"));
         assert!(message(&reader(2, (3, 2), 1, 1), "train").contains("min_length = 3"));

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use zoo_recipes::{DataSpec, ReaderSpec};
+use zoo_recipes::DataBlock;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 
 use super::SplitText;
 use super::parallel_text::{EmptyLines, ReadError};
@@ -15,8 +16,9 @@ use crate::corpora::{FetchedCorpus, FetchedSplit, read_lines};
 pub const TRAIN: &str = "train";
 
 /// Names of the splits that `data` uses: the training split and those of its evaluation sets.
-pub fn split_names(data: &DataSpec) -> BTreeSet<String> {
-    data.eval.values().map(|set| set.split.clone()).chain([data.training().to_string()]).collect()
+pub fn split_names(data: &dyn DataBlock) -> BTreeSet<String> {
+    let sets = data.eval_sets().into_iter().filter_map(|name| data.eval_set(name));
+    sets.map(|set| set.split).chain([data.training()]).map(str::to_owned).collect()
 }
 
 /// A split in one of its target languages.
@@ -24,7 +26,7 @@ pub fn split_names(data: &DataSpec) -> BTreeSet<String> {
 pub struct PairSplit {
     /// Name of the split.
     pub split: String,
-    /// Index of the language in [`ReaderSpec::targets`].
+    /// Index of the language in [`TextReaderSpec::targets`].
     pub target: usize,
     name: String,
 }
@@ -52,7 +54,7 @@ impl PairSplit {
 
 /// The splits that `data` uses, each in the languages in which it is used; `train` in all
 /// languages.
-pub fn pair_splits(data: &DataSpec) -> BTreeSet<PairSplit> {
+pub fn pair_splits(data: &TextDataSpec) -> BTreeSet<PairSplit> {
     let targets = &data.reader.targets();
     let split = |name, target| PairSplit::new(name, targets, target);
     let train = (0..targets.len()).map(|target| split(TRAIN, target));
@@ -66,7 +68,7 @@ pub fn pair_splits(data: &DataSpec) -> BTreeSet<PairSplit> {
 /// side are skipped and counted in `train`, and kept in other splits. Paths of a user's own files
 /// are relative to `base`. `corpus` is the fetched corpus if `data.corpus` names one.
 pub fn read_splits(
-    data: &DataSpec,
+    data: &TextDataSpec,
     base: &Path,
     corpus: Option<&FetchedCorpus>,
 ) -> Result<BTreeMap<String, SplitText>, ReadError> {
@@ -82,21 +84,16 @@ pub fn read_splits(
 /// # Errors
 /// The source of the split is not specified, or its first file cannot be opened.
 pub fn open_split(
-    data: &DataSpec,
+    data: &TextDataSpec,
     base: &Path,
     corpus: Option<&FetchedCorpus>,
     split: &PairSplit,
 ) -> Result<PairReader, ReadError> {
     let name = split.split.as_str();
-    if let Some(generated) = generate(&data.reader, name, split.target) {
-        return Ok(PairReader::of(generated?));
-    }
     let no_text = |problem: String, hint| ReadError::NoText { split: name.to_string(), problem, hint };
-    let ReaderSpec::ParallelText { source, files, .. } = &data.reader else {
-        return Err(no_text(
-            "the reader gives no pairs of lines".into(),
-            "use reader.kind = \"parallel-text\"",
-        ));
+    let (source, files) = match &data.reader {
+        TextReaderSpec::Reversal(spec) => return Ok(PairReader::of(generate(spec, name, split.target)?)),
+        TextReaderSpec::ParallelText { source, files, .. } => (source, files),
     };
     let empty = if name == TRAIN { EmptyLines::Skip } else { EmptyLines::Keep };
     match (files.get(name), corpus) {
@@ -145,17 +142,18 @@ fn side(split: &FetchedSplit, language: &str) -> Result<(LineSource, PathBuf, St
 mod tests {
     use super::*;
     use crate::corpora::{TextFile, TextFormat};
-    use zoo_recipes::{ParallelFiles, ShareSpec};
+    use zoo_recipes::ShareSpec;
+    use zoo_recipes::tasks::translation::ParallelFiles;
 
-    fn data(files: BTreeMap<String, ParallelFiles>) -> DataSpec {
+    fn data(files: BTreeMap<String, ParallelFiles>) -> TextDataSpec {
         let text = r#"{
             "reader": {"kind": "parallel-text", "source": "en", "target": "de"},
             "tokenizer": {"kind": "words", "specials": "fairseq"},
             "batching": {"kind": "sentences", "sentences": 2},
             "eval": {"valid": {"split": "dev", "lines": 2}}
         }"#;
-        let mut data: DataSpec = serde_json::from_str(text).unwrap();
-        if let ReaderSpec::ParallelText { files: own, .. } = &mut data.reader {
+        let mut data: TextDataSpec = serde_json::from_str(text).unwrap();
+        if let TextReaderSpec::ParallelText { files: own, .. } = &mut data.reader {
             *own = files;
         }
         data
@@ -224,7 +222,7 @@ mod tests {
         let files =
             ParallelFiles { source: "a".into(), target: "b".into(), further_targets: vec!["c".into()] };
         let mut data = data([(TRAIN.to_string(), files.clone()), ("dev".to_string(), files)].into());
-        let ReaderSpec::ParallelText { further_targets, .. } = &mut data.reader else { unreachable!() };
+        let TextReaderSpec::ParallelText { further_targets, .. } = &mut data.reader else { unreachable!() };
         further_targets.push("fr".into());
         data.eval.get_mut("valid").unwrap().target = Some("fr".into());
         let splits = read_splits(&data, folder.path(), None).unwrap();

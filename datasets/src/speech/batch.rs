@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
-use zoo_recipes::DataSpec;
+use zoo_recipes::RecordingDataSpec;
 
 use super::cache::FrameCache;
 use super::error::{Fault, Skipped, SpeechError};
@@ -151,7 +151,11 @@ impl SpeechBatches {
     ///
     /// # Errors
     /// The batching or augmentation is not valid, or there are too few utterances for a batch.
-    pub fn training(prepared: &PreparedSpeech, data: &DataSpec, seed: u64) -> Result<Arc<Self>, SpeechError> {
+    pub fn training<L>(
+        prepared: &PreparedSpeech,
+        data: &RecordingDataSpec<L>,
+        seed: u64,
+    ) -> Result<Arc<Self>, SpeechError> {
         let split = prepared.train()?.clone();
         let augmentation = data.augmentation.clone().unwrap_or_default();
         let extractor = Extractor::new(prepared.front_end.clone(), &augmentation)?;

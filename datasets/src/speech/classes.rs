@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zoo_recipes::TokenizerSpec;
+use zoo_recipes::NormalizeStep;
+use zoo_recipes::tasks::speech_recognition::ClassTokenizerSpec;
+use zoo_recipes::tasks::speech_synthesis::SymbolTokenizerSpec;
 
 use super::error::SpeechError;
 use super::symbols::Symbols;
@@ -26,39 +28,53 @@ enum Kind {
     Symbols(Symbols),
 }
 
+/// A tokenizer of the texts of recordings.
+pub trait Labels {
+    /// The classes that it makes of texts.
+    ///
+    /// # Errors
+    /// Its alphabet or set contains a character twice, a word has no sounds or a silent one, or the
+    /// set does not have what the tokenizer asks for.
+    fn classes(&self) -> Result<Classes, SpeechError>;
+}
+
+impl Labels for ClassTokenizerSpec {
+    fn classes(&self) -> Result<Classes, SpeechError> {
+        match self {
+            Self::Characters { alphabet, normalize } => Classes::characters(alphabet, normalize),
+            Self::Lexicon { words, silence } => Classes::lexicon(words, silence.as_deref()),
+        }
+    }
+}
+
+impl Labels for SymbolTokenizerSpec {
+    fn classes(&self) -> Result<Classes, SpeechError> {
+        let symbols = Symbols::new(self)?;
+        Ok(Classes { names: self.names(), kind: Kind::Symbols(symbols) })
+    }
+}
+
 impl Classes {
     /// The classes of a tokenizer.
     ///
     /// # Errors
-    /// It is a tokenizer of text, its alphabet contains a character twice, or a word has no sounds
-    /// or a silent one.
-    pub fn of(tokenizer: &TokenizerSpec) -> Result<Self, SpeechError> {
-        match tokenizer {
-            TokenizerSpec::Characters { alphabet, normalize } => {
-                let mut labels = BTreeMap::new();
-                for (label, character) in (0..).zip(alphabet.chars()) {
-                    if labels.insert(character, label).is_some() {
-                        let problem = format!("{character:?} is in it twice");
-                        return Err(SpeechError::recipe("tokenizer.alphabet", problem, "name each once"));
-                    }
-                }
-                let names = alphabet.chars().map(String::from).collect();
-                // Text of speech is at most lower-cased, and none of its steps depends on the
-                // language.
-                let normalizer = Normalizer::new(normalize, "en")?;
-                Ok(Self { names, kind: Kind::Characters { labels, normalizer } })
+    /// As for [`Labels::classes`].
+    pub fn of(tokenizer: &impl Labels) -> Result<Self, SpeechError> {
+        tokenizer.classes()
+    }
+
+    fn characters(alphabet: &str, normalize: &[NormalizeStep]) -> Result<Self, SpeechError> {
+        let mut labels = BTreeMap::new();
+        for (label, character) in (0..).zip(alphabet.chars()) {
+            if labels.insert(character, label).is_some() {
+                let problem = format!("{character:?} is in it twice");
+                return Err(SpeechError::recipe("tokenizer.alphabet", problem, "name each once"));
             }
-            TokenizerSpec::Lexicon { words, silence } => Self::lexicon(words, silence.as_deref()),
-            TokenizerSpec::Symbols { .. } => {
-                let symbols = Symbols::new(tokenizer)?;
-                Ok(Self { names: tokenizer.symbols().unwrap_or_default(), kind: Kind::Symbols(symbols) })
-            }
-            _ => Err(SpeechError::recipe(
-                "tokenizer.kind",
-                "this tokenizer makes tokens, not classes of frames",
-                "characters, lexicon or symbols",
-            )),
         }
+        let names = alphabet.chars().map(String::from).collect();
+        // Text of speech is at most lower-cased, and none of its steps depends on the language.
+        let normalizer = Normalizer::new(normalize, "en")?;
+        Ok(Self { names, kind: Kind::Characters { labels, normalizer } })
     }
 
     fn lexicon(words: &BTreeMap<String, Vec<String>>, silence: Option<&str>) -> Result<Self, SpeechError> {
@@ -198,18 +214,17 @@ pub enum UnknownText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zoo_recipes::NormalizeStep;
 
     fn characters() -> Classes {
         let normalize = vec![NormalizeStep::Lowercase];
-        Classes::of(&TokenizerSpec::Characters { alphabet: " abß".into(), normalize }).unwrap()
+        Classes::of(&ClassTokenizerSpec::Characters { alphabet: " abß".into(), normalize }).unwrap()
     }
 
     fn yesno(silence: Option<&str>) -> Classes {
         let word =
             |word: &str, sounds: &[&str]| (word.to_owned(), sounds.iter().map(|s| (*s).into()).collect());
         let words = [word("YES", &["Y", "E"]), word("NO", &["N", "E"])].into();
-        Classes::of(&TokenizerSpec::Lexicon { words, silence: silence.map(Into::into) }).unwrap()
+        Classes::of(&ClassTokenizerSpec::Lexicon { words, silence: silence.map(Into::into) }).unwrap()
     }
 
     #[test]
@@ -241,11 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn tokenizers_of_text_are_refused() {
-        let words: TokenizerSpec =
-            serde_json::from_str(r#"{"kind": "words", "specials": "fairseq"}"#).unwrap();
-        assert!(Classes::of(&words).unwrap_err().to_string().contains("data.tokenizer.kind"));
-        let twice = TokenizerSpec::Characters { alphabet: "aba".into(), normalize: Vec::new() };
+    fn an_alphabet_with_a_character_twice_is_refused() {
+        let twice = ClassTokenizerSpec::Characters { alphabet: "aba".into(), normalize: Vec::new() };
         assert!(Classes::of(&twice).unwrap_err().to_string().contains("twice"));
     }
 }

@@ -24,7 +24,7 @@ mod symbols;
 mod tones;
 
 pub use batch::{SpeechBatch, SpeechBatches, evaluation_batches};
-pub use classes::{Classes, UnknownText};
+pub use classes::{Classes, Labels, UnknownText};
 pub use error::{Fault, Skipped, SpeechError};
 pub use manifest::stamp as manifest_stamp;
 pub use own::stamp as own_folder_stamp;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use zoo_recipes::{AudioManifestSpec, DataSpec, ReaderSpec, TranscriptText};
+use zoo_recipes::{AudioManifestSpec, RecordingDataSpec, RecordingReaderSpec, TranscriptText};
 
 use super::error::SpeechError;
 use super::manifest::add_state;
@@ -13,8 +13,8 @@ use crate::corpora::{CorpusDefinition, FetchedCorpus, FetchedRecordings};
 use crate::readers::split_names;
 
 /// The splits of the recipe's corpus in the folder.
-pub(super) fn corpus(
-    data: &DataSpec,
+pub(super) fn corpus<L>(
+    data: &RecordingDataSpec<L>,
     folder: &Path,
     splits: &BTreeSet<String>,
 ) -> Result<FetchedCorpus, SpeechError> {
@@ -50,8 +50,9 @@ pub(super) fn state(
 ///
 /// # Errors
 /// The folder does not hold the corpus.
-pub fn stamp(data: &DataSpec, base: &Path) -> Result<Option<(String, String)>, SpeechError> {
-    let ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), transcript, .. }) = &data.reader
+pub fn stamp<L>(data: &RecordingDataSpec<L>, base: &Path) -> Result<Option<(String, String)>, SpeechError> {
+    let RecordingReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), transcript, .. }) =
+        &data.reader
     else {
         return Ok(None);
     };

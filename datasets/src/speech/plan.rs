@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::RecordingBatchingSpec;
 
 use super::error::SpeechError;
 use crate::random::{Purpose, RandomStream};
@@ -26,29 +26,22 @@ pub(super) struct Epoch {
 }
 
 impl Plan {
-    pub fn new(spec: &BatchingSpec, rate: u32) -> Result<Self, SpeechError> {
+    pub fn new(spec: &RecordingBatchingSpec, rate: u32) -> Result<Self, SpeechError> {
         match *spec {
-            BatchingSpec::Utterances { utterances: 0 } => Err(SpeechError::recipe(
+            RecordingBatchingSpec::Utterances { utterances: 0 } => Err(SpeechError::recipe(
                 "batching.utterances",
                 "a batch has at least one utterance",
                 "utterances = 32",
             )),
-            BatchingSpec::Utterances { utterances } => Ok(Self::Utterances(utterances as usize)),
-            BatchingSpec::Seconds { max_seconds } if max_seconds > 0.0 => {
+            RecordingBatchingSpec::Utterances { utterances } => Ok(Self::Utterances(utterances as usize)),
+            RecordingBatchingSpec::Seconds { max_seconds } if max_seconds > 0.0 => {
                 Ok(Self::Samples(max_seconds * f64::from(rate)))
             }
-            BatchingSpec::Seconds { max_seconds } => Err(SpeechError::recipe(
+            RecordingBatchingSpec::Seconds { max_seconds } => Err(SpeechError::recipe(
                 "batching.max_seconds",
                 format!("no batch lasts {max_seconds} seconds"),
                 "max_seconds = 30.0",
             )),
-            BatchingSpec::Sentences { .. } | BatchingSpec::Tokens { .. } | BatchingSpec::Buckets { .. } => {
-                Err(SpeechError::recipe(
-                    "batching.kind",
-                    "these are batches of text",
-                    "utterances or seconds",
-                ))
-            }
         }
     }
 
@@ -117,11 +110,9 @@ mod tests {
 
     #[test]
     fn what_no_batch_can_be_made_of_is_refused() {
-        for bad in [
-            r#"{"kind": "utterances", "utterances": 0}"#,
-            r#"{"kind": "seconds", "max_seconds": 0.0}"#,
-            r#"{"kind": "sentences", "sentences": 3}"#,
-        ] {
+        for bad in
+            [r#"{"kind": "utterances", "utterances": 0}"#, r#"{"kind": "seconds", "max_seconds": 0.0}"#]
+        {
             assert!(plan(bad).unwrap_err().to_string().contains("data.batching"), "{bad}");
         }
     }

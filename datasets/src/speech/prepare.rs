@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use zoo_recipes::{AudioManifestSpec, DataSpec, FeaturesSpec, ReaderSpec};
+use zoo_recipes::{AudioManifestSpec, FeaturesSpec, RecordingDataSpec, RecordingReaderSpec};
 
-use super::classes::Classes;
+use super::classes::{Classes, Labels};
 use super::error::SpeechError;
 use super::listing::{Candidate, Listing, Origin};
 use super::prepared::{PreparedSpeech, SpeechSplit};
@@ -47,52 +47,40 @@ pub struct SpeechPlace<'a> {
 ///
 /// # Errors
 /// See [`SpeechError`]. No incomplete list is left behind.
-pub fn prepare<E: From<SpeechError>>(
+pub fn prepare<L: Labels, E: From<SpeechError>>(
     folder: &Path,
-    data: &DataSpec,
+    data: &RecordingDataSpec<L>,
     place: SpeechPlace<'_>,
     splits: &BTreeSet<String>,
     fetch: impl FnOnce() -> Result<Option<FetchedCorpus>, E>,
 ) -> Result<PreparedSpeech, E> {
     let preparing = Preparing::new(folder, data, place)?;
     let corpus = match &data.reader {
-        ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. }) => {
+        RecordingReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. }) => {
             Some(own::corpus(data, &place.base.join(own), splits)?)
         }
-        ReaderSpec::AudioManifest(spec) if spec.files.is_empty() => fetch()?,
-        _ => None,
+        RecordingReaderSpec::AudioManifest(spec) if spec.files.is_empty() => fetch()?,
+        RecordingReaderSpec::AudioManifest(_) | RecordingReaderSpec::Tones(_) => None,
     };
     Ok(preparing.all(splits, corpus.as_ref())?)
 }
 
-struct Preparing<'a> {
+struct Preparing<'a, L> {
     folder: &'a Path,
-    data: &'a DataSpec,
+    data: &'a RecordingDataSpec<L>,
     place: SpeechPlace<'a>,
     classes: Arc<Classes>,
-    features: &'a FeaturesSpec,
     front_end: FrontEnd,
 }
 
-impl<'a> Preparing<'a> {
-    fn new(folder: &'a Path, data: &'a DataSpec, place: SpeechPlace<'a>) -> Result<Self, SpeechError> {
-        let rate = data.reader.sample_rate_hz().ok_or_else(|| {
-            SpeechError::recipe("reader.kind", "it reads text", "kind = \"audio-manifest\" or \"tones\"")
-        })?;
-        let features = data.features.as_ref().ok_or_else(|| {
-            let hint =
-                "[data.features] kind = \"librosa\", \"kaldi\", \"python-speech-features\" or \"tacotron\"";
-            SpeechError::recipe("features", "it is missing, so recordings cannot become frames", hint)
-        })?;
-        let front_end = FrontEnd::new(features, rate)?;
-        Ok(Self {
-            folder,
-            data,
-            place,
-            classes: Arc::new(Classes::of(&data.tokenizer)?),
-            features,
-            front_end,
-        })
+impl<'a, L: Labels> Preparing<'a, L> {
+    fn new(
+        folder: &'a Path,
+        data: &'a RecordingDataSpec<L>,
+        place: SpeechPlace<'a>,
+    ) -> Result<Self, SpeechError> {
+        let front_end = FrontEnd::new(&data.features, data.reader.sample_rate_hz())?;
+        Ok(Self { folder, data, place, classes: Arc::new(data.tokenizer.classes()?), front_end })
     }
 
     fn all(
@@ -100,28 +88,25 @@ impl<'a> Preparing<'a> {
         wanted: &BTreeSet<String>,
         corpus: Option<&FetchedCorpus>,
     ) -> Result<PreparedSpeech, SpeechError> {
-        let strict = matches!(&self.data.reader, ReaderSpec::AudioManifest(spec) if spec.strict);
+        let strict = matches!(&self.data.reader, RecordingReaderSpec::AudioManifest(spec) if spec.strict);
         let mut splits = BTreeMap::new();
         for name in wanted {
             (self.place.progress)(SpeechStep::Split(name));
             let judge = Judge::new(name, self.data, &self.classes, &self.front_end, strict);
             let split = match &self.data.reader {
-                ReaderSpec::Tones(spec) => {
+                RecordingReaderSpec::Tones(spec) => {
                     let known = || Some(tones::SPLITS.map(String::from).join(", "));
                     judge.tones(spec)?.ok_or_else(|| self.missing(name, known()))?
                 }
-                ReaderSpec::AudioManifest(spec) => self.recordings(spec, &judge, corpus)?,
-                ReaderSpec::ParallelText { .. } | ReaderSpec::Reversal { .. } => {
-                    return Err(self.missing(name, None));
-                }
+                RecordingReaderSpec::AudioManifest(spec) => self.recordings(spec, &judge, corpus)?,
             };
             splits.insert(name.clone(), Arc::new(split));
         }
-        let targets = matches!(self.features, FeaturesSpec::Tacotron { .. });
+        let targets = matches!(self.data.features, FeaturesSpec::Tacotron { .. });
         let prepared = PreparedSpeech {
             frames: targets.then(|| self.folder.join("frames")),
             classes: self.classes,
-            features: self.features.clone(),
+            features: self.data.features.clone(),
             sample_rate_hz: self.front_end.rate(),
             strict,
             training: self.data.training().to_string(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use zoo_recipes::{EvalSetSpec, FeaturesSpec, References};
+use zoo_recipes::{FeaturesSpec, RecordingSetSpec, References};
 
 use super::classes::Classes;
 use super::error::{Fault, Skipped, SpeechError};
@@ -121,7 +121,7 @@ impl PreparedSpeech {
     ///
     /// # Errors
     /// [`SpeechError::MissingSplit`], [`SpeechError::EvalSet`].
-    pub fn eval_set(&self, name: &str, spec: &EvalSetSpec) -> Result<&Arc<SpeechSplit>, SpeechError> {
+    pub fn eval_set(&self, name: &str, spec: &RecordingSetSpec) -> Result<&Arc<SpeechSplit>, SpeechError> {
         if spec.split == self.training {
             let hint = "give the evaluation set a split of its own";
             return Err(SpeechError::recipe(format!("eval.{name}.split"), "it is trained on", hint));

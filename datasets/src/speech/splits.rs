@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use zoo_recipes::{DataSpec, FilterSpec, JoinSpec, TonesSpec};
+use zoo_recipes::{JoinSpec, RecordingDataSpec, RecordingFilterSpec, TonesSpec};
 
 use super::classes::Classes;
 use super::error::{Fault, Skipped, SpeechError};
@@ -21,15 +21,15 @@ pub(super) struct Judge<'a> {
     pub training: bool,
     pub classes: &'a Arc<Classes>,
     pub front_end: &'a FrontEnd,
-    pub filter: &'a FilterSpec,
+    pub filter: &'a RecordingFilterSpec,
     /// Why no utterance may be left out; `None` if utterances may be.
     pub whole: Option<&'static str>,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(
+    pub fn new<L>(
         split: &'a str,
-        data: &'a DataSpec,
+        data: &'a RecordingDataSpec<L>,
         classes: &'a Arc<Classes>,
         front_end: &'a FrontEnd,
         strict: bool,

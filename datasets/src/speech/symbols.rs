@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zoo_recipes::{Cleaners, SymbolSet, TokenizerSpec};
+use zoo_recipes::tasks::speech_synthesis::{Cleaners, SymbolSet, SymbolTokenizerSpec};
 
 use super::classes::UnknownText;
 use super::error::SpeechError;
@@ -33,17 +33,14 @@ enum Part<'t> {
 
 impl Symbols {
     /// # Errors
-    /// The tokenizer is of another kind, its own characters contain one twice, or it asks for ends
-    /// that its set does not have.
-    pub fn new(tokenizer: &TokenizerSpec) -> Result<Self, SpeechError> {
+    /// The set's own characters contain one twice, or the tokenizer asks for ends that its set does
+    /// not have.
+    pub fn new(tokenizer: &SymbolTokenizerSpec) -> Result<Self, SpeechError> {
         let error = |key: &str, problem: String, hint| {
             Err(SpeechError::recipe(format!("tokenizer.{key}"), problem, hint))
         };
-        let TokenizerSpec::Symbols { symbols, characters: own, cleaners, leave_out, ends, pad_to } =
-            tokenizer
-        else {
-            return error("kind", "it is not of symbols".into(), "kind = \"symbols\"");
-        };
+        let SymbolTokenizerSpec::Symbols { symbols, characters: own, cleaners, leave_out, ends, pad_to } =
+            tokenizer;
         if *symbols == SymbolSet::Own && own.as_deref().unwrap_or_default().is_empty() {
             return error("characters", "the set `own` is empty".into(), "name its characters");
         }
@@ -51,7 +48,7 @@ impl Symbols {
             return error("ends", "the set has no begin and no end".into(), "leave it out");
         }
         let (mut characters, mut sounds) = (BTreeMap::new(), BTreeMap::new());
-        let names = symbols.names(own.as_deref().unwrap_or_default());
+        let names = tokenizer.names();
         // The pad is never a character of a text, whatever its name is.
         for (id, name) in (0..).zip(&names).skip(1) {
             let mut letters = name.chars();

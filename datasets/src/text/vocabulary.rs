@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use zoo_recipes::Specials;
+use zoo_recipes::tasks::translation::Specials;
 
 use super::TextError;
 use crate::temporary::write_whole;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, FloatDType};
 use zoo_models::precision::Compute;
-use zoo_recipes::tasks::translation::TokenEncoderSpec;
+use zoo_recipes::tasks::translation::{TokenEncoderSpec, TokenLossSpec};
 use zoo_training::align::{Alignment, Reference};
 
 fn references() -> Vec<PathBuf> {
@@ -91,9 +91,7 @@ fn planted_mistakes_break_their_rung() {
     });
     assert!(!rung.holds() && rung.name == "encoder", "{rung:?}");
     let rung = broken(&|d| {
-        let zoo_recipes::LossSpec::CrossEntropy { smoothing, .. } = &mut d.loss else {
-            panic!("no cross-entropy")
-        };
+        let TokenLossSpec::CrossEntropy { smoothing, .. } = &mut d.loss;
         *smoothing = zoo_recipes::Smoothing::OtherClasses;
     });
     assert!(!rung.holds() && rung.name == "losses", "{rung:?}");

@@ -17,9 +17,40 @@ pub(crate) fn check_recipe(root: &Node, found: &mut Diagnostics) {
     match (task, about) {
         (None, Some(about)) => check_about(&about.node, &about.key_origin, found),
         (task, _) => {
-            let schema = recipe_schema(task.unwrap_or(ANY));
-            Check { schema, found }.value(schema, root, "", &root.origin);
+            let task = task.unwrap_or(ANY);
+            let own = against(task, root);
+            let fits = |other: &&Task| !own.is_empty() && against(**other, root).is_empty();
+            let other = Task::ALL.iter().filter(|other| **other != task).find(fits);
+            found.extend(match other {
+                Some(other) => of_another_task(task, *other, root),
+                None => own,
+            });
         }
+    }
+}
+
+/// The errors of a recipe as one of this task.
+fn against(task: Task, root: &Node) -> Diagnostics {
+    let mut found = Diagnostics::default();
+    let schema = recipe_schema(task);
+    Check { schema, found: &mut found }.value(schema, root, "", &root.origin);
+    found
+}
+
+/// The error of a recipe that states one task and has the blocks of another.
+fn of_another_task(stated: Task, other: Task, root: &Node) -> Diagnostics {
+    let message = format!("the task is `{stated}`, but the blocks are those of a recipe of `{other}`");
+    Diagnostic::new(root.locate("recipe.task"), message).hint(format!("task = \"{other}\"")).into()
+}
+
+/// Checks the searches of a recipe of this task whose other blocks are known to be right.
+pub(crate) fn check_searches(task: Task, root: &Node, found: &mut Diagnostics) {
+    let schema = recipe_schema(task);
+    let Some(entry) = root.table().and_then(|table| table.entry("decode")) else { return };
+    let mut check = Check { schema, found };
+    match schema["properties"].get("decode") {
+        Some(searches) => check.value(searches, &entry.node, "decode", &entry.key_origin),
+        None => check.unknown(schema, entry, &[], ""),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
-use crate::check::check_recipe;
+use crate::check::{check_recipe, check_searches};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::Document;
 use crate::overlay::{apply, merge};
@@ -383,7 +383,8 @@ impl Recipe {
                 found.push(Diagnostic::new(origin, message).hint("--set decode.NAME.KEY=VALUE"));
             }
         }
-        check_recipe(&root, &mut found);
+        // The other blocks are as they were resolved.
+        check_searches(self.recipe.task, &root, &mut found);
         if !found.is_empty() {
             found.sort();
             return Err(found);

@@ -436,6 +436,16 @@ mod tests {
     }
 
     #[test]
+    fn a_definition_has_one_meaning_in_all_tasks() {
+        let (_, all) = of_all_tasks();
+        for schema in Task::ALL.iter().map(|task| recipe_schema(*task)) {
+            for (name, definition) in schema["$defs"].as_object().unwrap() {
+                assert_eq!(all.get(name), Some(definition), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn nothing_in_the_schemas_is_null() {
         fn walk(value: &Value, path: &str) {
             match value {

@@ -1,7 +1,9 @@
 //! Every embedded recipe, in every arm and tier.
 
 use zoo_recipes::tasks::speech_recognition::{AcousticLayerSpec, AcousticSpec};
-use zoo_recipes::tasks::translation::{TokenDecoderSpec, TokenEncoderSpec, TranslationModelSpec};
+use zoo_recipes::tasks::translation::{
+    TextBatchingSpec, TokenDecoderSpec, TokenEncoderSpec, TranslationModelSpec,
+};
 use zoo_recipes::*;
 
 /// All selections of a document: body and arms, at the published size and in every tier.
@@ -350,7 +352,7 @@ fn nvidias_arms_have_the_batches_and_rates_of_its_machines() {
         .into_iter()
         .map(|arm| {
             let recipe = translation(document.resolve(&Selection::arm(arm)).unwrap().recipe);
-            let BatchingSpec::Tokens { max_tokens, .. } = recipe.data.batching else { panic!("{arm}") };
+            let TextBatchingSpec::Tokens { max_tokens, .. } = recipe.data.batching else { panic!("{arm}") };
             let ScheduleSpec::InverseSqrt { lr, .. } = recipe.train.schedule else { panic!("{arm}") };
             (arm, recipe.train.batches_per_update, max_tokens, lr, recipe.precision.compute)
         })

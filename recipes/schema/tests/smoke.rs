@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
-use zoo_recipes::{DataSpec, Document, ReaderSpec, Recipe, Resolved, Selection, names};
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
+use zoo_recipes::{Document, Recipe, RecordingDataSpec, RecordingReaderSpec, Resolved, Selection, names};
 
 /// A file `mine.toml` with a base.
 fn upon(base: &str, without: &[&str], rest: &str) -> Document {
@@ -23,61 +24,62 @@ fn full(name: &str) -> Recipe {
     Document::load(name).unwrap().resolve(&Selection::default()).unwrap().recipe
 }
 
-/// The data of a recipe of text or speech.
-fn data_of(recipe: &Recipe) -> Option<&DataSpec> {
-    match recipe {
-        Recipe::Translation(recipe) => Some(&recipe.data),
-        Recipe::SpeechRecognition(recipe) => Some(&recipe.data),
-        Recipe::SpeechSynthesis(recipe) => Some(&recipe.data),
-        Recipe::ImageClassification(_) => None,
-    }
+/// A `[data.reader]` of a user's own files, including `valid`, and the keys of the base that it
+/// replaces.
+type Own = (String, Vec<&'static str>);
+
+fn own_pictures(stem: &str) -> Own {
+    let reader = format!("kind = \"image-folder\"\nfolders = {{ train = \"{stem}\", valid = \"valid\" }}\n");
+    (reader, vec!["data.corpus", "data.reader"])
 }
 
-/// A recipe based on `base` that reads its own pictures, including `valid`.
-fn with_own_pictures(base: &str, stem: &str) -> Document {
-    let files = format!(
-        "[data.reader]\nkind = \"image-folder\"\nfolders = {{ train = \"{stem}\", valid = \"valid\" }}\n"
+fn own_recordings<L>(data: &RecordingDataSpec<L>, stem: &str) -> Own {
+    let mut without = Vec::new();
+    if data.corpus.is_some() {
+        without.push("data.corpus");
+    }
+    if data.train_split.is_some() {
+        without.push("data.train_split");
+    }
+    if matches!(&data.reader, RecordingReaderSpec::AudioManifest(spec) if spec.join.is_some()) {
+        without.push("data.reader.join");
+    }
+    let rate = data.reader.sample_rate_hz();
+    let reader = format!(
+        "kind = \"audio-manifest\"\nsample_rate_hz = {rate}\nfiles = {{ train = \"{stem}.jsonl\", valid = \"valid.jsonl\" }}\n"
     );
-    let set = "[data.eval.valid]\nsplit = \"valid\"\nlines = 500\n";
-    upon(base, &["data.eval", "data.corpus", "data.reader"], &format!("{files}{set}"))
+    (reader, without)
+}
+
+fn own_text(data: &TextDataSpec, stem: &str) -> Own {
+    let mut without = Vec::new();
+    if data.corpus.is_some() {
+        without.push("data.corpus");
+    }
+    if matches!(&data.reader, TextReaderSpec::ParallelText { files, .. } if !files.is_empty()) {
+        without.push("data.reader.files");
+    }
+    if data.reader.targets().len() > 1 {
+        without.push("data.reader.further_targets");
+    }
+    let reader = format!(
+        "kind = \"parallel-text\"\nsource = \"en\"\ntarget = \"de\"\nfiles.train = {{ source = \"{stem}.en\", target = \"{stem}.de\" }}\n\
+         files.valid = {{ source = \"valid.en\", target = \"valid.de\" }}\n"
+    );
+    (reader, without)
 }
 
 /// A recipe based on `base` that reads its own files, including `valid`.
 fn with_own_files(base: &str, stem: &str) -> Document {
-    let recipe = full(base);
-    let Some(data) = data_of(&recipe) else { return with_own_pictures(base, stem) };
-    let mut without = vec!["data.eval"];
-    if data.corpus.is_some() {
-        without.push("data.corpus");
-    }
-    let files = if data.reader.sample_rate_hz().is_some() {
-        if data.train_split.is_some() {
-            without.push("data.train_split");
-        }
-        if matches!(&data.reader, ReaderSpec::AudioManifest(spec) if spec.join.is_some()) {
-            without.push("data.reader.join");
-        }
-        let rate = data.reader.sample_rate_hz().unwrap();
-        format!(
-            "kind = \"audio-manifest\"\nsample_rate_hz = {rate}\nfiles = {{ train = \"{stem}.jsonl\", valid = \"valid.jsonl\" }}\n"
-        )
-    } else {
-        if matches!(&data.reader, ReaderSpec::ParallelText { files, .. } if !files.is_empty()) {
-            without.push("data.reader.files");
-        }
-        if data.reader.targets().len() > 1 {
-            without.push("data.reader.further_targets");
-        }
-        format!(
-            "kind = \"parallel-text\"\nsource = \"en\"\ntarget = \"de\"\nfiles.train = {{ source = \"{stem}.en\", target = \"{stem}.de\" }}\n\
-             files.valid = {{ source = \"valid.en\", target = \"valid.de\" }}\n"
-        )
+    let (reader, mut without) = match &full(base) {
+        Recipe::Translation(recipe) => own_text(&recipe.data, stem),
+        Recipe::SpeechRecognition(recipe) => own_recordings(&recipe.data, stem),
+        Recipe::SpeechSynthesis(recipe) => own_recordings(&recipe.data, stem),
+        Recipe::ImageClassification(_) => own_pictures(stem),
     };
-    upon(
-        base,
-        &without,
-        &format!("[data.reader]\n{files}\n[data.eval.valid]\nsplit = \"valid\"\nlines = 500\n"),
-    )
+    without.push("data.eval");
+    let set = "[data.eval.valid]\nsplit = \"valid\"\nlines = 500\n";
+    upon(base, &without, &format!("[data.reader]\n{reader}\n{set}"))
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Compares the recipes of speech with what their sources print.
 
-use zoo_recipes::tasks::speech_recognition::{AcousticLayerSpec, AcousticSpec, Activation, Residual};
+use zoo_recipes::tasks::speech_recognition::{
+    AcousticLayerSpec, AcousticSpec, Activation, ClassTokenizerSpec, CtcDenominator, CtcLossSpec,
+    CtcSearchSpec, Residual, WordsSpec,
+};
 use zoo_recipes::*;
 
 const LIBRISPEECH: [(&str, u32); 5] =
@@ -34,7 +37,9 @@ fn encoder(recipe: &SpeechRecipe) -> &AcousticSpec {
 }
 
 fn utterances(recipe: &SpeechRecipe) -> u32 {
-    let BatchingSpec::Utterances { utterances } = recipe.data.batching else { panic!("no utterances") };
+    let RecordingBatchingSpec::Utterances { utterances } = recipe.data.batching else {
+        panic!("no utterances")
+    };
     utterances
 }
 
@@ -98,12 +103,14 @@ fn settings_are_those_of_the_configurations() {
         assert_eq!(scale, l2, "{name}");
         assert_eq!(recipe.train.larc.as_ref().map(|larc| larc.eta), larc.then_some(1e-3), "{name}");
         assert_eq!(recipe.data.corpus.as_deref(), Some("librispeech"), "{name}");
-        let LossSpec::Ctc { denominator } = recipe.loss else { panic!("{name}") };
+        let CtcLossSpec::Ctc { denominator } = recipe.loss;
         assert_eq!(denominator, CtcDenominator::Utterances, "{name}");
         let sets: Vec<(&str, u32)> =
             recipe.data.eval.iter().map(|(name, set)| (name.as_str(), set.lines)).collect();
         assert_eq!(sets, LIBRISPEECH, "{name}");
-        let TokenizerSpec::Characters { alphabet, .. } = &recipe.data.tokenizer else { panic!("{name}") };
+        let ClassTokenizerSpec::Characters { alphabet, .. } = &recipe.data.tokenizer else {
+            panic!("{name}")
+        };
         assert_eq!(alphabet, " abcdefghijklmnopqrstuvwxyz'", "{name}");
     }
     // Utterances / batch / GPUs x epochs, rounded down at each step as in the source.
@@ -207,7 +214,7 @@ fn deep_speech_2_comes_in_the_published_sizes() {
             }
         }
         assert_eq!((images, rows, dense), (channels, row, units), "{name}");
-        assert_eq!(recipe.data.features.unwrap().features(), features, "{name}");
+        assert_eq!(recipe.data.features.features(), features, "{name}");
     }
     let mixed = arm("deepspeech2-large", "mixed");
     assert_eq!(mixed.precision.loss_scaling, LossScalingSpec::None, "published without a scaler");
@@ -291,7 +298,7 @@ fn claims_say_where_they_are_from_and_searches_wait_for_their_language_model() {
             assert!(claim.note.is_some(), "{name}: {:?}", claim.source);
         }
         for (search, spec) in &recipe.decode {
-            let DecodeSpec::CtcBeam { needs_language_model, language_model, words, .. } = spec else {
+            let CtcSearchSpec::Beam { needs_language_model, language_model, words, .. } = spec else {
                 continue;
             };
             assert!(*needs_language_model && language_model.is_none(), "{name}.{search}");

@@ -62,8 +62,9 @@ fn within_limits(asked: Asked) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use zoo_recipes::tasks::translation::TextReaderSpec;
     use zoo_recipes::{
-        DataStatus, Document, ListedTask, ReaderSpec, Selection, SpeechRecognition, Translation,
+        DataStatus, Document, ListedTask, RecordingReaderSpec, Selection, SpeechRecognition, Translation,
     };
 
     use super::*;
@@ -105,14 +106,16 @@ mod tests {
         let tones = recipe("jasper-10x5", &[]);
         let eval = tones.data().eval_sets()[0].to_owned();
         let mut tones = SpeechRecognition::take(tones).unwrap();
-        let ReaderSpec::Tones(spec) = &mut tones.data.reader else { panic!("the smoke tier hears tones") };
+        let RecordingReaderSpec::Tones(spec) = &mut tones.data.reader else {
+            panic!("the smoke tier hears tones")
+        };
         spec.letter_ms = 1e12;
         assert!(may_derive_references(&tones.into(), &eval).unwrap_err().contains("of generated recordings"));
         let files = recipe("multi30k-lstm", &[]);
         let eval = files.data().eval_sets()[0].to_owned();
         assert_eq!(may_derive_references(&files, &eval), Ok(()));
         let mut files = Translation::take(files).unwrap();
-        let ReaderSpec::ParallelText { files: own, .. } = &mut files.data.reader else { panic!() };
+        let TextReaderSpec::ParallelText { files: own, .. } = &mut files.data.reader else { panic!() };
         let pair = serde_json::json!({"source": "/dev/zero", "target": "/dev/zero"});
         own.insert("test".to_owned(), serde_json::from_value(pair).unwrap());
         assert!(may_derive_references(&files.into(), &eval).unwrap_err().contains("files of its author"));

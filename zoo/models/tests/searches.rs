@@ -11,11 +11,12 @@ use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::search::{Logits, SearchIds, StepDecoder, search};
 use zoo_models::tasks::translation::{Seq2Seq, Vocabularies, Writer};
-use zoo_recipes::{DecodeSpec, Document, ListedTask, Selection, Translation};
+use zoo_recipes::tasks::translation::TokenSearchSpec;
+use zoo_recipes::{Document, ListedTask, Selection, Translation};
 
 #[derive(Deserialize)]
 struct Fixture {
-    searches: BTreeMap<String, DecodeSpec>,
+    searches: BTreeMap<String, TokenSearchSpec>,
     cases: Vec<Case>,
 }
 
@@ -78,7 +79,7 @@ impl StepDecoder for Tables<'_> {
     }
 }
 
-fn check(cases: &[&Case], name: &str, spec: &DecodeSpec) {
+fn check(cases: &[&Case], name: &str, spec: &TokenSearchSpec) {
     let ids = SearchIds { pad: cases[0].vocabulary.pad, end: cases[0].vocabulary.end };
     let sources: Vec<Vec<u32>> =
         cases.iter().enumerate().map(|(i, case)| vec![i as u32; case.source_tokens]).collect();

@@ -8,17 +8,14 @@ use zoo_recipes::Task;
 
 /// Names of parts that only some tasks have. Code outside `tasks/` that matches on one depends on a
 /// task.
-const PARTS_OF_TASKS: [&str; 12] = [
+const PARTS_OF_TASKS: [&str; 9] = [
     "BatchingSpec::",
     "DecoderSpec::",
     "EncoderSpec::",
     "LossSpec::",
     "ReaderSpec::",
     "TokenizerSpec::",
-    "DecodeSpec::",
-    "is_of_classes",
-    "is_of_frames",
-    "is_of_tokens",
+    "SearchSpec::",
     "sample_rate_hz",
     "zoo_datasets::prepare::Prepared",
 ];

@@ -61,7 +61,10 @@ pub trait Task {
     // A recipe by itself.
 
     /// Whether the parts of the recipe can be combined in this task: its model, data, loss and searches.
-    fn fits(&self) -> bool;
+    /// Their types alone suffice for some tasks.
+    fn fits(&self) -> bool {
+        true
+    }
 
     /// Vocabulary rows, parameters and operations of the model; `None` if the number of rows cannot
     /// be estimated without data.

@@ -10,7 +10,8 @@ use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
 use zoo_models::tasks::translation::{Seq2Seq, TranslationLoss, Vocabularies, Writer};
 use zoo_models::{Objective, Pass};
-use zoo_recipes::{DecodeSpec, OptimizerSpec};
+use zoo_recipes::OptimizerSpec;
+use zoo_recipes::tasks::translation::TokenSearchSpec;
 
 use super::limits::Limits;
 use super::reference::{AlignError, Reference, Values};
@@ -241,7 +242,7 @@ impl Reference {
         model: &Seq2Seq,
         sources: &Packed,
         name: &str,
-        spec: &DecodeSpec,
+        spec: &TokenSearchSpec,
     ) -> Result<Measure, AlignError> {
         let tokens = self.tensor(&format!("searches/{name}/tokens"))?;
         let lengths = self.tensor(&format!("searches/{name}/lengths"))?;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use zoo_models::Packed;
 use zoo_models::parameters::ParameterValues;
 use zoo_models::tasks::translation::PairBatch;
-use zoo_recipes::tasks::translation::TranslationModelSpec;
-use zoo_recipes::{DecodeSpec, LossSpec, OptimizerSpec, untrusted};
+use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec, TranslationModelSpec};
+use zoo_recipes::{OptimizerSpec, untrusted};
 
 /// Reason why a file cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub struct Description {
     /// The model, as in a recipe's `[model]`.
     pub model: TranslationModelSpec,
     /// The loss, as in a recipe's `[loss]`.
-    pub loss: LossSpec,
+    pub loss: TokenLossSpec,
     /// Size and special ids of the vocabulary, which both sides share.
     pub vocabulary: DescribedVocabulary,
     /// The optimizer, as in a recipe's `[train.optimizer]`.
@@ -56,7 +56,7 @@ pub struct Description {
     pub clip_norm: Option<f64>,
     /// Searches by name.
     #[serde(default)]
-    pub searches: BTreeMap<String, DecodeSpec>,
+    pub searches: BTreeMap<String, TokenSearchSpec>,
 }
 
 /// Vocabulary of a reference; see [`Description::vocabulary`].
@@ -108,16 +108,9 @@ impl Reference {
         if description.layout != 1 {
             return Err(layout(format!("layout {} is not known; this version reads 1", description.layout)));
         }
-        let of_tokens = matches!(description.loss, LossSpec::CrossEntropy { .. })
-            && description.searches.values().all(DecodeSpec::is_of_tokens);
-        if !of_tokens {
-            return Err(layout(
-                "loss and searches must be of tokens; of frames nothing is compared yet".into(),
-            ));
-        }
         let attends = description.model.decoder.has_one_attention();
         for (name, search) in &description.searches {
-            if search.hypotheses() == Some(0) || search.counts_attention() && !attends {
+            if search.hypotheses() == 0 || search.counts_attention() && !attends {
                 return Err(layout(format!(
                     "searches.{name}: a beam of 0, or a coverage without the one attention of a recurrent decoder"
                 )));

@@ -10,8 +10,8 @@ use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_synthesis::{FrameWidth, Limits, SpectrogramLoss, SynthesisBatch, Synthesiser};
 use zoo_models::{Objective, Pass, Running};
-use zoo_recipes::tasks::speech_synthesis::SynthesisModelSpec;
-use zoo_recipes::{LossSpec, OptimizerSpec};
+use zoo_recipes::OptimizerSpec;
+use zoo_recipes::tasks::speech_synthesis::{SpectrogramLossSpec, SynthesisModelSpec};
 
 use crate::flat::Flat;
 use crate::optimizer::{Gradient, Place, optimizer};
@@ -31,7 +31,7 @@ pub struct SynthesisCase {
     /// Name of the case in the file.
     pub name: String,
     pub model: SynthesisModelSpec,
-    pub loss: LossSpec,
+    pub loss: SpectrogramLossSpec,
     described: Described,
     threshold: f64,
     tensors: BTreeMap<String, Vec<f32>>,
@@ -55,7 +55,7 @@ struct Described {
 #[derive(Debug, Clone, Deserialize)]
 struct DescribedCase {
     model: SynthesisModelSpec,
-    loss: LossSpec,
+    loss: SpectrogramLossSpec,
     threshold: f64,
 }
 
@@ -153,7 +153,7 @@ impl SynthesisCase {
     /// The first tensor that differs, and by how much.
     pub fn train(&self, device: &Device) -> Result<usize, String> {
         let device = device.clone().autodiff();
-        let LossSpec::Spectrogram { padding, guide } = self.loss else { return Err("another loss".into()) };
+        let SpectrogramLossSpec::Spectrogram { padding, guide } = self.loss;
         let (model, batch) = (self.synthesiser(&device)?, self.batch()?);
         let [seed, step] = self.described.pass;
         let pass = || Pass::training(Compute::FP32, seed, step);

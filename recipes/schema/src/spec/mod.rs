@@ -5,32 +5,30 @@
 
 mod augmentation;
 mod claim;
-mod data;
-mod decode;
 mod features;
 mod layers;
-mod loss;
+mod max_length;
 mod precision;
 mod recipe;
-mod speech;
-mod symbols;
-mod synthesis;
+mod recordings;
+mod smoothing;
+mod splits;
 mod task;
+mod text;
 mod train;
 
 pub use augmentation::*;
 pub use claim::*;
-pub use data::*;
-pub use decode::*;
 pub use features::*;
 pub use layers::*;
-pub use loss::*;
+pub use max_length::*;
 pub use precision::*;
 pub use recipe::*;
-pub use speech::*;
-pub use symbols::*;
-pub use synthesis::*;
+pub use recordings::*;
+pub use smoothing::*;
+pub use splits::*;
 pub use task::*;
+pub use text::*;
 pub use train::*;
 
 use schemars::JsonSchema;

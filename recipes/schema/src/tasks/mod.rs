@@ -2,7 +2,6 @@
 //! [`crate::spec`].
 
 pub mod image_classification;
-mod sequences;
 pub mod speech_recognition;
 pub mod speech_synthesis;
 pub mod translation;

@@ -5,10 +5,9 @@ mod claim;
 mod data;
 mod precision;
 mod problems;
-mod sequences;
-mod speech;
-mod synthesis;
 mod train;
+
+use std::collections::BTreeSet;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::did_you_mean;
@@ -17,10 +16,9 @@ use crate::spec::{DataStatus, Recipe};
 use crate::split::is_name;
 use crate::tree::Node;
 
+pub(crate) use data::{eval_sets, generated, own_splits};
 pub use problems::Problem;
 pub(crate) use problems::Problems;
-pub(crate) use sequences::{Sequences, validate as sequences};
-pub(crate) use speech::blame;
 
 /// Checks a recipe that matches the schema. `root` is its tree; `arms` are the arms that claims may
 /// name.
@@ -28,6 +26,9 @@ pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut 
     let mut findings = Findings { root, found };
     about(recipe, &mut findings);
     recipe.check_blocks(&mut findings);
+    for name in recipe.searches() {
+        findings.named(name, &format!("decode.{name}"));
+    }
     train::validate(recipe, &mut findings);
     precision::validate(&recipe.precision, &mut findings);
     claim::validate(recipe, arms, &mut findings);
@@ -100,6 +101,26 @@ impl Findings<'_, '_> {
     /// Requires a text that is not empty.
     pub(crate) fn said(&mut self, text: &str, path: &str) {
         self.require(!text.trim().is_empty(), path, || format!("`{path}` is empty"));
+    }
+
+    /// Requires that there are characters, and that none is listed twice.
+    pub(crate) fn distinct(&mut self, characters: &str, path: &str, empty: &str) {
+        self.require(!characters.is_empty(), path, || empty.to_owned());
+        let mut seen = BTreeSet::new();
+        for c in characters.chars() {
+            self.require(seen.insert(c), path, || format!("{c:?} is there twice"));
+        }
+    }
+
+    /// Adds the errors of a block that was checked separately.
+    pub(crate) fn blame(&mut self, block: &str, problems: Vec<Problem>) {
+        for Problem { key, message, hint } in problems {
+            let path = if key.is_empty() { block.to_owned() } else { format!("{block}.{key}") };
+            match hint {
+                Some(hint) => self.report_with(&path, message, hint),
+                None => self.report(&path, message),
+            }
+        }
     }
 
     /// Requires a name that is valid in file names.

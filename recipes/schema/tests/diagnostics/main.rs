@@ -3,7 +3,7 @@
 mod claims;
 mod forms;
 mod keys;
-mod synthesis;
+mod recordings;
 mod tasks;
 mod values;
 

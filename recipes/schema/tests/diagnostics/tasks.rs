@@ -1,6 +1,6 @@
-//! A task that does not exist, and a model of another task.
+//! A task that does not exist, and a task with the blocks of another task.
 
-use crate::{findings, one};
+use crate::{findings, one, one_of};
 
 #[test]
 fn an_unknown_task_is_named_with_the_nearest_one() {
@@ -23,26 +23,51 @@ fn an_unknown_task_is_named_with_the_nearest_one() {
 }
 
 #[test]
-fn a_model_of_another_task_is_refused_with_the_task_that_has_it() {
-    for (name, task, other, kind, kinds) in [
-        ("multi30k-transformer-tiny", "translation", "speech-recognition", "transformer", "`ctc`"),
-        ("multi30k-convs2s", "translation", "speech-synthesis", "convolutional", "`tacotron`"),
-        (
-            "fsdd-digits",
-            "speech-recognition",
-            "translation",
-            "ctc",
-            "`transformer`, `recurrent`, `convolutional`",
-        ),
-        ("ljspeech-32", "speech-synthesis", "speech-recognition", "tacotron", "`ctc`"),
+fn the_blocks_of_another_task_are_refused_at_the_task() {
+    for (name, task, other) in [
+        ("multi30k-transformer-tiny", "translation", "speech-recognition"),
+        ("multi30k-convs2s", "translation", "image-classification"),
+        ("fsdd-digits", "speech-recognition", "translation"),
+        ("ljspeech-32", "speech-synthesis", "speech-recognition"),
+        ("mnist-lenet-caffe", "image-classification", "speech-synthesis"),
     ] {
-        let found = findings(name, &format!("task = \"{task}\""), &format!("task = \"{other}\""));
-        let message = format!("`model.decoder` has no kind `{kind}`");
-        let hint = format!("`{kind}` is of the task `{task}`; the kinds here: {kinds}");
-        let fits: Vec<_> = found.iter().filter(|one| one.message == message).collect();
-        assert_eq!(fits.len(), 1, "{found}");
-        assert_eq!(fits[0].hint.as_ref(), Some(&hint), "{found}");
+        let (from, to) = (format!("task = \"{task}\""), format!("task = \"{other}\""));
+        let message = format!("the task is `{other}`, but the blocks are those of a recipe of `{task}`");
+        one_of(name, &from, &to, &format!("\"{other}\""), &message, &from);
+        let found = findings(name, &from, &to);
+        assert_eq!(found.len(), 1, "{found}");
     }
+}
+
+#[test]
+fn losses_and_searches_of_another_task_are_unknown_kinds() {
+    let kind = |kind: &str| format!("kind = \"{kind}\"");
+    let wrong = |name: &str, from: &str, to: &str, message: &str, hint: &str| {
+        one_of(name, from, &kind(to), &format!("\"{to}\""), message, hint);
+    };
+    let guide = "guide = { width = 0.2, weight = 1.0 }";
+    wrong(
+        "ljspeech-32",
+        guide,
+        "ctc",
+        "`loss` has no kind `ctc`",
+        "the task `speech-recognition`; the kinds here: `spectrogram`",
+    );
+    wrong("ljspeech-32", &kind("teacher-forced"), "beam", "has no kind `beam`", "the task `translation`");
+    wrong(
+        "wave2letter",
+        &kind("ctc-greedy"),
+        "greedy",
+        "`decode.greedy` has no kind",
+        "the task `translation`",
+    );
+    wrong(
+        "iwslt14-lstm",
+        &kind("greedy"),
+        "ctc-greedy",
+        "`decode.greedy` has no kind",
+        "the task `speech-recognition`",
+    );
 }
 
 #[test]

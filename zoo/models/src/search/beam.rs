@@ -5,7 +5,8 @@
 //! when the search of a sentence stops; see [`StopRule`]. The result for a sentence does not depend
 //! on its batch.
 
-use zoo_recipes::{LengthPenalty, MaxLength, StopRule};
+use zoo_recipes::MaxLength;
+use zoo_recipes::tasks::translation::{LengthPenalty, StopRule};
 
 use super::extension::{Extension, likeliest};
 use super::sentence::{Sentence, run};

@@ -1,5 +1,5 @@
 //! Beam search in which an ended hypothesis is extended further, as in JoeyNMT: see
-//! [`DecodeSpec`](zoo_recipes::DecodeSpec).
+//! [`TokenSearchSpec`](zoo_recipes::tasks::translation::TokenSearchSpec).
 //!
 //! Tokens after an end token are not part of the output. They only decide how long such a
 //! hypothesis keeps its place, and by how much its score changes. The result for a sentence does

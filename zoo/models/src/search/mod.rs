@@ -14,7 +14,8 @@ pub use extended::{Extended, extended};
 pub use greedy::greedy;
 pub use places::{Places, Weighing, places};
 
-use zoo_recipes::{DecodeSpec, MaxLength};
+use zoo_recipes::MaxLength;
+use zoo_recipes::tasks::translation::TokenSearchSpec;
 
 use crate::Packed;
 
@@ -79,30 +80,27 @@ pub struct SearchIds {
 
 /// Runs a recipe's search on a batch of sources. Returns for each source its hypotheses from best
 /// to worst.
-///
-/// # Panics
-/// If the spec is a search of frames ([`ctc`]). The spec of a validated text recipe is not.
 pub fn search<D: StepDecoder>(
     decoder: &D,
     sources: &Packed,
-    spec: &DecodeSpec,
+    spec: &TokenSearchSpec,
     ids: SearchIds,
 ) -> Vec<Vec<Hypothesis>> {
     match spec {
-        DecodeSpec::Greedy { max_length } => {
+        TokenSearchSpec::Greedy { max_length } => {
             greedy(decoder, sources, max_length, ids).into_iter().map(|best| vec![best]).collect()
         }
-        DecodeSpec::Beam { beam: size, length_penalty, stop, max_length } => beam(
+        TokenSearchSpec::Beam { beam: size, length_penalty, stop, max_length } => beam(
             decoder,
             sources,
             &Beam { size: *size as usize, length_penalty, stop: *stop, max_length },
             ids,
         ),
-        DecodeSpec::TensorflowBeam { beam, alpha, max_length } => {
+        TokenSearchSpec::TensorflowBeam { beam, alpha, max_length } => {
             let weighing = Weighing::Tensorflow { alpha: *alpha };
             places(decoder, sources, &Places { size: *beam as usize, weighing, max_length }, ids)
         }
-        DecodeSpec::GnmtBeam { beam, alpha, constant, coverage, as_coded, max_length } => {
+        TokenSearchSpec::GnmtBeam { beam, alpha, constant, coverage, as_coded, max_length } => {
             let weighing = Weighing::Gnmt {
                 alpha: *alpha,
                 constant: *constant,
@@ -111,16 +109,9 @@ pub fn search<D: StepDecoder>(
             };
             places(decoder, sources, &Places { size: *beam as usize, weighing, max_length }, ids)
         }
-        DecodeSpec::JoeynmtBeam { beam, alpha, as_coded, max_length } => {
+        TokenSearchSpec::JoeynmtBeam { beam, alpha, as_coded, max_length } => {
             let search = Extended { size: *beam as usize, alpha: *alpha, as_coded: *as_coded, max_length };
             extended(decoder, sources, &search, ids)
-        }
-        DecodeSpec::CtcGreedy {}
-        | DecodeSpec::CtcLexicon { .. }
-        | DecodeSpec::CtcBeam { .. }
-        | DecodeSpec::FreeRunning(_)
-        | DecodeSpec::TeacherForced {} => {
-            panic!("a search of tokens")
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! TensorFlow's form applies the length penalty at every step. NVIDIA's form keeps the most likely
 //! hypotheses and applies length and coverage penalties at the end. See
-//! [`DecodeSpec`](zoo_recipes::DecodeSpec). Ended places are not computed: only the other places
+//! [`TokenSearchSpec`](zoo_recipes::tasks::translation::TokenSearchSpec). Ended places are not computed: only the other places
 //! are rows of the decoder.
 //!
 //! The result for a sentence does not depend on its batch. In TensorFlow's batches it does, in one

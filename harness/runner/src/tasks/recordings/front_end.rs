@@ -13,22 +13,18 @@ use crate::error::{Failure, Result};
 /// Front end of a recipe.
 ///
 /// # Errors
-/// The recipe does not read recordings, or its features cannot be computed.
+/// The features cannot be computed.
 pub fn front_end(recipe: &RecipeOf<impl RecordingTask>) -> Result<FrontEnd> {
-    let text = || {
-        Failure::usage(format!("{} is a text recipe; it does not read recordings", recipe.recipe.name))
-            .hint("zoo list --task speech-recognition")
-    };
-    let spec = recipe.data.features.as_ref().ok_or_else(text)?;
-    let rate = recipe.data.reader.sample_rate_hz().ok_or_else(text)?;
-    FrontEnd::new(spec, rate).map_err(|error| Failure::new(Exit::Recipe, error.to_string()))
+    let data = &recipe.data;
+    FrontEnd::new(&data.features, data.reader.sample_rate_hz())
+        .map_err(|error| Failure::new(Exit::Recipe, error.to_string()))
 }
 
 /// Features of a recording. With `training`, the features of a training example in its first epoch,
 /// with augmentation.
 ///
 /// # Errors
-/// The recording cannot be used, or the recipe reads text.
+/// The recording cannot be used.
 pub fn features(recipe: &RecipeOf<impl RecordingTask>, file: &Path, training: bool) -> Result<Features> {
     let front_end = front_end(recipe)?;
     let bytes = untrusted::read(file).map_err(|error| Failure::io("read", file, &error))?;

@@ -12,9 +12,12 @@ use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::readers::split_names;
 use zoo_datasets::speech::{
-    self, Fault, PreparedSpeech, SpeechPlace, SpeechSplit, SpeechStep, manifest_stamp, own_folder_stamp,
+    self, Fault, Labels, PreparedSpeech, SpeechPlace, SpeechSplit, SpeechStep, manifest_stamp,
+    own_folder_stamp,
 };
-use zoo_recipes::{AudioManifestSpec, DataSpec, ReaderSpec, RecipeOf, TaskTypes};
+use zoo_recipes::tasks::speech_recognition::ClassTokenizerSpec;
+use zoo_recipes::tasks::speech_synthesis::SymbolTokenizerSpec;
+use zoo_recipes::{AudioManifestSpec, RecipeOf, RecordingDataSpec, RecordingReaderSpec, TaskTypes};
 use zoo_results::report::page::SplitCounts;
 
 use crate::context::Context;
@@ -28,9 +31,18 @@ pub use training::Recordings;
 pub use usual::{USUAL_SECONDS, hop_ms, shape, workload};
 
 /// A task whose data are recordings.
-pub trait RecordingTask: TaskTypes<Data = DataSpec> {}
+pub trait RecordingTask: TaskTypes<Data = RecordingDataSpec<<Self as RecordingTask>::Tokenizer>> {
+    /// How the texts of the recordings become labels.
+    type Tokenizer: Labels;
+}
 
-impl<T: TaskTypes<Data = DataSpec>> RecordingTask for T {}
+impl RecordingTask for zoo_recipes::SpeechRecognition {
+    type Tokenizer = ClassTokenizerSpec;
+}
+
+impl RecordingTask for zoo_recipes::SpeechSynthesis {
+    type Tokenizer = SymbolTokenizerSpec;
+}
 
 /// Prepared recordings of a recipe.
 pub struct RecordingData {
@@ -84,7 +96,7 @@ impl RecordingData {
     ///
     /// # Errors
     /// The split was not prepared.
-    pub fn evaluation_splits(&self, data: &DataSpec, name: &str) -> Result<Vec<String>> {
+    pub fn evaluation_splits<L>(&self, data: &RecordingDataSpec<L>, name: &str) -> Result<Vec<String>> {
         Ok(vec![self.prepared.eval_set(name, &data.eval[name])?.name.clone()])
     }
 }
@@ -137,9 +149,9 @@ pub fn references(
 ///
 /// # Errors
 /// A manifest cannot be read.
-pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+pub fn own_files<L>(data: &RecordingDataSpec<L>, base: &Path) -> Result<Vec<(String, String)>> {
     let mut stamps = Vec::new();
-    if let ReaderSpec::AudioManifest(spec) = &data.reader {
+    if let RecordingReaderSpec::AudioManifest(spec) = &data.reader {
         for file in spec.files.values().map(|file| base.join(file)) {
             stamps.push((file.display().to_string(), manifest_stamp(&file)?));
         }
@@ -152,8 +164,8 @@ pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> 
 ///
 /// # Errors
 /// The manifest cannot be read.
-pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
-    let ReaderSpec::AudioManifest(AudioManifestSpec { join: None, files, .. }) = &data.reader else {
+pub fn own_examples<L>(data: &RecordingDataSpec<L>, base: &Path) -> Result<Option<usize>> {
+    let RecordingReaderSpec::AudioManifest(AudioManifestSpec { join: None, files, .. }) = &data.reader else {
         return Ok(None);
     };
     let file = files.get(data.training());
@@ -161,22 +173,27 @@ pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
 }
 
 /// Description of the numbers of generated utterances; `None` if the recipe does not generate them.
-pub fn generated(data: &DataSpec) -> Option<String> {
-    let ReaderSpec::Tones(spec) = &data.reader else { return None };
+pub fn generated<L>(data: &RecordingDataSpec<L>) -> Option<String> {
+    let RecordingReaderSpec::Tones(spec) = &data.reader else { return None };
     let (train, valid, test) = (spec.train, spec.valid, spec.test);
     Some(format!("{train} training, {valid} validation, {test} test utterances"))
 }
 
-fn prepare(ctx: &Context, data: &DataSpec, base: &Path, splits: &BTreeSet<String>) -> Result<PreparedSpeech> {
+fn prepare<L: Labels>(
+    ctx: &Context,
+    data: &RecordingDataSpec<L>,
+    base: &Path,
+    splits: &BTreeSet<String>,
+) -> Result<PreparedSpeech> {
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
     let folder = match (corpus, &data.reader) {
-        (None, ReaderSpec::AudioManifest(spec)) => {
+        (None, RecordingReaderSpec::AudioManifest(spec)) => {
             // The lists of a recipe's own recordings are cached under a key of their paths.
             let paths: Vec<_> = spec.files.values().map(|file| base.join(file)).collect();
             let paths = hex::encode(Sha256::digest(format!("{paths:?}")));
             format!("own-recordings-{}", &paths[..12])
         }
-        (Some(corpus), ReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. })) => {
+        (Some(corpus), RecordingReaderSpec::AudioManifest(AudioManifestSpec { folder: Some(own), .. })) => {
             let path = hex::encode(Sha256::digest(format!("{:?}", base.join(own))));
             format!("{corpus}-own-{}", &path[..12])
         }

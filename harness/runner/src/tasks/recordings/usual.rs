@@ -1,6 +1,6 @@
 //! Typical lengths and numbers of recordings, for estimates without the data.
 
-use zoo_recipes::{AudioManifestSpec, BatchingSpec, ReaderSpec, RecipeOf, SpeedSpec};
+use zoo_recipes::{AudioManifestSpec, RecipeOf, RecordingBatchingSpec, RecordingReaderSpec, SpeedSpec};
 
 use super::RecordingTask;
 use crate::size::Workload;
@@ -9,12 +9,9 @@ use crate::stages::bench::Shape;
 /// Mean length of a LibriSpeech training utterance, in seconds. Most are near the maximum length.
 pub const USUAL_SECONDS: f64 = 12.3;
 
-/// Hop between frames, in milliseconds; 10 if the recipe does not define it.
+/// Hop between frames, in milliseconds.
 pub fn hop_ms(recipe: &RecipeOf<impl RecordingTask>) -> f64 {
-    match (&recipe.data.features, recipe.data.reader.sample_rate_hz()) {
-        (Some(features), Some(rate)) => features.hop_ms(rate),
-        _ => 10.0,
-    }
+    recipe.data.features.hop_ms(recipe.data.reader.sample_rate_hz())
 }
 
 /// Frames of an utterance of typical length.
@@ -26,27 +23,24 @@ fn usual_frames(recipe: &RecipeOf<impl RecordingTask>) -> u32 {
 pub fn workload(recipe: &RecipeOf<impl RecordingTask>) -> Workload {
     let data = &recipe.data;
     let example = match &data.reader {
-        ReaderSpec::Tones(spec) => {
+        RecordingReaderSpec::Tones(spec) => {
             let letters = f64::from(spec.most_words) * (f64::from(spec.longest_word) + 2.0) / 4.0;
             letters * spec.letter_ms / hop_ms(recipe)
         }
-        _ => USUAL_SECONDS * 1000.0 / hop_ms(recipe),
+        RecordingReaderSpec::AudioManifest(_) => USUAL_SECONDS * 1000.0 / hop_ms(recipe),
     };
     let (batch, unit) = match data.batching {
-        BatchingSpec::Seconds { max_seconds } => {
+        RecordingBatchingSpec::Seconds { max_seconds } => {
             ((max_seconds * 1000.0 / hop_ms(recipe) / example).max(1.0), max_seconds as u32)
         }
-        BatchingSpec::Utterances { utterances: n }
-        | BatchingSpec::Sentences { sentences: n, .. }
-        | BatchingSpec::Buckets { sentences: n, .. }
-        | BatchingSpec::Tokens { max_tokens: n, .. } => (f64::from(n), n),
+        RecordingBatchingSpec::Utterances { utterances: n } => (f64::from(n), n),
     };
     let examples = match &data.reader {
-        ReaderSpec::Tones(spec) => Some(f64::from(spec.train)),
-        ReaderSpec::AudioManifest(AudioManifestSpec { join: Some(join), .. }) => {
+        RecordingReaderSpec::Tones(spec) => Some(f64::from(spec.train)),
+        RecordingReaderSpec::AudioManifest(AudioManifestSpec { join: Some(join), .. }) => {
             Some(f64::from(join.utterances.get(data.training()).copied().unwrap_or(0)))
         }
-        _ => None,
+        RecordingReaderSpec::AudioManifest(AudioManifestSpec { join: None, .. }) => None,
     };
     let copies = match data.augmentation.as_ref().and_then(|augmentation| augmentation.speed.as_ref()) {
         Some(SpeedSpec::Copies { factors }) => 1 + factors.len(),
@@ -58,11 +52,8 @@ pub fn workload(recipe: &RecipeOf<impl RecordingTask>) -> Workload {
 /// A batch of the recipe's size with utterances of typical length.
 pub fn shape(recipe: &RecipeOf<impl RecordingTask>) -> Shape {
     let sentences = match recipe.data.batching {
-        BatchingSpec::Seconds { max_seconds } => ((max_seconds / USUAL_SECONDS) as u32).max(1),
-        BatchingSpec::Utterances { utterances: n }
-        | BatchingSpec::Sentences { sentences: n, .. }
-        | BatchingSpec::Buckets { sentences: n, .. }
-        | BatchingSpec::Tokens { max_tokens: n, .. } => n,
+        RecordingBatchingSpec::Seconds { max_seconds } => ((max_seconds / USUAL_SECONDS) as u32).max(1),
+        RecordingBatchingSpec::Utterances { utterances } => utterances,
     };
     Shape { sentences, tokens: usual_frames(recipe) }
 }

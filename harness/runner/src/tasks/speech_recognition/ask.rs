@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use zoo_recipes::{DecodeSpec, untrusted};
+use zoo_recipes::tasks::speech_recognition::CtcSearchSpec;
+use zoo_recipes::untrusted;
 use zoo_results::exit::Exit;
 
 use super::Recipe;
@@ -72,7 +73,7 @@ pub fn transcribe(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> R
 /// Name of a beam search of the recipe, if the selected search returns only one hypothesis. An
 /// empty string if the recipe has no beam search.
 fn search_of_many(recipe: &Recipe, search: &str) -> Option<String> {
-    let has_many = |search: &DecodeSpec| matches!(search, DecodeSpec::CtcBeam { .. });
+    let has_many = |search: &CtcSearchSpec| matches!(search, CtcSearchSpec::Beam { .. });
     let other = || recipe.decode.iter().find(|(_, search)| has_many(search));
     (!has_many(&recipe.decode[search])).then(|| other().map(|(name, _)| name.clone()).unwrap_or_default())
 }

@@ -2,7 +2,7 @@
 
 use zoo_datasets::speech::{self, PreparedSpeech, SpeechError, SpeechSplit};
 use zoo_models::tasks::speech_recognition::{FrameGrid, SpeechBatch};
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::RecordingBatchingSpec;
 
 /// Seconds of speech per evaluation batch if the recipe does not batch by seconds.
 const EVALUATION_SECONDS: f64 = 120.0;
@@ -28,11 +28,11 @@ pub fn of_models(batch: speech::SpeechBatch, grid: FrameGrid) -> Result<SpeechBa
 pub fn evaluation<'a>(
     prepared: &'a PreparedSpeech,
     split: &'a SpeechSplit,
-    batching: &BatchingSpec,
+    batching: &RecordingBatchingSpec,
 ) -> impl Iterator<Item = Result<speech::SpeechBatch, SpeechError>> + use<'a> {
     let most = match batching {
-        BatchingSpec::Seconds { max_seconds } => *max_seconds,
-        _ => EVALUATION_SECONDS,
+        RecordingBatchingSpec::Seconds { max_seconds } => *max_seconds,
+        RecordingBatchingSpec::Utterances { .. } => EVALUATION_SECONDS,
     };
     speech::evaluation_batches(prepared, split, most)
 }

@@ -2,7 +2,7 @@
 
 use zoo_models::random::Key;
 use zoo_models::tasks::speech_recognition::SpeechBatch;
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::RecordingBatchingSpec;
 use zoo_training::batches::Fetched;
 
 use super::Recipe;
@@ -22,7 +22,7 @@ pub fn updates(recipe: &Recipe, frames: &SpeechMaterial) -> Updates<SpeechBatch>
         let key = Key::new(update, 10 + u64::from(batch), 0);
         let length = |i: u32| (USUAL_SECONDS + SPREAD_SECONDS * f64::from(key.normal(i))).max(1.5).min(most);
         match recipe.data.batching {
-            BatchingSpec::Seconds { max_seconds } => {
+            RecordingBatchingSpec::Seconds { max_seconds } => {
                 let mut sum = 0.0;
                 let fits = |length: &f64| {
                     sum += length;
@@ -30,10 +30,7 @@ pub fn updates(recipe: &Recipe, frames: &SpeechMaterial) -> Updates<SpeechBatch>
                 };
                 (0..).map(length).take_while(fits).collect()
             }
-            BatchingSpec::Utterances { utterances: n }
-            | BatchingSpec::Sentences { sentences: n, .. }
-            | BatchingSpec::Buckets { sentences: n, .. }
-            | BatchingSpec::Tokens { max_tokens: n, .. } => (0..n).map(length).collect(),
+            RecordingBatchingSpec::Utterances { utterances } => (0..utterances).map(length).collect(),
         }
     };
     let per_second = 1000.0 / hop_ms(recipe);

@@ -9,7 +9,7 @@ use zoo_datasets::audio::FrontEnd;
 use zoo_datasets::speech::Classes;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_recognition::{AcousticModel, FrameGrid, SpeechBatch};
-use zoo_recipes::DecodeSpec;
+use zoo_recipes::tasks::speech_recognition::CtcSearchSpec;
 use zoo_results::exit::Exit;
 
 use super::Recipe;
@@ -74,7 +74,7 @@ pub struct Listener {
     model: AcousticModel,
     classes: Arc<Classes>,
     front_end: FrontEnd,
-    search: DecodeSpec,
+    search: CtcSearchSpec,
     hop: f64,
     grid: FrameGrid,
     compute: Compute,
@@ -86,7 +86,7 @@ impl Listener {
     ///
     /// # Errors
     /// The weights cannot be read.
-    pub fn new(ctx: &Context, run: &Run, recipe: &Recipe, search: &DecodeSpec) -> Result<Self> {
+    pub fn new(ctx: &Context, run: &Run, recipe: &Recipe, search: &CtcSearchSpec) -> Result<Self> {
         let weights = evaluated_weights(run, recipe)?.values;
         let material = SpeechMaterial::of(recipe)?;
         let model = load_model(recipe, &material, weights, &ctx.open_device()?)?;

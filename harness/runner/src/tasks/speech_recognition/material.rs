@@ -8,7 +8,7 @@ use zoo_models::Cost;
 use zoo_models::tasks::speech_recognition::{
     self, AcousticModel, CtcClasses, CtcLoss, FrameGrid, SpeechBatch,
 };
-use zoo_recipes::LossSpec;
+use zoo_recipes::tasks::speech_recognition::CtcLossSpec;
 
 use super::Recipe;
 use super::batches::of_models;
@@ -30,9 +30,9 @@ impl SpeechMaterial {
     /// Of a recipe alone: a model without data.
     ///
     /// # Errors
-    /// The tokenizer has no classes.
+    /// The tokenizer's values are not valid.
     pub fn of(recipe: &Recipe) -> Result<Self> {
-        let features = recipe.data.features.as_ref().map_or(0, |features| features.features() as usize);
+        let features = recipe.data.features.features() as usize;
         Ok(Self { features, classes: Arc::new(Classes::of(&recipe.data.tokenizer)?), prepared: None })
     }
 }
@@ -49,7 +49,7 @@ impl Material for SpeechMaterial {
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<AcousticModel, SpeechBatch> {
-        let LossSpec::Ctc { denominator } = recipe.loss else { panic!("a loss of frames") };
+        let CtcLossSpec::Ctc { denominator } = recipe.loss;
         let classes = CtcClasses { blank: self.classes.blank(), optional: self.classes.silence() };
         let loss = CtcLoss::new(denominator, classes);
         Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }

@@ -19,8 +19,10 @@ use zoo_datasets::audio::Features;
 use zoo_datasets::speech::Classes;
 use zoo_models::Cost;
 use zoo_models::tasks::speech_recognition::{self, FrameGrid};
-use zoo_recipes::tasks::speech_recognition::AcousticLayerSpec;
-use zoo_recipes::{CtcDenominator, DecodeSpec, FeaturesSpec, LossSpec, RecipeOf, TokenizerSpec};
+use zoo_recipes::RecipeOf;
+use zoo_recipes::tasks::speech_recognition::{
+    AcousticLayerSpec, ClassTokenizerSpec, CtcDenominator, CtcLossSpec,
+};
 use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::RecognitionData;
@@ -54,10 +56,6 @@ pub struct SpeechRecognition<'r> {
 impl Task for SpeechRecognition<'_> {
     fn name(&self) -> &'static str {
         "speech-recognition"
-    }
-
-    fn fits(&self) -> bool {
-        matches!(self.recipe.loss, LossSpec::Ctc { .. }) && !searches_with_attention(self.recipe)
     }
 
     fn size(&self) -> Option<ModelSize> {
@@ -105,7 +103,7 @@ impl Task for SpeechRecognition<'_> {
     }
 
     fn training_unit(&self, of: OfTerm) -> Option<Unit> {
-        let per_utterance = LossSpec::Ctc { denominator: CtcDenominator::Utterances };
+        let per_utterance = CtcLossSpec::Ctc { denominator: CtcDenominator::Utterances };
         (of == OfTerm::Objective && self.recipe.loss == per_utterance).then_some(Unit::Sentence)
     }
 
@@ -166,18 +164,12 @@ impl Task for SpeechRecognition<'_> {
     }
 }
 
-/// Whether a search sums the attention of a recurrent decoder, which this task's models do not
-/// have.
-fn searches_with_attention(recipe: &Recipe) -> bool {
-    recipe.decode.values().any(DecodeSpec::counts_attention)
-}
-
-/// Classes of a frame, including the blank; `None` for a tokenizer of text.
-fn classes(tokenizer: &TokenizerSpec) -> Option<usize> {
+/// Classes of a frame, including the blank; `None` if the tokenizer's values are not valid.
+fn classes(tokenizer: &ClassTokenizerSpec) -> Option<usize> {
     Classes::of(tokenizer).ok().map(|classes| classes.len())
 }
 
 fn cost(recipe: &Recipe, classes: usize) -> Cost {
-    let features = recipe.data.features.as_ref().map_or(0, FeaturesSpec::features);
+    let features = recipe.data.features.features();
     speech_recognition::cost(recipe.model.layers(), features.into(), classes as u64)
 }

@@ -9,7 +9,7 @@ use zoo_models::precision::Compute;
 use zoo_models::search::Logits;
 use zoo_models::search::ctc::Frames;
 use zoo_models::tasks::speech_recognition::{AcousticModel, SpeechBatch};
-use zoo_recipes::DecodeSpec;
+use zoo_recipes::tasks::speech_recognition::CtcSearchSpec;
 
 use super::search::{Recognised, Searcher};
 use crate::error::Result;
@@ -65,7 +65,7 @@ impl<'a> Recogniser<'a> {
     pub fn new(
         model: &'a AcousticModel,
         classes: &'a Classes,
-        spec: &DecodeSpec,
+        spec: &CtcSearchSpec,
         base: &Path,
         compute: Compute,
     ) -> Result<Self> {

@@ -10,7 +10,8 @@ use zoo_models::search::ctc::{
     Frames, Lexicon, PrefixBeam, Pronunciation, Silence, Transcript, Vocabulary, Words, greedy,
 };
 use zoo_models::search::ngram::Ngram;
-use zoo_recipes::{DecodeSpec, WordsSpec};
+use zoo_recipes::SearchBlock;
+use zoo_recipes::tasks::speech_recognition::{CtcSearchSpec, WordsSpec};
 use zoo_results::exit::Exit;
 
 use crate::error::{Failure, Result};
@@ -73,15 +74,15 @@ impl<'a> Searcher<'a> {
     ///
     /// # Errors
     /// The language model cannot be read, or the search needs one and none is given.
-    pub fn new(classes: &'a Classes, spec: &DecodeSpec, base: &Path) -> Result<Self> {
+    pub fn new(classes: &'a Classes, spec: &CtcSearchSpec, base: &Path) -> Result<Self> {
         if spec.lacks_language_model() {
             let hint = "--set decode.NAME.language_model=model.arpa.gz, or another search";
             let message = "the search needs a language model, and none is given";
             return Err(Failure::new(Exit::Recipe, message).hint(hint));
         }
         let search = match spec {
-            DecodeSpec::CtcGreedy {} => Search::Greedy,
-            DecodeSpec::CtcLexicon { log10, end_log10, silence } => {
+            CtcSearchSpec::Greedy {} => Search::Greedy,
+            CtcSearchSpec::Lexicon { log10, end_log10, silence } => {
                 let ln10 = std::f64::consts::LN_10;
                 let words = classes.words().iter().enumerate().map(|(word, text)| Pronunciation {
                     word: word as u32,
@@ -94,7 +95,7 @@ impl<'a> Searcher<'a> {
                     .map(|label| Silence { label, log_probs: [silence.ln(), (1.0 - silence).ln()] });
                 Search::Lexicon(Lexicon::new(&words, silence, end_log10 * ln10, classes.blank()))
             }
-            DecodeSpec::CtcBeam {
+            CtcSearchSpec::Beam {
                 beam,
                 cutoff,
                 cutoff_classes,
@@ -128,18 +129,6 @@ impl<'a> Searcher<'a> {
                     vocabulary: vocabulary.transpose()?,
                     words: language_model,
                 }))
-            }
-            DecodeSpec::Greedy { .. }
-            | DecodeSpec::Beam { .. }
-            | DecodeSpec::TensorflowBeam { .. }
-            | DecodeSpec::GnmtBeam { .. }
-            | DecodeSpec::JoeynmtBeam { .. }
-            | DecodeSpec::FreeRunning(_)
-            | DecodeSpec::TeacherForced {} => {
-                return Err(Failure::new(
-                    Exit::Recipe,
-                    "the model outputs frame classes, and this search does not decode them",
-                ));
             }
         };
         Ok(Self { classes, search })

@@ -4,7 +4,8 @@
 use rayon::prelude::*;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_recognition::{AcousticModel, FrameGrid};
-use zoo_recipes::{DecodeSpec, Direction};
+use zoo_recipes::Direction;
+use zoo_recipes::tasks::speech_recognition::CtcSearchSpec;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{ScoreOptions, Scorer, score};
 
@@ -34,7 +35,7 @@ impl RecordingData {
         scorer: Scorer,
     ) -> Result<Swept> {
         let spec = &recipe.decode[decode];
-        let DecodeSpec::CtcBeam { alpha, beta, language_model: Some(_), .. } = spec else {
+        let CtcSearchSpec::Beam { alpha, beta, language_model: Some(_), .. } = spec else {
             let message =
                 format!("the search `{decode}` has no language model: alpha and beta have no effect");
             return Err(Failure::usage(message)

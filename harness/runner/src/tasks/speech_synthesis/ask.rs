@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use zoo_datasets::audio::encode::{Level, write_wav};
-use zoo_recipes::{DecodeSpec, untrusted};
+use zoo_recipes::tasks::speech_synthesis::SynthesisSearchSpec;
+use zoo_recipes::untrusted;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{AlignmentScore, Attention};
 use zoo_results::report::heatmap::Heatmap;
@@ -72,7 +73,7 @@ pub fn synthesize(inference: &Inference, recipe: &Recipe, args: &SynthesizeArgs)
 /// The search is teacher-forced, which needs the true frames of a text; or the weights cannot be
 /// read.
 fn speaker(inference: &Inference, recipe: &Recipe) -> Result<Speaker> {
-    let DecodeSpec::FreeRunning(search) = &recipe.decode[&inference.search] else {
+    let SynthesisSearchSpec::FreeRunning(search) = &recipe.decode[&inference.search] else {
         return Err(Failure::usage("the search is teacher-forced, and a new text has no true frames")
             .hint("--decode NAME, of a search of kind free-running"));
     };

@@ -4,7 +4,7 @@ use zoo_models::Pass;
 use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_synthesis::{Spoken, SynthesisBatch, Synthesiser};
-use zoo_recipes::DecodeSpec;
+use zoo_recipes::tasks::speech_synthesis::SynthesisSearchSpec;
 
 use super::Recipe;
 use super::batches::{evaluation, of_models};
@@ -41,8 +41,10 @@ pub fn decode(
         let batch = of_models(batch);
         let mut pass = Pass::evaluation(compute);
         let (said, forced) = match search {
-            DecodeSpec::FreeRunning(spec) => (model.speak(&batch.symbols, limits(spec), &mut pass), false),
-            _ => (told(model, &batch, &mut pass), true),
+            SynthesisSearchSpec::FreeRunning(spec) => {
+                (model.speak(&batch.symbols, limits(spec), &mut pass), false)
+            }
+            SynthesisSearchSpec::TeacherForced {} => (told(model, &batch, &mut pass), true),
         };
         let longest = batch.longest();
         for (place, (&id, spoken)) in ids.iter().zip(&said).enumerate() {

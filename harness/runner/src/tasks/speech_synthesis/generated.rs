@@ -2,7 +2,7 @@
 
 use zoo_models::random::Key;
 use zoo_models::tasks::speech_synthesis::SynthesisBatch;
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::RecordingBatchingSpec;
 use zoo_training::batches::Fetched;
 
 use super::Recipe;
@@ -21,11 +21,8 @@ const SYMBOLS_PER_SECOND: f64 = 15.2;
 /// Generated batches for `KEPT_UPDATES` updates.
 pub fn updates(recipe: &Recipe, material: &SynthesisMaterial) -> Updates<SynthesisBatch> {
     let utterances = match recipe.data.batching {
-        BatchingSpec::Seconds { max_seconds } => (max_seconds / USUAL_SECONDS).max(1.0) as u32,
-        BatchingSpec::Utterances { utterances: n }
-        | BatchingSpec::Sentences { sentences: n, .. }
-        | BatchingSpec::Buckets { sentences: n, .. }
-        | BatchingSpec::Tokens { max_tokens: n, .. } => n,
+        RecordingBatchingSpec::Seconds { max_seconds } => (max_seconds / USUAL_SECONDS).max(1.0) as u32,
+        RecordingBatchingSpec::Utterances { utterances } => utterances,
     };
     let update = |update: u64| -> Update<SynthesisBatch> {
         let batch = |batch: u32| {

@@ -1,14 +1,11 @@
 //! Comparison of losses of synthesizers.
 
-use zoo_recipes::LossSpec;
+use zoo_recipes::tasks::speech_synthesis::SpectrogramLossSpec;
 
 /// Whether two losses are equal except for the numbers of the attention guide.
-pub fn same_loss(one: &LossSpec, other: &LossSpec) -> bool {
-    match (one, other) {
-        (
-            LossSpec::Spectrogram { padding, guide },
-            LossSpec::Spectrogram { padding: other_padding, guide: other_guide },
-        ) => padding == other_padding && guide.is_some() == other_guide.is_some(),
-        _ => false,
-    }
+pub fn same_loss(one: &SpectrogramLossSpec, other: &SpectrogramLossSpec) -> bool {
+    let kinds = |SpectrogramLossSpec::Spectrogram { padding, guide }: &SpectrogramLossSpec| {
+        (*padding, guide.is_some())
+    };
+    kinds(one) == kinds(other)
 }

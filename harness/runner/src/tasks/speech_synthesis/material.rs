@@ -6,7 +6,8 @@ use burn::tensor::Device;
 use zoo_datasets::speech::{Classes, PreparedSpeech, SpeechBatches};
 use zoo_models::Cost;
 use zoo_models::tasks::speech_synthesis::{self, FrameWidth, SpectrogramLoss, SynthesisBatch, Synthesiser};
-use zoo_recipes::{FeaturesSpec, LossSpec};
+use zoo_recipes::FeaturesSpec;
+use zoo_recipes::tasks::speech_synthesis::SpectrogramLossSpec;
 
 use super::Recipe;
 use super::batches::of_models;
@@ -28,7 +29,7 @@ impl SynthesisMaterial {
     /// Of a recipe alone: a model without data.
     ///
     /// # Errors
-    /// The tokenizer has no symbols.
+    /// The tokenizer's values are not valid.
     pub fn of(recipe: &Recipe) -> Result<Self> {
         let symbols = Classes::of(&recipe.data.tokenizer)?.names().len();
         Ok(Self { symbols, width: frame_width(recipe), prepared: None })
@@ -38,12 +39,11 @@ impl SynthesisMaterial {
 /// Numbers of a frame of the recipe's features.
 pub fn frame_width(recipe: &Recipe) -> FrameWidth {
     match &recipe.data.features {
-        Some(FeaturesSpec::Tacotron { filters, magnitude, .. }) => FrameWidth {
+        FeaturesSpec::Tacotron { filters, magnitude, .. } => FrameWidth {
             mels: *filters as usize,
             bins: magnitude.as_ref().map_or(0, |magnitude| magnitude.bins as usize),
         },
-        Some(features) => FrameWidth { mels: features.features() as usize, bins: 0 },
-        None => FrameWidth { mels: 1, bins: 0 },
+        features => FrameWidth { mels: features.features() as usize, bins: 0 },
     }
 }
 
@@ -59,7 +59,7 @@ impl Material for SynthesisMaterial {
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<Synthesiser, SynthesisBatch> {
-        let LossSpec::Spectrogram { padding, guide } = recipe.loss else { panic!("a loss of spectrograms") };
+        let SpectrogramLossSpec::Spectrogram { padding, guide } = recipe.loss;
         let loss = SpectrogramLoss::new(padding, self.width.bins, guide);
         Aim { objective: Box::new(loss.clone()), running: Some(Box::new(loss)) }
     }

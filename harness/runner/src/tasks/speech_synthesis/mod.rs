@@ -19,7 +19,8 @@ use burn::tensor::Device;
 use zoo_datasets::audio::Features;
 use zoo_models::Cost;
 use zoo_models::tasks::speech_synthesis;
-use zoo_recipes::{ClaimSpec, DecodeSpec, LossSpec, RecipeOf, TokenizerSpec};
+use zoo_recipes::tasks::speech_synthesis::SynthesisSearchSpec;
+use zoo_recipes::{ClaimSpec, RecipeOf};
 use zoo_results::metrics::{CepstralOptions, Convention, MelErrorOptions, Signature};
 use zoo_results::verdict::trained_term;
 
@@ -52,18 +53,13 @@ impl Task for SpeechSynthesis<'_> {
         "speech-synthesis"
     }
 
-    fn fits(&self) -> bool {
-        let attends = self.recipe.decode.values().any(DecodeSpec::counts_attention);
-        matches!(self.recipe.loss, LossSpec::Spectrogram { .. }) && !attends
-    }
-
     fn size(&self) -> Option<ModelSize> {
-        let rows = symbols(&self.recipe.data.tokenizer)?;
+        let rows = symbols(self.recipe);
         Some(ModelSize { rows, exact: true, cost: cost(self.recipe, rows) })
     }
 
     fn cost(&self) -> Cost {
-        cost(self.recipe, symbols(&self.recipe.data.tokenizer).unwrap_or(1))
+        cost(self.recipe, symbols(self.recipe))
     }
 
     fn width(&self) -> usize {
@@ -157,7 +153,8 @@ impl Task for SpeechSynthesis<'_> {
     /// A free-running search, because a new text has no true frames.
     fn own_search(&self) -> Option<&str> {
         let mut all = self.recipe.decode.iter();
-        all.find(|(_, search)| matches!(search, DecodeSpec::FreeRunning(_))).map(|(name, _)| name.as_str())
+        all.find(|(_, search)| matches!(search, SynthesisSearchSpec::FreeRunning(_)))
+            .map(|(name, _)| name.as_str())
     }
 
     fn infer(&self, _: &Inference, args: &InferArgs) -> Result<()> {
@@ -170,9 +167,9 @@ impl Task for SpeechSynthesis<'_> {
     }
 }
 
-/// Number of symbols that a text may contain; `None` for a tokenizer of another task.
-fn symbols(tokenizer: &TokenizerSpec) -> Option<usize> {
-    tokenizer.symbols().map(|symbols| symbols.len())
+/// Number of symbols that a text may contain.
+fn symbols(recipe: &Recipe) -> usize {
+    recipe.data.tokenizer.names().len()
 }
 
 fn cost(recipe: &Recipe, symbols: usize) -> Cost {
@@ -183,8 +180,10 @@ fn cost(recipe: &Recipe, symbols: usize) -> Cost {
 fn usual_signature(recipe: &Recipe, decode: &str) -> String {
     let mels = frame_width(recipe).mels;
     let convention = match recipe.decode[decode] {
-        DecodeSpec::TeacherForced {} => MelErrorOptions { mels }.into(),
-        _ => Convention::MelCepstral(CepstralOptions { mels, ..CepstralOptions::default() }),
+        SynthesisSearchSpec::TeacherForced {} => MelErrorOptions { mels }.into(),
+        SynthesisSearchSpec::FreeRunning(_) => {
+            Convention::MelCepstral(CepstralOptions { mels, ..CepstralOptions::default() })
+        }
     };
     Signature::own(convention, None).to_string()
 }

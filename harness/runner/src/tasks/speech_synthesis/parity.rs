@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use zoo_recipes::LossSpec;
-use zoo_recipes::tasks::speech_synthesis::SynthesisModelSpec;
+use zoo_recipes::tasks::speech_synthesis::{SpectrogramLossSpec, SynthesisModelSpec};
 use zoo_training::align::SynthesisCase;
 
 use super::Recipe;
@@ -25,7 +24,7 @@ struct Described {
 #[derive(Deserialize)]
 struct Case {
     model: SynthesisModelSpec,
-    loss: LossSpec,
+    loss: SpectrogramLossSpec,
 }
 
 static DESCRIBED: LazyLock<Described> = LazyLock::new(|| FIXTURES.described(FILE));

@@ -4,7 +4,8 @@ use burn::tensor::Device;
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_synthesis::{Limits, Synthesiser};
-use zoo_recipes::DecodeSpec;
+use zoo_recipes::MaxLength;
+use zoo_recipes::tasks::speech_synthesis::{FreeRunningSpec, SynthesisSearchSpec};
 
 use super::Recipe;
 use super::generated;
@@ -43,19 +44,19 @@ pub fn searching(
     shape: Shape,
     search: &str,
 ) -> Result<Searching> {
-    let search = recipe.decode[search].clone().writing(shape.tokens);
-    let DecodeSpec::FreeRunning(spec) = &search else {
+    let SynthesisSearchSpec::FreeRunning(spec) = &recipe.decode[search] else {
         return Err(Failure::usage("the search is teacher-forced").hint("time one of another kind"));
     };
+    let spec = FreeRunningSpec { max_frames: MaxLength::fixed(shape.tokens), ..spec.clone() };
     let material = SynthesisMaterial::of(recipe)?;
     let model = material.model(recipe, seed, device);
     let full = generated::full_batches(recipe, &material, shape.sentences, shape.tokens);
     let texts = full.take(BATCHES).flatten().map(|fetched| fetched.batch.symbols).collect();
     // A threshold of 1 keeps every text from stopping before the shape's frames.
-    let limits = Limits { threshold: 1.0, ..limits(spec) };
+    let limits = Limits { threshold: 1.0, ..limits(&spec) };
     let compute = Compute::of(&recipe.precision);
     Ok(Searching {
-        spec: serde_json::json!(search),
+        spec: serde_json::json!(SynthesisSearchSpec::FreeRunning(spec)),
         parameters: material.cost(recipe).parameters,
         vocabulary: material.symbols,
         batches: Box::new(Texts { model, limits, texts, compute }),

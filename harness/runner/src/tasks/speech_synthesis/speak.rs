@@ -6,7 +6,8 @@ use zoo_datasets::speech::Classes;
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_synthesis::{Limits, Spoken, Synthesiser};
-use zoo_recipes::{DecodeSpec, FeaturesSpec, FreeRunningSpec, MaxLength, Padding, WindowFunction};
+use zoo_recipes::tasks::speech_synthesis::{FreeRunningSpec, SynthesisSearchSpec};
+use zoo_recipes::{FeaturesSpec, MaxLength, Padding, WindowFunction};
 use zoo_results::exit::Exit;
 
 use super::Recipe;
@@ -39,21 +40,20 @@ impl Voice {
     ///
     /// # Errors
     /// The recipe has no frames that can be converted to audio.
-    pub fn new(recipe: &Recipe, search: &DecodeSpec) -> Result<Self> {
+    pub fn new(recipe: &Recipe, search: &SynthesisSearchSpec) -> Result<Self> {
         let unfit = |what: &str| Failure::new(Exit::Recipe, what.to_owned());
-        let rate =
-            recipe.data.reader.sample_rate_hz().ok_or_else(|| unfit("the reader has no recordings"))?;
-        let Some(FeaturesSpec::Tacotron { mel, floor, magnitude, fft, window_samples, hop_samples, .. }) =
+        let rate = recipe.data.reader.sample_rate_hz();
+        let FeaturesSpec::Tacotron { mel, floor, magnitude, fft, window_samples, hop_samples, .. } =
             &recipe.data.features
         else {
             return Err(unfit("the features are no frames that can be heard")
                 .hint("[data.features] kind = \"tacotron\""));
         };
         let (iterations, power, momentum) = match search {
-            DecodeSpec::FreeRunning(FreeRunningSpec { vocoder, .. }) => {
+            SynthesisSearchSpec::FreeRunning(FreeRunningSpec { vocoder, .. }) => {
                 (vocoder.iterations, vocoder.power, vocoder.momentum)
             }
-            _ => (50, 1.5, 0.0),
+            SynthesisSearchSpec::TeacherForced {} => (50, 1.5, 0.0),
         };
         let width = frame_width(recipe);
         let griffin_lim = GriffinLimSpec {
@@ -143,7 +143,7 @@ impl Speaker {
         Ok(Self {
             model,
             classes: Classes::of(&recipe.data.tokenizer)?,
-            voice: Voice::new(recipe, &DecodeSpec::FreeRunning(search.clone()))?,
+            voice: Voice::new(recipe, &SynthesisSearchSpec::FreeRunning(search.clone()))?,
             search: search.clone(),
             compute: Compute::of(&recipe.precision),
         })
@@ -156,7 +156,7 @@ impl Speaker {
 
     /// Sets the maximum number of frames.
     pub fn at_most(mut self, frames: u32) -> Self {
-        self.search.max_frames = MaxLength { factor: 0.0, extra: frames };
+        self.search.max_frames = MaxLength::fixed(frames);
         self
     }
 

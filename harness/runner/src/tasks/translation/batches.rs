@@ -9,7 +9,7 @@ use zoo_datasets::batches::{
 use zoo_datasets::prepare::{EvalSet, PreparedSplit};
 use zoo_models::Packed;
 use zoo_models::tasks::translation::{PairBatch, Vocabularies};
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::tasks::translation::TextBatchingSpec;
 use zoo_training::batches::{BatchSource, Batches, Fetched, Share};
 use zoo_training::error::OtherError;
 
@@ -31,7 +31,7 @@ impl TrainingBatches {
     /// The batching cannot form a batch from the sentences.
     pub fn new(
         languages: &[&Arc<PreparedSplit>],
-        batching: &BatchingSpec,
+        batching: &TextBatchingSpec,
         before_target: u32,
         seed: u64,
         vocabularies: &Vocabularies,

@@ -8,7 +8,7 @@ use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::search::{Hypothesis, SearchIds, search};
 use zoo_models::tasks::translation::{Seq2Seq, Writer};
-use zoo_recipes::{DecodeSpec, Detokenizer};
+use zoo_recipes::tasks::translation::{Detokenizer, TokenSearchSpec};
 use zoo_results::exit::Exit;
 
 use super::Recipe;
@@ -74,7 +74,7 @@ pub struct Translator<'a> {
     /// Index of the target language.
     pub language: usize,
     /// Settings of the search.
-    pub spec: &'a DecodeSpec,
+    pub spec: &'a TokenSearchSpec,
     /// Precision of matrix products.
     pub compute: Compute,
 }

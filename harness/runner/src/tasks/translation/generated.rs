@@ -6,7 +6,7 @@ use zoo_datasets::prepare::{PreparedSplit, Sequences};
 use zoo_models::Packed;
 use zoo_models::random::Key;
 use zoo_models::tasks::translation::{PairBatch, Vocabularies};
-use zoo_recipes::BatchingSpec;
+use zoo_recipes::tasks::translation::TextBatchingSpec;
 use zoo_training::batches::Fetched;
 
 use super::Recipe;
@@ -25,12 +25,10 @@ const SPECIALS: u32 = 4;
 pub fn splits(recipe: &Recipe, vocabularies: &Vocabularies) -> Vec<Arc<PreparedSplit>> {
     let mean = (LOG_LENGTH.0 + LOG_LENGTH.1.powi(2) / 2.0).exp();
     let of_batch = match recipe.data.batching {
-        BatchingSpec::Sentences { sentences, .. } | BatchingSpec::Buckets { sentences, .. } => {
+        TextBatchingSpec::Sentences { sentences, .. } | TextBatchingSpec::Buckets { sentences, .. } => {
             f64::from(sentences)
         }
-        BatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / mean,
-        // Batching of speech. A checked recipe of text does not have it.
-        BatchingSpec::Utterances { .. } | BatchingSpec::Seconds { .. } => 1.0,
+        TextBatchingSpec::Tokens { max_tokens, .. } => f64::from(max_tokens) / mean,
     };
     let batches = (KEPT_UPDATES * u64::from(recipe.train.batches_per_update)) as f64;
     let pairs = (2.0 * batches * of_batch).ceil() as u64;

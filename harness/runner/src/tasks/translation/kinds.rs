@@ -2,8 +2,7 @@
 
 use std::mem::discriminant;
 
-use zoo_recipes::tasks::translation::TranslationModelSpec;
-use zoo_recipes::{DecodeSpec, LossSpec};
+use zoo_recipes::tasks::translation::{TokenLossSpec, TokenSearchSpec, TranslationModelSpec};
 
 use crate::kinds::differences;
 
@@ -14,33 +13,28 @@ pub fn differences_of(one: &TranslationModelSpec, other: &TranslationModelSpec) 
 
 /// Whether two losses are equal except for the label smoothing mass. If the recipe's mass is 0, the
 /// kind of smoothing does not matter.
-pub fn same_loss(recipe: &LossSpec, other: &LossSpec) -> bool {
-    match (recipe, other) {
-        (
-            LossSpec::CrossEntropy { label_smoothing, smoothing, denominator },
-            LossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. },
-        ) => denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing),
-        _ => false,
-    }
+pub fn same_loss(recipe: &TokenLossSpec, other: &TokenLossSpec) -> bool {
+    let TokenLossSpec::CrossEntropy { label_smoothing, smoothing, denominator } = recipe;
+    let TokenLossSpec::CrossEntropy { smoothing: other_smoothing, denominator: other_denominator, .. } =
+        other;
+    denominator == other_denominator && (*label_smoothing == 0.0 || smoothing == other_smoothing)
 }
 
 /// Whether two searches are equal except for beam size, length exponent and length limits.
-pub fn same_search(one: &DecodeSpec, other: &DecodeSpec) -> bool {
+pub fn same_search(one: &TokenSearchSpec, other: &TokenSearchSpec) -> bool {
+    use TokenSearchSpec::{Beam, GnmtBeam, Greedy, JoeynmtBeam, TensorflowBeam};
     match (one, other) {
-        (DecodeSpec::Greedy { .. }, DecodeSpec::Greedy { .. }) => true,
-        (
-            DecodeSpec::Beam { length_penalty, stop, .. },
-            DecodeSpec::Beam { length_penalty: other_penalty, stop: other_stop, .. },
-        ) => discriminant(length_penalty) == discriminant(other_penalty) && stop == other_stop,
-        (DecodeSpec::TensorflowBeam { .. }, DecodeSpec::TensorflowBeam { .. }) => true,
-        (
-            DecodeSpec::GnmtBeam { coverage, as_coded, .. },
-            DecodeSpec::GnmtBeam { coverage: other_coverage, as_coded: other_coded, .. },
-        ) => (*coverage > 0.0) == (*other_coverage > 0.0) && as_coded == other_coded,
-        (DecodeSpec::JoeynmtBeam { as_coded, .. }, DecodeSpec::JoeynmtBeam { as_coded: other_coded, .. }) => {
-            as_coded == other_coded
+        (Beam { length_penalty, stop, .. }, Beam { length_penalty: other_penalty, stop: other_stop, .. }) => {
+            discriminant(length_penalty) == discriminant(other_penalty) && stop == other_stop
         }
-        _ => false,
+        (
+            GnmtBeam { coverage, as_coded, .. },
+            GnmtBeam { coverage: other_coverage, as_coded: other_coded, .. },
+        ) => (*coverage > 0.0) == (*other_coverage > 0.0) && as_coded == other_coded,
+        (JoeynmtBeam { as_coded, .. }, JoeynmtBeam { as_coded: other_coded, .. }) => as_coded == other_coded,
+        (Greedy { .. } | Beam { .. } | TensorflowBeam { .. } | GnmtBeam { .. } | JoeynmtBeam { .. }, _) => {
+            discriminant(one) == discriminant(other)
+        }
     }
 }
 

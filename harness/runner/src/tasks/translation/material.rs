@@ -74,7 +74,8 @@ mod tests {
     use zoo_datasets::prepare::Sequences;
     use zoo_models::parameters::{host_values, reads};
     use zoo_models::precision::Compute;
-    use zoo_recipes::{BatchingSpec, Document, ListedTask, Selection};
+    use zoo_recipes::tasks::translation::TextBatchingSpec;
+    use zoo_recipes::{Document, ListedTask, Selection};
     use zoo_training::timing::{Timed, TimedArm};
 
     use super::super::{generated, size};
@@ -94,7 +95,9 @@ mod tests {
         let recipe =
             Document::load("multi30k-gnmt").unwrap().resolve(&Selection::arm("fp32")).unwrap().recipe;
         let mut recipe = zoo_recipes::Translation::take(recipe).unwrap();
-        let BatchingSpec::Buckets { sentences, .. } = &mut recipe.data.batching else { panic!("buckets") };
+        let TextBatchingSpec::Buckets { sentences, .. } = &mut recipe.data.batching else {
+            panic!("buckets")
+        };
         *sentences = 2;
         // The longer target goes to the next bucket, and neither bucket fills a batch.
         assert!(text.source(&recipe, 1).is_err());

@@ -20,7 +20,10 @@ use burn::tensor::Device;
 use zoo_models::Cost;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::translation::cost;
-use zoo_recipes::{BatchingSpec, DecodeSpec, Denominator, Document, LossSpec, ReaderSpec, RecipeOf, Tying};
+use zoo_recipes::tasks::translation::{
+    Denominator, TextBatchingSpec, TextReaderSpec, TokenLossSpec, TokenSearchSpec,
+};
+use zoo_recipes::{Document, RecipeOf, Tying};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
@@ -63,12 +66,11 @@ impl Task for Translation<'_> {
 
     fn fits(&self) -> bool {
         let attends = self.recipe.model.decoder.has_one_attention();
-        let searches = attends || !self.recipe.decode.values().any(DecodeSpec::counts_attention);
-        matches!(self.recipe.loss, LossSpec::CrossEntropy { .. }) && searches
+        attends || !self.recipe.decode.values().any(TokenSearchSpec::counts_attention)
     }
 
     fn size(&self) -> Option<ModelSize> {
-        let (rows, exact) = size::rows_known(self.recipe)?;
+        let (rows, exact) = size::rows_known(self.recipe);
         Some(ModelSize { rows, exact, cost: cost(&self.recipe.model, &size::of_rows(self.recipe, rows)) })
     }
 
@@ -83,21 +85,17 @@ impl Task for Translation<'_> {
     fn workload(&self) -> Workload {
         let data = &self.recipe.data;
         let example = match &data.reader {
-            ReaderSpec::Reversal { min_length, max_length, .. } => {
-                f64::from(min_length + max_length) / 2.0 + 1.0
-            }
-            _ => ASSUMED_SENTENCE,
+            TextReaderSpec::Reversal(spec) => f64::from(spec.min_length + spec.max_length) / 2.0 + 1.0,
+            TextReaderSpec::ParallelText { .. } => ASSUMED_SENTENCE,
         };
         let (batch, unit) = match data.batching {
-            BatchingSpec::Tokens { max_tokens, .. } => (f64::from(max_tokens) / example, max_tokens),
-            BatchingSpec::Sentences { sentences: n, .. }
-            | BatchingSpec::Buckets { sentences: n, .. }
-            | BatchingSpec::Utterances { utterances: n } => (f64::from(n), n),
-            BatchingSpec::Seconds { .. } => (1.0, 1),
+            TextBatchingSpec::Tokens { max_tokens, .. } => (f64::from(max_tokens) / example, max_tokens),
+            TextBatchingSpec::Sentences { sentences: n, .. }
+            | TextBatchingSpec::Buckets { sentences: n, .. } => (f64::from(n), n),
         };
         let examples = match &data.reader {
-            ReaderSpec::Reversal { train, .. } => Some(f64::from(*train)),
-            _ => None,
+            TextReaderSpec::Reversal(spec) => Some(f64::from(spec.train)),
+            TextReaderSpec::ParallelText { .. } => None,
         };
         Workload { example, batch, unit, sides: 2.0, examples, copies: data.reader.targets().len() }
     }
@@ -109,16 +107,14 @@ impl Task for Translation<'_> {
         const LONG: u32 = 64;
         let filter = &self.recipe.data.filter;
         match self.recipe.data.batching {
-            BatchingSpec::Tokens { max_tokens, .. } => {
+            TextBatchingSpec::Tokens { max_tokens, .. } => {
                 Shape { sentences: (max_tokens / USUAL).max(1), tokens: USUAL }
             }
-            BatchingSpec::Sentences { sentences: n, .. }
-            | BatchingSpec::Buckets { sentences: n, .. }
-            | BatchingSpec::Utterances { utterances: n } => {
+            TextBatchingSpec::Sentences { sentences: n, .. }
+            | TextBatchingSpec::Buckets { sentences: n, .. } => {
                 let longest = filter.max_source_tokens.max(filter.max_target_tokens);
                 Shape { sentences: n, tokens: longest.unwrap_or(LONG).clamp(2, LONG) }
             }
-            BatchingSpec::Seconds { .. } => Shape { sentences: 1, tokens: USUAL },
         }
     }
 
@@ -131,7 +127,8 @@ impl Task for Translation<'_> {
     }
 
     fn generated(&self) -> Option<String> {
-        let ReaderSpec::Reversal { train, valid, test, .. } = &self.recipe.data.reader else { return None };
+        let TextReaderSpec::Reversal(spec) = &self.recipe.data.reader else { return None };
+        let (train, valid, test) = (spec.train, spec.valid, spec.test);
         Some(format!("{train} training, {valid} validation, {test} test pairs"))
     }
 
@@ -140,7 +137,7 @@ impl Task for Translation<'_> {
     }
 
     fn training_unit(&self, of: OfTerm) -> Option<Unit> {
-        let LossSpec::CrossEntropy { denominator, .. } = &self.recipe.loss else { return None };
+        let TokenLossSpec::CrossEntropy { denominator, .. } = &self.recipe.loss;
         match (of, denominator) {
             (OfTerm::Likelihood | OfTerm::Perplexity, _) => Some(Unit::Token),
             (OfTerm::Objective, Denominator::Tokens) => Some(Unit::Token),
@@ -157,8 +154,8 @@ impl Task for Translation<'_> {
         let data = &self.recipe.data;
         let of_set = eval.and_then(|name| data.eval.get(name)).and_then(|set| set.target.clone());
         match &data.reader {
-            ReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
-            _ => None,
+            TextReaderSpec::ParallelText { target, .. } => Some(of_set.unwrap_or_else(|| target.clone())),
+            TextReaderSpec::Reversal(_) => None,
         }
     }
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use zoo_datasets::readers::parallel_text::{self, EmptyLines};
-use zoo_recipes::{DataStatus, Document, EvaluatedWeights, ReaderSpec, ScheduleSpec};
+use zoo_recipes::tasks::translation::TextReaderSpec;
+use zoo_recipes::{DataStatus, Document, EvaluatedWeights, ScheduleSpec};
 use zoo_results::exit::Exit;
 
 use super::Recipe;
@@ -64,7 +65,7 @@ fn splits(args: &NewArgs) -> Result<Vec<Split>> {
 fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -> Result<String> {
     let data = &of_base.data;
     let has_valid = splits.iter().any(|split| split.name == "valid");
-    let own_files = matches!(&data.reader, ReaderSpec::ParallelText { files, .. } if !files.is_empty());
+    let own_files = matches!(&data.reader, TextReaderSpec::ParallelText { files, .. } if !files.is_empty());
     let best = matches!(of_base.train.checkpoint.evaluate, EvaluatedWeights::Best { .. });
     // The data of the new recipe is not generated.
     let status = match of_base.recipe.status {
@@ -84,8 +85,8 @@ fn recipe(args: &NewArgs, base: &Document, of_base: &Recipe, splits: &[Split]) -
     .map(|(key, _)| format!("\"{key}\""))
     .collect();
     let of_base = match &data.reader {
-        ReaderSpec::ParallelText { source, target, .. } => Some((source.clone(), target.clone())),
-        _ => None,
+        TextReaderSpec::ParallelText { source, target, .. } => Some((source.clone(), target.clone())),
+        TextReaderSpec::Reversal(_) => None,
     };
     let train = &splits[0];
     let source =

@@ -7,8 +7,10 @@ use std::sync::LazyLock;
 use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::precision::Compute;
-use zoo_recipes::tasks::translation::{TokenDecoderSpec, TranslationModelSpec};
-use zoo_recipes::{DecodeSpec, LossSpec, OptimizerSpec};
+use zoo_recipes::OptimizerSpec;
+use zoo_recipes::tasks::translation::{
+    TokenDecoderSpec, TokenLossSpec, TokenSearchSpec, TranslationModelSpec,
+};
 use zoo_results::exit::Exit;
 use zoo_training::align::{Alignment, Reference};
 
@@ -21,12 +23,12 @@ use crate::evidence::{Aligner, FIXTURES, Found};
 #[derive(Debug, Deserialize)]
 struct Described {
     model: TranslationModelSpec,
-    loss: LossSpec,
+    loss: TokenLossSpec,
     /// Present if the fixture has gradients and an update.
     #[serde(default)]
     optimizer: Option<OptimizerSpec>,
     #[serde(default)]
-    searches: BTreeMap<String, DecodeSpec>,
+    searches: BTreeMap<String, TokenSearchSpec>,
 }
 
 impl Described {
@@ -39,7 +41,7 @@ impl Described {
     }
 
     /// Whether the fixture has a search of this kind by a decoder with the same search state.
-    fn searches_like(&self, decoder: &TokenDecoderSpec, search: &DecodeSpec) -> bool {
+    fn searches_like(&self, decoder: &TokenDecoderSpec, search: &TokenSearchSpec) -> bool {
         decoder.has_states_of(&self.model.decoder)
             && self.searches.values().any(|other| same_search(search, other))
     }

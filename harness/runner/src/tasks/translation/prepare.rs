@@ -8,7 +8,8 @@ use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::prepare::{Place, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files};
 use zoo_datasets::readers::parallel_text::{EmptyLines, ReadError};
 use zoo_datasets::readers::{PairReader, pair_splits, split_names};
-use zoo_recipes::{DataSpec, ReaderSpec, TokenizerSpec, untrusted};
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextTokenizerSpec};
+use zoo_recipes::{DataBlock, untrusted};
 use zoo_results::exit::Exit;
 
 use super::Recipe;
@@ -70,15 +71,15 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn own_files(data: &DataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+pub fn own_files(data: &TextDataSpec, base: &Path) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
-    if let ReaderSpec::ParallelText { files: own, .. } = &data.reader {
+    if let TextReaderSpec::ParallelText { files: own, .. } = &data.reader {
         for split in own.values() {
             let targets = [&split.target].into_iter().chain(&split.further_targets);
             files.extend([&split.source].into_iter().chain(targets).map(|file| base.join(file)));
         }
     }
-    if let TokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
+    if let TextTokenizerSpec::SentencePiece { model: Some(model), .. } = &data.tokenizer {
         files.push(base.join(model));
     }
     files.iter().map(|file| stamp(file)).collect()
@@ -93,8 +94,8 @@ fn stamp(file: &Path) -> Result<(String, String)> {
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn own_examples(data: &DataSpec, base: &Path) -> Result<Option<usize>> {
-    let ReaderSpec::ParallelText { files, .. } = &data.reader else { return Ok(None) };
+pub fn own_examples(data: &TextDataSpec, base: &Path) -> Result<Option<usize>> {
+    let TextReaderSpec::ParallelText { files, .. } = &data.reader else { return Ok(None) };
     let count = |source: &str, target: &str| count_pairs(&base.join(source), &base.join(target));
     let counted = files.get(data.training()).map(|files| count(&files.source, &files.target));
     counted.transpose().map_err(|error| Failure::new(Exit::Data, error.to_string()))

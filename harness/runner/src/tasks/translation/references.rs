@@ -7,7 +7,8 @@ use zoo_datasets::readers::parallel_text::{EmptyLines, read};
 use zoo_datasets::readers::{SplitText, reversal};
 use zoo_datasets::text::bpe::undo;
 use zoo_datasets::text::moses::Normalizer;
-use zoo_recipes::{DataSpec, EvalSetSpec, ReaderSpec, References, TokenizerSpec};
+use zoo_recipes::References;
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextSetSpec, TextTokenizerSpec};
 use zoo_results::exit::Exit;
 
 use super::Recipe;
@@ -31,12 +32,14 @@ pub fn of(context: &Context, recipe: &Recipe, base: &Path, name: &str) -> Result
         return Err(another(name, "lines", raw.len(), eval.lines));
     }
     let lines = match (eval.references, &data.reader) {
-        (References::Normalized, ReaderSpec::ParallelText { .. }) => {
-            let normalizer = Normalizer::new(steps(&data.tokenizer), data.reader.targets()[target])
+        (References::Normalized, TextReaderSpec::ParallelText { .. }) => {
+            let normalizer = Normalizer::new(data.tokenizer.normalize(), data.reader.targets()[target])
                 .map_err(|error| Failure::new(Exit::Recipe, error.to_string()))?;
             let lines = normalizer.lines(&raw);
             match data.tokenizer {
-                TokenizerSpec::Words { subwords: true, .. } => lines.iter().map(|line| undo(line)).collect(),
+                TextTokenizerSpec::Words { subwords: true, .. } => {
+                    lines.iter().map(|line| undo(line)).collect()
+                }
                 _ => lines,
             }
         }
@@ -60,13 +63,6 @@ pub fn sources(context: &Context, recipe: &Recipe, base: &Path, name: &str) -> R
     let set = recipe.data.eval.get(name);
     let set = set.ok_or_else(|| Failure::usage(format!("the recipe has no evaluation set {name}")))?;
     side_lines(context, &recipe.data, base, set, Side::Source)
-}
-
-fn steps(tokenizer: &TokenizerSpec) -> &[zoo_recipes::NormalizeStep] {
-    match tokenizer {
-        TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. } => normalize,
-        _ => &[],
-    }
 }
 
 fn another(name: &str, what: &str, found: usize, expected: u32) -> Failure {
@@ -93,9 +89,9 @@ impl Side {
 
 fn side_lines(
     context: &Context,
-    data: &DataSpec,
+    data: &TextDataSpec,
     base: &Path,
-    eval: &EvalSetSpec,
+    eval: &TextSetSpec,
     side: Side,
 ) -> Result<Vec<String>> {
     // Every target language has the same source.
@@ -105,12 +101,11 @@ fn side_lines(
     };
     let data_failure = |error: &dyn std::fmt::Display| Failure::new(Exit::Data, error.to_string());
     match (&data.reader, &data.corpus) {
-        (reader @ ReaderSpec::Reversal { .. }, _) => match reversal::generate(reader, &eval.split, target) {
-            Some(Ok(pairs)) => Ok(side.of(pairs)),
-            Some(Err(error)) => Err(Failure::new(Exit::Recipe, error.to_string())),
-            None => Ok(Vec::new()),
+        (TextReaderSpec::Reversal(spec), _) => match reversal::generate(spec, &eval.split, target) {
+            Ok(pairs) => Ok(side.of(pairs)),
+            Err(error) => Err(Failure::new(Exit::Recipe, error.to_string())),
         },
-        (ReaderSpec::ParallelText { source, .. }, Some(corpus)) => {
+        (TextReaderSpec::ParallelText { source, .. }, Some(corpus)) => {
             let corpus = CorpusDefinition::find(corpus)?;
             let split = eval.split.as_str();
             let missing = corpus.bytes_to_download(&context.data_home());
@@ -125,7 +120,7 @@ fn side_lines(
             };
             Ok(fetched?.split(split)?.read(language)?)
         }
-        (ReaderSpec::ParallelText { files, .. }, None) => {
+        (TextReaderSpec::ParallelText { files, .. }, None) => {
             let pair = files.get(&eval.split);
             let Some((source, target)) = pair.and_then(|pair| Some((&pair.source, pair.target(target)?)))
             else {
@@ -139,6 +134,5 @@ fn side_lines(
                 read(&path(source), &path(target), EmptyLines::Keep).map_err(|error| data_failure(&error))?;
             Ok(side.of(pairs))
         }
-        _ => Err(Failure::new(Exit::Recipe, "the reader does not read text")),
     }
 }

@@ -6,7 +6,7 @@ use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::search::{SearchIds, search};
 use zoo_models::tasks::translation::{Seq2Seq, Vocabularies, Writer};
-use zoo_recipes::DecodeSpec;
+use zoo_recipes::tasks::translation::TokenSearchSpec;
 
 use super::Recipe;
 use super::generated::full_batches;
@@ -20,7 +20,7 @@ const BATCHES: usize = 4;
 
 struct Sentences {
     model: Seq2Seq,
-    spec: DecodeSpec,
+    spec: TokenSearchSpec,
     vocabularies: Vocabularies,
     sources: Vec<Packed>,
     compute: Compute,

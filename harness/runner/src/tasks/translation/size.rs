@@ -2,7 +2,7 @@
 
 use super::Recipe;
 use zoo_models::tasks::translation::Vocabularies;
-use zoo_recipes::{DataSpec, ReaderSpec, TokenizerSpec};
+use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec, TextTokenizerSpec};
 
 /// Special tokens at the start of every vocabulary.
 const SPECIALS: u32 = 4;
@@ -11,7 +11,7 @@ const ASSUMED_WORDS: u32 = 30_000;
 
 /// Vocabularies of a recipe without its data: counted, given by the recipe, or assumed.
 pub fn vocabularies(recipe: &Recipe) -> Vocabularies {
-    of_rows(recipe, rows_known(recipe).map_or(ASSUMED_WORDS as usize, |(rows, _)| rows))
+    of_rows(recipe, rows_known(recipe).0)
 }
 
 /// Vocabularies with `rows` rows on each side. A target limit of the tokenizer reduces the target
@@ -19,7 +19,7 @@ pub fn vocabularies(recipe: &Recipe) -> Vocabularies {
 pub fn of_rows(recipe: &Recipe, rows: usize) -> Vocabularies {
     let languages = recipe.data.reader.targets().len();
     let target = match &recipe.data.tokenizer {
-        TokenizerSpec::Words { max_target_vocabulary: Some(most), pad_vocabulary_to, .. } => {
+        TextTokenizerSpec::Words { max_target_vocabulary: Some(most), pad_vocabulary_to, .. } => {
             rows.min(up(most.saturating_sub(SPECIALS), *pad_vocabulary_to))
         }
         _ => rows,
@@ -34,33 +34,35 @@ fn up(words: u32, multiple: u32) -> usize {
 
 /// Vocabulary rows and whether they are exact: the counted rows if the recipe uses a whole corpus
 /// and states them, else what the settings imply.
-pub fn rows_known(recipe: &Recipe) -> Option<(usize, bool)> {
+pub fn rows_known(recipe: &Recipe) -> (usize, bool) {
     let whole = recipe.data.corpus.is_some() && recipe.data.share.is_none();
     match recipe.recipe.vocabulary_rows.filter(|_| whole) {
-        Some(rows) => Some((rows as usize, true)),
+        Some(rows) => (rows as usize, true),
         None => vocabulary_rows(&recipe.data),
     }
 }
 
 /// Vocabulary rows that the settings imply, and whether they are exact.
-fn vocabulary_rows(data: &DataSpec) -> Option<(usize, bool)> {
+fn vocabulary_rows(data: &TextDataSpec) -> (usize, bool) {
     match (&data.tokenizer, &data.reader) {
-        (TokenizerSpec::Words { pad_vocabulary_to, .. }, ReaderSpec::Reversal { symbols, .. }) => {
-            Some((up(*symbols, *pad_vocabulary_to), true))
+        (TextTokenizerSpec::Words { pad_vocabulary_to, .. }, TextReaderSpec::Reversal(spec)) => {
+            (up(spec.symbols, *pad_vocabulary_to), true)
         }
         // A limit is set if the text has more words than the limit. Without a limit, the number of
         // words is assumed.
-        (TokenizerSpec::Words { max_vocabulary, pad_vocabulary_to, .. }, ReaderSpec::ParallelText { .. }) => {
+        (
+            TextTokenizerSpec::Words { max_vocabulary, pad_vocabulary_to, .. },
+            TextReaderSpec::ParallelText { .. },
+        ) => {
             let words = max_vocabulary.map_or(ASSUMED_WORDS, |rows| rows.saturating_sub(SPECIALS));
-            Some((up(words, *pad_vocabulary_to), false))
+            (up(words, *pad_vocabulary_to), false)
         }
         // Each merge adds one sub-word and can make others unused. The characters are added to
         // these.
-        (TokenizerSpec::SubwordNmt { merges, max_vocabulary, pad_vocabulary_to, .. }, _) => {
+        (TextTokenizerSpec::SubwordNmt { merges, max_vocabulary, pad_vocabulary_to, .. }, _) => {
             let words = max_vocabulary.map_or(*merges, |rows| rows.saturating_sub(SPECIALS).min(*merges));
-            Some((up(words, *pad_vocabulary_to), false))
+            (up(words, *pad_vocabulary_to), false)
         }
-        (TokenizerSpec::SentencePiece { pieces, .. }, _) => Some((*pieces as usize, true)),
-        _ => None,
+        (TextTokenizerSpec::SentencePiece { pieces, .. }, _) => (*pieces as usize, true),
     }
 }

@@ -1,16 +1,21 @@
 //! Speech recognition: from recordings to text.
 
 mod acoustic;
-mod check;
+mod data;
+mod loss;
 mod model;
 mod problems;
+mod search;
 
 pub use acoustic::*;
+pub use data::{ClassTokenizerSpec, RecognitionDataSpec};
+pub use loss::*;
 pub use model::*;
+pub use search::*;
 
 use super::Checked;
-use crate::spec::{DataSpec, DecodeSpec, LossSpec, RecipeOf, Task, TaskTypes};
-use crate::validate::{self, Findings};
+use crate::spec::{RecipeOf, Task, TaskTypes};
+use crate::validate::Findings;
 
 /// From recordings to text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,16 +23,18 @@ pub enum SpeechRecognition {}
 
 impl TaskTypes for SpeechRecognition {
     const TASK: Task = Task::SpeechRecognition;
-    type Data = DataSpec;
+    type Data = RecognitionDataSpec;
     type Model = RecognitionModelSpec;
-    type Loss = LossSpec;
-    type Search = DecodeSpec;
+    type Loss = CtcLossSpec;
+    type Search = CtcSearchSpec;
 }
 
 impl Checked for SpeechRecognition {
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
-        let searches = "ctc-greedy, ctc-lexicon or ctc-beam";
-        validate::sequences(recipe, (DecodeSpec::is_of_classes, searches), findings);
-        check::model(recipe, findings);
+        data::check(&recipe.data, findings);
+        findings.blame("model.encoder", recipe.model.layers().problems());
+        for (name, search) in &recipe.decode {
+            search.check(&recipe.data.tokenizer, &format!("decode.{name}"), findings);
+        }
     }
 }

@@ -1,12 +1,12 @@
-//! Checks the `[model]` and `[loss]` blocks of a speech synthesis recipe.
+//! Checks of the `[model]` block of a speech synthesis recipe.
 
-use super::{FrameConvolutionsSpec, SpeechSynthesis};
-use crate::spec::{BatchNormSpec, LossSpec, RecipeOf};
+use super::{FrameConvolutionsSpec, SynthesisModelSpec};
+use crate::spec::BatchNormSpec;
 use crate::validate::Findings;
 
-/// Checks ranges and combinations of encoder, decoder and loss.
-pub(super) fn model(recipe: &RecipeOf<SpeechSynthesis>, findings: &mut Findings<'_, '_>) {
-    let (encoder, decoder) = recipe.model.parts();
+/// Checks ranges and combinations of encoder and decoder.
+pub(super) fn model(model: &SynthesisModelSpec, findings: &mut Findings<'_, '_>) {
+    let (encoder, decoder) = model.parts();
     for (value, key) in [
         (encoder.width, "encoder.width"),
         (encoder.units, "encoder.units"),
@@ -38,25 +38,6 @@ pub(super) fn model(recipe: &RecipeOf<SpeechSynthesis>, findings: &mut Findings<
             findings.positive(u64::from(*channels), &format!("model.decoder.magnitudes.channels.{i}"));
         }
         norm(&magnitudes.norm, "model.decoder.magnitudes.norm", findings);
-    }
-    if recipe.data.reader.sample_rate_hz().is_none() {
-        findings.report_with(
-            "data.reader.kind",
-            "the reader gives text; the model is to sound like recordings",
-            "kind = \"audio-manifest\"",
-        );
-    }
-    match recipe.loss {
-        LossSpec::Spectrogram { guide: Some(guide), .. } => {
-            findings.above_zero(guide.width, "loss.guide.width");
-            findings.above_zero(guide.weight, "loss.guide.weight");
-        }
-        LossSpec::Spectrogram { guide: None, .. } => {}
-        _ => findings.report_with(
-            "loss.kind",
-            "this loss is of tokens or classes; the model writes frames of speech",
-            "kind = \"spectrogram\"",
-        ),
     }
 }
 

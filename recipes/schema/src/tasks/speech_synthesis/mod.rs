@@ -1,15 +1,23 @@
 //! Speech synthesis: from text to spectrograms.
 
 mod check;
+mod data;
+mod loss;
 mod model;
+mod search;
+mod symbols;
 mod tacotron;
 
+pub use data::{SymbolTokenizerSpec, SynthesisDataSpec};
+pub use loss::*;
 pub use model::*;
+pub use search::*;
+pub use symbols::*;
 pub use tacotron::*;
 
 use super::Checked;
-use crate::spec::{DataSpec, DecodeSpec, LossSpec, RecipeOf, Task, TaskTypes};
-use crate::validate::{self, Findings};
+use crate::spec::{RecipeOf, Task, TaskTypes};
+use crate::validate::Findings;
 
 /// From text to spectrograms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,16 +25,19 @@ pub enum SpeechSynthesis {}
 
 impl TaskTypes for SpeechSynthesis {
     const TASK: Task = Task::SpeechSynthesis;
-    type Data = DataSpec;
+    type Data = SynthesisDataSpec;
     type Model = SynthesisModelSpec;
-    type Loss = LossSpec;
-    type Search = DecodeSpec;
+    type Loss = SpectrogramLossSpec;
+    type Search = SynthesisSearchSpec;
 }
 
 impl Checked for SpeechSynthesis {
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
-        let searches = "free-running or teacher-forced";
-        validate::sequences(recipe, (DecodeSpec::is_of_frames, searches), findings);
-        check::model(recipe, findings);
+        data::check(&recipe.data, findings);
+        check::model(&recipe.model, findings);
+        recipe.loss.check(findings);
+        for (name, search) in &recipe.decode {
+            search.check(&format!("decode.{name}"), findings);
+        }
     }
 }

@@ -1,15 +1,21 @@
 //! Translation: from text to text in another language.
 
 mod check;
+mod data;
+mod loss;
 mod model;
 mod parts;
+mod search;
 
+pub use data::*;
+pub use loss::*;
 pub use model::*;
 pub use parts::*;
+pub use search::*;
 
 use super::Checked;
-use crate::spec::{DataSpec, DecodeSpec, LossSpec, RecipeOf, Task, TaskTypes};
-use crate::validate::{self, Findings};
+use crate::spec::{RecipeOf, Task, TaskTypes};
+use crate::validate::Findings;
 
 /// From text to text in another language.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,16 +23,20 @@ pub enum Translation {}
 
 impl TaskTypes for Translation {
     const TASK: Task = Task::Translation;
-    type Data = DataSpec;
+    type Data = TextDataSpec;
     type Model = TranslationModelSpec;
-    type Loss = LossSpec;
-    type Search = DecodeSpec;
+    type Loss = TokenLossSpec;
+    type Search = TokenSearchSpec;
 }
 
 impl Checked for Translation {
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
-        validate::sequences(recipe, (DecodeSpec::is_of_tokens, "greedy or beam"), findings);
+        check::data(&recipe.data, findings);
         check::model(recipe, findings);
-        check::attention(recipe, findings);
+        recipe.loss.check(findings);
+        let attends = recipe.model.decoder.has_one_attention();
+        for (name, search) in &recipe.decode {
+            search.check(attends, &format!("decode.{name}"), findings);
+        }
     }
 }

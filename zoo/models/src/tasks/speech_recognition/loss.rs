@@ -1,7 +1,7 @@
 //! Batches of speech, and CTC loss of an acoustic model as defined by a recipe's `[loss]`.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use zoo_recipes::CtcDenominator;
+use zoo_recipes::tasks::speech_recognition::CtcDenominator;
 
 use super::{AcousticModel, Frames};
 use crate::Pass;

@@ -1,7 +1,7 @@
 //! Training loss of a synthesiser with teacher forcing.
 
 use burn::tensor::{Tensor, TensorData};
-use zoo_recipes::AttentionGuide;
+use zoo_recipes::tasks::speech_synthesis::AttentionGuide;
 
 use super::{SynthesisBatch, Synthesiser};
 use crate::Pass;

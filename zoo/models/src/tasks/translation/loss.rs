@@ -1,6 +1,7 @@
 //! Cross-entropy of a sequence-to-sequence model, as defined by a recipe's `[loss]`.
 
-use zoo_recipes::{Denominator, LossSpec, Smoothing};
+use zoo_recipes::Smoothing;
+use zoo_recipes::tasks::translation::{Denominator, TokenLossSpec};
 
 use super::{PairBatch, Seq2Seq};
 use crate::Pass;
@@ -17,13 +18,8 @@ pub struct TranslationLoss {
 
 impl TranslationLoss {
     /// Builds the objective from a recipe's loss settings.
-    ///
-    /// # Panics
-    /// If the spec is a loss of frames. The spec of a validated text recipe is not.
-    pub fn new(spec: &LossSpec) -> Self {
-        let LossSpec::CrossEntropy { label_smoothing, smoothing, denominator } = *spec else {
-            panic!("a loss of tokens");
-        };
+    pub fn new(spec: &TokenLossSpec) -> Self {
+        let TokenLossSpec::CrossEntropy { label_smoothing, smoothing, denominator } = *spec;
         Self { label_smoothing, smoothing, denominator }
     }
 }

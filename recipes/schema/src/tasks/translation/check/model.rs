@@ -1,13 +1,14 @@
-//! Checks the `[model]` and `[loss]` blocks of a translation recipe.
+//! Checks of the `[model]` block of a translation recipe.
 
-use super::{DecoderStart, Translation, TranslationModelSpec};
-use crate::spec::{
-    EmbeddingInit, EmbeddingSpec, LossSpec, Positions, ReaderSpec, RecipeOf, ScheduleSpec, Specials,
-    TokenizerSpec, Tying,
+use crate::spec::{EmbeddingInit, EmbeddingSpec, Positions, RecipeOf, ScheduleSpec, Tying};
+use crate::tasks::Translation;
+use crate::tasks::translation::{
+    DecoderStart, Specials, TextReaderSpec, TextTokenizerSpec, TranslationModelSpec,
 };
 use crate::validate::Findings;
 
-pub(super) fn model(recipe: &RecipeOf<Translation>, findings: &mut Findings<'_, '_>) {
+/// Checks ranges and combinations of embedding, encoder and decoder.
+pub(in crate::tasks::translation) fn model(recipe: &RecipeOf<Translation>, findings: &mut Findings<'_, '_>) {
     let model = &recipe.model;
     let (width, embedding) = (model.width, &model.embedding);
     if let ScheduleSpec::TransformerPolicy { width: of_schedule, .. } = recipe.train.schedule {
@@ -42,16 +43,6 @@ pub(super) fn model(recipe: &RecipeOf<Translation>, findings: &mut Findings<'_, 
         "model.decoder.begin_token_in_target",
         || "duplicate begin token: `start = \"begin\"` already adds one".to_owned(),
     );
-    match &recipe.loss {
-        LossSpec::CrossEntropy { label_smoothing, smoothing: _, denominator: _ } => {
-            findings.share(*label_smoothing, "loss.label_smoothing");
-        }
-        LossSpec::Ctc { .. } | LossSpec::Spectrogram { .. } => findings.report_with(
-            "loss.kind",
-            "this loss is of frames; this decoder writes token by token",
-            "kind = \"cross-entropy\"",
-        ),
-    }
 }
 
 /// Checks that the output projection can be the table that it shares.
@@ -68,36 +59,14 @@ fn output(model: &TranslationModelSpec, findings: &mut Findings<'_, '_>) {
     });
 }
 
-/// Checks that a search which sums attention weights has one attention.
-pub(super) fn attention(recipe: &RecipeOf<Translation>, findings: &mut Findings<'_, '_>) {
-    if recipe.model.decoder.has_one_attention() {
-        return;
-    }
-    for (name, _) in recipe.decode.iter().filter(|(_, search)| search.counts_attention()) {
-        findings.report_with(
-            &format!("decode.{name}.coverage"),
-            "the decoder has no one attention whose weights could be summed",
-            "coverage = 0.0, or a recurrent decoder",
-        );
-    }
-}
-
 /// Checks that the embedding tables fit the vocabulary.
 fn vocabulary(recipe: &RecipeOf<Translation>, embedding: &EmbeddingSpec, findings: &mut Findings<'_, '_>) {
     let (specials, joint, key) = match &recipe.data.tokenizer {
-        TokenizerSpec::Words { specials, joint, .. } => (specials, *joint, "joint"),
-        TokenizerSpec::SubwordNmt { specials, joined_dictionary, .. } => {
+        TextTokenizerSpec::Words { specials, joint, .. } => (specials, *joint, "joint"),
+        TextTokenizerSpec::SubwordNmt { specials, joined_dictionary, .. } => {
             (specials, *joined_dictionary, "joined_dictionary")
         }
-        TokenizerSpec::SentencePiece { specials, joint, .. } => (specials, *joint, "joint"),
-        TokenizerSpec::Characters { .. } | TokenizerSpec::Lexicon { .. } | TokenizerSpec::Symbols { .. } => {
-            let hint = "words, subword-nmt or sentence-piece";
-            return findings.report_with(
-                "data.tokenizer.kind",
-                "this tokenizer makes classes of frames; the model reads tokens",
-                hint,
-            );
-        }
+        TextTokenizerSpec::SentencePiece { specials, joint, .. } => (specials, *joint, "joint"),
     };
     if matches!(embedding.tied, Tying::All | Tying::Inputs) && !joint {
         findings.report_with(
@@ -113,18 +82,10 @@ fn vocabulary(recipe: &RecipeOf<Translation>, embedding: &EmbeddingSpec, finding
             "data.tokenizer.specials = \"fairseq\", or another layout of positions",
         );
     }
-    if recipe.data.reader.sample_rate_hz().is_some() {
-        findings.report("data.reader.kind", "the reader gives recordings; the model reads tokens");
-    }
     // Generated text consists of symbols. The other tokenizers can learn from it too, so they are
     // allowed, but Moses is not.
-    let moses = match (&recipe.data.reader, &recipe.data.tokenizer) {
-        (
-            ReaderSpec::Reversal { .. },
-            TokenizerSpec::Words { normalize, .. } | TokenizerSpec::SubwordNmt { normalize, .. },
-        ) => !normalize.is_empty(),
-        _ => false,
-    };
+    let steps = recipe.data.tokenizer.normalize();
+    let moses = matches!(recipe.data.reader, TextReaderSpec::Reversal(_)) && !steps.is_empty();
     findings.require(!moses, "data.tokenizer.normalize", || {
         "generated strings of symbols are in no language; there is nothing to normalize".to_owned()
     });

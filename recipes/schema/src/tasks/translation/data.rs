@@ -1,99 +1,111 @@
-//! The `[data]` block.
+//! The `[data]` block of a translation recipe.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AudioManifestSpec, AugmentationSpec, Cleaners, FeaturesSpec, SymbolSet, TonesSpec};
+use crate::spec::{Asked, DataBlock, EvalSet, Generated, NormalizeStep, References, ShareSpec};
 
-/// The `[data]` block: where examples come from and how they become batches.
+/// Where pairs of sentences come from and how they become batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DataSpec {
+pub struct TextDataSpec {
     /// Name of a public corpus definition (URLs, digests, licence, splits).
     /// Absent for generated data and the user's own files.
     #[serde(default)]
     pub corpus: Option<String>,
-    /// Split of the corpus or of the files to train on. Absent: `train`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub train_split: Option<String>,
-    /// How examples are read.
-    pub reader: ReaderSpec,
+    /// How pairs of sentences are read.
+    pub reader: TextReaderSpec,
     /// Limits each split to its first examples. Absent: all are read.
     /// Sub-words are learned from the examples that are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<ShareSpec>,
     /// How text becomes token ids.
-    pub tokenizer: TokenizerSpec,
+    pub tokenizer: TextTokenizerSpec,
     /// Whether source sequences begin with the begin token (OpenSeq2Seq's `use_start_token`).
     /// Targets then begin with it too: the decoder starts from it, or writes it
     /// (`model.decoder.begin_token_in_target`). It counts in the lengths of both.
     #[serde(default)]
     pub begin_token_in_source: bool,
-    /// How recordings become frames of features.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub features: Option<FeaturesSpec>,
-    /// Augmentation of training recordings. Absent: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub augmentation: Option<AugmentationSpec>,
     /// Limits on the length of training examples.
     #[serde(default)]
-    pub filter: FilterSpec,
+    pub filter: TextFilterSpec,
     /// How training examples form batches.
-    pub batching: BatchingSpec,
+    pub batching: TextBatchingSpec,
     /// Evaluation sets by name. Training validates on `valid`.
-    pub eval: BTreeMap<String, EvalSetSpec>,
+    pub eval: BTreeMap<String, TextSetSpec>,
 }
 
-impl DataSpec {
-    /// Name of the split to train on.
-    pub fn training(&self) -> &str {
-        self.train_split.as_deref().unwrap_or("train")
-    }
-
-    /// The corpus to fetch; `None` for generated data, own files, and a corpus in a folder of the
-    /// user.
-    pub fn corpus_to_fetch(&self) -> Option<&str> {
-        let own = matches!(&self.reader, ReaderSpec::AudioManifest(spec) if spec.folder.is_some());
-        self.corpus.as_deref().filter(|name| !name.is_empty() && !own)
-    }
-
-    /// Largest number of examples to read of a split; `None` for all.
+impl TextDataSpec {
+    /// Largest number of pairs to read of a split; `None` for all.
     pub fn most_of(&self, split: &str) -> Option<usize> {
-        let share = self.share?;
-        Some(if split == self.training() { share.train } else { share.eval } as usize)
+        self.share.map(|share| share.most(split == self.training()))
     }
 
-    /// The target languages of an evaluation set, as indices of [`ReaderSpec::targets`].
-    pub fn targets_of(&self, set: &EvalSetSpec) -> Vec<usize> {
+    /// The target languages of an evaluation set, as indices of [`TextReaderSpec::targets`].
+    pub fn targets_of(&self, set: &TextSetSpec) -> Vec<usize> {
         set.targets_among(&self.reader.targets())
     }
 }
 
-/// Number of examples to read of each split, counted from its first. Joined recordings are counted
-/// by `reader.join` instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ShareSpec {
-    /// Examples of the split to train on.
-    pub train: u32,
-    /// Examples of every other split.
-    pub eval: u32,
-}
+impl DataBlock for TextDataSpec {
+    fn corpus(&self) -> Option<&str> {
+        self.corpus.as_deref()
+    }
 
-impl EvalSetSpec {
-    /// Indices of the set's target languages: its own, or all.
-    pub fn targets_among(&self, targets: &[impl AsRef<str>]) -> Vec<usize> {
-        let own = |index: &usize| self.target.as_deref().is_none_or(|own| own == targets[*index].as_ref());
-        (0..targets.len()).filter(own).collect()
+    fn is_generated(&self) -> bool {
+        matches!(self.reader, TextReaderSpec::Reversal(_))
+    }
+
+    fn most_training_examples(&self) -> Option<usize> {
+        self.most_of(self.training())
+    }
+
+    fn eval_sets(&self) -> Vec<&str> {
+        self.eval.keys().map(String::as_str).collect()
+    }
+
+    fn eval_set(&self, name: &str) -> Option<EvalSet<'_>> {
+        let set = self.eval.get(name)?;
+        let targets = self.reader.targets();
+        let languages = set.targets_among(&targets).into_iter().filter_map(|at| targets.get(at).copied());
+        Some(EvalSet {
+            split: &set.split,
+            lines: set.lines,
+            languages: languages.collect(),
+            target: set.target.as_deref(),
+        })
+    }
+
+    fn languages(&self) -> Vec<&str> {
+        self.reader.targets()
+    }
+
+    fn asked(&self, eval: &str) -> Vec<Asked> {
+        let Some(set) = self.eval.get(eval) else { return Vec::new() };
+        let mut asked = Vec::new();
+        if let TextTokenizerSpec::SentencePiece { model: Some(_), .. } = &self.tokenizer {
+            asked.push(Asked::OwnFiles("a SentencePiece model"));
+        }
+        match &self.reader {
+            TextReaderSpec::Reversal(spec) => {
+                let lines = u64::from(spec.generated().of(&set.split));
+                asked.push(Asked::Characters(lines * 2 * u64::from(spec.max_length)));
+            }
+            TextReaderSpec::ParallelText { files, .. } if !files.is_empty() => {
+                asked.push(Asked::OwnFiles("files"));
+            }
+            TextReaderSpec::ParallelText { .. } => {}
+        }
+        asked
     }
 }
 
-/// A generic reader.
+/// A reader of pairs of sentences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ReaderSpec {
+pub enum TextReaderSpec {
     /// Parallel text: two files with equal line counts, where line i of one is the translation of
     /// line i of the other.
     ParallelText {
@@ -111,45 +123,36 @@ pub enum ReaderSpec {
     },
     /// OpenSeq2Seq's toy task: reverse a random string of symbols. Splits `train`, `valid`, `test`.
     /// The target language is `reversed`.
-    Reversal {
-        /// Further target languages of the toy task, each with its own decoder.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        further_targets: Vec<ToyLanguage>,
-        /// Number of distinct symbols. Published: 10 Greek letters.
-        symbols: u32,
-        /// Length of the shortest string, inclusive.
-        min_length: u32,
-        /// Length of the longest string, inclusive.
-        max_length: u32,
-        /// Number of training pairs.
-        train: u32,
-        /// Number of validation pairs.
-        valid: u32,
-        /// Number of test pairs.
-        test: u32,
-        /// Seed of the generator. The published one is unseeded.
-        seed: u64,
-    },
-    /// Recordings with their transcripts, from a corpus or from the user's manifests.
-    AudioManifest(AudioManifestSpec),
-    /// A toy task of this project: random words in which every letter is a tone.
-    /// Splits `train`, `valid`, `test`.
-    Tones(TonesSpec),
+    Reversal(ReversalSpec),
 }
 
-impl ReaderSpec {
-    /// Sample rate of speech, in hertz; `None` for text.
-    pub fn sample_rate_hz(&self) -> Option<u32> {
-        match self {
-            Self::AudioManifest(spec) => Some(spec.sample_rate_hz),
-            Self::Tones(spec) => Some(spec.sample_rate_hz),
-            Self::ParallelText { .. } | Self::Reversal { .. } => None,
-        }
-    }
+/// OpenSeq2Seq's toy task: reverse a random string of symbols.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReversalSpec {
+    /// Further target languages of the toy task, each with its own decoder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_targets: Vec<ToyLanguage>,
+    /// Number of distinct symbols. Published: 10 Greek letters.
+    pub symbols: u32,
+    /// Length of the shortest string, inclusive.
+    pub min_length: u32,
+    /// Length of the longest string, inclusive.
+    pub max_length: u32,
+    /// Number of training pairs.
+    pub train: u32,
+    /// Number of validation pairs.
+    pub valid: u32,
+    /// Number of test pairs.
+    pub test: u32,
+    /// Seed of the generator. The published one is unseeded.
+    pub seed: u64,
+}
 
-    /// Whether the reader generates its data and reads no files.
-    pub fn is_generated(&self) -> bool {
-        matches!(self, Self::Reversal { .. } | Self::Tones(_))
+impl ReversalSpec {
+    /// Numbers of the pairs of each split.
+    pub(crate) fn generated(&self) -> Generated {
+        Generated { train: self.train, valid: self.valid, test: self.test }
     }
 }
 
@@ -161,19 +164,17 @@ pub enum ToyLanguage {
     Copied,
 }
 
-impl ReaderSpec {
+impl TextReaderSpec {
     /// The target languages, each with its own decoder. The first one is `target`.
-    /// Speech has one: its transcript.
     pub fn targets(&self) -> Vec<&str> {
         match self {
             Self::ParallelText { target, further_targets, .. } => {
                 [target].into_iter().chain(further_targets).map(String::as_str).collect()
             }
-            Self::Reversal { further_targets, .. } => {
-                let further = further_targets.iter().map(|ToyLanguage::Copied| "copied");
+            Self::Reversal(spec) => {
+                let further = spec.further_targets.iter().map(|ToyLanguage::Copied| "copied");
                 ["reversed"].into_iter().chain(further).collect()
             }
-            Self::AudioManifest(_) | Self::Tones(_) => vec!["transcript"],
         }
     }
 }
@@ -199,33 +200,10 @@ impl ParallelFiles {
     }
 }
 
-/// Text normalisation steps. They are applied in the order given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NormalizeStep {
-    /// Unicode lower case.
-    Lowercase,
-    /// Moses `normalize-punctuation.perl` for the side's language.
-    MosesPunctuation,
-    /// Moses `tokenizer.perl` for the side's language, with escaping, without aggressive hyphens.
-    MosesTokenize,
-    /// Moses `tokenizer.perl -a`.
-    MosesTokenizeAggressive,
-    /// Moses `tokenizer.perl -a` since November 2018: the full stop after a line's last word is
-    /// always a separate token.
-    #[serde(rename = "moses-tokenize-aggressive-2018")]
-    MosesTokenizeAggressive2018,
-    /// Moses `remove-non-printing-char.perl`: replaces every control, format and unassigned
-    /// character by a space.
-    RemoveNonPrinting,
-    /// Replaces `’` by `'`.
-    StraightApostrophes,
-}
-
-/// A tokenizer: how text becomes ids.
+/// How text becomes token ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum TokenizerSpec {
+pub enum TextTokenizerSpec {
     /// Words separated by white space. The vocabulary is counted on the training split.
     Words {
         /// Ids of the special tokens.
@@ -287,46 +265,16 @@ pub enum TokenizerSpec {
         #[serde(default)]
         model: Option<String>,
     },
-    /// Characters of a transcript. Each is an output class.
-    Characters {
-        /// All characters, in the order of their classes. The space separates words.
-        alphabet: String,
-        /// Normalisation steps before splitting.
-        #[serde(default)]
-        normalize: Vec<NormalizeStep>,
-    },
-    /// Words of a small lexicon, spelled in sounds. Each sound is an output class.
-    Lexicon {
-        /// Pronunciation of each word, as a list of sounds.
-        words: BTreeMap<String, Vec<String>>,
-        /// Optional sound before, between and after words. Absent: none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        silence: Option<String>,
-    },
-    /// Input symbols of a speech synthesiser, each with an id.
-    /// A character that is not a symbol is an error.
-    Symbols {
-        /// Set of symbols.
-        symbols: SymbolSet,
-        /// Characters of the set `own`, in the order of their ids.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        characters: Option<String>,
-        /// Cleaning of a text before it is split into symbols.
-        #[serde(default)]
-        cleaners: Cleaners,
-        /// Characters of a cleaned text that are ignored.
-        /// NVIDIA ignores every character that is not a symbol: in LJSpeech these are `"`, `[` and
-        /// `]`.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        leave_out: String,
-        /// Whether a text is enclosed in the set's begin and end symbols.
-        #[serde(default)]
-        ends: bool,
-        /// After the text, at least one pad is added, up to a multiple of this length.
-        /// The pads count in the length (OpenSeq2Seq: 8). Absent: none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pad_to: Option<u32>,
-    },
+}
+
+impl TextTokenizerSpec {
+    /// The `normalize` steps. Empty for SentencePiece, which has its own normalisation.
+    pub fn normalize(&self) -> &[NormalizeStep] {
+        match self {
+            Self::Words { normalize, .. } | Self::SubwordNmt { normalize, .. } => normalize,
+            Self::SentencePiece { .. } => &[],
+        }
+    }
 }
 
 /// Ids of the special tokens in the vocabulary.
@@ -341,10 +289,10 @@ pub enum Specials {
     Gnmt,
 }
 
-/// Limits on training examples. Text lengths are in tokens, special tokens included.
+/// Limits on training pairs. Lengths are in tokens, special tokens included.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FilterSpec {
+pub struct TextFilterSpec {
     /// Longest source, in tokens.
     #[serde(default)]
     pub max_source_tokens: Option<u32>,
@@ -358,12 +306,6 @@ pub struct FilterSpec {
     /// Pairs with a larger one are left out (Moses' `clean-corpus-n -ratio`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ratio: Option<f64>,
-    /// Shortest recording, in seconds, before speed perturbation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_seconds: Option<f64>,
-    /// Longest recording, in seconds, before speed perturbation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_seconds: Option<f64>,
 }
 
 /// Treatment of training examples that are too long.
@@ -377,10 +319,10 @@ pub enum TooLong {
     Truncate,
 }
 
-/// How training examples form batches. One micro-step computes one batch.
+/// How training pairs form batches. One micro-step computes one batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum BatchingSpec {
+pub enum TextBatchingSpec {
     /// A fixed number of sentences in shuffled order, without bucketing.
     /// The remainder of an epoch is left out.
     Sentences {
@@ -420,29 +362,18 @@ pub enum BatchingSpec {
         #[serde(default = "one")]
         pad_length_to: u32,
     },
-    /// A fixed number of utterances in shuffled order. The remainder of an epoch is left out.
-    Utterances {
-        /// Utterances per batch.
-        utterances: u32,
-    },
-    /// Utterances in shuffled order, as many as fit into `max_seconds`, at least one (lhotse's
-    /// simple sampler).
-    Seconds {
-        /// Largest total duration of a batch, in seconds.
-        max_seconds: f64,
-    },
 }
 
-/// An evaluation set.
+/// An evaluation set of pairs of sentences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EvalSetSpec {
+pub struct TextSetSpec {
     /// Split of the corpus or reader.
     pub split: String,
     /// Target language, if the reader has several. Only `valid` may omit it: all languages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Lines (or utterances) that the set must have in each of its target languages.
+    /// Lines that the set must have in each of its target languages.
     /// Lines that the corpus's preparation leaves out count. Another number is an error.
     pub lines: u32,
     /// Text that hypotheses are scored against.
@@ -458,15 +389,12 @@ pub struct EvalSetSpec {
     pub reference_tokens: Option<u32>,
 }
 
-/// Text that hypotheses are scored against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum References {
-    /// The text after the tokenizer's `normalize` steps, with sub-words joined.
-    #[default]
-    Normalized,
-    /// The file unchanged.
-    Raw,
+impl TextSetSpec {
+    /// Indices of the set's target languages: its own, or all.
+    pub fn targets_among(&self, targets: &[impl AsRef<str>]) -> Vec<usize> {
+        let own = |index: &usize| self.target.as_deref().is_none_or(|own| own == targets[*index].as_ref());
+        (0..targets.len()).filter(own).collect()
+    }
 }
 
 /// Detokenizer of hypotheses.

@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TokenizerSpec;
-
 /// A set of symbols. Id 0 of every set is the pad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -76,18 +74,6 @@ impl SymbolSet {
     /// Whether the set has a begin symbol (id 1) and an end symbol (id 2).
     pub fn has_ends(self) -> bool {
         self != Self::Nvidia
-    }
-}
-
-impl TokenizerSpec {
-    /// The input symbols of a synthesiser, by id; `None` for a tokenizer of another kind.
-    pub fn symbols(&self) -> Option<Vec<String>> {
-        match self {
-            Self::Symbols { symbols, characters, .. } => {
-                Some(symbols.names(characters.as_deref().unwrap_or_default()))
-            }
-            _ => None,
-        }
     }
 }
 

@@ -1,9 +1,30 @@
-//! Recordings and their transcripts: `data.reader`, and the CTC loss over them.
+//! `data.reader` of recordings with their texts.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// A reader of recordings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RecordingReaderSpec {
+    /// Recordings with their transcripts, from a corpus or from the user's manifests.
+    AudioManifest(AudioManifestSpec),
+    /// A toy task of this project: random words in which every letter is a tone.
+    /// Splits `train`, `valid`, `test`.
+    Tones(TonesSpec),
+}
+
+impl RecordingReaderSpec {
+    /// Sample rate, in hertz.
+    pub fn sample_rate_hz(&self) -> u32 {
+        match self {
+            Self::AudioManifest(spec) => spec.sample_rate_hz,
+            Self::Tones(spec) => spec.sample_rate_hz,
+        }
+    }
+}
 
 /// Recordings with their transcripts, from a corpus or from the user's manifests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,14 +105,4 @@ pub struct TonesSpec {
     pub test: u32,
     /// Seed of the generator.
     pub seed: u64,
-}
-
-/// Divisor of the summed CTC loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CtcDenominator {
-    /// Number of utterances of the update (OpenSeq2Seq).
-    Utterances,
-    /// Number of batches of the update: the loss of a batch is a sum (icefall).
-    Batches,
 }
