@@ -7,6 +7,7 @@
 mod acoustic;
 mod classifier;
 mod compare;
+mod language;
 mod limits;
 mod reference;
 mod rung;
@@ -14,6 +15,7 @@ mod synthesis;
 
 pub use acoustic::AcousticCase;
 pub use classifier::ClassifierCase;
+pub use language::LanguageCase;
 pub use reference::{AlignError, DescribedVocabulary, Description, Reference};
 pub use rung::{Alignment, Rung};
 pub use synthesis::SynthesisCase;
