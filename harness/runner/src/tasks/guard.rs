@@ -22,11 +22,15 @@ const PARTS_OF_TASKS: [&str; 9] = [
 
 /// Tasks whose code in all other crates is in folders of their own. `zoo-datasets` and the alignment
 /// in `zoo-training` still name translation and the two speech tasks elsewhere.
-const WITH_FOLDERS: [Task; 1] = [Task::ImageClassification];
+const WITH_FOLDERS: [Task; 2] = [Task::ImageClassification, Task::LanguageModelling];
 
 /// Files of the other crates that name every task: the table of tasks, and the comparison with the
 /// fixtures of each.
-const REGISTRIES: [&str; 2] = ["recipes/schema/src/spec/task.rs", "harness/training/src/align/classifier.rs"];
+const REGISTRIES: [&str; 3] = [
+    "recipes/schema/src/spec/task.rs",
+    "harness/training/src/align/classifier.rs",
+    "harness/training/src/align/language.rs",
+];
 
 /// Numbered lines of code in a source: without comments, tests, and example commands of help texts.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
