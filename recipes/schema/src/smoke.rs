@@ -19,7 +19,7 @@ const TRAIN: i64 = 32;
 const EVAL: i64 = 8;
 /// Largest number of updates.
 const UPDATES: i64 = 10;
-/// Largest number of sentences, utterances or pictures in a batch.
+/// Largest number of sentences, utterances, pictures or texts in a batch.
 const BATCH: i64 = 8;
 
 /// Reduces the data of a recipe. `of_base` is the nearest base that defines a tier `smoke`, and
@@ -45,11 +45,10 @@ pub(crate) fn limit(root: &mut Node) {
         }
     }
     if let Some(batching) = table_at(root, "data.batching", false) {
-        for (key, most) in
-            [("sentences", BATCH), ("utterances", BATCH), ("pictures", BATCH), ("batches_together", 1)]
-        {
-            at_most(batching, key, most, false);
+        for key in ["sentences", "utterances", "pictures", "texts"] {
+            at_most(batching, key, BATCH, false);
         }
+        at_most(batching, "batches_together", 1, false);
     }
     let mean = table_at(root, "train.checkpoint.evaluate", false)
         .is_some_and(|evaluate| evaluate.string("kind").is_some_and(|kind| kind.starts_with("mean-")));
