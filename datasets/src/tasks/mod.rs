@@ -1,3 +1,4 @@
 //! From corpora and own files to the batches of a task. Each task is a folder here.
 
 pub mod image_classification;
+pub mod text_classification;

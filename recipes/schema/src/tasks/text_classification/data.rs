@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::ShareSpec;
+use crate::spec::{Asked, DataBlock, EvalSet, Generated, ShareSpec};
+
+/// Positions of a text that are assumed where only the data determines them.
+pub const ASSUMED_POSITIONS: u32 = 64;
 
 /// Texts, their words as numbers, and how they form batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -157,6 +160,63 @@ pub struct LabelledSetSpec {
     pub split: String,
     /// Texts that the set must have; another number is an error.
     pub lines: u32,
+}
+
+impl LabelledDataSpec {
+    /// Positions of the model's input; [`ASSUMED_POSITIONS`] where only the data determines them.
+    pub fn positions(&self) -> u32 {
+        match self.length {
+            LabelledLengthSpec::Last { positions } => positions,
+            LabelledLengthSpec::Longest { margin } => {
+                margin.saturating_mul(2).saturating_add(ASSUMED_POSITIONS)
+            }
+        }
+    }
+
+    pub(super) fn made(&self) -> Option<Generated> {
+        match self.reader {
+            LabelledReaderSpec::MarkedWords { train, valid, test, seed: _ } => {
+                Some(Generated { train, valid, test })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl DataBlock for LabelledDataSpec {
+    fn corpus(&self) -> Option<&str> {
+        self.corpus.as_deref()
+    }
+
+    fn is_generated(&self) -> bool {
+        self.made().is_some()
+    }
+
+    fn asked(&self, eval: &str) -> Vec<Asked> {
+        match (self.made(), self.eval.get(eval)) {
+            (_, None) => Vec::new(),
+            // Generated words have fewer letters than a position of the model's input has bytes.
+            (Some(made), Some(set)) => {
+                let texts = u64::from(made.of(&set.split)).saturating_add(u64::from(made.train));
+                vec![Asked::Characters(texts.saturating_mul(u64::from(self.positions())))]
+            }
+            (None, _) if self.corpus.is_none() => vec![Asked::OwnFiles("texts")],
+            _ => Vec::new(),
+        }
+    }
+
+    fn most_training_examples(&self) -> Option<usize> {
+        self.share.map(|share| share.most(true))
+    }
+
+    fn eval_sets(&self) -> Vec<&str> {
+        self.eval.keys().map(String::as_str).collect()
+    }
+
+    fn eval_set(&self, name: &str) -> Option<EvalSet<'_>> {
+        let set = self.eval.get(name)?;
+        Some(EvalSet { split: &set.split, lines: set.lines, languages: Vec::new(), target: None })
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
