@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use super::fp32::width;
+use super::width;
 use crate::convolution::geometry::Shapes;
 use crate::convolution::products::{self, Fp32};
 use crate::fp32::avx512::COLUMNS;

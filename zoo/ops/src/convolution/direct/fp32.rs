@@ -4,13 +4,12 @@ use std::arch::x86_64::*;
 
 use rayon::prelude::*;
 
-use super::avx512::{self, LANES};
 use super::positions::{POSITIONS, Positions};
-use super::{Layout, Plan, columns_only, folded, joined, runs};
+use super::{Layout, Plan, avx512, columns_only, folded, joined, runs, width};
 use crate::convolution::geometry::Shapes;
 use crate::convolution::patches::{Gathered, Image, Side};
 use crate::convolution::products::{self, Fp32};
-use crate::fp32::avx512::{COLUMNS, ROWS};
+use crate::fp32::avx512::ROWS;
 use crate::fp32::{Matrix, Source as _, Tile};
 use crate::host::{Source, room};
 
@@ -105,11 +104,6 @@ fn input_gradient(shapes: &Shapes, gradient: &Source, weight: &[f32]) -> Vec<f32
 /// Contiguous outputs.
 fn layout([_, height, width, channels]: [usize; 4]) -> Layout {
     Layout { first: 0, step: channels, row: width * channels, image: height * width * channels }
-}
-
-/// Channels of a panel: those of one register if all channels fit in it, else those of two.
-pub(super) fn width(channels: usize) -> usize {
-    if channels <= LANES { LANES } else { COLUMNS }
 }
 
 /// Weights `[panel, depth, width]`.

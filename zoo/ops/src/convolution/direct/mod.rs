@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use super::geometry::{Axis, Shapes, Taps};
 use super::patches::Image;
+use crate::fp32::avx512::COLUMNS;
 use crate::simd::{Level, level};
 
 pub use fp32::{forward, gradients};
@@ -40,6 +41,11 @@ pub fn suits(shapes: &Shapes) -> bool {
     let many = shapes.weight[0] / shapes.geometry.groups > MANY;
     let conflicts = shapes.input[3].is_multiple_of(PAGE) || shapes.output[3].is_multiple_of(PAGE);
     level() == Level::V4 && !narrow && !many && !conflicts
+}
+
+/// Channels of a panel: those of one register if all channels fit in it, else those of two.
+fn width(channels: usize) -> usize {
+    if channels <= avx512::LANES { avx512::LANES } else { COLUMNS }
 }
 
 /// For kernels of one tap with stride 1, merges all positions into one row.
