@@ -5,7 +5,8 @@ use std::path::Path;
 use burn::tensor::{Device, FloatDType};
 use serde::Serialize;
 use zoo_datasets::corpora::ByteCount;
-use zoo_models::precision::{Compute, Products, probe};
+use zoo_models::ops::{Products, probe};
+use zoo_models::precision::Compute;
 
 use crate::context::Context;
 use crate::device;

@@ -23,7 +23,7 @@ pub struct InferRequest {
 /// Opens a run for a user's own input.
 ///
 /// # Errors
-/// The run does not exist, or its recipe has no such search.
+/// The run does not exist, or its recipe does not have the search.
 pub fn inference(ctx: &Context, request: &InferRequest) -> Result<Inference> {
     let (run, recipe) = opened(&request.run)?;
     let recipe = recipe.searching(&request.overrides)?;

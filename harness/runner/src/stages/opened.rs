@@ -13,7 +13,7 @@ use crate::tasks;
 /// checkpoint or file in it.
 ///
 /// # Errors
-/// There is no run, or its files were changed.
+/// `path` is not in a run, or the files of the run were changed.
 pub fn opened(path: &Path) -> Result<(Run, Recipe)> {
     let (run, recipe) = Run::open(path)?;
     if !tasks::of(&recipe).fits() {

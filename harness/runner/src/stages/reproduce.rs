@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use zoo_models::ops::bf16_instruction;
-use zoo_models::precision::{Compute, Products, probe};
+use zoo_models::ops::{Products, probe};
+use zoo_models::precision::Compute;
 use zoo_recipes::{Document, Resolved};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Record;

@@ -3,7 +3,8 @@
 use burn::tensor::Device;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_models::Cost;
-use zoo_models::precision::{Compute, probe};
+use zoo_models::ops::probe;
+use zoo_models::precision::Compute;
 use zoo_recipes::{DataStatus, OptimizerSpec, Recipe, Resolved};
 use zoo_training::parts::PartSeconds;
 use zoo_training::timing::{Lap, Timed};

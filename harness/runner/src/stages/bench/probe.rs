@@ -8,8 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use zoo_models::ops::count_launches;
-use zoo_models::precision::{self, Compute};
+use zoo_models::ops::{self, count_launches};
+use zoo_models::precision::Compute;
 use zoo_results::exit::Exit;
 
 use super::contender::Data;
@@ -75,7 +75,7 @@ pub fn probe(ctx: &Context, request: &Request, shape: Shape) -> Result<Probed> {
     let (lap, launches) = count_launches(|| timed.clean_lap(1));
     let lap = lap?;
     let compute = Compute::of(&recipe.precision);
-    let found = precision::probe(&ctx.open_device()?, compute, tasks::of(recipe).width());
+    let found = ops::probe(&ctx.open_device()?, compute, tasks::of(recipe).width());
     let compute = found.name().to_string();
     Ok(Probed {
         compute,
