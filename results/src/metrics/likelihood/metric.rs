@@ -1,11 +1,11 @@
-//! Loss, perplexity and bits per character of likelihoods.
+//! Loss, perplexity and bits per character of likelihoods, and the mean of a recipe's own objective,
+//! which may be smoothed, weighted, or not a likelihood.
 
 use std::f64::consts::LN_2;
 
 use serde_json::Map;
 
-use super::objective::ObjectiveOptions;
-use super::options::{LikelihoodOptions, Quantity};
+use super::options::{LikelihoodOptions, ObjectiveOptions, Quantity};
 use super::record;
 use crate::metrics::arithmetic::Arithmetic;
 use crate::metrics::entry::Entry;
@@ -82,6 +82,37 @@ impl Metric for LikelihoodOptions {
     fn value(&self, drawn: Drawn<'_>) -> f64 {
         let (sums, arithmetic) = drawn.sums();
         self.quantity.of_mean(arithmetic.ratio(sums[0], sums[1]))
+    }
+
+    fn takes_pairs(&self) -> bool {
+        true
+    }
+
+    fn precision(&self) -> Arithmetic {
+        Arithmetic::Double
+    }
+}
+
+impl Metric for ObjectiveOptions {
+    fn entry(&self) -> &'static Entry {
+        &LOSS
+    }
+
+    fn parts(&self) -> Vec<(&'static str, String)> {
+        vec![("of", "objective".to_string()), ("unit", self.unit.name().to_string())]
+    }
+
+    fn source(&self) -> Source {
+        Source::Record
+    }
+
+    fn read(&self, records: &[String], _: &[Vec<String>]) -> Result<Reading, ScoreError> {
+        Ok(Rows::even(2, record::rows(records, record::loss)?).into())
+    }
+
+    fn value(&self, drawn: Drawn<'_>) -> f64 {
+        let (sums, arithmetic) = drawn.sums();
+        arithmetic.ratio(sums[0], sums[1])
     }
 
     fn takes_pairs(&self) -> bool {

@@ -16,11 +16,9 @@
 //! are `{"loss": 3.2, "count": 80}`.
 
 mod metric;
-mod objective;
 mod options;
 mod record;
 
 pub use metric::{BITS_PER_CHARACTER, LOSS, PERPLEXITY, PPL, VALID_LOSS, VALID_PERPLEXITY};
-pub use objective::ObjectiveOptions;
-pub use options::{LikelihoodOptions, Quantity, SequenceOptions, Unit, Unknowns};
+pub use options::{LikelihoodOptions, ObjectiveOptions, Quantity, SequenceOptions, Unit, Unknowns};
 pub use record::{LikelihoodPart, LikelihoodRecord, LossRecord, ModelState};

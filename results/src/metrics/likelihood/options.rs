@@ -146,3 +146,16 @@ impl LikelihoodOptions {
         Ok(Self { quantity, unit, sequence })
     }
 }
+
+/// Options of a mean objective. The recipe defines the objective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectiveOptions {
+    /// Unit of the divisor.
+    pub unit: Unit,
+}
+
+impl ObjectiveOptions {
+    pub(super) fn from_parts(parts: &mut Parts<'_>) -> Result<Self, SignatureError> {
+        Ok(Self { unit: parts.word("unit", &Unit::WORDS)? })
+    }
+}
