@@ -412,17 +412,26 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_of_an_input_that_nobody_wants_is_not_made() {
-        let device = Device::flex().autodiff();
+    fn the_gradient_of_an_untracked_input_is_not_computed() {
+        let values = |stream, n: usize| -> Vec<f32> {
+            let key = Key::new(12, stream, 0);
+            (0..n as u32).map(|i| key.normal(i)).collect()
+        };
+        let tensor = |stream, shape: [usize; 2], dtype| {
+            host::tensor(values(stream, shape[0] * shape[1]), shape.to_vec(), dtype)
+        };
         for compute in [Compute::FP32, HALVES[0].0, HALVES[1].0] {
-            let (x, weight) = (draw(1, [4, 8], &device), draw(2, [3, 8], &device));
-            let of = |x: Tensor<2>| {
-                let grads =
-                    to_f32(linear(x, weight.clone(), None, &Pass::evaluation(compute))).sum().backward();
-                host_values(weight.grad(&grads).unwrap())
+            let with = Products::of(compute).expect("products of this type");
+            let of = |input| {
+                let (x, weight) = (tensor(1, [4, 8], with.dtype()), tensor(2, [3, 8], DType::F32));
+                let wanted = Wanted { input, bias: false };
+                let (dx, dw, _) =
+                    Flex::affine_backward(x, weight, tensor(3, [4, 3], with.dtype()), wanted, with);
+                (dx.shape(), host::values(&dw).into_owned())
             };
-            let untracked = Tensor::from_inner(x.clone().inner());
-            assert_eq!(of(untracked), of(x));
+            let ((all, dw), (none, same)) = (of(true), of(false));
+            assert_eq!((all.to_vec(), none.to_vec()), (vec![4, 8], vec![0]));
+            assert_eq!(dw, same);
         }
     }
 

@@ -237,7 +237,7 @@ fn an_empty_batch_has_gradients_of_zeros() {
 }
 
 #[test]
-fn gradients_of_inputs_that_nobody_wants_are_not_made() {
+fn an_untracked_input_has_no_gradient() {
     let device = Device::flex().autodiff();
     let case = &cases()[0];
     let (x, weight) = (draw(1, case.input, &device), draw(2, case.weight, &device).require_grad());
