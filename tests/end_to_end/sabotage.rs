@@ -105,6 +105,14 @@ fn the_newest_checkpoint_is_this_run_s_last_or_an_error_names_it() {
     zoo.ends_with(7, &["evaluate", foreign.to_str().unwrap()]).says("does not belong to this run");
     std::fs::remove_file(&foreign).unwrap();
     std::fs::write(&newest, kept).unwrap();
+    // A search that sums the weights of an attention that this decoder does not have.
+    let file = fp32.join("recipe.toml");
+    let recipe = std::fs::read_to_string(&file).unwrap();
+    let search = "[decode.counting]\nkind = \"gnmt-beam\"\nbeam = 2\nalpha = 0.6\nconstant = 5.0\n\
+        coverage = 0.2\nmax_length = { factor = 1.0, extra = 50 }\n";
+    std::fs::write(&file, format!("{recipe}\n{search}")).unwrap();
+    each("recipe.toml", "do not fit together");
+    std::fs::write(&file, recipe).unwrap();
     zoo.ends_with(0, &["evaluate", run]);
 }
 

@@ -8,14 +8,16 @@ use zoo_training::weights;
 use crate::cli::ExportArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::run::initial::run_weights;
+use crate::run::evaluate::evaluated_weights;
+use crate::stages::opened;
 
 pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit> {
     if args.file.exists() {
         return Err(Failure::usage(format!("{} is there already", args.file.display()))
             .hint("give a name that is free; nothing is overwritten"));
     }
-    let (card, recipe, weights) = run_weights(&args.run)?;
+    let (run, recipe) = opened(&args.run)?;
+    let (weights, card) = (evaluated_weights(&run, &recipe)?.values, run.card);
     let text = recipe
         .to_toml()
         .map_err(|e| Failure::new(Exit::Internal, format!("cannot write the recipe: {e}")))?;

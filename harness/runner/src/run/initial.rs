@@ -6,12 +6,11 @@ use std::sync::Arc;
 use burn::module::Module;
 use sha2::{Digest, Sha256};
 use zoo_models::parameters::{self, ParameterValues};
-use zoo_recipes::Recipe;
 use zoo_results::exit::Exit;
 use zoo_training::weights;
 
 use super::evaluate::evaluated_weights;
-use super::folder::{Card, Run};
+use super::folder::Run;
 use crate::error::{Failure, Result};
 
 /// Initial weights and where they came from.
@@ -28,7 +27,8 @@ impl InitialWeights {
     /// checkpoint, safetensors or PyTorch file).
     pub fn load(place: &Path) -> Result<Self> {
         let weights = if place.is_dir() {
-            run_weights(place)?.2
+            let (run, recipe) = Run::open(place)?;
+            evaluated_weights(&run, &recipe)?.values
         } else {
             weights::read(place).map_err(|e| Failure::new(Exit::Data, e.to_string()))?
         };
@@ -49,11 +49,4 @@ impl InitialWeights {
         parameters::import(model, weights)
             .map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", self.from)))
     }
-}
-
-/// Description and recipe of a run, and the weights that the recipe evaluates.
-pub fn run_weights(folder: &Path) -> Result<(Card, Recipe, Vec<ParameterValues>)> {
-    let (run, recipe) = Run::open(folder)?;
-    let weights = evaluated_weights(&run, &recipe)?.values;
-    Ok((run.card, recipe, weights))
 }
