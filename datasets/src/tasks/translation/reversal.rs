@@ -42,7 +42,7 @@ fn symbol(index: u32) -> char {
 /// Generates a split (`train`, `valid` or `test`) in its target language number `target`.
 ///
 /// # Errors
-/// There is no such split, or the settings are out of range.
+/// The split does not exist, or the settings are out of range.
 pub fn generate(spec: &ReversalSpec, split: &str, target: usize) -> Result<SplitText, ReversalError> {
     let count = match split {
         "train" => spec.train,

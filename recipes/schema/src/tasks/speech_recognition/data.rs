@@ -65,7 +65,7 @@ fn lexicon(words: &BTreeMap<String, Vec<String>>, silence: Option<&str>, finding
     for (word, sounds) in words {
         let path = format!("data.tokenizer.words.{word}");
         findings.require(!word.is_empty() && !word.contains(char::is_whitespace), &path, || {
-            format!("{word:?} is no single word")
+            format!("{word:?} is not a single word")
         });
         findings.require(!sounds.is_empty(), &path, || format!("{word} has no sound"));
         findings.require(!sounds.iter().any(|sound| Some(sound.as_str()) == silence), &path, || {

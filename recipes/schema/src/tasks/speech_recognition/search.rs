@@ -149,13 +149,13 @@ fn in_lexicon(
     for (word, log10) in log10 {
         let path = format!("{path}.log10.{word}");
         findings.exists(word, words.keys().map(String::as_str), &path, "word");
-        findings.require(*log10 <= 0.0, &path, || format!("{log10} is no logarithm of a probability"));
+        findings.require(*log10 <= 0.0, &path, || format!("{log10} is not the logarithm of a probability"));
     }
     for word in words.keys().filter(|word| !log10.contains_key(*word)) {
         findings.report(&format!("{path}.log10"), format!("nothing is said of the word {word}"));
     }
     findings.require(end_log10 <= 0.0, &format!("{path}.end_log10"), || {
-        format!("{end_log10} is no logarithm of a probability")
+        format!("{end_log10} is not the logarithm of a probability")
     });
     findings.require((0.0..=1.0).contains(&silence), &format!("{path}.silence"), || {
         format!("`{path}.silence` is {silence}; it is a probability")
