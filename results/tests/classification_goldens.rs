@@ -208,6 +208,14 @@ fn unit_unknowns_and_ends_change_a_perplexity_as_computed_by_hand() {
     assert!((bits("byte") - 15.0 / 32.0 / std::f64::consts::LN_2).abs() < 1e-12);
     let sentence = "metric:loss|of:nll|unit:sentence|unk:scored|end:no|state:reset";
     assert_eq!(measure(sentence, &sentences("reset"), &[]).unwrap().value, 7.0);
+    // PyTorch's script divides by the first word of each column, too, which it does not predict.
+    let windows = text(&[r#"{"nats": 9, "words": 4, "given": 2}"#, r#"{"nats": 3, "words": 2}"#]);
+    for (divisor, mean) in [("", 2.0), ("|divisor:predicted", 2.0), ("|divisor:all", 1.5)] {
+        let signature = format!("metric:loss|of:nll|unit:word|unk:scored|end:yes|state:reset{divisor}");
+        let found = measure(&signature, &windows, &[]).unwrap();
+        assert_eq!(found.value, mean, "{divisor}");
+        assert_eq!(found.signature.to_string().contains("divisor"), divisor == "|divisor:all");
+    }
     let objective = text(&[r#"{"loss": 3, "count": 2}"#, r#"{"loss": 5, "count": 6, "mel": 1}"#]);
     assert_eq!(measure("metric:loss|of:objective|unit:frame", &objective, &[]).unwrap().value, 1.0);
 }

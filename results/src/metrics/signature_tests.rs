@@ -40,6 +40,7 @@ fn forms_of_sacrebleu_are_read() {
         "metric:loss|of:objective|unit:frame",
         "metric:perplexity|unit:word|unk:left-out|end:no|state:carried",
         "metric:bits-per-character|unit:byte|unk:none|end:yes|state:carried",
+        "metric:perplexity|eval:test|unit:word|unk:scored|end:yes|state:carried|divisor:all",
         "metric:accuracy|nrefs:1|eval:test|top:5|classes:1000|ties:first",
         "metric:error|nrefs:1|top:1|classes:2|ties:last",
         "metric:train-loss|of:objective|unit:example|over:epoch|mean:update",
@@ -159,8 +160,8 @@ fn any_convention() -> impl Strategy<Value = Convention> {
     let text_unit = prop_oneof![Just(Unit::Character), Just(Unit::Byte)];
     let quantity = prop_oneof![Just(Quantity::Loss), Just(Quantity::Perplexity), Just(Quantity::Bits)];
     let unknowns = prop_oneof![Just(Unknowns::None), Just(Unknowns::Scored), Just(Unknowns::LeftOut)];
-    let sequence = (unknowns, any::<bool>(), any::<bool>())
-        .prop_map(|(unknowns, ends, carried)| SequenceOptions { unknowns, ends, carried });
+    let sequence = (unknowns, any::<bool>(), any::<bool>(), any::<bool>())
+        .prop_map(|(unknowns, ends, carried, given)| SequenceOptions { unknowns, ends, carried, given });
     let of_term = prop_oneof![
         Just(OfTerm::Objective),
         Just(OfTerm::Likelihood),

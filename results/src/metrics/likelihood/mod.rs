@@ -10,6 +10,7 @@
 //! | `tokens`, `words`, `characters`, `bytes` | number of units, with end and unknown tokens |
 //! | `end` | the share of end tokens: `{"nats": 0.4, "count": 1}`; needed by `end:no` |
 //! | `unknown` | the share of unknown tokens; needed by `unk:left-out` |
+//! | `given` | number of units that were given and not predicted; counted by `divisor:all` |
 //! | `state` | `carried` if the record began with the previous record's state; default `reset` |
 //!
 //! A loss that is not a likelihood, or that is smoothed or weighted, is `of:objective`. Its records

@@ -72,6 +72,9 @@ pub struct SequenceOptions {
     pub ends: bool,
     /// Whether a record begins with the state at the end of the previous record.
     pub carried: bool,
+    /// Whether the divisor also counts the units that are given and not predicted: the first of a
+    /// text, or of each of its parts (PyTorch's `word_language_model`).
+    pub given: bool,
 }
 
 /// Options of likelihoods.
@@ -92,12 +95,20 @@ const UNKNOWNS: [(&str, Unknowns); 3] =
 /// Words of `state:`.
 const STATES: [(&str, bool); 2] = [("carried", true), ("reset", false)];
 
+/// Words of `divisor:`. Without this part, predicted units count.
+const DIVISORS: [(&str, bool); 2] = [("predicted", false), ("all", true)];
+
 impl SequenceOptions {
-    fn parts(self) -> [(&'static str, String); 3] {
+    fn parts(self) -> Vec<(&'static str, String)> {
         let unknowns =
             UNKNOWNS.iter().find(|(_, one)| *one == self.unknowns).map_or("none", |(name, _)| name);
         let state = if self.carried { "carried" } else { "reset" };
-        [("unk", unknowns.to_string()), ("end", yes(self.ends)), ("state", state.to_string())]
+        let mut parts =
+            vec![("unk", unknowns.to_string()), ("end", yes(self.ends)), ("state", state.to_string())];
+        if self.given {
+            parts.push(("divisor", "all".to_string()));
+        }
+        parts
     }
 
     fn read(parts: &mut Parts<'_>) -> Result<Self, SignatureError> {
@@ -105,6 +116,7 @@ impl SequenceOptions {
             unknowns: parts.word("unk", &UNKNOWNS)?,
             ends: parts.yes("end")?,
             carried: parts.word("state", &STATES)?,
+            given: parts.has("divisor") && parts.word("divisor", &DIVISORS)?,
         })
     }
 }

@@ -42,6 +42,9 @@ pub struct LikelihoodRecord {
     /// State of the model at the beginning of the record.
     #[serde(default, skip_serializing_if = "ModelState::is_reset")]
     pub state: ModelState,
+    /// Number of units that the model was given and did not predict, in the unit of the signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<u64>,
 }
 
 /// A share of a record.
@@ -130,6 +133,9 @@ pub(super) fn cost(options: &LikelihoodOptions, text: &str, line: usize) -> Resu
                 return Err(wrong(line, problem, "unk:scored or unk:left-out"));
             }
             (Unknowns::None | Unknowns::Scored, _) => {}
+        }
+        if sequence.given && options.unit != Unit::Sentence {
+            count = count.saturating_add(cost.given.unwrap_or(0));
         }
     }
     if !nats.is_finite() {
