@@ -2,6 +2,7 @@
 //! [`crate::spec`].
 
 pub mod image_classification;
+pub mod language_modelling;
 pub mod speech_recognition;
 pub mod speech_synthesis;
 pub mod translation;

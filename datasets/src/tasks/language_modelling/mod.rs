@@ -1,0 +1,18 @@
+//! Language modelling: a text as numbers of its units, and windows of it.
+
+mod babble;
+mod error;
+mod own;
+mod prepared;
+mod source;
+#[cfg(test)]
+mod tests;
+mod units;
+mod windows;
+
+pub use error::LanguageDataError;
+pub use own::{own_lines, own_stamps};
+pub use prepared::{LanguageSplit, PreparedLanguage, TrainingWindows, prepare_language};
+pub use source::fetched_names;
+pub use units::Units;
+pub use windows::{Contiguous, Scattered, WindowBatch};

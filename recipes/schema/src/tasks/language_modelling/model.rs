@@ -1,0 +1,94 @@
+//! The `[model]` and `[loss]` blocks of a language modelling recipe.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::spec::RecurrentBiases;
+
+/// A language model.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LanguageModelSpec {
+    /// A stack of LSTM layers between an embedding and a softmax.
+    Lstm(LstmModelSpec),
+    /// A decoder of pre-norm Transformer blocks (GPT-2), with learned positions and no biases; its
+    /// softmax is tied to the embedding.
+    Gpt(GptModelSpec),
+}
+
+/// Settings of [`LanguageModelSpec::Lstm`]. Gates are sigmoids; there are no peepholes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LstmModelSpec {
+    /// Width of the embedding.
+    pub width: u32,
+    /// Units of each layer.
+    pub units: u32,
+    /// Number of layers.
+    pub layers: u32,
+    /// Whether the softmax has the embedding as its weights. `width` must equal `units`.
+    pub tied: bool,
+    /// Dropout of the embedding's output and of each layer's output, new at every step. 0: none.
+    pub dropout: f64,
+    /// Bias vectors of a layer.
+    pub biases: RecurrentBiases,
+    /// Bound of the uniform initial weights of the layers, and of their biases if these are drawn.
+    /// Absent: 1 / sqrt(units) (PyTorch).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+    /// Bound of the uniform initial weights of embedding and softmax.
+    pub embedding_bound: f64,
+    /// Bound of the uniform initial biases of the softmax. 0: zeros.
+    pub softmax_bias_bound: f64,
+}
+
+impl LstmModelSpec {
+    /// Bound of the initial weights of the layers.
+    pub fn layer_bound(&self) -> f64 {
+        self.bound.unwrap_or_else(|| f64::from(self.units).powf(-0.5))
+    }
+}
+
+/// Settings of [`LanguageModelSpec::Gpt`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GptModelSpec {
+    /// Width of the residual stream. The feed-forward layers have four times as many units.
+    pub width: u32,
+    /// Number of blocks.
+    pub layers: u32,
+    /// Attention heads of a block.
+    pub heads: u32,
+    /// Number of learned positions: the longest window.
+    pub context: u32,
+    /// Dropout of the embedding, of the attention weights, and of both branches of a block.
+    pub dropout: f64,
+    /// Standard deviation of the normal initial weights. The two projections onto the residual
+    /// stream have this divided by sqrt(2 layers).
+    pub init_std: f64,
+    /// Epsilon of the layer norms.
+    pub epsilon: f64,
+}
+
+/// The training loss of a language model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LanguageLossSpec {
+    /// Cross-entropy of the next unit, in nats.
+    CrossEntropy {
+        /// How the units of a window are put together.
+        over: LossOver,
+    },
+}
+
+/// See [`LanguageLossSpec::CrossEntropy`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossOver {
+    /// The mean over all units of a batch (PyTorch).
+    Mean,
+    /// The sum over the steps of a window of the mean over the rows (TensorFlow's `ptb` tutorial):
+    /// `data.batching.steps` times the mean, so that a limit of the gradient's norm is as much
+    /// tighter.
+    SumOfSteps,
+}
