@@ -1,0 +1,240 @@
+//! Comparison of language models with the same models in PyTorch:
+//! `tests/fixtures/language.safetensors`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use burn::tensor::Device;
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+use zoo_models::parameters::{self, ParameterValues, host_values};
+use zoo_models::precision::{Compute, to_f32};
+use zoo_models::tasks::language_modelling::{LanguageLoss, LanguageModel, WindowBatch};
+use zoo_models::{Objective, Pass, Running};
+use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec, LossOver};
+use zoo_recipes::{LossScalingSpec, OptimizerSpec, ScheduleSpec, Velocity};
+
+use crate::parts::Unwatched;
+use crate::reduce::Local;
+use crate::scaling::LossScaler;
+use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
+
+/// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
+/// ours are FP32 sums, through ten steps of two recurrent layers.
+const LIMIT: f64 = 1e-5;
+
+/// Number of consecutive windows of a case.
+const WINDOWS: usize = 2;
+
+/// One model with two consecutive windows of a text, and PyTorch's results. There is no dropout.
+#[derive(Debug)]
+pub struct LanguageCase {
+    /// Name of the case in the file.
+    pub name: String,
+    /// The model, with its dropout set to 0.
+    pub model: LanguageModelSpec,
+    /// How the loss puts the units of a window together.
+    pub over: LossOver,
+    /// Whether the second window begins with the state of the first.
+    pub carries: bool,
+    units: usize,
+    rows: usize,
+    rate: f64,
+    clip: f64,
+    ids: BTreeMap<String, Vec<u32>>,
+    tensors: BTreeMap<String, Vec<f32>>,
+}
+
+#[derive(Deserialize)]
+struct Described {
+    cases: BTreeMap<String, DescribedCase>,
+    units: usize,
+    rows: usize,
+    learning_rate: f64,
+    clip_norm: f64,
+}
+
+#[derive(Deserialize)]
+struct DescribedCase {
+    model: LanguageModelSpec,
+    over: LossOver,
+}
+
+impl LanguageCase {
+    /// Reads all cases from the bytes of the file.
+    ///
+    /// # Errors
+    /// A description of the first problem of the file.
+    pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
+        let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
+        let described = described.ok_or("the metadata has no key `zoo`")?;
+        let Described { cases, units, rows, learning_rate, clip_norm } =
+            serde_json::from_str(described).map_err(|e| text(&e))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
+        let case = |(name, DescribedCase { model, over }): (String, DescribedCase)| {
+            let (mut ids, mut tensors) = (BTreeMap::new(), BTreeMap::new());
+            for (key, view) in file.tensors() {
+                let Some(key) = key.strip_prefix(&format!("{name}/")) else { continue };
+                if view.dtype() == Dtype::I64 {
+                    let values = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as u32);
+                    ids.insert(key.to_owned(), values.collect());
+                } else {
+                    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
+                    tensors.insert(key.to_owned(), values.collect());
+                }
+            }
+            let carries = matches!(model, LanguageModelSpec::Lstm(_));
+            let model = without_dropout(model);
+            let (rate, clip) = (learning_rate, clip_norm);
+            Self { name, model, over, carries, units, rows, rate, clip, ids, tensors }
+        };
+        Ok(cases.into_iter().map(case).collect())
+    }
+
+    /// The model with the file's weights.
+    ///
+    /// # Errors
+    /// If weights are missing or have another shape.
+    pub fn model(&self, device: &Device) -> Result<LanguageModel, String> {
+        let rows = if self.carries { self.rows } else { 0 };
+        let model = LanguageModel::new(&self.model, self.units, rows, 1, device);
+        let fresh: BTreeMap<String, ParameterValues> =
+            parameters::export(&model).into_iter().map(|values| (values.path.clone(), values)).collect();
+        let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
+            if is_state(&path) {
+                return Ok(fresh[&path].clone());
+            }
+            let values = self.given(&format!("weights/{path}"))?.to_vec();
+            match values.len() == shape.iter().product::<usize>() {
+                true => Ok(ParameterValues { path, shape, values }),
+                false => Err(format!("{}/weights/{path} is not {shape:?}", self.name)),
+            }
+        });
+        let weights = weights.collect::<Result<_, _>>()?;
+        parameters::import(model, weights).map_err(|error| error.to_string())
+    }
+
+    /// One window of the case.
+    ///
+    /// # Errors
+    /// If the file lacks it.
+    pub fn window(&self, at: usize) -> Result<WindowBatch, String> {
+        let ids = |key: &str| {
+            let key = format!("{at}/{key}");
+            self.ids.get(&key).cloned().ok_or_else(|| format!("{}/{key} is missing", self.name))
+        };
+        let begins = at == 0 || !self.carries;
+        Ok(WindowBatch { inputs: ids("inputs")?, targets: ids("targets")?, rows: self.rows, begins })
+    }
+
+    /// Trains on the two windows in FP32: logits, loss, every gradient and every weight after each
+    /// update must equal PyTorch's. Returns the number of compared tensors.
+    ///
+    /// # Errors
+    /// The first tensor that differs, and by how much.
+    pub fn follow(&self, device: &Device) -> Result<usize, String> {
+        let device = device.clone().autodiff();
+        let mut model = self.model(&device)?;
+        let steps = self.window(0)?.inputs.len() / self.rows.max(1);
+        let loss = LanguageLoss::new(
+            &LanguageLossSpec::CrossEntropy { over: self.over },
+            steps as u32,
+            self.carries,
+        );
+        let mut phase = self.phase(loss.clone())?;
+        let mut compared = BTreeSet::new();
+        for at in 0..WINDOWS {
+            let mut compare = |key: &str, found: &[f32]| {
+                let key = format!("{at}/{key}");
+                self.compare(&key, found)?;
+                compared.insert(key);
+                Ok::<(), String>(())
+            };
+            let batch = self.window(at)?;
+            let pass = || Pass::training(Compute::FP32, 1, 0);
+            let state = if batch.begins { None } else { model.carried() };
+            let logits = to_f32(model.forward(&batch.inputs, batch.rows, state, &mut pass()).0);
+            compare("logits", &host_values(logits.inner()))?;
+            let term = loss.terms(&model, &batch, &mut pass()).swap_remove(0);
+            loss.discard();
+            compare("nll", &host_values(term.sum.clone().inner()))?;
+            let mean = term.sum * (term.weight / batch.targets.len() as f64);
+            let taken = parameters::take_gradients(&model, &mut mean.backward());
+            for ((path, _), gradient) in parameters::shapes(&model).into_iter().zip(taken) {
+                match gradient {
+                    Some(gradient) => compare(&format!("gradients/{path}"), &host_values(gradient))?,
+                    None if is_state(&path) => {}
+                    None => return Err(format!("{}: {path} has no gradient", self.name)),
+                }
+            }
+            let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: at as u64, group: 1 };
+            let micro = [MicroBatch { position: 0, batch }];
+            let (moved, _) = run_phase(&mut phase, (0, 1), model, &micro, around, &mut Local, &mut Unwatched)
+                .map_err(|error| error.to_string())?;
+            model = moved;
+            for ParameterValues { path, values, .. } in parameters::export(&model) {
+                if !is_state(&path) {
+                    compare(&format!("updated/{path}"), &values)?;
+                }
+            }
+        }
+        let due = self.tensors.keys().filter(|key| !key.starts_with("weights/"));
+        match due.into_iter().find(|key| !compared.contains(*key)) {
+            None => Ok(compared.len()),
+            Some(key) => Err(format!("{}/{key} is given and was not computed", self.name)),
+        }
+    }
+
+    fn phase(&self, loss: LanguageLoss) -> Result<Phase<LanguageModel, WindowBatch>, String> {
+        let sgd = OptimizerSpec::Sgd {
+            momentum: 0.0,
+            weight_decay: 0.0,
+            nesterov: false,
+            velocity: Velocity::Gradients,
+        };
+        let scaler = LossScaler::new(&LossScalingSpec::default()).map_err(|error| error.to_string())?;
+        let schedule = ScheduleSpec::Fixed { lr: self.rate };
+        let phase = Phase::single(Box::new(loss.clone()), &sgd, &schedule, scaler, None);
+        let phase = phase.map_err(|error| error.to_string())?;
+        Ok(phase.clipped(Some(self.clip)).with_running(Some(Box::new(loss))))
+    }
+
+    fn given(&self, key: &str) -> Result<&[f32], String> {
+        let values = self.tensors.get(key).map(Vec::as_slice);
+        values.ok_or_else(|| format!("{}/{key} is missing", self.name))
+    }
+
+    fn compare(&self, key: &str, found: &[f32]) -> Result<(), String> {
+        let expected = self.given(key)?;
+        if found.len() != expected.len() {
+            let (found, expected) = (found.len(), expected.len());
+            return Err(format!("{}/{key} has {found} numbers where {expected} are due", self.name));
+        }
+        let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
+        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
+        // `find` instead of a maximum, because a maximum ignores NaN.
+        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
+            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a parameter is the carried state, which the file does not have.
+fn is_state(path: &str) -> bool {
+    path.starts_with("state.")
+}
+
+fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
+    match model {
+        LanguageModelSpec::Lstm(mut spec) => {
+            spec.dropout = 0.0;
+            LanguageModelSpec::Lstm(spec)
+        }
+        LanguageModelSpec::Gpt(mut spec) => {
+            spec.dropout = 0.0;
+            LanguageModelSpec::Gpt(spec)
+        }
+    }
+}

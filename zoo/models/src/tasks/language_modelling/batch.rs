@@ -1,0 +1,14 @@
+//! Batches of windows of a text.
+
+/// A batch of windows of equal length.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WindowBatch {
+    /// Units that are read `[rows, steps]`.
+    pub inputs: Vec<u32>,
+    /// The unit after each of them `[rows, steps]`.
+    pub targets: Vec<u32>,
+    /// Number of windows.
+    pub rows: usize,
+    /// Whether the windows begin with a state of zeros, also where states are carried.
+    pub begins: bool,
+}

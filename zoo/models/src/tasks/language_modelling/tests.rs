@@ -1,0 +1,231 @@
+use burn::tensor::{Device, FloatDType};
+use zoo_recipes::RecurrentBiases;
+use zoo_recipes::tasks::language_modelling::{
+    GptModelSpec, LanguageLossSpec, LanguageModelSpec, LossOver, LstmModelSpec,
+};
+
+use super::*;
+use crate::contract::{Objective, Running};
+use crate::parameters::{count, export, host_values, import, shapes as paths, take_gradients};
+use crate::precision::{Compute, to_f32};
+
+const UNITS: usize = 11;
+
+fn lstm(width: u32, layers: u32, tied: bool, biases: RecurrentBiases) -> LstmModelSpec {
+    LstmModelSpec {
+        width,
+        units: width,
+        layers,
+        tied,
+        dropout: 0.0,
+        biases,
+        bound: None,
+        embedding_bound: 0.1,
+        softmax_bias_bound: 0.0,
+    }
+}
+
+fn gpt(width: u32, layers: u32, heads: u32, context: u32) -> GptModelSpec {
+    GptModelSpec { width, layers, heads, context, dropout: 0.0, init_std: 0.02, epsilon: 1e-5 }
+}
+
+/// Two windows of a text: the second one goes on where the first ends.
+fn windows() -> [WindowBatch; 2] {
+    let text = |row: usize, at: usize| ((7 * at * at + 3 * row + at / 3) % UNITS) as u32;
+    [0, 4].map(|from| {
+        let units = |shift: usize| {
+            (0..3).flat_map(|row| (0..4).map(move |at| text(row, from + at + shift))).collect::<Vec<_>>()
+        };
+        WindowBatch { inputs: units(0), targets: units(1), rows: 3, begins: from == 0 }
+    })
+}
+
+fn small(rows: usize, device: &Device) -> LanguageModel {
+    let spec = LanguageModelSpec::Lstm(lstm(8, 2, true, RecurrentBiases::Two));
+    LanguageModel::new(&spec, UNITS, rows, 1, device)
+}
+
+fn loss(over: LossOver, carries: bool) -> LanguageLoss {
+    LanguageLoss::new(&LanguageLossSpec::CrossEntropy { over }, 4, carries)
+}
+
+fn value(loss: &LanguageLoss, model: &LanguageModel, batch: &WindowBatch, pass: &mut Pass) -> f32 {
+    let sum = loss.terms(model, batch, pass).remove(0).sum;
+    host_values(if sum.device().is_autodiff() { sum.inner() } else { sum })[0]
+}
+
+#[test]
+fn published_models_have_their_number_of_parameters() {
+    let tutorial = |width| lstm(width, 2, false, RecurrentBiases::OneOfZeros);
+    let torch = |width, tied| lstm(width, 2, tied, RecurrentBiases::Two);
+    let models = [
+        (LanguageModelSpec::Lstm(tutorial(200)), 10_000, 4_651_600),
+        (LanguageModelSpec::Lstm(tutorial(650)), 10_000, 19_775_200),
+        (LanguageModelSpec::Lstm(tutorial(1500)), 10_000, 66_022_000),
+        (LanguageModelSpec::Lstm(torch(200, false)), 10_000, 4_653_200),
+        (LanguageModelSpec::Lstm(torch(200, true)), 10_000, 2_653_200),
+        (LanguageModelSpec::Lstm(torch(650, false)), 10_000, 19_780_400),
+        (LanguageModelSpec::Lstm(torch(650, true)), 10_000, 13_280_400),
+        (LanguageModelSpec::Lstm(torch(1500, false)), 10_000, 66_034_000),
+        (LanguageModelSpec::Lstm(torch(1500, true)), 10_000, 51_034_000),
+        (LanguageModelSpec::Gpt(gpt(128, 4, 4, 64)), 65, 804_096),
+        (LanguageModelSpec::Gpt(gpt(384, 6, 6, 256)), 65, 10_745_088),
+    ];
+    for (spec, units, due) in models {
+        assert_eq!(cost(&spec, units as u64).parameters, due, "{spec:?}");
+        if due < 12_000_000 {
+            let model = LanguageModel::new(&spec, units, 0, 1, &Device::flex());
+            assert_eq!(count(&model) as u64, due, "{spec:?}");
+        }
+    }
+}
+
+#[test]
+fn operations_are_the_products_of_an_input() {
+    let spec = lstm(200, 2, true, RecurrentBiases::Two);
+    // Two layers of 400 x 800, and the softmax.
+    assert_eq!(cost(&LanguageModelSpec::Lstm(spec), 10_000).target_token, 2 * 320_000 + 2_000_000);
+    // Four blocks of 12 width^2, and the softmax.
+    assert_eq!(cost(&LanguageModelSpec::Gpt(gpt(128, 4, 4, 64)), 65).target_token, 4 * 196_608 + 8320);
+}
+
+#[test]
+fn training_begins_a_window_with_the_state_of_the_last_accepted_one() {
+    let device = Device::flex().autodiff();
+    let [first, second] = windows();
+    let loss = loss(LossOver::Mean, true);
+    let training = || Pass::training(Compute::FP32, 1, 0);
+    let model = small(3, &device);
+    let zero = value(&loss, &model, &WindowBatch { begins: true, ..second.clone() }, &mut training());
+    loss.discard();
+    value(&loss, &model, &first, &mut training());
+    let model = loss.commit(model);
+    let carried = value(&loss, &model, &second, &mut training());
+    assert_ne!(carried, zero);
+    loss.discard();
+    assert_eq!(value(&loss, &model, &second, &mut training()), carried, "a skipped update keeps the state");
+    // One window of eight steps is the same text.
+    let whole: Vec<u32> = [0, 1, 2]
+        .iter()
+        .flat_map(|row| [&first, &second].map(|batch| &batch.inputs[4 * row..][..4]).concat())
+        .collect();
+    let (logits, _) = model.forward(&whole, 3, None, &mut training());
+    let (again, _) = model.forward(&second.inputs, 3, model.carried(), &mut training());
+    let (logits, again) = (host_values(logits.inner()), host_values(again.inner()));
+    for row in 0..3 {
+        let late = &logits[(8 * row + 4) * UNITS..][..4 * UNITS];
+        assert_eq!(late, &again[4 * row * UNITS..][..4 * UNITS]);
+    }
+    // The state is part of the weights, and without a gradient.
+    let resumed = import(small(3, &device), export(&model)).unwrap();
+    assert_eq!(value(&loss, &resumed, &second, &mut training()), carried);
+    let names: Vec<String> = paths(&model).into_iter().map(|(path, _)| path).collect();
+    let sum = loss.terms(&model, &second, &mut training()).remove(0).sum;
+    let gradients = take_gradients(&model, &mut sum.backward());
+    for (name, gradient) in names.iter().zip(gradients) {
+        assert_eq!(gradient.is_none(), name.starts_with("state."), "{name}");
+    }
+    assert_eq!(names.iter().filter(|name| name.starts_with("state.")).count(), 4, "{names:?}");
+}
+
+#[test]
+fn evaluation_carries_its_own_state_or_none() {
+    let device = Device::flex();
+    let [first, second] = windows();
+    let alone = WindowBatch { begins: true, ..second.clone() };
+    let model = small(3, &device);
+    let evaluation = || Pass::evaluation(Compute::FP32);
+    for carries in [true, false] {
+        let loss = loss(LossOver::Mean, carries);
+        let zero = value(&loss, &model, &alone, &mut evaluation());
+        value(&loss, &model, &first, &mut evaluation());
+        let after = value(&loss, &model, &second, &mut evaluation());
+        assert_eq!(after != zero, carries);
+        let (_, state) = losses(&model, &first, None, &mut evaluation());
+        let (by_hand, _) = losses(&model, &second, carries.then_some(state), &mut evaluation());
+        assert_eq!(by_hand, f64::from(after));
+        assert_eq!(export(&loss.commit(model.clone())), export(&model), "training has no part in it");
+    }
+}
+
+#[test]
+fn a_sum_over_steps_weighs_the_mean_by_the_steps() {
+    let device = Device::flex().autodiff();
+    let [first, _] = windows();
+    for (over, weight) in [(LossOver::Mean, 1.0), (LossOver::SumOfSteps, 4.0)] {
+        let loss = loss(over, true);
+        let term = loss.terms(&small(3, &device), &first, &mut Pass::training(Compute::FP32, 1, 0)).remove(0);
+        assert_eq!((term.name, term.weight), ("nll", weight));
+        assert_eq!(loss.counts(&first), [("nll", 12.0)]);
+    }
+}
+
+#[test]
+fn a_transformer_does_not_look_ahead() {
+    let spec = LanguageModelSpec::Gpt(gpt(16, 2, 4, 8));
+    let model = LanguageModel::new(&spec, UNITS, 0, 1, &Device::flex());
+    let logits = |inputs: &[u32], rows| {
+        host_values(model.forward(inputs, rows, None, &mut Pass::evaluation(Compute::FP32)).0)
+    };
+    let [first, _] = windows();
+    let whole = logits(&first.inputs, 3);
+    let mut changed = first.inputs.clone();
+    changed[4 * 2 - 1] = (changed[4 * 2 - 1] + 1) % UNITS as u32;
+    let other = logits(&changed, 3);
+    for (at, (one, other)) in whole.chunks(UNITS).zip(other.chunks(UNITS)).enumerate() {
+        assert_eq!(one == other, at != 7, "row {at}");
+    }
+}
+
+#[test]
+fn dropout_is_new_at_each_step_and_off_in_evaluation() {
+    let spec = LstmModelSpec { dropout: 0.5, ..lstm(8, 2, true, RecurrentBiases::Two) };
+    let specs = [
+        LanguageModelSpec::Lstm(spec),
+        LanguageModelSpec::Gpt(GptModelSpec { dropout: 0.5, ..gpt(16, 2, 4, 8) }),
+    ];
+    let [first, _] = windows();
+    for spec in specs {
+        let model = LanguageModel::new(&spec, UNITS, 0, 1, &Device::flex());
+        let logits = |mut pass: Pass| host_values(model.forward(&first.inputs, 3, None, &mut pass).0);
+        let training = |step| logits(Pass::training(Compute::FP32, 1, step));
+        assert_eq!(training(0), training(0));
+        assert_ne!(training(0), training(1));
+        assert_ne!(training(0), logits(Pass::evaluation(Compute::FP32)));
+    }
+}
+
+#[test]
+fn every_parameter_is_trained_in_every_type() {
+    let device = Device::flex().autodiff();
+    let [first, _] = windows();
+    for spec in [
+        LanguageModelSpec::Lstm(lstm(8, 2, false, RecurrentBiases::OneOfZeros)),
+        LanguageModelSpec::Gpt(gpt(16, 2, 4, 8)),
+    ] {
+        let model = LanguageModel::new(&spec, UNITS, 3, 1, &device);
+        let logits = |compute| {
+            let (logits, _) = model.forward(&first.inputs, 3, None, &mut Pass::evaluation(compute));
+            host_values(to_f32(logits).inner())
+        };
+        let exact = logits(Compute::FP32);
+        let size = exact.iter().fold(0f32, |most, x| most.max(x.abs()));
+        for (dtype, limit) in [(FloatDType::F32, 0.0), (FloatDType::F16, 4e-3), (FloatDType::BF16, 4e-2)] {
+            let found = logits(Compute(dtype));
+            let apart = found.iter().zip(&exact).map(|(a, b)| (a - b).abs() / size);
+            let apart = apart.fold(0f32, |most, x| if x.is_nan() { f32::INFINITY } else { most.max(x) });
+            assert!(apart <= limit, "{spec:?} {dtype:?}: {apart}");
+            let mut pass = Pass::training(Compute(dtype), 1, 0);
+            let sum = loss(LossOver::Mean, true).terms(&model, &first, &mut pass).remove(0).sum;
+            let gradients = take_gradients(&model, &mut (sum * 16.0).backward());
+            for ((path, _), gradient) in paths(&model).into_iter().zip(gradients) {
+                let Some(gradient) = gradient.map(host_values) else {
+                    assert!(path.starts_with("state."), "{path}");
+                    continue;
+                };
+                assert!(gradient.iter().all(|x| x.is_finite()), "{spec:?} {dtype:?} {path}");
+                assert!(gradient.iter().any(|x| *x != 0.0), "{spec:?} {dtype:?} {path}");
+            }
+        }
+    }
+}
