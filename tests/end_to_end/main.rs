@@ -10,6 +10,7 @@ mod help;
 mod hostile;
 mod image_classification;
 mod judging;
+mod language_modelling;
 mod ledger;
 mod looks;
 mod own_data;

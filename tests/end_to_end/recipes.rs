@@ -12,8 +12,14 @@ fn list_has_a_line_for_each_recipe() {
     }
     for row in all.as_array().unwrap() {
         assert!(
-            ["image-classification", "speech-recognition", "speech-synthesis", "translation"]
-                .contains(&row["task"].as_str().unwrap()),
+            [
+                "image-classification",
+                "language-modelling",
+                "speech-recognition",
+                "speech-synthesis",
+                "translation"
+            ]
+            .contains(&row["task"].as_str().unwrap()),
             "{row}"
         );
         assert!(row["arms"].as_str().unwrap().contains("fp32"), "{row}");

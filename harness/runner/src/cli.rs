@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 pub use self::checks::{AlignArgs, BundleArgs, CheckArgs, ExplainArgs, RegressArgs, VerifyArgs};
+pub use self::inputs::{FeaturesArgs, InferArgs, SynthesizeArgs};
 pub use self::ledger::{
     LedgerCommand, LedgerFile, LedgerListArgs, LedgerRecheckArgs, LedgerShowArgs, LedgerVerifyArgs,
     ReportArgs,
@@ -16,6 +17,7 @@ use crate::fp32::Fp32;
 use crate::output::Format;
 
 mod checks;
+mod inputs;
 mod ledger;
 mod scores;
 
@@ -172,7 +174,7 @@ Examples:
 
 docs/align.md describes the file.")]
     Align(AlignArgs),
-    /// Translate text or transcribe recordings with a trained run
+    /// Translate, transcribe, classify, score or continue an input with a trained run
     #[command(after_help = "\
 Examples:
   echo 'α β γ' | zoo infer ~/.local/share/zoo/runs/RUN
@@ -181,6 +183,7 @@ Examples:
   zoo infer ~/.local/share/zoo/runs/RUN speech.wav
   zoo infer ~/.local/share/zoo/runs/RUN recordings/ --format json
   zoo infer ~/.local/share/zoo/runs/RUN speech.wav --decode beam --nbest 5
+  zoo infer ~/.local/share/zoo/runs/RUN --prompt 'the bank said' --temperature 0.8 --length 50
 
 With --format json, each recording is one line with the time of each word and the decoding time;
 --nbest adds all hypotheses and the parts of their scores.")]
@@ -457,82 +460,6 @@ pub struct NewArgs {
     /// Language code of the target [default: the ending of its file]
     #[arg(long, value_name = "CODE")]
     pub target: Option<String>,
-}
-
-/// Arguments of `zoo infer`.
-#[derive(Debug, Args)]
-pub struct InferArgs {
-    /// Folder of a run
-    pub run: PathBuf,
-    /// Recordings (WAV, FLAC), their folders, or `-` for stdin; for translation, one text file
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// File of lines to translate [default: stdin, also `-`]
-    #[arg(long, value_name = "FILE", conflicts_with = "files")]
-    pub input: Option<PathBuf>,
-    /// Target language of a multilingual model [default: its first]
-    #[arg(long, value_name = "LANGUAGE")]
-    pub target: Option<String>,
-    /// Name of a search [default: that of the claims]
-    #[arg(long, value_name = "SEARCH")]
-    pub decode: Option<String>,
-    /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
-    #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
-    pub overrides: Vec<String>,
-    /// Print the N best distinct hypotheses of each recording, best first, each after its score
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub nbest: Option<u32>,
-}
-
-/// Arguments of `zoo synthesize`.
-#[derive(Debug, Args)]
-pub struct SynthesizeArgs {
-    /// Folder of a run
-    pub run: PathBuf,
-    /// Text to synthesize
-    pub text: Option<String>,
-    /// File of lines to synthesize [default: stdin, also `-`]
-    #[arg(long, value_name = "FILE", conflicts_with = "text")]
-    pub input: Option<PathBuf>,
-    /// WAV file to write; a folder if the input is lines
-    #[arg(long, short, value_name = "PATH")]
-    pub out: PathBuf,
-    /// Also draw the attention alignment as an SVG file
-    #[arg(long)]
-    pub picture: bool,
-    /// Overwrite existing files
-    #[arg(long)]
-    pub force: bool,
-    /// Maximum number of frames [default: the search's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_frames: Option<u32>,
-    /// Name of a search [default: the free-running one]
-    #[arg(long, value_name = "SEARCH")]
-    pub decode: Option<String>,
-    /// Change a search; repeatable, e.g. decode.free.vocoder.iterations=100
-    #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
-    pub overrides: Vec<String>,
-}
-
-/// Arguments of `zoo features`.
-#[derive(Debug, Args)]
-pub struct FeaturesArgs {
-    /// Name or path of a speech recipe
-    pub recipe: String,
-    /// A recording: WAV or FLAC
-    pub file: PathBuf,
-    /// File to write
-    #[arg(long, short, value_name = "FILE")]
-    pub out: PathBuf,
-    /// Apply the recipe's augmentation, as in training
-    #[arg(long)]
-    pub training: bool,
-    /// Use this tier instead of the published size, e.g. smoke
-    #[arg(long, value_name = "TIER")]
-    pub tier: Option<String>,
-    /// Change a key, e.g. data.features.dither=0
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
 }
 
 /// Arguments of `zoo schema`.

@@ -69,6 +69,11 @@ fn own_text(data: &TextDataSpec, stem: &str) -> Own {
     (reader, without)
 }
 
+fn own_lines(stem: &str) -> (String, Vec<&'static str>) {
+    let reader = format!("kind = \"text\"\nfiles = {{ train = \"{stem}.txt\", valid = \"valid.txt\" }}\n");
+    (reader, vec!["data.corpus", "data.reader"])
+}
+
 /// A recipe based on `base` that reads its own files, including `valid`.
 fn with_own_files(base: &str, stem: &str) -> Document {
     let (reader, mut without) = match &full(base) {
@@ -76,9 +81,13 @@ fn with_own_files(base: &str, stem: &str) -> Document {
         Recipe::SpeechRecognition(recipe) => own_recordings(&recipe.data, stem),
         Recipe::SpeechSynthesis(recipe) => own_recordings(&recipe.data, stem),
         Recipe::ImageClassification(_) => own_pictures(stem),
+        Recipe::LanguageModelling(_) => own_lines(stem),
     };
     without.push("data.eval");
-    let set = "[data.eval.valid]\nsplit = \"valid\"\nlines = 500\n";
+    let mut set = "[data.eval.valid]\nsplit = \"valid\"\nlines = 500\n".to_owned();
+    if let Recipe::LanguageModelling(_) = full(base) {
+        set += "windows = { kind = \"random\", rows = 2, steps = 8, batches = 3, seed = 1 }\n";
+    }
     upon(base, &without, &format!("[data.reader]\n{reader}\n{set}"))
 }
 

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod guard;
 mod image_classification;
+mod language_modelling;
 pub mod recordings;
 #[cfg(test)]
 mod shapes;
@@ -24,5 +25,6 @@ pub fn of(recipe: &Recipe) -> Box<dyn Task + '_> {
         Recipe::SpeechRecognition(recipe) => Box::new(speech_recognition::SpeechRecognition { recipe }),
         Recipe::SpeechSynthesis(recipe) => Box::new(speech_synthesis::SpeechSynthesis { recipe }),
         Recipe::ImageClassification(recipe) => Box::new(image_classification::ImageClassification { recipe }),
+        Recipe::LanguageModelling(recipe) => Box::new(language_modelling::LanguageModelling { recipe }),
     }
 }

@@ -121,6 +121,8 @@ tasks! {
     SpeechSynthesis = "speech-synthesis";
     /// From a picture to one of several classes.
     ImageClassification = "image-classification";
+    /// From the words or characters so far to the next one.
+    LanguageModelling = "language-modelling";
 }
 
 impl fmt::Display for Task {

@@ -8,6 +8,7 @@ pub mod speech_synthesis;
 pub mod translation;
 
 pub use image_classification::ImageClassification;
+pub use language_modelling::LanguageModelling;
 pub use speech_recognition::SpeechRecognition;
 pub use speech_synthesis::SpeechSynthesis;
 pub use translation::Translation;

@@ -3,6 +3,7 @@
 mod claims;
 mod forms;
 mod keys;
+mod language;
 mod recordings;
 mod tasks;
 mod values;

@@ -50,7 +50,9 @@ fn data(data: &LanguageDataSpec, findings: &mut Findings<'_, '_>) {
                 generated(data, &made, findings);
             }
         }
-        LanguageReaderSpec::Text { files, training_share } => text(data, files.keys(), *training_share, findings),
+        LanguageReaderSpec::Text { files, training_share } => {
+            text(data, files.keys(), *training_share, findings)
+        }
     }
 }
 

@@ -1,0 +1,56 @@
+//! Preparation of a recipe's text.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::tasks::language_modelling::{
+    LanguageDataError, PreparedLanguage, fetched_names, own_lines, own_stamps, prepare_language,
+};
+use zoo_recipes::DataBlock;
+use zoo_recipes::tasks::language_modelling::LanguageDataSpec;
+use zoo_results::exit::Exit;
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+
+/// Fetches and reads the text of all splits: the vocabulary depends on them. `base` is the folder
+/// that the recipe's paths are relative to.
+///
+/// # Errors
+/// The data cannot be obtained, or it is damaged.
+pub fn prepare(ctx: &Context, data: &LanguageDataSpec, base: &Path) -> Result<Arc<PreparedLanguage>> {
+    let splits = fetched_names(data);
+    let splits: Vec<&str> = splits.iter().map(String::as_str).collect();
+    let definition = data.corpus_to_fetch().map(CorpusDefinition::find).transpose()?;
+    let fetch = |definition: &CorpusDefinition| {
+        definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())
+    };
+    let fetched = definition.as_ref().map(fetch).transpose();
+    ctx.progress.end_stage();
+    ctx.progress.stage("read text");
+    let prepared = prepare_language(data, fetched?.as_ref(), base);
+    ctx.progress.end_stage();
+    Ok(Arc::new(prepared.map_err(failure)?))
+}
+
+/// Number of training lines in the files that the recipe itself names.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn own_examples(data: &LanguageDataSpec, base: &Path) -> Result<Option<usize>> {
+    own_lines(data, base).map_err(failure)
+}
+
+/// Path and hash of the files that the recipe itself names.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn own_files(data: &LanguageDataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+    own_stamps(data, base).map_err(failure)
+}
+
+/// What is wrong with the text, as a failure of the command.
+pub fn failure(error: LanguageDataError) -> Failure {
+    Failure::new(Exit::Data, error.to_string())
+}
