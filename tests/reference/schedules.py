@@ -151,6 +151,9 @@ CASES = {
     "tacotron-like": (
         {"kind": "exp-decay", "lr": 1e-3, "begin_decay_at": 45000, "decay_updates": 20000, "decay_rate": 0.1,
          "min_lr": 1e-5}, 100000),
+    "ptb-lstm-small": (
+        {"kind": "exp-decay", "lr": 1.0, "begin_decay_at": 6969, "decay_updates": 2323, "decay_rate": 0.5,
+         "staircase": True}, 30199),
     "exp-decay-whole-run": ({"kind": "exp-decay", "lr": 0.1, "decay_rate": 0.01}, 1000),
     "transformer-novograd": ({"kind": "poly-decay", "lr": 0.04, "power": 2.0}, 600000),
     "poly-decay-warm-up": (
@@ -202,6 +205,9 @@ PLATEAUS = {
     "multi30k-lstm": (
         {"kind": "plateau", "lr": 0.5, "factor": 0.5, "patience": 0, "min_lr": 0.01},
         [5.0, 4.0, 3.5, 3.6, 3.3, 3.3, 3.31, 3.2, 3.25, 3.25, 3.25]),
+    "ptb-lstm-pytorch": (
+        {"kind": "plateau", "lr": 20.0, "factor": 0.25, "patience": 0, "min_lr": 0.0},
+        [5.5, 5.1, 4.9, 4.95, 4.8, 4.8, 4.75]),
     "plateau-patient": (
         {"kind": "plateau", "lr": 0.1, "factor": 0.5, "patience": 2, "min_lr": 1e-9},
         [3.0, 2.0, 2.5, 2.4, 2.3, 2.2, 2.1, 2.05, 1.9, 1.9, 1.9, 1.9, 1.8]),
