@@ -22,6 +22,7 @@ import torch
 
 import fast_acoustic
 import fast_classifier
+import fast_language
 import fast_synthesis
 import fast_transformer
 from fast_decoding import Decoding
@@ -47,6 +48,10 @@ SHAPES = {
     "mnist-lenet-caffe": "64x28",
     "mnist-mlp-keras": "128x28",
     "mnist-cnn-keras": "128x28",
+    # Rows and steps of a window.
+    "ptb-lstm-small": "20x20",
+    "ptb-lstm-pytorch": "20x35",
+    "ptb-lstm-pytorch-tied": "20x35",
 }
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken for so many frames.
 DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
@@ -86,13 +91,21 @@ def sees(resolved):
     return resolved["recipe"]["task"] == "image-classification"
 
 
+def continues(resolved):
+    return resolved["recipe"]["task"] == "language-modelling"
+
+
 def unit_of(resolved):
+    if continues(resolved):
+        return "words/s"
     return "pictures/s" if sees(resolved) else "frames/s" if is_speech(resolved) else "tokens/s"
 
 
 def training_of(resolved, *shape):
     if sees(resolved):
         return fast_classifier.Training(resolved, *shape)
+    if continues(resolved):
+        return fast_language.Training(resolved, *shape)
     of = fast_synthesis if speaks(resolved) else fast_acoustic if is_speech(resolved) else fast_transformer
     return of.Training(resolved, *shape)
 
@@ -118,7 +131,7 @@ def compare(options, recipe, arm, shape):
         options.rounds,
         lambda: run_zoo(options, recipe, arm, shape)[0],
         lambda: run_pytorch(training, options.steps),
-        sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "pictures/s": 1}[unit_of(resolved)],
+        sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "words/s": tokens, "pictures/s": 1}[unit_of(resolved)],
     )
     with multiprocessing.get_context("spawn").Pool(1) as fresh:
         memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))
