@@ -55,13 +55,18 @@ SHAPES = {
 }
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken for so many frames.
 DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
-MODES = {"fp32": "fp32", "mixed": "bf16"}
+# Types of the products. In bf16, PyTorch has autocast; neither scales the loss.
+MODES = ["fp32", "bf16"]
 WARM_UP = 2
 
 
-def run_zoo(options, recipe, arm, shape):
+def of_mode(mode):
+    return ["--set", f"precision.compute={mode}"]
+
+
+def run_zoo(options, recipe, mode, shape):
     command = [
-        f"{options.bin}/zoo", "bench", recipe, "--arms", arm, "--shape", shape, "--steps", str(options.steps), "--device", "cpu",
+        f"{options.bin}/zoo", "bench", recipe, "--arms", "fp32", *of_mode(mode), "--shape", shape, "--steps", str(options.steps), "--device", "cpu",
         "--threads", str(options.threads), "--format", "json", "--quiet",
     ]  # fmt: skip
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -118,18 +123,20 @@ def pytorch_memory(threads, steps, *training):
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
-def compare(options, recipe, arm, shape):
-    shown = subprocess.run(
-        [f"{options.bin}/zoo", "show", recipe, "--arm", arm, "--format", "json"], check=True, capture_output=True, text=True
-    )
-    resolved = json.loads(shown.stdout)["recipe"]
+def shown(options, recipe):
+    command = [f"{options.bin}/zoo", "show", recipe, "--arm", "fp32", "--format", "json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["recipe"]
+
+
+def compare(options, recipe, mode, shape):
+    resolved = shown(options, recipe)
     sentences, tokens = map(int, shape.split("x"))
-    _, found = run_zoo(options, recipe, arm, shape)
-    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, arm == "mixed")
+    _, found = run_zoo(options, recipe, mode, shape)
+    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, mode == "bf16")
     training = training_of(*described)
     rows = turns(
         options.rounds,
-        lambda: run_zoo(options, recipe, arm, shape)[0],
+        lambda: run_zoo(options, recipe, mode, shape)[0],
         lambda: run_pytorch(training, options.steps),
         sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "words/s": tokens, "pictures/s": 1}[unit_of(resolved)],
     )
@@ -137,8 +144,7 @@ def compare(options, recipe, arm, shape):
         memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))
     return {
         "recipe": recipe,
-        "arm": arm,
-        "mode": MODES[arm],
+        "mode": mode,
         "shape": shape,
         **rows,
         "unit": unit_of(resolved),
@@ -148,10 +154,10 @@ def compare(options, recipe, arm, shape):
     }
 
 
-def compare_decoding(options, recipe, arm):
+def compare_decoding(options, recipe, mode):
     search, shape = DECODING[recipe]
     command = [
-        f"{options.bin}/zoo", "bench", recipe, "--arms", arm, "--decode", search, "--shape", shape, "--steps", str(options.steps),
+        f"{options.bin}/zoo", "bench", recipe, "--arms", "fp32", *of_mode(mode), "--decode", search, "--shape", shape, "--steps", str(options.steps),
         "--device", "cpu", "--threads", str(options.threads), "--format", "json", "--quiet",
     ]  # fmt: skip
 
@@ -165,11 +171,8 @@ def compare_decoding(options, recipe, arm):
     written = options.steps * sentences * tokens
     if found["arms"][0]["tokens"] < 0.9 * written:
         raise SystemExit(f"{recipe}: random weights ended early, {found['arms'][0]['tokens']} tokens of {written}")
-    shown = subprocess.run(
-        [f"{options.bin}/zoo", "show", recipe, "--arm", arm, "--format", "json"], check=True, capture_output=True, text=True
-    )
-    resolved = json.loads(shown.stdout)["recipe"]
-    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, arm == "mixed")
+    resolved = shown(options, recipe)
+    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, mode == "bf16")
     decoding = fast_synthesis.Speaking(*described) if speaks(resolved) else Decoding(*described, found["spec"].get("beam", 1))
     decoding.batch()
 
@@ -183,8 +186,7 @@ def compare_decoding(options, recipe, arm):
     return {
         "recipe": f"decoding:{recipe}",
         "search": search,
-        "arm": arm,
-        "mode": MODES[arm],
+        "mode": mode,
         "shape": shape,
         **rows,
         "unit": "sentences/s",
@@ -193,11 +195,11 @@ def compare_decoding(options, recipe, arm):
     }
 
 
-def compare_layer(options, name, arm, about):
-    layer = Layer(name, bf16=arm == "mixed")
+def compare_layer(options, name, mode, about):
+    layer = Layer(name, bf16=mode == "bf16")
     if not layer.ways:
         return None
-    command = [f"{options.bin}/examples/layers", "--mode", MODES[arm], "--repetitions", str(options.repetitions), name]
+    command = [f"{options.bin}/examples/layers", "--mode", mode, "--repetitions", str(options.repetitions), name]
     environment = os.environ | {"RAYON_NUM_THREADS": str(options.threads)}
 
     def zoo():
@@ -205,7 +207,7 @@ def compare_layer(options, name, arm, about):
         return json.loads(found)["seconds"]
 
     rows = turns(options.rounds, zoo, lambda: layer.seconds(options.repetitions), 1)
-    return {"layer": name, "arm": arm, "mode": MODES[arm], **rows, "unit": "passes/s", "machine": machine(options, about)}
+    return {"layer": name, "mode": mode, **rows, "unit": "passes/s", "machine": machine(options, about)}
 
 
 def turns(rounds, zoo, pytorch, work):
@@ -252,7 +254,7 @@ def main():
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--arms", default="fp32,mixed")
+    parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--out")
     parser.add_argument("recipes", nargs="*", metavar="RECIPE or LAYER")
     options = parser.parse_args()
@@ -266,13 +268,13 @@ def main():
     about = run_zoo(options, "reversal-transformer", "fp32", "4x8")[1]
     decodings = [f"decoding:{recipe}" for recipe in DECODING]
     for name in options.recipes or [*SHAPES, *decodings, *LAYERS]:
-        for arm in options.arms.split(","):
+        for mode in options.modes.split(","):
             if name in LAYERS:
-                row = compare_layer(options, name, arm, about)
+                row = compare_layer(options, name, mode, about)
             elif name in decodings:
-                row = compare_decoding(options, name.removeprefix("decoding:"), arm)
+                row = compare_decoding(options, name.removeprefix("decoding:"), mode)
             else:
-                row = compare(options, name, arm, SHAPES[name])
+                row = compare(options, name, mode, SHAPES[name])
             if row is None:
                 continue
             found.append(row)

@@ -53,7 +53,7 @@ def optimizer(train, parameters):
 
 
 class Training:
-    """Updates of a model on one batch of random pictures; the arm `mixed` is autocast in bf16."""
+    """Updates of a model on one batch of random pictures; `mixed` is autocast in bf16."""
 
     def __init__(self, resolved, classes, pictures, _, mixed):
         torch.manual_seed(1)
