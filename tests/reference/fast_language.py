@@ -25,7 +25,7 @@ class LanguageModel(nn.Module):
 
 
 class Training:
-    """Updates of a model on random windows, `[steps, rows]`; the arm `mixed` is autocast in bf16."""
+    """Updates of a model on random windows, `[steps, rows]`; `mixed` is autocast in bf16."""
 
     def __init__(self, resolved, units, rows, steps, mixed):
         torch.manual_seed(1)

@@ -7,15 +7,16 @@ use super::Piece;
 use crate::fp32::Tile;
 use crate::fp32::avx512::{ROWS, Sums, store};
 
-/// Numbers of one register.
-pub const LANES: usize = 16;
+/// Numbers of half a register.
+pub const HALF: usize = 8;
 
-/// For each row that a tile of N has, adds one value times the values of W registers. The rows'
-/// values are `step` bytes apart, from `low` + `step` on; `high` is seven rows behind `low`.
+/// For each row that a tile of N has, adds one value times the values of H halves of registers. The
+/// rows' values are `step` bytes apart, from `low` + `step` on; `high` is seven rows behind `low`.
 ///
 /// Without inline assembly, the compiler loads the values of all rows at once and keeps an address
 /// for each, which exceeds the registers, or keeps the sums in memory. Without `pure`, the rows stay
-/// in order.
+/// in order. The broadcast value has a type, because the compiler finds no register for an output
+/// without one.
 macro_rules! multiply_add {
     ($sums:ident, $left:ident, $right:ident, $low:ident, $high:ident, $steps:ident) => {{
         // Indices, scaled by 1, 2 or 4, that reach seven rows.
@@ -28,7 +29,7 @@ macro_rules! multiply_add {
         );
     }};
     ($sums:ident, $left:ident, $right:ident: $($row:literal [$from:ident + $index:ident * $scale:literal])*) => {$(
-        if $row < N && W == 1 {
+        if $row < N && (H == 2 || H == 3) {
             asm!(
                 concat!("vfmadd231ps {sum}, {left}, dword ptr [{from} + {index}*", $scale, "]{{1to16}}"),
                 from = in(reg) $from,
@@ -37,12 +38,36 @@ macro_rules! multiply_add {
                 sum = inout(zmm_reg) $sums[$row][0],
                 options(readonly, nostack, preserves_flags),
             );
-        } else if $row < N {
+        }
+        if $row < N && H == 1 {
+            let (half, mut sum) = (_mm512_castps512_ps256($left), _mm512_castps512_ps256($sums[$row][0]));
+            asm!(
+                concat!("vfmadd231ps {sum}, {left}, dword ptr [{from} + {index}*", $scale, "]{{1to8}}"),
+                from = in(reg) $from,
+                index = in(reg) $index,
+                left = in(ymm_reg) half,
+                sum = inout(ymm_reg) sum,
+                options(readonly, nostack, preserves_flags),
+            );
+            $sums[$row][0] = _mm512_castps256_ps512(sum);
+        } else if $row < N && H == 3 {
+            let (half, mut sum) = (_mm512_castps512_ps256($right), _mm512_castps512_ps256($sums[$row][1]));
+            asm!(
+                concat!("vfmadd231ps {sum}, {left}, dword ptr [{from} + {index}*", $scale, "]{{1to8}}"),
+                from = in(reg) $from,
+                index = in(reg) $index,
+                left = in(ymm_reg) half,
+                sum = inout(ymm_reg) sum,
+                options(readonly, nostack, preserves_flags),
+            );
+            $sums[$row][1] = _mm512_castps256_ps512(sum);
+        } else if $row < N && H == 4 {
+            let _x: __m512;
             asm!(
                 concat!("vbroadcastss {x}, dword ptr [{from} + {index}*", $scale, "]"),
                 "vfmadd231ps {left_sum}, {x}, {left}",
                 "vfmadd231ps {right_sum}, {x}, {right}",
-                x = out(zmm_reg) _,
+                x = out(zmm_reg) _x,
                 from = in(reg) $from,
                 index = in(reg) $index,
                 left = in(zmm_reg) $left,
@@ -60,33 +85,55 @@ fn steps(bytes: usize) -> [usize; 4] {
     [1, 3, 5, 7].map(|n| n * bytes)
 }
 
+/// The values of H halves of registers, and anything in the others.
+///
+/// # Safety
+/// The CPU has AVX-512 F and VL; `from` has the values.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+unsafe fn load<const H: usize>(from: *const f32) -> [__m512; 2] {
+    // SAFETY: the caller guarantees the values.
+    unsafe {
+        let left = match H {
+            1 => _mm512_castps256_ps512(_mm256_loadu_ps(from)),
+            _ => _mm512_loadu_ps(from),
+        };
+        let right = match H {
+            1 | 2 => left,
+            3 => _mm512_castps256_ps512(_mm256_loadu_ps(from.add(2 * HALF))),
+            _ => _mm512_loadu_ps(from.add(2 * HALF)),
+        };
+        [left, right]
+    }
+}
+
 /// The kernels for tiles of 1 to [`ROWS`] rows.
 macro_rules! by_rows {
-    ($kernel:ident, $registers:literal) => {
+    ($kernel:ident, $halves:literal) => {
         [
-            $kernel::<1, $registers>,
-            $kernel::<2, $registers>,
-            $kernel::<3, $registers>,
-            $kernel::<4, $registers>,
-            $kernel::<5, $registers>,
-            $kernel::<6, $registers>,
-            $kernel::<7, $registers>,
-            $kernel::<8, $registers>,
-            $kernel::<9, $registers>,
-            $kernel::<10, $registers>,
-            $kernel::<11, $registers>,
-            $kernel::<12, $registers>,
-            $kernel::<13, $registers>,
-            $kernel::<14, $registers>,
+            $kernel::<1, $halves>,
+            $kernel::<2, $halves>,
+            $kernel::<3, $halves>,
+            $kernel::<4, $halves>,
+            $kernel::<5, $halves>,
+            $kernel::<6, $halves>,
+            $kernel::<7, $halves>,
+            $kernel::<8, $halves>,
+            $kernel::<9, $halves>,
+            $kernel::<10, $halves>,
+            $kernel::<11, $halves>,
+            $kernel::<12, $halves>,
+            $kernel::<13, $halves>,
+            $kernel::<14, $halves>,
         ]
     };
 }
 
 /// A tile of outputs: the values that they read, from `x` on and `step` elements from one output to
-/// the next, times a panel of weights `[depth, width]`; `width` is that of one or two registers.
+/// the next, times a panel of weights `[depth, width]`; `width` is that of one to four halves of a register.
 ///
 /// # Safety
-/// The CPU has AVX-512 F; the tile may be written; x has all pieces for all outputs, and the panel
+/// The CPU has AVX-512 F and VL; the tile may be written; x has all pieces for all outputs, and the panel
 /// has their depths.
 pub unsafe fn outputs(
     tile: &Tile,
@@ -97,13 +144,14 @@ pub unsafe fn outputs(
     width: usize,
 ) {
     type Kernel = unsafe fn(&Tile, *const f32, usize, &[Piece], *const f32);
-    const KERNELS: [[Kernel; ROWS]; 2] = [by_rows!(outputs_of, 1), by_rows!(outputs_of, 2)];
+    const KERNELS: [[Kernel; ROWS]; 4] =
+        [by_rows!(outputs_of, 1), by_rows!(outputs_of, 2), by_rows!(outputs_of, 3), by_rows!(outputs_of, 4)];
     // SAFETY: the caller guarantees the requirements.
-    unsafe { KERNELS[width / LANES - 1][tile.rows - 1](tile, x, step, pieces, weight) }
+    unsafe { KERNELS[width / HALF - 1][tile.rows - 1](tile, x, step, pieces, weight) }
 }
 
-#[target_feature(enable = "avx512f")]
-unsafe fn outputs_of<const N: usize, const W: usize>(
+#[target_feature(enable = "avx512f,avx512vl")]
+unsafe fn outputs_of<const N: usize, const H: usize>(
     tile: &Tile,
     x: *const f32,
     step: usize,
@@ -115,8 +163,8 @@ unsafe fn outputs_of<const N: usize, const W: usize>(
     // SAFETY: the caller guarantees all pieces and weights, and prefetching is harmless.
     unsafe {
         for row in 0..N {
-            for register in 0..W {
-                let to = tile.to.wrapping_add(row * tile.stride + register * LANES);
+            for register in 0..H.div_ceil(2) {
+                let to = tile.to.wrapping_add(row * tile.stride + register * 2 * HALF);
                 _mm_prefetch::<_MM_HINT_T0>(to.cast());
             }
         }
@@ -127,14 +175,13 @@ unsafe fn outputs_of<const N: usize, const W: usize>(
                 let Some(piece) = pieces.next() else { break };
                 low = x.wrapping_offset(piece.offset).wrapping_byte_sub(one);
                 high = low.wrapping_byte_add(seven);
-                panel = weight.add(piece.depth * W * LANES);
+                panel = weight.add(piece.depth * H * HALF);
                 left_over = piece.len;
             }
-            // With one register, the second one is the first and is not used.
-            let (left, right) = (_mm512_loadu_ps(panel), _mm512_loadu_ps(panel.add((W - 1) * LANES)));
+            let [left, right] = load::<H>(panel);
             multiply_add!(sums, left, right, low, high, steps);
             (low, high) = (low.wrapping_add(1), high.wrapping_add(1));
-            panel = panel.add(W * LANES);
+            panel = panel.add(H * HALF);
             left_over -= 1;
         }
         // A copy, because sums with a known address would be stored at every step.
@@ -154,10 +201,10 @@ pub struct Segment {
 
 /// sums `[rows, width]` += for all positions, the outer product of `rows` values of x, `step`
 /// elements from one position to the next, and a packed panel of gradients `[position, width]`;
-/// `width` is that of one or two registers.
+/// `width` is that of one to four halves of a register.
 ///
 /// # Safety
-/// The CPU has AVX-512 F; x and the gradients have all positions of the segments.
+/// The CPU has AVX-512 F and VL; x and the gradients have all positions of the segments.
 pub unsafe fn weights(
     sums: &mut [f32],
     rows: usize,
@@ -167,18 +214,19 @@ pub unsafe fn weights(
     segments: &[Segment],
 ) {
     type Kernel = unsafe fn(&mut [f32], *const f32, usize, *const f32, &[Segment]);
-    const KERNELS: [[Kernel; ROWS]; 2] = [by_rows!(weights_of, 1), by_rows!(weights_of, 2)];
+    const KERNELS: [[Kernel; ROWS]; 4] =
+        [by_rows!(weights_of, 1), by_rows!(weights_of, 2), by_rows!(weights_of, 3), by_rows!(weights_of, 4)];
     let (gradient, width) = gradient;
     assert!(sums.len() >= rows * width);
     // SAFETY: the caller guarantees the requirements.
-    unsafe { KERNELS[width / LANES - 1][rows - 1](sums, x, step, gradient, segments) }
+    unsafe { KERNELS[width / HALF - 1][rows - 1](sums, x, step, gradient, segments) }
 }
 
 /// Distance in positions between the multiplied and the prefetched values.
 const AHEAD: usize = 16;
 
-#[target_feature(enable = "avx512f")]
-unsafe fn weights_of<const N: usize, const W: usize>(
+#[target_feature(enable = "avx512f,avx512vl")]
+unsafe fn weights_of<const N: usize, const H: usize>(
     to: &mut [f32],
     x: *const f32,
     step: usize,
@@ -192,21 +240,20 @@ unsafe fn weights_of<const N: usize, const W: usize>(
     unsafe {
         for segment in segments {
             let (mut x, mut gradient) =
-                (x.wrapping_add(segment.x), gradient.add(segment.gradient * W * LANES));
+                (x.wrapping_add(segment.x), gradient.add(segment.gradient * H * HALF));
             for _ in 0..segment.len {
-                let (left, right) =
-                    (_mm512_loadu_ps(gradient), _mm512_loadu_ps(gradient.add((W - 1) * LANES)));
+                let [left, right] = load::<H>(gradient);
                 let low = x.wrapping_byte_sub(one);
                 let high = low.wrapping_byte_add(seven);
                 multiply_add!(sums, left, right, low, high, steps);
                 _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD * step).cast());
                 _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(AHEAD * step + N - 1).cast());
                 x = x.wrapping_add(step);
-                gradient = gradient.wrapping_add(W * LANES);
+                gradient = gradient.wrapping_add(H * HALF);
             }
         }
     }
-    let width = W * LANES;
+    let width = H * HALF;
     let tile = Tile { to: to.as_mut_ptr(), stride: width, rows: N, columns: width, add: true, bias: &[] };
     // A copy, because sums with a known address would be stored at every step.
     let found = sums;

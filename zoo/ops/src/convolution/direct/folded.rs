@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use super::width;
+use super::panels::Panels;
 use crate::convolution::geometry::Shapes;
 use crate::convolution::products::{self, Fp32};
 use crate::fp32::avx512::COLUMNS;
@@ -33,7 +33,7 @@ pub fn suits(shapes: &Shapes) -> bool {
     if shapes.geometry.groups > 1 || images < IMAGES || !columns.adjacent() {
         return false;
     }
-    let lanes = channels.next_multiple_of(width(channels));
+    let lanes = Panels::of(channels).lanes();
     let direct = rows.count * high * (across * broad).div_ceil(columns.step) * out * lanes;
     let values = shapes.taps() * channels;
     let folded = tall * wide * (out * values.next_multiple_of(COLUMNS) + ADDITION * values);

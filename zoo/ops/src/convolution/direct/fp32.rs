@@ -4,12 +4,13 @@ use std::arch::x86_64::*;
 
 use rayon::prelude::*;
 
+use super::panels::{Panel, Panels};
 use super::positions::{POSITIONS, Positions};
-use super::{Layout, Plan, avx512, columns_only, folded, joined, runs, width};
+use super::{Layout, Plan, avx512, columns_only, folded, joined, runs};
 use crate::convolution::geometry::Shapes;
 use crate::convolution::patches::{Gathered, Image, Side};
 use crate::convolution::products::{self, Fp32};
-use crate::fp32::avx512::ROWS;
+use crate::fp32::avx512::{COLUMNS, ROWS};
 use crate::fp32::{Matrix, Source as _, Tile};
 use crate::host::{Source, room};
 
@@ -106,13 +107,13 @@ fn layout([_, height, width, channels]: [usize; 4]) -> Layout {
     Layout { first: 0, step: channels, row: width * channels, image: height * width * channels }
 }
 
-/// Weights `[panel, depth, width]`.
+/// Weights `[depth, width]` of each panel.
 fn panels(weight: &Side<f32>) -> Vec<f32> {
-    let (lanes, depth) = (weight.lanes(), weight.depth());
-    let width = width(lanes);
-    let mut to = room(lanes.div_ceil(width) * width * depth);
-    to.par_chunks_mut((width * depth).max(1)).enumerate().for_each(|(i, to)| {
-        weight.pack(to, width, i * width, 0..depth);
+    let (panels, depth) = (Panels::of(weight.lanes()), weight.depth());
+    let mut to = room(panels.lanes() * depth);
+    to.par_chunks_mut((COLUMNS * depth).max(1)).zip(0..panels.count()).for_each(|(to, i)| {
+        let panel = panels.panel(i);
+        weight.pack(to, panel.width, panel.first, 0..depth);
     });
     to
 }
@@ -133,17 +134,16 @@ fn convolve(plan: &Plan, x: &[f32], weight: &[f32], out: &mut [f32], lanes: usiz
     let step = plan.columns.step * plan.image[3];
     // Prefetches the values that the next band reads first, in small parts: the CPU's prefetcher
     // does not cover this number of rows.
-    let width = width(lanes);
-    let calls = lanes.div_ceil(width) * plan.blocks.len();
+    let panels = Panels::of(lanes);
+    let calls = panels.count() * plan.blocks.len();
     let share = (ROWS * step).div_ceil(LINE * calls.max(1)) * LINE;
     let deepest = plan.pieces.last().map_or(0, |piece| piece.offset);
     plan.bands().into_par_iter().for_each(|band| {
         let places: Vec<_> = band.clone().map(|i| (plan.place(i), plan.place(i + band.len()))).collect();
         for call in 0..calls {
             let (panel, block) = (call / plan.blocks.len(), call % plan.blocks.len());
-            let weight = &weight[panel * plan.depth * width..];
-            let first = panel * width;
-            let columns = width.min(lanes - first);
+            let panel = panels.panel(panel);
+            let weight = &weight[panel.first * plan.depth..];
             for (place, next) in &places {
                 let ahead = x.as_ptr().wrapping_offset(next.from + deepest).wrapping_add(call * share);
                 for line in (0..share).step_by(LINE) {
@@ -152,17 +152,20 @@ fn convolve(plan: &Plan, x: &[f32], weight: &[f32], out: &mut [f32], lanes: usiz
                 }
                 let Some((pieces, begins)) = plan.part(place, block) else { continue };
                 let tile = Tile {
-                    to: shared.at(place.to + first),
+                    to: shared.at(place.to + panel.first),
                     stride: plan.layout.step,
                     rows: place.outputs,
-                    columns,
+                    columns: panel.channels,
                     add: !begins,
-                    bias: if begins && !bias.is_empty() { &bias[first..first + columns] } else { &[] },
+                    bias: match begins && !bias.is_empty() {
+                        true => &bias[panel.first..][..panel.channels],
+                        false => &[],
+                    },
                 };
                 let x = x.as_ptr().wrapping_offset(place.from);
                 // SAFETY: `suits` checked the CPU; tiles are disjoint, and `Plan::new` ensures that
                 // all pieces exist.
-                unsafe { avx512::outputs(&tile, x, step, pieces, weight.as_ptr(), width) };
+                unsafe { avx512::outputs(&tile, x, step, pieces, weight.as_ptr(), panel.width) };
             }
         }
     });
@@ -192,31 +195,31 @@ fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[
     let [out, channels, ..] = shapes.weight;
     let (out, stride) = (out / shapes.geometry.groups, shapes.output[3]);
     let depth = shapes.taps() * channels;
-    let width = width(out);
-    let panels = out.div_ceil(width);
+    let panels = Panels::of(out);
+    let lanes = panels.lanes();
     let work = Positions::new(shapes, x);
     let step = work.step();
-    let groups = parts(&work, channels, SUMS / (panels * width).max(1));
+    let groups = parts(&work, channels, SUMS / lanes.max(1));
     // The geometry determines how positions are cut, because the cuts define the order of the sums.
     let cuts = TASKS.div_ceil(groups.len().max(1)).min(work.chunks()).max(1);
     let tasks: Vec<_> = groups.iter().flat_map(|group| (0..cuts).map(move |cut| (group, cut))).collect();
     let sums: Vec<Vec<f32>> = tasks
         .into_par_iter()
         .map_init(
-            || (room(POSITIONS * panels * width), Vec::new()),
+            || (room(POSITIONS * lanes), Vec::new()),
             |(packed, segments), (group, cut)| {
                 let values: usize = group.iter().map(|part| part.len).sum();
-                let mut sums = vec![0f32; values * panels * width];
+                let mut sums = vec![0f32; values * lanes];
                 for chunk in cut * work.chunks() / cuts..(cut + 1) * work.chunks() / cuts {
                     let chunk = work.chunk(chunk);
                     let first = chunk[0].position * stride;
                     let len = chunk.iter().map(|row| row.len).sum();
                     let gradient = Matrix::columns(&gradient[first..], len, out, stride);
-                    for (i, to) in packed.chunks_exact_mut(POSITIONS * width).enumerate() {
-                        gradient.pack(&mut to[..len * width], width, i * width, 0..len);
-                    }
-                    for (i, packed) in packed.chunks_exact(POSITIONS * width).enumerate() {
-                        let mut sums = &mut sums[i * values * width..][..values * width];
+                    for panel in panels.all() {
+                        let width = panel.width;
+                        let packed = &mut packed[POSITIONS * panel.first..][..len * width];
+                        gradient.pack(packed, width, panel.first, 0..len);
+                        let mut sums = &mut sums[values * panel.first..][..values * width];
                         for part in group {
                             work.seen(&chunk, part.row, segments);
                             for tile in 0..part.len.div_ceil(ROWS) {
@@ -246,14 +249,15 @@ fn weight_gradient(shapes: &Shapes, x: &Image<f32>, channel: usize, gradient: &[
             },
         )
         .collect();
-    to.par_chunks_mut((width * depth).max(1)).enumerate().for_each(|(panel, to)| {
+    to.par_chunks_mut((COLUMNS * depth).max(1)).zip(0..panels.count()).for_each(|(to, i)| {
+        let Panel { first, width, .. } = panels.panel(i);
         let mut turned = Vec::new();
         for (group, cuts) in groups.iter().zip(sums.chunks(cuts)) {
             let values: usize = group.iter().map(|part| part.len).sum();
-            let of_panel = |cut: &Vec<f32>| cut[panel * values * width..][..values * width].to_vec();
+            let of_panel = |cut: &Vec<f32>| cut[first * values..][..values * width].to_vec();
             let mut sum = of_panel(&cuts[0]);
             for cut in &cuts[1..] {
-                crate::simd::add(&mut sum, &cut[panel * values * width..]);
+                crate::simd::add(&mut sum, &cut[first * values..][..values * width]);
             }
             turned.resize(values * width, 0.0);
             Matrix::rows(&sum, values, width, width).pack(&mut turned, values, 0, 0..width);

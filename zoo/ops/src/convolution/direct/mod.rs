@@ -1,6 +1,6 @@
 //! Convolution that reads rows of an image in place, without packing patches.
 //!
-//! A tile is several neighbouring outputs of a row by 32 channels, or by 16 if there are no more. Its sums run over the pieces of
+//! A tile is several neighbouring outputs of a row by 8 to 32 channels. Its sums run over the pieces of
 //! memory that its outputs read, tap by tap; each output reads from its own place. The sums stay in
 //! registers for a block of the depth. Packing patches costs as much for every tap as reading the
 //! image does once, which pays only if many output channels share them.
@@ -8,13 +8,13 @@
 mod avx512;
 mod folded;
 mod fp32;
+mod panels;
 mod positions;
 
 use std::ops::Range;
 
 use super::geometry::{Axis, Shapes, Taps};
 use super::patches::Image;
-use crate::fp32::avx512::COLUMNS;
 use crate::simd::{Level, level};
 
 pub use fp32::{forward, gradients};
@@ -41,11 +41,6 @@ pub fn suits(shapes: &Shapes) -> bool {
     let many = shapes.weight[0] / shapes.geometry.groups > MANY;
     let conflicts = shapes.input[3].is_multiple_of(PAGE) || shapes.output[3].is_multiple_of(PAGE);
     level() == Level::V4 && !narrow && !many && !conflicts
-}
-
-/// Channels of a panel: those of one register if all channels fit in it, else those of two.
-fn width(channels: usize) -> usize {
-    if channels <= avx512::LANES { avx512::LANES } else { COLUMNS }
 }
 
 /// For kernels of one tap with stride 1, merges all positions into one row.
