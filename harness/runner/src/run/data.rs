@@ -50,7 +50,7 @@ pub trait Material {
     fn cost(&self, recipe: &RecipeOf<Self::Task>) -> Cost;
 
     /// Number of output classes.
-    fn classes(&self) -> usize;
+    fn classes(&self, recipe: &RecipeOf<Self::Task>) -> usize;
 
     /// Amounts of the two sides of a batch without padding: tokens, frames or labels.
     fn amounts(batch: &Self::Batch) -> (u64, u64);

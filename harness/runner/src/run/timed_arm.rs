@@ -110,7 +110,7 @@ pub fn of_updates<D: Material>(
     let compute = Compute::of(&recipe.precision);
     let phases = vec![phase(recipe, material.aim(recipe), Some(LONG))?];
     let timed = Box::new(TimedArm::new(model, phases, updates, compute, making.seed)?);
-    let (cost, classes) = (material.cost(recipe), material.classes());
+    let (cost, classes) = (material.cost(recipe), material.classes(recipe));
     Ok(Measurable { timed, cost, classes, amounts, counted, data: seconds })
 }
 

@@ -48,8 +48,8 @@ impl Material for Pictures {
         cost(&recipe.model, size(recipe)).unwrap_or(nothing)
     }
 
-    fn classes(&self) -> usize {
-        self.prepared.as_ref().map_or(0, |prepared| prepared.classes.len())
+    fn classes(&self, recipe: &Recipe) -> usize {
+        recipe.data.classes as usize
     }
 
     fn amounts(batch: &PictureBatch) -> (u64, u64) {

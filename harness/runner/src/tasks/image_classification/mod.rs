@@ -172,6 +172,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn classes_are_counted_without_pictures() {
+        let resolved = Document::load("mnist-mlp-keras").unwrap().resolve(&Selection::default()).unwrap();
+        let recipe = zoo_recipes::ImageClassification::of(&resolved.recipe).unwrap();
+        assert_eq!(Pictures { prepared: None }.classes(recipe), 10);
+    }
+
+    #[test]
     fn a_recipe_fits_if_its_last_layer_has_a_unit_for_each_class() {
         let resolved = Document::load("mnist-mlp-keras").unwrap().resolve(&Selection::default()).unwrap();
         let sound = zoo_recipes::ImageClassification::of(&resolved.recipe).unwrap().clone();

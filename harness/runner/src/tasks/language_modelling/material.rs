@@ -53,8 +53,8 @@ impl Material for Text {
         cost(&recipe.model, u64::from(recipe.data.vocabulary.size))
     }
 
-    fn classes(&self) -> usize {
-        self.prepared.as_ref().map_or(0, |prepared| prepared.units.len())
+    fn classes(&self, recipe: &Recipe) -> usize {
+        recipe.data.vocabulary.size as usize
     }
 
     fn amounts(batch: &WindowBatch) -> (u64, u64) {

@@ -71,7 +71,7 @@ impl Material for SpeechMaterial {
         speech_recognition::cost(recipe.model.layers(), self.features as u64, self.classes.len() as u64)
     }
 
-    fn classes(&self) -> usize {
+    fn classes(&self, _: &Recipe) -> usize {
         self.classes.len()
     }
 

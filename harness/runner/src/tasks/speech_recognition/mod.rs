@@ -122,7 +122,7 @@ impl Task for SpeechRecognition<'_> {
 
     fn counted(&self) -> std::result::Result<(u64, String), String> {
         let frames = SpeechMaterial::of(self.recipe).map_err(|failure| failure.to_string())?;
-        Ok((frames.cost(self.recipe).parameters, format!("{} classes", frames.classes())))
+        Ok((frames.cost(self.recipe).parameters, format!("{} classes", frames.classes(self.recipe))))
     }
 
     fn built(&self) -> std::result::Result<u64, String> {

@@ -75,7 +75,7 @@ impl Material for SynthesisMaterial {
         speech_synthesis::cost(&recipe.model, self.symbols as u64, self.width)
     }
 
-    fn classes(&self) -> usize {
+    fn classes(&self, _: &Recipe) -> usize {
         self.width.mels + self.width.bins
     }
 

@@ -56,7 +56,7 @@ impl Material for Text {
         cost(&recipe.model, &self.vocabularies)
     }
 
-    fn classes(&self) -> usize {
+    fn classes(&self, _: &Recipe) -> usize {
         self.vocabularies.target
     }
 
