@@ -1,7 +1,8 @@
 """Five updates of one 7 x 5 tensor by each update rule -> tests/fixtures/optimizers.safetensors.
 
 Tensors: `weight`, `gradients` [5, 7, 5], `sparse_gradients` [5, 7, 5] in which most rows are 0, `learning_rates` [5], and for each
-rule `RULE/weights` [5, 7, 5], the weights after each update. The rules' settings stand in the metadata.
+rule `RULE/weights` [5, 7, 5], the weights after each update. The rules' settings stand in the metadata. A rule whose name ends with
+"-vector" moves the same numbers as a vector of 35.
 """
 
 import numpy as np
@@ -12,6 +13,8 @@ import update_rules
 
 ADAM = {"kind": "adam", "beta1": 0.9, "beta2": 0.98}
 NOVOGRAD = {"kind": "novograd", "beta1": 0.95, "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 1e-5, "grad_averaging": False}
+
+NANOGPT = {"kind": "adamw", "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1}
 
 # The published epsilons, and one so large that its place shows.
 RULES = {
@@ -41,6 +44,12 @@ RULES = {
         **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "published"},
     "novograd-as-coded-averaging": {
         **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "as-coded"},
+    # PyTorch's AdamW: its default numbers, and nanoGPT's groups of parameters, in which a vector does not decay.
+    "adamw": {"kind": "adamw", "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01},
+    "adamw-large-decay": {"kind": "adamw", "beta1": 0.9, "beta2": 0.99, "epsilon": 0.05, "weight_decay": 0.5},
+    "adamw-vector": {"kind": "adamw", "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1},
+    "adamw-matrices": {**NANOGPT, "decayed": "matrices"},
+    "adamw-matrices-vector": {**NANOGPT, "decayed": "matrices"},
     # Keras's numbers, and some whose epsilon shows its place. What these tensors are, PyTorch's optimizers computed.
     "rmsprop": {"kind": "rmsprop", "rho": 0.9, "epsilon": 1e-7},
     "rmsprop-large-epsilon": {"kind": "rmsprop", "rho": 0.5, "epsilon": 0.05},
@@ -49,7 +58,12 @@ RULES = {
 }  # fmt: skip
 
 # Rules that PyTorch's own optimizers compute here: the formulas in update_rules.py must give the same to 1e-12.
-PYTORCH = {"rmsprop": (torch.optim.RMSprop, "alpha"), "adadelta": (torch.optim.Adadelta, "rho")}
+PYTORCH = {
+    "rmsprop": lambda moved, spec: torch.optim.RMSprop([moved], lr=1.0, eps=spec["epsilon"], alpha=spec["rho"]),
+    "adadelta": lambda moved, spec: torch.optim.Adadelta([moved], lr=1.0, eps=spec["epsilon"], rho=spec["rho"]),
+    "adamw": lambda moved, spec: torch.optim.AdamW(
+        groups(moved, spec), lr=1.0, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"]),
+}  # fmt: skip
 
 # Of momentum 0.9; the published one, and one that leaves some updates as they are.
 LARC = {"larc": {"eta": 0.001}, "larc-rarely": {"eta": 0.03, "min_update": 1e-3, "epsilon": 0.1}}
@@ -58,14 +72,21 @@ LARC = {"larc": {"eta": 0.001}, "larc-rarely": {"eta": 0.03, "min_update": 1e-3,
 ROWS = [[0, 2, 3], [0], [1, 3, 4], [5], [0, 1]]
 
 
+def groups(moved, spec):
+    """Parameters of two or more dimensions decay, others only where all do: the two groups of nanoGPT's `configure_optimizers`."""
+    decayed = [p for p in [moved] if p.dim() >= 2 or spec.get("decayed", "all") == "all"]
+    others = [p for p in [moved] if not any(p is one for one in decayed)]
+    return [{"params": decayed, "weight_decay": spec["weight_decay"]}, {"params": others, "weight_decay": 0.0}]
+
+
 def by_pytorch(weight, gradients, rates, spec):
     """The weights after each update by PyTorch's optimizer, in FP64. RMSprop is not centred there by default."""
-    optimizer, decay = PYTORCH[spec["kind"]]
     moved, after = torch.nn.Parameter(weight.clone()), []
-    rule = optimizer([moved], lr=1.0, eps=spec["epsilon"], **{decay: spec["rho"]})
+    rule = PYTORCH[spec["kind"]](moved, spec)
     for gradient, rate in zip(gradients, rates):
         moved.grad = gradient.clone()
-        rule.param_groups[0]["lr"] = float(rate)
+        for group in rule.param_groups:
+            group["lr"] = float(rate)
         rule.step()
         after.append(moved.detach().clone())
     return torch.stack(after)
@@ -83,10 +104,12 @@ def main():
     rates = torch.tensor([0.1, 0.02, 0.05, 0.2, 0.01]).double()
     tensors = {"weight": weight, "gradients": gradients, "sparse_gradients": sparse, "learning_rates": rates}
     for name, spec in RULES.items():
-        state, current, after = {}, weight, []
+        shape = (35,) if name.endswith("-vector") else (7, 5)
+        state, current, after = {}, weight.reshape(shape), []
         for update in range(5):
             is_sparse = name.endswith("sparse")
-            arguments = (current, (sparse if is_sparse else gradients)[update], state, float(rates[update]), spec)
+            gradient = (sparse if is_sparse else gradients)[update].reshape(shape)
+            arguments = (current, gradient, state, float(rates[update]), spec)
             if spec["kind"] == "lazy-adam":
                 rows = ROWS[update] if is_sparse else list(range(7))
                 current = update_rules.lazy_adam(*arguments, rows)
@@ -96,8 +119,10 @@ def main():
         tensors[f"{name}/weights"] = torch.stack(after)
         if spec["kind"] in PYTORCH:
             of_formula = tensors[f"{name}/weights"]
-            tensors[f"{name}/weights"] = by_pytorch(weight, gradients, rates, spec)
-            torch.testing.assert_close(tensors[f"{name}/weights"], of_formula, rtol=1e-12, atol=1e-12)
+            of_pytorch = by_pytorch(weight.reshape(shape), gradients.reshape(5, *shape), rates, spec)
+            torch.testing.assert_close(of_pytorch, of_formula, rtol=1e-12, atol=1e-12)
+            tensors[f"{name}/weights"] = of_pytorch
+        tensors[f"{name}/weights"] = tensors[f"{name}/weights"].reshape(5, 7, 5)
     for name, spec in LARC.items():
         state, current, after = {}, weight, []
         for update in range(5):

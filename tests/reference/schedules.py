@@ -21,9 +21,11 @@ def decay_span(spec, total):
 
 
 def warmed(spec, s):
-    """The first value, climbing from 0 in a straight line over the warm-up."""
+    """The first value, climbing from 0 in a straight line over the warm-up, or from one step above 0 (nanoGPT, train.py, `get_lr`)."""
     warmup = spec.get("warmup_updates", 0)
-    return spec["lr"] * s / warmup if s < warmup else spec["lr"]
+    if s >= warmup:
+        return spec["lr"]
+    return spec["lr"] * (s + 1) / (warmup + 1) if spec.get("warmup_start") == "step" else spec["lr"] * s / warmup
 
 
 def fixed(spec, s, total):
@@ -168,6 +170,14 @@ CASES = {
         {"kind": "cosine-decay", "lr": 0.1, "warmup_updates": 100, "min_lr_ratio": 0.05}, 1000),
     "cosine-decay-own-length": (
         {"kind": "cosine-decay", "lr": 0.1, "decay_updates": 250, "begin_decay_at": 30, "min_lr_ratio": 0.01}, 1000),
+    "cosine-decay-warm-up-step": (
+        {"kind": "cosine-decay", "lr": 0.1, "warmup_updates": 100, "warmup_start": "step", "min_lr_ratio": 0.05}, 1000),
+    "shakespeare-char-nanogpt": (
+        {"kind": "cosine-decay", "lr": 1e-3, "warmup_updates": 100, "warmup_start": "step", "begin_decay_at": 100,
+         "decay_updates": 4900, "min_lr_ratio": 0.1}, 5000),
+    "shakespeare-char-nanogpt-cpu": (
+        {"kind": "cosine-decay", "lr": 1e-3, "warmup_updates": 100, "warmup_start": "step", "begin_decay_at": 100,
+         "decay_updates": 1900, "min_lr_ratio": 0.1}, 2000),
     "gnmt-v2": (
         {"kind": "warmup-steps", "lr": 2e-3, "warmup_updates": 200, "hold": 0.666, "steps": 4, "decay_rate": 0.5}, 20496),
     "convs2s-fairseq": (

@@ -25,6 +25,13 @@ def adam(weight, gradient, state, lr, spec):
     return weight - lr * (first / one) / ((second / two).sqrt() + epsilon)
 
 
+def adamw(weight, gradient, state, lr, spec):
+    """Decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2) with PyTorch's scale: w - lr d w before Adam's step."""
+    decays = spec.get("decayed", "all") == "all" or weight.dim() >= 2
+    weight_decay = spec["weight_decay"] if decays else 0.0
+    return adam(weight, gradient, state, lr, {**spec, "weight_decay": 0.0}) - lr * weight_decay * weight
+
+
 def lazy_adam(weight, gradient, state, lr, spec, rows):
     """Adam on the given rows alone: the others keep their weights and moments. The step count is one for the whole tensor."""
     moved_state = dict(state)

@@ -3,7 +3,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use zoo_models::ops::{Agreement, count_launches, difference};
-use zoo_recipes::{EpsilonPlace, NovogradVariant, OptimizerSpec, Velocity};
+use zoo_recipes::{DecayedParameters, EpsilonPlace, NovogradVariant, OptimizerSpec, Velocity};
 
 use crate::flat::{Flat, magnitude};
 use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
@@ -15,7 +15,7 @@ const SHAPES: [&[usize]; 8] = [&[57, 64], &[64, 96], &[96], &[300, 40], &[40], &
 const LIMIT: f64 = 1e-5;
 
 /// Every update rule with each of its options.
-pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 11] {
+pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 13] {
     let adam = |lazy: bool, weight_decay: f64| {
         let (beta1, beta2, epsilon, epsilon_place) = (0.9, 0.98, 1e-8, EpsilonPlace::RawRoot);
         match lazy {
@@ -23,6 +23,8 @@ pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 11] {
             false => OptimizerSpec::Adam { beta1, beta2, epsilon, epsilon_place, weight_decay },
         }
     };
+    let adamw =
+        |decayed| OptimizerSpec::Adamw { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weight_decay: 0.1, decayed };
     let novograd = |variant| OptimizerSpec::Novograd {
         beta1: 0.95,
         beta2: 0.5,
@@ -41,6 +43,8 @@ pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 11] {
         ("adam, 8 parameters", adam(false, 0.0)),
         ("adam, decay, 8 parameters", adam(false, 0.01)),
         ("lazy adam, 8 parameters", adam(true, 0.0)),
+        ("adamw, 8 parameters", adamw(DecayedParameters::All)),
+        ("adamw, decay of matrices, 8 parameters", adamw(DecayedParameters::Matrices)),
         ("sgd, 8 parameters", sgd(0.0, 0.0, false)),
         ("sgd, momentum and decay, 8 parameters", sgd(0.9, 0.01, false)),
         ("sgd, nesterov, 8 parameters", sgd(0.9, 0.01, true)),

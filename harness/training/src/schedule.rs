@@ -5,7 +5,7 @@
 //! step is read before it is incremented), and so does fairseq (the rate of the next update is set
 //! from the updates done). Neither counts an update that was skipped for an overflow.
 
-use zoo_recipes::ScheduleSpec;
+use zoo_recipes::{ScheduleSpec, WarmupStart};
 
 /// Reason why a schedule cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -165,7 +165,7 @@ impl Schedule {
                 rate.max(*min_lr)
             }
             ScheduleSpec::PolyDecay { lr, power, min_lr, warmup_updates, .. } => {
-                let rate = warm(*lr, s, *warmup_updates);
+                let rate = warm(*lr, s, *warmup_updates, WarmupStart::Zero);
                 match update.checked_sub(self.begin) {
                     None => rate,
                     Some(since) => {
@@ -174,8 +174,8 @@ impl Schedule {
                     }
                 }
             }
-            ScheduleSpec::CosineDecay { lr, min_lr_ratio, warmup_updates, .. } => {
-                let rate = warm(*lr, s, *warmup_updates);
+            ScheduleSpec::CosineDecay { lr, min_lr_ratio, warmup_updates, warmup_start, .. } => {
+                let rate = warm(*lr, s, *warmup_updates, *warmup_start);
                 match update.checked_sub(self.begin) {
                     None => rate,
                     Some(since) => {
@@ -216,9 +216,14 @@ impl Schedule {
     }
 }
 
-/// Linear from 0 to `lr`.
-fn warm(lr: f64, s: f64, warmup: u64) -> f64 {
-    if s < warmup as f64 { lr * s / warmup as f64 } else { lr }
+/// Linear from 0, or from one step above 0, to `lr`.
+fn warm(lr: f64, s: f64, warmup: u64, start: WarmupStart) -> f64 {
+    let w = warmup as f64;
+    match start {
+        _ if s >= w => lr,
+        WarmupStart::Zero => lr * s / w,
+        WarmupStart::Step => lr * (s + 1.0) / (w + 1.0),
+    }
 }
 
 #[cfg(test)]
@@ -332,18 +337,25 @@ mod tests {
 
     #[test]
     fn cosine_decay_has_a_floor_relative_to_its_rate() {
-        let spec = ScheduleSpec::CosineDecay {
+        let spec = |warmup_start| ScheduleSpec::CosineDecay {
             lr: 2.0,
             decay_updates: Some(100),
             begin_decay_at: 10,
             min_lr_ratio: 0.1,
             warmup_updates: 10,
+            warmup_start,
         };
-        let schedule = Schedule::new(&spec, None).unwrap();
+        let schedule = Schedule::new(&spec(WarmupStart::Zero), None).unwrap();
+        near(schedule.lr(0), 0.0);
         near(schedule.lr(5), 1.0);
         near(schedule.lr(10), 2.0);
         near(schedule.lr(60), 2.0 * (0.9 * 0.5 + 0.1));
         near(schedule.lr(110), 0.2);
+        let above = Schedule::new(&spec(WarmupStart::Step), None).unwrap();
+        near(above.lr(0), 2.0 / 11.0);
+        near(above.lr(9), 20.0 / 11.0);
+        near(above.lr(10), 2.0);
+        near(above.lr(60), schedule.lr(60));
     }
 
     #[test]

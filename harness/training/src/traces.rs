@@ -206,6 +206,7 @@ impl RuleTraces {
             self.values(if name.ends_with("-sparse") { "sparse_gradients" } else { "gradients" })?;
         let (rates, expected) = (self.values("learning_rates")?, self.values(&format!("{name}/weights"))?);
         let n = self.shape.iter().product::<usize>();
+        let shape = if name.ends_with("-vector") { vec![n] } else { self.shape.clone() };
         if gradients.len() != rates.len() * n || expected.len() != rates.len() * n {
             return Err(format!("the trace of {name} has not {} steps of {n} values", rates.len()));
         }
@@ -213,7 +214,7 @@ impl RuleTraces {
         let mut weight = Flat::Host(self.values("weight")?.to_vec());
         for (step, rate) in rates.iter().enumerate() {
             rule.begin();
-            let place = Place { path: "embedding", shape: &self.shape, embedding: true };
+            let place = Place { path: "embedding", shape: &shape, embedding: true };
             let gradient = Flat::Host(gradients[step * n..(step + 1) * n].to_vec());
             weight = rule.step(place, f64::from(*rate), weight, Gradient::new(gradient, 1.0));
             for (at, (found, expected)) in weight.to_vec().iter().zip(&expected[step * n..]).enumerate() {

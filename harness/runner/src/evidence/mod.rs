@@ -63,17 +63,28 @@ impl RecordedRun {
 /// place.
 pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
     // Options that change the formula. All other options are numbers.
-    let formula = |rule: &OptimizerSpec| match rule {
-        OptimizerSpec::Adam { epsilon_place, .. } | OptimizerSpec::LazyAdam { epsilon_place, .. } => {
-            (Some(*epsilon_place), None, None)
+    match (one, other) {
+        (
+            OptimizerSpec::Adam { epsilon_place: one, .. },
+            OptimizerSpec::Adam { epsilon_place: other, .. },
+        )
+        | (
+            OptimizerSpec::LazyAdam { epsilon_place: one, .. },
+            OptimizerSpec::LazyAdam { epsilon_place: other, .. },
+        ) => one == other,
+        (OptimizerSpec::Adamw { decayed: one, .. }, OptimizerSpec::Adamw { decayed: other, .. }) => {
+            one == other
         }
-        OptimizerSpec::Novograd { variant, grad_averaging, .. } => {
-            (None, Some((*variant, *grad_averaging)), None)
-        }
-        OptimizerSpec::Sgd { nesterov, velocity, .. } => (None, None, Some((*nesterov, *velocity))),
-        OptimizerSpec::Rmsprop { .. } | OptimizerSpec::Adadelta { .. } => (None, None, None),
-    };
-    std::mem::discriminant(one) == std::mem::discriminant(other) && formula(one) == formula(other)
+        (
+            OptimizerSpec::Novograd { variant: one, grad_averaging: averaging, .. },
+            OptimizerSpec::Novograd { variant: other, grad_averaging: of_other, .. },
+        ) => (one, averaging) == (other, of_other),
+        (
+            OptimizerSpec::Sgd { nesterov: one, velocity: of_one, .. },
+            OptimizerSpec::Sgd { nesterov: other, velocity: of_other, .. },
+        ) => (one, of_one) == (other, of_other),
+        _ => std::mem::discriminant(one) == std::mem::discriminant(other),
+    }
 }
 
 /// Evidence levels of a recipe, lowest first.

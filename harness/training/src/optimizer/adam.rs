@@ -1,10 +1,10 @@
-//! Adam and LazyAdam.
+//! Adam, LazyAdam and AdamW.
 
 use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
 use rayon::prelude::*;
-use zoo_recipes::EpsilonPlace;
+use zoo_recipes::{DecayedParameters, EpsilonPlace};
 
 use super::{Gradient, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
 use crate::flat::{CHUNK, Flat};
@@ -16,6 +16,9 @@ use crate::flat::{CHUNK, Flat};
 /// tracks which rows were looked up; here a row that was looked up and got a gradient of exactly
 /// zero counts as not looked up. A matrix that is also the output projection has a gradient in
 /// every row, and an L2 penalty has the same effect: the rule is then plain Adam.
+///
+/// With decoupled decay it is AdamW: the weight is multiplied by 1 - lr d before the step, and the
+/// moments do not contain the decay.
 #[derive(Debug)]
 pub struct Adam {
     beta1: f64,
@@ -24,6 +27,8 @@ pub struct Adam {
     place: EpsilonPlace,
     lazy: bool,
     decay: f64,
+    /// Decoupled decay, and the parameters that it is for.
+    apart: (f64, DecayedParameters),
     steps: u64,
     moments: BTreeMap<String, Moments>,
     /// State from a checkpoint. It moves to its device at the first step of its parameter.
@@ -49,6 +54,8 @@ struct Coefficients {
     step: f32,
     factor: f32,
     decay: f32,
+    /// Factor of the weight before the step; 1 without decoupled decay.
+    keep: f32,
 }
 
 impl Adam {
@@ -61,6 +68,7 @@ impl Adam {
             place,
             lazy,
             decay: 0.0,
+            apart: (0.0, DecayedParameters::All),
             steps: 0,
             moments: BTreeMap::new(),
             loaded: BTreeMap::new(),
@@ -72,7 +80,16 @@ impl Adam {
         Self { decay, ..self }
     }
 
-    fn coefficients(&self, lr: f64, factor: f32) -> Coefficients {
+    /// Decays weights apart from their gradients, as in PyTorch's AdamW.
+    pub fn decaying_apart(self, decay: f64, decayed: DecayedParameters) -> Self {
+        Self { apart: (decay, decayed), ..self }
+    }
+
+    fn coefficients(&self, lr: f64, factor: f32, shape: &[usize]) -> Coefficients {
+        let decays = match self.apart.1 {
+            DecayedParameters::All => true,
+            DecayedParameters::Matrices => shape.len() >= 2,
+        };
         let t = self.steps as f64;
         let (one, two) = (1.0 - self.beta1.powf(t), 1.0 - self.beta2.powf(t));
         let (root, step) = match self.place {
@@ -89,6 +106,7 @@ impl Adam {
             step: step as f32,
             factor,
             decay: self.decay as f32,
+            keep: if decays { (1.0 - lr * self.apart.0) as f32 } else { 1.0 },
         }
     }
 
@@ -111,7 +129,7 @@ impl Optimizer for Adam {
     }
 
     fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
-        let c = self.coefficients(lr, gradient.factor);
+        let c = self.coefficients(lr, gradient.factor, place.shape);
         let Moments { first, second } = self.moments_of(place.path, &weight);
         let columns = match place.shape {
             [_, rest @ ..] if self.lazy && place.embedding && !rest.is_empty() => {
@@ -200,7 +218,7 @@ impl Coefficients {
             let g = g * self.factor + *w * self.decay;
             *m = *m * self.beta1 + g * self.rest1;
             *v = *v * self.beta2 + (g * g) * self.rest2;
-            *w -= (*m / (v.sqrt() / self.root + self.epsilon)) * self.step;
+            *w = *w * self.keep - (*m / (v.sqrt() / self.root + self.epsilon)) * self.step;
         }
     }
 
@@ -219,6 +237,7 @@ impl Coefficients {
         let m = m.mul_scalar(self.beta1).add(g.clone().mul_scalar(self.rest1));
         let v = v.mul_scalar(self.beta2).add(g.clone().mul(g).mul_scalar(self.rest2));
         let root = v.clone().sqrt().div_scalar(self.root).add_scalar(self.epsilon);
+        let w = if self.keep == 1.0 { w } else { w.mul_scalar(self.keep) };
         let w = w.sub(m.clone().div(root).mul_scalar(self.step));
         let Some((columns, old_w, old_m, old_v, old_g)) = before else { return (w, m, v) };
         let n = old_g.dims()[0];
@@ -310,6 +329,30 @@ mod tests {
                 assert_eq!(host.export(), device.export());
             }
         }
+    }
+
+    #[test]
+    fn decoupled_decay_shrinks_the_weights_that_decay_and_leaves_the_moments() {
+        let run = |adam: Adam, shape: &[usize]| {
+            let mut adam = adam;
+            let mut w = Flat::Host(vec![1.0, -2.0]);
+            for g in [[0.3f32, 0.0], [-0.1, 0.0]] {
+                adam.begin();
+                w = adam.step(place(shape, false), 0.1, w, Gradient::new(Flat::Host(g.to_vec()), 1.0));
+            }
+            (w.to_vec(), adam.export())
+        };
+        let plain = || Adam::new(0.9, 0.99, 1e-8, EpsilonPlace::CorrectedRoot, false);
+        let (free, moments) = run(plain(), &[1, 2]);
+        let (all, moments_of_all) = run(plain().decaying_apart(0.5, DecayedParameters::All), &[2]);
+        // Without a gradient a weight is 1 - lr d of itself after each update.
+        assert_eq!(free[1], -2.0);
+        assert_eq!(all[1], -2.0 * 0.95 * 0.95);
+        assert!(all[0] < free[0], "{all:?} {free:?}");
+        assert_eq!(moments_of_all, moments);
+        let matrices = || plain().decaying_apart(0.5, DecayedParameters::Matrices);
+        assert_eq!(run(matrices(), &[1, 2]).0, all, "a matrix decays");
+        assert_eq!(run(matrices(), &[2]).0, free, "a vector does not");
     }
 
     #[test]

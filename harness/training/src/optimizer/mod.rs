@@ -11,7 +11,7 @@ mod sgd;
 
 use std::collections::BTreeMap;
 
-use zoo_recipes::OptimizerSpec;
+use zoo_recipes::{EpsilonPlace, OptimizerSpec};
 
 use crate::flat::Flat;
 
@@ -115,6 +115,10 @@ pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
         }
         OptimizerSpec::LazyAdam { beta1, beta2, epsilon, epsilon_place } => {
             Box::new(Adam::new(beta1, beta2, epsilon, epsilon_place, true))
+        }
+        OptimizerSpec::Adamw { beta1, beta2, epsilon, weight_decay, decayed } => {
+            let adam = Adam::new(beta1, beta2, epsilon, EpsilonPlace::CorrectedRoot, false);
+            Box::new(adam.decaying_apart(weight_decay, decayed))
         }
         OptimizerSpec::Novograd { beta1, beta2, epsilon, weight_decay, grad_averaging, variant } => {
             Box::new(Novograd::new(NovogradSettings {

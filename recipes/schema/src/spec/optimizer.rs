@@ -36,6 +36,22 @@ pub enum OptimizerSpec {
         #[serde(default)]
         epsilon_place: EpsilonPlace,
     },
+    /// Adam with decoupled weight decay (Loshchilov and Hutter 2019) as in PyTorch:
+    /// w = (1 - lr d) w, then a step of Adam, bias-corrected, with epsilon outside the root. The decay
+    /// is not part of the gradient, and not of the moments.
+    Adamw {
+        /// Decay of the first moment.
+        beta1: f64,
+        /// Decay of the second moment.
+        beta2: f64,
+        /// Epsilon, added to the root.
+        epsilon: f64,
+        /// d: the weight decay, which the learning rate multiplies.
+        weight_decay: f64,
+        /// Parameters that decay.
+        #[serde(default, skip_serializing_if = "DecayedParameters::are_all")]
+        decayed: DecayedParameters,
+    },
     /// NovoGrad (Ginsburg et al. 2019): momentum of gradients divided by their norm, with one norm
     /// per parameter tensor. Weight decay is added after the division, for every tensor, biases and
     /// norms included.
@@ -88,6 +104,24 @@ pub enum OptimizerSpec {
         /// Epsilon, added under both roots.
         epsilon: f64,
     },
+}
+
+/// Parameters that AdamW decays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecayedParameters {
+    /// All parameters, biases and norms included.
+    #[default]
+    All,
+    /// Parameters of two or more dimensions: matrices, embeddings and kernels, but no biases and norms
+    /// (GPT-2, nanoGPT).
+    Matrices,
+}
+
+impl DecayedParameters {
+    fn are_all(&self) -> bool {
+        *self == Self::All
+    }
 }
 
 /// Quantity that the momentum accumulates. Both give the same result at a constant learning rate.

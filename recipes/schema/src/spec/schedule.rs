@@ -94,9 +94,12 @@ pub enum ScheduleSpec {
         /// Smallest learning rate, as a share of `lr`.
         #[serde(default)]
         min_lr_ratio: f64,
-        /// Number of updates of a linear warm-up.
+        /// w: number of updates of a linear warm-up.
         #[serde(default)]
         warmup_updates: u64,
+        /// First learning rate of the warm-up.
+        #[serde(default, skip_serializing_if = "WarmupStart::is_zero")]
+        warmup_start: WarmupStart,
     },
     /// OpenSeq2Seq `inv_poly_decay`: inverse polynomial decay.
     InvPolyDecay {
@@ -159,6 +162,23 @@ pub enum ScheduleSpec {
         /// Factors after each boundary, relative to the initial learning rate.
         factors: Vec<f64>,
     },
+}
+
+/// First learning rate of a linear warm-up of w updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarmupStart {
+    /// 0: the rate is lr s / w (OpenSeq2Seq).
+    #[default]
+    Zero,
+    /// One step above 0: the rate is lr (s + 1) / (w + 1) (nanoGPT).
+    Step,
+}
+
+impl WarmupStart {
+    fn is_zero(&self) -> bool {
+        *self == Self::Zero
+    }
 }
 
 fn is_none(count: &u64) -> bool {

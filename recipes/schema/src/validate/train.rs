@@ -1,7 +1,9 @@
 //! Checks the `[train]` block.
 
 use super::Findings;
-use crate::spec::{EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec, Velocity};
+use crate::spec::{
+    EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec, Velocity, WarmupStart,
+};
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let train = &recipe.train;
@@ -82,7 +84,8 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
                 findings.not_negative(*weight_decay, "train.optimizer.weight_decay");
             }
         }
-        OptimizerSpec::Novograd { beta1, beta2, epsilon, weight_decay, grad_averaging: _, variant: _ } => {
+        OptimizerSpec::Adamw { beta1, beta2, epsilon, weight_decay, decayed: _ }
+        | OptimizerSpec::Novograd { beta1, beta2, epsilon, weight_decay, grad_averaging: _, variant: _ } => {
             findings.share(*beta1, "train.optimizer.beta1");
             findings.share(*beta2, "train.optimizer.beta2");
             findings.above_zero(*epsilon, "train.optimizer.epsilon");
@@ -214,10 +217,16 @@ fn schedule(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             decay_updates,
             min_lr_ratio,
             begin_decay_at: _,
-            warmup_updates: _,
+            warmup_updates,
+            warmup_start,
         } => {
             lr(*first, findings);
             length(*decay_updates, findings);
+            findings.require(
+                *warmup_updates > 0 || *warmup_start == WarmupStart::Zero,
+                "train.schedule.warmup_start",
+                || "there is no warm-up to start: `warmup_updates` must be above 0".to_owned(),
+            );
             findings.require((0.0..=1.0).contains(min_lr_ratio), "train.schedule.min_lr_ratio", || {
                 format!("`min_lr_ratio` is {min_lr_ratio}; it is a share of `lr`, 0 to 1")
             });

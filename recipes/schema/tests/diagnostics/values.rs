@@ -104,6 +104,35 @@ fn the_numbers_of_rmsprop_and_adadelta_are_checked() {
 }
 
 #[test]
+fn the_numbers_of_adamw_and_its_parameters_are_checked() {
+    let rule = |numbers: &str| format!("kind = \"adamw\"\nbeta1 = 0.9\n{numbers}\n");
+    let wrong = |numbers: &str, needle: &str, message: &str, hint: &str| {
+        one(ADAM, &rule(numbers), needle, message, hint);
+    };
+    let rest = "epsilon = 1e-8\nweight_decay = 0.1";
+    wrong(&format!("beta2 = 1.0\n{rest}"), "1.0\neps", "`train.optimizer.beta2` is 1; it must be", "");
+    wrong("beta2 = 0.9\nepsilon = 0.0\nweight_decay = 0.1", "0.0\nweight", "it must be greater than 0", "");
+    wrong("beta2 = 0.9\nepsilon = 1e-8\nweight_decay = -0.1", "-0.1", "must not be negative", "");
+    wrong(
+        &format!("beta2 = 0.9\n{rest}\ndecayed = \"matrix\""),
+        "\"matrix\"",
+        "does not accept `matrix`",
+        "did you mean `matrices`?",
+    );
+    accepted(ADAM, &rule(&format!("beta2 = 0.9\n{rest}")));
+    accepted(ADAM, &rule(&format!("beta2 = 0.9\n{rest}\ndecayed = \"matrices\"")));
+}
+
+#[test]
+fn a_start_of_the_warm_up_needs_a_warm_up() {
+    let inverse = "kind = \"inverse-sqrt\"\nlr = 0.005\nwarmup_updates = 2000\nwarmup_init_lr = 1e-7\n";
+    let cosine = |rest: &str| format!("kind = \"cosine-decay\"\nlr = 0.005\ndecay_updates = 2000\n{rest}\n");
+    let start = "warmup_start = \"step\"";
+    one(inverse, &cosine(start), "\"step\"", "there is no warm-up to start", "");
+    accepted(inverse, &cosine(&format!("warmup_updates = 10\n{start}")));
+}
+
+#[test]
 fn a_velocity_needs_momentum_and_is_of_a_known_kind() {
     let sgd = |momentum: &str, velocity: &str| {
         format!("kind = \"sgd\"\nmomentum = {momentum}\nvelocity = \"{velocity}\"\n")

@@ -189,7 +189,7 @@ fn bytes_moved(recipe: &Recipe) -> Option<u64> {
         OptimizerSpec::LazyAdam { .. } if tasks::of(recipe).has_sparse_tables() => {
             return None;
         }
-        OptimizerSpec::Adam { .. } | OptimizerSpec::LazyAdam { .. } => 2,
+        OptimizerSpec::Adam { .. } | OptimizerSpec::LazyAdam { .. } | OptimizerSpec::Adamw { .. } => 2,
         OptimizerSpec::Novograd { .. } | OptimizerSpec::Rmsprop { .. } => 1,
         OptimizerSpec::Adadelta { .. } => 2,
         OptimizerSpec::Sgd { momentum, .. } => u64::from(momentum != 0.0),

@@ -200,6 +200,7 @@ impl Reference {
         let tiny = match spec {
             OptimizerSpec::Adam { epsilon, .. }
             | OptimizerSpec::LazyAdam { epsilon, .. }
+            | OptimizerSpec::Adamw { epsilon, .. }
             | OptimizerSpec::Novograd { epsilon, .. }
             | OptimizerSpec::Rmsprop { epsilon, .. }
             | OptimizerSpec::Adadelta { epsilon, .. } => *epsilon < 1e-4,
