@@ -120,6 +120,29 @@ fn own_text_is_learned_and_its_lines_are_scored_and_continued() {
     zoo.ends_with(2, &["infer", run, "--top-k", "2"]).says("--prompt");
 }
 
+#[test]
+fn a_gpt_of_characters_is_scored_on_the_same_windows_in_both_arms() {
+    let zoo = Zoo::new();
+    let call = ["reproduce", "shakespeare-char-nanogpt-cpu", "--tier", "smoke", "--format", "json"];
+    let outcome = zoo.ends_with(0, &call).json();
+    let evals: Vec<PathBuf> =
+        [0, 1].map(|at| PathBuf::from(outcome["runs"][at].as_str().unwrap()).join("eval")).to_vec();
+    let [one, other] = [0, 1].map(|at| fs::read_to_string(evals[at].join("valid.ref.txt")).unwrap());
+    assert_eq!(one, other, "windows depend on the recipe's seed for them alone");
+    let scores = [0, 1].map(|at| {
+        let records = fs::read_to_string(evals[at].join("valid.direct.hyp.txt")).unwrap();
+        let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let sum = |key: &str| records.iter().filter_map(|record| record[key].as_f64()).sum::<f64>();
+        assert_eq!((records.len(), sum("characters")), (4, 4.0 * 8.0 * 32.0));
+        let value = json_of(&evals[at].join("valid.direct.json"))["scores"][0]["value"].as_f64().unwrap();
+        assert!((value - sum("nats") / sum("characters")).abs() < 1e-9, "nats a character: {value}");
+        value
+    });
+    // 24 characters; both arms learn something within 20 updates, and differ by FP16's rounding.
+    assert!(scores.iter().all(|loss| *loss < 24f64.ln()), "{scores:?}");
+    assert!(scores[0] != scores[1] && (scores[0] - scores[1]).abs() < 0.01, "{scores:?}");
+}
+
 /// The digests of the arrays of a checkpoint, by name.
 fn digests(checkpoint: &Path) -> Value {
     let bytes = fs::read(checkpoint).unwrap();
