@@ -143,6 +143,37 @@ fn a_gpt_of_characters_is_scored_on_the_same_windows_in_both_arms() {
     assert!(scores[0] != scores[1] && (scores[0] - scores[1]).abs() < 0.01, "{scores:?}");
 }
 
+#[test]
+fn new_writes_recipes_for_one_text_and_for_three() {
+    let zoo = Zoo::new();
+    zoo.file("poem.txt", &rhyme(400));
+    zoo.ends_with(0, &["new", "poem", "--base", "shakespeare-char-nanogpt-cpu", "--train", "poem.txt"])
+        .says("zoo reproduce ./poem.toml --tier smoke");
+    let text = fs::read_to_string(zoo.home().join("poem.toml")).unwrap();
+    assert!(text.contains("summary = \"poem: 400 lines, 8 different characters\""), "{text}");
+    assert!(text.contains("lines = 40\n") && text.contains("training_share = 0.9\n"), "{text}");
+    let call = ["reproduce", "./poem.toml", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
+    let outcome = zoo.ends_with(0, &call).json();
+    let run = outcome["runs"][0].as_str().unwrap();
+    let written = zoo.ends_with(0, &["infer", run, "--prompt", "to be", "--length", "150"]).stdout;
+    assert!(written.starts_with("to be") && written.len() > 150, "{written}");
+
+    for (split, lines) in [("train", 120), ("valid", 12), ("test", 13)] {
+        zoo.file(&format!("{split}.txt"), &rhyme(lines));
+    }
+    let new = |more: &[&'static str]| [&["new", "words", "--base", RECIPE], more].concat();
+    zoo.ends_with(2, &new(&[])).says("--train FILE");
+    zoo.ends_with(2, &new(&["--train", "a.txt,b.txt"])).says("a language model reads one");
+    zoo.ends_with(2, &new(&["--train", "train.txt", "--test", "test.txt"])).says("none to validate on");
+    zoo.ends_with(2, &new(&["--train", "train.txt", "--source", "en"])).says("leave --source out");
+    zoo.ends_with(4, &new(&["--train", "test.txt"])).says("too few for");
+    let files = ["--train", "train.txt", "--valid", "valid.txt", "--test", "test.txt"];
+    zoo.ends_with(0, &new(&files));
+    zoo.ends_with(0, &["check", "./words.toml"]);
+    let shown = zoo.ends_with(0, &["show", "./words.toml", "--toml"]).stdout;
+    assert!(shown.contains("size = 5\n") && shown.contains("lines = 13\n"), "{shown}");
+}
+
 /// The digests of the arrays of a checkpoint, by name.
 fn digests(checkpoint: &Path) -> Value {
     let bytes = fs::read(checkpoint).unwrap();

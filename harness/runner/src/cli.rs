@@ -445,10 +445,10 @@ pub struct NewArgs {
     /// Recipe that supplies all other settings
     #[arg(long, value_name = "RECIPE")]
     pub base: String,
-    /// Training text, one sentence per line: the source file, the target file
+    /// Training text: the source file and the target file, or the one file of a language model
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub train: Vec<PathBuf>,
-    /// Validation text: source file, target file
+    /// Validation text, as --train [default: of a language model, the last tenth of --train]
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub valid: Vec<PathBuf>,
     /// Text that is scored at the end [default: the text of --valid]

@@ -11,7 +11,7 @@ mod units;
 mod windows;
 
 pub use error::LanguageDataError;
-pub use own::{own_lines, own_stamps};
+pub use own::{own_lines, own_stamps, own_units};
 pub use prepared::{LanguageSplit, PreparedLanguage, TrainingWindows, prepare_language};
 pub use source::fetched_names;
 pub use units::Units;

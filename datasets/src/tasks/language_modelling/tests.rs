@@ -48,6 +48,8 @@ fn words_are_numbered_in_each_order_and_written_back() {
     assert_eq!(&*appearance.splits["train"].units, [0, 1, 0, 2, 3, 1, 2]);
     assert_eq!(&*appearance.splits["valid"].units, [1, 2, 4, 0, 2]);
     assert_eq!(appearance.units.text(&appearance.splits["train"].units), "b a b\nc a\n");
+    let unknown_size = data(&reader, WORDS, "size = 0, order = 'appearance', of = 'training'");
+    assert_eq!(own_units(&unknown_size, folder.path()).unwrap(), 5, "of all splits");
     // <eos> four times, a and b three times, c and d once.
     assert_eq!(names(&of("size = 5, order = 'frequency', of = 'all'")), ["<eos>", "a", "b", "c", "d"]);
     assert_eq!(names(&of("size = 5, order = 'sorted', of = 'all'")), ["<eos>", "a", "b", "c", "d"]);

@@ -24,21 +24,7 @@ impl Units {
         vocabulary: LanguageVocabularySpec,
         texts: impl Iterator<Item = &'t str>,
     ) -> Result<Self, LanguageDataError> {
-        // Units in the order of their first appearance, with their counts.
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let mut counted: Vec<(String, u64)> = Vec::new();
-        for text in texts {
-            each(spec, text, |unit, _| {
-                match places.get(unit) {
-                    Some(place) => counted[*place].1 += 1,
-                    None => {
-                        places.insert(unit.to_owned(), counted.len());
-                        counted.push((unit.to_owned(), 1));
-                    }
-                }
-                Ok(())
-            })?;
-        }
+        let mut counted = counted(spec, texts)?;
         if counted.len() != vocabulary.size as usize {
             let (found, expected) = (counted.len(), vocabulary.size);
             return Err(LanguageDataError::Vocabulary { found, expected });
@@ -135,6 +121,28 @@ impl Units {
         }
         text
     }
+}
+
+/// Units in the order of their first appearance, with their counts.
+pub(super) fn counted<'t>(
+    spec: &LanguageUnitSpec,
+    texts: impl Iterator<Item = &'t str>,
+) -> Result<Vec<(String, u64)>, LanguageDataError> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut counted: Vec<(String, u64)> = Vec::new();
+    for text in texts {
+        each(spec, text, |unit, _| {
+            match places.get(unit) {
+                Some(place) => counted[*place].1 += 1,
+                None => {
+                    places.insert(unit.to_owned(), counted.len());
+                    counted.push((unit.to_owned(), 1));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(counted)
 }
 
 /// Calls `found` with each unit of a text and the number of its line, from 1.

@@ -6,6 +6,7 @@ mod decode;
 mod generate;
 mod generated;
 mod material;
+mod new;
 mod parity;
 mod prepare;
 
@@ -14,17 +15,17 @@ use std::path::Path;
 use burn::tensor::Device;
 use zoo_models::Cost;
 use zoo_models::tasks::language_modelling::cost;
-use zoo_recipes::RecipeOf;
 use zoo_recipes::tasks::language_modelling::LanguageLossSpec;
 use zoo_recipes::tasks::language_modelling::{
     EvaluationWindowsSpec, LanguageModelSpec, LanguageReaderSpec, LanguageUnitSpec, LossDivisor, LossOver,
     TrainingWindowsSpec,
 };
+use zoo_recipes::{Document, RecipeOf};
 use zoo_results::metrics::{OfTerm, Unit};
 
 use self::data::LanguageData;
 use self::material::Text;
-use crate::cli::InferArgs;
+use crate::cli::{InferArgs, NewArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::conventions::claimed_signatures;
@@ -197,6 +198,10 @@ impl Task for LanguageModelling<'_> {
 
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::answer(inference, self.recipe, args)
+    }
+
+    fn new_recipe(&self, args: &NewArgs, base: &Document) -> Result<String> {
+        new::text(args, base, self.recipe)
     }
 }
 
