@@ -116,8 +116,12 @@ fn own_text_is_learned_and_its_lines_are_scored_and_continued() {
     assert_eq!(drawn("1"), drawn("1"));
     assert_ne!(drawn("1"), drawn("2"));
     assert_eq!(drawn("1").split_whitespace().count() + drawn("1").matches('\n').count() - 1, 62);
-    zoo.ends_with(2, &["infer", run, "--prompt", "be", "--temperature", "-1"]).says("from 0 on");
-    zoo.ends_with(2, &["infer", run, "--top-k", "2"]).says("--prompt");
+    let refused = |more: &[&str], why: &str| {
+        let said = zoo.ends_with(2, &[&["infer", run], more].concat()).stderr;
+        assert!(said.contains(why), "{said}");
+    };
+    refused(&["--prompt", "be", "--temperature", "-1"], "from 0 on");
+    refused(&["--top-k", "2"], "--prompt");
 }
 
 #[test]
@@ -147,8 +151,9 @@ fn a_gpt_of_characters_is_scored_on_the_same_windows_in_both_arms() {
 fn new_writes_recipes_for_one_text_and_for_three() {
     let zoo = Zoo::new();
     zoo.file("poem.txt", &rhyme(400));
-    zoo.ends_with(0, &["new", "poem", "--base", "shakespeare-char-nanogpt-cpu", "--train", "poem.txt"])
-        .says("zoo reproduce ./poem.toml --tier smoke");
+    let call = ["new", "poem", "--base", "shakespeare-char-nanogpt-cpu", "--train", "poem.txt"];
+    let said = zoo.ends_with(0, &call).stderr;
+    assert!(said.contains("zoo reproduce ./poem.toml --tier smoke"), "{said}");
     let text = fs::read_to_string(zoo.home().join("poem.toml")).unwrap();
     assert!(text.contains("summary = \"poem: 400 lines, 8 different characters\""), "{text}");
     assert!(text.contains("lines = 40\n") && text.contains("training_share = 0.9\n"), "{text}");
@@ -162,10 +167,10 @@ fn new_writes_recipes_for_one_text_and_for_three() {
         zoo.file(&format!("{split}.txt"), &rhyme(lines));
     }
     let new = |more: &[&'static str]| [&["new", "words", "--base", RECIPE], more].concat();
-    zoo.ends_with(2, &new(&[])).says("--train FILE");
+    zoo.ends_with(2, &new(&[])).says("no training text");
     zoo.ends_with(2, &new(&["--train", "a.txt,b.txt"])).says("a language model reads one");
     zoo.ends_with(2, &new(&["--train", "train.txt", "--test", "test.txt"])).says("none to validate on");
-    zoo.ends_with(2, &new(&["--train", "train.txt", "--source", "en"])).says("leave --source out");
+    zoo.ends_with(2, &new(&["--train", "train.txt", "--source", "en"])).says("--source is for translation");
     zoo.ends_with(4, &new(&["--train", "test.txt"])).says("too few for");
     let files = ["--train", "train.txt", "--valid", "valid.txt", "--test", "test.txt"];
     zoo.ends_with(0, &new(&files));

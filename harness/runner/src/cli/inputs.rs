@@ -35,6 +35,7 @@ pub struct InferArgs {
     pub length: Option<u32>,
     /// Divisor of the scores before a draw; 0 always takes the likeliest [default: 1]
     #[arg(long, value_name = "T", requires = "prompt", value_parser = not_negative)]
+    #[arg(allow_negative_numbers = true)]
     pub temperature: Option<f64>,
     /// Draw from the K likeliest words or characters only [default: all]
     #[arg(long, value_name = "K", requires = "prompt", value_parser = clap::value_parser!(u32).range(1..))]
